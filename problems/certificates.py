@@ -1,0 +1,318 @@
+"""What a point is worth: bounds on the optimum from the point and the original data alone.
+
+Weak duality: for any feasible α, and any (w, b),
+    dual(α) = Σ −Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) − ½βᵀKβ  ≤  optimum  ≤  primal(w, b) = ½‖w‖² + Σ Cᵢℓ(yᵢ, fᵢ + b).
+A point off the feasible set is projected first, b is always the exact minimiser of the primal, and a
+solver's own multipliers and bias are never used. All faces of a problem are certified in the scale
+½‖w‖² + Σ Cᵢ·lossᵢ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from problems.box_gap import best_multiplier, gap_terms, kkt_violation, middle, violating_pair
+from problems.dataset import Vector
+from problems.forms import Point
+from problems.formulation import Formulation
+from problems.infeasibility import prove_infeasible
+from problems.reductions import box_bounds, feasible_alpha, to_box_variables
+
+NAN = float("nan")
+INF = float("inf")
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Bounds on a problem's optimum, and how far a point is from optimal.
+
+    Attributes
+    ----------
+    primal_objective, dual_objective : dual ≤ optimum ≤ primal, in the scale ½‖w‖² + Σ Cᵢ·lossᵢ.
+    gap : primal − dual; relative_gap : gap / max(|primal|, |dual|), 0 when the gap is 0.
+    kkt_violation : the natural residual, see `box_gap.kkt_violation`.
+    violating_pair : the maximal violating pair, see `box_gap.violating_pair`.
+    primal_residual : largest violation of α's box and equality before it was projected.
+    dual_residual : largest violation of a margin that no slack may absorb (hard margin; else 0).
+    complementarity : largest product of a variable's distance to a bound and that bound's multiplier.
+    projection_distance : ‖α − projection of α‖.
+    bound_source : "alpha" (both bounds from α), "alpha and w" (the primal at the solver's own w),
+        "recovered from w" (no α was given), "none".
+    point : the point that is certified: α feasible, w for linear kernels, b the best one.
+    b_interval : all best b for that w.
+    infeasible : True if no point separates the samples, proven exactly.
+    reason : why a bound is missing, or empty.
+    """
+
+    primal_objective: float = NAN
+    dual_objective: float = NAN
+    gap: float = NAN
+    relative_gap: float = NAN
+    kkt_violation: float = NAN
+    violating_pair: float = NAN
+    primal_residual: float = NAN
+    dual_residual: float = NAN
+    complementarity: float = NAN
+    projection_distance: float = NAN
+    bound_source: str = "none"
+    point: Point = Point()  # noqa: RUF009 - frozen
+    b_interval: tuple[float, float] = (NAN, NAN)
+    infeasible: bool = False
+    reason: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class _Dual:
+    """A feasible α with what follows from one product with the Gram matrix."""
+
+    alpha: Vector
+    scores: Vector  # Kβ
+    primal_residual: float
+    projection_distance: float
+
+
+def certify(problem: Formulation, answer: Any) -> Certificate:
+    """Return the certificate of an answer to a problem, in float64 from the problem's own data.
+
+    Parameters
+    ----------
+    problem : any formulation.
+    answer : a `Solution`, a `Point`, or anything with `alpha`, `w` and `b`, None where not known.
+
+    Raises
+    ------
+    ValueError
+        If `alpha` or `w` has the wrong shape.
+    """
+    point = _as_point(problem, answer)
+    if point.alpha is None and point.w is None:
+        return Certificate(reason="the solver gave no point")
+    given = [v for v in (point.alpha, point.w) if v is not None]
+    if not all(np.isfinite(v).all() for v in given):
+        return Certificate(reason="the point has NaN or infinite entries")
+    with np.errstate(over="ignore", invalid="ignore"):
+        own_w = point.w if problem.is_linear else None
+        if point.alpha is None:
+            dual, source = _dual_from_weights(problem, own_w), "recovered from w"
+        else:
+            dual = _feasible_dual(problem, point.alpha)
+            source = "alpha" if own_w is None else "alpha and w"
+        bounds = _hard_bounds if problem.family == "hard_margin" else _soft_bounds
+        return bounds(problem, dual, own_w, source)
+
+
+def _as_point(problem: Formulation, answer: Any) -> Point:
+    answer = getattr(answer, "point", answer)
+    point = Point(*(getattr(answer, name, None) for name in ("alpha", "w", "b")))
+    for name, size in (("alpha", problem.n), ("w", problem.d)):
+        value = getattr(point, name)
+        if value is not None and value.size != size:
+            raise ValueError(f"{name}: has {value.size} entries, expected {size}")
+    if point.w is not None and point.alpha is None and not problem.is_linear:
+        raise ValueError("alpha: is needed with a kernel, where w has no coordinates")
+    return point
+
+
+def _feasible_dual(problem: Formulation, alpha: Vector) -> _Dual:
+    feasible = feasible_alpha(problem, alpha)
+    C = problem.upper
+    outside = np.maximum(alpha - C, (-C if problem.is_regression else 0.0) - alpha)
+    off_plane = abs(float(problem.beta(alpha).sum())) if problem.intercept else 0.0
+    return _Dual(
+        feasible,
+        problem.gram(memory=0).matvec(problem.beta(feasible)),
+        max(0.0, float(outside.max()), off_plane),
+        float(np.linalg.norm(feasible - alpha)),
+    )
+
+
+def _soft_bounds(
+    problem: Formulation, dual: _Dual, own_w: Vector | None, source: str
+) -> Certificate:
+    p, a, ub = box_bounds(problem)
+    x = to_box_variables(problem, dual.alpha)
+    g = _gradient(problem, dual.scores)
+    below, above = x, ub - x
+    interval = best_intercept(problem, dual.scores)
+    r = g if a is None else g + middle(*interval) * a
+    terms = gap_terms(r, below, above)
+    dual_objective = -0.5 * float(x @ (g + p))
+    gap = float(terms.sum())
+    primal_objective = dual_objective + gap
+    w = _weights(problem, dual.alpha)
+    if own_w is not None:
+        w, scores = own_w, problem.X @ own_w
+        interval = best_intercept(problem, scores)
+        loss = problem.loss.value(problem.y, scores + middle(*interval))
+        primal_objective = 0.5 * float(own_w @ own_w) + float(problem.upper @ loss)
+        gap = max(0.0, primal_objective - dual_objective)
+    reason = ""
+    if not problem.is_psd:
+        primal_objective = gap = NAN
+        reason = "indefinite kernel, stationarity only"
+    return Certificate(
+        primal_objective=primal_objective,
+        dual_objective=dual_objective,
+        gap=gap,
+        relative_gap=relative(gap, primal_objective, dual_objective),
+        kkt_violation=kkt_violation(g, a, below, above),
+        violating_pair=violating_pair(g, a, below, above),
+        primal_residual=dual.primal_residual,
+        dual_residual=0.0,
+        complementarity=float(terms.max()),
+        projection_distance=dual.projection_distance,
+        bound_source=source,
+        point=Point(dual.alpha, w, middle(*interval) if problem.intercept else 0.0),
+        b_interval=interval if problem.intercept else (0.0, 0.0),
+        reason=reason,
+    )
+
+
+def _hard_bounds(
+    problem: Formulation, dual: _Dual, own_w: Vector | None, source: str
+) -> Certificate:
+    """Both bounds are the best on a ray: α scaled to its best length, w to a smallest margin of one."""
+    alpha = dual.alpha
+    scale, dual_objective = _best_length(problem, alpha, dual.scores)
+    w = _weights(problem, alpha)
+    scores, norm2 = dual.scores, float(problem.beta(alpha) @ dual.scores)
+    if own_w is not None:
+        w, scores, norm2 = own_w, problem.X @ own_w, float(own_w @ own_w)
+    b, margin = _widest(problem, scores)
+    separates = margin > 0
+    primal_objective = 0.5 * norm2 / margin**2 if separates else INF
+    infeasible = not separates and prove_infeasible(problem) is not None
+    if infeasible:
+        dual_objective = INF
+    if not problem.is_psd:
+        primal_objective = NAN
+    gap = NAN if infeasible else float(np.maximum(0.0, primal_objective - dual_objective))
+    g = _gradient(problem, dual.scores)
+    a = problem.y if problem.intercept else None
+    r = g if a is None else g + b * a
+    if separates:
+        b, w = b / margin, None if w is None else w / margin
+    return Certificate(
+        primal_objective=primal_objective,
+        dual_objective=dual_objective,
+        gap=gap,
+        relative_gap=relative(gap, primal_objective, dual_objective),
+        kkt_violation=kkt_violation(g, a, alpha, np.full(problem.n, INF)),
+        violating_pair=violating_pair(g, a, alpha, np.full(problem.n, INF)),
+        primal_residual=dual.primal_residual,
+        dual_residual=max(0.0, float((-r).max())),
+        complementarity=float((alpha * np.maximum(r, 0.0)).max()),
+        projection_distance=dual.projection_distance,
+        bound_source=source,
+        point=Point(alpha * scale, w, b),
+        b_interval=(b, b),
+        infeasible=infeasible,
+        reason=_hard_reason(problem, separates, infeasible, dual_objective),
+    )
+
+
+def _hard_reason(problem: Formulation, separates: bool, infeasible: bool, dual: float) -> str:
+    if not problem.is_psd:
+        return "indefinite kernel, stationarity only"
+    if infeasible:
+        return "no hyperplane separates the samples (exact weights)"
+    if separates:
+        return ""
+    return f"no margin above {2 / np.sqrt(2 * dual):.3g}" if dual > 0 else "the point is zero"
+
+
+def _best_length(problem: Formulation, alpha: Vector, scores: Vector) -> tuple[float, float]:
+    """Return s = 1ᵀα / αᵀQα and the dual value (1ᵀα)² / (2αᵀQα) of sα."""
+    total = float(alpha.sum())
+    quadratic = float(problem.beta(alpha) @ scores)
+    # |αᵀQα| below its own rounding error tells nothing about its size
+    rounding = np.finfo(float).eps * float(alpha @ np.sqrt(problem.kernel.diagonal(problem.X))) ** 2
+    quadratic = max(quadratic, rounding)
+    if total <= 0 or quadratic <= 0:
+        return 1.0, 0.0
+    return total / quadratic, 0.5 * total**2 / quadratic
+
+
+def _widest(problem: Formulation, scores: Vector) -> tuple[float, float]:
+    """Return the b that makes the smallest yᵢ(fᵢ + b) largest, and that margin."""
+    y = problem.y
+    if not problem.intercept:
+        return 0.0, float((y * scores).min())
+    if (y > 0).all() or (y < 0).all():  # any margin can be had by b alone
+        b = float(y[0] * (1.0 - (y * scores).min()))
+        return b, 1.0
+    low, high = float(scores[y < 0].max()), float(scores[y > 0].min())
+    return -0.5 * (low + high), 0.5 * (high - low)
+
+
+def best_intercept(problem: Formulation, scores: Vector) -> tuple[float, float]:
+    """Return all b that minimise Σ Cᵢ·loss(yᵢ, fᵢ + b) for scores f (n,), as an interval."""
+    if not problem.intercept:
+        return 0.0, 0.0
+    _, a, ub = box_bounds(problem)
+    assert a is not None
+    return best_multiplier(_gradient(problem, scores), a, ub)
+
+
+def relative(gap: float, primal: float, dual: float) -> float:
+    """Return gap / max(|primal|, |dual|), and 0 for a gap of 0."""
+    if gap == 0:
+        return 0.0
+    if not np.isfinite(gap):
+        return gap
+    return gap / max(abs(primal), abs(dual))
+
+
+def _gradient(problem: Formulation, scores: Vector) -> Vector:
+    """Return Qx + p of the dual box QP from the scores f = Kβ: yf − 1, or ±(f − y) + epsilon."""
+    p, _, _ = box_bounds(problem)
+    if problem.is_regression:
+        return np.concatenate([scores, -scores]) + p
+    return problem.y * scores + p
+
+
+def _weights(problem: Formulation, alpha: Vector) -> Vector | None:
+    """Return w = Xᵀβ for a linear kernel."""
+    return problem.X.T @ problem.beta(alpha) if problem.is_linear else None
+
+
+def _dual_from_weights(problem: Formulation, w: Vector | None) -> _Dual:
+    """Return a good dual point for weights w: the samples at or inside the margin, softened.
+
+    At the optimum αᵢ is Cᵢ inside the margin, 0 outside, and anything on it. With residuals r and a
+    softness δ this takes αᵢ = Cᵢ·clip(½ − rᵢ/δ, 0, 1) (hard margin: max(0, δ − rᵢ)), makes it
+    feasible, scales it best, and keeps the δ with the highest dual value.
+    """
+    assert w is not None
+    hard = problem.family == "hard_margin"
+    scores = problem.X @ w
+    if hard:
+        b, margin = _widest(problem, scores)
+        scores, b = (scores / margin, b / margin) if margin > 0 else (scores, b)
+    else:
+        b = middle(*best_intercept(problem, scores))
+    p, a, ub = box_bounds(problem)
+    r = _gradient(problem, scores) + (b * a if a is not None else 0.0)
+    best, best_value = None, -INF
+    for softness in (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5):
+        x = np.maximum(0.0, softness - r) if hard else ub * np.clip(0.5 - r / softness, 0.0, 1.0)
+        alpha = x[: problem.n] - x[problem.n :] if problem.is_regression else x
+        dual = _feasible_dual(problem, alpha)
+        dual, value = _scaled(problem, dual, p)
+        if value > best_value:
+            best, best_value = dual, value
+    assert best is not None
+    return best
+
+
+def _scaled(problem: Formulation, dual: _Dual, p: Vector) -> tuple[_Dual, float]:
+    """Return the best multiple sα within the box, and its dual value −s·pᵀx − ½s²·xᵀQx."""
+    x = to_box_variables(problem, dual.alpha)
+    linear, quadratic = -float(p @ x), float(problem.beta(dual.alpha) @ dual.scores)
+    longest = INF if problem.family == "hard_margin" else 1.0
+    s = min(longest, max(0.0, linear / quadratic)) if quadratic > 0 else 0.0
+    scaled = _Dual(s * dual.alpha, s * dual.scores, 0.0, 0.0)
+    return scaled, s * linear - 0.5 * s**2 * quadratic

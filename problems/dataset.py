@@ -1,0 +1,200 @@
+"""Samples with their labels or targets; the one place where input is validated.
+
+Everything downstream may assume what is checked here: `X` is a read-only float64
+array (dense, C-contiguous) or CSR matrix with finite entries, `y` a read-only
+float64 vector of the same length.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Matrix = NDArray[np.float64] | sp.csr_array
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """Samples `X` (n, d), labels or targets `y` (n,), and optionally a held-out part.
+
+    Raises
+    ------
+    ValueError
+        If a shape, a type or a value is not usable; the message names the argument.
+    """
+
+    X: Matrix
+    y: Vector
+    name: str = "unnamed"
+    X_test: Matrix | None = None
+    y_test: Vector | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "X", check_samples(self.X))
+        object.__setattr__(self, "y", check_targets(self.y, self.X.shape[0]))
+        if self.X_test is not None and self.y_test is not None:
+            X_test = check_samples(self.X_test, "X_test")
+            object.__setattr__(self, "X_test", X_test)
+            object.__setattr__(
+                self, "y_test", check_targets(self.y_test, X_test.shape[0], "y_test")
+            )
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.X.shape[0]
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return self.X.shape[1]
+
+    @cached_property
+    def checksum(self) -> str:
+        """SHA-256 of the content: the same for every file format and storage."""
+        return content_hash(sp.csr_array(self.X), self.y)
+
+
+def check_samples(X: Any, name: str = "X") -> Matrix:
+    """Return `X` as a read-only float64 array or canonical CSR matrix of finite numbers."""
+    if sp.issparse(X):
+        return _check_sparse(X, name)
+    dense = _as_floats(X, name)
+    if dense.ndim != 2:
+        raise ValueError(
+            f"{name}: expected a matrix of shape (n, d), got {dense.ndim} dimension(s); "
+            f"use {name}.reshape(-1, 1) for a single feature"
+        )
+    _check_shape(dense.shape, name)
+    _check_finite(dense, name)
+    return _read_only(np.ascontiguousarray(dense))
+
+
+def check_labels(y: Any, n: int, name: str = "y") -> Vector:
+    """Return `y` as a read-only float64 vector of n labels, each -1 or +1."""
+    labels = check_targets(y, n, name)
+    found = np.unique(labels)
+    if not np.isin(found, (-1.0, 1.0)).all():
+        shown = ", ".join(f"{v:g}" for v in found[:6]) + (", ..." if found.size > 6 else "")
+        raise ValueError(
+            f"{name}: labels must be -1 and +1, got {{{shown}}}; "
+            "map them first, for example np.where(y == positive, 1, -1)"
+        )
+    return labels
+
+
+def check_targets(y: Any, n: int, name: str = "y") -> Vector:
+    """Return `y` as a read-only float64 vector of n finite numbers."""
+    targets = _as_floats(y, name)
+    if targets.ndim != 1:
+        raise ValueError(
+            f"{name}: expected a vector of shape (n,), got shape {targets.shape}; use {name}.ravel()"
+        )
+    if targets.shape[0] != n:
+        raise ValueError(f"{name}: has {targets.shape[0]} entries for {n} samples")
+    _check_finite(targets, name)
+    return _read_only(np.ascontiguousarray(targets))
+
+
+def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
+    """Return `value` as a finite float above zero (or not below it, with `zero`)."""
+    wanted = "a finite number, 0 or above" if zero else "a finite number above 0"
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: must be {wanted}, got {value!r}") from None
+    if not np.isfinite(number) or number < 0 or (number == 0 and not zero):
+        raise ValueError(f"{name}: must be {wanted}, got {value!r}")
+    return number
+
+
+def check_slack_weight(C: Any, n: int) -> float | Vector:
+    """Return `C` as a positive finite float, or as a read-only vector with one for each sample."""
+    if np.ndim(C) == 0:
+        return check_positive(C, "C")
+    weights = check_targets(C, n, "C")
+    if not (weights > 0).all():
+        raise ValueError(f"C: every entry must be above 0, got {weights.min():g}")
+    return weights
+
+
+def content_hash(*parts: Any) -> str:
+    """SHA-256 over arrays, CSR matrices and anything with a faithful `repr`."""
+    digest = hashlib.sha256()
+    for part in parts:
+        if sp.issparse(part):
+            csr = _canonical_csr(part)
+            pieces = [np.array(csr.shape), csr.indptr, csr.indices, csr.data]
+        else:
+            pieces = [part]
+        for piece in pieces:
+            digest.update(_as_bytes(piece) + b";")
+    return digest.hexdigest()
+
+
+def _as_bytes(piece: Any) -> bytes:
+    if not isinstance(piece, np.ndarray):
+        return repr(piece).encode()
+    kind = "<i8" if piece.dtype.kind in "iu" else "<f8"
+    return repr(piece.shape).encode() + np.ascontiguousarray(piece, dtype=kind).tobytes()
+
+
+def _as_floats(values: Any, name: str) -> NDArray[np.float64]:
+    array = np.asarray(values)
+    if array.size == 0:
+        raise ValueError(f"{name}: is empty")
+    if array.dtype.kind not in "bifu":
+        raise ValueError(
+            f"{name}: expected real numbers, got {array.dtype}, for example {array.ravel()[0]!r}"
+        )
+    return array.astype(np.float64, copy=False)
+
+
+def _check_sparse(X: Any, name: str) -> sp.csr_array:
+    if X.dtype.kind not in "bifu":
+        raise ValueError(f"{name}: expected real numbers, got {X.dtype}")
+    _check_shape(X.shape, name)
+    _check_finite(X.data if hasattr(X, "data") else X.tocoo().data, name)
+    matrix = _canonical_csr(X)
+    for array in (matrix.data, matrix.indices, matrix.indptr):
+        array.flags.writeable = False
+    return matrix
+
+
+def _canonical_csr(X: Any) -> sp.csr_array:
+    matrix = sp.csr_array(X, dtype=np.float64, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    matrix.sort_indices()
+    return matrix
+
+
+def _check_shape(shape: tuple[int, ...], name: str) -> None:
+    if shape[0] == 0 or shape[1] == 0:
+        raise ValueError(f"{name}: needs at least one sample and one feature, got shape {shape}")
+
+
+def _check_finite(array: NDArray[Any], name: str) -> None:
+    finite = np.isfinite(np.asarray(array, dtype=np.float64))
+    if not finite.all():
+        where = tuple(int(i) for i in np.argwhere(~finite)[0])
+        raise ValueError(
+            f"{name}: has {int((~finite).sum())} NaN or infinite entries, the first at {where}; "
+            "drop or impute them first"
+        )
+
+
+def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Copy what a caller could still write to, so that a problem never changes."""
+    if array.flags.writeable:
+        array = array.copy()
+        array.flags.writeable = False
+    return array

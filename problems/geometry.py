@@ -1,0 +1,127 @@
+"""What an answer means for the samples: margin, distances, slacks, and the kinds of multipliers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from problems.certificates import Certificate
+from problems.dataset import Indices, Matrix, Vector, check_samples
+from problems.forms import Point
+from problems.formulation import Formulation
+
+_AT_BOUND = (
+    1e-8  # relative to C (hard margin: to the largest α): interior points never touch a bound
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """The margin and every sample's place, from a certified answer (α, w, b).
+
+    Attributes
+    ----------
+    b_interval : all optimal intercepts for these weights.
+    """
+
+    problem: Formulation
+    point: Point
+    b_interval: tuple[float, float]
+
+    @cached_property
+    def norm(self) -> float:
+        """‖w‖ in feature space."""
+        if self.point.w is not None:
+            return float(np.linalg.norm(self.point.w))
+        beta = self.problem.beta(self._alpha)
+        return float(np.sqrt(max(0.0, beta @ self._scores)))
+
+    @property
+    def margin(self) -> float:
+        """Width 2/‖w‖ of the strip between f = −1 and f = 1; inf when w = 0."""
+        return 2.0 / self.norm if self.norm > 0 else float("inf")
+
+    @cached_property
+    def decision(self) -> Vector:
+        """f(xᵢ) = wᵀφ(xᵢ) + b of the training samples, shape (n,)."""
+        return self._scores + (self.point.b or 0.0)
+
+    @property
+    def distances(self) -> Vector:
+        """Signed distance yᵢf(xᵢ)/‖w‖ of each sample to the hyperplane (regression: f(xᵢ) − yᵢ)."""
+        if self.problem.is_regression:
+            return self.decision - self.problem.y
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.problem.y * self.decision / self.norm
+
+    @property
+    def slacks(self) -> Vector:
+        """Each sample's loss ξᵢ: how far it is inside the margin, or outside the tube."""
+        return self.problem.loss.value(self.problem.y, self.decision)
+
+    @property
+    def kinds(self) -> NDArray[np.str_]:
+        """For each sample "zero" (α = 0), "free" (0 < α < C) or "bounded" (α = C)."""
+        size = np.abs(self._alpha)
+        C = self.problem.upper
+        scale = np.where(np.isinf(C), size.max(initial=0.0), C)
+        kinds = np.where(size > _AT_BOUND * scale, "free", "zero")
+        return np.where(size >= C * (1 - _AT_BOUND), "bounded", kinds)
+
+    @property
+    def support(self) -> Indices:
+        """Indices of the support vectors."""
+        return np.flatnonzero(self.kinds != "zero")
+
+    @property
+    def b_average(self) -> float:
+        """The notes' intercept: yᵢ − wᵀφ(xᵢ) averaged over free support vectors (else over all).
+
+        For regression each free sample lies on the tube: yᵢ − sign(αᵢ)·epsilon − wᵀφ(xᵢ).
+        """
+        if not self.problem.intercept:
+            return 0.0
+        chosen = self.kinds == "free"
+        chosen = chosen if chosen.any() else self.kinds != "zero"
+        if not chosen.any():
+            return self.point.b or 0.0
+        tube = np.sign(self._alpha) * (self.problem.epsilon or 0.0)
+        return float((self.problem.y - tube - self._scores)[chosen].mean())
+
+    def decision_function(self, X: Matrix) -> Vector:
+        """Return f(x) for new samples, the rows of `X` (m, d).
+
+        Raises
+        ------
+        ValueError
+            If `X` is not usable, or there is no answer to predict with.
+        """
+        X = check_samples(X)
+        b = self.point.b or 0.0
+        if self.problem.is_linear and X.shape[1] != self.problem.d:
+            raise ValueError(f"X: has {X.shape[1]} features, the problem has {self.problem.d}")
+        if self.point.w is not None:
+            return X @ self.point.w + b
+        support = np.flatnonzero(self._alpha)
+        beta = self.problem.beta(self._alpha)[support]
+        return self.problem.kernel.cross(X, self.problem.X, support) @ beta + b
+
+    @property
+    def _alpha(self) -> Vector:
+        if self.point.alpha is None:
+            raise ValueError("there is no answer: the solver gave no usable point")
+        return self.point.alpha
+
+    @cached_property
+    def _scores(self) -> Vector:
+        if self.point.w is not None:
+            return self.problem.X @ self.point.w
+        return self.problem.gram(memory=0).matvec(self.problem.beta(self._alpha))
+
+
+def describe(problem: Formulation, certificate: Certificate) -> Geometry:
+    """Return the geometry of the point that a certificate speaks of."""
+    return Geometry(problem, certificate.point, certificate.b_interval)

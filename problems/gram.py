@@ -1,0 +1,180 @@
+"""The Gram matrix K[i, j] = k(xᵢ, xⱼ) as an operator, computed when and where it is asked for.
+
+`Gram` counts every kernel value it evaluates and never holds more than `memory` bytes.
+`SignedGram` is Q = diag(sign)·K[index, index]·diag(sign), the matrix of a dual: sign = y for
+classification; for regression every sample stands twice, with signs +1 and −1.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from problems.dataset import Indices, Matrix, Vector
+from problems.kernels import Block, Kernel, Linear, Selection
+
+GIBIBYTE = 2**30
+_CHUNK_BYTES = 2**26  # of kernel values at a time in products: large enough for BLAS, small to hold
+_DENSE_EIGENVALUES = 1000  # rows up to which all eigenvalues are computed to test semidefiniteness
+
+
+class Gram:
+    """Blocks, columns, products and diagonal of a kernel's Gram matrix.
+
+    Parameters
+    ----------
+    X : (n, d) samples.
+    kernel : the kernel.
+    memory : bytes it may keep; the whole matrix is remembered once asked for, if it fits.
+
+    Attributes
+    ----------
+    evaluations : number of kernel values computed so far.
+    """
+
+    def __init__(self, X: Matrix, kernel: Kernel, memory: int = GIBIBYTE) -> None:
+        self.X, self.kernel, self.memory = X, kernel, memory
+        self.evaluations = 0
+        self._dense: Block | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.X.shape[0]
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether products can go through X Xᵀ."""
+        return isinstance(self.kernel, Linear)
+
+    @property
+    def fits(self) -> bool:
+        """Whether the whole matrix may be held in `memory`."""
+        return 8 * self.n**2 <= self.memory
+
+    def block(self, rows: Selection, cols: Selection) -> Block:
+        """Return K[rows, cols]."""
+        if self._dense is not None:
+            return self._dense[rows][:, cols]
+        values = self.kernel.block(self.X, rows, cols)
+        self.evaluations += values.size
+        return values
+
+    def columns(self, cols: Selection) -> Block:
+        """Return K[:, cols], shape (n, k), stored column by column (its transpose is contiguous)."""
+        if self._dense is not None:
+            return self._dense[cols].T
+        return self.block(cols, slice(None)).T
+
+    def diagonal(self) -> Vector:
+        """Return k(xᵢ, xᵢ), shape (n,)."""
+        return self.kernel.diagonal(self.X)
+
+    def dense(self) -> Block:
+        """Return the whole matrix (n, n), remembered from then on.
+
+        Raises
+        ------
+        MemoryError
+            If it does not fit in `memory`.
+        """
+        if self._dense is None:
+            if not self.fits:
+                raise MemoryError(
+                    f"the Gram matrix of {self.n} samples needs {8 * self.n**2 / GIBIBYTE:.1f} GiB, "
+                    f"more than the {self.memory / GIBIBYTE:.1f} GiB allowed"
+                )
+            self._dense = self.block(slice(None), slice(None))
+        return self._dense
+
+    def matvec(self, v: Vector) -> Vector:
+        """Return K v, from the columns where v is not zero; for a linear kernel X(Xᵀv)."""
+        if self.is_linear:
+            return self.X @ (self.X.T @ v)
+        if self._dense is not None:
+            return self._dense @ v
+        support = np.flatnonzero(v)
+        result = np.zeros(self.n)
+        step = max(1, _CHUNK_BYTES // (8 * max(1, support.size)))
+        for start in range(0, self.n if support.size else 0, step):
+            rows = slice(start, min(start + step, self.n))
+            result[rows] = self.block(rows, support) @ v[support]
+        return result
+
+    def is_positive_semidefinite(self) -> bool:
+        """Whether K ⪰ 0 up to rounding: as the kernel declares, else by its smallest eigenvalue."""
+        declared = self.kernel.is_psd
+        if declared is not None:
+            return declared
+        smallest, largest = self._extreme_eigenvalues()
+        return smallest >= -10 * self.n * np.finfo(float).eps * max(largest, 0.0)
+
+    def _extreme_eigenvalues(self) -> tuple[float, float]:
+        if self.n <= _DENSE_EIGENVALUES:
+            values = np.linalg.eigvalsh(self.block(slice(None), slice(None)))
+            return float(values[0]), float(values[-1])
+        from scipy.sparse.linalg import LinearOperator, eigsh  # noqa: PLC0415 - rarely needed
+
+        operator = LinearOperator((self.n, self.n), matvec=self.matvec, dtype=np.float64)
+        start = np.random.default_rng(0).standard_normal(self.n)
+        values = eigsh(operator, k=2, which="BE", v0=start, return_eigenvectors=False, tol=1e-8)
+        return float(values.min()), float(values.max())
+
+
+class SignedGram:
+    """Q = diag(sign)·K[index, index]·diag(sign) over a `Gram`; `index` None means every sample once."""
+
+    def __init__(
+        self, gram: Gram, sign: Vector | None = None, index: Indices | None = None
+    ) -> None:
+        self.gram = gram
+        self.index = np.arange(gram.n) if index is None else index
+        self.sign = np.ones(self.index.size) if sign is None else sign
+        self._repeats = index is not None
+        self._dense: Block | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.index.size
+
+    @property
+    def fits(self) -> bool:
+        """Whether the whole matrix may be held in the Gram's memory."""
+        return 8 * self.n**2 <= self.gram.memory
+
+    def block(self, rows: Selection, cols: Selection) -> Block:
+        """Return Q[rows, cols]."""
+        if self._dense is not None:
+            return self._dense[rows][:, cols]
+        values = self.gram.block(self.index[rows], self.index[cols])
+        return self.sign[rows][:, None] * values * self.sign[cols]
+
+    def columns(self, cols: Selection) -> Block:
+        """Return Q[:, cols], shape (n, k), stored column by column."""
+        if self._dense is not None:
+            return self._dense[cols].T
+        values = self.gram.columns(self.index[cols])
+        rows = values[self.index] if self._repeats else values
+        return (self.sign[cols][:, None] * rows.T * self.sign).T
+
+    def diagonal(self) -> Vector:
+        """Return Q[i, i]."""
+        return self.sign**2 * self.gram.diagonal()[self.index]
+
+    def matvec(self, v: Vector) -> Vector:
+        """Return Q v."""
+        if self._dense is not None and not self.gram.is_linear:
+            return self._dense @ v
+        beta = np.bincount(self.index, weights=self.sign * v, minlength=self.gram.n)
+        return self.sign * self.gram.matvec(beta)[self.index]
+
+    def dense(self) -> Block:
+        """Return the whole matrix, remembered from then on; MemoryError if it does not fit."""
+        if self._dense is None:
+            if not self.fits:
+                raise MemoryError(
+                    f"a dense matrix of {self.n} variables needs {8 * self.n**2 / GIBIBYTE:.1f} GiB, "
+                    f"more than the {self.gram.memory / GIBIBYTE:.1f} GiB allowed"
+                )
+            self._dense = self.block(slice(None), slice(None))
+        return self._dense

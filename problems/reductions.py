@@ -1,0 +1,163 @@
+"""From a formulation to the form a solver wants, and the way back to (alpha, w, b).
+
+`reduce(problem, BoxQP)` is a pure function of the problem. Constrained formulations reduce to `QP`
+in their own face; every face reduces to the `BoxQP` of its dual; the soft margin and the regression
+also to `ERM`. Where mathematics has no way, `Unsupported` says what is missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from problems.dataset import Vector
+from problems.forms import ERM, QP, BoxQP, FormPoint, Point
+from problems.formulation import Formulation
+from problems.gram import GIBIBYTE, Gram, SignedGram
+from problems.projection import project
+
+F = TypeVar("F", BoxQP, QP, ERM)
+
+
+class Unsupported(Exception):
+    """No chain leads from a problem to a solver; the message is the sentence to show."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction(Generic[F]):
+    """A form, and the function that takes its points back to the formulation."""
+
+    form: F
+    recover: Callable[[FormPoint], Point]
+
+
+def reduce(
+    problem: Formulation, form: type[F], start: Point | None = None, memory: int = GIBIBYTE
+) -> Reduction[F]:
+    """Return `problem` as a `BoxQP`, `QP` or `ERM`.
+
+    Parameters
+    ----------
+    problem : any formulation.
+    form : the class of form wanted.
+    start : where to begin; its `alpha` is made feasible first.
+    memory : bytes that the form's Gram matrix may keep.
+
+    Raises
+    ------
+    Unsupported
+        If the formulation has no such form; the message says why.
+    """
+    makers = {BoxQP: _to_box, QP: _to_qp, ERM: _to_erm}
+    alpha = None if start is None or start.alpha is None else feasible_alpha(problem, start.alpha)
+    return makers[form](problem, alpha, problem.gram(memory))  # type: ignore[return-value]
+
+
+def box_bounds(problem: Formulation) -> tuple[Vector, Vector | None, Vector]:
+    """Return p, a and ub of the dual box QP (its lb and delta are 0)."""
+    n, y, C = problem.n, problem.y, problem.upper
+    if not problem.is_regression:
+        return -np.ones(n), (y if problem.intercept else None), C
+    epsilon = problem.epsilon or 0.0
+    sign = np.repeat([1.0, -1.0], n)
+    p = np.concatenate([epsilon - y, epsilon + y])
+    return p, (sign if problem.intercept else None), np.concatenate([C, C])
+
+
+def to_box_variables(problem: Formulation, alpha: Vector) -> Vector:
+    """Return the box QP's variables for `alpha`: itself, or its positive and negative parts."""
+    if not problem.is_regression:
+        return alpha
+    return np.concatenate([np.maximum(alpha, 0.0), np.maximum(-alpha, 0.0)])
+
+
+def from_box_variables(problem: Formulation, x: Vector) -> Vector:
+    """Return `alpha` for the box QP's variables: the inverse of `to_box_variables`."""
+    return x[: problem.n] - x[problem.n :] if problem.is_regression else x
+
+
+def feasible_alpha(problem: Formulation, alpha: Vector) -> Vector:
+    """Return the nearest dual feasible point to `alpha` (n,)."""
+    C = problem.upper
+    if problem.is_regression:
+        return project(alpha, -C, C, np.ones(problem.n) if problem.intercept else None)
+    return project(alpha, np.zeros(problem.n), C, problem.y if problem.intercept else None)
+
+
+def _to_box(problem: Formulation, alpha: Vector | None, gram: Gram) -> Reduction[BoxQP]:
+    p, a, ub = box_bounds(problem)
+    if problem.is_regression:
+        Q = SignedGram(gram, np.repeat([1.0, -1.0], problem.n), np.tile(np.arange(problem.n), 2))
+    else:
+        Q = SignedGram(gram, problem.y)
+    start = None if alpha is None else to_box_variables(problem, alpha)
+    form = BoxQP(Q, p, a, 0.0, np.zeros(p.size), ub, start)
+
+    def recover(point: FormPoint) -> Point:
+        return Point(None if point.x is None else from_box_variables(problem, point.x))
+
+    return Reduction(form, recover)
+
+
+def _to_erm(problem: Formulation, alpha: Vector | None, gram: Gram) -> Reduction[ERM]:
+    if problem.family == "hard_margin":
+        raise Unsupported("the hard margin has no empirical-risk form: its loss is infinite")
+    start = None if alpha is None else problem.beta(alpha)
+    form = ERM(gram, problem.y, problem.upper, problem.loss, problem.intercept, start)
+
+    def recover(point: FormPoint) -> Point:
+        alpha = None if point.beta is None else problem.alpha(point.beta)
+        return Point(alpha, point.x if problem.is_linear else None, point.b)
+
+    return Reduction(form, recover)
+
+
+def _to_qp(problem: Formulation, alpha: Vector | None, gram: Gram) -> Reduction[QP]:
+    return _dual_qp(problem, alpha, gram) if problem.face == "dual" else _primal_qp(problem)
+
+
+def _dual_qp(problem: Formulation, alpha: Vector | None, gram: Gram) -> Reduction[QP]:
+    box = _to_box(problem, alpha, gram)
+    A = None if box.form.a is None else sp.csc_array(box.form.a[None, :])
+    b_eq = None if A is None else np.zeros(1)
+    form = QP(box.form.Q, box.form.p, None, None, A, b_eq, box.form.lb, box.form.ub, box.form.start)
+    return Reduction(form, box.recover)
+
+
+def _primal_qp(problem: Formulation) -> Reduction[QP]:
+    """Variables (w, b, ξ), for regression (w, b, ξ, ξ*); b and ξ only where the problem has them."""
+    n, d = problem.n, problem.d
+    rows = _with_intercept(problem)
+    slacks = {"hard_margin": 0, "soft_margin": n, "svr": 2 * n}[problem.family]
+    size = rows.shape[1] + slacks
+    if problem.is_regression:
+        plane, h = sp.vstack([-rows, rows]), np.concatenate([_tube(problem, -1), _tube(problem, 1)])
+    else:
+        plane, h = -sp.diags_array(problem.y) @ rows, -np.ones(n)
+    G = sp.hstack([plane, -sp.eye_array(slacks)]) if slacks else plane
+    P = sp.diags_array(np.concatenate([np.ones(d), np.zeros(size - d)]))
+    q, lb = np.zeros(size), np.full(size, -np.inf)
+    if slacks:
+        q[-slacks:], lb[-slacks:] = np.tile(problem.upper, slacks // n), 0.0
+    form = QP(sp.csc_array(P), q, sp.csc_array(G), h, None, None, lb, np.full(size, np.inf))
+
+    def recover(point: FormPoint) -> Point:
+        z, x = point.inequality, point.x
+        alpha = None if z is None else from_box_variables(problem, z)
+        b = float(x[d]) if x is not None and problem.intercept else None
+        return Point(alpha, None if x is None else x[:d], b)
+
+    return Reduction(form, recover)
+
+
+def _with_intercept(problem: Formulation) -> sp.csr_array:
+    X = sp.csr_array(problem.X)
+    return sp.csr_array(sp.hstack([X, np.ones((problem.n, 1))])) if problem.intercept else X
+
+
+def _tube(problem: Formulation, sign: int) -> Vector:
+    return (problem.epsilon or 0.0) + sign * problem.y

@@ -1,0 +1,113 @@
+"""What a solver is.
+
+A solver is one file with one frozen dataclass: its fields are its settings, `form` is the class of
+problem it takes, `iterates` is the algorithm. It yields a `FormPoint` whenever it is willing to be
+looked at; a compiled or external method yields once for each block of work, or once at the end. The
+clock, the limits, the looking and the certificate belong to `solvers.loop.solve`.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from problems.dataset import check_positive
+from problems.forms import ERM, BoxQP, Form, FormPoint
+from problems.kernels import Kernel, Linear
+from problems.reductions import reduce
+from problems.svm import SoftMarginDual
+
+
+class Status(StrEnum):
+    """How the process ended; what the answer is worth is the certificate's to say."""
+
+    FINISHED = "finished"
+    MAX_ITER = "max_iter"
+    TIME_LIMIT = "time_limit"
+    DIVERGED = "diverged"
+    INFEASIBLE = "infeasible"
+    UNSUPPORTED = "unsupported"
+    NOT_INSTALLED = "not_installed"
+    CRASHED = "crashed"
+    OUT_OF_MEMORY = "out_of_memory"
+
+
+class NotInstalled(Exception):
+    """An optional package is missing; the message says how to get it."""
+
+
+@dataclass(frozen=True)
+class Solver(ABC):
+    """Base of all solvers. Subclass it with `@dataclass(frozen=True)` and typed settings.
+
+    Attributes
+    ----------
+    form : BoxQP, QP or ERM: what it solves.
+    source : where the algorithm is published.
+    name : how experiment files call it; by default the class name in snake case.
+
+    A setting `max_iter` is overridden by `solve(max_iter=...)`; `seed` by an experiment's own.
+    """
+
+    form: ClassVar[Any]
+    source: ClassVar[str] = ""
+    name: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in cls.__dict__:
+            cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+
+    def __post_init__(self) -> None:
+        if hasattr(self, "tol"):
+            check_positive(self.tol, "tol")
+        for setting, least in (("max_iter", 1), ("seed", 0)):
+            value = getattr(self, setting, None)
+            if value is not None and (int(value) != value or value < least):
+                raise ValueError(
+                    f"{setting}: must be a whole number of {least} or more, got {value!r}"
+                )
+
+    def refuses(self, form: Any, /) -> str | None:
+        """Return a sentence saying why this form cannot be solved, or None if it can."""
+        return None
+
+    def prepare(self, form: Any, /) -> Any:
+        """Return the state that `iterates` starts from; imports and compilation go here, untimed."""
+        return form
+
+    @abstractmethod
+    def iterates(self, state: Any, /) -> Iterator[FormPoint]:
+        """Run the algorithm, yielding a `FormPoint` whenever it may be looked at."""
+
+
+def warm_up(solver: Solver, form: Form) -> None:
+    """Run a compiled solver on four samples like those of `form`, so that compiling is not timed."""
+    tiny = reduce(_four_samples(form), solver.form).form
+    for _ in islice(solver.iterates(tiny), 3):
+        pass
+
+
+def _four_samples(form: Form) -> SoftMarginDual:
+    gram, intercept = _gram_and_intercept(form)
+    X = np.zeros((4, gram.X.shape[1]))
+    X[:, 0] = [1.0, 2.0, -1.0, -2.0]
+    kernel: Kernel = gram.kernel if gram.X.shape[1] != gram.X.shape[0] else Linear()
+    samples = sp.csr_array(X) if sp.issparse(gram.X) else X
+    return SoftMarginDual(samples, np.array([1.0, 1, -1, -1]), 1.0, kernel, intercept)
+
+
+def _gram_and_intercept(form: Form) -> tuple[Any, bool]:
+    if isinstance(form, BoxQP):
+        return form.gram, form.a is not None
+    if isinstance(form, ERM):
+        return form.gram, form.intercept
+    raise TypeError("only solvers of BoxQP and ERM forms are compiled")

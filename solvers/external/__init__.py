@@ -1,0 +1,1 @@
+"""Adapters to solvers that others wrote; their packages are optional."""

@@ -1,0 +1,210 @@
+"""`solve`: the only loop that owns a clock.
+
+The solver's generator runs until it yields; the clock is then stopped, the point is looked at if the
+schedule says so, limits are checked, and the generator goes on. Looks are taken at geometrically
+growing times, and never cost more than half the time spent solving.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from problems import Formulation, Point, Unsupported, certify, reduce
+from problems.dataset import check_positive
+from problems.forms import FormPoint
+from problems.reductions import Reduction
+from solvers.base import NotInstalled, Solver, Status
+from solvers.smo import SMO
+from solvers.solution import Look, Solution
+
+_FIRST_LOOK = 1e-3  # seconds
+_GROWTH = 1.25  # between the times of two looks
+_COST_FACTOR = 2.0  # seconds solving for each second spent looking
+
+
+def solve(
+    problem: Formulation,
+    solver: Solver | None = None,
+    *,
+    target_gap: float = 1e-6,
+    stop_at_target: bool = False,
+    initial: Any = None,
+    time_limit: float | None = None,
+    max_iter: int | None = None,
+    callback: Callable[[Look], object] | None = None,
+) -> Solution:
+    """Solve `problem` with `solver`, and time it.
+
+    Parameters
+    ----------
+    problem : any formulation.
+    solver : any solver; None takes the best default for this problem.
+    target_gap : relative gap at which the verdict is "solved".
+    stop_at_target : end as soon as the certificate reaches `target_gap`.
+    initial : where to begin: a `Solution`, a `Point` or a vector alpha (n,).
+    time_limit : seconds of solving after which to stop, at the solver's next yield.
+    max_iter : iterations, in the solver's own count, after which to stop.
+    callback : called with each `Look`; looks are also kept in `Solution.trace`.
+
+    Returns
+    -------
+    Solution
+        Also where the pair is impossible (`status` unsupported) or a package is missing.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not usable. What the solver itself raises is passed on.
+    """
+    check_positive(target_gap, "target_gap")
+    if time_limit is not None:
+        check_positive(time_limit, "time_limit")
+    solver = default_solver(problem, target_gap) if solver is None else solver
+    if max_iter is not None and any(f.name == "max_iter" for f in fields(solver)):
+        solver = replace(solver, max_iter=max_iter)  # type: ignore[call-arg]
+    begun = time.perf_counter()
+    try:
+        reduction = reduce(problem, solver.form, _start(problem, initial))
+        refusal = solver.refuses(reduction.form)
+        if refusal:
+            raise Unsupported(refusal)
+        state = solver.prepare(reduction.form)
+    except (Unsupported, NotInstalled) as stop:
+        status = Status.UNSUPPORTED if isinstance(stop, Unsupported) else Status.NOT_INSTALLED
+        return Solution(problem, solver, Point(), status, note=str(stop), target_gap=target_gap)
+    run = _Run(problem, reduction, target_gap, stop_at_target, callback)
+    run.time_setup = time.perf_counter() - begun
+    status = run.until_stopped(solver.iterates(state), time_limit, max_iter)
+    return run.solution(solver, status)
+
+
+def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
+    """Return the solver that `solve` picks: SMO, as accurate as the target needs.
+
+    A maximal violating pair of tol keeps the relative gap below about 2·tol for classification; for
+    regression tol is in the units of the target.
+    """
+    scale = max(float(np.std(problem.y)), np.finfo(float).tiny) if problem.is_regression else 1.0
+    return SMO(tol=0.1 * target_gap * scale)
+
+
+def _start(problem: Formulation, initial: Any) -> Point | None:
+    if initial is None:
+        return None
+    point = Point(alpha=initial) if isinstance(initial, np.ndarray) else initial
+    alpha = getattr(point, "alpha", None)
+    if alpha is None or np.shape(alpha) != (problem.n,) or not np.isfinite(alpha).all():
+        raise ValueError(
+            f"initial: needs {problem.n} finite dual variables alpha (a Solution, Point or vector), "
+            f"got {type(initial).__name__} with alpha of shape {np.shape(alpha)}"
+        )
+    return Point(alpha=alpha)
+
+
+class _Run:
+    """State of one call of `solve`: the clock, the looks taken, the latest point."""
+
+    def __init__(
+        self,
+        problem: Formulation,
+        reduction: Reduction[Any],
+        target_gap: float,
+        stop_at_target: bool,
+        callback: Callable[[Look], object] | None,
+    ) -> None:
+        self.problem, self.reduction, self.target_gap = problem, reduction, target_gap
+        self.stop_at_target, self.callback = stop_at_target, callback
+        # A hard margin is looked at to end it early once it is proven infeasible.
+        self.looking = stop_at_target or callback is not None or problem.family == "hard_margin"
+        self.looks: list[Look] = []
+        self.next_look = _FIRST_LOOK
+        self.time_setup = self.time_solve = 0.0
+        self.latest: FormPoint | None = None
+
+    def until_stopped(
+        self, iterates: Iterator[FormPoint], time_limit: float | None, max_iter: int | None
+    ) -> Status:
+        """Run the solver and return why it stopped."""
+        status = None
+        while status is None:
+            begun = time.perf_counter()
+            point = next(iterates, None)
+            self.time_solve += time.perf_counter() - begun
+            if point is None:
+                return self._ended(time_limit, max_iter)
+            self.latest = point
+            status = self._limit_reached(point, time_limit, max_iter) or self._look_if_due(point)
+        return status
+
+    def _ended(self, time_limit: float | None, max_iter: int | None) -> Status:
+        late = time_limit is not None and self.time_solve > time_limit
+        if late:
+            return Status.TIME_LIMIT
+        unfinished = self.latest is not None and self.latest.claim != "optimal"
+        if unfinished and max_iter is not None and self.latest.iterations >= max_iter:
+            return Status.MAX_ITER
+        return Status.FINISHED
+
+    def _limit_reached(
+        self, point: FormPoint, time_limit: float | None, max_iter: int | None
+    ) -> Status | None:
+        if any(v is not None and not np.isfinite(v).all() for v in (point.x, point.beta)):
+            return Status.DIVERGED
+        if point.claim in ("optimal", "infeasible"):
+            return None  # it is about to end by itself
+        if time_limit is not None and self.time_solve > time_limit:
+            return Status.TIME_LIMIT
+        if max_iter is not None and point.iterations >= max_iter:
+            return Status.MAX_ITER
+        return None
+
+    def _look_if_due(self, point: FormPoint) -> Status | None:
+        if not self.looking or self.time_solve < self.next_look:
+            return None
+        cost = self._look(point)
+        self.next_look = max(_GROWTH * self.time_solve, self.time_solve + _COST_FACTOR * cost)
+        certificate = self.looks[-1].certificate
+        if certificate.infeasible:
+            return Status.INFEASIBLE
+        reached = self.stop_at_target and certificate.relative_gap <= self.target_gap
+        return Status.FINISHED if reached else None
+
+    def _look(self, point: FormPoint) -> float:
+        begun = time.perf_counter()
+        certificate = certify(self.problem, self.reduction.recover(point))
+        look = Look(self.time_solve, point.iterations, certificate)
+        self.looks.append(look)
+        if self.callback is not None:
+            self.callback(look)
+        return time.perf_counter() - begun
+
+    def solution(self, solver: Solver, status: Status) -> Solution:
+        """Return the solution at the latest point; the last look is always there."""
+        point = self.latest
+        iterations = 0 if point is None else point.iterations
+        looked = bool(self.looks) and self.looks[-1].iteration == iterations
+        if self.looking and point is not None and status is not Status.DIVERGED and not looked:
+            self._look(point)
+        if self.looking and self.looks and self.looks[-1].certificate.infeasible:
+            status = Status.INFEASIBLE
+        gram = self.reduction.form.gram
+        evaluations = {} if gram is None else {"kernel_evaluations": gram.evaluations}
+        return Solution(
+            problem=self.problem,
+            solver=solver,
+            point=Point() if point is None else self.reduction.recover(point),
+            status=status,
+            claimed="none" if point is None else point.claim,
+            note="" if point is not None else "the solver ended without giving a point",
+            target_gap=self.target_gap,
+            time_solve=self.time_solve,
+            time_setup=self.time_setup,
+            iterations=iterations,
+            trace=tuple(self.looks),
+            counters={**evaluations, **({} if point is None else point.counters)},
+        )

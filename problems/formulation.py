@@ -47,8 +47,9 @@ class Formulation:
     face: ClassVar[Face]
     family: ClassVar[Family]
     kernel: Kernel = Linear()
-    epsilon: float | None = None
-    lam: float | None = None
+    C: Any  # every face but hinge ERM and the hard margin has one
+    epsilon: Any = None
+    lam: Any = None
 
     def __post_init__(self) -> None:
         X = check_samples(self.X)
@@ -74,8 +75,6 @@ class Formulation:
             diagonal = self.kernel.diagonal(self.X)
         if not np.isfinite(diagonal).all():
             raise ValueError("X: its kernel values overflow float64; scale the features down")
-
-    C: Any
 
     @property
     def n(self) -> int:

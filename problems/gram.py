@@ -165,7 +165,7 @@ class SignedGram:
         """Return Q v."""
         if self._dense is not None and not self.gram.is_linear:
             return self._dense @ v
-        beta = np.bincount(self.index, weights=self.sign * v, minlength=self.gram.n)
+        beta = np.bincount(self.index, self.sign * v, self.gram.n).astype(np.float64)
         return self.sign * self.gram.matvec(beta)[self.index]
 
     def dense(self) -> Block:

@@ -149,7 +149,7 @@ class RBF(Kernel):
         if self.gamma * largest > _EXPANSION_LIMIT and not (sp.issparse(X) or sp.issparse(Z)):
             from scipy.spatial.distance import cdist  # noqa: PLC0415 - slow to import, rarely used
 
-            return cdist(X, Z, "sqeuclidean")
+            return np.asarray(cdist(X, Z, "sqeuclidean"), dtype=np.float64)
         D = inner_products(X, Z)
         D *= -2.0
         D += x2[:, None]
@@ -342,9 +342,9 @@ def inner_products(X: Matrix, Z: Matrix) -> Block:
 
 def squared_norms(X: Matrix) -> Vector:
     """Return ‖xᵢ‖² for each row, for dense and CSR matrices."""
-    if sp.issparse(X):
-        return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
-    return np.einsum("ij,ij->i", X, X)
+    if isinstance(X, np.ndarray):
+        return np.einsum("ij,ij->i", X, X)
+    return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
 
 
 def as_dense(M: Any) -> NDArray[np.float64]:

@@ -35,7 +35,8 @@ def project(
     if abs(float(a @ clipped) - delta) <= rounding:
         return clipped  # so that a feasible point keeps its exact zeros
     # copies: compiled once for writable contiguous arrays, whatever the caller holds
-    mu = _multiplier(*(np.array(v, dtype=np.float64) for v in (z, lb, ub, a)), float(delta))
+    copies = (np.array(v, dtype=np.float64) for v in (z, lb, ub, a))
+    mu = _multiplier(*copies, float(delta))  # type: ignore[call-arg]
     # At either end of the range μ is ±inf: every variable sits at its bound.
     step = np.where(a == 0, 0.0, mu) * np.where(a == 0, 1.0, a)
     return np.clip(z - step, lb, ub)

@@ -68,7 +68,7 @@ class Solver(ABC):
 
     def __post_init__(self) -> None:
         if hasattr(self, "tol"):
-            check_positive(self.tol, "tol")
+            check_positive(getattr(self, "tol"), "tol")  # noqa: B009
         for setting, least in (("max_iter", 1), ("seed", 0)):
             value = getattr(self, setting, None)
             if value is not None and (int(value) != value or value < least):

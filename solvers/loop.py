@@ -98,10 +98,11 @@ def _start(problem: Formulation, initial: Any) -> Point | None:
         return None
     point = Point(alpha=initial) if isinstance(initial, np.ndarray) else initial
     alpha = getattr(point, "alpha", None)
-    if alpha is None or np.shape(alpha) != (problem.n,) or not np.isfinite(alpha).all():
+    shape = None if alpha is None else np.shape(alpha)
+    if alpha is None or shape != (problem.n,) or not np.isfinite(alpha).all():
         raise ValueError(
             f"initial: needs {problem.n} finite dual variables alpha (a Solution, Point or vector), "
-            f"got {type(initial).__name__} with alpha of shape {np.shape(alpha)}"
+            f"got {type(initial).__name__} with alpha of shape {shape}"
         )
     return Point(alpha=alpha)
 
@@ -145,8 +146,9 @@ class _Run:
         late = time_limit is not None and self.time_solve > time_limit
         if late:
             return Status.TIME_LIMIT
-        unfinished = self.latest is not None and self.latest.claim != "optimal"
-        if unfinished and max_iter is not None and self.latest.iterations >= max_iter:
+        latest = self.latest
+        unfinished = latest is not None and latest.claim not in ("optimal", "infeasible")
+        if unfinished and max_iter is not None and latest.iterations >= max_iter:
             return Status.MAX_ITER
         return Status.FINISHED
 

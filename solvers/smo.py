@@ -96,8 +96,8 @@ class _Progress:
         self.equality = form.a is not None
         self.a = np.ones(form.n) if form.a is None else form.a
         self.x = _start(form)
-        beta = np.bincount(self.index, self.sign * self.x, minlength=form.gram.n)
-        self.f = form.gram.matvec(beta)
+        beta = np.bincount(self.index, self.sign * self.x, form.gram.n)
+        self.f = form.gram.matvec(beta.astype(np.float64))
         self.whole = form.Q.dense() if form.n <= _WHOLE else None
         rows_needed = self.whole is None and not form.gram.is_linear
         self.cache = RowCache(form.gram, cache_size * 1e6) if rows_needed else None
@@ -149,7 +149,7 @@ class _Progress:
     def _move(self, working: Indices, change: Vector) -> None:
         """Bring f up to date from the rows of the samples whose coefficient changed."""
         samples, inverse = np.unique(self.index[working], return_inverse=True)
-        change = np.bincount(inverse, self.sign[working] * change, minlength=samples.size)
+        change = np.bincount(inverse, self.sign[working] * change).astype(np.float64)
         samples, change = samples[change != 0], change[change != 0]
         if self.cache is not None:
             self.f += change @ self.cache.rows(samples)

@@ -40,6 +40,8 @@ class Dataset:
     def __post_init__(self) -> None:
         object.__setattr__(self, "X", check_samples(self.X))
         object.__setattr__(self, "y", check_targets(self.y, self.X.shape[0]))
+        if (self.X_test is None) != (self.y_test is None):
+            raise ValueError("X_test, y_test: give both or neither")
         if self.X_test is not None and self.y_test is not None:
             X_test = check_samples(self.X_test, "X_test")
             object.__setattr__(self, "X_test", X_test)

@@ -57,10 +57,11 @@ def _multiplier(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -> f
             active[count] = i
             count += 1
     slope = 0.0  # settled variables add constant − slope·μ
-    low, high = -np.inf, np.inf
+    low: float = -np.inf
+    high: float = np.inf
     while count > 0:
         middle = active[count // 2]
-        pivot = first[middle] if first[middle] > low else last[middle]
+        pivot: float = first[middle] if first[middle] > low else last[middle]
         value = constant - slope * pivot
         for k in range(count):
             i = active[k]

@@ -146,9 +146,9 @@ class _Run:
         late = time_limit is not None and self.time_solve > time_limit
         if late:
             return Status.TIME_LIMIT
-        latest = self.latest
-        unfinished = latest is not None and latest.claim not in ("optimal", "infeasible")
-        if unfinished and max_iter is not None and latest.iterations >= max_iter:
+        point = self.latest
+        claimed = point is None or point.claim in ("optimal", "infeasible")
+        if not claimed and max_iter is not None and point.iterations >= max_iter:
             return Status.MAX_ITER
         return Status.FINISHED
 

@@ -1,0 +1,32 @@
+# Everything runs in a virtual environment of the repository's own, made on first use.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: quickstart test check verify clean
+
+quickstart: $(STAMP)
+	$(BIN)/dualgap run quickstart --out runs/quickstart-$$(date +%Y%m%d-%H%M%S) --plot
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2
+
+check: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+verify: $(STAMP)
+	$(BIN)/dualgap verify
+
+# pip 25.1 knows dependency groups; requirements.lock pins what was tested.
+$(STAMP): pyproject.toml requirements.lock
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dualgap needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --constraint requirements.lock --group dev --editable '.[qp]'
+	touch $(STAMP)
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,143 @@
+"""Data sets by name: generators, bundled real data, files and published sets.
+
+from problems import datasets
+
+data = datasets.load("breast_cancer", standardize=True)
+data = datasets.TwoMoons(n=500, noise=0.2, seed=1).load()
+"""
+
+import dataclasses
+import difflib
+from collections.abc import Iterable
+from typing import Any
+
+from problems.dataset import Dataset
+from problems.datasets.bundled import BreastCancer, Diabetes, Digits, Iris, Wine
+from problems.datasets.catalogue import ENTRIES
+from problems.datasets.generators import (
+    Classification,
+    FourGaussians,
+    Friedman,
+    Regression,
+    Separable,
+    SparseClassification,
+    TwoGaussians,
+    TwoMoons,
+)
+from problems.datasets.libsvm import LibsvmFile
+from problems.datasets.published import Published, cache_folder, data_folder
+from problems.datasets.source import Raw, Source, snake_case
+
+__all__ = [
+    "BreastCancer",
+    "Classification",
+    "Diabetes",
+    "Digits",
+    "FourGaussians",
+    "Friedman",
+    "Iris",
+    "LibsvmFile",
+    "Published",
+    "Raw",
+    "Regression",
+    "Separable",
+    "Source",
+    "SparseClassification",
+    "TwoGaussians",
+    "TwoMoons",
+    "Wine",
+    "cache_folder",
+    "data_folder",
+    "describe",
+    "fields",
+    "load",
+    "make",
+    "names",
+]
+
+_KINDS: dict[str, tuple[type[Source], ...]] = {
+    "generator": (
+        Classification,
+        FourGaussians,
+        Friedman,
+        Regression,
+        Separable,
+        SparseClassification,
+        TwoGaussians,
+        TwoMoons,
+    ),
+    "bundled": (BreastCancer, Diabetes, Digits, Iris, Wine),
+    "file": (LibsvmFile,),
+}
+
+
+def names() -> list[str]:
+    """All names: generators, bundled sets, files, published sets; each kind in its order."""
+    own = [snake_case(cls.__name__) for classes in _KINDS.values() for cls in classes]
+    return own + sorted(ENTRIES)
+
+
+def describe(name: str) -> str:
+    """One line on a data set: kind, size, task, source and licence."""
+    kind, cls = _find(name)
+    if kind == "published":
+        entry = ENTRIES[name]
+        place = "LIBSVM site" if entry.url else "local file only"
+        facts = (f"{entry.n} x {entry.d}", entry.task, f"{place}, licence: {entry.licence}")
+    else:
+        facts = (cls.size, str(getattr(cls, "task", "")), cls.origin)
+    return f"{name}: {kind}, " + ", ".join(facts)
+
+
+def fields(name: str) -> dict[str, "dataclasses.Field[Any]"]:
+    """The options that a data set accepts, by name, with their types and defaults."""
+    kind, cls = _find(name)
+    given = {"name"} if kind == "published" else set[str]()
+    options = {option.name: option for option in dataclasses.fields(cls)}
+    return {key: option for key, option in options.items() if key not in given}
+
+
+def make(name: str, **options: Any) -> Source:
+    """Describe a data set by name and options; nothing is read yet.
+
+    Raises
+    ------
+    ValueError
+        For an unknown name or option, with the nearest that is known; for an option that is
+        missing; for a value that is not accepted.
+    """
+    kind, cls = _find(name)
+    known = fields(name)
+    for option in options:
+        if option not in known:
+            raise ValueError(f"{name}: unknown option {_unknown(option, known)}")
+    for option, field in known.items():
+        if option not in options and field.default is dataclasses.MISSING:
+            raise ValueError(f"{name}: needs the option {option!r}")
+    if kind == "published":
+        options = {**options, "name": name}
+    return cls(**options)
+
+
+def load(name: str, **options: Any) -> Dataset:
+    """Load a data set by name; the same as ``make(name, **options).load()``."""
+    return make(name, **options).load()
+
+
+def _find(name: str) -> tuple[str, type[Source]]:
+    """Kind and class of a name."""
+    if name in ENTRIES:
+        return "published", Published
+    for kind, classes in _KINDS.items():
+        for cls in classes:
+            if snake_case(cls.__name__) == name:
+                return kind, cls
+    raise ValueError(f"dataset: unknown name {_unknown(name, names())}")
+
+
+def _unknown(word: str, known: Iterable[str]) -> str:
+    """The word, with the nearest known one, or with all of them if none is near."""
+    choices = list(known)
+    near = difflib.get_close_matches(str(word), choices, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(choices)}"
+    return f"{word!r}; {hint}"

@@ -1,0 +1,184 @@
+"""Reading data files: LIBSVM text, plain or compressed, and ``.npz`` with `X` and `y`.
+
+A line of LIBSVM text is ``label index:value index:value ... # comment``, indices increasing
+and beginning at 1 (C.-C. Chang, C.-J. Lin, "LIBSVM", 2011, and its README). scikit-learn
+parses it; only when it fails is the file read again, in Python, to name the line.
+"""
+
+import bz2
+import gzip
+import lzma
+import math
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from problems.dataset import Matrix, Vector, check_samples, check_targets
+from problems.datasets.steps import by_density, pad_features, shape_of
+
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+# what a damaged archive raises; OSError covers a wrong header and a wrong checksum
+_DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
+_LARGEST_INDEX = 2**31 - 1
+
+
+def read_file(
+    path: Path, *, zero_based: bool = False, n_features: int | None = None
+) -> tuple[Matrix, NDArray[Any]]:
+    """Read samples and labels from `path`.
+
+    Parameters
+    ----------
+    path
+        ``.npz`` with arrays `X` (n, d) and `y` (n,), or LIBSVM text, compressed if the name
+        ends in ``.gz``, ``.bz2`` or ``.xz``.
+    zero_based
+        Whether the indices in the text begin at 0.
+    n_features
+        Append zero columns up to this number.
+
+    Returns
+    -------
+    X, y
+        `X` dense if more than half of the entries are not zero, CSR otherwise.
+
+    Raises
+    ------
+    OSError
+        If the file is missing or cannot be read.
+    ValueError
+        If its content is not usable; the message names the file, the line and the problem.
+    """
+    check_readable(path)
+    if path.suffix == ".npz":
+        samples, y = _read_npz(path)
+    else:
+        samples, y = _read_text(path, zero_based, n_features)
+    return by_density(pad_features(samples, n_features)), y
+
+
+def check_readable(path: Path) -> None:
+    """Raise the OSError that says why `path` cannot be read, if so."""
+    if not path.exists():
+        raise FileNotFoundError(f"{path}: no such file")
+    if not path.is_file():
+        raise IsADirectoryError(f"{path}: is not a file")
+    with path.open("rb"):
+        pass
+
+
+def _read_text(path: Path, zero_based: bool, n_features: int | None) -> tuple[Matrix, Vector]:
+    from sklearn.datasets import load_svmlight_file  # noqa: PLC0415 - slow to import
+
+    try:
+        with _open(path) as stream:
+            X, y = load_svmlight_file(stream, zero_based=zero_based)  # pyright: ignore[reportArgumentType]
+    except (*_DAMAGE, ValueError, OverflowError) as error:
+        found = next(_problems(path, zero_based), f"{path}: {error}")
+        raise ValueError(found) from error
+    if y.size == 0:
+        raise ValueError(f"{path}: is empty, it has no samples")
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+        raise ValueError(next(_problems(path, zero_based), f"{path}: has NaN or infinite entries"))
+    if X.nnz == 0 and n_features is None:
+        raise ValueError(f"{path}: has no features; pass n_features if all of them are zero")
+    return sp.csr_array(X), np.asarray(y, dtype=np.float64)
+
+
+def _open(path: Path) -> IO[bytes]:
+    return _OPENERS.get(path.suffix, open)(path, "rb")
+
+
+def _problems(path: Path, zero_based: bool) -> Iterator[str]:
+    """Yield a message for each line of `path` that cannot be used."""
+    number = 0
+    try:
+        with _open(path) as stream:
+            for number, line in enumerate(stream, start=1):
+                problem = next(_line_problems(line, zero_based), None)
+                if problem is not None:
+                    yield f"{path}, line {number}: {problem}"
+    except _DAMAGE as error:
+        yield (
+            f"{path}: the archive is truncated or damaged after line {number} ({error}); "
+            "get a fresh copy"
+        )
+
+
+def _line_problems(line: bytes, zero_based: bool) -> Iterator[str]:
+    """Yield what is wrong with `line`; only the first finding can be relied on."""
+    try:
+        words = line.decode("utf-8").split("#", 1)[0].split()
+    except UnicodeDecodeError as error:
+        yield f"byte {error.start + 1} (0x{line[error.start]:02x}) is not UTF-8 text"
+        return
+    if not words:
+        return
+    yield from _number_problems(words[0], "label")
+    previous = -1
+    for position, word in enumerate(words[1:]):
+        if position == 0 and word.startswith("qid:"):
+            continue
+        index, colon, value = word.partition(":")
+        if not colon:
+            yield f"{word!r} is not index:value"
+        yield from _index_problems(index, previous, zero_based)
+        yield from _number_problems(value, f"value of index {index}")
+        previous = int(index)
+
+
+def _index_problems(text: str, previous: int, zero_based: bool) -> Iterator[str]:
+    try:
+        index = int(text)
+    except ValueError:
+        yield f"index {text!r} is not an integer"
+        return
+    if index == 0 and not zero_based:
+        yield "index 0, but indices begin at 1; pass zero_based=True if they begin at 0 here"
+    if index < 0:
+        yield f"index {index} is negative"
+    if index > _LARGEST_INDEX:
+        yield f"index {index} is above {_LARGEST_INDEX}"
+    if index == previous:
+        yield f"index {index} occurs twice"
+    if index < previous:
+        yield f"index {index} after index {previous}, but indices must increase"
+
+
+def _number_problems(text: str, what: str) -> Iterator[str]:
+    try:
+        number = float(text)
+    except ValueError:
+        yield f"{what} is {text!r}, not a number"
+        return
+    if not math.isfinite(number):
+        yield f"{what} is {text}; drop or impute NaN and infinite values first"
+
+
+def _read_npz(path: Path) -> tuple[Matrix, NDArray[Any]]:
+    arrays = _npz_arrays(path)
+    missing = [name for name in ("X", "y") if name not in arrays]
+    if missing:
+        found = ", ".join(sorted(arrays)) or "nothing"
+        raise ValueError(f"{path}: needs the arrays X and y, has {found}")
+    X, y = check_samples(arrays["X"], f"{path}: X"), arrays["y"]
+    n, _ = shape_of(X)
+    if y.dtype.kind == "U" and y.shape == (n,):
+        return X, y
+    return X, check_targets(y, n, f"{path}: y")
+
+
+def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
+    try:
+        with path.open("rb") as stream, zipfile.ZipFile(stream):
+            pass  # np.load takes whatever is no archive for a pickle, and says so
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except (*_DAMAGE, zipfile.BadZipFile, ValueError) as error:
+        raise ValueError(f"{path}: is not a complete .npz archive ({error})") from error

@@ -1,0 +1,303 @@
+"""Random data sets with a known structure, each drawn from its seed alone.
+
+Every generator draws from ``numpy.random.default_rng(seed)`` and gives its rows in random
+order, so that the first rows are a sample like any other.
+"""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from problems.dataset import Vector
+from problems.datasets.options import count, number
+from problems.datasets.source import Raw, Source
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoGaussians(Source):
+    """Two Gaussian clouds of unit variance, x ~ N(±(distance/2)·u, I) with u = 1/√d.
+
+    Parameters
+    ----------
+    n, d
+        Number of samples and of features.
+    distance
+        Between the two means, in standard deviations.
+    imbalance
+        Negative samples for each positive one: 1 is balanced, 1000 means 1:1000. Each class
+        keeps at least one sample.
+    """
+
+    origin: ClassVar[str] = "two Gaussian clouds, generated"
+
+    n: int = count(200, low=2)
+    d: int = count(2, low=1)
+    distance: float = number(2.0)
+    imbalance: float = number(1.0, above=True)
+    seed: int = count(0, low=0)
+
+    def read(self) -> Raw:
+        """Draw the samples."""
+        rng = np.random.default_rng(self.seed)
+        n_positive = min(max(round(self.n / (1 + self.imbalance)), 1), self.n - 1)
+        y = rng.permutation(np.where(np.arange(self.n) < n_positive, 1.0, -1.0))
+        mean = 0.5 * self.distance / np.sqrt(self.d)
+        return Raw(rng.standard_normal((self.n, self.d)) + mean * y[:, None], y)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FourGaussians(Source):
+    """Four planar clouds of unit variance, one class on either side of a bent border.
+
+    Centres (−1, −2) and (2, 3) have the label −1, centres (−4, 8) and (6, 0) the label +1;
+    each has a quarter of the n samples (200 by default).
+    """
+
+    size: ClassVar[str] = "n x 2"
+    origin: ClassVar[str] = "four Gaussian clouds, generated"
+    # labels alternate, so that any n from 2 on has both
+    centres: ClassVar[tuple[tuple[float, float], ...]] = ((-1, -2), (-4, 8), (2, 3), (6, 0))
+
+    n: int = count(800, low=2)
+    seed: int = count(0, low=0)
+
+    def read(self) -> Raw:
+        """Draw the samples."""
+        rng = np.random.default_rng(self.seed)
+        cloud = rng.permutation(np.arange(self.n) % 4)
+        X = np.array(self.centres)[cloud] + rng.standard_normal((self.n, 2))
+        return Raw(X, np.where(cloud % 2 == 1, 1.0, -1.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwoMoons(Source):
+    """Two interleaved half circles of radius 1, with Gaussian noise.
+
+    With t uniform on [0, π]: (cos t, sin t) for −1 and (1 − cos t, 1/2 − sin t) for +1.
+
+    Parameters
+    ----------
+    n
+        Number of samples, half of them in each class.
+    noise
+        Standard deviation of the noise on each coordinate.
+    """
+
+    size: ClassVar[str] = "n x 2"
+    origin: ClassVar[str] = "two half circles, generated"
+
+    n: int = count(200, low=2)
+    noise: float = number(0.1)
+    seed: int = count(0, low=0)
+
+    def read(self) -> Raw:
+        """Draw the samples."""
+        rng = np.random.default_rng(self.seed)
+        y = rng.permutation(np.where(np.arange(self.n) % 2 == 0, 1.0, -1.0))
+        t = rng.uniform(0.0, np.pi, self.n)
+        outer = np.column_stack([np.cos(t), np.sin(t)])
+        inner = np.column_stack([1.0 - np.cos(t), 0.5 - np.sin(t)])
+        X = np.where(y[:, None] > 0, inner, outer)
+        return Raw(X + self.noise * rng.standard_normal((self.n, 2)), y)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Classification(Source):
+    """Clusters on the corners of a hypercube among uninformative features.
+
+    scikit-learn's `make_classification` (after I. Guyon, 2003), with two clusters a class
+    (one if there is a single informative feature).
+
+    Parameters
+    ----------
+    n, d
+        Number of samples and of features.
+    informative
+        How many of the features tell the classes apart; the others are N(0, 1).
+    class_sep
+        Half the edge of the hypercube.
+    flip
+        Fraction of the labels that are drawn at random.
+    imbalance
+        Negative samples for each positive one, before flipping.
+    """
+
+    origin: ClassVar[str] = "make_classification of scikit-learn"
+
+    n: int = count(200, low=2)
+    d: int = count(20, low=1)
+    informative: int = count(5, low=1)
+    class_sep: float = number(1.0)
+    flip: float = number(0.01, high=1.0)
+    imbalance: float = number(1.0, above=True)
+    seed: int = count(0, low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.informative > self.d:
+            raise ValueError(f"informative: must be at most d = {self.d}, got {self.informative}")
+
+    def read(self) -> Raw:
+        """Draw the samples."""
+        from sklearn.datasets import make_classification  # noqa: PLC0415 - slow to import
+
+        rng = np.random.default_rng(self.seed)
+        X, y = make_classification(
+            n_samples=self.n,
+            n_features=self.d,
+            n_informative=self.informative,
+            n_redundant=0,
+            n_clusters_per_class=1 if self.informative == 1 else 2,
+            weights=[self.imbalance / (1 + self.imbalance)],
+            flip_y=self.flip,
+            class_sep=self.class_sep,
+            random_state=int(rng.integers(2**31)),
+        )
+        return Raw(np.asarray(X, dtype=np.float64), np.where(np.asarray(y) == 1, 1.0, -1.0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Regression(Source):
+    """A linear target of unit variance with noise, y = Xw + b + noise·ε, and gross outliers.
+
+    X ~ N(0, I), ‖w‖ = 1, b ~ N(0, 1), ε ~ N(0, 1).
+
+    Parameters
+    ----------
+    n, d
+        Number of samples and of features.
+    noise
+        Standard deviation of the noise, where that of Xw is 1.
+    outliers
+        Fraction of the targets that are moved by 5 to 10, up or down.
+    """
+
+    task: ClassVar = "regression"
+    origin: ClassVar[str] = "linear target with noise and outliers, generated"
+
+    n: int = count(200, low=2)
+    d: int = count(10, low=1)
+    noise: float = number(0.1)
+    outliers: float = number(0.0, high=1.0)
+    seed: int = count(0, low=0)
+
+    def read(self) -> Raw:
+        """Draw the samples."""
+        rng = np.random.default_rng(self.seed)
+        X, w, b = rng.standard_normal((self.n, self.d)), _direction(rng, self.d), rng.normal()
+        y = X @ w + b + self.noise * rng.standard_normal(self.n)
+        gross = rng.permutation(self.n)[: round(self.outliers * self.n)]
+        y[gross] += rng.choice([-1.0, 1.0], gross.size) * rng.uniform(5.0, 10.0, gross.size)
+        return Raw(X, y)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Friedman(Source):
+    """Friedman #1: y = 10 sin(π x₁x₂) + 20 (x₃ − ½)² + 10 x₄ + 5 x₅ + noise·ε.
+
+    x uniform on [0, 1]ᵈ; features from the sixth on do not matter (J. H. Friedman,
+    "Multivariate adaptive regression splines", 1991, section 4.3).
+
+    Parameters
+    ----------
+    n, d
+        Number of samples and of features, d at least 5.
+    noise
+        Standard deviation of the noise.
+    """
+
+    task: ClassVar = "regression"
+    origin: ClassVar[str] = "Friedman #1 (1991), generated"
+
+    n: int = count(200, low=2)
+    d: int = count(10, low=5)
+    noise: float = number(1.0)
+    seed: int = count(0, low=0)
+
+    def read(self) -> Raw:
+        """Draw the samples."""
+        rng = np.random.default_rng(self.seed)
+        X = rng.uniform(size=(self.n, self.d))
+        y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
+        y += 10 * X[:, 3] + 5 * X[:, 4] + self.noise * rng.standard_normal(self.n)
+        return Raw(X, y)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Separable(Source):
+    """Linearly separable classes whose maximum margin is known.
+
+    With a random unit vector u every sample has y·uᵀx ≥ margin, and one pair of opposite
+    samples, c ± margin·u with c ⟂ u, attains it. The convex hulls of the classes are therefore
+    exactly 2·margin apart: the hard-margin solution is w = u / margin, b = 0, with or without
+    an intercept, and its objective ½‖w‖² = 1 / (2·margin²).
+
+    Parameters
+    ----------
+    n, d
+        Number of samples, half of them in each class, and of features.
+    margin
+        Distance of the nearest samples of either class from the separating hyperplane.
+        `standardize` changes it.
+    """
+
+    origin: ClassVar[str] = "separable with a known margin, generated"
+
+    n: int = count(200, low=2)
+    d: int = count(2, low=1)
+    margin: float = number(0.5, above=True)
+    seed: int = count(0, low=0)
+
+    def read(self) -> Raw:
+        """Draw the samples."""
+        rng = np.random.default_rng(self.seed)
+        u = _direction(rng, self.d)
+        y = np.where(np.arange(self.n) % 2 == 0, 1.0, -1.0)
+        along = rng.standard_normal((self.n, self.d))
+        along -= np.outer(along @ u, u)
+        distance = self.margin + np.abs(rng.standard_normal(self.n))
+        along[1], distance[:2] = along[0], self.margin
+        X = along + np.outer(y * distance, u)
+        order = rng.permutation(self.n)
+        return Raw(X[order], y[order])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SparseClassification(Source):
+    """Sparse samples (CSR) labelled by the sign of a random linear function, in two halves.
+
+    Values and weights are N(0, 1); the half of the samples with the larger wᵀx has label +1.
+
+    Parameters
+    ----------
+    n, d
+        Number of samples and of features.
+    density
+        Fraction of the entries that are not zero; at least one is.
+    """
+
+    origin: ClassVar[str] = "sparse linear classification, generated"
+
+    n: int = count(200, low=2)
+    d: int = count(1000, low=1)
+    density: float = number(0.01, high=1.0, above=True)
+    seed: int = count(0, low=0)
+
+    def read(self) -> Raw:
+        """Draw the samples."""
+        rng = np.random.default_rng(self.seed)
+        stored = max(1, round(self.density * self.n * self.d))
+        place = rng.choice(self.n * self.d, stored, replace=False)
+        entries = (rng.standard_normal(stored), (place // self.d, place % self.d))
+        X = sp.csr_array(entries, shape=(self.n, self.d))
+        rank = np.argsort(np.argsort(X @ rng.standard_normal(self.d), kind="stable"))
+        return Raw(X, np.where(rank >= self.n // 2, 1.0, -1.0))
+
+
+def _direction(rng: np.random.Generator, d: int) -> Vector:
+    """Draw a unit vector (d,), uniformly."""
+    vector: NDArray[np.float64] = rng.standard_normal(d)
+    return vector / np.linalg.norm(vector)

@@ -1,0 +1,183 @@
+"""Published data sets by name: found locally, else downloaded, and always verified.
+
+A file is looked for in the folder ``DUALGAP_DATA`` and then in the cache (``DUALGAP_CACHE``,
+else the user's cache folder). Whatever file it is, what it holds must be what the table in
+`problems.datasets.catalogue` says.
+"""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from problems.dataset import Matrix, check_targets, content_hash
+from problems.datasets.catalogue import ENTRIES, Entry
+from problems.datasets.formats import read_file
+from problems.datasets.source import Raw, Source, Task
+from problems.datasets.steps import by_density, shape_of
+
+_ENDINGS = (".libsvm.xz", ".npz", "", ".bz2", ".gz", ".xz", ".libsvm")
+_OTHER_DATA = "this is not the published content; libsvm_file loads a file as it is"
+_TIMEOUT = 30.0  # seconds without an answer from the server
+
+
+@dataclass(frozen=True, kw_only=True)
+class Published(Source):
+    """A data set of the catalogue, as it was published.
+
+    Parameters
+    ----------
+    name
+        Its name in the catalogue, for example ``a9a``.
+    """
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in ENTRIES:
+            raise ValueError(f"name: must be one of {', '.join(ENTRIES)}, got {self.name!r}")
+        super().__post_init__()
+
+    @property
+    def entry(self) -> Entry:
+        """What the catalogue says of it."""
+        return ENTRIES[self.name]
+
+    @property
+    def task(self) -> Task:  # pyright: ignore[reportIncompatibleVariableOverride]
+        """What the catalogue says, where other sources have a constant."""
+        return self.entry.task
+
+    def title(self) -> str:
+        """Name of the data set, as it stands in tables."""
+        return self.name
+
+    def check(self) -> None:
+        """Raise OSError if there is neither a local file nor an address to download from."""
+        if locate(self.name) is None and self.entry.url is None:
+            raise FileNotFoundError(
+                f"{self.name}: no download is known that has the checked content; "
+                + _by_hand(self.name)
+            )
+
+    def read(self) -> Raw:
+        """Read the local file, or download it.
+
+        Raises
+        ------
+        OSError
+            If there is no file and it cannot be downloaded.
+        ValueError
+            If the content is not what was published.
+        """
+        self.check()
+        path = locate(self.name)
+        return Raw(*(_download(self.entry) if path is None else _verified(path, self.entry)))
+
+
+def locate(name: str) -> Path | None:
+    """Find the local file of a published data set, in ``DUALGAP_DATA`` and then in the cache."""
+    for folder in filter(None, (data_folder(), cache_folder())):
+        for ending in _ENDINGS:
+            path = folder / (name + ending)
+            if path.is_file():
+                return path
+    return None
+
+
+def data_folder() -> Path | None:
+    """The folder ``DUALGAP_DATA``, None if it is not set.
+
+    Raises
+    ------
+    NotADirectoryError
+        If it is set to something else than a folder.
+    """
+    value = os.environ.get("DUALGAP_DATA")
+    if not value:
+        return None
+    folder = Path(value).expanduser()
+    if not folder.is_dir():
+        raise NotADirectoryError(f"DUALGAP_DATA: {folder} is not a folder")
+    return folder
+
+
+def cache_folder() -> Path:
+    """The folder of downloads: ``DUALGAP_CACHE``, else the user's cache folder."""
+    value = os.environ.get("DUALGAP_CACHE")
+    if value:
+        return Path(value).expanduser()
+    import platformdirs  # noqa: PLC0415 - needed here only
+
+    return Path(platformdirs.user_cache_dir("dualgap"))
+
+
+def _verified(path: Path, entry: Entry) -> tuple[Matrix, NDArray[Any]]:
+    """Read `path` and compare its content with the catalogue."""
+    samples, y = read_file(path)
+    n, d = shape_of(samples)
+    if n != entry.n or d > entry.d:
+        raise ValueError(
+            f"{path}: expected {entry.name} with shape ({entry.n}, {entry.d}), found ({n}, {d}); "
+            + _OTHER_DATA
+        )
+    X, y = _canonical(samples, entry), check_targets(y, n, f"{path}: y")
+    found = content_hash(X, y)
+    if found != entry.checksum:
+        raise ValueError(
+            f"{path}: expected {entry.name} with checksum {entry.checksum}, found {found}; "
+            + _OTHER_DATA
+        )
+    return by_density(X), y
+
+
+def _canonical(X: Matrix, entry: Entry) -> sp.csr_array:
+    """The published shape, and the published decimals where copies are in single precision."""
+    stored = sp.csr_array(X)
+    data = stored.data if entry.decimals is None else stored.data.round(entry.decimals)
+    return sp.csr_array((data, stored.indices, stored.indptr), shape=(entry.n, entry.d))
+
+
+def _download(entry: Entry) -> tuple[Matrix, NDArray[Any]]:
+    """Download into the cache. Only a file that was verified gets its name there."""
+    url, cache = str(entry.url), cache_folder()
+    name = entry.name + (".bz2" if url.endswith(".bz2") else "")
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=cache) as folder:
+            path = Path(folder) / name
+            _retrieve(url, path)
+            content = _verified_download(path, entry)
+            path.replace(cache / name)
+    except OSError as error:
+        raise OSError(
+            f"{entry.name}: could not download {url} ({error}); {_by_hand(entry.name)}"
+        ) from error
+    return content
+
+
+def _verified_download(path: Path, entry: Entry) -> tuple[Matrix, NDArray[Any]]:
+    try:
+        return _verified(path, entry)
+    except ValueError as error:  # the file is about to be removed: name where it came from
+        raise ValueError(str(error).replace(str(path), str(entry.url))) from error
+
+
+def _retrieve(url: str, path: Path) -> None:
+    import pooch  # noqa: PLC0415 - slow to import
+
+    # the downloader by itself: pooch.retrieve writes to the terminal and hashes bytes, not content
+    # stream: otherwise it leaves the connection open when the server refuses
+    pooch.HTTPDownloader(timeout=_TIMEOUT, stream=False)(url, str(path), None)
+
+
+def _by_hand(name: str) -> str:
+    folder = data_folder() or cache_folder()
+    return (
+        f"put the file as {name}, {name}.bz2, {name}.libsvm.xz or {name}.npz into {folder} "
+        "(or into the folder that DUALGAP_DATA names)"
+    )

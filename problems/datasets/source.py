@@ -1,0 +1,146 @@
+"""What every data set is: a frozen description that loads to a `Dataset`."""
+
+import math
+import numbers
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from problems.dataset import Dataset, Matrix, Vector, check_targets
+from problems.datasets.options import check_options, count, number
+from problems.datasets.steps import (
+    fit_scaling,
+    kept_rows,
+    pad_features,
+    shape_of,
+    split_rows,
+    to_signs,
+)
+
+Task = Literal["classification", "regression"]
+
+
+class Raw(NamedTuple):
+    """Rows (n, d) and labels or targets (n,) as a source has them, before any common step."""
+
+    X: Matrix
+    y: NDArray[Any]
+    class_names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(ABC):
+    """A data set that can be loaded, with the options that all of them take.
+
+    `load` reads the source and then takes these steps, always in this order:
+
+    1. `n_features`: zero columns are appended;
+    2. `positive`: labels become −1 and +1 (before the limit: which label becomes +1 must not
+       depend on the rows that are kept);
+    3. `limit`: rows are kept, in their order;
+    4. `test_size`: a part is held out;
+    5. `standardize`: fitted on the training part, applied to both.
+
+    Parameters
+    ----------
+    standardize
+        Zero mean and unit variance for each feature of a dense `X`; unit variance without
+        centring for CSR. Constant features keep scale 1.
+    limit
+        How many rows are kept at most: the first ones without a seed, otherwise drawn without
+        replacement.
+    positive
+        The label (or its name) that becomes +1, all others becoming −1. Without it labels
+        −1/+1 stay, and of two others the larger becomes +1. Classification only.
+    n_features
+        The published number of features, where the last ones may be zero throughout.
+    seed
+        Of all that is drawn: the rows of a generator, the limit, the held-out part.
+    test_size
+        The fraction, in [0, 1), that is held out into `X_test`, `y_test`.
+
+    Raises
+    ------
+    ValueError
+        For a value that is not accepted; the message begins with the argument's name.
+    """
+
+    task: ClassVar[Literal["classification", "regression", "auto"]] = "classification"
+    size: ClassVar[str] = "n x d"
+    origin: ClassVar[str] = ""
+
+    standardize: bool = False
+    limit: int | None = count(None, low=1)
+    positive: float | str | None = None
+    n_features: int | None = count(None, low=1)
+    seed: int | None = count(None, low=0)
+    test_size: float = number(0.0, high=1.0, below=True)
+
+    def __post_init__(self) -> None:
+        check_options(self)
+        if self.positive is None:
+            return
+        if not _is_label(self.positive):
+            raise ValueError(f"positive: must be a label, a number or text, got {self.positive!r}")
+        if self.task == "regression":
+            raise ValueError(
+                f"positive: {self.title()} is a regression data set, its targets are not labels; "
+                "leave it out"
+            )
+
+    @abstractmethod
+    def read(self) -> Raw:
+        """Read or generate the rows, before the common steps."""
+
+    def check(self) -> None:
+        """Find out cheaply, without parsing, whether `read` can work at all.
+
+        Raises
+        ------
+        OSError
+            If a file is missing or cannot be read.
+        """
+        return
+
+    def title(self) -> str:
+        """Name of the data set, as it stands in tables."""
+        return snake_case(type(self).__name__)
+
+    def task_of(self, y: NDArray[Any]) -> Task:
+        """Whether the values `y` (n,) that were read are labels or targets."""
+        return "regression" if self.task == "regression" else "classification"
+
+    def load(self) -> Dataset:
+        """Read the source and take the common steps, in the order given above."""
+        raw = self.read()
+        X, y = pad_features(raw.X, self.n_features), self._values(raw)
+        rows = kept_rows(shape_of(X)[0], self.limit, self.seed)
+        train, test = split_rows(rows, self.test_size, self.seed)
+        X_train, X_test = X[train], X[test]
+        if self.standardize:
+            scaling = fit_scaling(X_train)
+            X_train, X_test = scaling.apply(X_train), scaling.apply(X_test)
+        if test.size == 0:
+            return Dataset(X_train, y[train], self.title())
+        return Dataset(X_train, y[train], self.title(), X_test, y[test])
+
+    def _values(self, raw: Raw) -> Vector:
+        y = np.asarray(raw.y)
+        if self.task_of(y) == "regression":
+            return check_targets(y, shape_of(raw.X)[0])
+        return to_signs(y, self.positive, raw.class_names)
+
+
+def _is_label(value: object) -> bool:
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, str) or (isinstance(value, numbers.Real) and math.isfinite(value))
+
+
+def snake_case(name: str) -> str:
+    """`TwoGaussians` to `two_gaussians`."""
+    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

@@ -1,0 +1,205 @@
+"""The steps between a source's own rows and a `Dataset`: pure functions on matrices and labels.
+
+Limit, split and data are drawn from separate streams of one seed, so that asking for a
+held-out part does not change which rows are kept, nor how they were generated.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from problems.dataset import Indices, Matrix, Vector
+
+_LIMIT_STREAM, _SPLIT_STREAM = 1, 2
+
+
+def shape_of(X: Any) -> tuple[int, int]:
+    """Shape (n, d) of a dense or sparse matrix."""
+    n, d = X.shape
+    return int(n), int(d)
+
+
+def pad_features(X: Matrix, n_features: int | None) -> Matrix:
+    """Append zero columns until `X` has shape (n, n_features).
+
+    Raises
+    ------
+    ValueError
+        If `X` has more columns than that.
+    """
+    n, d = shape_of(X)
+    if n_features is None or n_features == d:
+        return X
+    if n_features < d:
+        raise ValueError(f"n_features: is {n_features}, but the data have {d} features")
+    if isinstance(X, np.ndarray):
+        return np.hstack([X, np.zeros((n, n_features - d))])
+    return sp.csr_array((X.data, X.indices, X.indptr), shape=(n, n_features))
+
+
+def by_density(X: Matrix) -> Matrix:
+    """Return `X` dense if more than half of its entries are not zero, as CSR otherwise."""
+    n, d = shape_of(X)
+    stored = sp.csr_array(X)
+    if stored.count_nonzero() > 0.5 * n * d:
+        return stored.toarray()
+    return stored
+
+
+def to_signs(
+    y: NDArray[Any], positive: float | str | None = None, class_names: tuple[str, ...] = ()
+) -> Vector:
+    """Map labels (n,), numbers or text, to −1 and +1.
+
+    Parameters
+    ----------
+    y
+        Labels as the source has them.
+    positive
+        The label that becomes +1, by value or by its name in `class_names`; all others become
+        −1. None: labels −1/+1 stay, and of two others the larger becomes +1.
+    class_names
+        Name of label i at position i, where the source has names.
+
+    Raises
+    ------
+    ValueError
+        If `positive` is no label, or if it is None and the classes are not two.
+    """
+    labels = np.unique(y)
+    if positive is None:
+        chosen = _larger_label(labels, class_names)
+    else:
+        chosen = _named_label(labels, positive, class_names)
+    return np.where(y == chosen, 1.0, -1.0)
+
+
+def _larger_label(labels: NDArray[Any], class_names: tuple[str, ...]) -> Any:
+    if labels.dtype.kind != "U" and np.isin(labels, (-1, 1)).all():
+        return 1
+    if labels.size == 2:
+        return labels[1]
+    shown = show_labels(labels, class_names)
+    if labels.size == 1:
+        raise ValueError(f"positive: every label is {shown}; say which label is +1 with 'positive'")
+    raise ValueError(
+        f"positive: the data have {labels.size} classes ({shown}); "
+        "say with 'positive' which one becomes +1, all others become -1"
+    )
+
+
+def _named_label(
+    labels: NDArray[Any], positive: float | str, class_names: tuple[str, ...]
+) -> float | str:
+    if labels.dtype.kind == "U":
+        chosen: float | str = str(positive)
+    elif positive in class_names:
+        chosen = float(class_names.index(str(positive)))
+    else:
+        chosen = _as_number(positive)
+    if chosen not in labels.tolist():
+        shown = show_labels(labels, class_names)
+        raise ValueError(f"positive: {positive!r} is not a label; the labels are {shown}")
+    return chosen
+
+
+def _as_number(positive: float | str) -> float:
+    try:
+        return float(positive)
+    except ValueError:
+        return float("nan")  # equal to no label
+
+
+def show_labels(labels: NDArray[Any], class_names: tuple[str, ...] = ()) -> str:
+    """Labels in words for a message, the first twelve of them."""
+    if labels.dtype.kind == "U":
+        words = [repr(str(label)) for label in labels[:12]]
+    else:
+        words = [f"{label:g}" for label in labels[:12].astype(float)]
+        if class_names:
+            words = [f"{w} = {class_names[int(w)]}" for w in words]
+    return ", ".join(words) + (", ..." if labels.size > 12 else "")
+
+
+def kept_rows(n: int, limit: int | None, seed: int | None) -> Indices:
+    """Rows that `limit` keeps, in their order: the first ones, or a draw if there is a seed."""
+    if limit is None or limit >= n:
+        return np.arange(n, dtype=np.int64)
+    if seed is None:
+        return np.arange(limit, dtype=np.int64)
+    draw = np.random.default_rng([seed, _LIMIT_STREAM]).permutation(n)[:limit]
+    return np.sort(draw).astype(np.int64)
+
+
+def split_rows(rows: Indices, test_size: float, seed: int | None) -> tuple[Indices, Indices]:
+    """Split `rows` at random into a training and a held-out part, each in its order.
+
+    The held-out part has ``round(test_size · n)`` rows, and at least one if `test_size` > 0.
+    No seed means seed 0 here: a split is always the same.
+
+    Raises
+    ------
+    ValueError
+        If no row would be left to train on.
+    """
+    if test_size == 0:
+        return rows, rows[:0]
+    held_out = max(1, round(test_size * rows.size))
+    if held_out >= rows.size:
+        raise ValueError(
+            f"test_size: {test_size:g} of {rows.size} row(s) leaves none to train on; lower it"
+        )
+    order = np.random.default_rng([seed or 0, _SPLIT_STREAM]).permutation(rows.size)
+    return rows[np.sort(order[held_out:])], rows[np.sort(order[:held_out])]
+
+
+@dataclass(frozen=True, eq=False)
+class Scaling:
+    """The map x ↦ (x − shift) / scale, feature by feature; CSR is never shifted."""
+
+    shift: Vector
+    scale: Vector
+
+    def apply(self, X: Matrix) -> Matrix:
+        """Scale the rows of `X` (n, d)."""
+        if isinstance(X, np.ndarray):
+            return (X - self.shift) / self.scale
+        data = X.data / self.scale[X.indices]
+        return sp.csr_array((data, X.indices, X.indptr), shape=shape_of(X))
+
+
+def fit_scaling(X: Matrix) -> Scaling:
+    """Fit shift (mean) and scale (standard deviation, 1/n) to `X`.
+
+    A feature is constant if all its values are equal, not if its computed deviation is 0: the
+    mean of n times 0.1 is not 0.1. Deviations are taken relative to their largest, so that
+    features of size 1e±200 neither overflow nor vanish.
+    """
+    if isinstance(X, np.ndarray):
+        return _fit_dense(X)
+    return _fit_sparse(X)
+
+
+def _fit_dense(X: Vector) -> Scaling:
+    constant = X.min(axis=0) == X.max(axis=0)
+    shift = np.where(constant, X[0], X.mean(axis=0))
+    peak = np.where(constant, 1.0, np.abs(X - shift).max(axis=0))
+    spread = np.sqrt(np.mean(((X - shift) / peak) ** 2, axis=0))
+    return Scaling(shift, np.where(constant, 1.0, peak * spread))
+
+
+def _fit_sparse(X: sp.csr_array) -> Scaling:
+    n, d = shape_of(X)
+    low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+    constant = low == high
+    peak = np.maximum(np.abs(low), np.abs(high))
+    peak[constant] = 1.0
+    data = X.data / peak[X.indices]
+    mean = np.bincount(X.indices, data, minlength=d) / n
+    zeros = n - np.bincount(X.indices, minlength=d)
+    squares = np.bincount(X.indices, (data - mean[X.indices]) ** 2, minlength=d)
+    spread = np.sqrt((squares + zeros * mean**2) / n)
+    return Scaling(np.zeros(d), np.where(constant, 1.0, peak * spread))

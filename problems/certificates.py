@@ -9,7 +9,7 @@ solver's own multipliers and bias are never used. All faces of a problem are cer
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -74,13 +74,15 @@ class _Dual:
     projection_distance: float
 
 
-def certify(problem: Formulation, answer: Any) -> Certificate:
+def certify(problem: Formulation, answer: Any, rigorous: bool = False) -> Certificate:
     """Return the certificate of an answer to a problem, in float64 from the problem's own data.
 
     Parameters
     ----------
     problem : any formulation.
     answer : a `Solution`, a `Point`, or anything with `alpha`, `w` and `b`, None where not known.
+    rigorous : evaluate both bounds in ball arithmetic, rounded outwards, so that they are theorems
+        about the stored data; see `rigorous` for the cost.
 
     Raises
     ------
@@ -101,7 +103,38 @@ def certify(problem: Formulation, answer: Any) -> Certificate:
             dual = _feasible_dual(problem, point.alpha)
             source = "alpha" if own_w is None else "alpha and w"
         bounds = _hard_bounds if problem.family == "hard_margin" else _soft_bounds
-        return bounds(problem, dual, own_w, source)
+        certificate = bounds(problem, dual, own_w, source)
+    return _proven(problem, certificate) if rigorous else certificate
+
+
+def _proven(problem: Formulation, certificate: Certificate) -> Certificate:
+    """Return the certificate with proven bounds in place of the float64 ones."""
+    from problems.rigorous import Unprovable, proven_bounds  # noqa: PLC0415 - needs python-flint
+
+    if certificate.infeasible:  # proven in rationals already
+        return certificate
+    point = certificate.point
+    assert point.alpha is not None
+    try:
+        bounds = proven_bounds(problem, point.alpha, point.w, point.b or 0.0)
+    except Unprovable as missing:
+        reason = "; ".join(filter(None, (certificate.reason, f"not proven: {missing}")))
+        return replace(
+            certificate,
+            primal_objective=NAN,
+            dual_objective=NAN,
+            gap=NAN,
+            relative_gap=NAN,
+            reason=reason,
+        )
+    gap = float(np.nextafter(bounds.upper - bounds.lower, INF))
+    return replace(
+        certificate,
+        primal_objective=bounds.upper,
+        dual_objective=bounds.lower,
+        gap=gap,
+        relative_gap=relative(gap, bounds.upper, bounds.lower),
+    )
 
 
 def _as_point(problem: Formulation, answer: Any) -> Point:

@@ -176,6 +176,9 @@ def _canonical_csr(X: Any) -> sp.csr_array:
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
     matrix.sort_indices()
+    if max(*matrix.shape, matrix.nnz) <= np.iinfo(np.int32).max:  # what scikit-learn accepts
+        matrix.indices = matrix.indices.astype(np.int32)
+        matrix.indptr = matrix.indptr.astype(np.int32)
     return matrix
 
 

@@ -57,11 +57,10 @@ def _multiplier(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -> f
             active[count] = i
             count += 1
     slope = 0.0  # settled variables add constant − slope·μ
-    low: float = -np.inf
-    high: float = np.inf
+    low, high = -np.inf, np.inf
     while count > 0:
         middle = active[count // 2]
-        pivot: float = first[middle] if first[middle] > low else last[middle]
+        pivot = float(first[middle] if first[middle] > low else last[middle])
         value = constant - slope * pivot
         for k in range(count):
             i = active[k]
@@ -87,5 +86,5 @@ def _multiplier(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -> f
         if low == high:
             return low
     if slope > 0.0:
-        return min(max(constant / slope, low), high)
+        return float(min(max(constant / slope, low), high))
     return low if np.isfinite(low) else high

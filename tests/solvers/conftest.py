@@ -1,0 +1,83 @@
+"""Small problems of every kind, on which every solver is tried."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from problems import (
+    RBF,
+    Formulation,
+    HardMarginDual,
+    HardMarginPrimal,
+    HingeERM,
+    Linear,
+    Polynomial,
+    Precomputed,
+    SoftMarginDual,
+    SoftMarginPrimal,
+    SVRDual,
+    SVRPrimal,
+)
+
+
+@dataclass(frozen=True)
+class Data:
+    X: np.ndarray
+    y: np.ndarray
+    targets: np.ndarray
+    apart: np.ndarray  # the same samples with the classes moved apart
+
+
+def _data() -> Data:
+    rng = np.random.default_rng(7)
+    y = np.where(np.arange(60) % 3 == 0, 1.0, -1.0)
+    X = rng.standard_normal((60, 4)) + 0.6 * y[:, None]
+    targets = X @ [1.0, -2.0, 0.5, 0.0] + 3.0 + 0.3 * rng.standard_normal(60)
+    return Data(X, y, targets, X + 2.5 * y[:, None])
+
+
+D = _data()
+WEIGHTS = np.random.default_rng(1).uniform(0.1, 3.0, D.y.size)
+ORDER = np.random.default_rng(2).permutation(D.y.size)
+
+PROBLEMS: dict[str, Callable[[], Formulation]] = {
+    "hard_primal": lambda: HardMarginPrimal(D.apart, D.y),
+    "hard_primal_no_intercept": lambda: HardMarginPrimal(D.apart, D.y, intercept=False),
+    "hard_dual_linear": lambda: HardMarginDual(D.apart, D.y),
+    "hard_dual_rbf": lambda: HardMarginDual(D.X, D.y, RBF(1.0)),
+    "hard_dual_rbf_no_intercept": lambda: HardMarginDual(D.X, D.y, RBF(1.0), intercept=False),
+    "soft_primal": lambda: SoftMarginPrimal(D.X, D.y, 1.0),
+    "soft_primal_sparse": lambda: SoftMarginPrimal(sp.csr_array(D.X), D.y, 1.0),
+    "soft_primal_no_intercept": lambda: SoftMarginPrimal(D.X, D.y, 1.0, intercept=False),
+    "soft_dual_linear": lambda: SoftMarginDual(D.X, D.y, 1.0),
+    "soft_dual_flipped": lambda: SoftMarginDual(D.X[ORDER], -D.y[ORDER], 1.0),
+    "soft_dual_weights": lambda: SoftMarginDual(D.X, D.y, WEIGHTS, RBF(0.3)),
+    "soft_dual_rbf": lambda: SoftMarginDual(D.X, D.y, 10.0, RBF(0.3)),
+    "soft_dual_rbf_no_intercept": lambda: SoftMarginDual(
+        D.X, D.y, 1.0, RBF(0.3), intercept=False
+    ),
+    "soft_dual_polynomial_sparse": lambda: SoftMarginDual(
+        sp.csr_array(D.X), D.y, 0.1, Polynomial(2, 0.5)
+    ),
+    "soft_dual_precomputed": lambda: SoftMarginDual(D.X @ D.X.T, D.y, 1.0, Precomputed()),
+    "soft_dual_sum_of_kernels": lambda: SoftMarginDual(D.X, D.y, 1.0, 0.5 * Linear() + RBF(1.0)),
+    "erm": lambda: HingeERM(D.X, D.y, 0.05),
+    "erm_sparse": lambda: HingeERM(sp.csr_array(D.X), D.y, 0.05),
+    "erm_intercept": lambda: HingeERM(D.X, D.y, 0.05, intercept=True),
+    "svr_primal": lambda: SVRPrimal(D.X, D.targets, 1.0, 0.2),
+    "svr_primal_no_intercept": lambda: SVRPrimal(D.X, D.targets, 1.0, 0.2, intercept=False),
+    "svr_dual_rbf": lambda: SVRDual(D.X, D.targets, 10.0, 0.1, RBF(0.2)),
+    "svr_dual_linear_no_intercept": lambda: SVRDual(
+        D.X, D.targets, WEIGHTS, 0.1, intercept=False
+    ),
+    "svr_epsilon_zero": lambda: SVRDual(D.X, D.targets, 1.0, 0.0, RBF(0.2)),
+}
+
+
+@pytest.fixture(params=list(PROBLEMS))
+def problem(request: pytest.FixtureRequest) -> Formulation:
+    """Each of the small problems in turn."""
+    return PROBLEMS[request.param]()

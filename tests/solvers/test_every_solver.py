@@ -1,0 +1,96 @@
+"""Every solver on every small problem, judged by the certificate alone."""
+
+import ast
+import inspect
+from dataclasses import fields
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from problems import RBF, Formulation, HingeERM, SoftMarginDual
+from solvers import Solver, Status, all_solvers, solve
+
+TARGET = 1e-6
+ENDINGS = {Status.FINISHED, Status.MAX_ITER, Status.TIME_LIMIT}
+
+
+def _arrays(problem: Formulation) -> list[np.ndarray]:
+    X = problem.X
+    parts = [X.data, X.indices, X.indptr] if sp.issparse(X) else [X]
+    return [*parts, problem.y, problem.upper]
+
+
+@pytest.fixture(params=list(all_solvers()))
+def solver(request: pytest.FixtureRequest) -> Solver:
+    """Each solver in turn, at its default settings."""
+    return all_solvers()[request.param]()
+
+
+def test_every_answer_is_as_good_as_its_claim(solver: Solver, problem: Formulation) -> None:
+    before = [a.copy() for a in _arrays(problem)]
+    state = np.random.get_state()[1].copy()
+
+    solution = solve(problem, solver, target_gap=TARGET, time_limit=2.0)
+
+    assert all(np.array_equal(a, b) for a, b in zip(_arrays(problem), before, strict=True))
+    assert np.array_equal(state, np.random.get_state()[1]), "the global random state was touched"
+    if solution.status is Status.NOT_INSTALLED:
+        pytest.skip(solution.note)
+    if solution.status is Status.UNSUPPORTED:
+        assert len(solution.note.split()) > 3, "an unsupported pair is explained in a sentence"
+        assert solution.verdict == "uncertified"
+        return
+    certificate = solution.certificate
+    assert solution.status in ENDINGS
+    assert certificate.gap >= 0
+    assert solution.verdict != "wrong"
+    if solution.claimed == "optimal":
+        assert certificate.relative_gap <= 1e-2
+        assert solution.verdict in ("solved", "inaccurate")
+
+
+def test_the_pooled_bounds_of_all_solvers_enclose_one_optimum(problem: Formulation) -> None:
+    solutions = [
+        solve(problem, cls(), time_limit=1.0)
+        for cls in all_solvers().values()
+        if cls.__name__ in ("SMO", "CvxoptQP", "CvxpyQP", "ProjectedGradient")
+    ]
+    certificates = [s.certificate for s in solutions if s.status in ENDINGS]
+    lower = max(c.dual_objective for c in certificates)
+    upper = min(c.primal_objective for c in certificates)
+    assert len(certificates) >= 3
+    assert lower <= upper * (1 + 1e-12)
+    assert upper - lower <= TARGET * abs(upper)
+
+
+@pytest.mark.parametrize("name", list(all_solvers()))
+def test_every_setting_is_used(name: str) -> None:
+    cls = all_solvers()[name]
+    module = inspect.getmodule(cls)
+    assert module is not None
+    used = {
+        node.attr for node in ast.walk(ast.parse(inspect.getsource(module)))
+        if isinstance(node, ast.Attribute)
+    }
+    unused = {f.name for f in fields(cls)} - used
+    assert not unused, f"{name} never reads {unused}"
+
+
+@pytest.mark.parametrize("name", list(all_solvers()))
+def test_every_solver_names_its_source_and_documents_itself(name: str) -> None:
+    cls = all_solvers()[name]
+    assert cls.source
+    assert cls.__doc__
+    assert not cls.__doc__.startswith(cls.__name__ + "(")
+
+
+@pytest.mark.parametrize("name", list(all_solvers()))
+def test_two_runs_give_the_same_answer(name: str) -> None:
+    X = np.random.default_rng(3).standard_normal((40, 3))
+    y = np.sign(X[:, 0] + 0.3)
+    for problem in (SoftMarginDual(X, y, 1.0, RBF(0.5)), HingeERM(X, y, 0.1)):
+        first, second = (solve(problem, all_solvers()[name](), max_iter=200) for _ in range(2))
+        if first.point.alpha is None:
+            continue
+        assert np.array_equal(first.point.alpha, second.point.alpha)

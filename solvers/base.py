@@ -21,7 +21,7 @@ import scipy.sparse as sp
 
 from problems.dataset import check_positive
 from problems.forms import ERM, BoxQP, Form, FormPoint
-from problems.kernels import Kernel, Linear
+from problems.kernels import RBF, Kernel, Linear
 from problems.reductions import reduce
 from problems.svm import SoftMarginDual
 
@@ -100,7 +100,7 @@ def _four_samples(form: Form) -> SoftMarginDual:
     gram, intercept = _gram_and_intercept(form)
     X = np.zeros((4, gram.X.shape[1]))
     X[:, 0] = [1.0, 2.0, -1.0, -2.0]
-    kernel: Kernel = gram.kernel if gram.X.shape[1] != gram.X.shape[0] else Linear()
+    kernel: Kernel = Linear() if gram.is_linear else RBF(1.0)
     samples = sp.csr_array(X) if sp.issparse(gram.X) else X
     return SoftMarginDual(samples, np.array([1.0, 1, -1, -1]), 1.0, kernel, intercept)
 

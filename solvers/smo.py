@@ -25,12 +25,15 @@ from problems.forms import BoxQP, Claim, FormPoint
 from problems.kernels import Block
 from problems.projection import project
 from solvers.base import Solver, warm_up
+from solvers.face import newton_step
 from solvers.row_cache import RowCache
 
 _WORKING_SET = 512  # a 512² float64 block is 2 MiB: it stays in the second-level cache
 _WHOLE = 1024  # problems up to this many variables are one working set
 _STEPS_PER_ROUND = 20_000
 _INNER_ACCURACY = 0.1  # a round ends when its set's violation has fallen to this share
+_PATIENCE = 5  # rounds without halving the violation, after which Newton steps help
+_FACE_STEPS = 20
 _TINY_CURVATURE = 1e-12  # LIBSVM's: in place of a curvature that is zero or negative
 
 
@@ -71,8 +74,15 @@ class SMO(Solver):
         """Yield after each round on a working set."""
         progress = _Progress(form, self.cache_size)
         steps, working = 0, np.empty(0, np.int64)
+        slow, reference = 0, np.inf
         while True:
             violation = progress.violation()
+            if violation <= 0.5 * reference:
+                slow, reference = 0, violation
+            slow += 1
+            if slow > _PATIENCE and progress.whole is not None:
+                progress.face_steps(progress.whole)
+                violation = progress.violation()
             claim = _claim(violation, self.tol, steps >= self.max_iter or progress.stuck)
             if progress.unbounded:
                 claim = "infeasible"
@@ -96,8 +106,7 @@ class _Progress:
         self.equality = form.a is not None
         self.a = np.ones(form.n) if form.a is None else form.a
         self.x = _start(form)
-        beta = np.bincount(self.index, self.sign * self.x, form.gram.n)
-        self.f = form.gram.matvec(beta.astype(np.float64))
+        self.f = self._scores()
         self.whole = form.Q.dense() if form.n <= _WHOLE else None
         rows_needed = self.whole is None and not form.gram.is_linear
         self.cache = RowCache(form.gram, cache_size * 1e6) if rows_needed else None
@@ -145,6 +154,28 @@ class _Progress:
         self.x[working] = x
         self.stuck = steps == 0
         return steps
+
+    def face_steps(self, Q: Block) -> None:
+        """Take Newton steps on the free variables, until one stays inside the box."""
+        lb, ub = self.form.lb, self.form.ub
+        for _ in range(_FACE_STEPS):
+            self.f = self._scores()  # fresh: a million updates have left rounding errors
+            free = np.flatnonzero((self.x > lb) & (self.x < ub))
+            g, a = self.gradient()[free], self.a[free] if self.equality else None
+            residual = self.form.delta - float(self.a @ self.x) if self.equality else 0.0
+            moved = newton_step(
+                Q[np.ix_(free, free)], g, a, residual, self.x[free], lb[free], ub[free]
+            )
+            if moved is None:
+                return
+            self.x[free] = moved
+            if ((moved > lb[free]) & (moved < ub[free])).all():
+                break
+        self.f = self._scores()
+
+    def _scores(self) -> Vector:
+        beta = np.bincount(self.index, self.sign * self.x, self.form.gram.n)
+        return self.form.gram.matvec(beta.astype(np.float64))
 
     def _move(self, working: Indices, change: Vector) -> None:
         """Bring f up to date from the rows of the samples whose coefficient changed."""

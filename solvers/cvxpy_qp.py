@@ -1,0 +1,136 @@
+"""Quadratic programs modelled in CVXPY, solved by one of its back ends.
+
+    min ½xᵀPx + qᵀx  s.t. Gx ≤ h, A x = b_eq, lb ≤ x ≤ ub
+
+The model is written down as it stands; CVXPY takes it to the back end's standard form through a chain
+of reductions (Agrawal et al. 2018, "A rewriting system for convex optimization problems"). What is
+timed is the model, the rewriting and the solve: what a user of CVXPY waits for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from problems.dataset import Vector
+from problems.forms import QP, Claim, FormPoint
+from solvers.base import NotInstalled, Solver
+from solvers.quadratic import ScaledQP, refuse_indefinite, scaled
+
+# back end: package, options that mean `tol`, option that means `max_iter`
+_BACKENDS: dict[str, tuple[str, tuple[str, ...], str]] = {
+    "CLARABEL": ("clarabel", ("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter"),
+    "CVXOPT": ("cvxopt", ("abstol", "reltol", "feastol"), "max_iters"),
+    "HIGHS": (
+        "highspy",
+        ("primal_feasibility_tolerance", "dual_feasibility_tolerance"),
+        "qp_iteration_limit",
+    ),
+    "OSQP": ("osqp", ("eps_abs", "eps_rel"), "max_iter"),
+    "PIQP": ("piqp", ("eps_abs", "eps_rel"), "max_iter"),
+    "PROXQP": ("proxsuite", ("eps_abs", "eps_rel"), "max_iter"),
+    "SCS": ("scs", ("eps_abs", "eps_rel"), "max_iters"),
+}
+_CLAIMS: dict[str, Claim] = {
+    "optimal": "optimal",
+    "infeasible": "infeasible",
+    "unbounded": "infeasible",  # a hard margin's dual, where its primal is infeasible
+}
+
+
+@dataclass(frozen=True)
+class CvxpyQP(Solver):
+    """A convex QP through CVXPY.
+
+    Attributes
+    ----------
+    backend : one of `backends()`, or a name CVXPY knows that is not installed here.
+    tol : handed to every tolerance that the back end has; what it means is the back end's affair.
+    max_iter : the back end's limit on its own iterations; None for its own default.
+    """
+
+    backend: str = "CLARABEL"
+    tol: float = 1e-10
+    max_iter: int | None = None
+
+    form: ClassVar = QP
+    source: ClassVar[str] = "Diamond & Boyd 2016; Agrawal et al. 2018"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.backend not in _BACKENDS:
+            raise ValueError(
+                f"backend: must be one of {', '.join(sorted(_BACKENDS))}, got {self.backend!r}"
+            )
+
+    @staticmethod
+    def backends() -> tuple[str, ...]:
+        """Return the back ends that are installed here."""
+        installed = set(_cvxpy().installed_solvers())
+        return tuple(sorted(installed & set(_BACKENDS)))
+
+    def refuses(self, form: QP) -> str | None:
+        """A QP must be convex."""
+        return refuse_indefinite(form)
+
+    def prepare(self, form: QP) -> QP:
+        """Import CVXPY and the back end; NotInstalled with what to do if either is missing."""
+        if self.backend not in self.backends():
+            package = _BACKENDS[self.backend][0]
+            raise NotInstalled(f"CVXPY's back end {self.backend} needs: pip install {package}")
+        importlib.import_module(_BACKENDS[self.backend][0])
+        return form
+
+    def iterates(self, form: QP) -> Iterator[FormPoint]:
+        """Yield once, at the end."""
+        cp = _cvxpy()
+        qp = scaled(form)
+        x, problem, inequality = _model(cp, qp)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of inaccuracy: the status and the certificate say it
+            try:
+                problem.solve(solver=self.backend, **self._options())
+            except cp.error.SolverError:  # of a back end that gave no answer at all
+                yield FormPoint(None, claim="stopped")
+                return
+        yield FormPoint(
+            _times(qp.of_x, x.value),
+            inequality=None if inequality is None else _times(qp.of_z, inequality.dual_value),
+            iterations=int(problem.solver_stats.num_iters or 0),
+            claim=_CLAIMS.get(problem.status, "stopped"),
+        )
+
+    def _options(self) -> dict[str, float]:
+        _, tolerances, limit = _BACKENDS[self.backend]
+        options: dict[str, float] = dict.fromkeys(tolerances, self.tol)
+        if self.max_iter is not None:
+            options[limit] = int(self.max_iter)
+        return options
+
+
+def _cvxpy() -> Any:
+    try:
+        return importlib.import_module("cvxpy")
+    except ImportError:
+        raise NotInstalled("CVXPY is missing: pip install cvxpy") from None
+
+
+def _model(cp: Any, qp: ScaledQP) -> tuple[Any, Any, Any]:
+    """Return the variable, the problem and the constraint Gx ≤ h (None without G)."""
+    x = cp.Variable(qp.q.size, bounds=[qp.lb, qp.ub])
+    # P is known to be semidefinite: without psd_wrap CVXPY would look for its eigenvalues
+    objective = 0.5 * cp.quad_form(x, cp.psd_wrap(qp.P)) + qp.q @ x
+    inequality = None if qp.G is None else qp.G @ x <= qp.h
+    constraints = [] if inequality is None else [inequality]
+    if qp.A is not None:
+        constraints.append(qp.A @ x == qp.b_eq)
+    return x, cp.Problem(cp.Minimize(objective), constraints), inequality
+
+
+def _times(scale: float, values: Any) -> Vector | None:
+    return None if values is None else scale * np.asarray(values, dtype=np.float64)

@@ -1,0 +1,193 @@
+"""Pegasos: stochastic subgradient steps on the regularised risk, with a dual point of its own.
+
+    min ½‖w‖² + Σ Cᵢ·lossᵢ(wᵀφ(xᵢ))  =  (1/lam)·min (lam/2)‖w‖² + Σ (Cᵢ/ΣC)·lossᵢ,   lam = 1/ΣC
+
+In step t, on a batch A of k samples with A⁺ those whose loss has a slope −signᵢ ≠ 0 at w:
+    w ← (1 − 1/t)·w + 1/(lam·t·k)·Σ_{i ∈ A⁺} signᵢφ(xᵢ),   w ← min(1, radius/‖w‖)·w
+(Shalev-Shwartz, Singer, Srebro & Cotter 2011, figures 1 to 3). Hence w = Σ βᵢφ(xᵢ) with β the shrunk
+counts of violations: a dual point, carried through projection and averaging.
+
+radius: at the optimum lam‖w*‖² + L(w*) = −Σ (Cᵢ/ΣC)·loss*ᵢ ≤ L(0) for the mean loss L, by strong
+duality and Fenchel-Young, so ‖w*‖ ≤ √(L(0)/lam); for the hinge loss L(0) = 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from math import inf
+from typing import ClassVar, Literal, get_args
+
+import numpy as np
+
+from problems.certificates import relative
+from problems.dataset import Indices, Vector
+from problems.forms import ERM, FormPoint
+from problems.losses import EpsilonInsensitive, Hinge
+from solvers.base import Solver, warm_up
+from solvers.pegasos.steps import SCALE, WEIGHTS, Risk, Rows, State, as_rows, settle, steps
+
+Sampling = Literal["permutation", "iid"]
+_BLOCK_ENTRIES = 2**21  # entries of X or K read between two yields: some 10 ms
+
+
+@dataclass(frozen=True)
+class Pegasos(Solver):
+    """Projected stochastic subgradient method for the hinge and epsilon-insensitive losses.
+
+    An epoch draws n samples and cuts them into batches; the last may be smaller and weighs less, and
+    a `batch_size` of n or more is the deterministic subgradient method. With unequal Cᵢ, `iid` draws
+    i with probability Cᵢ/ΣC and `permutation` gives it the weight n·Cᵢ/ΣC. A start is not used: the
+    first step multiplies it by 0. It claims nothing ("stopped").
+
+    Measured after 60 epochs with C = 1: averaging lowers the suboptimality from 1e-1 to 1e-2 on a1a
+    and from 6e-2 to 6e-3 on 16,000 samples of a9a. Projection hardly matters; permutations halve the
+    certified gap.
+
+    Attributes
+    ----------
+    tol : stop after an epoch whose certified relative gap of the clipped β is at or below it; the
+        gap costs one product with the Gram matrix, for a linear kernel one pass over X.
+    epochs : passes over the data after which it stops. max_iter : steps, if fewer.
+    batch_size : samples in a step.
+    project : onto the ball that holds the optimum; False is the later, unprojected variant.
+    average : answer with the mean of all wₜ weighted by t³ (polynomial decay, Shamir & Zhang 2013)
+        instead of the last one.
+    sampling : "permutation" keeps 0 ≤ α ≤ C at the end of each epoch, averaging aside; "iid", as
+        published, overshoots C, and the certificate clips.
+    seed : of the samples drawn.
+    """
+
+    tol: float = 1e-3
+    epochs: int = 60
+    max_iter: int | None = None
+    batch_size: int = 1
+    project: bool = True
+    average: bool = True
+    sampling: Sampling = "permutation"
+    seed: int = 0
+
+    form: ClassVar = ERM
+    source: ClassVar[str] = (
+        "Shalev-Shwartz, Singer, Srebro & Cotter 2011; Shamir & Zhang 2013; COMP 790-125 notes"
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for setting in ("epochs", "batch_size"):
+            value = getattr(self, setting)
+            if int(value) != value or value < 1:
+                raise ValueError(f"{setting}: must be a whole number of 1 or more, got {value!r}")
+        if self.sampling not in get_args(Sampling):
+            raise ValueError(
+                f"sampling: must be one of {', '.join(get_args(Sampling))}, got {self.sampling!r}"
+            )
+
+    def refuses(self, form: ERM) -> str | None:
+        """It needs a loss of unit slopes and no intercept."""
+        if form.intercept:
+            return "Pegasos has no unregularised intercept"
+        if not isinstance(form.loss, (Hinge, EpsilonInsensitive)):
+            return f"Pegasos takes the hinge and epsilon-insensitive losses, not {form.loss!r}"
+        rows = min(self.batch_size, form.n)
+        if not form.gram.is_linear and 8 * rows * form.n > form.gram.memory:
+            return f"Pegasos holds the kernel rows of a batch, and {rows} rows do not fit in memory"
+        return None
+
+    def prepare(self, form: ERM) -> ERM:
+        """Compile the steps."""
+        warm_up(self, form)
+        return form
+
+    def iterates(self, form: ERM) -> Iterator[FormPoint]:
+        """Yield after each epoch, and within long ones after each block of batches."""
+        risk, state = self._risk(form), _zeros(form)
+        draws = np.random.default_rng(self.seed)
+        limit = inf if self.max_iter is None else self.max_iter
+        done = 0
+        for epoch in range(1, self.epochs + 1):
+            samples = self._draw(form, draws)
+            samples = samples[: int(min(samples.size, (limit - done) * self.batch_size))]
+            left = samples.size
+            for rows, row_of, block in _blocks(form, samples, self.batch_size):
+                done += steps(rows, row_of, block, self.batch_size, risk, self.average, state)
+                left -= block.size
+                if left > 0:
+                    yield self._point(form, state, done)
+            point = self._point(form, state, done)
+            last = epoch == self.epochs or done >= limit
+            # abs: rounding, or an indefinite kernel, may put the primal value below the dual
+            if last or abs(_relative_gap(form, point.beta)) <= self.tol:
+                yield replace(point, claim="stopped")
+                return
+            yield point
+
+    def _risk(self, form: ERM) -> Risk:
+        shares = form.C / form.C.sum()
+        weight = form.n * shares if self.sampling == "permutation" else np.ones(form.n)
+        lam = 1.0 / float(form.C.sum())
+        loss_at_zero = float(shares @ form.loss.value(form.y, np.zeros(form.n)))
+        radius = float(np.sqrt(loss_at_zero / lam)) if self.project else inf
+        lower, upper = _corners(form)
+        return Risk(lower, upper, weight, np.array(form.gram.diagonal()), lam, radius)
+
+    def _draw(self, form: ERM, draws: np.random.Generator) -> Indices:
+        """Return the n samples of an epoch, in order."""
+        if self.sampling == "permutation":
+            return draws.permutation(form.n)
+        return draws.choice(form.n, form.n, p=form.C / form.C.sum())
+
+    def _point(self, form: ERM, state: State, done: int) -> FormPoint:
+        settle(state)
+        w, beta = state.v.copy(), state.counts.copy()
+        if self.average:
+            weights = state.numbers[WEIGHTS]
+            w, beta = state.total / weights, state.count_total / weights
+        return FormPoint(w if form.gram.is_linear else None, beta, iterations=done)
+
+
+def _zeros(form: ERM) -> State:
+    d, n = form.gram.X.shape[1] if form.gram.is_linear else 0, form.n
+    state = State(*(np.zeros(size) for size in (d, n, d, n, d, n, 5)))
+    state.numbers[SCALE] = 1.0
+    return state
+
+
+def _corners(form: ERM) -> tuple[Vector, Vector]:
+    """Return (lower, upper) with loss(yᵢ, f) = max(0, lowerᵢ − f) + max(0, f − upperᵢ)."""
+    if isinstance(form.loss, EpsilonInsensitive):
+        return form.y - form.loss.epsilon, form.y + form.loss.epsilon
+    return np.where(form.y > 0, 1.0, -inf), np.where(form.y > 0, inf, -1.0)
+
+
+def _blocks(
+    form: ERM, samples: Indices, batch_size: int
+) -> Iterator[tuple[Rows, Indices, Indices]]:
+    """Yield whole batches of an epoch with their rows: of X, of the Gram matrix, or a part of it."""
+    gram, rows = form.gram, None
+    if gram.is_linear:
+        rows = as_rows(gram.X)
+    elif gram.fits:
+        rows = as_rows(gram.dense(), of_gram=True)
+    entries = gram.X.size / form.n if gram.is_linear else form.n
+    size = max(1, int(_BLOCK_ENTRIES / max(1.0, entries * batch_size))) * batch_size
+    for start in range(0, samples.size, size):
+        block = samples[start : start + size]
+        if rows is None:
+            part = as_rows(gram.block(block, slice(None)), of_gram=True)
+            yield part, np.arange(block.size), block
+        else:
+            yield rows, block, block
+
+
+def _relative_gap(form: ERM, beta: Vector | None) -> float:
+    """Return the relative duality gap of β clipped to its box, with the w that it gives."""
+    assert beta is not None
+    lower, upper = _corners(form)
+    highest, lowest = np.where(lower > -inf, form.C, 0.0), np.where(upper < inf, -form.C, 0.0)
+    beta = np.clip(beta, lowest, highest)
+    scores = form.gram.matvec(beta)
+    half_norm2 = 0.5 * float(beta @ scores)
+    primal = half_norm2 + float(form.C @ form.loss.value(form.y, scores))
+    dual = -half_norm2 - float(form.C @ form.loss.conjugate(form.y, -beta / form.C))
+    return relative(primal - dual, primal, dual)

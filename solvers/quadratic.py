@@ -1,0 +1,70 @@
+"""What the QP solvers share: the test that a problem is convex, and a scaling to tolerances' size.
+
+Interior-point and splitting methods compare residuals with a tolerance that is absolute for numbers
+below one. Where the whole box, or the whole linear cost, is smaller than one, the problem solved is
+    min (σ²P/ρ)  and  (σq/ρ)   over x/σ,   with σ = min(1, max ub) and ρ = min(1, σ·max|q|),
+whose multipliers of Gx ≤ h are σ/ρ times those of the original.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from problems.dataset import Vector
+from problems.forms import QP
+from problems.gram import Gram, SignedGram
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledQP:
+    """A QP's arrays as a solver gets them: `P` dense for a dual, sparse for a primal.
+
+    Attributes
+    ----------
+    of_x, of_z : what the solver's variables, and its multipliers of Gx ≤ h, are to be multiplied by.
+    """
+
+    P: Any
+    q: Vector
+    G: sp.csc_array | None
+    h: Vector | None
+    A: sp.csc_array | None
+    b_eq: Vector | None
+    lb: Vector
+    ub: Vector
+    of_x: float
+    of_z: float
+
+
+def scaled(form: QP) -> ScaledQP:
+    """Return `form` with its box and its linear cost brought up to one if they are below it."""
+    of_x = min(1.0, float(form.ub[np.isfinite(form.ub)].max(initial=0.0)) or 1.0)
+    of_cost = min(1.0, of_x * float(np.abs(form.q).max()) or 1.0)
+    P = form.P.dense() if isinstance(form.P, SignedGram) else form.P
+    return ScaledQP(
+        P=of_x**2 / of_cost * P,
+        q=of_x / of_cost * form.q,
+        G=form.G,
+        h=None if form.h is None else form.h / of_x,
+        A=form.A,
+        b_eq=None if form.b_eq is None else form.b_eq / of_x,
+        lb=form.lb / of_x,
+        ub=form.ub / of_x,
+        of_x=of_x,
+        of_z=of_cost / of_x,
+    )
+
+
+def refuse_indefinite(form: QP) -> str | None:
+    """Return the sentence that refuses an indefinite kernel, or None for a convex QP.
+
+    Tested on a Gram matrix of its own, so that the solver's count of evaluations stays its own.
+    """
+    gram = form.gram
+    if gram is None or Gram(gram.X, gram.kernel, gram.memory).is_positive_semidefinite():
+        return None
+    return "the kernel is indefinite on these samples, and a QP solver needs a convex problem"

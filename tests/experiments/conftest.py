@@ -1,0 +1,92 @@
+"""What the tests of experiments share: experiment files, and solvers from outside."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from textwrap import dedent, indent
+
+import pytest
+
+GOOD = """\
+name: small
+problems:
+  - formulation: soft_margin_dual
+    dataset: {name: four_gaussians, n: 24}
+    kernel: {name: rbf, gamma: 0.05}
+    C: 1
+solvers:
+  - {name: smo, tol: 1e-6}
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write an experiment file; return its path."""
+
+    def _write(text=GOOD, name="small.yaml"):
+        path = tmp_path / name
+        path.write_text(dedent(text))
+        return path
+
+    return _write
+
+
+SOLVER = """\
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+import os, signal, sys, time
+import numpy as np
+from problems import BoxQP, FormPoint
+from solvers import NotInstalled, Solver
+{before}
+
+@dataclass(frozen=True)
+class Strange(Solver):
+    tol: float = 1e-3
+    seed: int = 0
+    form: ClassVar = BoxQP
+
+    def refuses(self, form):
+        {refuses}
+
+    def prepare(self, form):
+        {prepare}
+        return form
+
+    def iterates(self, form):
+        x = np.zeros(form.n)
+{iterates}
+"""
+
+
+@pytest.fixture
+def strange(tmp_path):
+    """Write a solver file with the given bodies; return its name for experiment files."""
+
+    def _strange(iterates="yield FormPoint(x)", *, prepare="pass", before="", refuses="return None"):
+        path = tmp_path / "strange.py"
+        body = indent(dedent(iterates), " " * 8)
+        text = SOLVER.format(before=before, refuses=refuses, prepare=prepare, iterates=body)
+        path.write_text(text)
+        return f"{path}:Strange"
+
+    return _strange
+
+
+@pytest.fixture
+def case_of(write):
+    """Return the first case of an experiment, its solver replaced by another."""
+    from experiments.config import read_experiment
+    from experiments.plan import plan
+    from experiments.specs import SolverSpec
+
+    def _case(solver=None, text=GOOD, **head):
+        lines = "".join(f"{key}: {value}\n" for key, value in head.items())
+        case = plan(read_experiment(write(text + lines)))[0]
+        if solver is None:
+            return case
+        return replace(case, run_id=Path(solver).parent.name, solver=SolverSpec(solver, {}))
+
+    return _case

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+from experiments import load_results
+from experiments.cli import main
+
+HEAVY = ["numba", "scipy", "pandas", "cvxpy", "numpy", "sklearn", "matplotlib", "rich", "pydantic"]
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """Run `dualgap` in an empty folder; return what click's runner returns."""
+    (tmp_path / "cwd").mkdir()
+    monkeypatch.chdir(tmp_path / "cwd")
+    return lambda *arguments: CliRunner().invoke(main, [str(a) for a in arguments])
+
+
+def test_help_imports_nothing_heavy():
+    code = f"""
+import sys
+from experiments.cli import main
+main(["--help"], standalone_mode=False)
+heavy = [name for name in {HEAVY} if name in sys.modules]
+assert not heavy, heavy
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "run" in done.stdout
+
+
+def test_a_run_writes_its_tables_and_tells_where(command, write):
+    result = command("run", write())
+    assert result.exit_code == 0, result.output
+    for name in ("summary.md", "runs.csv", "runs.parquet", "traces.parquet"):
+        assert f"runs/small/{name}" in result.output
+    assert "solved" in result.output
+    assert load_results("runs/small")["verdict"].tolist() == ["solved"]
+    again = command("run", write())
+    assert again.exit_code == 2
+    assert "--resume" in again.output
+    resumed = command("run", write(), "--resume")
+    assert resumed.exit_code == 0
+
+
+def test_resume_runs_only_what_is_missing(command, write, tmp_path):
+    path = write(GRID)
+    assert command("run", path, "--out", "x").exit_code == 0
+    lines = (tmp_path / "cwd/x/runs.jsonl").read_bytes().splitlines(keepends=True)
+    before = load_results("x")
+    (tmp_path / "cwd/x/runs.jsonl").write_bytes(lines[0] + lines[1] + lines[2][:50])
+    result = command("run", path, "--out", "x", "--resume")
+    assert result.exit_code == 0, result.output
+    assert "1/1" in result.output
+    assert load_results("x")["objective"].tolist() == before["objective"].tolist()
+
+
+GRID = """\
+name: grid
+problems:
+  - {formulation: soft_margin_dual, dataset: {name: four_gaussians, n: 24}, C: [1, 2, 4]}
+solvers: [smo]
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ("yield FormPoint(x)", 0),  # inaccurate, but it said nothing else
+        ("yield FormPoint(x, claim='optimal')", 1),
+        ("1 / 0\nyield", 1),
+    ],
+)
+def test_the_exit_code_tells_of_bad_rows(command, write, strange, body, code):
+    text = GRID.replace("[smo]", f"['{strange(body)}']").replace("[1, 2, 4]", "1")
+    result = command("run", write(text))
+    assert result.exit_code == code, result.output
+
+
+def test_bad_input_exits_with_2_and_without_a_traceback(command, write, tmp_path):
+    bad = write("name: x\nproblems: []\nsolvers: [smo]\n", "bad.yaml")
+    for arguments in (["run", bad], ["run", "nothing"], ["run", tmp_path], ["plot", "nowhere"]):
+        result = command(*arguments)
+        assert result.exit_code == 2, arguments
+        assert "Traceback" not in result.output
+    assert f"{bad}:2: problems: " in command("run", bad).output
+    assert not (tmp_path / "cwd" / "runs").exists()
+
+
+def test_plot_refuses_a_folder_without_results(command, tmp_path):
+    result = command("plot", tmp_path)
+    assert result.exit_code == 2
+    assert "holds no results" in result.output
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("solvers", "smo"),
+        ("problems", "svr_primal"),
+        ("datasets", "breast_cancer"),
+        ("kernels", "rbf"),
+        ("experiments", "quickstart"),
+    ],
+)
+def test_list_names_what_experiment_files_know(command, kind, name):
+    result = command("list", kind)
+    assert result.exit_code == 0
+    assert name in result.output
+
+
+def test_doctor_solves_a_problem(command):
+    result = command("doctor")
+    assert result.exit_code == 0, result.output
+    assert "≤ optimum ≤" in result.output
+
+
+def test_version(command):
+    assert command("--version").output.startswith("dualgap, version ")
+
+
+def test_ctrl_c_keeps_what_was_recorded_and_exits_with_130(write, tmp_path, strange):
+    text = GRID.replace("[smo]", f"[smo, '{strange('time.sleep(600); yield')}']")
+    path, out = write(text.replace("[1, 2, 4]", "1") + "seed: 1\n"), tmp_path / "out"
+    arguments = [sys.executable, "-m", "experiments.cli", "run", path, "--out", out, "--workers", "2"]
+    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
+        end = time.monotonic() + 60
+        while not (out / "runs.jsonl").exists() or not (out / "runs.jsonl").stat().st_size:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGINT)
+        _, told = process.communicate(timeout=30)
+    assert process.returncode == 130, told
+    assert "--resume" in told
+    assert "Traceback" not in told
+    assert len(load_results(out)) == 1
+    assert (out / "runs.parquet").exists()

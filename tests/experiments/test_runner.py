@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import json
+import math
+import warnings
+
+import numpy as np
+import pytest
+from experiments.records import COLUMNS
+from experiments.runner import run_case
+
+LINE = """\
+name: line
+problems:
+  - {formulation: svr_dual, dataset: {name: regression, n: 40, test_size: 0.25}, C: 1, epsilon: 0.1}
+solvers:
+  - {name: smo, tol: 1e-6}
+"""
+
+
+def _row(case):
+    record = run_case(case).record
+    assert list(record) == COLUMNS
+    return record
+
+
+def test_a_solved_case_is_recorded_whole(case_of):
+    record = _row(case_of())
+    missing = {key for key, value in record.items() if value is None or value != value}
+    of_others = {"epsilon", "lam", "seed", "suboptimality", "test_accuracy", "signal"}
+    assert missing == of_others
+    assert (record["n"], record["d"], record["kernel"]) == (24, 2, "rbf(gamma=0.05)")
+    assert (record["status"], record["reason"]) == ("finished", "")
+    assert record["n_support"] == record["n_free"] + record["n_bounded"] > 0
+    assert record["peak_rss"] > 2**20
+    assert json.loads(record["params"])["tol"] == 1e-6
+    assert {"python", "numpy", "numba"} <= set(json.loads(record["versions"]))
+
+
+def test_the_row_repeats_exactly_what_the_certificate_says(case_of):
+    from experiments.specs import build_problem, build_source
+    from solvers import SMO, solve
+
+    case = case_of()
+    problem = build_problem(case.problem, build_source(case.problem.dataset, case.folder).load())
+    solution = solve(problem, SMO(tol=1e-6))
+    record = _row(case)
+    assert record["relative_gap"] == solution.certificate.relative_gap
+    assert record["margin"] == solution.geometry.margin
+    assert record["problem_hash"] == problem.hash
+
+
+def test_a_regression_is_measured_by_its_share_of_explained_variance(case_of):
+    record = _row(case_of(text=LINE))
+    assert 0.9 < record["test_accuracy"] < 1
+    assert 0.9 < record["train_accuracy"] < 1
+    assert record["margin"] is None
+
+
+def test_looks_and_a_model_are_kept_for_samples_in_the_plane(case_of):
+    outcome = run_case(case_of())
+    assert outcome.trace
+    assert outcome.trace[-1]["n_support"] == outcome.record["n_support"]
+    assert outcome.trace[-1]["objective"] == outcome.record["objective"]
+    assert outcome.model["X"].shape == (24, 2)
+    assert json.loads(str(outcome.model["kernel"])) == {"name": "rbf", "gamma": 0.05}
+
+
+def test_without_trace_nothing_is_looked_at(case_of):
+    assert run_case(case_of(trace="false")).trace == []
+
+
+# what a solver does, and the status and reason that its row must have
+FAILURES = {
+    "raises in iterates": ({"iterates": "1 / 0\nyield"}, "crashed", "ZeroDivisionError: division"),
+    "raises in prepare": ({"prepare": "raise KeyError('k')"}, "crashed", "KeyError: 'k' (strange.py"),
+    "raises at import": ({"before": "import nosuchmodule"}, "crashed", "No module named 'nosuchmodule'"),
+    "syntax error": ({"before": "def ("}, "crashed", "SyntaxError"),
+    "exits": ({"iterates": "sys.exit(3)\nyield"}, "crashed", "SystemExit: 3"),
+    "out of memory": ({"iterates": "raise MemoryError\nyield"}, "out_of_memory", "MemoryError"),
+    "not a number": ({"iterates": "yield FormPoint(x * np.nan)"}, "diverged", "NaN"),
+    "unsupported": ({"refuses": "return 'only on Sundays'"}, "unsupported", "only on Sundays"),
+    "not installed": ({"prepare": "raise NotInstalled('get it')"}, "not_installed", "get it"),
+    "no point": ({"iterates": "return\nyield"}, "finished", "ended without giving a point"),
+    "yields nothing": ({"iterates": "yield None"}, "finished", "ended without giving a point"),
+    "wrong shape": ({"iterates": "yield FormPoint(x[:3])"}, "crashed", "alpha"),
+    "writes to X": ({"iterates": "form.gram.X[0] = 3\nyield FormPoint(x)"}, "crashed", "read-only"),
+    "forces a write": (
+        {"iterates": "X = form.gram.X\nX.flags.writeable = True\nX[0] = 3\nyield FormPoint(x)"},
+        "crashed",
+        "changed X or y in place",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_a_solver_that_fails_is_a_row_with_its_reason(case_of, strange, kind):
+    bodies, status, reason = FAILURES[kind]
+    record = _row(case_of(strange(**bodies)))
+    assert record["status"] == status
+    assert reason in record["reason"]
+    assert record["verdict"] == "uncertified"
+    for column in ("objective", "relative_gap", "n_support", "train_accuracy"):
+        assert record[column] is None or math.isnan(record[column]), column
+
+
+def test_a_false_claim_is_called_wrong(case_of, strange):
+    record = _row(case_of(strange("yield FormPoint(x, claim='optimal')")))
+    assert (record["status"], record["claimed"], record["verdict"]) == ("finished", "optimal", "wrong")
+
+
+def test_a_changed_data_set_is_read_anew(case_of, strange):
+    run_case(case_of(strange(**FAILURES["forces a write"][0])))
+    assert run_case(case_of()).record["verdict"] == run_case(case_of()).record["verdict"] != "wrong"
+
+
+def test_warnings_filters_and_random_state_do_not_leak(case_of, strange):
+    before = list(warnings.filters)
+    body = "import warnings; warnings.simplefilter('ignore'); x[:2] = np.random.rand()\nyield FormPoint(x)"
+    first, second = (run_case(case_of(strange(body))).record for _ in range(2))
+    assert warnings.filters == before
+    assert first["objective"] == second["objective"]
+    assert np.isfinite(first["objective"])
+
+
+def test_bad_data_costs_only_its_rows(case_of):
+    text = "name: x\nproblems:\n  - {formulation: soft_margin_dual, dataset: digits}\nsolvers: [smo]\n"
+    record = _row(case_of(text=text))
+    assert record["status"] == "crashed"
+    assert "positive" in record["reason"]

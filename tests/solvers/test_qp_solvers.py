@@ -1,0 +1,168 @@
+"""The QP solvers: accuracy, limits, infeasibility, back ends, and large sparse problems."""
+
+import sys
+
+import cvxopt
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from problems import (
+    QP,
+    RBF,
+    Formulation,
+    HardMarginDual,
+    HardMarginPrimal,
+    Sigmoid,
+    SoftMarginDual,
+    SoftMarginPrimal,
+    SVRPrimal,
+    reduce,
+)
+from solvers import CvxoptQP, CvxpyQP, Solver, Status, solve
+from solvers.cvxopt_qp import _cvxopt_arguments
+from solvers.quadratic import scaled
+
+BOTH = [CvxoptQP(), CvxpyQP()]
+FACES = [SoftMarginDual, SoftMarginPrimal]
+
+
+def samples(n: int = 60, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
+    return rng.standard_normal((n, d)) + 0.5 * y[:, None], y
+
+
+@pytest.mark.parametrize("solver", BOTH, ids=lambda s: s.name)
+def test_the_certified_gap_is_below_1e_8(solver: Solver, problem: Formulation) -> None:
+    solution = solve(problem, solver)
+    if solution.status is Status.UNSUPPORTED:
+        pytest.skip(solution.note)
+    assert solution.claimed == "optimal"
+    assert solution.certificate.relative_gap <= 1e-8
+
+
+def test_two_solvers_agree_within_their_certified_gaps(problem: Formulation) -> None:
+    ours, theirs = (solve(problem, solver) for solver in BOTH)
+    if ours.status is Status.UNSUPPORTED:
+        pytest.skip(ours.note)
+    gaps = ours.certificate.gap + theirs.certificate.gap
+    assert abs(ours.objective - theirs.objective) <= gaps
+
+
+@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("C", [1e-12, 1e-4, 1e4])
+@pytest.mark.parametrize("solver", BOTH, ids=lambda s: s.name)
+def test_the_gap_is_relative_for_every_slack_weight(solver: Solver, face: type, C: float) -> None:
+    X, y = samples()
+    assert solve(face(X, y, C), solver).certificate.relative_gap <= 1e-8
+
+
+@pytest.mark.parametrize("backend", CvxpyQP.backends())
+@pytest.mark.parametrize("face", FACES)
+def test_every_back_end_solves_a_small_problem(backend: str, face: type) -> None:
+    X, y = samples()
+    solution = solve(face(X, y, 1.0), CvxpyQP(backend, tol=1e-8), target_gap=1e-6)
+    assert solution.verdict == "solved"
+    assert solution.claimed == "optimal"
+
+
+@pytest.mark.parametrize("solver", BOTH, ids=lambda s: s.name)
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("face", [HardMarginPrimal, HardMarginDual])
+def test_an_infeasible_hard_margin_is_claimed_infeasible(
+    solver: Solver, face: type, intercept: bool
+) -> None:
+    X, y = samples(n=80, d=3)
+    solution = solve(face(X, y, intercept=intercept), solver)
+    assert solution.claimed == "infeasible"
+    assert solution.verdict != "wrong"
+
+
+@pytest.mark.parametrize("solver", BOTH, ids=lambda s: s.name)
+@pytest.mark.parametrize("face", [HardMarginPrimal, HardMarginDual])
+def test_a_thin_but_real_margin_is_not_called_infeasible(solver: Solver, face: type) -> None:
+    X, y = samples(n=40, d=3)
+    X[:, 0] = 1e-2 * y
+    solution = solve(face(X, y), solver)
+    assert solution.claimed != "infeasible"
+    assert solution.certificate.relative_gap <= 1e-6
+
+
+@pytest.mark.parametrize(
+    "solver", [CvxoptQP(), CvxpyQP(), CvxpyQP("OSQP"), CvxpyQP("SCS")], ids=repr
+)
+def test_max_iter_is_honoured(solver: Solver) -> None:
+    X, y = samples()
+    solution = solve(SoftMarginDual(X, y, 1.0, RBF(0.5)), solver, max_iter=3)
+    assert solution.iterations <= 3
+    assert solution.claimed == "stopped"
+
+
+@pytest.mark.parametrize("solver", BOTH, ids=lambda s: s.name)
+def test_a_looser_tol_takes_fewer_iterations(solver: CvxoptQP | CvxpyQP) -> None:
+    problem = SoftMarginDual(*samples(), 10.0, RBF(0.5))
+    loose = solve(problem, type(solver)(tol=1e-2))
+    assert loose.iterations < solve(problem, solver).iterations
+
+
+@pytest.mark.parametrize("solver", BOTH, ids=lambda s: s.name)
+def test_an_indefinite_kernel_is_refused(solver: Solver) -> None:
+    X, y = samples()
+    solution = solve(SoftMarginDual(X, y, 1.0, Sigmoid(1.0, -1.0)), solver)
+    assert solution.status is Status.UNSUPPORTED
+    assert "indefinite" in solution.note
+
+
+@pytest.mark.parametrize("solver", BOTH, ids=lambda s: s.name)
+def test_redundant_features_and_contradicting_samples_are_solved(solver: Solver) -> None:
+    X, y = samples()
+    X = np.hstack([X, X, np.zeros((X.shape[0], 1)), np.ones((X.shape[0], 1))])
+    X, y = np.vstack([X, X[:5]]), np.concatenate([y, -y[:5]])
+    assert solve(SoftMarginPrimal(X, y), solver).certificate.relative_gap <= 1e-8
+
+
+def test_options_of_cvxopt_stay_as_they_were() -> None:
+    before = dict(cvxopt.solvers.options)
+    solve(SoftMarginDual(*samples(), 1.0), CvxoptQP(tol=1e-5, max_iter=7))
+    assert cvxopt.solvers.options == before
+
+
+@pytest.mark.parametrize("solver", BOTH, ids=lambda s: s.name)
+def test_a_large_sparse_primal_stays_sparse(solver: Solver) -> None:
+    rng = np.random.default_rng(3)
+    X = sp.random_array((2000, 100), density=0.02, rng=rng, format="csr")
+    y = np.where(rng.random(2000) < 0.5, 1.0, -1.0)
+    problem = SoftMarginPrimal(X, y)
+    P, _, G, *_ = _cvxopt_arguments(scaled(reduce(problem, QP).form))
+    assert isinstance(P, cvxopt.spmatrix)
+    assert len(G) == X.nnz + 3 * X.shape[0]  # y∘X, the intercept, two rows for each slack
+    assert solve(problem, solver).certificate.relative_gap <= 1e-8
+
+
+@pytest.mark.parametrize("solver", BOTH, ids=lambda s: s.name)
+def test_targets_of_any_size_are_fitted(solver: Solver) -> None:
+    X, _ = samples()
+    for size in (1e-2, 1.0, 1e3):
+        targets = size * (X[:, 0] + 0.1 * X[:, 1] ** 2)
+        solution = solve(SVRPrimal(X, targets, 1.0, 0.05 * size), solver)
+        assert solution.certificate.relative_gap <= 1e-8
+
+
+def test_an_unknown_back_end_is_refused_with_the_valid_names() -> None:
+    with pytest.raises(ValueError, match=r"backend: .*CLARABEL.*GUROBY"):
+        CvxpyQP("GUROBY")
+
+
+def test_a_missing_back_end_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CvxpyQP, "backends", staticmethod(tuple[str, ...]))
+    solution = solve(SoftMarginDual(*samples()), CvxpyQP("PIQP"))
+    assert solution.status is Status.NOT_INSTALLED
+    assert "pip install piqp" in solution.note
+
+
+def test_without_cvxpy_the_run_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cvxpy", None)
+    solution = solve(SoftMarginDual(*samples()), CvxpyQP())
+    assert solution.status is Status.NOT_INSTALLED
+    assert "pip install cvxpy" in solution.note

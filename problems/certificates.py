@@ -208,15 +208,18 @@ def _hard_bounds(
     problem: Formulation, dual: _Dual, own_w: Vector | None, source: str
 ) -> Certificate:
     """Both bounds are the best on a ray: α scaled to its best length, w to a smallest margin of one."""
-    alpha = dual.alpha
-    scale, dual_objective = _best_length(problem, alpha, dual.scores)
-    w = _weights(problem, alpha)
-    scores, norm2 = dual.scores, float(problem.beta(alpha) @ dual.scores)
+    # any multiple gives the same bounds: one whose squares neither underflow nor overflow
+    unit = float(dual.alpha.max()) or 1.0
+    alpha, scores = dual.alpha / unit, dual.scores / unit
+    scale, dual_objective = _best_length(problem, alpha, scores)
+    w, norm2 = _weights(problem, alpha), float(problem.beta(alpha) @ scores)
     if own_w is not None:
-        w, scores, norm2 = own_w, problem.X @ own_w, float(own_w @ own_w)
+        size = 1.0 if _one_class(problem) else float(np.abs(own_w).max())
+        w = own_w / (size or 1.0)
+        scores, norm2 = problem.X @ w, float(w @ w)
     b, margin = _widest(problem, scores)
     separates = margin > 0
-    primal_objective = 0.5 * norm2 / margin**2 if separates else INF
+    primal_objective = 0.5 * norm2 / margin / margin if separates else INF
     infeasible = not separates and prove_infeasible(problem) is not None
     if infeasible:
         dual_objective = INF
@@ -225,7 +228,7 @@ def _hard_bounds(
     gap = NAN if infeasible else float(np.maximum(0.0, primal_objective - dual_objective))
     g = _gradient(problem, dual.scores)
     a = problem.y if problem.intercept else None
-    r = g if a is None else g + b * a
+    r = g if a is None else g + _widest(problem, dual.scores)[0] * a
     if separates:
         b, w = b / margin, None if w is None else w / margin
     return Certificate(
@@ -233,11 +236,11 @@ def _hard_bounds(
         dual_objective=dual_objective,
         gap=gap,
         relative_gap=relative(gap, primal_objective, dual_objective),
-        kkt_violation=kkt_violation(g, a, alpha, np.full(problem.n, INF)),
-        violating_pair=violating_pair(g, a, alpha, np.full(problem.n, INF)),
+        kkt_violation=kkt_violation(g, a, dual.alpha, np.full(problem.n, INF)),
+        violating_pair=violating_pair(g, a, dual.alpha, np.full(problem.n, INF)),
         primal_residual=dual.primal_residual,
         dual_residual=max(0.0, float((-r).max())),
-        complementarity=float((alpha * np.maximum(r, 0.0)).max()),
+        complementarity=float((dual.alpha * np.maximum(r, 0.0)).max()),
         projection_distance=dual.projection_distance,
         bound_source=source,
         point=Point(alpha * scale, w, b),
@@ -262,11 +265,15 @@ def _best_length(problem: Formulation, alpha: Vector, scores: Vector) -> tuple[f
     total = float(alpha.sum())
     quadratic = float(problem.beta(alpha) @ scores)
     # |αᵀQα| below its own rounding error tells nothing about its size
-    rounding = np.finfo(float).eps * float(alpha @ np.sqrt(problem.kernel.diagonal(problem.X))) ** 2
-    quadratic = max(quadratic, rounding)
+    length = float(alpha @ np.sqrt(problem.kernel.diagonal(problem.X)))
+    quadratic = max(quadratic, np.finfo(float).eps * length * length)
     if total <= 0 or quadratic <= 0:
         return 1.0, 0.0
-    return total / quadratic, 0.5 * total**2 / quadratic
+    return total / quadratic, 0.5 * total * (total / quadratic)
+
+
+def _one_class(problem: Formulation) -> bool:
+    return bool((problem.y == problem.y[0]).all())
 
 
 def _widest(problem: Formulation, scores: Vector) -> tuple[float, float]:
@@ -274,7 +281,7 @@ def _widest(problem: Formulation, scores: Vector) -> tuple[float, float]:
     y = problem.y
     if not problem.intercept:
         return 0.0, float((y * scores).min())
-    if (y > 0).all() or (y < 0).all():  # any margin can be had by b alone
+    if _one_class(problem):  # any margin can be had by b alone
         b = float(y[0] * (1.0 - (y * scores).min()))
         return b, 1.0
     low, high = float(scores[y < 0].max()), float(scores[y > 0].min())
@@ -348,4 +355,4 @@ def _scaled(problem: Formulation, dual: _Dual, p: Vector) -> tuple[_Dual, float]
     longest = INF if problem.family == "hard_margin" else 1.0
     s = min(longest, max(0.0, linear / quadratic)) if quadratic > 0 else 0.0
     scaled = _Dual(s * dual.alpha, s * dual.scores, 0.0, 0.0)
-    return scaled, s * linear - 0.5 * s**2 * quadratic
+    return scaled, s * linear - 0.5 * s * s * quadratic

@@ -58,6 +58,7 @@ class Formulation:
         self._set("y", check(self.y, X.shape[0]))
         if not isinstance(self.intercept, (bool, np.bool_)):
             raise ValueError(f"intercept: must be True or False, got {self.intercept!r}")
+        self._set("intercept", bool(self.intercept))
         if not isinstance(self.kernel, Kernel):
             raise ValueError(
                 f"kernel: must be a kernel such as RBF(gamma=0.1), got {self.kernel!r}"
@@ -140,5 +141,5 @@ class Formulation:
         box = np.array([float(f"{c:.12g}") for c in np.unique(self.upper)])
         spread = self.upper if box.size > 1 else box
         return content_hash(
-            self.family, self.X, self.y, self.kernel, spread, self.epsilon, bool(self.intercept)
+            self.family, self.X, self.y, self.kernel, spread, self.epsilon, self.intercept
         )[:16]

@@ -101,7 +101,7 @@ class Geometry:
         """
         X = check_samples(X)
         b = self.point.b or 0.0
-        if self.problem.is_linear and X.shape[1] != self.problem.d:
+        if X.shape[1] != self.problem.d:
             raise ValueError(f"X: has {X.shape[1]} features, the problem has {self.problem.d}")
         if self.point.w is not None:
             return X @ self.point.w + b

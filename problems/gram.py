@@ -7,6 +7,8 @@ classification; for regression every sample stands twice, with signs +1 and −1
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from problems.dataset import Indices, Matrix, Vector
@@ -14,7 +16,7 @@ from problems.kernels import Block, Kernel, Linear, Selection
 
 GIBIBYTE = 2**30
 _CHUNK_BYTES = 2**26  # of kernel values at a time in products: large enough for BLAS, small to hold
-_DENSE_EIGENVALUES = 1000  # rows up to which all eigenvalues are computed to test semidefiniteness
+_MOST_FACTORED = 5000  # rows up to which semidefiniteness is tested by a Cholesky factorisation
 
 
 class Gram:
@@ -83,7 +85,7 @@ class Gram:
                     f"the Gram matrix of {self.n} samples needs {8 * self.n**2 / GIBIBYTE:.1f} GiB, "
                     f"more than the {self.memory / GIBIBYTE:.1f} GiB allowed"
                 )
-            self._dense = self.block(slice(None), slice(None))
+            self._dense = np.ascontiguousarray(self.block(slice(None), slice(None)))
         return self._dense
 
     def matvec(self, v: Vector) -> Vector:
@@ -101,23 +103,48 @@ class Gram:
         return result
 
     def is_positive_semidefinite(self) -> bool:
-        """Whether K ⪰ 0 up to rounding: as the kernel declares, else by its smallest eigenvalue."""
+        """Whether K ⪰ 0 up to rounding: as the kernel declares, else as tested."""
         declared = self.kernel.is_psd
         if declared is not None:
             return declared
-        smallest, largest = self._extreme_eigenvalues()
-        return smallest >= -10 * self.n * np.finfo(float).eps * max(largest, 0.0)
+        if self.n <= _MOST_FACTORED:
+            return _is_semidefinite(self.block(slice(None), slice(None)))
+        smallest, radius = self._extreme_eigenvalues()
+        return smallest >= -10 * self.n * np.finfo(float).eps * radius
 
     def _extreme_eigenvalues(self) -> tuple[float, float]:
-        if self.n <= _DENSE_EIGENVALUES:
-            values = np.linalg.eigvalsh(self.block(slice(None), slice(None)))
-            return float(values[0]), float(values[-1])
-        from scipy.sparse.linalg import LinearOperator, eigsh  # noqa: PLC0415 - rarely needed
+        """Return the smallest eigenvalue and the largest modulus; -inf if it is not resolved."""
+        from scipy.sparse.linalg import (  # noqa: PLC0415 - rarely needed
+            ArpackNoConvergence,
+            LinearOperator,
+            eigsh,
+        )
 
-        operator = LinearOperator((self.n, self.n), matvec=self.matvec, dtype=np.float64)
-        start = np.random.default_rng(0).standard_normal(self.n)
-        values = eigsh(operator, k=2, which="BE", v0=start, return_eigenvectors=False, tol=1e-8)
-        return float(values.min()), float(values.max())
+        def largest_of(multiply: Callable[[Vector], Vector], tol: float) -> float:
+            operator = LinearOperator((self.n, self.n), matvec=multiply, dtype=np.float64)
+            start = np.random.default_rng(0).standard_normal(self.n)
+            options = {"v0": start, "tol": tol, "maxiter": 100, "return_eigenvectors": False}
+            return abs(float(eigsh(operator, k=1, **options)[0]))
+
+        try:
+            radius = largest_of(self.matvec, 1e-3)
+            # the tolerance is relative, so eigenvalues at 0 never converge; shifted ones do
+            return radius - largest_of(lambda v: radius * v - self.matvec(v), 1e-6), radius
+        except ArpackNoConvergence:
+            return -np.inf, np.inf
+
+
+def _is_semidefinite(K: Block) -> bool:
+    """Whether K plus its rounding error has a Cholesky factor."""
+    n = K.shape[0]
+    rounding = 10 * n * np.finfo(float).eps * float(np.abs(K).sum(axis=1).max())
+    shifted = K.copy()
+    shifted[np.diag_indices(n)] += max(rounding, np.finfo(float).tiny)
+    try:
+        np.linalg.cholesky(shifted)
+    except np.linalg.LinAlgError:
+        return False
+    return True
 
 
 class SignedGram:
@@ -176,5 +203,5 @@ class SignedGram:
                     f"a dense matrix of {self.n} variables needs {8 * self.n**2 / GIBIBYTE:.1f} GiB, "
                     f"more than the {self.gram.memory / GIBIBYTE:.1f} GiB allowed"
                 )
-            self._dense = self.block(slice(None), slice(None))
+            self._dense = np.ascontiguousarray(self.block(slice(None), slice(None)))
         return self._dense

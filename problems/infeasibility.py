@@ -95,7 +95,6 @@ def prove_infeasible(problem: Formulation) -> Proof | None:
 
 
 def _twins(problem: Formulation) -> Proof | None:
-    """Return two equal samples with opposite labels."""
     seen: dict[tuple[bytes, bool], int] = {}
     for i, key in enumerate(_row_keys(problem.X)):
         positive = bool(problem.y[i] > 0)
@@ -145,7 +144,6 @@ def _monomials(features: Exact, degrees: Iterable[int]) -> Iterator[Exact]:
 
 
 def _balanced(problem: Formulation) -> Proof | None:
-    """Return weights under which every monomial of the feature map cancels."""
     degrees = _degrees(problem)
     if degrees is None:
         return None
@@ -153,6 +151,9 @@ def _balanced(problem: Formulation) -> Proof | None:
     if count > _MOST_MONOMIALS or count * problem.n > _MOST_ENTRIES:
         return None
     equations = _equations(problem, degrees)
+    at_origin = np.flatnonzero((equations == 0).all(axis=0))
+    if at_origin.size:
+        return Proof((int(at_origin[0]),), (fmpq(1),))
     rows = _well_conditioned(equations)
     vertex = None if rows is None else _vertex(rows)
     if rows is None or vertex is None:
@@ -179,11 +180,12 @@ def _whole_numbers(x: Vector) -> Exact:
     whole = (mantissa * 2.0**53).astype(np.int64)
     lowest = exponent[whole != 0].min(initial=2000)
     shift = np.where(whole != 0, exponent - lowest, 0)
-    return _reduced(np.array([int(v) << int(s) for v, s in zip(whole, shift, strict=True)], object))
+    return _reduced(
+        np.array([v << s for v, s in zip(whole.tolist(), shift.tolist(), strict=True)], object)
+    )
 
 
 def _reduced(whole: Exact) -> Exact:
-    """Divide by the greatest common divisor."""
     divisor = np.gcd.reduce(whole)
     return whole // divisor if divisor > 1 else whole
 
@@ -230,7 +232,7 @@ def _vertex(rows: Block) -> Vector | None:
     """Return about α ≥ 0, 1ᵀα = 1 with rows·α = 0 and few entries above 0; None if there is none."""
     n = rows.shape[1]
     target = np.append(np.zeros(len(rows)), 1.0)
-    return _linear_program(np.zeros(n), np.vstack([rows, np.ones(n)]), target, None)
+    return _linear_program(np.zeros(n), np.vstack([rows, np.ones(n)]), target, np.full(n, np.inf))
 
 
 def _interior(rows: Block, vertex: Vector) -> Vector | None:
@@ -252,17 +254,12 @@ def _interior(rows: Block, vertex: Vector) -> Vector | None:
     return alpha
 
 
-def _linear_program(
-    cost: Vector, rows: Block, target: Vector, upper: Vector | None
-) -> Vector | None:
+def _linear_program(cost: Vector, rows: Block, target: Vector, upper: Vector) -> Vector | None:
     from scipy.optimize import linprog  # noqa: PLC0415 - slow to import, rarely used
 
-    highest = np.full(cost.size, np.inf) if upper is None else upper
-    bounds = np.column_stack([np.zeros(cost.size), highest])
+    bounds = np.column_stack([np.zeros(cost.size), upper])
     options = {"time_limit": _LP_SECONDS}
-    result = linprog(
-        cost, A_eq=rows, b_eq=target, bounds=bounds, method="highs-ds", options=options
-    )
+    result = linprog(cost, None, None, rows, target, bounds, method="highs-ds", options=options)
     return np.maximum(result.x, 0.0) if result.status == 0 else None
 
 
@@ -297,7 +294,6 @@ def _settled(problem: Formulation, equations: Exact, rows: Block, about: Vector)
 
 
 def _normalised(indices: Indices, weights: list[fmpq]) -> Proof | None:
-    """Drop weights of zero and let the others sum to one."""
     total = sum(weights, fmpq(0))
     if total <= 0:
         return None

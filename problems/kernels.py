@@ -1,6 +1,6 @@
 """Kernels k(x, z) = φ(x)ᵀφ(z), one class each, and their algebra.
 
-Sums, products and non-negative multiples of kernels are kernels
+Sums, products and positive multiples of kernels are kernels
 (Shawe-Taylor & Cristianini 2004, proposition 3.22), written `k1 + k2`, `k1 * k2`, `2 * k`.
 """
 
@@ -72,7 +72,7 @@ class Kernel(ABC):
         return Sum(self, other)
 
     def __mul__(self, other: Any) -> Kernel:
-        """Return k1·k2, or a non-negative multiple."""
+        """Return k1·k2, or a positive multiple."""
         return Product(self, other) if isinstance(other, Kernel) else Scaled(self, other)
 
     __rmul__ = __mul__
@@ -105,18 +105,20 @@ class Polynomial(Kernel):
     coef0: float = 1.0
 
     def __post_init__(self) -> None:
-        if not float(self.degree).is_integer() or self.degree < 1:
+        degree = _check_finite(self.degree, "degree")
+        if not degree.is_integer() or degree < 1:
             raise ValueError(f"degree: must be a whole number of 1 or more, got {self.degree!r}")
-        check_positive(self.gamma, "gamma")
-        check_positive(self.coef0, "coef0", zero=True)
+        object.__setattr__(self, "degree", int(degree))
+        object.__setattr__(self, "gamma", check_positive(self.gamma, "gamma"))
+        object.__setattr__(self, "coef0", check_positive(self.coef0, "coef0", zero=True))
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
         """Return the matrix of (gamma·xᵢᵀzⱼ + coef0)^degree."""
-        return (self.gamma * inner_products(X, Z) + self.coef0) ** int(self.degree)
+        return (self.gamma * inner_products(X, Z) + self.coef0) ** self.degree
 
     def diagonal(self, X: Matrix) -> Vector:
         """Return (gamma·‖xᵢ‖² + coef0)^degree."""
-        return (self.gamma * squared_norms(X) + self.coef0) ** int(self.degree)
+        return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
 
     @property
     def monomials(self) -> frozenset[int]:
@@ -131,13 +133,19 @@ class RBF(Kernel):
     gamma: float
 
     def __post_init__(self) -> None:
-        check_positive(self.gamma, "gamma")
+        object.__setattr__(self, "gamma", check_positive(self.gamma, "gamma"))
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
         """Return the matrix of exp(−gamma·‖xᵢ − zⱼ‖²)."""
         K = self._squared_distances(X, Z)
         K *= -self.gamma
         return np.exp(K, out=K)
+
+    def check(self, X: Matrix) -> None:
+        """Refuse samples whose squared distances overflow."""
+        with np.errstate(over="ignore"):
+            if not np.isfinite(4.0 * squared_norms(X)).all():
+                raise ValueError("X: its squared norms overflow float64; scale the features down")
 
     def diagonal(self, X: Matrix) -> Vector:
         """Return ones."""
@@ -168,8 +176,7 @@ class Sigmoid(Kernel):
 
     def __post_init__(self) -> None:
         for name in ("gamma", "coef0"):
-            if not np.isfinite(getattr(self, name)):
-                raise ValueError(f"{name}: must be a finite number, got {getattr(self, name)!r}")
+            object.__setattr__(self, name, _check_finite(getattr(self, name), name))
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
         """Return the matrix of tanh(gamma·xᵢᵀzⱼ + coef0)."""
@@ -302,7 +309,7 @@ class Scaled(Kernel):
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, Kernel):
             raise ValueError(f"kernel: must be a kernel, got {self.kernel!r}")
-        check_positive(self.factor, "factor")
+        object.__setattr__(self, "factor", check_positive(self.factor, "factor"))
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
         """Return the scaled values."""
@@ -333,6 +340,16 @@ class Scaled(Kernel):
     def monomials(self) -> frozenset[int] | None:
         """As the kernel that is scaled."""
         return self.kernel.monomials
+
+
+def _check_finite(value: Any, name: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not np.isfinite(number):
+        raise ValueError(f"{name}: must be a finite number, got {value!r}")
+    return number
 
 
 def inner_products(X: Matrix, Z: Matrix) -> Block:

@@ -3,8 +3,9 @@
 With F the variables strictly inside their bounds, the minimum on their affine hull satisfies
     [Q_FF  a_F] [d]     [−g_F]
     [a_Fᵀ   0 ] [ν]  =  [ ρ  ]
-with ρ = delta − aᵀx, what rounding has left of the equality (Nocedal & Wright 2006, section 16.5). The step goes as far along d as the box allows. Pair steps
-identify the face quickly but converge on it only linearly; this takes over there.
+with ρ = delta − aᵀx, what rounding has left of the equality (Nocedal & Wright 2006, section 16.5).
+The step goes as far along d as the box allows. Pair steps identify the face quickly but converge on
+it only linearly; this takes over there.
 """
 
 from __future__ import annotations

@@ -147,8 +147,9 @@ class _Run:
         if late:
             return Status.TIME_LIMIT
         point = self.latest
-        claimed = point is None or point.claim in ("optimal", "infeasible")
-        if not claimed and max_iter is not None and point.iterations >= max_iter:
+        if point is None or max_iter is None or point.claim in ("optimal", "infeasible"):
+            return Status.FINISHED
+        if point.iterations >= max_iter:
             return Status.MAX_ITER
         return Status.FINISHED
 

@@ -65,7 +65,9 @@ class Strange(Solver):
 def strange(tmp_path):
     """Write a solver file with the given bodies; return its name for experiment files."""
 
-    def _strange(iterates="yield FormPoint(x)", *, prepare="pass", before="", refuses="return None"):
+    def _strange(
+        iterates="yield FormPoint(x)", *, prepare="pass", before="", refuses="return None"
+    ):
         path = tmp_path / "strange.py"
         body = indent(dedent(iterates), " " * 8)
         text = SOLVER.format(before=before, refuses=refuses, prepare=prepare, iterates=body)

@@ -128,7 +128,17 @@ def test_version(command):
 def test_ctrl_c_keeps_what_was_recorded_and_exits_with_130(write, tmp_path, strange):
     text = GRID.replace("[smo]", f"[smo, '{strange('time.sleep(600); yield')}']")
     path, out = write(text.replace("[1, 2, 4]", "1") + "seed: 1\n"), tmp_path / "out"
-    arguments = [sys.executable, "-m", "experiments.cli", "run", path, "--out", out, "--workers", "2"]
+    arguments = [
+        sys.executable,
+        "-m",
+        "experiments.cli",
+        "run",
+        path,
+        "--out",
+        out,
+        "--workers",
+        "2",
+    ]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
         end = time.monotonic() + 60
         while not (out / "runs.jsonl").exists() or not (out / "runs.jsonl").stat().st_size:

@@ -33,7 +33,12 @@ BAD = [
     ("no solvers", HEAD + PROBLEMS + "solvers: []\n", 6, "at least 1 item"),
     ("problems no list", HEAD + "problems: 3\n" + SOLVERS, 2, "valid list"),
     ("true for a number", HEAD + PROBLEMS + SOLVERS + "repetitions: true\n", 8, "got True"),
-    ("no repetition", HEAD + PROBLEMS + SOLVERS + "repetitions: 0\n", 8, "greater than or equal to 1"),
+    (
+        "no repetition",
+        HEAD + PROBLEMS + SOLVERS + "repetitions: 0\n",
+        8,
+        "greater than or equal to 1",
+    ),
     ("negative seed", HEAD + PROBLEMS + SOLVERS + "seed: -1\n", 8, "greater than or equal to 0"),
     ("text for seconds", HEAD + PROBLEMS + SOLVERS + "time_limit: 10:30\n", 8, "'10:30'"),
     ("infinite time", HEAD + PROBLEMS + SOLVERS + "time_limit: .inf\n", 8, "finite"),
@@ -76,29 +81,74 @@ BAD = [
         6,
         "nowhere.libsvm",
     ),
-    ("data file without path", HEAD + PROBLEMS.replace("four_gaussians, n: 24", "libsvm_file"), 4, "'path'"),
+    (
+        "data file without path",
+        HEAD + PROBLEMS.replace("four_gaussians, n: 24", "libsvm_file"),
+        4,
+        "'path'",
+    ),
     (
         "labels wanted",
         HEAD + PROBLEMS.replace("four_gaussians, n: 24", "diabetes") + SOLVERS,
         3,
         "needs labels, but diabetes is a regression data set",
     ),
-    ("C of 0", HEAD + PROBLEMS.replace("C: 1", "C: 0") + SOLVERS, 5, "C: must be a finite number above 0"),
-    ("one bad value of a list", HEAD + PROBLEMS.replace("C: 1", "C: [1, -1]") + SOLVERS, 5, "got -1"),
-    ("C as text", HEAD + PROBLEMS.replace("C: 1", 'C: "1"') + SOLVERS, 5, "must be a number, got '1'"),
+    (
+        "C of 0",
+        HEAD + PROBLEMS.replace("C: 1", "C: 0") + SOLVERS,
+        5,
+        "C: must be a finite number above 0",
+    ),
+    (
+        "one bad value of a list",
+        HEAD + PROBLEMS.replace("C: 1", "C: [1, -1]") + SOLVERS,
+        5,
+        "got -1",
+    ),
+    (
+        "C as text",
+        HEAD + PROBLEMS.replace("C: 1", 'C: "1"') + SOLVERS,
+        5,
+        "must be a number, got '1'",
+    ),
     ("C as switch", HEAD + PROBLEMS.replace("C: 1", "C: true") + SOLVERS, 5, "got True"),
-    ("C for each sample", HEAD + PROBLEMS.replace("C: 1", "C: [[1, 2]]") + SOLVERS, 5, "got [1, 2]"),
-    ("parameter of another", HEAD + PROBLEMS.replace("C: 1", "lam: 1") + SOLVERS, 5, "accepted are C, kernel"),
-    ("missing lam", HEAD + "problems:\n  - {formulation: hinge_erm, dataset: iris}\n", 3, "needs the setting 'lam'"),
+    (
+        "C for each sample",
+        HEAD + PROBLEMS.replace("C: 1", "C: [[1, 2]]") + SOLVERS,
+        5,
+        "got [1, 2]",
+    ),
+    (
+        "parameter of another",
+        HEAD + PROBLEMS.replace("C: 1", "lam: 1") + SOLVERS,
+        5,
+        "accepted are C, kernel",
+    ),
+    (
+        "missing lam",
+        HEAD + "problems:\n  - {formulation: hinge_erm, dataset: iris}\n",
+        3,
+        "needs the setting 'lam'",
+    ),
     (
         "missing epsilon",
         HEAD + "problems:\n  - {formulation: svr_dual, dataset: diabetes, C: 1}\n",
         3,
         "needs the setting 'epsilon'",
     ),
-    ("intercept as number", HEAD + "problems:\n" + ONE + "intercept: 1}\n", 3, "must be true or false"),
+    (
+        "intercept as number",
+        HEAD + "problems:\n" + ONE + "intercept: 1}\n",
+        3,
+        "must be true or false",
+    ),
     ("unknown kernel", HEAD + "problems:\n" + ONE + "kernel: rbv}\n", 3, "did you mean 'rbf'"),
-    ("kernel without gamma", HEAD + "problems:\n" + ONE + "kernel: rbf}\n", 3, "needs the setting 'gamma'"),
+    (
+        "kernel without gamma",
+        HEAD + "problems:\n" + ONE + "kernel: rbf}\n",
+        3,
+        "needs the setting 'gamma'",
+    ),
     (
         "gamma out of range",
         HEAD + "problems:\n" + ONE + "kernel: {name: rbf, gamma: -1}}\n",
@@ -113,11 +163,19 @@ BAD = [
     ),
     (
         "kernel inside a kernel",
-        HEAD + "problems:\n" + ONE + "\n    kernel: {name: sum, left: linear,\n      right: {name: rbf, gam: 1}}}\n",
+        HEAD
+        + "problems:\n"
+        + ONE
+        + "\n    kernel: {name: sum, left: linear,\n      right: {name: rbf, gam: 1}}}\n",
         5,
         "unknown setting 'gam'; did you mean 'gamma'",
     ),
-    ("kernel without name", HEAD + "problems:\n" + ONE + "kernel: {gamma: 1}}\n", 3, "needs the key 'name'"),
+    (
+        "kernel without name",
+        HEAD + "problems:\n" + ONE + "kernel: {gamma: 1}}\n",
+        3,
+        "needs the key 'name'",
+    ),
     ("unknown solver", HEAD + PROBLEMS + "solvers:\n  - smoo\n", 7, "did you mean 'smo'"),
     (
         "unknown solver setting",
@@ -125,14 +183,27 @@ BAD = [
         7,
         "smo: unknown setting 'tool'; did you mean 'tol'",
     ),
-    ("solver setting out of range", HEAD + PROBLEMS + "solvers:\n  - name: smo\n    tol: 0\n", 8, "tol: must be"),
+    (
+        "solver setting out of range",
+        HEAD + PROBLEMS + "solvers:\n  - name: smo\n    tol: 0\n",
+        8,
+        "tol: must be",
+    ),
     ("missing solver file", HEAD + PROBLEMS + "solvers: ['nowhere.py:X']\n", 6, "there is no file"),
-    ("solver twice", HEAD + PROBLEMS + "solvers:\n  - smo\n  - {name: smo, tol: 1e-3}\n", 8, "repeats"),
+    (
+        "solver twice",
+        HEAD + PROBLEMS + "solvers:\n  - smo\n  - {name: smo, tol: 1e-3}\n",
+        8,
+        "repeats",
+    ),
     ("empty list", HEAD + PROBLEMS.replace("C: 1", "C: []") + SOLVERS, 5, "empty grid"),
     ("empty inner list", HEAD + PROBLEMS + "solvers:\n  - {name: smo, tol: []}\n", 7, "empty grid"),
     (
         "enormous grid",
-        HEAD + PROBLEMS.replace("C: 1", f"C: {list(range(1, 400))}") + SOLVERS + "repetitions: 300\n",
+        HEAD
+        + PROBLEMS.replace("C: 1", f"C: {list(range(1, 400))}")
+        + SOLVERS
+        + "repetitions: 300\n",
         2,
         "119,700 cases",
     ),
@@ -150,7 +221,9 @@ def test_a_bad_file_is_refused_with_file_line_and_what_is_accepted(write, text, 
 
 
 def test_all_faults_of_a_file_are_told_together(write):
-    text = HEAD + PROBLEMS.replace("C: 1", "C: 0") + "solvers: [smoo, {name: smo, tol: 0}]\nseed: x\n"
+    text = (
+        HEAD + PROBLEMS.replace("C: 1", "C: 0") + "solvers: [smoo, {name: smo, tol: 0}]\nseed: x\n"
+    )
     with pytest.raises(ConfigError) as refusal:
         read_experiment(write(text))
     assert len(str(refusal.value).splitlines()) == 4

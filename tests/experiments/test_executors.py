@@ -14,7 +14,12 @@ DEATHS = {
     "exits": ("os._exit(7)\nyield", "crashed", "exit 7", "exit code 7"),
     "exits with 0": ("os._exit(0)\nyield", "crashed", "exit 0", "exit code 0"),
     "is killed": ("os.kill(os.getpid(), signal.SIGKILL)\nyield", "crashed", "SIGKILL", "SIGKILL"),
-    "faults": ("import ctypes; ctypes.string_at(0)\nyield", "crashed", "SIGSEGV", "killed by SIGSEGV"),
+    "faults": (
+        "import ctypes; ctypes.string_at(0)\nyield",
+        "crashed",
+        "SIGSEGV",
+        "killed by SIGSEGV",
+    ),
     "aborts": ("os.abort()\nyield", "crashed", "SIGABRT", "SIGABRT"),
     "dies at import": ("yield", "crashed", "exit 5", "exit code 5"),
     "hangs": (

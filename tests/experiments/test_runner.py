@@ -73,8 +73,16 @@ def test_without_trace_nothing_is_looked_at(case_of):
 # what a solver does, and the status and reason that its row must have
 FAILURES = {
     "raises in iterates": ({"iterates": "1 / 0\nyield"}, "crashed", "ZeroDivisionError: division"),
-    "raises in prepare": ({"prepare": "raise KeyError('k')"}, "crashed", "KeyError: 'k' (strange.py"),
-    "raises at import": ({"before": "import nosuchmodule"}, "crashed", "No module named 'nosuchmodule'"),
+    "raises in prepare": (
+        {"prepare": "raise KeyError('k')"},
+        "crashed",
+        "KeyError: 'k' (strange.py",
+    ),
+    "raises at import": (
+        {"before": "import nosuchmodule"},
+        "crashed",
+        "No module named 'nosuchmodule'",
+    ),
     "syntax error": ({"before": "def ("}, "crashed", "SyntaxError"),
     "exits": ({"iterates": "sys.exit(3)\nyield"}, "crashed", "SystemExit: 3"),
     "out of memory": ({"iterates": "raise MemoryError\nyield"}, "out_of_memory", "MemoryError"),
@@ -106,7 +114,11 @@ def test_a_solver_that_fails_is_a_row_with_its_reason(case_of, strange, kind):
 
 def test_a_false_claim_is_called_wrong(case_of, strange):
     record = _row(case_of(strange("yield FormPoint(x, claim='optimal')")))
-    assert (record["status"], record["claimed"], record["verdict"]) == ("finished", "optimal", "wrong")
+    assert (record["status"], record["claimed"], record["verdict"]) == (
+        "finished",
+        "optimal",
+        "wrong",
+    )
 
 
 def test_a_changed_data_set_is_read_anew(case_of, strange):
@@ -124,7 +136,9 @@ def test_warnings_filters_and_random_state_do_not_leak(case_of, strange):
 
 
 def test_bad_data_costs_only_its_rows(case_of):
-    text = "name: x\nproblems:\n  - {formulation: soft_margin_dual, dataset: digits}\nsolvers: [smo]\n"
+    text = (
+        "name: x\nproblems:\n  - {formulation: soft_margin_dual, dataset: digits}\nsolvers: [smo]\n"
+    )
     record = _row(case_of(text=text))
     assert record["status"] == "crashed"
     assert "positive" in record["reason"]

@@ -58,13 +58,19 @@ def folder(tmp_path, cases, ids):
 def test_results_have_exactly_the_columns_of_the_contract(folder):
     assert list(load_results(folder).columns) == CONTRACT.split(", ")
     assert list(load_traces(folder).columns) == TRACE_CONTRACT.split(", ")
-    assert list(read_traces(folder).columns) == [*TRACE_CONTRACT.split(", "), "n_support", "objective"]
+    assert list(read_traces(folder).columns) == [
+        *TRACE_CONTRACT.split(", "),
+        "n_support",
+        "objective",
+    ]
 
 
 def test_a_killed_run_is_a_row_with_nan_and_never_0(folder):
     row = load_results(folder).iloc[-1]
     assert (row["status"], row["signal"], row["claimed"]) == ("crashed", "SIGSEGV", "none")
-    measured = "objective gap time_solve time_setup iterations n_support n_kernel_evals peak_rss".split()
+    measured = (
+        "objective gap time_solve time_setup iterations n_support n_kernel_evals peak_rss".split()
+    )
     assert row[measured].isna().all()
     assert (row["n"], row["d"]) == (24, 2)  # as the other runs on the same problem say
 
@@ -192,7 +198,9 @@ def test_the_answer_of_a_problem_in_the_plane_comes_back(tmp_path, case_of):
 def test_tables_say_the_same_as_the_runs(folder):
     results = load_results(folder)
     write_tables(folder, "text")
-    pd.testing.assert_frame_equal(pd.read_parquet(folder / "runs.parquet"), results, check_dtype=False)
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(folder / "runs.parquet"), results, check_dtype=False
+    )
     csv = pd.read_csv(folder / "runs.csv")
     assert np.allclose(csv["gap"], results["gap"], equal_nan=True)
     assert list(csv.columns) == list(results.columns)

@@ -47,7 +47,7 @@ def nearest(z: np.ndarray, lb: np.ndarray, ub: np.ndarray, a: np.ndarray, delta:
 
 
 @given(feasible_sets())
-@settings(max_examples=400, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None, derandomize=True)
 def test_the_projection_is_feasible_and_nearest(drawn: tuple[np.ndarray, ...]) -> None:
     z, lb, ub, a, delta = drawn
     x = project(z, lb, ub, a, float(delta))
@@ -58,7 +58,7 @@ def test_the_projection_is_feasible_and_nearest(drawn: tuple[np.ndarray, ...]) -
 
 
 @given(feasible_sets())
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=50, deadline=None, derandomize=True)
 def test_projecting_twice_changes_nothing(drawn: tuple[np.ndarray, ...]) -> None:
     z, lb, ub, a, delta = drawn
     x = project(z, lb, ub, a, float(delta))

@@ -1,0 +1,205 @@
+"""Projected gradient: every variant, shifted boxes, limits, and what the notebook's loop solves."""
+
+import numpy as np
+import pytest
+
+from problems import (
+    RBF,
+    BoxQP,
+    FormPoint,
+    Formulation,
+    HardMarginDual,
+    Point,
+    Precomputed,
+    SoftMarginDual,
+    SVRDual,
+    certify,
+    reduce,
+)
+from problems.box_gap import kkt_violation, violating_pair
+from problems.gram import Gram, SignedGram
+from solvers import ProjectedGradient, Status, solve
+
+EXACT = ["plain", "accelerated", "barzilai_borwein"]
+FAST = ["accelerated", "barzilai_borwein"]
+
+
+def samples(n: int = 40, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = np.where(np.arange(n) % 5 < 2, 1.0, -1.0)
+    return rng.standard_normal((n, d)) + 0.5 * y[:, None], y
+
+
+def shifted_box(n: int, equality: bool, seed: int) -> BoxQP:
+    """A box QP with lb ≠ 0, delta ≠ 0, and coefficients of every size and sign, one of them 0."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, n + 20))
+    lb = rng.uniform(-3, 1, n)
+    ub = lb + rng.uniform(0.0, 4, n)
+    ub[0], a = np.inf, rng.uniform(0.2, 3, n) * rng.choice([-1.0, 1.0], n)
+    a[1] = 0.0
+    delta = float(a @ rng.uniform(lb, np.minimum(ub, 2)))
+    Q = SignedGram(Gram(A @ A.T / n, Precomputed()), rng.choice([-1.0, 1.0], n))
+    return BoxQP(Q, 5 * rng.standard_normal(n), a if equality else None, delta * equality, lb, ub)
+
+
+def points(solver: ProjectedGradient, form: BoxQP) -> list[FormPoint]:
+    return list(solver.iterates(solver.prepare(form)))
+
+
+def objective(form: BoxQP, x: np.ndarray) -> float:
+    return 0.5 * float(x @ form.Q.matvec(x)) + float(form.p @ x)
+
+
+@pytest.mark.parametrize("variant", EXACT)
+@pytest.mark.parametrize("equality", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+def test_shifted_boxes_are_solved(variant: str, equality: bool, seed: int) -> None:
+    form = shifted_box(25, equality, seed)
+    answer = points(ProjectedGradient(variant, tol=1e-8), form)[-1]
+    x, g = answer.x, form.Q.matvec(answer.x) + form.p
+    below, above = x - form.lb, form.ub - x
+    assert answer.claim == "optimal"
+    assert min(below.min(), above.min()) >= 0
+    assert kkt_violation(g, form.a, below, above) <= 1e-7
+    if form.a is not None:
+        assert abs(form.a @ x - form.delta) <= 1e-11 * (1 + abs(form.delta))
+
+
+@pytest.mark.parametrize("variant", FAST)
+def test_the_claim_means_the_violating_pair_is_at_most_tol(
+    variant: str, problem: Formulation
+) -> None:
+    solution = solve(problem, ProjectedGradient(variant, tol=1e-6))
+    assert solution.claimed == "optimal"
+    scale = np.abs(problem.y).max()
+    assert solution.certificate.violating_pair <= 1e-6 + 1e-12 * scale
+    assert solution.certificate.projection_distance <= 1e-9 * np.linalg.norm(solution.alpha)
+
+
+@pytest.mark.parametrize("variant", EXACT)
+def test_a_warm_start_takes_fewer_iterations(variant: str) -> None:
+    X, y = samples()
+    problem = SoftMarginDual(X, y, 1.0, RBF(1.0))
+    solver = ProjectedGradient(variant, tol=1e-6)
+    cold = solve(problem, solver)
+    assert solve(problem, solver, initial=cold).iterations == 0
+    near = np.clip(cold.alpha + 1e-3, 0, 1)
+    assert solve(problem, solver, initial=near).iterations < cold.iterations
+
+
+@pytest.mark.parametrize("variant", [*EXACT, "notebook"])
+@pytest.mark.parametrize("limit", [1, 7])
+def test_max_iter_is_honoured(variant: str, limit: int) -> None:
+    X, y = samples()
+    problem = HardMarginDual(X, y, RBF(1.0))
+    solution = solve(problem, ProjectedGradient(variant, tol=1e-12), max_iter=limit)
+    assert solution.iterations == limit
+    assert solution.claimed == "stopped"
+    assert solve(problem, ProjectedGradient(variant, tol=1e-12, max_iter=limit)).iterations == limit
+
+
+def test_every_point_is_feasible_and_the_plain_objective_never_rises() -> None:
+    form = shifted_box(25, True, 4)
+    for variant in EXACT:
+        seen = points(ProjectedGradient(variant, tol=1e-6), form)
+        assert all((p.x >= form.lb).all() and (p.x <= form.ub).all() for p in seen)
+        if variant == "plain":
+            values = [objective(form, p.x) for p in seen]
+            assert np.diff(values).max() <= 1e-12 * abs(values[-1])
+
+
+def test_rate_scales_the_step() -> None:
+    form = shifted_box(25, True, 5)
+    once, twice = (
+        points(ProjectedGradient("plain", rate=r, max_iter=1), form) for r in (1e-6, 2e-6)
+    )
+    assert np.array_equal(once[0].x, twice[0].x)
+    ratio = np.linalg.norm(twice[1].x - twice[0].x) / np.linalg.norm(once[1].x - once[0].x)
+    assert ratio == pytest.approx(2, rel=1e-4)
+    fast, slow = (len(points(ProjectedGradient("accelerated", rate=r), form)) for r in (1.0, 0.1))
+    assert fast < slow
+
+
+def test_a_start_that_is_optimal_ends_at_once() -> None:
+    X, y = samples()
+    solution = solve(SVRDual(X, 0.1 * y, 1.0, 5.0, RBF(1.0)), ProjectedGradient())
+    assert solution.iterations == 0
+    assert solution.certificate.gap == 0
+
+
+def test_past_the_last_digit_it_stops_without_a_claim() -> None:
+    form = shifted_box(25, True, 6)
+    answer = points(ProjectedGradient(tol=1e-300, max_iter=5000), form)[-1]
+    g = form.Q.matvec(answer.x) + form.p
+    assert answer.claim == "stopped"
+    assert violating_pair(g, form.a, answer.x - form.lb, form.ub - answer.x) <= 1e-9
+
+
+@pytest.mark.parametrize("variant", FAST)
+def test_inseparable_samples_have_no_hard_margin(variant: str) -> None:
+    X, y = samples(n=60, d=2)
+    solution = solve(HardMarginDual(X, y), ProjectedGradient(variant), max_iter=2000)
+    assert solution.claimed != "optimal"
+
+
+def test_settings_that_cannot_be_used_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"variant: .*notebook, got 'newton'"):
+        ProjectedGradient("newton")
+    with pytest.raises(ValueError, match="rate: barzilai_borwein finds its own steps"):
+        ProjectedGradient(rate=0.5)
+    with pytest.raises(ValueError, match="rate: must be a finite number above 0"):
+        ProjectedGradient("plain", rate=-1.0)
+
+
+def as_in_the_notes(K: np.ndarray, T: np.ndarray, rho: float, steps: int) -> np.ndarray:
+    """The loop of the notes, line for line."""
+    N = T.size
+    T = T.reshape(-1, 1)
+    alpha = np.array([0.5] * N).reshape((-1, 1))
+    for _ in range(steps):
+        dLddak = 1 - T * (alpha.T @ (T * K)).T
+        alpha += rho / N * dLddak
+        alpha -= rho / N * (alpha.T @ T) * T
+        alpha[alpha < 0] = 0
+    return alpha.ravel()
+
+
+@pytest.mark.parametrize("rate", [None, 0.5])
+def test_the_notebook_takes_the_steps_of_the_notes(rate: float | None) -> None:
+    X, y = samples()
+    form = reduce(HardMarginDual(X, y, RBF(1.0)), BoxQP).form
+    answer = points(ProjectedGradient("notebook", tol=1e-12, max_iter=300, rate=rate), form)[-1]
+    noted = as_in_the_notes(form.gram.dense(), y, 0.1 if rate is None else rate, 300)
+    np.testing.assert_allclose(answer.x, noted, rtol=1e-10, atol=1e-12)
+
+
+def test_the_notebook_solves_the_problem_without_intercept_of_a_kernel_with_a_constant() -> None:
+    X, y = samples(n=20)
+    rate = 4.0
+    problem = HardMarginDual(X, y, RBF(1.0))
+    form = reduce(problem, BoxQP).form
+    solver = ProjectedGradient("notebook", tol=1e-11, rate=rate)
+    answer = points(solver, form)[-1]
+    alpha, K, step = answer.x, form.gram.dense(), rate / 20
+    assert answer.iterations < solver.max_iter, "the loop has come to its fixed point"
+
+    c = 1 + step * float(y @ (1 - form.Q.matvec(alpha))) / float(y @ alpha)
+    other = HardMarginDual(K + c, y, Precomputed(), intercept=False)
+    assert c > 0
+    assert certify(other, Point(alpha)).relative_gap <= 1e-8
+    assert solve(problem, solver).certificate.relative_gap >= 1e-3
+
+
+def test_the_notebook_refuses_other_problems() -> None:
+    X, y = samples()
+    for problem in (SoftMarginDual(X, y), HardMarginDual(X, y, intercept=False)):
+        solution = solve(problem, ProjectedGradient("notebook"))
+        assert solution.status is Status.UNSUPPORTED
+        assert "hard-margin dual with an intercept" in solution.note
+
+
+def test_too_large_a_rate_in_the_notebook_diverges() -> None:
+    X, y = samples()
+    solution = solve(HardMarginDual(100 * X, y), ProjectedGradient("notebook", rate=1e6))
+    assert solution.status is Status.DIVERGED

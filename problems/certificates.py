@@ -336,7 +336,7 @@ def _dual_from_weights(problem: Formulation, w: Vector | None) -> _Dual:
         b = middle(*best_intercept(problem, scores))
     p, a, ub = box_bounds(problem)
     r = _gradient(problem, scores) + (b * a if a is not None else 0.0)
-    best, best_value = None, -INF
+    best, best_value = _Dual(np.zeros(problem.n), np.zeros(problem.n), 0.0, 0.0), 0.0
     for softness in (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5):
         x = np.maximum(0.0, softness - r) if hard else ub * np.clip(0.5 - r / softness, 0.0, 1.0)
         alpha = x[: problem.n] - x[problem.n :] if problem.is_regression else x
@@ -344,7 +344,6 @@ def _dual_from_weights(problem: Formulation, w: Vector | None) -> _Dual:
         dual, value = _scaled(problem, dual, p)
         if value > best_value:
             best, best_value = dual, value
-    assert best is not None
     return best
 
 

@@ -27,13 +27,12 @@ from problems.formulation import Formulation
 from problems.kernels import Block, Kernel, Precomputed, as_dense
 
 Exact = NDArray[np.object_]
-
 _MOST_MONOMIALS = 600  # an exact solution of so many equations takes some seconds
 _MOST_ENTRIES = 10**7  # samples times monomials
 _LP_SECONDS = 30.0
 _PRIME = 2**61 - 1  # ranks modulo this are right but for a chance of about 1e-18
 _DEPENDENT = 1e-6  # a row this close to the span of others is treated as dependent in float64
-_ROUNDS = 8  # each resolves 60 more bits of near-dependence
+_ROUNDS = 8  # of 60 bits each
 _SHIFT = 60
 _NEGLIGIBLE = 1e-9  # relative weight below which a sample is left out
 _CACHE = "_infeasibility_proof"

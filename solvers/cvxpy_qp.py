@@ -49,8 +49,9 @@ class CvxpyQP(Solver):
 
     Attributes
     ----------
-    backend : one of `backends()`, or a name CVXPY knows that is not installed here.
+    backend : CLARABEL, CVXOPT, HIGHS, OSQP, PIQP, PROXQP or SCS; `backends()` lists those installed.
     tol : handed to every tolerance that the back end has; what it means is the back end's affair.
+        CVXOPT sees P as a second-order cone, and gives up on many duals below 1e-9.
     max_iter : the back end's limit on its own iterations; None for its own default.
     """
 

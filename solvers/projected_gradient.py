@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from problems.box_gap import violating_pair
 from problems.dataset import Vector, check_positive
@@ -31,6 +32,7 @@ from problems.forms import BoxQP, Claim, FormPoint
 from problems.projection import project
 from solvers.base import Solver, warm_up
 
+Mask = NDArray[np.bool_]
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 
 _DENSE = 8000  # samples up to which the Gram matrix is computed once, if it fits in memory
@@ -53,7 +55,7 @@ class ProjectedGradient(Solver):
         tol times its step.
     max_iter : steps after which it stops without a claim.
     rate : plain, accelerated: the step in units of 1/L, None for 1. notebook: the step is rate/n,
-        None for 0.1. barzilai_borwein finds its own steps and takes None only.
+        None for 0.1; above 2 its penalty step diverges. barzilai_borwein takes None only.
     """
 
     variant: Variant = "barzilai_borwein"
@@ -160,9 +162,11 @@ def _barzilai_borwein(form: BoxQP) -> Iterator[tuple[Vector, Vector]]:
     while True:
         yield x, g
         recent.append(0.5 * float(x @ (g + form.p)))
-        target = _project(x - step * g, form)
+        # a multiple of a in g moves no projection, but its rounding would drown a small slope
+        r = _without_normal(g, form.a, (x > form.lb) & (x < form.ub))
+        target = _project(x - step * r, form)
         d = target - x
-        slope = float(g @ d)
+        slope = float(r @ d)
         if slope >= 0:
             return
         Qd = form.Q.matvec(d)
@@ -191,13 +195,17 @@ def _spectral_step(
     if curvature <= 0:
         return np.inf
     free = (x > form.lb) & (x < form.ub)
-    v = Qd * free
-    if form.a is not None and (form.a * free).any():
-        a = form.a * free
-        v -= float(a @ v) / float(a @ a) * a
+    v = _without_normal(Qd, form.a, free) * free
     if short and v.any():
         return curvature / float(v @ v)
     return float(d @ d) / curvature
+
+
+def _without_normal(v: Vector, a: Vector | None, free: Mask) -> Vector:
+    """Return v minus the multiple of a that makes its free part orthogonal to a."""
+    if a is None or not a[free].any():
+        return v
+    return v - float(a[free] @ v[free]) / float(a[free] @ a[free]) * a
 
 
 def _notebook(form: BoxQP, rate: float, tol: float, max_iter: int) -> Iterator[FormPoint]:

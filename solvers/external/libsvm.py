@@ -29,7 +29,8 @@ class LibSVM(Solver):
 
     Attributes
     ----------
-    tol : LIBSVM's stopping tolerance, the maximal violating pair.
+    tol : LIBSVM's stopping tolerance, the maximal violating pair. It keeps kernel values in single
+        precision: below about 1e-7·maxᵢ Σⱼ|Qᵢⱼ|αⱼ it stops at its tol without being there.
     max_iter : its limit on iterations; None for none.
     cache_size : megabytes for kernel rows.
     shrinking : whether it sets variables aside that seem to stay at a bound.
@@ -99,7 +100,8 @@ class LibSVM(Solver):
         }
         if _is_classification(form):
             assert form.a is not None
-            return svm.SVC(**settings), form.a, form.ub
+            # the seed serves probabilities only, but without one SVC draws from the global state
+            return svm.SVC(random_state=0, **settings), form.a, form.ub
         n = form.gram.n
         below, above = form.p[:n], form.p[n:]  # epsilon − y and epsilon + y
         epsilon = max(0.0, float(np.median(below + above)) / 2)

@@ -8,6 +8,7 @@ import time
 
 import pytest
 from click.testing import CliRunner
+
 from experiments import load_results
 from experiments.cli import main
 

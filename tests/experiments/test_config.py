@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+
 from experiments.config import ConfigError, find_experiment, read_experiment
 
 PROBLEMS = """\
@@ -323,3 +324,10 @@ def test_settings_of_a_solver_from_outside_are_checked(write, strange):
     assert "tol: must be a finite number above 0" in told[0]
     assert "did you mean 'tol'" in told[1]
     assert "not 'Strangex'" in told[2]
+
+
+def test_a_solver_file_that_kills_its_process_is_left_to_its_runs(write, strange):
+    name = strange(before="os._exit(3)")
+    text = HEAD + PROBLEMS + f"solvers:\n  - {{name: '{name}', tol: [1, 2]}}\n  - smo\n"
+    experiment = read_experiment(write(text))
+    assert [solver.settings.get("tol") for solver in experiment.solvers] == [1, 2, 1e-3]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import psutil
 import pytest
+
 from experiments.executors import LocalExecutor
 from experiments.specs import SolverSpec
 
@@ -69,12 +70,18 @@ def test_a_process_that_dies_costs_its_own_row(strange_cases):
 
 def test_nothing_is_left_running_when_the_iterator_is_closed(case_of, strange, tmp_path):
     mark = tmp_path / "grandchild"
-    child = f"import subprocess; p = subprocess.Popen(['sleep', '600']); open('{mark}', 'w').write(str(p.pid))"
-    case = case_of(strange(f"{child}\ntime.sleep(600)\nyield"))
+    body = f"""
+        import subprocess
+        child = subprocess.Popen(["sleep", "600"])
+        open({str(mark)!r}, "w").write(str(child.pid))
+        time.sleep(600)
+        yield
+        """
+    case = case_of(strange(body))
     fine = case_of()
     with closing(LocalExecutor(2).run([case, fine])) as outcomes:
         next(outcomes)
-        _wait_for(mark.exists)
+        _wait_for(lambda: mark.exists() and mark.read_text())
     pid = int(mark.read_text())
     _wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
     assert not _workers()

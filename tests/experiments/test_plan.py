@@ -3,6 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+
 from experiments.config import read_experiment
 from experiments.plan import digest, plan
 

@@ -180,6 +180,11 @@ def test_a_sweep_of_the_tolerance_is_one_series_and_other_settings_are_not():
     assert runs.table["configuration"].nunique() == 4
 
 
+def test_solvers_from_files_have_short_names_unless_two_share_it():
+    runs = runs_of([run(solver=name) for name in ("a/x.py:My", "b/x.py:My", "a/y.py:My")])
+    assert list(runs.table["series"]) == ["a/x.py:My", "b/x.py:My", "y.py:My"]
+
+
 def test_a_solver_looks_the_same_in_all_figures_whatever_was_run_on_a_problem():
     runs = runs_of([run("a", "qp"), run("a"), run("b")], {1: [1, 0.1], 2: [1, 0.1]})
     with style():

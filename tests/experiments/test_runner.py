@@ -5,7 +5,9 @@ import math
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
+
 from experiments.records import COLUMNS
 from experiments.runner import run_case
 
@@ -26,7 +28,7 @@ def _row(case):
 
 def test_a_solved_case_is_recorded_whole(case_of):
     record = _row(case_of())
-    missing = {key for key, value in record.items() if value is None or value != value}
+    missing = {key for key, value in record.items() if pd.isna(value)}
     of_others = {"epsilon", "lam", "seed", "suboptimality", "test_accuracy", "signal"}
     assert missing == of_others
     assert (record["n"], record["d"], record["kernel"]) == (24, 2, "rbf(gamma=0.05)")
@@ -128,7 +130,12 @@ def test_a_changed_data_set_is_read_anew(case_of, strange):
 
 def test_warnings_filters_and_random_state_do_not_leak(case_of, strange):
     before = list(warnings.filters)
-    body = "import warnings; warnings.simplefilter('ignore'); x[:2] = np.random.rand()\nyield FormPoint(x)"
+    body = """
+        import warnings
+        warnings.simplefilter('ignore')
+        x[:2] = np.random.rand()
+        yield FormPoint(x)
+        """
     first, second = (run_case(case_of(strange(body))).record for _ in range(2))
     assert warnings.filters == before
     assert first["objective"] == second["objective"]

@@ -176,7 +176,7 @@ def test_the_notebook_takes_the_steps_of_the_notes(rate: float | None) -> None:
 
 def test_the_notebook_solves_the_problem_without_intercept_of_a_kernel_with_a_constant() -> None:
     X, y = samples(n=20)
-    rate = 4.0
+    rate = 1.0
     problem = HardMarginDual(X, y, RBF(1.0))
     form = reduce(problem, BoxQP).form
     solver = ProjectedGradient("notebook", tol=1e-11, rate=rate)

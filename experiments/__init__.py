@@ -1,0 +1,22 @@
+"""What is measured: experiment files, runs, records, tables, the command line.
+
+Importing this package imports nothing heavy: `dualgap --help` answers at once.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from experiments.store import load_results, load_traces
+
+__all__ = ["load_results", "load_traces"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `load_results` and `load_traces` when they are first asked for (PEP 562)."""
+    if name in __all__:
+        from experiments import store  # noqa: PLC0415 - pandas is slow to import
+
+        return getattr(store, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

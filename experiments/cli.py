@@ -1,0 +1,169 @@
+"""The command line: `dualgap run`, `plot`, `list`, `doctor`.
+
+Exit codes: 0 when everything asked for came out; 1 when a row is wrong, crashed, diverged or out of
+memory, or a check failed; 2 for bad input; 130 when interrupted. Everything heavy is imported inside
+the commands, so that `dualgap --help` answers at once.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from rich.console import Console
+
+    from experiments.config import Experiment
+    from experiments.plan import Case
+    from experiments.store import Store
+
+WIDTH = 100  # columns, where the output is not a terminal
+_EVERYTHING = ("solvers", "problems", "datasets", "kernels", "experiments")
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="dualgap", prog_name="dualgap")
+def main() -> None:
+    """Compare solvers on support vector machine problems, and believe none of them."""
+
+
+@main.command()
+@click.argument("experiment", metavar="FILE|NAME")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder of the results [runs/<name>].")
+@click.option("--resume", is_flag=True, help="Run only what the folder does not have yet.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes.")
+def run(experiment: str, out: Path | None, resume: bool, workers: int) -> None:
+    """Run an experiment: every problem with every solver, each answer certified."""
+    from experiments.plan import plan  # noqa: PLC0415
+    from experiments.store import Store, StoreError, recorded  # noqa: PLC0415
+
+    described = read(experiment)
+    cases = plan(described)
+    folder = out or Path("runs") / described.name
+    try:
+        store = Store.open(folder, described.text, [case.run_id for case in cases], resume)
+    except StoreError as error:
+        refuse(str(error))
+    done = recorded(folder)
+    left = [case for case in cases if case.run_id not in done]
+    ending = _run_all(described, left, store, workers)
+    results = _report(folder, described.name)
+    if ending:
+        again = f"dualgap run {experiment} --out {folder} --resume"
+        click.echo(f"{ending}; go on with: {again}", err=True)
+        sys.exit(130 if ending == _INTERRUPTED else 1)
+    sys.exit(1 if _any_bad(results) else 0)
+
+
+_INTERRUPTED = "interrupted"
+
+
+def _run_all(experiment: Experiment, cases: Sequence[Case], store: Store, workers: int) -> str:
+    """Run the cases and record them; return why not all of them were run, or an empty string."""
+    from experiments.executors import LocalExecutor  # noqa: PLC0415
+    from experiments.progress import progress  # noqa: PLC0415
+
+    executor = LocalExecutor(workers, experiment.time_limit, experiment.memory_limit)
+    try:
+        with progress(len(cases)) as advance:
+            for outcome in executor.run(cases):
+                store.append(outcome)
+                advance(outcome)
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except OSError as error:
+        return f"stopped, as a run could not be recorded: {error.strerror or error}"
+    finally:
+        store.close()
+    return ""
+
+
+def _report(folder: Path, title: str) -> pd.DataFrame:
+    """Write the tables and print the summary; return the results."""
+    from experiments.store import load_results, write_tables  # noqa: PLC0415
+    from experiments.tables import summarise, to_markdown, to_terminal  # noqa: PLC0415
+
+    results = load_results(folder)
+    summary = summarise(results)
+    try:
+        paths = write_tables(folder, to_markdown(summary, title))
+    except OSError as error:  # the runs themselves are recorded
+        paths = []
+        click.echo(f"{folder}: the tables cannot be written: {error.strerror}", err=True)
+    console().print(to_terminal(summary))
+    for path in paths:
+        click.echo(path)
+    return results
+
+
+def _any_bad(results: pd.DataFrame) -> bool:
+    from experiments.records import BAD  # noqa: PLC0415
+
+    return bool((results["status"].isin(BAD) | (results["verdict"] == "wrong")).any())
+
+
+@main.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def plot(folder: Path) -> None:
+    """Draw the figures of a results FOLDER."""
+    from experiments.plots import plot_all  # noqa: PLC0415
+    from experiments.store import StoreError  # noqa: PLC0415
+
+    try:
+        paths = plot_all(folder)
+    except StoreError as error:
+        refuse(str(error))
+    for path in paths:
+        click.echo(path)
+
+
+@main.command("list")
+@click.argument("kind", type=click.Choice(_EVERYTHING), required=False)
+def list_names(kind: str | None) -> None:
+    """List the names that experiment files know, with their settings."""
+    from experiments.listing import listing  # noqa: PLC0415
+
+    for chosen in [kind] if kind else _EVERYTHING:
+        console().print(listing(chosen))
+
+
+@main.command()
+def doctor() -> None:
+    """Examine this installation, and solve a small problem with it."""
+    from experiments.doctor import examine  # noqa: PLC0415
+
+    report, healthy = examine()
+    console().print(report)
+    sys.exit(0 if healthy else 1)
+
+
+def read(name: str) -> Experiment:
+    """Return a checked experiment for a file or a name; what is wrong is printed, with exit 2."""
+    from experiments.config import ConfigError, find_experiment, read_experiment  # noqa: PLC0415
+
+    try:
+        return read_experiment(find_experiment(name))
+    except ConfigError as error:
+        refuse(str(error))
+
+
+def refuse(text: str) -> NoReturn:
+    """Print what is wrong with the input and exit with 2."""
+    click.echo(text, err=True)
+    sys.exit(2)
+
+
+def console() -> Console:
+    """Return the terminal, or a plain one of fixed width where the output goes elsewhere."""
+    from rich.console import Console  # noqa: PLC0415
+
+    return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,215 @@
+"""Experiment files: read, checked whole, and refused with file and line before anything runs.
+
+An experiment is a list of problems and a list of solvers, every one solved by every other; a list
+anywhere inside an entry is an axis of a grid. See `configs/quickstart.yaml` for a commented example.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from experiments.entries import OutsideSolvers, problem_spec
+from experiments.grid import expand, grid_size
+from experiments.specs import ProblemSpec, SolverSpec
+from experiments.yamlfile import ConfigError, Fault, Node, parse, unknown
+
+__all__ = ["ConfigError", "Experiment", "experiment_names", "find_experiment", "read_experiment"]
+
+CONFIGS = Path(__file__).parent / "configs"
+S = TypeVar("S")
+
+_MOST_CASES = 100_000
+_UNITS = {"": 1, "B": 1} | {
+    f"{letter}{suffix}": base**power
+    for power, letter in enumerate("KMGT", start=1)
+    for suffix, base in (("B", 1000), ("iB", 1024))
+}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A checked experiment file.
+
+    Attributes
+    ----------
+    time_limit : seconds of solving a run, or None. memory_limit : bytes a worker, or None.
+    target_gap : relative gap at which a verdict is "solved".
+    trace : whether solvers are looked at while they run.
+    folder : where relative paths begin. text : the file itself.
+    """
+
+    name: str
+    problems: tuple[ProblemSpec, ...]
+    solvers: tuple[SolverSpec, ...]
+    seed: int
+    repetitions: int
+    time_limit: float | None
+    memory_limit: int | None
+    target_gap: float
+    trace: bool
+    folder: str
+    text: str
+
+
+def _as_bytes(value: Any) -> Any:
+    """Return bytes for text such as "4GiB" or "500MB"; anything else is left as it is."""
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", value)
+    if match is None or match[2] not in _UNITS:
+        raise ValueError("a size such as 4GiB, 500MB or a number of bytes is accepted")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def _safe_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._ +-]*", name):
+        raise ValueError(
+            "the name becomes a folder: letters, digits, '.', '_', '-', '+' and spaces are "
+            "accepted, beginning with a letter or digit"
+        )
+    return name
+
+
+class _File(BaseModel):
+    """The shape of an experiment file; what is inside the lists is checked entry by entry."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    name: Annotated[str, BeforeValidator(lambda v: _safe_name(v) if isinstance(v, str) else v)]
+    problems: Annotated[list[Any], Field(min_length=1)]
+    solvers: Annotated[list[Any], Field(min_length=1)]
+    seed: Annotated[int, Field(ge=0, lt=2**64)] = 0
+    repetitions: Annotated[int, Field(ge=1)] = 1
+    time_limit: Annotated[float, Field(gt=0)] | None = None
+    memory_limit: Annotated[int, Field(gt=0), BeforeValidator(_as_bytes)] | None = None
+    target_gap: Annotated[float, Field(gt=0, lt=1)] = 1e-6
+    trace: bool = True
+
+
+def experiment_names() -> list[str]:
+    """Return the names of the experiments that come with the toolkit."""
+    return sorted(path.stem for path in CONFIGS.glob("*.yaml"))
+
+
+def find_experiment(name: str) -> Path:
+    """Return the file for a path, or for the name of an experiment that comes with the toolkit.
+
+    Raises
+    ------
+    ConfigError
+        If there is neither.
+    """
+    for path in (Path(name), CONFIGS / f"{name}.yaml"):
+        if path.is_file():
+            return path
+    if Path(name).suffix in (".yaml", ".yml") or "/" in name:
+        raise ConfigError(name, [Fault(0, "there is no such file")])
+    raise ConfigError(name, [Fault(0, unknown("experiment", name, experiment_names()))])
+
+
+def read_experiment(path: Path) -> Experiment:
+    """Read and check an experiment file.
+
+    Raises
+    ------
+    ConfigError
+        With everything that is wrong with it, line by line.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ConfigError(path, [Fault(0, f"cannot be read: {error.strerror}")]) from None
+    try:
+        return _experiment(path, content)
+    except Fault as fault:
+        raise ConfigError(path, [fault]) from None
+
+
+def _experiment(path: Path, content: bytes) -> Experiment:
+    root = parse(content)
+    if not isinstance(root.value, dict):
+        raise Fault(1, "must be a mapping with the keys name, problems and solvers")
+    faults: list[Fault] = []
+    shape = _shape(root, faults)
+    folder = str(path.absolute().parent)
+    entries = {key: _entries(root.value.get(key), faults) for key in ("problems", "solvers")}
+    _refuse_enormous(root, entries, shape.repetitions if shape else 1)
+    problems = _checked(entries["problems"], lambda node: problem_spec(node, folder), faults)
+    with OutsideSolvers(folder) as outside:
+        solvers = _checked(entries["solvers"], outside.solver_spec, faults)
+    if faults or shape is None:
+        raise ConfigError(path, faults)
+    return Experiment(
+        **shape.model_dump(exclude={"problems", "solvers"}),
+        problems=problems,
+        solvers=solvers,
+        folder=folder,
+        text=content.decode(),
+    )
+
+
+def _shape(root: Node, faults: list[Fault]) -> _File | None:
+    try:
+        return _File.model_validate(root.plain)
+    except ValidationError as error:
+        for found in error.errors():
+            key = str(found["loc"][0])
+            line = root.value.get(key, root).line
+            faults.append(Fault(line, _shape_text(key, found)))
+    return None
+
+
+def _shape_text(key: str, found: Any) -> str:
+    if found["type"] == "extra_forbidden":
+        return unknown("key", key, _File.model_fields)
+    if found["type"] == "missing":
+        return f"needs the key {key!r}"
+    message = found["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    return f"{key}: must be {message}, got {found['input']!r}"
+
+
+def _entries(listed: Node | None, faults: list[Fault]) -> list[Node]:
+    """Return the entries of `problems` or `solvers` whose grids are not empty."""
+    entries: list[Node] = []
+    for entry in listed.value if listed is not None and isinstance(listed.value, list) else ():
+        try:
+            grid_size(entry)
+            entries.append(entry)
+        except Fault as fault:
+            faults.append(fault)
+    return entries
+
+
+def _refuse_enormous(root: Node, entries: dict[str, list[Node]], repetitions: int) -> None:
+    problems, solvers = (sum(map(grid_size, entries[key])) for key in ("problems", "solvers"))
+    cases = problems * solvers * repetitions
+    if cases > _MOST_CASES:
+        raise Fault(
+            root.value["problems"].line,
+            f"the grid has {cases:,} cases ({problems:,} problems, {solvers:,} solvers, "
+            f"{repetitions:,} repetitions); at most {_MOST_CASES:,} are accepted: shorten its lists",
+        )
+
+
+def _checked(entries: list[Node], check: Callable[[Node], S], faults: list[Fault]) -> tuple[S, ...]:
+    """Return what `check` makes of every case of the entries' grids; the same one twice is a fault."""
+    lines: dict[str, int] = {}
+    specs: list[S] = []
+    for node in chain.from_iterable(map(expand, entries)):
+        try:
+            spec = check(node)
+        except Fault as fault:
+            faults.append(fault)
+            continue
+        if str(spec) in lines:
+            faults.append(Fault(node.line, f"repeats the case of line {lines[str(spec)]}"))
+        lines.setdefault(str(spec), node.line)
+        specs.append(spec)
+    return tuple(specs)

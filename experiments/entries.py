@@ -1,0 +1,172 @@
+"""One entry of an experiment file, its grid expanded: from a node to a checked description.
+
+A class that is inside the toolkit is built here once, so that its own checks speak before anything
+runs. A solver from outside may do anything when its file is imported, so that is done in a process
+of its own; a file that cannot be imported is left to fail in its own runs.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from functools import partial
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from pebble import ProcessPool
+
+from experiments.checked import Option, build, name_and_settings, option_of, options_of
+from experiments.specs import (
+    FORMULATIONS,
+    KERNELS,
+    ProblemSpec,
+    SolverSpec,
+    build_source,
+    find_path,
+    is_outside,
+    solver_class,
+    values_of,
+)
+from experiments.worker import start_worker
+from experiments.yamlfile import Fault, Node, unknown
+from problems import Kernel, datasets
+from solvers import all_solvers
+
+_IMPORT_LIMIT = 30.0  # seconds
+_TWO_SAMPLES = np.eye(2), np.array([1.0, -1.0])
+
+
+def problem_spec(node: Node, folder: str) -> ProblemSpec:
+    """Return the description of one problem; `folder` is the experiment file's.
+
+    Raises
+    ------
+    Fault
+        At the line of what is not accepted.
+    """
+    if not isinstance(node.value, dict):
+        raise Fault(node.line, f"a problem must be a mapping, got {node.plain!r}")
+    for key in ("formulation", "dataset"):
+        if key not in node.value:
+            raise Fault(node.line, f"a problem needs the key {key!r}")
+    chosen: Node = node.value["formulation"]
+    if chosen.value not in FORMULATIONS:
+        raise Fault(chosen.line, unknown("formulation", chosen.plain, FORMULATIONS))
+    formulation: str = chosen.value
+    parameters = _parameters(formulation, node)
+    dataset, task = _dataset(node.value["dataset"], folder)
+    if task == "regression" and FORMULATIONS[formulation].family != "svr":
+        raise Fault(
+            chosen.line,
+            f"{formulation} needs labels, but {dataset['name']} is a regression data set; "
+            "use svr_dual or svr_primal, or a classification data set",
+        )
+    return ProblemSpec(formulation, dataset, parameters)
+
+
+def _parameters(formulation: str, node: Node) -> dict[str, Any]:
+    """Check a formulation's parameters by building it on two samples."""
+    cls = FORMULATIONS[formulation]
+    options = {k: v for k, v in options_of(cls).items() if k not in ("X", "y")}
+    if "C" in options:  # one C for each sample cannot be told before the data are there
+        options["C"] = Option(float, options["C"].required)
+    given = {k: v for k, v in node.value.items() if k not in ("formulation", "dataset")}
+    make = partial(cls, *_TWO_SAMPLES)
+    problem = build(make, options, Node(given, node.line), formulation, {"kernel": kernel})
+    return values_of(problem, leave_out=("X", "y"))
+
+
+def kernel(node: Node) -> Kernel:
+    """Return the kernel of a node; `left`, `right` and `kernel` inside it are kernels again."""
+    name, settings = name_and_settings(node, "kernel")
+    if name.value not in KERNELS:
+        raise Fault(name.line, unknown("kernel", name.value, KERNELS))
+    cls = KERNELS[name.value]
+    nested: dict[str, Callable[[Node], Any]] = dict.fromkeys(("left", "right", "kernel"), kernel)
+    return build(cls, options_of(cls), settings, name.value, nested)
+
+
+def _dataset(node: Node, folder: str) -> tuple[dict[str, Any], str]:
+    """Return the description of a data set, and its task."""
+    name, settings = name_and_settings(node, "dataset")
+    if name.value not in datasets.names():
+        raise Fault(name.line, unknown("data set", name.value, datasets.names()))
+    options = {k: option_of(f, f.type) for k, f in datasets.fields(name.value).items()}
+    source = build(partial(datasets.make, name.value), options, settings, name.value)
+    spec = {"name": name.value} | {k: v for k, v in values_of(source).items() if k in options}
+    try:
+        build_source(spec, folder).check()
+    except (OSError, ValueError) as error:
+        line = settings.value.get("path", name).line
+        raise Fault(line, f"{name.value}: {error}") from None
+    return spec, str(source.task)
+
+
+def solver_spec(node: Node, folder: str) -> SolverSpec:
+    """Return the description of one solver, from this toolkit or from a file."""
+    name, settings = name_and_settings(node, "solver")
+    try:
+        cls = solver_class(name.value, folder)
+    except ValueError as error:
+        if not str(error).startswith("solver "):
+            raise  # the file's own, while it was imported
+        raise Fault(name.line, str(error)) from None
+    solver = build(cls, options_of(cls), settings, name.value)
+    values = values_of(solver)
+    return SolverSpec(name.value, values, "seed" in values and "seed" not in settings.value)
+
+
+class OutsideSolvers:
+    """Describes solvers; those from files in a process of its own, started when first needed."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.pool: ProcessPool | None = None
+        self.unimportable: set[str] = set()
+
+    def __enter__(self) -> OutsideSolvers:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self.pool is not None:
+            self.pool.stop()
+            self.pool.join()
+
+    def solver_spec(self, node: Node) -> SolverSpec:
+        """Return the description of one solver.
+
+        Raises
+        ------
+        Fault
+            At the line of what is not accepted.
+        """
+        name, settings = name_and_settings(node, "solver")
+        if not is_outside(name.value):
+            if name.value not in all_solvers():
+                raise Fault(name.line, unknown("solver", name.value, all_solvers()))
+            return solver_spec(node, self.folder)
+        file = find_path(name.value.rpartition(":")[0], self.folder)
+        if not file.is_file():
+            raise Fault(name.line, f"solver {name.value}: there is no file {file}")
+        if name.value in self.unimportable:
+            return SolverSpec(name.value, settings.plain)
+        try:
+            return self._described(node)
+        except (Fault, KeyboardInterrupt):
+            raise
+        except BaseException:  # whatever importing it does; its runs will tell
+            self.unimportable.add(name.value)
+            return SolverSpec(name.value, settings.plain)
+
+    def _described(self, node: Node) -> SolverSpec:
+        if self.pool is None:
+            context = multiprocessing.get_context("spawn")
+            self.pool = ProcessPool(1, initializer=start_worker, initargs=[1], context=context)
+        call = self.pool.schedule(solver_spec, args=[node, self.folder], timeout=_IMPORT_LIMIT)
+        return call.result()

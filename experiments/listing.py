@@ -1,0 +1,84 @@
+"""What experiment files may name: `dualgap list`."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+from experiments.checked import Option, option_of, options_of
+from experiments.config import CONFIGS, experiment_names
+from experiments.specs import FORMULATIONS, KERNELS
+from problems import Kernel, datasets
+from solvers import all_solvers
+
+_Row = tuple[str, ...]
+
+
+def listing(kind: str) -> Table:
+    """Return the table of one kind of names."""
+    heads, rows = {
+        "solvers": (("solver", "form", "settings", "source"), _solvers()),
+        "problems": (("formulation", "settings", "what it is"), _problems()),
+        "datasets": (("data set", "settings", "what it is"), _datasets()),
+        "kernels": (("kernel", "settings", "what it is"), _kernels()),
+        "experiments": (("experiment", "what it is"), _experiments()),
+    }[kind]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in heads:
+        table.add_column(head, overflow="fold", no_wrap=head == heads[0])
+    for row in rows:
+        table.add_row(*map(Text, row))
+    return table
+
+
+def _solvers() -> Iterator[_Row]:
+    for name, cls in all_solvers().items():
+        yield name, cls.form.__name__, _settings(cls), cls.source
+
+
+def _problems() -> Iterator[_Row]:
+    for name, cls in FORMULATIONS.items():
+        yield name, _settings(cls, leave_out=("X", "y")), _first_line(cls)
+
+
+def _kernels() -> Iterator[_Row]:
+    for name, cls in KERNELS.items():
+        yield name, _settings(cls), _first_line(cls)
+
+
+def _datasets() -> Iterator[_Row]:
+    common = {f.name: f.default for f in dataclasses.fields(datasets.Source)}
+    for name in datasets.names():
+        options = datasets.fields(name).values()
+        own = [f for f in options if f.name not in common or f.default != common[f.name]]
+        told = ", ".join(_setting(f.name, option_of(f, f.type), f.default) for f in own)
+        yield name, told, datasets.describe(name).removeprefix(f"{name}: ")
+    told = ", ".join(f"{name}={default}" for name, default in common.items())
+    yield "all of these", told, "steps taken after reading"
+
+
+def _experiments() -> Iterator[_Row]:
+    for name in experiment_names():
+        lines = (CONFIGS / f"{name}.yaml").read_text().splitlines()
+        yield name, lines[0].removeprefix("#").strip() if lines else ""
+
+
+def _first_line(cls: type) -> str:
+    return (cls.__doc__ or "").strip().splitlines()[0].strip("`")
+
+
+def _settings(cls: type, leave_out: tuple[str, ...] = ()) -> str:
+    """Return "setting=default, ...", without the default where there is none."""
+    options = options_of(cls)
+    chosen = [f for f in dataclasses.fields(cls) if f.init and f.name not in leave_out]  # type: ignore[arg-type]
+    return ", ".join(_setting(f.name, options[f.name], f.default) for f in chosen)
+
+
+def _setting(name: str, option: Option, default: object) -> str:
+    if option.required:
+        return name
+    return f"{name}={type(default).__name__.lower() if isinstance(default, Kernel) else default}"

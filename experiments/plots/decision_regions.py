@@ -1,0 +1,140 @@
+"""Decision regions of two-dimensional problems: f(x) = wᵀφ(x) + b, its margins and its vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.plots.runs import Model, Runs
+from experiments.plots.style import BLUE, ORANGE, key, label_outside, legend, panels, wrap
+from problems import Vector
+from problems.kernels import Block
+
+_GRID = 160  # points a side
+_AT_BOUND = 1e-8  # relative to C, as in problems.geometry
+CLASSES = ((-1.0, ORANGE, "o"), (1.0, BLUE, "^"))
+_TINTS = ("#FBE8C8", "#CFE4F3")  # of the classes' colours
+_RINGS: dict[str, dict[str, Any]] = {
+    "free": {"marker": "o", "facecolors": "none", "edgecolors": "black"},
+    "bounded": {"marker": "s", "facecolors": "none", "edgecolors": "black"},
+}
+
+
+def decision_regions(models: Sequence[tuple[pd.Series, Model]]) -> Figure:
+    """Draw the answers of up to six solvers to one problem, one panel a solver."""
+    titles = [f"{run['series']}: {run['verdict']}" for run, _ in models]
+    new, axes = panels(titles, height=2.1, share="both")
+    new.suptitle(wrap(str(models[0][0]["problem_id"]), 90), fontsize=8.5)
+    for ax, (run, model) in zip(axes, models, strict=True):
+        draw_regions(ax, run, model)
+    label_outside(axes, "$x_1$", "$x_2$")
+    legend(new, region_keys(), columns=3)
+    return new
+
+
+def planar(runs: Runs, problem: str) -> list[tuple[pd.Series, Model]]:
+    """Return the typical runs on a two-dimensional classification problem that left an answer.
+
+    One a solver, the best certified; the best of them first.
+    """
+    table = runs.of(problem)
+    if not (table["d"] == 2).any() or table["formulation"].str.startswith("svr", na=False).any():
+        return []
+    best: dict[str, tuple[float, pd.Series, Model]] = {}
+    for run in runs.typical(problem):
+        model = runs.model(run["run_id"])
+        gap = float(run["relative_gap"]) if np.isfinite(run["relative_gap"]) else np.inf
+        series = str(run["series"])
+        if model is not None and (series not in best or gap < best[series][0]):
+            best[series] = (gap, run, model)
+    return [(run, model) for _, run, model in sorted(best.values(), key=lambda kept: kept[0])]
+
+
+def draw_regions(ax: Axes, run: pd.Series, model: Model) -> None:
+    """Draw regions, the contours f = −1, 0, 1, samples, and rings around support vectors."""
+    X, y = np.asarray(model["X"], dtype=np.float64), np.asarray(model["y"], dtype=np.float64)
+    x1, x2 = (_span(X[:, j]) for j in range(2))
+    f = decision(model, np.column_stack([g.ravel() for g in np.meshgrid(x1, x2)]))
+    _contours(ax, x1, x2, f.reshape(_GRID, _GRID))
+    size = float(np.clip(1500 / len(X), 3, 14))
+    for label, colour, marker in CLASSES:
+        own = X[y == label]
+        ax.scatter(own[:, 0], own[:, 1], s=size, c=colour, marker=marker, linewidths=0)
+    kinds = kinds_of(run, model)
+    rings = float(np.clip(4000 / max(1, (kinds != "zero").sum()), 18, 3 * size + 8))
+    for kind, ring in _RINGS.items():
+        own = X[kinds == kind]
+        ax.scatter(own[:, 0], own[:, 1], s=rings, linewidths=0.6, **ring)
+    ax.set(xlim=(x1[0], x1[-1]), ylim=(x2[0], x2[-1]))
+    ax.grid(visible=False)
+
+
+def decision(model: Model, points: Block) -> Vector:
+    """Return f at `points` (m, 2), from w where there is one, else from the support vectors."""
+    b = float(model["b"])
+    if model["w"] is not None:
+        return points @ np.asarray(model["w"], dtype=np.float64) + b
+    alpha = np.asarray(model["alpha"], dtype=np.float64)
+    support = np.flatnonzero(alpha)
+    beta = (alpha * model["y"])[support]
+    parts = np.array_split(points, _GRID)  # keeps the kernel's block small
+    values = [model["kernel"].cross(part, model["X"], support) @ beta for part in parts]
+    return np.concatenate(values) + b
+
+
+def upper(run: pd.Series) -> float:
+    """Return the bound C of a run's dual variables; inf for the hard margin and for unknown ones."""
+    C, lam = (pd.to_numeric(run[name], errors="coerce") for name in ("C", "lam"))
+    if np.isfinite(C):
+        return float(C)
+    return 1.0 / (float(run["n"]) * float(lam)) if np.isfinite(lam) else float("inf")
+
+
+def kinds_of(run: pd.Series, model: Model) -> np.ndarray[Any, Any]:
+    """Return "zero", "free" (0 < α < C) or "bounded" (α = C) for each sample."""
+    alpha, C = np.asarray(model["alpha"], dtype=np.float64), upper(run)
+    scale = C if np.isfinite(C) else float(alpha.max(initial=0.0))
+    kinds = np.where(alpha > _AT_BOUND * scale, "free", "zero")
+    return np.where(alpha >= C * (1 - _AT_BOUND), "bounded", kinds)
+
+
+def region_keys() -> list[tuple[Any, str]]:
+    """Return the legend's entries for samples, support vectors and contours."""
+    classes = [
+        (key(color=colour, marker=marker, linestyle="none"), f"y = {label:+.0f}".replace("-", "−"))
+        for label, colour, marker in CLASSES
+    ]
+    rings = [
+        (
+            key(color="black", marker=ring["marker"], linestyle="none", fillstyle="none"),
+            f"support vector, {kind}",
+        )
+        for kind, ring in _RINGS.items()
+    ]
+    lines = [
+        (key(color="black", linestyle="-"), "f = 0"),
+        (key(color="black", linestyle="--", linewidth=0.8), "f = ±1"),
+    ]
+    return [*classes, *rings, *lines]
+
+
+def _span(values: Vector) -> Vector:
+    low, high = float(values.min()), float(values.max())
+    margin = 0.06 * (high - low) or 1.0
+    return np.linspace(low - margin, high + margin, _GRID)
+
+
+def _contours(ax: Axes, x1: Vector, x2: Vector, f: Block) -> None:
+    """Colour where f < 0 and f > 0, and draw those of f = −1, 0, 1 that f takes."""
+    if not np.isfinite(f).all():
+        return
+    levels = [min(float(f.min()), 0.0) - 1, 0.0, max(float(f.max()), 0.0) + 1]
+    ax.contourf(x1, x2, f, levels, colors=_TINTS)
+    for level, dash, width in ((-1, "--", 0.8), (0, "-", 1.3), (1, "--", 0.8)):
+        if f.min() < level < f.max():
+            ax.contour(x1, x2, f, [level], colors="black", linestyles=[dash], linewidths=[width])

@@ -1,0 +1,252 @@
+"""One look for all figures: fonts and lines, a style for each solver, panels, and saving.
+
+Figures are made at the size they have in print (a text width of 7 inches), without pyplot: nothing
+global changes and no window opens. The palette is Okabe & Ito's (2008, Color Universal Design),
+which stays apart for colour-blind readers; markers and dashes tell the same without colour.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import NullFormatter
+
+TEXT_WIDTH = 7.0  # inches
+PANELS = 6  # at most, in one figure
+BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
+SKY, PURPLE, BLACK, GREY = "#56B4E9", "#CC79A7", "#000000", "#7F7F7F"
+
+_COLOURS = (BLUE, VERMILION, GREEN, PURPLE, BLACK, ORANGE, SKY, GREY)
+_MARKERS = "osD^PX*<>hp"
+_DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (2.2, 0.9)), (0, (6, 1.2, 1.2, 1.2)))
+_COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3}
+_RC: dict[Any, Any] = {
+    "font.family": "DejaVu Sans",  # comes with matplotlib: the same everywhere
+    "font.size": 8,
+    "axes.titlesize": 8,
+    "axes.labelsize": 8,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "legend.fontsize": 7.5,
+    "legend.frameon": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.linewidth": 0.6,
+    "grid.color": "#DDDDDD",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.4,
+    "lines.markersize": 4.5,
+    "hatch.linewidth": 0.5,
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "dualgap",  # the same input gives the same bytes
+}
+
+
+@contextmanager
+def style() -> Generator[None]:
+    """Draw and save in this style; matplotlib's own settings are as before afterwards."""
+    with mpl.rc_context():
+        mpl.rcdefaults()  # whatever a user's matplotlibrc says
+        mpl.rcParams.update(_RC)
+        yield
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the lines and points of one solver are drawn."""
+
+    colour: str
+    marker: str
+    dash: Any
+
+    def line(self, **changes: Any) -> dict[str, Any]:
+        """Return the arguments of `Axes.plot`, some changed."""
+        plain = {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
+        return {**plain, "markeredgewidth": 0.9, **changes}
+
+    def variant(self, i: int) -> Look:
+        """Return the look of the solver's i-th setting: the same colour, another marker and dash."""
+        marker = _MARKERS[(_MARKERS.index(self.marker) + 3 * i) % len(_MARKERS)]
+        return Look(self.colour, marker, _DASHES[(_DASHES.index(self.dash) + i) % len(_DASHES)])
+
+
+def looks(labels: Iterable[str]) -> dict[str, Look]:
+    """Return a look for each label: no two alike up to 32, and up to 8 colours apart."""
+    return {
+        label: Look(
+            _COLOURS[i % len(_COLOURS)],
+            _MARKERS[i % len(_MARKERS)],
+            _DASHES[(i + i // len(_COLOURS)) % len(_DASHES)],
+        )
+        for i, label in enumerate(sorted(set(labels)))
+    }
+
+
+def figure(width: float, height: float) -> Figure:
+    """Return an empty figure of that size in inches, with a canvas of its own."""
+    new = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(new)
+    new.get_layout_engine().set(w_pad=0.05, h_pad=0.05)  # type: ignore[union-attr]
+    return new
+
+
+def panels(
+    titles: Sequence[str], height: float = 2.0, share: Literal["none", "y", "both"] = "none"
+) -> tuple[Figure, list[Axes]]:
+    """Return a figure with one titled panel for each of up to `PANELS` titles."""
+    columns = _COLUMNS[len(titles)]
+    rows = -(-len(titles) // columns)
+    width = TEXT_WIDTH if columns > 1 else 0.7 * TEXT_WIDTH
+    new = figure(width, (height if columns > 2 else 1.25 * height) * rows + 0.9)
+    axes: list[Axes] = []
+    for i, title in enumerate(titles):
+        ax = new.add_subplot(
+            rows,
+            columns,
+            i + 1,
+            sharex=axes[0] if axes and share == "both" else None,
+            sharey=axes[0] if axes and share != "none" else None,
+        )
+        ax.set_title(wrap(title, int(width / columns * 13.5), lines=max(2, columns)))
+        ax.tick_params(
+            labelleft=share == "none" or i % columns == 0,
+            labelbottom=share != "both" or i + columns >= len(titles),
+        )
+        axes.append(ax)
+    return new, axes
+
+
+def chunks(items: Sequence[str], most: int) -> Iterator[list[str]]:
+    """Yield the items in order, in as few parts of at most `most` as there must be, about equal."""
+    size = -(-len(items) // -(-len(items) // most))
+    for i in range(0, len(items), size):
+        yield list(items[i : i + size])
+
+
+def label_outside(axes: Sequence[Axes], x: str, y: str) -> None:
+    """Label the axes at the left and those with nothing below."""
+    columns = _COLUMNS[len(axes)]
+    for i, ax in enumerate(axes):
+        if i % columns == 0:
+            ax.set_ylabel(y)
+        if i + columns >= len(axes):
+            ax.set_xlabel(x)
+
+
+def decades(ax: Axes) -> None:
+    """Have at least two labelled powers of ten on a logarithmic horizontal axis."""
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    low, high = ax.get_xlim()
+    if low <= 0:
+        return
+    inside = np.floor(np.log10(high)) - np.ceil(np.log10(low)) + 1
+    below, above = 10 ** np.floor(np.log10(low)), 10 ** np.ceil(np.log10(high))
+    left_is_nearer = low / below < above / high
+    if inside < 1 or (inside == 1 and left_is_nearer):
+        ax.set_xlim(left=below)
+    if inside < 1 or (inside == 1 and not left_is_nearer):
+        ax.set_xlim(right=above)
+
+
+def count_axis(ax: Axes) -> None:
+    """Make the horizontal axis logarithmic in a count, which may be 0."""
+    if ax.dataLim.x0 < 1:
+        ax.set_xscale("symlog", linthresh=1, linscale=0.5)
+        ax.set_xlim(left=0)
+    else:
+        ax.set_xscale("log")
+    decades(ax)
+
+
+def legend(new: Figure, entries: Sequence[tuple[Artist, str]], columns: int = 4) -> None:
+    """Put one legend below the panels."""
+    if entries:
+        handles, labels = zip(*entries, strict=True)
+        new.legend(
+            handles,
+            [plain(label) for label in labels],
+            loc="outside lower center",
+            ncols=min(columns, len(entries)),
+            handlelength=2.6,
+            columnspacing=1.4,
+        )
+
+
+def key(**drawn: Any) -> Line2D:
+    """Return a line that stands in the legend for what is drawn like it."""
+    return Line2D([], [], **drawn)
+
+
+def solver_keys(
+    looks: Mapping[str, Look], seen: Collection[str], **changes: Any
+) -> list[tuple[Artist, str]]:
+    """Return the legend's entries for the series that are seen in a figure."""
+    return [(key(**look.line(**changes)), name) for name, look in looks.items() if name in seen]
+
+
+def note(ax: Axes, text: str) -> None:
+    """Say in the middle of an empty panel why it is empty."""
+    ax.tick_params(axis="x", which="both", bottom=False, labelbottom=False)
+    ax.grid(visible=False, axis="x")
+    ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color="#555555")
+
+
+def plain(text: str) -> str:
+    """Return `text` so that matplotlib shows it as it is: no formulas, no hidden labels."""
+    text = text.replace("$", r"\$")
+    return f" {text}" if text.startswith("_") else text
+
+
+def wrap(text: str, width: int, lines: int = 2) -> str:
+    """Return `text` in at most `lines` lines of about `width`, broken at separators.
+
+    What is too long loses its middle: names differ at their ends.
+    """
+    room = lines * width - (lines - 1) * (width // 3)
+    if len(text) > room:
+        text = f"{text[: room // 2 - 1]}…{text[-(room // 2 - 1) :]}"
+    wrapped = [""]
+    for token in _tokens(text, width):
+        if len((wrapped[-1] + token).rstrip()) > width and wrapped[-1] and len(wrapped) < lines:
+            wrapped.append("")
+        wrapped[-1] += token
+    return plain("\n".join(line.strip() for line in wrapped))
+
+
+def _tokens(text: str, width: int) -> Iterator[str]:
+    """Yield words, and the parts of words that are too long for a line."""
+    for word in re.findall(r"\S+\s*", text):
+        yield from (
+            [word] if len(word.rstrip()) <= width else re.findall(r".+?(?:[-_/,;:|=]|$)", word)
+        )
+
+
+def file_name(*parts: str) -> str:
+    """Return a safe and readable file name, without its ending."""
+    words = re.sub(r"[)]", "", "-".join(parts))
+    return re.sub(r"[^A-Za-z0-9._=+-]+", "-", words).strip(".-")[:120]
+
+
+def save(new: Figure, folder: Path, name: str) -> list[Path]:
+    """Write a figure as SVG and PNG, without a date, and return both paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    svg, png = folder / f"{name}.svg", folder / f"{name}.png"
+    new.draw_without_rendering()
+    new.set_layout_engine("none")  # the layout is found: once is enough, and both files agree
+    new.savefig(svg, metadata={"Date": None})
+    new.savefig(png, dpi=200)
+    return [svg, png]

@@ -1,0 +1,239 @@
+"""Every solver against the QP optimum: the flagship check.
+
+Each problem is solved by two independent QP back ends, whose certified intervals [dual, primal] must
+have the optimum in common, and by the solvers under test, whose bounds must match the better one's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import groupby
+from math import inf, isfinite, isnan, nan
+from operator import attrgetter
+from typing import Any
+
+import pandas as pd
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from experiments.config import ConfigError, Experiment
+from experiments.entries import OutsideSolvers
+from experiments.tables import solver_labels
+from experiments.yamlfile import Fault, Node
+
+REFERENCES = ("cvxopt_qp", "cvxpy_qp")
+TOLERANCE = 1e-6
+_ROUNDING = 1e-12
+_SETTLED = ("solved", "infeasible")
+
+_Run = dict[str, Any]  # one row of the results
+
+
+@dataclass(frozen=True)
+class Check:
+    """One run against the QP optimum.
+
+    Attributes
+    ----------
+    objective, reference : its objective and the QP's, in the formulation's own sign and scale.
+    difference : of its worse bound to the reference's, relative to the optimum.
+    """
+
+    problem_id: str
+    solver: str
+    objective: float
+    reference: float
+    difference: float
+    status: str
+    verdict: str
+    passed: bool
+    reason: str
+
+    @property
+    def badness(self) -> tuple[bool, float]:
+        """Failures above passes, then by difference; a missing one is the worst failure."""
+        missing = -inf if self.passed else inf
+        return not self.passed, missing if isnan(self.difference) else self.difference
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All checks of an experiment, in the order of its problems."""
+
+    checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether there was something to check and every check passed."""
+        return bool(self.checks) and all(check.passed for check in self.checks)
+
+    @property
+    def sentence(self) -> str:
+        """The outcome and its worst case."""
+        if not self.checks:
+            return "FAILED: nothing was compared"
+        worst = max(self.checks, key=attrgetter("badness"))
+        place = f"{worst.solver} on {worst.problem_id}"
+        if self.passed:
+            return f"passed; the worst difference is {worst.difference:.1e}: {place}"
+        failed = [check for check in self.checks if not check.passed]
+        names = ", ".join(dict.fromkeys(check.solver for check in failed))
+        return f"FAILED in {len(failed)} runs of {names}; the worst is {place}: {worst.reason}"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row a check, its fields as columns."""
+        return pd.DataFrame([asdict(check) for check in self.checks])
+
+
+def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
+    """Return the experiment with more solvers, each a name or `path/to/file.py:ClassName`.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such solver.
+    """
+    try:
+        with OutsideSolvers(experiment.folder) as outside:
+            more = tuple(outside.solver_spec(Node(name, 0)) for name in names)
+    except Fault as fault:
+        raise ConfigError("--solver", [fault]) from None
+    return replace(experiment, solvers=experiment.solvers + more)
+
+
+def compare(results: pd.DataFrame, tolerance: float = TOLERANCE) -> Verification:
+    """Compare every run of `results` (the records' columns) with the QP optimum of its problem.
+
+    A run passes if neither of its bounds is more than `tolerance` from the reference's, relative to
+    the optimum; on an infeasible problem if it is proven infeasible. A pair that is unsupported is
+    listed, and passes.
+    """
+    labelled = results.assign(solver_label=solver_labels(results))
+    groups = labelled.groupby("problem_id", sort=False)
+    problems: list[list[Any]] = [group.to_dict("records") for _, group in groups]
+    return Verification(tuple(check for runs in problems for check in _checks(runs, tolerance)))
+
+
+def _checks(runs: list[_Run], tolerance: float) -> list[Check]:
+    references = [run for run in runs if run["solver"] in REFERENCES]
+    fault = _disagreement(references)
+    best = min(references, key=lambda run: _number(run["relative_gap"], inf), default=None)
+    return [_check(run, best, fault, tolerance) for run in runs]
+
+
+def _check(run: _Run, best: _Run | None, fault: str, tolerance: float) -> Check:
+    difference = nan if best is None else _difference(run, best)
+    reason = _objection(run, best, fault, difference, tolerance)
+    return Check(
+        problem_id=run["problem_id"],
+        solver=run["solver_label"],
+        objective=_number(run["objective"], nan),
+        reference=nan if best is None else _number(best["objective"], nan),
+        difference=difference,
+        status=run["status"],
+        verdict=run["verdict"],
+        passed=not reason,
+        reason=reason or str(run["reason"] or ""),
+    )
+
+
+def _objection(
+    run: _Run, best: _Run | None, fault: str, difference: float, tolerance: float
+) -> str:
+    """Return why a run does not pass, or an empty string."""
+    if run["status"] == "unsupported":
+        return ""
+    if best is None or fault:
+        return fault
+    verdicts = run["verdict"], best["verdict"]
+    if "infeasible" in verdicts:
+        return "" if verdicts[0] == verdicts[1] else f"{verdicts[0]}, but the QP is {verdicts[1]}"
+    if isnan(difference):
+        return str(run["reason"] or f"no objective ({run['status']})")
+    if difference > tolerance:
+        return f"differs by {difference:.1e} from the QP optimum"
+    return ""
+
+
+def _disagreement(references: list[_Run]) -> str:
+    """Return how the QP back ends fail to settle the optimum, or an empty string."""
+    present = [run for run in references if run["status"] != "not_installed"]
+    if len({run["solver"] for run in present}) < len(REFERENCES):
+        return f"needs both QP references, {' and '.join(REFERENCES)}"
+    for run in present:
+        if run["verdict"] not in _SETTLED:
+            return f"the reference {run['solver']} is {run['verdict']}: {run['reason']}"
+    if len({run["verdict"] for run in present}) > 1:
+        return "the QP back ends disagree about feasibility"
+    lower = max(run["dual_objective"] for run in present)
+    upper = min(run["primal_objective"] for run in present)
+    if lower > upper + _ROUNDING * max(abs(lower), abs(upper)):
+        return "the QP back ends' certified intervals have nothing in common"
+    return ""
+
+
+def _difference(run: _Run, best: _Run) -> float:
+    """Return how far the worse of both bounds is from the reference's, relative to the optimum.
+
+    Both bounds count: a right α does not excuse a wrong w.
+    """
+    bounds = ("primal_objective", "dual_objective")
+    distances = [abs(_number(run[name], nan) - _number(best[name], nan)) for name in bounds]
+    if not all(isfinite(distance) for distance in distances):
+        return nan
+    distance = max(distances)
+    return distance / abs(best["dual_objective"]) if distance else 0.0
+
+
+def _number(value: Any, missing: float) -> float:
+    return missing if value is None or isnan(value) else float(value)
+
+
+def to_terminal(verification: Verification) -> Group:
+    """Return every difference, what each solver came to, and the outcome in a sentence."""
+    colour = "green" if verification.passed else "red"
+    outcome = Text(verification.sentence, style=f"bold {colour}")
+    return Group(_differences(verification), _by_solver(verification), outcome)
+
+
+def _differences(verification: Verification) -> Table:
+    solvers = list(dict.fromkeys(check.solver for check in verification.checks))
+    table = _table("Difference to the QP optimum: of the worse bound, relative")
+    table.add_column("problem", overflow="fold", ratio=1)
+    for name in ("optimum", *solvers):
+        table.add_column(name, justify="right", overflow="fold")
+    for problem, group in groupby(verification.checks, attrgetter("problem_id")):
+        checks = {check.solver: check for check in group}
+        reference = next(iter(checks.values())).reference
+        cells = [_cell(checks[name]) if name in checks else Text("") for name in solvers]
+        table.add_row(Text(problem), "" if isnan(reference) else f"{reference:.8g}", *cells)
+    return table
+
+
+def _cell(check: Check) -> Text:
+    said = next(
+        (s for s in (check.status, check.verdict) if s in ("unsupported", "infeasible")), ""
+    )
+    shown = said or (check.status if isnan(check.difference) else f"{check.difference:.1e}")
+    return Text(shown, style="red" if not check.passed else "dim" if said else "green")
+
+
+def _by_solver(verification: Verification) -> Table:
+    table = _table("")
+    for name in ("solver", "problems", "passed", "failed", "unsupported", "worst difference"):
+        table.add_column(name, justify="left" if name == "solver" else "right")
+    for solver in dict.fromkeys(check.solver for check in verification.checks):
+        checks = [check for check in verification.checks if check.solver == solver]
+        unsupported = sum(check.status == "unsupported" for check in checks)
+        failed = sum(not check.passed for check in checks)
+        known = [check.difference for check in checks if not isnan(check.difference)]
+        counts = len(checks), len(checks) - failed - unsupported, failed, unsupported
+        table.add_row(Text(solver), *map(str, counts), f"{max(known):.1e}" if known else "")
+    return table
+
+
+def _table(title: str) -> Table:
+    return Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)

@@ -1,0 +1,96 @@
+"""What a worker process does before it runs anything, and how it tells where it is.
+
+This module imports nothing numerical: the number of threads must be in the environment first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import struct
+import sys
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from experiments.plan import Case
+    from experiments.records import Outcome
+
+Phase = Literal["loading", "solving", "certifying"]
+_PHASES: tuple[Phase, ...] = ("loading", "solving", "certifying")
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "NUMBA_NUM_THREADS",
+    "RAYON_NUM_THREADS",
+)
+_PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
+_LAYOUT = struct.Struct("qqd")
+
+
+@dataclass(frozen=True)
+class Board:
+    """A small file on which a worker writes its process id, its phase, and since when.
+
+    A file and not a queue: a worker that hangs or is killed can neither block it nor hold its lock.
+    """
+
+    path: str
+
+    def write(self, phase: Phase) -> None:
+        """Say that `phase` begins now."""
+        entry = _LAYOUT.pack(os.getpid(), _PHASES.index(phase), time.monotonic())
+        file = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
+        try:
+            os.pwrite(file, entry, 0)
+        finally:
+            os.close(file)
+
+    def read(self) -> tuple[int, Phase, float]:
+        """Return the process id (0 before the first entry), the phase, and its seconds so far."""
+        with contextlib.suppress(OSError), open(self.path, "rb") as file:
+            entry = file.read(_LAYOUT.size)
+            if len(entry) == _LAYOUT.size:
+                pid, phase, since = _LAYOUT.unpack(entry)
+                return pid, _PHASES[phase], time.monotonic() - since
+        return 0, "loading", 0.0
+
+    def clear(self) -> None:
+        """Forget the worker."""
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path)
+
+
+def start_worker(threads: int) -> None:
+    """Make this process a worker.
+
+    Its numerical libraries use `threads` threads. It leads a session of its own, so that Ctrl-C does
+    not reach it and everything it starts is killed with it; it dies with its parent (on Linux). What
+    solvers print goes nowhere.
+    """
+    for name in _THREAD_VARIABLES:
+        os.environ[name] = str(threads)
+    with contextlib.suppress(OSError):
+        os.setsid()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
+
+
+def run(case: Case, board: Board) -> Outcome:
+    """Run one case; the numerical libraries are imported here, for the first time."""
+    board.write("loading")
+    from experiments.runner import run_case  # noqa: PLC0415 - after the environment is set
+
+    return run_case(case, board.write)

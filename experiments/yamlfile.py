@@ -1,0 +1,132 @@
+"""YAML 1.2 files as trees of values that know their line, so that every error can name it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.constructor import DuplicateKeyError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
+_DEEPEST = 20  # levels; an alias inside itself would have no end
+_MOST = 100_000  # values; aliases of aliases grow exponentially
+
+
+class Fault(Exception):
+    """One thing that is wrong with an experiment file, at a line (from 1; 0: of the whole file)."""
+
+    def __init__(self, line: int, text: str) -> None:
+        super().__init__(line, text)
+        self.line, self.text = line, text
+
+
+class ConfigError(Exception):
+    """An experiment file that cannot be run; the message has one line for each fault."""
+
+    def __init__(self, file: Path | str, faults: Iterable[Fault]) -> None:
+        ordered = sorted({(fault.line, fault.text) for fault in faults})
+        places = [f"{file}:{line}" if line else str(file) for line, _ in ordered]
+        told = [f"{place}: {text}" for place, (_, text) in zip(places, ordered, strict=True)]
+        super().__init__("\n".join(told))
+
+
+@dataclass(frozen=True)
+class Node:
+    """A YAML value and its line: a dict of nodes, a list of nodes, or a plain scalar."""
+
+    value: Any
+    line: int
+
+    @property
+    def plain(self) -> Any:
+        """The value without lines."""
+        if isinstance(self.value, dict):
+            return {key: child.plain for key, child in self.value.items()}
+        return [c.plain for c in self.value] if isinstance(self.value, list) else self.value
+
+
+def parse(content: bytes) -> Node:
+    """Return the tree of a YAML document.
+
+    Raises
+    ------
+    Fault
+        If it is not UTF-8, not YAML, has a key twice, or is too deep or too large.
+    """
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise Fault(line, "is not UTF-8 text; save the file as UTF-8") from None
+    try:
+        return _tree(YAML().load(text), 1, _DEEPEST, _counter())
+    except DuplicateKeyError as error:
+        raise Fault(_line(error), (error.problem or "found a duplicate key").strip()) from None
+    except MarkedYAMLError as error:
+        raise Fault(_line(error), f"is not YAML: {error.problem or error.context}") from None
+    except (YAMLError, ValueError) as error:
+        raise Fault(1, f"is not YAML: {error}") from None
+
+
+def unknown(what: str, word: object, known: Iterable[str]) -> str:
+    """Return a sentence saying that `word` is not known, with the nearest word that is."""
+    choices = list(known)
+    near = get_close_matches(str(word), choices, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"unknown {what} {word!r}; {hint}accepted are {', '.join(choices) or 'none'}"
+
+
+def _line(error: MarkedYAMLError) -> int:
+    mark = error.problem_mark or error.context_mark
+    return 1 if mark is None else mark.line + 1
+
+
+def _counter() -> Callable[[int], None]:
+    """Return a function that raises once it was called too often."""
+    left = _MOST
+
+    def count(line: int) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Fault(line, f"has more than {_MOST} values; aliases may have multiplied them")
+
+    return count
+
+
+def _tree(value: Any, line: int, depth: int, count: Callable[[int], None]) -> Node:
+    count(line)
+    if depth == 0:
+        raise Fault(line, f"is nested deeper than {_DEEPEST} levels; an alias may hold itself")
+    if isinstance(value, CommentedMap):
+        lines = {key: _position(value.lc.key, key, line) for key in value}
+        children = {k: _tree(v, lines[k], depth - 1, count) for k, v in value.items()}
+        return Node({str(key): child for key, child in children.items()}, line)
+    if isinstance(value, CommentedSeq):
+        lines = [_position(value.lc.item, i, line) for i in range(len(value))]
+        return Node(
+            [_tree(v, at, depth - 1, count) for v, at in zip(value, lines, strict=True)], line
+        )
+    return Node(_scalar(value, line), line)
+
+
+def _position(find: Callable[[Any], tuple[int, int]], key: Any, line: int) -> int:
+    try:
+        return find(key)[0] + 1
+    except KeyError:  # merged from an anchor: it has no line of its own
+        return line
+
+
+def _scalar(value: Any, line: int) -> Any:
+    """Return a plain bool, int, float, str or None for the loader's own subclasses of them."""
+    if value is None or isinstance(value, bool):
+        return value
+    for kind in (int, float, str):
+        if isinstance(value, kind):
+            return kind(value)
+    raise Fault(line, f"{value!s} is a {type(value).__name__}; put text in quotation marks")

@@ -7,7 +7,9 @@ STAMP := $(VENV)/.installed
 .PHONY: quickstart test check verify clean
 
 quickstart: $(STAMP)
-	$(BIN)/dualgap run quickstart --out runs/quickstart-$$(date +%Y%m%d-%H%M%S) --plot
+	@out=runs/quickstart-$$(date +%Y%m%d-%H%M%S) && \
+	$(BIN)/dualgap run quickstart --out $$out && \
+	$(BIN)/dualgap plot $$out
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2

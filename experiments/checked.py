@@ -94,7 +94,7 @@ def build(
     }
     try:
         return make(**values)
-    except ValueError as error:
+    except (ValueError, TypeError, ArithmeticError) as error:
         named = re.match(r"\w+", str(error))
         at = given.get(named.group(), settings) if named else settings
         raise Fault(at.line, f"{what}: {error}") from None

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from experiments.store import Store
 
 WIDTH = 100  # columns, where the output is not a terminal
+_INTERRUPTED = "interrupted"
 _EVERYTHING = ("solvers", "problems", "datasets", "kernels", "experiments")
 
 
@@ -60,9 +62,6 @@ def run(experiment: str, out: Path | None, resume: bool, workers: int) -> None:
     sys.exit(1 if _any_bad(results) else 0)
 
 
-_INTERRUPTED = "interrupted"
-
-
 def _run_all(experiment: Experiment, cases: Sequence[Case], store: Store, workers: int) -> str:
     """Run the cases and record them; return why not all of them were run, or an empty string."""
     from experiments.executors import LocalExecutor  # noqa: PLC0415
@@ -70,8 +69,8 @@ def _run_all(experiment: Experiment, cases: Sequence[Case], store: Store, worker
 
     executor = LocalExecutor(workers, experiment.time_limit, experiment.memory_limit)
     try:
-        with progress(len(cases)) as advance:
-            for outcome in executor.run(cases):
+        with progress(len(cases)) as advance, closing(executor.run(cases)) as outcomes:
+            for outcome in outcomes:
                 store.append(outcome)
                 advance(outcome)
     except KeyboardInterrupt:

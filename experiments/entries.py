@@ -51,7 +51,7 @@ def problem_spec(node: Node, folder: str) -> ProblemSpec:
         if key not in node.value:
             raise Fault(node.line, f"a problem needs the key {key!r}")
     chosen: Node = node.value["formulation"]
-    if chosen.value not in FORMULATIONS:
+    if not isinstance(chosen.value, str) or chosen.value not in FORMULATIONS:
         raise Fault(chosen.line, unknown("formulation", chosen.plain, FORMULATIONS))
     formulation: str = chosen.value
     parameters = _parameters(formulation, node)

@@ -19,7 +19,7 @@ import signal
 import tempfile
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class LocalExecutor:
         if self.workers < 1:
             raise ValueError(f"workers: must be 1 or more, got {self.workers}")
 
-    def run(self, cases: Iterable[Case]) -> Iterator[Outcome]:
+    def run(self, cases: Iterable[Case]) -> Generator[Outcome]:
         """Yield the outcome of every case, as they complete; all processes end with the iterator."""
         waiting = deque(cases)
         threads = max(1, cores() // self.workers)

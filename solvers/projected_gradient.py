@@ -236,7 +236,9 @@ def _start(form: BoxQP) -> Vector:
 
 
 def _project(z: Vector, form: BoxQP) -> Vector:
-    return project(z, form.lb, form.ub, form.a, form.delta)
+    """Return Π(z), by two projections: a far z leaves the first one too few digits for the equality."""
+    near = project(z, form.lb, form.ub, form.a, form.delta)
+    return project(near, form.lb, form.ub, form.a, form.delta)
 
 
 def _first_step(form: BoxQP, x: Vector, g: Vector) -> float:

@@ -75,6 +75,7 @@ class LibSVM(Solver):
         """Yield once, at the end."""
         estimator, targets, weights = self._estimator(form)
         samples = form.gram.X if isinstance(form.gram.kernel, _NATIVE) else form.gram.dense()
+        estimator.random_state = 0  # else `fit` draws a seed, never used, from the global state
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             estimator.fit(samples, targets, sample_weight=weights)
@@ -100,8 +101,7 @@ class LibSVM(Solver):
         }
         if _is_classification(form):
             assert form.a is not None
-            # the seed serves probabilities only, but without one SVC draws from the global state
-            return svm.SVC(random_state=0, **settings), form.a, form.ub
+            return svm.SVC(**settings), form.a, form.ub
         n = form.gram.n
         below, above = form.p[:n], form.p[n:]  # epsilon − y and epsilon + y
         epsilon = max(0.0, float(np.median(below + above)) / 2)

@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.config import ConfigError, find_experiment, read_experiment
+from experiments.config import ConfigError, experiment_names, find_experiment, read_experiment
+from experiments.plan import plan
 
 PROBLEMS = """\
 problems:
@@ -54,6 +55,19 @@ BAD = [
         3,
         "did you mean 'soft_margin_dual'",
     ),
+    (
+        "formulation as mapping",
+        HEAD + "problems:\n  - {formulation: {a: 1}, dataset: iris}\n",
+        3,
+        "unknown",
+    ),
+    (
+        "C beyond floats",
+        HEAD + PROBLEMS.replace("C: 1", "C: 1" + "0" * 400) + SOLVERS,
+        5,
+        "C: must be",
+    ),
+    ("infinite C", HEAD + PROBLEMS.replace("C: 1", "C: .inf") + SOLVERS, 5, "C: must be a finite"),
     (
         "unknown data set",
         HEAD + "problems:\n  - formulation: soft_margin_dual\n    dataset: iriss\n" + SOLVERS,
@@ -235,6 +249,13 @@ def test_a_file_that_is_not_utf8_is_refused_at_its_line(tmp_path):
     path.write_bytes(b"name: a\nseed: \xff\n")
     with pytest.raises(ConfigError, match=r"x\.yaml:2: is not UTF-8"):
         read_experiment(path)
+
+
+def test_the_experiments_that_come_along_are_right():
+    for name in experiment_names():
+        experiment = read_experiment(find_experiment(name))
+        assert experiment.name == name
+        assert plan(experiment)
 
 
 def test_yaml_is_version_1_2(write):

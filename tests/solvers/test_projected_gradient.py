@@ -136,6 +136,16 @@ def test_past_the_last_digit_it_stops_without_a_claim() -> None:
     assert violating_pair(g, form.a, answer.x - form.lb, form.ub - answer.x) <= 1e-9
 
 
+@pytest.mark.parametrize("variant", EXACT)
+@pytest.mark.parametrize("size", [1e-8, 1e-4])
+def test_features_of_tiny_size_are_no_trap(variant: str, size: float) -> None:
+    X, y = samples()
+    solution = solve(SoftMarginDual(size * X, y), ProjectedGradient(variant))
+    assert solution.claimed == "optimal"
+    assert solution.certificate.relative_gap <= 1e-2
+    assert solution.certificate.projection_distance <= 1e-9
+
+
 @pytest.mark.parametrize("variant", FAST)
 def test_inseparable_samples_have_no_hard_margin(variant: str) -> None:
     X, y = samples(n=60, d=2)

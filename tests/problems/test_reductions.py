@@ -1,0 +1,193 @@
+"""Reductions: a form's objective is the formulation's, and `recover` brings its points back."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from problems import (
+    ERM,
+    QP,
+    RBF,
+    BoxQP,
+    FormPoint,
+    HardMarginDual,
+    HardMarginPrimal,
+    HingeERM,
+    Point,
+    SoftMarginDual,
+    SoftMarginPrimal,
+    SVRDual,
+    SVRPrimal,
+    Unsupported,
+    certify,
+    reduce,
+)
+from problems.reductions import feasible_alpha, from_box_variables, to_box_variables
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((12, 3))
+Y = np.where(np.arange(12) % 2 == 0, 1.0, -1.0)
+T = rng.standard_normal(12)
+C = rng.uniform(0.5, 2.0, 12)
+SOFT = {
+    "soft primal": SoftMarginPrimal(X, Y, C),
+    "soft primal, sparse": SoftMarginPrimal(sp.csr_array(X), Y, 2.0, intercept=False),
+    "soft dual": SoftMarginDual(X, Y, C, RBF(0.5)),
+    "soft dual, no intercept": SoftMarginDual(X, Y, 1.5, intercept=False),
+    "risk": HingeERM(X, Y, 0.05),
+    "risk, intercept": HingeERM(X, Y, 0.05, intercept=True),
+    "regression primal": SVRPrimal(X, T, C, 0.1),
+    "regression dual": SVRDual(X, T, 1.0, 0.1, RBF(0.5)),
+    "regression dual, no intercept": SVRDual(X, T, 1.0, 0.0, intercept=False),
+}
+HARD = {"hard primal": HardMarginPrimal(X, Y), "hard dual": HardMarginDual(X, Y, RBF(0.5))}
+EVERY = {**SOFT, **HARD}
+each = pytest.mark.parametrize("problem", EVERY.values(), ids=EVERY)
+each_soft = pytest.mark.parametrize("problem", SOFT.values(), ids=SOFT)
+
+
+def some_alpha(problem, seed=1):
+    local = np.random.default_rng(seed)
+    return feasible_alpha(problem, local.normal(0.3, 1.0, problem.n))
+
+
+def primal(problem, w, b):
+    loss = problem.loss.value(problem.y, problem.X @ w + b)
+    return 0.5 * w @ w + problem.upper @ loss
+
+
+def minus_dual(problem, alpha):
+    beta = problem.beta(alpha)
+    linear = alpha.sum()
+    if problem.is_regression:
+        linear = problem.y @ alpha - problem.epsilon * np.abs(alpha).sum()
+    return 0.5 * beta @ problem.gram().dense() @ beta - linear
+
+
+@each
+def test_the_box_qps_objective_is_minus_the_dual(problem):
+    reduction, alpha = reduce(problem, BoxQP), some_alpha(problem)
+    form, x = reduction.form, to_box_variables(problem, alpha)
+    assert 0.5 * x @ form.Q.matvec(x) + form.p @ x == pytest.approx(minus_dual(problem, alpha))
+    assert ((form.lb <= x) & (x <= form.ub)).all()
+    if problem.intercept:
+        assert form.a @ x == pytest.approx(form.delta, abs=1e-12)
+    else:
+        assert form.a is None
+    np.testing.assert_array_equal(reduction.recover(FormPoint(x)).alpha, alpha)
+    np.testing.assert_array_equal(from_box_variables(problem, x), alpha)
+
+
+@pytest.mark.parametrize("name", [k for k, p in EVERY.items() if p.face == "dual"])
+def test_the_qp_of_a_dual_face_is_its_box_qp(name):
+    problem = EVERY[name]
+    reduction, alpha = reduce(problem, QP), some_alpha(problem)
+    form, x = reduction.form, to_box_variables(problem, alpha)
+    value = 0.5 * x @ form.P.dense() @ x + form.q @ x
+    assert value == pytest.approx(minus_dual(problem, alpha))
+    assert form.G is None
+    if problem.intercept:
+        np.testing.assert_allclose(form.A @ x, form.b_eq, atol=1e-12)
+    np.testing.assert_array_equal(reduction.recover(FormPoint(x)).alpha, alpha)
+
+
+@pytest.mark.parametrize("name", [k for k, p in SOFT.items() if p.face != "dual"])
+def test_the_qp_of_a_primal_face_has_its_objective_at_the_least_slacks(name):
+    problem = SOFT[name]
+    form = reduce(problem, QP).form
+    w, b = rng.standard_normal(3), 0.4 if problem.intercept else 0.0
+    f = problem.X @ w + b
+    if problem.is_regression:
+        e = problem.epsilon
+        slacks = [np.maximum(0, problem.y - f - e), np.maximum(0, f - problem.y - e)]
+    else:
+        slacks = [np.maximum(0, 1 - problem.y * f)]
+    x = np.concatenate([w, [b] if problem.intercept else [], *slacks])
+    assert 0.5 * x @ (form.P @ x) + form.q @ x == pytest.approx(primal(problem, w, b))
+    assert (form.G @ x <= form.h + 1e-12).all()
+    assert (x >= form.lb).all()
+    shrunk = x - np.concatenate([np.zeros(x.size - problem.n), np.full(problem.n, 1e-3)])
+    assert (form.G @ shrunk > form.h).any() or (shrunk < form.lb).any()
+
+
+@pytest.mark.parametrize("name", [k for k, p in EVERY.items() if p.face != "dual"])
+def test_a_primal_qps_multipliers_are_the_dual_variables(name):
+    problem, alpha = EVERY[name], some_alpha(EVERY[name])
+    reduction = reduce(problem, QP)
+    x = np.zeros(reduction.form.n)
+    x[:4] = [1.0, 2.0, 3.0, 4.0]
+    point = reduction.recover(FormPoint(x, inequality=to_box_variables(problem, alpha)))
+    np.testing.assert_array_equal(point.alpha, alpha)
+    np.testing.assert_array_equal(point.w, [1.0, 2.0, 3.0])
+    assert point.b == (4.0 if problem.intercept else None)
+    # stationarity in w: the multipliers' rows of G must add up to -w(alpha)
+    form = reduction.form
+    rows = (form.G.T @ to_box_variables(problem, alpha))[:3]
+    np.testing.assert_allclose(-rows, problem.X.T @ problem.beta(alpha), atol=1e-12)
+
+
+@each_soft
+def test_the_erms_objective_is_the_primal(problem):
+    reduction, alpha = reduce(problem, ERM), some_alpha(problem)
+    form, beta = reduction.form, problem.beta(alpha)
+    scores = form.gram.matvec(beta)
+    value = 0.5 * beta @ scores + form.C @ form.loss.value(form.y, scores + 0.3)
+    point = reduction.recover(FormPoint(None, beta=beta, b=0.3))
+    np.testing.assert_array_equal(point.alpha, alpha)
+    assert point.w is None
+    assert point.b == 0.3
+    if problem.is_linear:
+        assert value == pytest.approx(primal(problem, problem.X.T @ beta, 0.3))
+        w = np.arange(3.0)
+        np.testing.assert_array_equal(reduction.recover(FormPoint(w)).w, w)
+    if not problem.intercept:
+        certificate = certify(problem, Point(alpha))
+        value = 0.5 * beta @ scores + form.C @ form.loss.value(form.y, scores)
+        assert value == pytest.approx(certificate.primal_objective)
+
+
+@pytest.mark.parametrize("problem", HARD.values(), ids=HARD)
+def test_the_hard_margin_has_no_empirical_risk(problem):
+    with pytest.raises(
+        Unsupported, match="hard margin has no empirical-risk form: its loss is inf"
+    ):
+        reduce(problem, ERM)
+
+
+@pytest.mark.parametrize(
+    ("problem", "form"),
+    [
+        (p, f)
+        for p in EVERY.values()
+        for f in (BoxQP, QP, ERM)
+        if f is not ERM or p in SOFT.values()
+    ],
+)
+def test_a_start_is_made_feasible(problem, form):
+    start = np.random.default_rng(3).normal(0, 10, problem.n)
+    made = reduce(problem, form, Point(start)).form.start
+    if form is QP and problem.face != "dual":
+        assert made is None
+        return
+    expected = feasible_alpha(problem, start)
+    if form is ERM:
+        np.testing.assert_allclose(made, problem.beta(expected))
+    else:
+        np.testing.assert_allclose(made, to_box_variables(problem, expected))
+
+
+@each
+def test_reducing_changes_nothing_and_is_repeatable(problem):
+    before = problem.hash
+    one, other = reduce(problem, BoxQP).form, reduce(problem, BoxQP).form
+    np.testing.assert_array_equal(one.p, other.p)
+    assert one.gram is not other.gram
+    assert replace(problem).hash == before
+
+
+def test_the_gram_matrix_keeps_to_the_memory_given():
+    form = reduce(SOFT["soft dual"], BoxQP, memory=100).form
+    with pytest.raises(MemoryError, match="dense matrix of 12 variables"):
+        form.Q.dense()

@@ -39,9 +39,7 @@ def options_of(cls: Any) -> dict[str, Option]:
 def option_of(field: dataclasses.Field[Any], hint: Any) -> Option:
     """Return one field of a dataclass as an option."""
     missing = dataclasses.MISSING
-    absent = field.default is missing and field.default_factory is missing
-    # a number's None is inherited from a base class, and no value of it
-    return Option(hint, absent or (field.default is None and hint is float))
+    return Option(hint, field.default is missing and field.default_factory is missing)
 
 
 def name_and_settings(node: Node, what: str) -> tuple[Node, Node]:

@@ -1,4 +1,4 @@
-"""The command line: `dualgap run`, `plot`, `list`, `doctor`.
+"""The command line: `dualgap run`, `verify`, `plot`, `list`, `doctor`.
 
 Exit codes: 0 when everything asked for came out; 1 when a row is wrong, crashed, diverged or out of
 memory, or a check failed; 2 for bad input; 130 when interrupted. Everything heavy is imported inside
@@ -104,6 +104,42 @@ def _any_bad(results: pd.DataFrame) -> bool:
     from experiments.records import BAD  # noqa: PLC0415
 
     return bool((results["status"].isin(BAD) | (results["verdict"] == "wrong")).any())
+
+
+@main.command()
+@click.argument("experiment", metavar="[FILE|NAME]", default="verify")
+@click.option("--solver", "more", metavar="NAME|FILE:CLASS", multiple=True, help="Check it too.")
+@click.option("--out", type=click.Path(path_type=Path), help="Keep the runs in this folder.")
+@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Processes.")
+def verify(experiment: str, more: tuple[str, ...], out: Path | None, workers: int) -> None:
+    """Check every solver against the optimum that two QP back ends agree on.
+
+    Exit 1 if any differs by more than 1e-6.
+    """
+    from tempfile import TemporaryDirectory  # noqa: PLC0415
+
+    from experiments.config import ConfigError  # noqa: PLC0415
+    from experiments.plan import plan  # noqa: PLC0415
+    from experiments.store import Store, StoreError, load_results  # noqa: PLC0415
+    from experiments.verify import compare, to_terminal, with_solvers  # noqa: PLC0415
+
+    try:
+        described = with_solvers(read(experiment), more)
+    except ConfigError as error:
+        refuse(str(error))
+    cases = plan(described)
+    with TemporaryDirectory() as scratch:
+        folder = out or Path(scratch)
+        try:
+            store = Store.open(folder, described.text, [case.run_id for case in cases])
+        except StoreError as error:
+            refuse(str(error))
+        ending = _run_all(described, cases, store, workers)
+        verification = compare(load_results(folder))
+    console().print(to_terminal(verification))
+    if ending:
+        click.echo(f"{ending}: not every problem was checked", err=True)
+    sys.exit(130 if ending == _INTERRUPTED else 0 if verification.passed and not ending else 1)
 
 
 @main.command()

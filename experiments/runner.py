@@ -153,7 +153,7 @@ def _answer(solution: Solution) -> dict[str, Any]:
         "status": str(solution.status),
         "claimed": str(solution.claimed),
         "verdict": solution.verdict,
-        "reason": solution.reason if has_point else solution.note,
+        "reason": solution.reason,
         "bound_source": c.bound_source,
         "objective": float(solution.objective),
         "time_setup": float(solution.time_setup),

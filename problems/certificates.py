@@ -23,6 +23,7 @@ from problems.reductions import box_bounds, feasible_alpha, to_box_variables
 
 NAN = float("nan")
 INF = float("inf")
+_NO_HYPERPLANE = "no hyperplane separates the samples (exact weights)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +91,11 @@ def certify(problem: Formulation, answer: Any, rigorous: bool = False) -> Certif
         If `alpha` or `w` has the wrong shape.
     """
     point = _as_point(problem, answer)
-    if point.alpha is None and point.w is None:
-        return Certificate(reason="the solver gave no point")
     given = [v for v in (point.alpha, point.w) if v is not None]
+    if not given:
+        return _without_point(problem, "the solver gave no point")
     if not all(np.isfinite(v).all() for v in given):
-        return Certificate(reason="the point has NaN or infinite entries")
+        return _without_point(problem, "the point has NaN or infinite entries")
     with np.errstate(over="ignore", invalid="ignore"):
         own_w = point.w if problem.is_linear else None
         if point.alpha is None:
@@ -133,8 +134,15 @@ def _proven(problem: Formulation, certificate: Certificate) -> Certificate:
         primal_objective=bounds.upper,
         dual_objective=bounds.lower,
         gap=gap,
-        relative_gap=relative(gap, bounds.upper, bounds.lower),
+        relative_gap=_relative(problem, gap, bounds.upper, bounds.lower),
     )
+
+
+def _without_point(problem: Formulation, reason: str) -> Certificate:
+    """Return a certificate without bounds, but for a hard margin that is proven infeasible."""
+    if problem.family == "hard_margin" and prove_infeasible(problem) is not None:
+        return Certificate(INF, INF, infeasible=True, reason=_NO_HYPERPLANE)
+    return Certificate(reason=reason)
 
 
 def _as_point(problem: Formulation, answer: Any) -> Point:
@@ -181,16 +189,14 @@ def _soft_bounds(
         interval = best_intercept(problem, scores)
         loss = problem.loss.value(problem.y, scores + middle(*interval))
         primal_objective = 0.5 * float(own_w @ own_w) + float(problem.upper @ loss)
-        gap = max(0.0, primal_objective - dual_objective)
-    reason = ""
+        gap = _gap(primal_objective, dual_objective)
     if not problem.is_psd:
         primal_objective = gap = NAN
-        reason = "indefinite kernel, stationarity only"
     return Certificate(
         primal_objective=primal_objective,
         dual_objective=dual_objective,
         gap=gap,
-        relative_gap=relative(gap, primal_objective, dual_objective),
+        relative_gap=_relative(problem, gap, primal_objective, dual_objective),
         kkt_violation=kkt_violation(g, a, below, above),
         violating_pair=violating_pair(g, a, below, above),
         primal_residual=dual.primal_residual,
@@ -200,7 +206,7 @@ def _soft_bounds(
         bound_source=source,
         point=Point(dual.alpha, w, middle(*interval) if problem.intercept else 0.0),
         b_interval=interval if problem.intercept else (0.0, 0.0),
-        reason=reason,
+        reason=_reason(problem, gap),
     )
 
 
@@ -225,7 +231,7 @@ def _hard_bounds(
         dual_objective = INF
     if not problem.is_psd:
         primal_objective = NAN
-    gap = NAN if infeasible else float(np.maximum(0.0, primal_objective - dual_objective))
+    gap = NAN if infeasible else _gap(primal_objective, dual_objective)
     g = _gradient(problem, dual.scores)
     a = problem.y if problem.intercept else None
     r = g if a is None else g + _widest(problem, dual.scores)[0] * a
@@ -235,7 +241,7 @@ def _hard_bounds(
         primal_objective=primal_objective,
         dual_objective=dual_objective,
         gap=gap,
-        relative_gap=relative(gap, primal_objective, dual_objective),
+        relative_gap=_relative(problem, gap, primal_objective, dual_objective),
         kkt_violation=kkt_violation(g, a, dual.alpha, np.full(problem.n, INF)),
         violating_pair=violating_pair(g, a, dual.alpha, np.full(problem.n, INF)),
         primal_residual=dual.primal_residual,
@@ -246,17 +252,29 @@ def _hard_bounds(
         point=Point(alpha * scale, w, b),
         b_interval=(b, b),
         infeasible=infeasible,
-        reason=_hard_reason(problem, separates, infeasible, dual_objective),
+        reason=_hard_reason(problem, separates, infeasible, dual_objective, gap),
     )
 
 
-def _hard_reason(problem: Formulation, separates: bool, infeasible: bool, dual: float) -> str:
+def _gap(primal: float, dual: float) -> float:
+    """Return primal − dual, 0 where rounding made it negative; NaN where more than rounding did."""
+    slack = 1e-9 * max(abs(primal), abs(dual))
+    return float("nan") if primal < dual - slack else float(np.maximum(0.0, primal - dual))
+
+
+def _reason(problem: Formulation, gap: float) -> str:
     if not problem.is_psd:
         return "indefinite kernel, stationarity only"
+    return "the bounds cross: float64 is not enough here" if np.isnan(gap) else ""
+
+
+def _hard_reason(
+    problem: Formulation, separates: bool, infeasible: bool, dual: float, gap: float
+) -> str:
     if infeasible:
-        return "no hyperplane separates the samples (exact weights)"
-    if separates:
-        return ""
+        return _NO_HYPERPLANE
+    if separates or not problem.is_psd:
+        return _reason(problem, gap)
     return f"no margin above {2 / np.sqrt(2 * dual):.3g}" if dual > 0 else "the point is zero"
 
 
@@ -297,13 +315,30 @@ def best_intercept(problem: Formulation, scores: Vector) -> tuple[float, float]:
     return best_multiplier(_gradient(problem, scores), a, ub)
 
 
-def relative(gap: float, primal: float, dual: float) -> float:
-    """Return gap / max(|primal|, |dual|), and 0 for a gap of 0."""
-    if gap == 0:
-        return 0.0
-    if not np.isfinite(gap):
+def relative(gap: float, primal: float, dual: float, least: float = 0.0) -> float:
+    """Return gap / max(|primal|, |dual|, least), and 0 for a gap of 0."""
+    if gap == 0 or not np.isfinite(gap):
         return gap
-    return gap / max(abs(primal), abs(dual))
+    return gap / max(abs(primal), abs(dual), least)
+
+
+def _relative(problem: Formulation, gap: float, primal: float, dual: float) -> float:
+    """Return the relative gap; where the optimum is 0 itself, relative to the objective at 0."""
+    return relative(gap, primal, dual, _size_at_zero(problem) if dual <= 0 else 0.0)
+
+
+def _size_at_zero(problem: Formulation) -> float:
+    """Return the objective at w = 0, b = 0 if w = 0 is optimal with no loss at its best b, else 0."""
+    zero = np.zeros(problem.n)
+    if (
+        problem.family == "hard_margin"
+    ):  # it has no loss: the w that is as long as a sample's inverse
+        largest = float(problem.kernel.diagonal(problem.X).max()) or 1.0
+        return 0.5 / largest if problem.intercept and _one_class(problem) else 0.0
+    b = middle(*best_intercept(problem, zero))
+    if problem.loss.value(problem.y, zero + b).any():
+        return 0.0
+    return float(problem.upper @ problem.loss.value(problem.y, zero))
 
 
 def _gradient(problem: Formulation, scores: Vector) -> Vector:

@@ -150,7 +150,10 @@ def _as_bytes(piece: Any) -> bytes:
 
 
 def _as_floats(values: Any, name: str) -> NDArray[np.float64]:
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        raise ValueError(f"{name}: rows of unequal length; give a rectangular array") from None
     if array.size == 0:
         raise ValueError(f"{name}: is empty")
     if array.dtype.kind not in "bifu":
@@ -199,7 +202,7 @@ def _check_finite(array: NDArray[Any], name: str) -> None:
 
 def _read_only(array: NDArray[np.float64]) -> NDArray[np.float64]:
     """Copy what a caller could still write to, so that a problem never changes."""
-    if array.flags.writeable:
+    if array.flags.writeable or array.base is not None:
         array = array.copy()
         array.flags.writeable = False
     return array

@@ -29,8 +29,11 @@ class HingeERM(Formulation):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._set("lam", check_positive(self.lam, "lam"))
-        if not np.isfinite(1.0 / (self.n * self.lam)):
-            raise ValueError(f"lam: 1/(n*lam) overflows for lam = {self.lam!r}; use a larger lam")
+        C = 1.0 / max(self.n * self.lam, np.finfo(float).tiny)
+        if not 0 < C <= 1e300:
+            raise ValueError(
+                f"lam: C = 1/(n*lam) must be within (0, 1e300], got lam = {self.lam!r}"
+            )
 
     @property
     def upper(self) -> Vector:

@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from problems.dataset import (
     Matrix,
@@ -47,9 +48,7 @@ class Formulation:
     face: ClassVar[Face]
     family: ClassVar[Family]
     kernel: Kernel = Linear()
-    C: Any  # every face but hinge ERM and the hard margin has one
-    epsilon: Any = None
-    lam: Any = None
+    C: Any  # fields of some faces only, as are epsilon and lam
 
     def __post_init__(self) -> None:
         X = check_samples(self.X)
@@ -98,6 +97,11 @@ class Formulation:
         return isinstance(self.kernel, Linear)
 
     @property
+    def tube(self) -> float:
+        """Half-width of the regression's tube; 0 for classification."""
+        return float(getattr(self, "epsilon", 0.0))
+
+    @property
     def loss(self) -> Loss:
         """The loss of one sample."""
         return Hinge()
@@ -140,6 +144,7 @@ class Formulation:
         # 12 digits: C = 1/(n·lam) comes back from lam = 1/(n·C) with a rounding error
         box = np.array([float(f"{c:.12g}") for c in np.unique(self.upper)])
         spread = self.upper if box.size > 1 else box
-        return content_hash(
-            self.family, self.X, self.y, self.kernel, spread, self.epsilon, self.intercept
-        )[:16]
+        X = sp.csr_array(self.X)  # dense or sparse, it is the same problem
+        return content_hash(self.family, X, self.y, self.kernel, spread, self.tube, self.intercept)[
+            :16
+        ]

@@ -88,7 +88,7 @@ class Geometry:
         chosen = chosen if chosen.any() else self.kinds != "zero"
         if not chosen.any():
             return self.point.b or 0.0
-        tube = np.sign(self._alpha) * (self.problem.epsilon or 0.0)
+        tube = np.sign(self._alpha) * self.problem.tube
         return float((self.problem.y - tube - self._scores)[chosen].mean())
 
     def decision_function(self, X: Matrix) -> Vector:

@@ -203,5 +203,7 @@ class SignedGram:
                     f"a dense matrix of {self.n} variables needs {8 * self.n**2 / GIBIBYTE:.1f} GiB, "
                     f"more than the {self.gram.memory / GIBIBYTE:.1f} GiB allowed"
                 )
-            self._dense = np.ascontiguousarray(self.block(slice(None), slice(None)))
+            K = self.gram.block(slice(None), slice(None))  # each value once, though samples repeat
+            K = K[np.ix_(self.index, self.index)] if self._repeats else K
+            self._dense = np.ascontiguousarray(self.sign[:, None] * K * self.sign)
         return self._dense

@@ -26,20 +26,24 @@ def project(
     """
     if a is None:
         return np.clip(z, lb, ub)
-    lowest = float(np.where(a > 0, a * lb, a * ub)[a != 0].sum())
-    highest = float(np.where(a > 0, a * ub, a * lb)[a != 0].sum())
+    moving = a != 0  # 0 times an infinite bound is no number
+    lowest = float((a[moving] * np.where(a > 0, lb, ub)[moving]).sum())
+    highest = float((a[moving] * np.where(a > 0, ub, lb)[moving]).sum())
     if not lowest <= delta <= highest:
         raise ValueError(f"delta: a'x = {delta:g} cannot be met within [{lowest:g}, {highest:g}]")
-    clipped = np.clip(z, lb, ub)
-    rounding = 8 * np.finfo(float).eps * (float(np.abs(a * clipped).sum()) + abs(delta))
-    if abs(float(a @ clipped) - delta) <= rounding:
-        return clipped  # so that a feasible point keeps its exact zeros
-    # copies: compiled once for writable contiguous arrays, whatever the caller holds
-    copies = (np.array(v, dtype=np.float64) for v in (z, lb, ub, a))
-    mu = _multiplier(*copies, float(delta))  # type: ignore[call-arg]
-    # At either end of the range μ is ±inf: every variable sits at its bound.
-    step = np.where(a == 0, 0.0, mu) * np.where(a == 0, 1.0, a)
-    return np.clip(z - step, lb, ub)
+    point = z
+    for _ in range(3):  # from far away, rounding leaves some of the equality to the next round
+        clipped = np.clip(point, lb, ub)
+        rounding = 8 * np.finfo(float).eps * (float(np.abs(a * clipped).sum()) + abs(delta))
+        if abs(float(a @ clipped) - delta) <= rounding:
+            return clipped  # a feasible point keeps its exact zeros
+        # copies: compiled once for writable contiguous arrays, whatever the caller holds
+        copies = (np.array(v, dtype=np.float64) for v in (point, lb, ub, a))
+        mu = _multiplier(*copies, float(delta))  # type: ignore[call-arg]
+        # at either end of the range μ is ±inf: every variable sits at its bound
+        step = np.where(moving, mu, 0.0) * np.where(moving, a, 1.0)
+        point = np.clip(point - step, lb, ub)
+    return point
 
 
 @numba.njit(cache=True)

@@ -62,9 +62,8 @@ def box_bounds(problem: Formulation) -> tuple[Vector, Vector | None, Vector]:
     n, y, C = problem.n, problem.y, problem.upper
     if not problem.is_regression:
         return -np.ones(n), (y if problem.intercept else None), C
-    epsilon = problem.epsilon or 0.0
     sign = np.repeat([1.0, -1.0], n)
-    p = np.concatenate([epsilon - y, epsilon + y])
+    p = np.concatenate([problem.tube - y, problem.tube + y])
     return p, (sign if problem.intercept else None), np.concatenate([C, C])
 
 
@@ -160,4 +159,4 @@ def _with_intercept(problem: Formulation) -> sp.csr_array:
 
 
 def _tube(problem: Formulation, sign: int) -> Vector:
-    return (problem.epsilon or 0.0) + sign * problem.y
+    return problem.tube + sign * problem.y

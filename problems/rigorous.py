@@ -19,6 +19,7 @@ import numpy as np
 from flint import arb, arb_mat, ctx, fmpq
 
 from problems.dataset import Matrix, Vector
+from problems.erm import HingeERM
 from problems.formulation import Formulation
 from problems.kernels import RBF, Kernel, Linear, Polynomial, Product, Scaled, Sum, as_dense
 
@@ -72,7 +73,7 @@ def _exact(value: float) -> Any:
 
 def _exact_bounds(problem: Formulation) -> list[Any]:
     """Return Cᵢ as rationals (None for no bound); of hinge ERM 1/(n·lam), which need not be a float."""
-    if problem.lam is not None:
+    if isinstance(problem, HingeERM):
         return [1 / (problem.n * _exact(problem.lam))] * problem.n
     return [None if np.isinf(c) else _exact(c) for c in problem.upper.tolist()]
 
@@ -168,7 +169,7 @@ def _dual_value(problem: Formulation, beta: list[Any], scores: list[Any]) -> Any
     if problem.is_regression:
         targets = [_exact(v) for v in problem.y.tolist()]
         linear = sum((t * v for t, v in zip(targets, beta, strict=True)), fmpq(0))
-        linear -= _exact(problem.epsilon) * sum((abs(v) for v in beta), fmpq(0))
+        linear -= _exact(problem.tube) * sum((abs(v) for v in beta), fmpq(0))
     else:
         linear = sum((abs(v) for v in beta), fmpq(0))
     if problem.family != "hard_margin":
@@ -189,11 +190,10 @@ def _primal_value(problem: Formulation, scores: list[Any], norm2: Any, b: float)
     total = norm2 / 2
     for c, y, f in zip(_exact_bounds(problem), labels, scores, strict=True):
         residual = f + arb(b)
-        if problem.is_regression:
-            loss = abs(arb(y) - residual) - arb(problem.epsilon)
-        else:
-            loss = 1 - y * residual
-        total += arb(c) * loss.max(arb(0))
+        excess = (
+            abs(arb(y) - residual) - problem.tube if problem.is_regression else 1 - y * residual
+        )
+        total += arb(c) * excess.max(arb(0))
     return total
 
 

@@ -25,6 +25,7 @@ from solvers.solution import Look, Solution
 _FIRST_LOOK = 1e-3  # seconds
 _GROWTH = 1.25  # between the times of two looks
 _COST_FACTOR = 2.0  # seconds solving for each second spent looking
+_END = object()
 
 
 def solve(
@@ -134,10 +135,12 @@ class _Run:
         status = None
         while status is None:
             begun = time.perf_counter()
-            point = next(iterates, None)
+            point = next(iterates, _END)
             self.time_solve += time.perf_counter() - begun
-            if point is None:
+            if point is _END:
                 return self._ended(time_limit, max_iter)
+            if not isinstance(point, FormPoint):
+                raise TypeError(f"a solver yields FormPoint, this one {type(point).__name__}")
             self.latest = point
             status = self._limit_reached(point, time_limit, max_iter) or self._look_if_due(point)
         return status

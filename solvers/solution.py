@@ -97,6 +97,8 @@ class Solution:
     @property
     def reason(self) -> str:
         """Why it ended as it did, or why a bound is missing; empty if all went well."""
+        if self.note and self.point.alpha is None and self.point.w is None:
+            return self.note
         return "; ".join(part for part in (self.note, self.certificate.reason) if part)
 
     @cached_property

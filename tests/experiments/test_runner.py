@@ -92,7 +92,8 @@ FAILURES = {
     "unsupported": ({"refuses": "return 'only on Sundays'"}, "unsupported", "only on Sundays"),
     "not installed": ({"prepare": "raise NotInstalled('get it')"}, "not_installed", "get it"),
     "no point": ({"iterates": "return\nyield"}, "finished", "ended without giving a point"),
-    "yields nothing": ({"iterates": "yield None"}, "finished", "ended without giving a point"),
+    "yields None": ({"iterates": "yield None"}, "crashed", "yields FormPoint, this one NoneType"),
+    "yields nothing": ({"iterates": "return; yield"}, "finished", "ended without giving a point"),
     "wrong shape": ({"iterates": "yield FormPoint(x[:3])"}, "crashed", "alpha"),
     "writes to X": ({"iterates": "form.gram.X[0] = 3\nyield FormPoint(x)"}, "crashed", "read-only"),
     "forces a write": (
@@ -121,6 +122,12 @@ def test_a_false_claim_is_called_wrong(case_of, strange):
         "optimal",
         "wrong",
     )
+
+
+def test_a_solver_that_never_stops_is_stopped_at_its_limit(case_of, strange):
+    record = _row(case_of(strange("while True: yield FormPoint(x)"), time_limit=0.05))
+    assert (record["status"], record["verdict"]) == ("time_limit", "inaccurate")
+    assert 0.05 < record["time_solve"] < 5
 
 
 def test_a_changed_data_set_is_read_anew(case_of, strange):

@@ -70,7 +70,7 @@ def grams(problem):
 def slack_weights(problem):
     if problem.family == "hard_margin":
         return np.inf
-    return 1 / (problem.n * problem.lam) if problem.lam else problem.C
+    return 1 / (problem.n * problem.lam) if hasattr(problem, "lam") else problem.C
 
 
 def dual_value(problem, alpha):
@@ -93,7 +93,7 @@ def best_primal(problem, norm2, scores):
     """The primal at the best of all kinks in b (it is convex and piecewise linear)."""
     if not problem.intercept:
         return primal_value(problem, norm2, scores, 0.0)
-    e = problem.epsilon or 0.0
+    e = getattr(problem, "epsilon", 0.0)
     kinks = [problem.y - scores] if not problem.is_regression else []
     kinks += [problem.y - scores - e, problem.y - scores + e] if problem.is_regression else []
     return min(primal_value(problem, norm2, scores, b) for b in np.concatenate(kinks))
@@ -270,7 +270,7 @@ SYMMETRIC = {k: p for k, p in SOFT.items() if k != "precomputed"}
 def test_permuting_the_samples_changes_no_bound(problem):
     order, alpha = np.random.default_rng(5).permutation(problem.n), feasible(problem, 2)
     fields = {"X": problem.X[order], "y": problem.y[order]}
-    if problem.lam is None:
+    if not hasattr(problem, "lam"):
         fields["C"] = problem.upper[order]
     same_bounds(
         certify(replace(problem, **fields), Point(alpha[order])), certify(problem, Point(alpha))
@@ -292,8 +292,8 @@ def test_duplicating_samples_equals_doubling_C(problem):
         "X": sp.vstack([problem.X] * 2) if sp.issparse(problem.X) else np.tile(problem.X, (2, 1))
     }
     twice["y"] = np.tile(problem.y, 2)
-    twice |= {"C": np.tile(problem.upper, 2)} if problem.lam is None else {"lam": problem.lam / 2}
-    doubled = {"C": 2 * problem.upper} if problem.lam is None else {"lam": problem.lam / 2}
+    twice |= {"C": np.tile(problem.upper, 2)} if not hasattr(problem, "lam") else {"lam": problem.lam / 2}
+    doubled = {"C": 2 * problem.upper} if not hasattr(problem, "lam") else {"lam": problem.lam / 2}
     same_bounds(
         certify(replace(problem, **twice), Point(np.tile(alpha, 2))),
         certify(replace(problem, **doubled), Point(2 * alpha)),

@@ -56,9 +56,7 @@ PROBLEMS: dict[str, Callable[[], Formulation]] = {
     "soft_dual_flipped": lambda: SoftMarginDual(D.X[ORDER], -D.y[ORDER], 1.0),
     "soft_dual_weights": lambda: SoftMarginDual(D.X, D.y, WEIGHTS, RBF(0.3)),
     "soft_dual_rbf": lambda: SoftMarginDual(D.X, D.y, 10.0, RBF(0.3)),
-    "soft_dual_rbf_no_intercept": lambda: SoftMarginDual(
-        D.X, D.y, 1.0, RBF(0.3), intercept=False
-    ),
+    "soft_dual_rbf_no_intercept": lambda: SoftMarginDual(D.X, D.y, 1.0, RBF(0.3), intercept=False),
     "soft_dual_polynomial_sparse": lambda: SoftMarginDual(
         sp.csr_array(D.X), D.y, 0.1, Polynomial(2, 0.5)
     ),
@@ -70,9 +68,7 @@ PROBLEMS: dict[str, Callable[[], Formulation]] = {
     "svr_primal": lambda: SVRPrimal(D.X, D.targets, 1.0, 0.2),
     "svr_primal_no_intercept": lambda: SVRPrimal(D.X, D.targets, 1.0, 0.2, intercept=False),
     "svr_dual_rbf": lambda: SVRDual(D.X, D.targets, 10.0, 0.1, RBF(0.2)),
-    "svr_dual_linear_no_intercept": lambda: SVRDual(
-        D.X, D.targets, WEIGHTS, 0.1, intercept=False
-    ),
+    "svr_dual_linear_no_intercept": lambda: SVRDual(D.X, D.targets, WEIGHTS, 0.1, intercept=False),
     "svr_epsilon_zero": lambda: SVRDual(D.X, D.targets, 1.0, 0.0, RBF(0.2)),
 }
 

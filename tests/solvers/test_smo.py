@@ -68,8 +68,7 @@ def test_the_dual_never_falls_and_weak_duality_holds_at_every_look() -> None:
     reduction = reduce(SoftMarginDual(X, y, 10.0, RBF(0.5)), BoxQP)
     solver, form = SMO(tol=1e-6), reduction.form
     values = [
-        0.5 * p.x @ (form.Q.matvec(p.x) + 2 * form.p)
-        for p in solver.iterates(solver.prepare(form))
+        0.5 * p.x @ (form.Q.matvec(p.x) + 2 * form.p) for p in solver.iterates(solver.prepare(form))
     ]
     assert len(values) > 3
     assert (np.diff(values) <= 1e-9 * abs(values[-1])).all()

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: quickstart test check verify clean
+.PHONY: quickstart test check verify results clean
 
 quickstart: $(STAMP)
 	@out=runs/quickstart-$$(date +%Y%m%d-%H%M%S) && \
@@ -19,16 +19,23 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 
+results: $(STAMP)
+	rm -rf runs/published
+	$(BIN)/dualgap run quickstart --out runs/published
+	$(BIN)/dualgap plot runs/published
+	$(BIN)/python -m experiments.publish runs/published
+
 verify: $(STAMP)
 	$(BIN)/dualgap verify
 
 # pip 25.1 knows dependency groups; requirements.lock pins what was tested.
 $(STAMP): pyproject.toml requirements.lock
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dualgap needs Python 3.11 or newer")'
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
-	$(BIN)/python -m pip install --quiet --constraint requirements.lock --group dev --editable '.[qp]'
-	touch $(STAMP)
+	@echo "Setting up $(VENV): about a minute, once."
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "dualgap needs Python 3.11 or newer")'
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	@$(BIN)/python -m pip install --quiet --constraint requirements.lock --group dev --editable '.[qp]'
+	@touch $(STAMP)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis

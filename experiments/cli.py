@@ -154,7 +154,8 @@ def plot(folder: Path) -> None:
     except StoreError as error:
         refuse(str(error))
     for path in paths:
-        click.echo(path)
+        if path.suffix == ".png":
+            click.echo(f"{path} (and .svg)")
 
 
 @main.command("list")

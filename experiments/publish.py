@@ -1,0 +1,93 @@
+"""Publish a run: its tables and figures into `results/`, and its table into the README.
+
+    python -m experiments.publish runs/quickstart
+
+copies what a reader wants from the folder of a run to results/<name of the experiment>, and writes
+the README's table between the markers `<!-- NAME table` and `<!-- end of table -->`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import click
+import pandas as pd
+
+from experiments.store import load_results
+from experiments.tables import summarise
+
+ROOT = Path(__file__).parent.parent
+_TABLES = ("manifest.json", "runs.csv", "summary.md")
+_LEGEND = (
+    "Median time where the certified relative gap is within the target; otherwise the gap that was "
+    "reached (≈). –: the pair is impossible, and its row says why."
+)
+
+
+def publish(folder: Path, root: Path = ROOT) -> Path:
+    """Copy a run's tables and figures to `root`/results, update `root`/README.md; return the copy.
+
+    Raises
+    ------
+    ValueError
+        If the README has no markers for this experiment.
+    """
+    name = _experiment_name(folder)
+    target = root / "results" / name
+    shutil.rmtree(target, ignore_errors=True)
+    target.mkdir(parents=True)
+    for file in (*(folder / table for table in _TABLES), *(folder / "figures").glob("*.svg")):
+        shutil.copy(file, target)
+    readme = root / "README.md"
+    table = compact_table(summarise(load_results(folder)))
+    readme.write_text(with_table(readme.read_text(), name, f"{table}\n\n{_LEGEND}"))
+    return target
+
+
+def compact_table(summary: pd.DataFrame) -> str:
+    """Return Markdown with a row a problem and a column a solver."""
+    cells = summary.assign(cell=[_cell(*row) for row in _parts(summary)])
+    table = cells.pivot_table("cell", "problem", "solver", aggfunc="first", sort=False)
+    return table.fillna("").reset_index().to_markdown(index=False, disable_numparse=True)
+
+
+def _parts(summary: pd.DataFrame) -> list[tuple[str, float, float]]:
+    columns = (summary[name].tolist() for name in ("outcome", "time", "gap"))
+    return list(zip(*columns, strict=True))
+
+
+def _cell(outcome: str, time: float, gap: float) -> str:
+    if outcome in ("solved", "infeasible"):
+        return f"{time:.2g} s" if time >= 1 else f"{1e3 * time:.2g} ms"
+    if outcome == "unsupported":
+        return "–"
+    return f"≈ {gap:.0e}" if outcome == "inaccurate" else outcome
+
+
+def with_table(text: str, name: str, table: str) -> str:
+    """Return a document with `table` between the markers for `name`."""
+    pattern = rf"(<!-- {re.escape(name)} table.*?-->\n).*?(<!-- end of table -->)"
+    if not re.search(pattern, text, re.DOTALL):
+        raise ValueError(f"README.md: has no markers <!-- {name} table --> and <!-- end of table -->")
+    return re.sub(pattern, lambda m: f"{m[1]}\n{table}\n\n{m[2]}", text, count=1, flags=re.DOTALL)
+
+
+def _experiment_name(folder: Path) -> str:
+    from ruamel.yaml import YAML  # noqa: PLC0415 - only here
+
+    manifest = json.loads((folder / "manifest.json").read_text())
+    return str(YAML(typ="safe").load(manifest["experiment"])["name"])
+
+
+@click.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def main(folder: Path) -> None:
+    """Publish the results FOLDER of a run."""
+    click.echo(publish(folder))
+
+
+if __name__ == "__main__":
+    main()

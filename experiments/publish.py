@@ -2,7 +2,8 @@
 
     python -m experiments.publish runs/quickstart
 
-copies what a reader wants from the folder of a run to results/<name of the experiment>, and writes
+copies what a reader wants from the folder of a run to results/<name of the experiment> (not the
+training pictures, one for each solver), and writes
 the README's table between the markers `<!-- NAME table` and `<!-- end of table -->`.
 """
 
@@ -39,7 +40,8 @@ def publish(folder: Path, root: Path = ROOT) -> Path:
     target = root / "results" / name
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    for file in (*(folder / table for table in _TABLES), *(folder / "figures").glob("*.svg")):
+    figures = [f for f in (folder / "figures").glob("*.svg") if not f.name.startswith("training")]
+    for file in (*(folder / table for table in _TABLES), *figures):
         shutil.copy(file, target)
     readme = root / "README.md"
     table = compact_table(summarise(load_results(folder)))
@@ -61,7 +63,7 @@ def _parts(summary: pd.DataFrame) -> list[tuple[str, float, float]]:
 
 def _cell(outcome: str, time: float, gap: float) -> str:
     if outcome in ("solved", "infeasible"):
-        return f"{time:.2g} s" if time >= 1 else f"{1e3 * time:.2g} ms"
+        return f"{time:.3g} s" if time >= 1 else f"{1e3 * time:.3g} ms"
     if outcome == "unsupported":
         return "–"
     return f"≈ {gap:.0e}" if outcome == "inaccurate" else outcome
@@ -71,7 +73,9 @@ def with_table(text: str, name: str, table: str) -> str:
     """Return a document with `table` between the markers for `name`."""
     pattern = rf"(<!-- {re.escape(name)} table.*?-->\n).*?(<!-- end of table -->)"
     if not re.search(pattern, text, re.DOTALL):
-        raise ValueError(f"README.md: has no markers <!-- {name} table --> and <!-- end of table -->")
+        raise ValueError(
+            f"README.md: has no markers <!-- {name} table --> and <!-- end of table -->"
+        )
     return re.sub(pattern, lambda m: f"{m[1]}\n{table}\n\n{m[2]}", text, count=1, flags=re.DOTALL)
 
 

@@ -7,7 +7,7 @@ infeasible). All others follow, with what is wrong.
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Set
 from typing import Any
 
 import numpy as np
@@ -88,37 +88,50 @@ def worst_outcome(group: pd.DataFrame) -> str:
     return failed[0]
 
 
-def solver_labels(results: pd.DataFrame) -> list[str]:
-    """Return each run's solver, with as many of its settings as tell that solver's runs apart."""
+def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> list[str]:
+    """Return each run's solver, with as many of its settings as tell that solver's runs apart.
+
+    Settings in `leave_out` and the seed tell nothing apart: runs that differ only in them share a label.
+    """
     settings = [json.loads(text) for text in results["params"]]
     solvers = [str(solver) for solver in results["solver"]]
+    names = _short_names(solvers)
     keys = {
-        name: _telling([s for s, solver in zip(settings, solvers, strict=True) if solver == name])
-        for name in set(solvers)
+        name: _telling(
+            [s for s, solver in zip(settings, solvers, strict=True) if solver == name],
+            {"seed", *leave_out},
+        )
+        for name in names
     }
     return [
-        _label(solver, {key: chosen.get(key) for key in keys[solver]})
+        _label(names[solver], {key: chosen.get(key) for key in keys[solver]})
         for solver, chosen in zip(solvers, settings, strict=True)
     ]
 
 
-def _telling(settings: list[dict[str, Any]]) -> list[str]:
-    """Return the first settings that tell all variants apart; the seed is no variant."""
+def _telling(settings: list[dict[str, Any]], leave_out: Set[str]) -> list[str]:
+    """Return the first settings that tell all variants apart."""
     chosen: list[str] = []
     known = 1
     for key in settings[0]:
         variants = {repr([s.get(k) for k in (*chosen, key)]) for s in settings}
-        if key != "seed" and len(variants) > known:
+        if key not in leave_out and len(variants) > known:
             chosen.append(key)
             known = len(variants)
     return chosen
 
 
+def _short_names(solvers: list[str]) -> dict[str, str]:
+    """Return each solver's name; of one from a file the file's own, unless two are called so."""
+    tails = {solver: solver.rsplit("/", 1)[-1] for solver in dict.fromkeys(solvers)}
+    used = list(tails.values())
+    return {solver: t if used.count(t) == 1 else solver for solver, t in tails.items()}
+
+
 def _label(solver: str, settings: dict[str, Any]) -> str:
     """Return `solver (tol=1e-06, notebook)`: a value in words speaks for itself."""
     told = [v if isinstance(v, str) else f"{k}={v}" for k, v in settings.items()]
-    name = solver.rsplit("/", 1)[-1]
-    return f"{name} ({', '.join(told)})" if told else name
+    return f"{solver} ({', '.join(told)})" if told else solver
 
 
 def to_terminal(summary: pd.DataFrame) -> Group:

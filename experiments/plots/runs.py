@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from experiments.plots.style import Look, looks
+from experiments.tables import solver_labels
 from problems import Vector
 
 _ACCURACY = frozenset({"tol"})  # runs that differ only in it are one series: a sweep
-_DRAWN = frozenset({"seed"})  # runs that differ only in it are repetitions
 Model = Mapping[str, Any]
 
 
@@ -63,56 +62,9 @@ def gather(
     model: Callable[[str], Model | None] = lambda _: None,
 ) -> Runs:
     """Return the runs of a folder from its two tables and the loader of its answers."""
-    settings = [_settings(params) for params in results["params"]]
-    solvers = results["solver"].astype(str).tolist()
-    differing, short = _differing(solvers, settings), _short_names(solvers)
-    names = {
-        column: [
-            _label(short[solver], {k: mine.get(k) for k in sorted(differing[solver] - left_out)})
-            for solver, mine in zip(solvers, settings, strict=True)
-        ]
-        for column, left_out in (("configuration", frozenset[str]()), ("series", _ACCURACY))
-    }
-    return Runs(results.assign(**names), traces, model, looks(names["series"]))
-
-
-def _settings(params: Any) -> dict[str, Any]:
-    if isinstance(params, str) and params:
-        params = json.loads(params)
-    return dict(cast("Mapping[str, Any]", params)) if isinstance(params, Mapping) else {}
-
-
-def _differing(solvers: list[str], settings: list[dict[str, Any]]) -> dict[str, set[str]]:
-    """Return for each solver the settings that are not the same in all its runs."""
-    runs: dict[str, list[dict[str, Any]]] = {solver: [] for solver in solvers}
-    for solver, mine in zip(solvers, settings, strict=True):
-        runs[solver].append(mine)
-    return {
-        solver: {
-            name
-            for name in set[str]().union(*all_mine) - _DRAWN
-            if len({repr(mine.get(name)) for mine in all_mine}) > 1
-        }
-        for solver, all_mine in runs.items()
-    }
-
-
-def _short_names(solvers: list[str]) -> dict[str, str]:
-    """Return each solver's name; of one from a file the file's own, unless two are called so."""
-    full = set(solvers)
-    tails = [solver.rsplit("/", 1)[-1] for solver in full]
-    return {
-        solver: t if tails.count(t) == 1 else solver for solver, t in zip(full, tails, strict=True)
-    }
-
-
-def _label(name: str, settings: dict[str, Any]) -> str:
-    told = ", ".join(
-        f"{k}={v:g}" if isinstance(v, float) else f"{k}={v}"
-        for k, v in settings.items()
-        if v is not None
-    )
-    return f"{name} ({told})" if told else name
+    series = solver_labels(results, leave_out=_ACCURACY)
+    table = results.assign(configuration=solver_labels(results), series=series)
+    return Runs(table, traces, model, looks(series))
 
 
 def _relative(looks_taken: pd.DataFrame) -> Vector:

@@ -292,8 +292,9 @@ def test_duplicating_samples_equals_doubling_C(problem):
         "X": sp.vstack([problem.X] * 2) if sp.issparse(problem.X) else np.tile(problem.X, (2, 1))
     }
     twice["y"] = np.tile(problem.y, 2)
-    twice |= {"C": np.tile(problem.upper, 2)} if not hasattr(problem, "lam") else {"lam": problem.lam / 2}
-    doubled = {"C": 2 * problem.upper} if not hasattr(problem, "lam") else {"lam": problem.lam / 2}
+    risk = hasattr(problem, "lam")
+    twice |= {"lam": problem.lam / 2} if risk else {"C": np.tile(problem.upper, 2)}
+    doubled = {"lam": problem.lam / 2} if risk else {"C": 2 * problem.upper}
     same_bounds(
         certify(replace(problem, **twice), Point(np.tile(alpha, 2))),
         certify(replace(problem, **doubled), Point(2 * alpha)),

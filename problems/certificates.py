@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from problems.box_gap import best_multiplier, gap_terms, kkt_violation, middle, violating_pair
+from problems.box_gap import gap_terms, kkt_violation, middle, violating_pair
 from problems.dataset import Vector
+from problems.dual_point import DualPoint, dual_from_weights, feasible_dual
 from problems.forms import Point
 from problems.formulation import Formulation
 from problems.infeasibility import prove_infeasible
-from problems.reductions import box_bounds, feasible_alpha, to_box_variables
+from problems.intercept import best_intercept, box_gradient, one_class, widest_margin
+from problems.reductions import box_bounds, to_box_variables
 
 NAN = float("nan")
 INF = float("inf")
@@ -65,16 +67,6 @@ class Certificate:
     reason: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class _Dual:
-    """A feasible α with what follows from one product with the Gram matrix."""
-
-    alpha: Vector
-    scores: Vector  # Kβ
-    primal_residual: float
-    projection_distance: float
-
-
 def certify(problem: Formulation, answer: Any, rigorous: bool = False) -> Certificate:
     """Return the certificate of an answer to a problem, in float64 from the problem's own data.
 
@@ -99,9 +91,10 @@ def certify(problem: Formulation, answer: Any, rigorous: bool = False) -> Certif
     with np.errstate(over="ignore", invalid="ignore"):
         own_w = point.w if problem.is_linear else None
         if point.alpha is None:
-            dual, source = _dual_from_weights(problem, own_w), "recovered from w"
+            assert own_w is not None
+            dual, source = dual_from_weights(problem, own_w), "recovered from w"
         else:
-            dual = _feasible_dual(problem, point.alpha)
+            dual = feasible_dual(problem, point.alpha)
             source = "alpha" if own_w is None else "alpha and w"
         bounds = _hard_bounds if problem.family == "hard_margin" else _soft_bounds
         certificate = bounds(problem, dual, own_w, source)
@@ -157,25 +150,12 @@ def _as_point(problem: Formulation, answer: Any) -> Point:
     return point
 
 
-def _feasible_dual(problem: Formulation, alpha: Vector) -> _Dual:
-    feasible = feasible_alpha(problem, alpha)
-    C = problem.upper
-    outside = np.maximum(alpha - C, (-C if problem.is_regression else 0.0) - alpha)
-    off_plane = abs(float(problem.beta(alpha).sum())) if problem.intercept else 0.0
-    return _Dual(
-        feasible,
-        problem.gram(memory=0).matvec(problem.beta(feasible)),
-        max(0.0, float(outside.max()), off_plane),
-        float(np.linalg.norm(feasible - alpha)),
-    )
-
-
 def _soft_bounds(
-    problem: Formulation, dual: _Dual, own_w: Vector | None, source: str
+    problem: Formulation, dual: DualPoint, own_w: Vector | None, source: str
 ) -> Certificate:
     p, a, ub = box_bounds(problem)
     x = to_box_variables(problem, dual.alpha)
-    g = _gradient(problem, dual.scores)
+    g = box_gradient(problem, dual.scores)
     below, above = x, ub - x
     interval = best_intercept(problem, dual.scores)
     r = g if a is None else g + middle(*interval) * a
@@ -211,19 +191,21 @@ def _soft_bounds(
 
 
 def _hard_bounds(
-    problem: Formulation, dual: _Dual, own_w: Vector | None, source: str
+    problem: Formulation, dual: DualPoint, own_w: Vector | None, source: str
 ) -> Certificate:
     """Both bounds are the best on a ray: α scaled to its best length, w to a smallest margin of one."""
     # any multiple gives the same bounds: one whose squares neither underflow nor overflow
     unit = float(dual.alpha.max()) or 1.0
     alpha, scores = dual.alpha / unit, dual.scores / unit
-    scale, dual_objective = _best_length(problem, alpha, scores)
-    w, norm2 = _weights(problem, alpha), float(problem.beta(alpha) @ scores)
+    w = _weights(problem, alpha)
+    # ‖w‖² keeps digits that βᵀKβ loses where large entries cancel
+    norm2 = float(problem.beta(alpha) @ scores if w is None else w @ w)
+    scale, dual_objective = _best_length(problem, alpha, norm2)
     if own_w is not None:
-        size = 1.0 if _one_class(problem) else float(np.abs(own_w).max())
+        size = 1.0 if one_class(problem) else float(np.abs(own_w).max())
         w = own_w / (size or 1.0)
         scores, norm2 = problem.X @ w, float(w @ w)
-    b, margin = _widest(problem, scores)
+    b, margin = widest_margin(problem, scores)
     separates = margin > 0
     primal_objective = 0.5 * norm2 / margin / margin if separates else INF
     infeasible = not separates and prove_infeasible(problem) is not None
@@ -232,9 +214,9 @@ def _hard_bounds(
     if not problem.is_psd:
         primal_objective = NAN
     gap = NAN if infeasible else _gap(primal_objective, dual_objective)
-    g = _gradient(problem, dual.scores)
+    g = box_gradient(problem, dual.scores)
     a = problem.y if problem.intercept else None
-    r = g if a is None else g + _widest(problem, dual.scores)[0] * a
+    r = g if a is None else g + widest_margin(problem, dual.scores)[0] * a
     if separates:
         b, w = b / margin, None if w is None else w / margin
     return Certificate(
@@ -278,41 +260,16 @@ def _hard_reason(
     return f"no margin above {2 / np.sqrt(2 * dual):.3g}" if dual > 0 else "the point is zero"
 
 
-def _best_length(problem: Formulation, alpha: Vector, scores: Vector) -> tuple[float, float]:
+def _best_length(problem: Formulation, alpha: Vector, quadratic: float) -> tuple[float, float]:
     """Return s = 1ᵀα / αᵀQα and the dual value (1ᵀα)² / (2αᵀQα) of sα."""
     total = float(alpha.sum())
-    quadratic = float(problem.beta(alpha) @ scores)
-    # |αᵀQα| below its own rounding error tells nothing about its size
+    # αᵀQα below its own rounding error tells nothing about its size
     length = float(alpha @ np.sqrt(problem.kernel.diagonal(problem.X)))
-    quadratic = max(quadratic, np.finfo(float).eps * length * length)
+    eps = float(np.finfo(float).eps)
+    quadratic = max(quadratic, (eps * length) ** 2 if problem.is_linear else eps * length**2)
     if total <= 0 or quadratic <= 0:
         return 1.0, 0.0
     return total / quadratic, 0.5 * total * (total / quadratic)
-
-
-def _one_class(problem: Formulation) -> bool:
-    return bool((problem.y == problem.y[0]).all())
-
-
-def _widest(problem: Formulation, scores: Vector) -> tuple[float, float]:
-    """Return the b that makes the smallest yᵢ(fᵢ + b) largest, and that margin."""
-    y = problem.y
-    if not problem.intercept:
-        return 0.0, float((y * scores).min())
-    if _one_class(problem):  # any margin can be had by b alone
-        b = float(y[0] * (1.0 - (y * scores).min()))
-        return b, 1.0
-    low, high = float(scores[y < 0].max()), float(scores[y > 0].min())
-    return -0.5 * (low + high), 0.5 * (high - low)
-
-
-def best_intercept(problem: Formulation, scores: Vector) -> tuple[float, float]:
-    """Return all b that minimise Σ Cᵢ·loss(yᵢ, fᵢ + b) for scores f (n,), as an interval."""
-    if not problem.intercept:
-        return 0.0, 0.0
-    _, a, ub = box_bounds(problem)
-    assert a is not None
-    return best_multiplier(_gradient(problem, scores), a, ub)
 
 
 def relative(gap: float, primal: float, dual: float, least: float = 0.0) -> float:
@@ -334,59 +291,13 @@ def _size_at_zero(problem: Formulation) -> float:
         problem.family == "hard_margin"
     ):  # it has no loss: the w that is as long as a sample's inverse
         largest = float(problem.kernel.diagonal(problem.X).max()) or 1.0
-        return 0.5 / largest if problem.intercept and _one_class(problem) else 0.0
+        return 0.5 / largest if problem.intercept and one_class(problem) else 0.0
     b = middle(*best_intercept(problem, zero))
     if problem.loss.value(problem.y, zero + b).any():
         return 0.0
     return float(problem.upper @ problem.loss.value(problem.y, zero))
 
 
-def _gradient(problem: Formulation, scores: Vector) -> Vector:
-    """Return Qx + p of the dual box QP from the scores f = Kβ: yf − 1, or ±(f − y) + epsilon."""
-    p, _, _ = box_bounds(problem)
-    if problem.is_regression:
-        return np.concatenate([scores, -scores]) + p
-    return problem.y * scores + p
-
-
 def _weights(problem: Formulation, alpha: Vector) -> Vector | None:
     """Return w = Xᵀβ for a linear kernel."""
     return problem.X.T @ problem.beta(alpha) if problem.is_linear else None
-
-
-def _dual_from_weights(problem: Formulation, w: Vector | None) -> _Dual:
-    """Return a good dual point for weights w: the samples at or inside the margin, softened.
-
-    At the optimum αᵢ is Cᵢ inside the margin, 0 outside, and anything on it. With residuals r and a
-    softness δ this takes αᵢ = Cᵢ·clip(½ − rᵢ/δ, 0, 1) (hard margin: max(0, δ − rᵢ)), makes it
-    feasible, scales it best, and keeps the δ with the highest dual value.
-    """
-    assert w is not None
-    hard = problem.family == "hard_margin"
-    scores = problem.X @ w
-    if hard:
-        b, margin = _widest(problem, scores)
-        scores, b = (scores / margin, b / margin) if margin > 0 else (scores, b)
-    else:
-        b = middle(*best_intercept(problem, scores))
-    p, a, ub = box_bounds(problem)
-    r = _gradient(problem, scores) + (b * a if a is not None else 0.0)
-    best, best_value = _Dual(np.zeros(problem.n), np.zeros(problem.n), 0.0, 0.0), 0.0
-    for softness in (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5):
-        x = np.maximum(0.0, softness - r) if hard else ub * np.clip(0.5 - r / softness, 0.0, 1.0)
-        alpha = x[: problem.n] - x[problem.n :] if problem.is_regression else x
-        dual = _feasible_dual(problem, alpha)
-        dual, value = _scaled(problem, dual, p)
-        if value > best_value:
-            best, best_value = dual, value
-    return best
-
-
-def _scaled(problem: Formulation, dual: _Dual, p: Vector) -> tuple[_Dual, float]:
-    """Return the best multiple sα within the box, and its dual value −s·pᵀx − ½s²·xᵀQx."""
-    x = to_box_variables(problem, dual.alpha)
-    linear, quadratic = -float(p @ x), float(problem.beta(dual.alpha) @ dual.scores)
-    longest = INF if problem.family == "hard_margin" else 1.0
-    s = min(longest, max(0.0, linear / quadratic)) if quadratic > 0 else 0.0
-    scaled = _Dual(s * dual.alpha, s * dual.scores, 0.0, 0.0)
-    return scaled, s * linear - 0.5 * s * s * quadratic

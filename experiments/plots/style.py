@@ -56,6 +56,10 @@ _RC: dict[Any, Any] = {
 }
 
 
+_ENTRY_INCHES = 0.55  # of a legend's entry: its line and the space around
+_LETTER_INCHES = 0.062
+
+
 @contextmanager
 def style() -> Generator[None]:
     """Draw and save in this style; matplotlib's own settings are as before afterwards."""
@@ -180,10 +184,20 @@ def legend(new: Figure, entries: Sequence[tuple[Artist, str]], columns: int = 4)
             handles,
             [plain(label) for label in labels],
             loc="outside lower center",
-            ncols=min(columns, len(entries)),
+            ncols=_columns(labels, columns, new.get_figwidth()),
             handlelength=2.6,
             columnspacing=1.4,
         )
+
+
+def _columns(labels: Sequence[str], most: int, width: float) -> int:
+    """Return how many columns of a legend fit a figure of `width` inches."""
+    for columns in range(min(most, len(labels)), 1, -1):
+        rows = -(-len(labels) // columns)
+        longest = [max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows)]
+        if sum(_ENTRY_INCHES + _LETTER_INCHES * letters for letters in longest) <= width:
+            return columns
+    return 1
 
 
 def key(**drawn: Any) -> Line2D:

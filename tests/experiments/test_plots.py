@@ -102,7 +102,12 @@ def model_of(solution):
 
 def row_of(solution, **changes):
     certificate, p = solution.certificate, solution.problem
-    known = {"n": float(p.n), "d": float(p.d), "C": getattr(p, "C", NAN), "lam": getattr(p, "lam", NAN)}
+    known = {
+        "n": float(p.n),
+        "d": float(p.d),
+        "C": getattr(p, "C", NAN),
+        "lam": getattr(p, "lam", NAN),
+    }
     values = {"verdict": solution.verdict, "relative_gap": certificate.relative_gap}
     return run(**known, **values, **changes)
 

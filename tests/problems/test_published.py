@@ -81,6 +81,7 @@ def save_npz(path):
         ("tiny.bz2", bz2.compress(TEXT)),
         ("tiny.gz", gzip.compress(TEXT)),
     ],
+    ids=["xz", "plain", "bz2", "gz"],
 )
 @pytest.mark.parametrize("folder", ["data", "cache"])
 def test_local_file_is_found_in_every_format(folders, entry, folder, name, content):

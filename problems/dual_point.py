@@ -1,0 +1,127 @@
+"""A feasible dual point to bound the optimum with: the solver's α, projected, or one made from its w."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from problems.box_gap import middle
+from problems.dataset import Indices, Vector
+from problems.formulation import Formulation
+from problems.intercept import best_intercept, box_gradient, widest_margin
+from problems.kernels import as_dense
+from problems.reductions import (
+    box_bounds,
+    feasible_alpha,
+    from_box_variables,
+    to_box_variables,
+)
+
+INF = float("inf")
+_SOFTNESS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
+_MOST_ENTRIES = 4_000_000  # of the least-squares problem that fits α to w
+
+
+@dataclass(frozen=True, eq=False)
+class DualPoint:
+    """A feasible α with what follows from one product with the Gram matrix.
+
+    Attributes
+    ----------
+    scores : Kβ, shape (n,).
+    primal_residual, projection_distance : of the α that was given.
+    """
+
+    alpha: Vector
+    scores: Vector
+    primal_residual: float = 0.0
+    projection_distance: float = 0.0
+
+
+def feasible_dual(problem: Formulation, alpha: Vector) -> DualPoint:
+    """Return the projection of `alpha` (n,) onto the dual's feasible set, and how far it was off."""
+    feasible = feasible_alpha(problem, alpha)
+    C = problem.upper
+    outside = np.maximum(alpha - C, (-C if problem.is_regression else 0.0) - alpha)
+    off_plane = abs(float(problem.beta(alpha).sum())) if problem.intercept else 0.0
+    return DualPoint(
+        feasible,
+        problem.gram(memory=0).matvec(problem.beta(feasible)),
+        max(0.0, float(outside.max()), off_plane),
+        float(np.linalg.norm(feasible - alpha)),
+    )
+
+
+def dual_from_weights(problem: Formulation, w: Vector) -> DualPoint:
+    """Return a good dual point for weights `w` (d,): the best of several candidates.
+
+    At the optimum αᵢ is Cᵢ inside the margin, 0 outside, anything on it, and w = Σ βᵢxᵢ.
+    """
+    best, best_value = DualPoint(np.zeros(problem.n), np.zeros(problem.n)), 0.0
+    for x in _candidates(problem, w):
+        dual, value = _scaled(problem, feasible_dual(problem, from_box_variables(problem, x)))
+        if value > best_value:
+            best, best_value = dual, value
+    return best
+
+
+def _candidates(problem: Formulation, w: Vector) -> Iterator[Vector]:
+    """Yield box variables x that suit w.
+
+    With residuals r, for several δ: softened indicators Cᵢ·clip(½ − rᵢ/δ, 0, 1) (hard margin:
+    max(0, δ − rᵢ)); and those with |rᵢ| ≤ δ fitted to w by bounded least squares.
+    """
+    r = _residuals(problem, w)
+    _, _, ub = box_bounds(problem)
+    for softness in _SOFTNESS:
+        if problem.family == "hard_margin":
+            yield np.maximum(0.0, softness - r)
+            continue
+        yield ub * np.clip(0.5 - r / softness, 0.0, 1.0)
+        near = np.flatnonzero(np.abs(r) <= softness)
+        if 0 < near.size * problem.d <= _MOST_ENTRIES:
+            yield _fitted(problem, w, r, near)
+
+
+def _residuals(problem: Formulation, w: Vector) -> Vector:
+    """Return yᵢf(xᵢ) − 1, or for regression both distances to the tube, at the best intercept."""
+    scores = problem.X @ w
+    if problem.family == "hard_margin":
+        b, margin = widest_margin(problem, scores)
+        scores, b = (scores / margin, b / margin) if margin > 0 else (scores, b)
+    else:
+        b = middle(*best_intercept(problem, scores))
+    _, a, _ = box_bounds(problem)
+    r = box_gradient(problem, scores)
+    return r if a is None else r + b * a
+
+
+def _fitted(problem: Formulation, w: Vector, r: Vector, near: Indices) -> Vector:
+    """Return x with xᵢ fitted so that Σ βᵢxᵢ = w (and Σ βᵢ = 0) for `near`; the rest at a bound."""
+    from scipy.optimize import lsq_linear  # noqa: PLC0415 - slow to import
+
+    _, a, ub = box_bounds(problem)
+    n = problem.n
+    x = np.where((r < 0) & np.isfinite(ub), ub, 0.0)
+    x[near] = 0.0
+    sign = np.repeat([1.0, -1.0], n) if problem.is_regression else problem.y
+    rows = as_dense(problem.X[near % n]) * sign[near, None]
+    target = w - problem.X.T @ problem.beta(from_box_variables(problem, x))
+    if a is not None:
+        weight = float(np.abs(rows).max(initial=1.0))
+        rows = np.column_stack([rows, weight * a[near]])
+        target = np.append(target, -weight * float(a @ x))
+    x[near] = np.clip(lsq_linear(rows.T, target, (0.0, ub[near])).x, 0.0, ub[near])
+    return x
+
+
+def _scaled(problem: Formulation, dual: DualPoint) -> tuple[DualPoint, float]:
+    """Return the best multiple sα within the box, and its dual value −s·pᵀx − ½s²·xᵀQx."""
+    p, _, _ = box_bounds(problem)
+    x = to_box_variables(problem, dual.alpha)
+    linear, quadratic = -float(p @ x), float(problem.beta(dual.alpha) @ dual.scores)
+    longest = INF if problem.family == "hard_margin" else 1.0
+    s = min(longest, max(0.0, linear / quadratic)) if quadratic > 0 else 0.0
+    return DualPoint(s * dual.alpha, s * dual.scores), s * linear - 0.5 * s * s * quadratic

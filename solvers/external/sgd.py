@@ -1,0 +1,95 @@
+"""Averaged stochastic gradient descent, as scikit-learn ships it.
+
+    min (λ/2)‖w‖² + Σᵢ (Cᵢ/ΣC)·loss(yᵢ, wᵀxᵢ),  λ = 1/ΣC
+
+One step on sample i: w ← (1 − ηₜλ)w − ηₜ·(nCᵢ/ΣC)·∇lossᵢ with ηₜ = 1/(λ(t₀ + t)), t₀ by Bottou's
+heuristic; the answer is the mean of all w: Bottou 2010, "Large-scale machine learning with stochastic
+gradient descent"; Xu 2011, "Towards optimal one pass large scale learning with averaged SGD".
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from problems.forms import ERM, FormPoint
+from problems.losses import EpsilonInsensitive
+from solvers.base import NotInstalled, Solver
+
+
+@dataclass(frozen=True)
+class SGD(Solver):
+    """scikit-learn's SGDClassifier and SGDRegressor, one epoch at a time; it makes no claim.
+
+    Attributes
+    ----------
+    epochs : passes over the data after which it stops.
+    average : whether the answer is the mean of all steps, rather than the last.
+    seed : of the permutations, a new one each epoch.
+    """
+
+    epochs: int = 50
+    average: bool = True
+    seed: int = 0
+
+    form: ClassVar = ERM
+    source: ClassVar[str] = "Bottou 2010; Xu 2011"
+    name: ClassVar[str] = "sgd"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if int(self.epochs) != self.epochs or self.epochs < 1:
+            raise ValueError(f"epochs: must be a whole number of 1 or more, got {self.epochs!r}")
+
+    def refuses(self, form: ERM) -> str | None:
+        """No kernels; its intercept learns at a rate of its own."""
+        if not form.gram.is_linear:
+            return "scikit-learn's SGD has no kernels: it solves linear machines only"
+        if form.intercept:
+            return (
+                "scikit-learn's SGD damps its intercept's steps: only problems without one are run"
+            )
+        return None
+
+    def prepare(self, form: ERM) -> ERM:
+        """Import scikit-learn."""
+        try:
+            importlib.import_module("sklearn.linear_model")
+        except ImportError:
+            raise NotInstalled("SGD needs scikit-learn: pip install scikit-learn") from None
+        return form
+
+    def iterates(self, form: ERM) -> Iterator[FormPoint]:
+        """Yield after each epoch."""
+        estimator, labels = self._estimator(form)
+        weights = form.C * (form.n / form.C.sum())
+        # an estimator draws its permutation from its seed anew in each call: without a new seed
+        # every epoch would visit the samples in one order
+        seeds = np.random.default_rng(self.seed).integers(2**31, size=int(self.epochs))
+        for epoch, seed in enumerate(seeds, start=1):
+            estimator.set_params(random_state=int(seed))
+            estimator.partial_fit(form.gram.X, form.y, sample_weight=weights, **labels)
+            yield FormPoint(
+                np.ravel(estimator.coef_).copy(), b=0.0, iterations=epoch, claim="stopped"
+            )
+
+    def _estimator(self, form: ERM) -> tuple[Any, dict[str, Any]]:
+        """Return the estimator, and what `partial_fit` must be told of the labels."""
+        models = importlib.import_module("sklearn.linear_model")
+        settings: dict[str, Any] = {
+            "penalty": "l2",
+            "alpha": 1.0 / float(form.C.sum()),
+            "fit_intercept": False,
+            "average": bool(self.average),
+            "shuffle": True,
+            "learning_rate": "optimal",  # the regressor's own default decays too fast for λ small
+        }
+        if isinstance(form.loss, EpsilonInsensitive):
+            epsilon = form.loss.epsilon
+            loss = "epsilon_insensitive"
+            return models.SGDRegressor(loss=loss, epsilon=epsilon, **settings), {}
+        return models.SGDClassifier(loss="hinge", **settings), {"classes": np.array([-1.0, 1.0])}

@@ -1,0 +1,99 @@
+"""Snap ML's support vector machine: parallel stochastic coordinate ascent in the dual.
+
+    min ½‖w‖² + C Σᵢ max(0, 1 − yᵢ wᵀxᵢ)
+
+Dünner et al. 2018, "Snap ML: a hierarchical framework for machine learning". Its `regularizer` is the
+weight of ½‖w‖² beside the plain sum of losses: 1/C.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from problems.forms import ERM, FormPoint
+from problems.losses import EpsilonInsensitive
+from solvers.base import NotInstalled, Solver
+
+
+@dataclass(frozen=True)
+class SnapML(Solver):
+    """Snap ML's linear support vector machine on the CPU. It passes on w alone.
+
+    Attributes
+    ----------
+    tol : it ends when the weights change by less than this in an epoch, which says nothing of the
+        distance to the optimum: it makes no claim.
+    max_iter : epochs after which it stops.
+    threads : how many it uses; its asynchronous steps depend on their number.
+    """
+
+    tol: float = 1e-6
+    max_iter: int = 10_000
+    threads: int = 1
+
+    form: ClassVar = ERM
+    source: ClassVar[str] = "Dünner et al. 2018"
+    name: ClassVar[str] = "snap_ml"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if int(self.threads) != self.threads or self.threads < 1:
+            raise ValueError(f"threads: must be a whole number of 1 or more, got {self.threads!r}")
+
+    def refuses(self, form: ERM) -> str | None:
+        """Snap ML has one loss, one C, no kernel but approximate ones, and needs two classes."""
+        if not form.gram.is_linear:
+            return "Snap ML only approximates kernels: it solves linear machines"
+        if form.intercept:
+            return "Snap ML regularises its intercept, which is another problem"
+        if isinstance(form.loss, EpsilonInsensitive):
+            return "Snap ML has no support vector regression"
+        if np.unique(form.C).size > 1:
+            return "Snap ML takes one C for all samples, not one for each"
+        if np.unique(form.y).size < 2:
+            return "Snap ML needs samples of both classes"
+        return None
+
+    def prepare(self, form: ERM) -> ERM:
+        """Import Snap ML."""
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # it reads the processor's features from numpy's insides
+            try:
+                importlib.import_module("snapml")
+            except ImportError:
+                raise NotInstalled("Snap ML is missing: pip install snapml") from None
+        return form
+
+    def iterates(self, form: ERM) -> Iterator[FormPoint]:
+        """Yield once, at the end."""
+        estimator = self._estimator(form)
+        X = form.gram.X
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            estimator.fit(sp.csr_matrix(X) if sp.issparse(X) else X, form.y)  # no csr_array
+        yield FormPoint(
+            np.array(estimator.coef_, dtype=np.float64).ravel(),
+            b=0.0,
+            iterations=int(estimator.training_history_[0]["epochs"]),
+            claim="stopped",
+        )
+
+    def _estimator(self, form: ERM) -> Any:
+        return importlib.import_module("snapml").SupportVectorMachine(
+            loss="hinge",
+            regularizer=1.0 / float(form.C[0]),
+            tol=self.tol,
+            max_iter=int(self.max_iter),
+            n_jobs=int(self.threads),
+            fit_intercept=False,
+            generate_training_history="summary",  # nothing else tells the number of epochs
+        )

@@ -1,0 +1,159 @@
+"""`solve`: the clock, the limits, the looks, and what becomes of a solver's word."""
+
+import time
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from problems import RBF, BoxQP, FormPoint, HardMarginPrimal, Point, SoftMarginDual
+from problems.forms import Claim
+from solvers import SMO, NotInstalled, Solver, Status, default_solver, solve
+
+RNG = np.random.default_rng(0)
+Y = np.where(RNG.random(60) < 0.5, 1.0, -1.0)
+X = RNG.standard_normal((60, 3)) + 0.5 * Y[:, None]
+PROBLEM = SoftMarginDual(X, Y, 1.0, RBF(0.5))
+BEST = solve(PROBLEM)
+
+
+@dataclass(frozen=True)
+class Scripted(Solver):
+    """Yields what it is told to, sleeping before each."""
+
+    points: tuple[np.ndarray | None, ...] = ()
+    sleep: float = 0.0
+    claim: Claim = "none"
+    fails: type[Exception] | None = None
+
+    form: ClassVar = BoxQP
+
+    def prepare(self, form):
+        if self.fails is not None:
+            raise self.fails("the package is missing")
+        return form
+
+    def iterates(self, form):
+        for k, x in enumerate(self.points, start=1):
+            time.sleep(self.sleep)
+            yield FormPoint(x, iterations=k, claim=self.claim)
+
+
+ZERO = np.zeros(60)
+
+
+def test_the_default_solves_to_the_target():
+    assert BEST.verdict == "solved"
+    assert solve(PROBLEM, target_gap=1e-9).verdict == "solved"
+    assert default_solver(PROBLEM, 1e-9).tol < default_solver(PROBLEM, 1e-3).tol
+
+
+def test_a_claim_of_optimality_that_is_wrong_gets_the_verdict():
+    wrong = solve(PROBLEM, Scripted((ZERO,), claim="optimal"))
+    assert (wrong.status, wrong.claimed, wrong.verdict) == (Status.FINISHED, "optimal", "wrong")
+    humble = solve(PROBLEM, Scripted((ZERO,), claim="stopped"))
+    assert humble.verdict == "inaccurate"
+    modest = solve(PROBLEM, Scripted((BEST.alpha,), claim="stopped"))
+    assert modest.verdict == "solved"
+
+
+def test_a_refuted_claim_of_infeasibility_is_wrong():
+    answer = solve(PROBLEM, Scripted((BEST.alpha,), claim="infeasible"))
+    assert answer.verdict == "wrong"
+
+
+def test_a_solver_that_ends_without_a_point_says_so():
+    answer = solve(PROBLEM, Scripted())
+    assert answer.verdict == "uncertified"
+    assert "without giving a point" in answer.reason
+    with pytest.raises(ValueError, match="no answer"):
+        answer.decision_function(X)
+
+
+def test_nan_is_divergence():
+    answer = solve(PROBLEM, Scripted((ZERO, np.full(60, np.nan), ZERO)))
+    assert answer.status is Status.DIVERGED
+    assert answer.verdict == "uncertified"
+
+
+def test_limits_end_it_at_the_next_yield():
+    points = (ZERO,) * 50
+    slow = solve(PROBLEM, Scripted(points, sleep=0.01), time_limit=0.05)
+    assert slow.status is Status.TIME_LIMIT
+    assert 0.05 <= slow.time_solve < 0.3
+    counted = solve(PROBLEM, Scripted(points), max_iter=7)
+    assert (counted.status, counted.iterations) == (Status.MAX_ITER, 7)
+
+
+def test_a_black_box_that_is_late_did_not_succeed():
+    late = solve(PROBLEM, Scripted((BEST.alpha,), sleep=0.05, claim="optimal"), time_limit=0.01)
+    assert late.status is Status.TIME_LIMIT
+
+
+def test_the_clock_is_stopped_while_looking():
+    def slow_callback(look):
+        time.sleep(0.05)
+
+    answer = solve(PROBLEM, Scripted((ZERO,) * 3, sleep=0.01), callback=slow_callback)
+    assert len(answer.trace) >= 1
+    assert answer.time_solve < 0.045
+
+
+def test_looks_are_taken_only_when_asked_for_and_cost_little():
+    silent = solve(PROBLEM, Scripted((ZERO,) * 20, sleep=0.002))
+    assert silent.trace == ()
+    seen = []
+    answer = solve(PROBLEM, Scripted((ZERO,) * 20, sleep=0.002), callback=seen.append)
+    assert list(answer.trace) == seen
+    assert len(seen) < 20
+    times = [look.time for look in seen]
+    assert times == sorted(times)
+    assert answer.trace[-1].iteration == 20
+
+
+def test_stop_at_target_ends_a_solver_that_would_go_on():
+    endless = Scripted((ZERO, BEST.alpha) + (ZERO,) * 1000, sleep=0.002)
+    answer = solve(PROBLEM, endless, target_gap=1e-4, stop_at_target=True)
+    assert answer.status is Status.FINISHED
+    assert answer.iterations <= 1002
+
+
+def test_a_missing_package_is_a_status():
+    answer = solve(PROBLEM, Scripted(fails=NotInstalled))
+    assert answer.status is Status.NOT_INSTALLED
+    assert answer.reason == "the package is missing"
+
+
+def test_what_a_solver_raises_is_passed_on():
+    with pytest.raises(ZeroDivisionError):
+        solve(PROBLEM, Scripted(fails=ZeroDivisionError))
+
+
+def test_an_infeasible_margin_ends_the_solver_early():
+    overlapping = HardMarginPrimal(X, Y)
+    answer = solve(overlapping, Scripted((ZERO + 1e-3,) * 1000, sleep=0.002))
+    assert answer.status is Status.INFEASIBLE
+    assert answer.iterations < 1000
+    assert answer.certificate.primal_objective == answer.certificate.dual_objective == np.inf
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"target_gap": 0}, "target_gap: must be"),
+        ({"time_limit": -1}, "time_limit: must be"),
+        ({"initial": np.zeros(3)}, "initial: needs 60"),
+        ({"initial": Point(w=np.zeros(3))}, "initial: needs 60"),
+        ({"initial": np.full(60, np.nan)}, "initial: needs 60"),
+    ],
+)
+def test_bad_arguments_are_named(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        solve(PROBLEM, SMO(), **arguments)
+
+
+@pytest.mark.parametrize("setting", [{"tol": 0}, {"tol": -1}, {"max_iter": 0}, {"max_iter": 1.5}])
+def test_bad_settings_are_named(setting):
+    with pytest.raises(ValueError, match=f"{next(iter(setting))}: must be"):
+        SMO(**setting)

@@ -1,0 +1,34 @@
+"""The README's code runs as printed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from problems import SoftMarginDual, datasets
+from solvers import find_solver, solve
+
+README = Path(__file__).parent.parent / "README.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+
+
+def test_the_example_runs():
+    names: dict = {}
+    exec(BLOCKS[0], names)
+    assert names["solution"].verdict == "solved"
+    assert abs(names["solution"].objective - names["reference"].objective) < 1e-4
+
+
+def test_the_solver_in_one_file_is_a_solver(tmp_path: Path):
+    file = tmp_path / "fixed_step.py"
+    file.write_text(BLOCKS[1])
+    solver = find_solver(f"{file}:FixedStep")(steps=5000)
+    data = datasets.load("two_moons", n=40, noise=0.1)
+    answer = solve(SoftMarginDual(data.X, data.y, 1.0), solver, target_gap=1e-4)
+    assert answer.claimed == "stopped"
+    assert answer.verdict == "solved"
+
+
+@pytest.mark.parametrize("kind", ["run", "verify", "plot", "list", "doctor"])
+def test_every_command_is_in_the_readme(kind: str):
+    assert f"`dualgap {kind}" in README.read_text()

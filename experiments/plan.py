@@ -102,7 +102,7 @@ def problem_ids(problems: tuple[ProblemSpec, ...]) -> list[str]:
 
 def _varying(problem: ProblemSpec, problems: tuple[ProblemSpec, ...]) -> dict[str, Any]:
     """Return the options in which the plan's data sets of this name differ."""
-    others = [p.dataset for p in problems if p.dataset["name"] == problem.dataset["name"]]
+    others = [p.dataset for p in problems if dataset_text(p) == dataset_text(problem)]
     return {
         key: value
         for key, value in problem.dataset.items()

@@ -8,6 +8,7 @@ classification; for regression every sample stands twice, with signs +1 and −1
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from problems.kernels import Block, Kernel, Linear, Selection
 
 GIBIBYTE = 2**30
 _CHUNK_BYTES = 2**26  # of kernel values at a time in products: large enough for BLAS, small to hold
+_SPARSE = 0.02  # share of nonzero entries above which samples are multiplied as a dense matrix ...
+_DENSE_BYTES = 2**28  # ... that takes at most this much memory
 _MOST_FACTORED = 5000  # rows up to which semidefiniteness is tested by a Cholesky factorisation
 
 
@@ -53,11 +56,20 @@ class Gram:
         """Whether the whole matrix may be held in `memory`."""
         return 8 * self.n**2 <= self.memory
 
+    @cached_property
+    def _samples(self) -> Matrix:
+        """The samples, dense where a dense product takes less time than a sparse one."""
+        X = self.X
+        if isinstance(X, np.ndarray):
+            return X
+        entries = X.shape[0] * X.shape[1]
+        return X.toarray() if X.nnz > _SPARSE * entries and 8 * entries <= _DENSE_BYTES else X
+
     def block(self, rows: Selection, cols: Selection) -> Block:
         """Return K[rows, cols]."""
         if self._dense is not None:
             return self._dense[rows][:, cols]
-        values = self.kernel.block(self.X, rows, cols)
+        values = self.kernel.block(self._samples, rows, cols)
         self.evaluations += values.size
         return values
 

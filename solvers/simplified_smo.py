@@ -18,13 +18,12 @@ from typing import ClassVar
 import numba
 import numpy as np
 
-from problems.dataset import Indices, Vector
+from problems.dataset import Indices, Vector, check_positive
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
 from problems.projection import project
 from solvers.base import Solver, warm_up
 
-_SIMILAR = 1e-5  # relative change of xⱼ that is not enough progress
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 _CALL = 1000  # what calling a pass costs, in entries read
 
@@ -41,12 +40,14 @@ class SimplifiedSMO(Solver):
         (the note's max_passes_without_as_changing).
     max_iter : passes over the data after which it runs out of patience; a pass reads the violators'
         rows and every sample's score, O(n²).
+    min_step : relative change of xⱼ that is not enough progress, so that it is undone.
     seed : of the partners.
     """
 
     tol: float = 1e-3
     max_passes: int = 10
     max_iter: int = 10_000
+    min_step: float = 1e-5
     seed: int = 0
 
     form: ClassVar = BoxQP
@@ -54,6 +55,7 @@ class SimplifiedSMO(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_positive(self.min_step, "min_step")
         if int(self.max_passes) != self.max_passes or self.max_passes < 1:
             raise ValueError(
                 f"max_passes: must be a whole number of 1 or more, got {self.max_passes!r}"
@@ -79,7 +81,7 @@ class SimplifiedSMO(Solver):
             size = min(block, self.max_iter - passes)
             # j = i + 1 + shift (mod n) is any sample but i
             for shifts in draws.integers(0, max(1, form.n - 1), (size, form.n)):
-                b, changed = _pass(Q, p, t, C, x, b, self.tol, shifts)
+                b, changed = _pass(Q, p, t, C, x, b, self.tol, self.min_step, shifts)
                 passes += 1
                 unchanged = 0 if changed else unchanged + 1
                 if unchanged == self.max_passes:
@@ -110,7 +112,15 @@ def pair_start(form: BoxQP) -> Vector:
 
 @numba.njit(cache=True)
 def _pass(
-    Q: Block, p: Vector, t: Vector, C: Vector, x: Vector, b: float, tol: float, shifts: Indices
+    Q: Block,
+    p: Vector,
+    t: Vector,
+    C: Vector,
+    x: Vector,
+    b: float,
+    tol: float,
+    min_step: float,
+    shifts: Indices,
 ) -> tuple[float, int]:
     """Run the note's for loop over i, changing x in place; return b and changed_as."""
     n, changed = x.size, 0
@@ -125,7 +135,7 @@ def _pass(
             new_j = x[j] - t[j] * (E_i - E_j) / second_derivative
             L, H = limits(x[i], x[j], C[i], C[j], t[i], t[j])
             new_j = min(max(new_j, L), H)
-            if abs(new_j - x[j]) <= _SIMILAR * (new_j + x[j]):
+            if abs(new_j - x[j]) <= min_step * (new_j + x[j]):
                 continue
             new_i = partner(x[i], x[j], new_j, C[i], t[i], t[j])
             b = bias(Q, t, C, i, j, new_i - x[i], new_j - x[j], new_i, new_j, E_i, E_j, b)

@@ -183,7 +183,7 @@ class _Progress:
         change = np.bincount(inverse, self.sign[working] * change).astype(np.float64)
         samples, change = samples[change != 0], change[change != 0]
         if self.cache is not None:
-            self.f += change @ self.cache.rows(samples)
+            self.cache.add_rows(self.f, samples, change)
         else:
             beta = np.zeros(self.form.gram.n)
             beta[samples] = change

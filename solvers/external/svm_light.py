@@ -26,9 +26,7 @@ from problems.forms import BoxQP, FormPoint
 from problems.kernels import RBF, Linear, Polynomial
 from solvers.base import NotInstalled, Solver
 from solvers.external.libsvm import LibSVM
-from solvers.external.svm_form import (
-    is_classification,
-)
+from solvers.external.svm_form import is_classification, regression_targets
 
 _DIGITS = ".9g"  # of features, which SVMlight keeps in single precision
 

@@ -64,15 +64,15 @@ def _as_bytes(value: Any) -> Any:
         return value
     match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", value)
     if match is None or match[2] not in _UNITS:
-        raise ValueError("a size such as 4GiB, 500MB or a number of bytes is accepted")
+        raise ValueError("be a size such as 4GiB or 500MB, or a number of bytes")
     return int(float(match[1]) * _UNITS[match[2]])
 
 
 def _safe_name(name: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._ +-]*", name):
         raise ValueError(
-            "the name becomes a folder: letters, digits, '.', '_', '-', '+' and spaces are "
-            "accepted, beginning with a letter or digit"
+            "consist of letters, digits, '.', '_', '-', '+' and spaces and begin with a letter or "
+            "digit, as it becomes a folder"
         )
     return name
 
@@ -171,8 +171,10 @@ def _shape_text(key: str, found: Any) -> str:
         return unknown("key", key, _File.model_fields)
     if found["type"] == "missing":
         return f"needs the key {key!r}"
-    message = found["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    return f"{key}: must be {message}, got {found['input']!r}"
+    if found["type"] == "too_short":
+        return f"{key}: must have at least one entry, got {found['input']!r}"
+    message = found["msg"].removeprefix("Value error, ").removeprefix("Input should ")
+    return f"{key}: must {message}, got {found['input']!r}"
 
 
 def _entries(listed: Node | None, faults: list[Fault]) -> list[Node]:

@@ -103,9 +103,13 @@ def violating_pair(g: Vector, a: Vector | None, below: Vector, above: Vector) ->
         projected = np.where(above <= 0, np.maximum(projected, 0.0), projected)
         projected[(below <= 0) & (above <= 0)] = 0.0
         return float(projected.max(initial=0.0) - projected.min(initial=0.0))
-    score = -g / np.where(a == 0, np.inf, a)
-    can_raise = np.where(a > 0, above > 0, below > 0) & (a != 0)
-    can_lower = np.where(a > 0, below > 0, above > 0) & (a != 0)
+    alone = a == 0
+    if alone.any():  # they take no part in the equality: as without it
+        rest = violating_pair(g[alone], None, below[alone], above[alone])
+        return max(rest, violating_pair(g[~alone], a[~alone], below[~alone], above[~alone]))
+    score = -g / a
+    can_raise = np.where(a > 0, above > 0, below > 0)
+    can_lower = np.where(a > 0, below > 0, above > 0)
     if not can_raise.any() or not can_lower.any():
         return 0.0
     return max(0.0, float(score[can_raise].max() - score[can_lower].min()))

@@ -1,0 +1,177 @@
+"""Dual coordinate descent for linear kernels, finished by proximal Newton steps.
+
+    min ½‖Mᵀx‖² + pᵀx  s.t. aᵀx = delta (or none), lb ≤ x ≤ ub,   w = Mᵀx kept up to date
+A coordinate step x ← clip(x − g/h, lb, ub) costs one sample (Hsieh et al. 2008). Epochs of them, on
+all samples or on a random sixteenth that predicts the rest, find roughly which variables end at which
+bound; the last digits, and degenerate data, would take thousands. Proximal steps solved by Newton's
+method take over there: `descent` holds both, `epochs` and `proximal` are the compiled parts.
+
+What each part bought on a9a (C = 1) at a relative gap of 1e-6, on one core: epochs alone had a gap of
+1e-5 after 2000 epochs; ten epochs and then proximal steps on all samples took 0.17 s; letting samples
+far from their margin rest, 0.10 s; a start from a random sixteenth, 0.07 s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from threadpoolctl import ThreadpoolController
+
+from problems.dataset import Vector, check_positive
+from problems.forms import BoxQP, Claim, FormPoint
+from problems.projection import project
+from solvers.base import Solver, warm_up
+from solvers.dual_coordinate_descent.descent import Descent
+from solvers.dual_coordinate_descent.rows import whole
+
+_SHARE = 16  # one variable in so many is the sample; 8 and 32 were no faster
+_SMALLEST_SAMPLE = 2000
+_SAMPLE_EPOCHS, _SAMPLE_STEPS = 5, 2
+_EPOCHS = 10
+_EPOCHS_BEFORE_LARGE_SYSTEMS = 500  # on farm-ads they halved the Newton steps of 100 epochs
+_LARGE_SYSTEM = 1000  # equations
+_COSTLY = 10  # multiplications of a factorisation per entry of X, above which epochs are cheap
+_END = object()
+_PATIENCE = 5  # full checks in a row that fail, though no variable was resting
+
+
+@dataclass(frozen=True)
+class DualCoordinateDescent(Solver):
+    """Coordinate descent and proximal Newton steps for any box QP over a linear Gram matrix.
+
+    Attributes
+    ----------
+    tol : stop when the maximal violating pair of the box QP is at or below it: with the equality
+        LIBSVM's m − M at a point that meets it, without LIBLINEAR's PGmax − PGmin.
+    gap : stop also when the relative duality gap is at or below it; None never does, and a box with
+        infinite bounds has no gap to go by.
+    max_iter : epochs and Newton steps after which it stops without a claim.
+    seed : of the order of the variables and the choice of the sample.
+    """
+
+    tol: float = 1e-3
+    gap: float | None = None
+    max_iter: int = 10_000
+    seed: int = 0
+
+    form: ClassVar = BoxQP
+    source: ClassVar[str] = "Hsieh et al. 2008; Rockafellar 1976; Yan & Li 2020"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gap is not None:
+            check_positive(self.gap, "gap")
+
+    def refuses(self, form: BoxQP) -> str | None:
+        """Only a linear kernel has a w to keep, and every variable is in the equality, or none."""
+        if not form.gram.is_linear:
+            return (
+                "dual coordinate descent keeps w, which has coordinates only for the linear kernel"
+            )
+        if form.a is not None and (form.a == 0).any():
+            return "dual coordinate descent needs every coefficient of the equality to be nonzero"
+        return None
+
+    def prepare(self, form: BoxQP) -> BoxQP:
+        """Compile the loops."""
+        warm_up(self, form)
+        return form
+
+    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
+        """Yield after each epoch and each Newton step; the point changes with whole proximal steps."""
+        if _is_unbounded(form):
+            yield FormPoint(_start(form), claim="infeasible")
+            return
+        state = Descent(whole(form), form.delta, form.a is not None, _start(form))
+        claim: Claim = "optimal"
+        for _ in _on_one_thread(self._improvements(state, form.start is not None)):
+            if state.count.iterations >= self.max_iter or state.stuck:
+                claim = "stopped"
+                break
+            yield _point(state, "none")
+        state.balance()
+        yield _point(state, claim)
+
+    def _improvements(self, state: Descent, warm: bool) -> Iterator[None]:
+        """Run the algorithm until the full check is passed, pausing for a look now and then."""
+        rng = np.random.default_rng(self.seed)
+        sample = None if warm else _sample(state, rng)
+        if warm:
+            if state.equality:
+                state.estimate_multiplier()
+            state.measure()
+        elif sample is None:
+            large = min(state.x.size, state.w.size) > _LARGE_SYSTEM
+            yield from state.epochs(_EPOCHS_BEFORE_LARGE_SYSTEMS if large else _EPOCHS, rng)
+        else:
+            yield from sample.epochs(_SAMPLE_EPOCHS, rng)
+            for _ in range(_SAMPLE_STEPS):
+                yield from sample.proximal_step()
+            state.start_from(sample)
+        failed = 0
+        while not self._reached(state):
+            steps_before = state.count.newton
+            yield from state.proximal_step()
+            idle = state.count.newton == steps_before
+            if self._reached(state) or idle:  # judged by the active variables alone
+                watched = state.active.size
+                state.measure()
+                failed = failed + 1 if state.active.size == watched else 0
+                state.stuck |= failed > _PATIENCE and not self._reached(state)
+                yield
+
+    def _reached(self, state: Descent) -> bool:
+        return state.violation <= self.tol or (self.gap is not None and state.gap <= self.gap)
+
+
+def _on_one_thread(work: Iterator[None]) -> Iterator[None]:
+    """Run each block of work with linear algebra on one thread.
+
+    The products and systems are small: on busy cores a second thread made w8a ten times slower.
+    """
+    libraries = ThreadpoolController()
+    going = True
+    while going:
+        with libraries.limit(limits=1):
+            going = next(work, _END) is not _END
+        if going:
+            yield
+
+
+def _sample(state: Descent, rng: np.random.Generator) -> Descent | None:
+    """Return a random part of a large problem, each variable standing for several; None if small.
+
+    None also where a Newton step's d³ outweighs an epoch: there epochs go first (w8a: 0.12 s for 0.20).
+    """
+    n, part, d = state.x.size, state.part, state.w.size
+    size = n // _SHARE
+    too_small = size < max(_SMALLEST_SAMPLE, 2 * d)
+    if too_small or d**3 > _COSTLY * part.rows.size or not np.isfinite(part.ub).all():
+        return None
+    chosen = np.sort(rng.choice(n, size, replace=False))
+    taken = part.take(chosen, n / size)
+    start = np.clip(np.zeros(size), taken.lb, taken.ub)
+    sample = Descent(taken, state.delta, state.equality, start, state.count)
+    sample.sigma *= n / size
+    return sample
+
+
+def _start(form: BoxQP) -> Vector:
+    """Return the given start, else the feasible point nearest to 0."""
+    if form.start is not None:
+        return form.start.copy()
+    return project(np.zeros(form.n), form.lb, form.ub, form.a, form.delta)
+
+
+def _is_unbounded(form: BoxQP) -> bool:
+    """Whether a variable without curvature or upper bound, and no equality, has a falling cost."""
+    free = np.isinf(form.ub) & (form.p < 0)
+    return form.a is None and bool(free.any()) and bool((form.Q.diagonal()[free] == 0).any())
+
+
+def _point(state: Descent, claim: Claim) -> FormPoint:
+    counters = {"epochs": state.count.epochs, "newton_steps": state.count.newton}
+    return FormPoint(state.x.copy(), None, None, None, state.count.iterations, claim, counters)

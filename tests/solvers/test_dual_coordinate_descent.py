@@ -1,0 +1,260 @@
+"""Dual coordinate descent: optima by certificate, starts, limits, refusals, odd data."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from problems import (
+    RBF,
+    BoxQP,
+    FormPoint,
+    Formulation,
+    HardMarginDual,
+    HingeERM,
+    SoftMarginDual,
+    SVRDual,
+    reduce,
+)
+from problems.box_gap import kkt_violation, violating_pair
+from problems.gram import Gram, SignedGram
+from problems.kernels import Linear
+from solvers import SMO, DualCoordinateDescent, Status, solve
+from solvers.dual_coordinate_descent.rows import combine, normal_matrix, row_products, scores, whole
+
+TIGHT = DualCoordinateDescent(tol=1e-9)
+
+
+def samples(n: int, d: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
+    return rng.standard_normal((n, d)) + 0.5 * y[:, None], y
+
+
+def sparse(n: int, d: int, seed: int = 0) -> tuple[sp.csr_array, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = sp.csr_array(sp.random_array((n, d), density=0.1, rng=rng))
+    return X, np.where(X @ rng.standard_normal(d) + 0.2 * rng.standard_normal(n) > 0, 1.0, -1.0)
+
+
+def last(solver: DualCoordinateDescent, form: BoxQP) -> FormPoint:
+    return list(solver.iterates(solver.prepare(form)))[-1]
+
+
+def shifted_box(n: int, d: int, equality: bool, seed: int) -> BoxQP:
+    """A box QP with lb ≠ 0, delta ≠ 0, and signs and coefficients of every size."""
+    rng = np.random.default_rng(seed)
+    lb = rng.uniform(-3, 1, n)
+    ub = lb + rng.uniform(0.0, 4, n)
+    a = rng.uniform(0.2, 3, n) * rng.choice([-1.0, 1.0], n) if equality else None
+    delta = float(a @ rng.uniform(lb, ub)) if a is not None else 0.0
+    Q = SignedGram(Gram(rng.standard_normal((n, d)), Linear()), rng.uniform(-2, 2, n))
+    return BoxQP(Q, rng.standard_normal(n), a, delta, lb, ub)
+
+
+def kinds(intercept: bool) -> list[Formulation]:
+    X, y = samples(150)
+    wide, labels = sparse(60, 200)
+    per_sample = np.random.default_rng(1).uniform(0.01, 5, 150)
+    target = X[:, 0] - 2 * X[:, 1] + 0.3 * y
+    return [
+        SoftMarginDual(X, y, 1.0, intercept=intercept),
+        SoftMarginDual(X, y, per_sample, intercept=intercept),
+        SoftMarginDual(sp.csr_array(X), y, 100.0, intercept=intercept),
+        SoftMarginDual(wide, labels, 1.0, intercept=intercept),
+        SoftMarginDual(wide.toarray(), labels, 10.0, intercept=intercept),
+        HardMarginDual(wide, labels, intercept=intercept),
+        HardMarginDual(X + 2 * y[:, None], y, intercept=intercept),
+        SVRDual(X, target, 1.0, 0.1, intercept=intercept),
+        SVRDual(sp.csr_array(X), target, 10.0, 0.0, intercept=intercept),
+        HingeERM(X, y, 0.01, intercept=intercept),
+    ]
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("which", range(10))
+def test_the_optimum_is_that_of_smo(which: int, intercept: bool) -> None:
+    problem = kinds(intercept)[which]
+    solution, other = solve(problem, TIGHT), solve(problem, SMO(tol=1e-8))
+    assert solution.claimed == "optimal"
+    assert solution.certificate.relative_gap <= 1e-7
+    assert solution.certificate.violating_pair <= 1e-8
+    bounds = solution.certificate, other.certificate
+    assert bounds[0].dual_objective <= bounds[1].primal_objective * (1 + 1e-9)
+    assert bounds[1].dual_objective <= bounds[0].primal_objective * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_dense_and_sparse_samples_give_the_same_answer(intercept: bool) -> None:
+    X, y = sparse(120, 40)
+    dense = solve(SoftMarginDual(X.toarray(), y, 1.0, intercept=intercept), TIGHT)
+    other = solve(SoftMarginDual(X, y, 1.0, intercept=intercept), TIGHT)
+    np.testing.assert_allclose(dense.w, other.w, atol=1e-7)
+
+
+@pytest.mark.parametrize("equality", [True, False])
+@pytest.mark.parametrize("d", [4, 60])
+@pytest.mark.parametrize("seed", range(4))
+def test_shifted_boxes_are_solved(equality: bool, d: int, seed: int) -> None:
+    form = shifted_box(40, d, equality, seed)
+    point = last(TIGHT, form)
+    x = point.x
+    g = form.Q.matvec(x) + form.p
+    assert point.claim == "optimal"
+    assert (x >= form.lb).all()
+    assert (x <= form.ub).all()
+    assert kkt_violation(g, form.a, x - form.lb, form.ub - x) <= 1e-8
+    assert violating_pair(g, form.a, x - form.lb, form.ub - x) <= 2e-9
+    if form.a is not None:
+        assert form.a @ x == pytest.approx(form.delta, abs=1e-12)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_sample_starts_a_large_problem_and_the_gap_ends_it(intercept: bool) -> None:
+    X, y = samples(40_000, 8)
+    problem = SoftMarginDual(X, y, 1.0, intercept=intercept)
+    solution = solve(problem, DualCoordinateDescent(tol=1e-12, gap=1e-6))
+    assert solution.claimed == "optimal"
+    assert solution.certificate.relative_gap <= 1e-6
+    assert solution.counters["epochs"] == 5
+
+
+def test_tol_bounds_the_maximal_violating_pair() -> None:
+    X, y = samples(500)
+    for intercept in (True, False):
+        for tol in (1e-1, 1e-3, 1e-6):
+            problem = SoftMarginDual(X, y, 1.0, intercept=intercept)
+            solution = solve(problem, DualCoordinateDescent(tol=tol))
+            assert solution.certificate.violating_pair <= tol * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_a_warm_start_at_the_optimum_needs_no_steps(intercept: bool) -> None:
+    X, y = samples(2000)
+    problem = SoftMarginDual(X, y, 1.0, intercept=intercept)
+    cold = solve(problem, DualCoordinateDescent(tol=1e-6))
+    again = solve(problem, DualCoordinateDescent(tol=2e-6), initial=cold)
+    nearby = solve(
+        SoftMarginDual(X, y, 1.1, intercept=intercept),
+        DualCoordinateDescent(tol=1e-6),
+        initial=cold,
+    )
+    assert again.iterations == 0
+    assert again.claimed == "optimal"
+    assert nearby.verdict == "solved"
+
+
+@pytest.mark.parametrize("limit", [1, 7, 13])
+def test_iteration_limit_is_exact_and_said(limit: int) -> None:
+    X, y = samples(400)
+    for intercept in (True, False):
+        problem = SoftMarginDual(X, y, 100.0, intercept=intercept)
+        solution = solve(problem, DualCoordinateDescent(tol=1e-10), max_iter=limit)
+        assert solution.iterations == limit
+        assert solution.status is Status.MAX_ITER
+        assert solution.claimed in ("stopped", "none")
+
+
+def test_a_tol_below_rounding_ends_without_a_claim() -> None:
+    X, y = samples(300)
+    for intercept in (True, False):
+        problem = SoftMarginDual(X, y, 10.0, intercept=intercept)
+        solution = solve(problem, DualCoordinateDescent(tol=1e-300, max_iter=1000))
+        assert solution.claimed == "stopped"
+        assert solution.status is Status.FINISHED
+        assert solution.certificate.relative_gap <= 1e-12
+
+
+def test_two_runs_are_equal_and_another_seed_has_the_same_optimum() -> None:
+    X, y = samples(600)
+    problem = SoftMarginDual(X, y, 1.0)
+    first, second = solve(problem, TIGHT), solve(problem, TIGHT)
+    other = solve(problem, replace(TIGHT, seed=5))
+    assert np.array_equal(first.point.alpha, second.point.alpha)
+    assert other.objective == pytest.approx(first.objective, rel=1e-9)
+
+
+def test_a_kernel_and_a_partial_equality_are_refused_in_a_sentence() -> None:
+    X, y = samples(20)
+    refused = solve(SoftMarginDual(X, y, 1.0, RBF(1.0)), TIGHT)
+    assert refused.status is Status.UNSUPPORTED
+    assert "linear kernel" in refused.note
+    form = shifted_box(10, 3, True, 0)
+    a = form.a.copy()
+    a[3] = 0.0
+    assert "nonzero" in TIGHT.refuses(replace(form, a=a))
+
+
+@pytest.mark.parametrize("gap", [0.0, -1.0, float("nan")])
+def test_a_gap_that_is_not_positive_is_refused(gap: float) -> None:
+    with pytest.raises(ValueError, match="gap"):
+        DualCoordinateDescent(gap=gap)
+
+
+def test_nothing_given_is_changed() -> None:
+    form = shifted_box(30, 4, True, 1)
+    form = replace(form, start=last(DualCoordinateDescent(tol=0.1), form).x)
+    arrays = [form.gram.X, form.p, form.a, form.lb, form.ub, form.start, form.Q.sign]
+    before = [v.copy() for v in arrays]
+    last(TIGHT, form)
+    assert all(np.array_equal(v, w) for v, w in zip(arrays, before, strict=True))
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_odd_data_are_solved(intercept: bool) -> None:
+    X, y = samples(300)
+    rng = np.random.default_rng(2)
+    zeros = np.where(rng.random((300, 1)) < 0.2, 0.0, X)
+    rare = np.where(np.arange(2000) < 2, 1.0, -1.0)
+    wild = X * np.array([1e3, 1e-8, 1.0, 1e2, 1e-4])
+    problems = [
+        SoftMarginDual(zeros, y, 1.0, intercept=intercept),  # all-zero rows
+        SoftMarginDual(np.zeros((20, 3)), y[:20], 1.0, intercept=intercept),
+        SoftMarginDual(np.vstack([X, X, X]), np.tile(y, 3), 1.0, intercept=intercept),
+        SoftMarginDual(np.vstack([X, X]), np.concatenate([y, -y]), 1.0, intercept=intercept),
+        SoftMarginDual(rng.standard_normal((2000, 5)), rare, 1.0, intercept=intercept),
+        SoftMarginDual(X + 3 * y[:, None], y, 1e4, intercept=intercept),  # separable, large C
+        SoftMarginDual(1e8 * X, y, 1e-16, intercept=intercept),
+        SoftMarginDual(1e3 * X, y, 1.0, intercept=intercept),
+        SoftMarginDual(1e-8 * X, y, 1e16, intercept=intercept),
+        SoftMarginDual(1e-8 * X, y, 1.0, intercept=intercept),
+        SoftMarginDual(wild, y, 1.0, intercept=intercept),
+        SoftMarginDual(X, np.ones(300), 1.0, intercept=intercept),
+        SoftMarginDual(X[:1], y[:1], 1.0, intercept=intercept),
+        SVRDual(X, np.ones(300), 1.0, 0.1, intercept=intercept),
+    ]
+    for k, problem in enumerate(problems):
+        solution = solve(problem, DualCoordinateDescent(tol=1e-14, gap=1e-6), max_iter=2000)
+        assert solution.certificate.relative_gap <= 1e-6, k
+
+
+def test_inseparable_hard_margins_end() -> None:
+    X, y = samples(60)
+    zero = solve(
+        HardMarginDual(np.vstack([X, 0 * X[:1]]), np.append(y, 1.0), intercept=False), TIGHT
+    )
+    assert zero.verdict == "infeasible"
+    solution = solve(HardMarginDual(X, y), TIGHT, max_iter=300)
+    assert solution.claimed != "optimal"
+    assert solution.verdict in ("infeasible", "uncertified")
+
+
+@pytest.mark.parametrize("form", ["dense", "csr"])
+def test_products_are_those_of_numpy(form: str) -> None:
+    rng = np.random.default_rng(0)
+    X = np.where(rng.random((30, 7)) < 0.5, 0.0, rng.standard_normal((30, 7)))
+    y = rng.choice([-1.0, 1.0], 30)
+    problem = SoftMarginDual(sp.csr_array(X) if form == "csr" else X, y, 1.0)
+    part = whole(reduce(problem, BoxQP).form)
+    M, x, w = y[:, None] * X, rng.standard_normal(30), rng.standard_normal(7)
+    np.testing.assert_allclose(scores(part, w, 2.0), M @ w + 2 * y)
+    total = np.zeros(7)
+    assert combine(part, x, total) == pytest.approx(y @ x)
+    np.testing.assert_allclose(total, M.T @ x)
+    if form == "csr":
+        weight = rng.random(30)
+        H, K = normal_matrix(part, weight, 8), row_products(part, weight, 7)
+        Z = weight[:, None] * M
+        np.testing.assert_allclose(np.tril(H[:7, :7]), np.tril(M.T @ Z), atol=1e-12)
+        np.testing.assert_allclose(np.tril(K), np.tril(Z @ Z.T), atol=1e-12)

@@ -56,8 +56,8 @@ _RC: dict[Any, Any] = {
 }
 
 
-_ENTRY_INCHES = 0.55  # of a legend's entry: its line and the space around
-_LETTER_INCHES = 0.062
+_ENTRY_INCHES = 0.5  # of a legend's entry: its line and the space around
+_LETTER_INCHES = 0.056
 
 
 @contextmanager

@@ -28,11 +28,13 @@ from solvers.base import Solver, warm_up
 from solvers.face import newton_step
 from solvers.row_cache import RowCache
 
-_WORKING_SET = 512  # a 512² float64 block is 2 MiB: it stays in the second-level cache
+_WORKING_SET = 512  # a 512² float64 block is 2 MiB: it stays in the second-level cache ...
+_LARGEST_SET = 2048  # ... but with many free variables a larger set needs far fewer rounds
 _WHOLE = 1024  # problems up to this many variables are one working set
 _STEPS_PER_ROUND = 20_000
 _INNER_ACCURACY = 0.1  # a round ends when its set's violation has fallen to this share
-_PATIENCE = 5  # rounds without halving the violation, after which Newton steps help
+_PATIENCE = 5  # rounds without halving the violation, after which it tries harder
+_LONG_PATIENCE = 10  # the same for working sets, whose rounds do less
 _FACE_STEPS = 20
 _TINY_CURVATURE = 1e-12  # LIBSVM's: in place of a curvature that is zero or negative
 
@@ -83,6 +85,8 @@ class SMO(Solver):
             if slow > _PATIENCE and progress.whole is not None:
                 progress.face_steps(progress.whole)
                 violation = progress.violation()
+            elif slow > _LONG_PATIENCE:
+                slow, progress.set_size = 0, min(2 * progress.set_size, _LARGEST_SET)
             claim = _claim(violation, self.tol, steps >= self.max_iter or progress.stuck)
             if progress.unbounded:
                 claim = "infeasible"
@@ -110,6 +114,7 @@ class _Progress:
         self.whole = form.Q.dense() if form.n <= _WHOLE else None
         rows_needed = self.whole is None and not form.gram.is_linear
         self.cache = RowCache(form.gram, cache_size * 1e6) if rows_needed else None
+        self.set_size = _WORKING_SET
         self.stuck = self.unbounded = False
 
     def gradient(self) -> Vector:
@@ -120,7 +125,7 @@ class _Progress:
         return violating_pair(self.gradient(), self.form.a, below, above)
 
     def choose(self, previous: Indices) -> Indices:
-        """Return the next working set: the worst violators, and half of the last set."""
+        """Return the next working set: the worst violators, and what is free of the last set."""
         n = self.form.n
         if self.whole is not None:
             return np.arange(n)
@@ -128,19 +133,20 @@ class _Progress:
         can_rise, can_fall = self.x < form.ub, self.x > form.lb
         if not self.equality:
             projected = np.where(can_rise & (g < 0) | can_fall & (g > 0), np.abs(g), 0.0)
-            fresh = _largest(projected, _WORKING_SET // 2)
+            fresh = _largest(projected, self.set_size // 2)
         else:
             score = -g / self.a
             can_raise = np.where(self.a > 0, can_rise, can_fall)
             can_lower = np.where(self.a > 0, can_fall, can_rise)
-            half = _WORKING_SET // 4
+            half = self.set_size // 4
             fresh = np.concatenate(
                 [
                     _largest(np.where(can_raise, score, -np.inf), half),
                     _largest(np.where(can_lower, -score, -np.inf), half),
                 ]
             )
-        return np.unique(np.concatenate([fresh, previous[-(_WORKING_SET // 2) :]]))
+        moving = previous[can_rise[previous] & can_fall[previous]]
+        return np.unique(np.concatenate([fresh, moving[: self.set_size // 2]]))
 
     def round(self, working: Indices, target: float, max_steps: int) -> int:
         """Solve on the working set to a violation of `target`; return the steps taken."""

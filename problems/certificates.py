@@ -67,13 +67,13 @@ class Certificate:
     reason: str = ""
 
 
-def certify(problem: Formulation, answer: Any, rigorous: bool = False) -> Certificate:
+def certify(problem: Formulation, solution_or_point: Any, rigorous: bool = False) -> Certificate:
     """Return the certificate of an answer to a problem, in float64 from the problem's own data.
 
     Parameters
     ----------
     problem : any formulation.
-    answer : a `Solution`, a `Point`, or anything with `alpha`, `w` and `b`, None where not known.
+    solution_or_point : a `Solution`, a `Point`, or anything with `alpha`, `w` and `b`, None where not known.
     rigorous : evaluate both bounds in ball arithmetic, rounded outwards, so that they are theorems
         about the stored data; see `rigorous` for the cost.
 
@@ -82,7 +82,7 @@ def certify(problem: Formulation, answer: Any, rigorous: bool = False) -> Certif
     ValueError
         If `alpha` or `w` has the wrong shape.
     """
-    point = _as_point(problem, answer)
+    point = _as_point(problem, solution_or_point)
     given = [v for v in (point.alpha, point.w) if v is not None]
     if not given:
         return _without_point(problem, "the solver gave no point")

@@ -73,7 +73,8 @@ def certify(problem: Formulation, solution_or_point: Any, rigorous: bool = False
     Parameters
     ----------
     problem : any formulation.
-    solution_or_point : a `Solution`, a `Point`, or anything with `alpha`, `w` and `b`, None where not known.
+    solution_or_point : a `Solution`, a `Point`, or anything with `alpha`, `w` and `b`, None where
+        not known.
     rigorous : evaluate both bounds in ball arithmetic, rounded outwards, so that they are theorems
         about the stored data; see `rigorous` for the cost.
 

@@ -25,6 +25,7 @@ from problems.reductions import box_bounds, to_box_variables
 
 NAN = float("nan")
 INF = float("inf")
+_REACHES = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # too short to excuse weights of a wrong length
 _NO_HYPERPLANE = "no hyperplane separates the samples (exact weights)"
 
 
@@ -46,6 +47,7 @@ class Certificate:
         "recovered from w" (no α was given), "none".
     point : the point that is certified: α feasible, w for linear kernels, b the best one.
     b_interval : all best b for that w.
+    length : of the primal's w, as a multiple of Σ βᵢφ(xᵢ) or the solver's w: 1 but for rounding.
     infeasible : True if no point separates the samples, proven exactly.
     reason : why a bound is missing, or empty.
     """
@@ -63,6 +65,7 @@ class Certificate:
     bound_source: str = "none"
     point: Point = Point()  # noqa: RUF009 - frozen
     b_interval: tuple[float, float] = (NAN, NAN)
+    length: float = 1.0
     infeasible: bool = False
     reason: str = ""
 
@@ -111,7 +114,7 @@ def _proven(problem: Formulation, certificate: Certificate) -> Certificate:
     point = certificate.point
     assert point.alpha is not None
     try:
-        bounds = proven_bounds(problem, point.alpha, point.w, point.b or 0.0)
+        bounds = proven_bounds(problem, point.alpha, point.w, point.b or 0.0, certificate.length)
     except Unprovable as missing:
         reason = "; ".join(filter(None, (certificate.reason, f"not proven: {missing}")))
         return replace(
@@ -164,13 +167,22 @@ def _soft_bounds(
     dual_objective = -0.5 * float(x @ (g + p))
     gap = float(terms.sum())
     primal_objective = dual_objective + gap
-    w = _weights(problem, dual.alpha)
+    w, scores = _weights(problem, dual.alpha), dual.scores
+    norm2 = float(problem.beta(dual.alpha) @ scores)
     if own_w is not None:
-        w, scores = own_w, problem.X @ own_w
+        w, scores, norm2 = own_w, problem.X @ own_w, float(own_w @ own_w)
         interval = best_intercept(problem, scores)
-        loss = problem.loss.value(problem.y, scores + middle(*interval))
-        primal_objective = 0.5 * float(own_w @ own_w) + float(problem.upper @ loss)
+        primal_objective = _primal(problem, norm2, scores + middle(*interval))
         gap = _gap(primal_objective, dual_objective)
+    better, length = _lengthened(problem, norm2, scores + middle(*interval))
+    if better >= primal_objective:
+        length = 1.0
+    else:
+        primal_objective, gap = better, _gap(better, dual_objective)
+        w, interval = (
+            None if w is None else length * w,
+            (length * interval[0], length * interval[1]),
+        )
     if not problem.is_psd:
         primal_objective = gap = NAN
     return Certificate(
@@ -187,8 +199,30 @@ def _soft_bounds(
         bound_source=source,
         point=Point(dual.alpha, w, middle(*interval) if problem.intercept else 0.0),
         b_interval=interval if problem.intercept else (0.0, 0.0),
+        length=length,
         reason=_reason(problem, gap),
     )
+
+
+def _primal(problem: Formulation, norm2: float, decision: Vector) -> float:
+    """Return ½‖w‖² + Σ Cᵢ·lossᵢ."""
+    return 0.5 * norm2 + float(problem.upper @ problem.loss.value(problem.y, decision))
+
+
+def _lengthened(problem: Formulation, norm2: float, decision: Vector) -> tuple[float, float]:
+    """Return the least primal value over (s·w, s·b), s within rounding of 1, and that s.
+
+    Where C is huge, a margin that rounding left 1e-13 short of one costs C·1e-13.
+    """
+    best, length = INF, 1.0
+    margins = problem.y * decision
+    for reach in () if problem.is_regression else _REACHES:
+        short = margins[(margins < 1) & (margins > 1 - reach)]
+        if short.size:
+            s = 1.0 / float(short.min())
+            value = _primal(problem, s * s * norm2, s * decision)
+            best, length = min((best, length), (value, s))
+    return best, length
 
 
 def _hard_bounds(

@@ -39,11 +39,13 @@ class Bounds:
     upper: float
 
 
-def proven_bounds(problem: Formulation, alpha: Vector, w: Vector | None, b: float) -> Bounds:
+def proven_bounds(
+    problem: Formulation, alpha: Vector, w: Vector | None, b: float, length: float = 1.0
+) -> Bounds:
     """Return proven bounds from a dual point `alpha` (n,) and, for a linear kernel, weights `w`.
 
-    Without `w` the primal point is w = Σ βᵢφ(xᵢ) for the exactly feasible α. `b` is used as it is for
-    the soft margin and regression; for the hard margin the best one is taken anew.
+    Without `w` the primal point is w = `length`·Σ βᵢφ(xᵢ) for the exactly feasible α. `b` is used as
+    it is for the soft margin and regression; for the hard margin the best one is taken anew.
 
     Raises
     ------
@@ -58,13 +60,17 @@ def proven_bounds(problem: Formulation, alpha: Vector, w: Vector | None, b: floa
         scores = _scores(problem, beta)
         lower = _dual_value(problem, beta, scores)
         if w is None:
-            norm2 = _dot(beta, scores)
+            norm2, scores = _lengthened(_dot(beta, scores), scores, length)
         else:
             norm2, scores = _square(w), _linear_scores(problem.X, [arb(v) for v in w.tolist()])
         upper = _primal_value(problem, scores, norm2, b)
         return Bounds(_outward(lower.lower(), -np.inf), _outward(upper.upper(), np.inf))
     finally:
         ctx.prec = precision
+
+
+def _lengthened(norm2: Any, scores: list[Any], length: float) -> tuple[Any, list[Any]]:
+    return norm2 * length * length, [length * f for f in scores]
 
 
 def _exact(value: float) -> Any:

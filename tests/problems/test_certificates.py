@@ -26,6 +26,7 @@ from problems import (
     certify,
 )
 from problems.losses import EpsilonInsensitive, Hinge
+from solvers import SMO, solve
 
 OPTIONS = {"show_progress": False, "abstol": 1e-12, "reltol": 1e-12, "feastol": 1e-12}
 rng = np.random.default_rng(0)
@@ -424,3 +425,14 @@ def test_a_linear_kernel_under_another_name_has_the_same_bounds():
     for kernel in (1.0 * Linear(), Polynomial(1, coef0=0.0)):
         other = certify(SoftMarginDual(X, Y, 0.5, kernel), Point(alpha))
         same_bounds(other, certify(SOFT["linear"], Point(alpha)))
+
+
+def test_rounding_at_a_huge_C_does_not_spoil_a_right_answer():
+    rng = np.random.default_rng(0)
+    y = np.where(rng.random(80) < 0.5, 1.0, -1.0)
+    X = rng.standard_normal((80, 3)) + 3 * y[:, None]
+    for C in (1e6, 1e9, 1e12):
+        problem = SoftMarginDual(X, y, C, RBF(0.1))
+        assert solve(problem, SMO(tol=1e-10)).certificate.relative_gap < 1e-8
+        alpha = solve(problem, SMO(tol=1e-10)).alpha
+        assert certify(problem, Point(0.999 * alpha)).relative_gap > 1e-4

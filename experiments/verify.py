@@ -7,7 +7,7 @@ have the optimum in common, and by the solvers under test, whose bounds must mat
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
 from math import inf, isfinite, isnan, nan
 from operator import attrgetter
@@ -82,10 +82,6 @@ class Verification:
         failed = [check for check in self.checks if not check.passed]
         names = ", ".join(dict.fromkeys(check.solver for check in failed))
         return f"FAILED in {len(failed)} runs of {names}; the worst is {place}: {worst.reason}"
-
-    def to_frame(self) -> pd.DataFrame:
-        """Return one row a check, its fields as columns."""
-        return pd.DataFrame([asdict(check) for check in self.checks])
 
 
 def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:

@@ -1,10 +1,13 @@
 """Publish a run: its tables and figures into `results/`, and its table into the README.
 
     python -m experiments.publish runs/quickstart
+    python -m experiments.publish runs/bench_kernel_svc runs/bench_kernel_hard
 
 copies what a reader wants from the folder of a run to results/<name of the experiment> (not the
 training pictures, one for each solver), and writes
-the README's table between the markers `<!-- NAME table` and `<!-- end of table -->`.
+the README's table between the markers `<!-- NAME table` and `<!-- end of table -->`. Of a benchmark,
+an experiment called bench_..., it writes what `experiments.benchmark` makes of it; several that
+belong together are told together, under the name of the first.
 """
 
 from __future__ import annotations
@@ -12,15 +15,19 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 import pandas as pd
 
+from experiments.benchmark import write_benchmark
 from experiments.store import load_results
 from experiments.tables import summarise
 
 ROOT = Path(__file__).parent.parent
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+_BENCHMARK = "bench_"
 _TABLES = ("manifest.json", "runs.csv", "summary.md")
 _LEGEND = (
     "Median time where the certified relative gap is within the target; otherwise the gap that was "
@@ -36,10 +43,8 @@ def publish(folder: Path, root: Path = ROOT) -> Path:
     ValueError
         If the README has no markers for this experiment.
     """
-    name = _experiment_name(folder)
-    target = root / "results" / name
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
+    name = experiment_name(folder)
+    target = _emptied(root / "results" / name)
     figures = [f for f in (folder / "figures").glob("*.svg") if not f.name.startswith("training")]
     for file in (*(folder / table for table in _TABLES), *figures):
         shutil.copy(file, target)
@@ -47,6 +52,25 @@ def publish(folder: Path, root: Path = ROOT) -> Path:
     table = compact_table(summarise(load_results(folder)))
     readme.write_text(with_table(readme.read_text(), name, f"{table}\n\n{_LEGEND}"))
     return target
+
+
+def publish_benchmark(folders: Sequence[Path], root: Path = ROOT) -> Path:
+    """Write what these runs of benchmarks say together to `root`/results; return that folder."""
+    names = [experiment_name(folder) for folder in folders]
+    target = _emptied(root / "results" / names[0])
+    for folder, name in zip(folders, names, strict=True):
+        for table in ("manifest.json", "runs.csv"):
+            shutil.copy(folder / table, target / (table if len(names) == 1 else f"{name}-{table}"))
+    for written in write_benchmark(folders, target, ", ".join(names)):
+        if written.suffix == ".png":  # for looking at; the repository keeps the SVG
+            written.unlink()
+    return target
+
+
+def _emptied(folder: Path) -> Path:
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    return folder
 
 
 def compact_table(summary: pd.DataFrame) -> str:
@@ -79,7 +103,8 @@ def with_table(text: str, name: str, table: str) -> str:
     return re.sub(pattern, lambda m: f"{m[1]}\n{table}\n\n{m[2]}", text, count=1, flags=re.DOTALL)
 
 
-def _experiment_name(folder: Path) -> str:
+def experiment_name(folder: Path) -> str:
+    """Return the name of the experiment that a folder has the runs of."""
     from ruamel.yaml import YAML  # noqa: PLC0415 - only here
 
     manifest = json.loads((folder / "manifest.json").read_text())
@@ -87,10 +112,18 @@ def _experiment_name(folder: Path) -> str:
 
 
 @click.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-def main(folder: Path) -> None:
-    """Publish the results FOLDER of a run."""
-    click.echo(publish(folder))
+@click.argument("folders", nargs=-1, required=True, type=_FOLDER)
+def main(folders: tuple[Path, ...]) -> None:
+    """Publish the results FOLDERS: one of a run, or several of benchmarks that belong together."""
+    names = [experiment_name(folder) for folder in folders]
+    if all(name.startswith(_BENCHMARK) for name in names):
+        click.echo(publish_benchmark(folders))
+    elif len(folders) == 1:
+        click.echo(publish(folders[0]))
+    else:
+        raise click.UsageError(
+            f"only benchmarks ({_BENCHMARK}...) are published together, got {', '.join(names)}"
+        )
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ verdict reason bound_source signal host versions
 _TRACE_COLUMNS = "run_id time iteration primal_objective dual_objective gap kkt_violation"
 _PACKAGES = """
 dualgap numpy scipy numba cvxopt cvxpy scikit-learn pandas clarabel highspy osqp piqp proxsuite
-qpsolvers quadprog scs
+qpsolvers quadprog scs scikit-learn-intelex snapml
 """
 COLUMNS = _COLUMNS.split()
 TEXT_COLUMNS = _TEXT_COLUMNS.split()

@@ -18,12 +18,14 @@ import platform
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from experiments.machine import machine
 from experiments.records import COLUMNS, FULL_TRACE_COLUMNS, TEXT_COLUMNS, TRACE_COLUMNS, Outcome
 from experiments.records import versions as package_versions
 from experiments.specs import build_kernel
@@ -250,6 +252,8 @@ def _manifest(text: str, run_ids: Sequence[str]) -> str:
         "versions": package_versions(),
         "host": platform.node(),
         "platform": platform.platform(),
+        "machine": machine(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     return json.dumps(content, indent=1)
 

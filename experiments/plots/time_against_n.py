@@ -24,7 +24,7 @@ _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
 def growing(runs: Runs) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield (title, runs) of each problem that was run at three or more n, otherwise equal."""
     ran = runs.table.dropna(subset=["n", "time_solve"])
-    for title, table in ran.groupby(ran["problem_id"].astype(str).map(_without_size)):
+    for title, table in ran.groupby(ran["problem_id"].astype(str).map(without_size)):
         if table["n"].nunique() >= _LEAST:
             yield str(title), table
 
@@ -90,6 +90,6 @@ def _spread(sizes: Vector) -> Iterator[float]:
             last = float(n)
 
 
-def _without_size(problem: str) -> str:
+def without_size(problem: str) -> str:
     """Return a problem's name with what tells its number of samples left out."""
     return re.sub(r"\b(n|limit)=\d+(, )?", "", problem).replace(", )", ")").replace("()", "")

@@ -9,7 +9,7 @@ from problems.gram import Gram, SignedGram
 from problems.kernels import Precomputed
 from problems.projection import project
 from solvers import SMO, Status, solve
-from solvers.smo import _WHOLE
+_LARGE = 2048  # variables, from which rows are in float32
 
 
 def samples(n: int, d: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -52,7 +52,7 @@ def test_shifted_boxes_are_solved(equality: bool, seed: int) -> None:
 @pytest.mark.parametrize("cache_size", [1.0, 1000.0])
 @pytest.mark.parametrize("kind", ["classification", "regression"])
 def test_working_sets_give_the_same_optimum_with_any_cache(kind: str, cache_size: float) -> None:
-    X, y = samples(_WHOLE + 300)
+    X, y = samples(_LARGE + 300)
     problem = (
         SoftMarginDual(X, y, 5.0, RBF(0.2))
         if kind == "classification"
@@ -64,7 +64,7 @@ def test_working_sets_give_the_same_optimum_with_any_cache(kind: str, cache_size
 
 
 def test_the_dual_never_falls_and_weak_duality_holds_at_every_look() -> None:
-    X, y = samples(_WHOLE + 200)
+    X, y = samples(_LARGE + 200)
     reduction = reduce(SoftMarginDual(X, y, 10.0, RBF(0.5)), BoxQP)
     solver, form = SMO(tol=1e-6), reduction.form
     values = [

@@ -1,0 +1,83 @@
+"""What a benchmark says: times at equal certified gap, against the peers and against the floor.
+
+    dualgap run bench_kernel_small --out runs/bench_kernel_small
+    python -m experiments.publish runs/bench_kernel_small
+
+A benchmark is an experiment whose name begins with `bench_`: solvers and peers, each with a list of
+tolerances, and perhaps `floor.py:KernelFloor`. `cheapest` and `tables` do the arithmetic on its
+runs, `report` writes it down, `plots.speedup` draws it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.benchmark.cheapest import cheapest, configurations, floors
+from experiments.benchmark.report import machine_in_words, to_markdown
+from experiments.benchmark.tables import growth, intercepts, means, passes
+from experiments.plots.runs import Runs
+from experiments.plots.speedup import speedup
+from experiments.plots.style import file_name, looks, save, style
+from experiments.plots.time_against_n import growing, time_against_n
+from experiments.store import load_results
+
+__all__ = [
+    "cheapest",
+    "configurations",
+    "floors",
+    "growth",
+    "intercepts",
+    "means",
+    "passes",
+    "write_benchmark",
+]
+
+
+def write_benchmark(folders: Sequence[Path], target: Path, title: str) -> list[Path]:
+    """Write what the runs in `folders` say together into `target`; return what was written.
+
+    benchmark.md, benchmark.csv (the table of `cheapest`), means.csv, floors.csv, speedup.svg, and
+    for problems that grow time_against_n*.svg. Ratios are of times within one
+    folder, as long as no problem is in two of them.
+
+    Raises
+    ------
+    StoreError
+        If a folder holds no results.
+    """
+    results = pd.concat([load_results(folder) for folder in folders], ignore_index=True)
+    manifests = [json.loads((folder / "manifest.json").read_text()) for folder in folders]
+    tables = {"benchmark": cheapest(results), "floors": floors(results)}
+    tables["means"] = means(tables["benchmark"])
+    target.mkdir(parents=True, exist_ok=True)
+    for name, table in tables.items():
+        table.to_csv(target / f"{name}.csv", index=False)
+    machine = machine_in_words(manifests, results)
+    (target / "benchmark.md").write_text(to_markdown(results, title, machine))
+    return [target / "benchmark.md", *_figures(results, tables["benchmark"], target)]
+
+
+def _figures(results: pd.DataFrame, table: pd.DataFrame, target: Path) -> list[Path]:
+    written: list[Path] = []
+    with style():
+        if (table["ratio"].notna() & ((table["kind"] == "peer") | (table["ratio"] > 1))).any():
+            written += save(speedup(table), target, "speedup")
+        for gap in table["target"].unique():
+            runs = _cheapest_runs(results, table[table["target"] == gap])
+            for title, grown in growing(runs):
+                figure = time_against_n(runs, f"{title}, gap ≤ {gap:.0e}", grown)
+                written += save(figure, target, file_name("time_against_n", title, f"{gap:.0e}"))
+    return written
+
+
+def _cheapest_runs(results: pd.DataFrame, table: pd.DataFrame) -> Runs:
+    """Return a run for each problem and solver that reached the target, and for the floor."""
+    floor = floors(results).assign(solver="the floor")
+    rows = pd.concat([table, floor], ignore_index=True).dropna(subset=["time"])
+    rows = rows.rename(columns={"problem": "problem_id", "time": "time_solve"})
+    rows = rows.assign(verdict="solved", series=rows["solver"], configuration=rows["solver"])
+    return Runs(rows, pd.DataFrame(), lambda _: None, looks(rows["series"]))

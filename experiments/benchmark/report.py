@@ -1,0 +1,236 @@
+"""A benchmark as Markdown: a table a target, then means, noise, floor, growth, passes, machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.benchmark.cheapest import cheapest, faces_joined, floors
+from experiments.benchmark.tables import (
+    common_words,
+    geometric_mean,
+    growth,
+    intercepts,
+    means,
+    passes,
+    telling,
+)
+from experiments.plots.overview import duration
+
+_LEGEND = (
+    "Each cell is the cheapest run of that solver, whatever its tolerance, whose certified relative "
+    "gap is at or below the target: the median time over the repetitions, the accuracy that was "
+    "asked for, and how many times longer it took than the fastest of ours. Times are of solving "
+    "alone: loading the data, compiling and certifying are left out. `–` stands for a target that "
+    "was not reached, with the best certified gap and how that run ended."
+)
+_FLOOR = (
+    "The floor: the kernel values that any certificate needs, n·nSV − nSV²/2, times what each takes in "
+    "float32 matrix products with exponentials on this machine, measured in the same run."
+)
+_PASSES = (
+    "The relative distance of the primal objective to the run's best dual bound, and the time."
+)
+_PACKAGES = ("python", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "snapml")
+_QP_PACKAGES = ("cvxopt", "clarabel", "highspy", "osqp", "piqp", "proxsuite", "quadprog", "scs")
+_Row = Mapping[Any, Any]
+
+
+def to_markdown(results: pd.DataFrame, title: str, machine: str) -> str:
+    """Return the whole report.
+
+    Parameters
+    ----------
+    results : the runs, as `load_results` gives them.
+    machine : what `machine_in_words` says.
+    """
+    results = faces_joined(results)
+    names = [str(problem) for problem in results["problem_id"].unique()]
+    short = dict(zip(names, telling(names), strict=True))
+    results = results.assign(problem_id=results["problem_id"].map(short))
+    table = cheapest(results)
+    parts = [f"# {title}", machine, _common(names) + _LEGEND]
+    for target, rows in table.groupby("target", sort=False):
+        parts += [f"## Certified relative gap at most {target:.0e}", _at_target(rows)]
+    parts += ["## Ratios to the fastest of ours", _means(means(table), len(names)), _noise(table)]
+    parts += _section("Problems", _problems(floors(results)))
+    parts += _section("Growth with n", _growth(growth(table)))
+    parts += _section("What the intercept costs", _intercepts(intercepts(table)))
+    parts += _section("At equal passes over the data", _passes(passes(results)))
+    return "\n\n".join(parts) + "\n"
+
+
+def _common(names: Sequence[str]) -> str:
+    words = common_words(names)
+    return f"All problems are {' '.join(words)}. " if words else ""
+
+
+def _section(title: str, text: str) -> list[str]:
+    return [f"## {title}", text] if text else []
+
+
+def _at_target(rows: pd.DataFrame) -> str:
+    """Return a table with a row a problem and a column a solver, ours first."""
+    solvers = rows.sort_values(["kind", "solver"])["solver"].unique()  # "ours" before "peer"
+    several = rows[rows["kind"] == "ours"]["solver"].nunique() > 1
+    lines = [
+        {"problem": problem} | {row["solver"]: _cell(row, several) for row in _rows(group)}
+        for problem, group in rows.groupby("problem", sort=False)
+    ]
+    return _table(pd.DataFrame(lines, columns=["problem", *solvers]).fillna(""))
+
+
+def _cell(row: _Row, several: bool) -> str:
+    if row["outcome"] != "reached":
+        return _missed(row)
+    compared = row["kind"] == "peer" or several
+    parts = [f"{duration(row['time'])} ({row['setting']})"]
+    parts += [f"**{_times(row['ratio'])}**"] if compared and np.isfinite(row["ratio"]) else []
+    floor = np.isfinite(row["floors"]) and row["kind"] == "ours"
+    return ", ".join(parts + ([f"{_times(row['floors'])} floor"] if floor else []))
+
+
+def _missed(row: _Row) -> str:
+    outcome = str(row["outcome"]).replace("_", " ")
+    if np.isnan(row["gap"]):
+        return f"– {outcome}" if outcome not in ("short", "stalled") else "– no certified answer"
+    if outcome == "stalled":
+        return f"– stalls at {row['gap']:.1e}"
+    return f"– {row['gap']:.1e}" + ("" if outcome == "short" else f", then {outcome}")
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:.2g}×" if ratio < 9.95 else f"{ratio:.0f}×"
+
+
+def _means(table: pd.DataFrame, problems: int) -> str:
+    lines = [
+        {
+            "gap": f"{row['target']:.0e}",
+            "solver": row["solver"] + (" (ours)" if row["kind"] == "ours" else ""),
+            "geometric mean": _or_dash(row["mean"], _times),
+            "problems": f"{row['problems']} of {problems}",
+            "least": _or_dash(row["least"], _times),
+            "most": _or_dash(row["most"], _times),
+            "it failed, ours did not": row["failed"],
+            "ours failed, it did not": row["alone"],
+        }
+        for row in _rows(table)
+    ]
+    return _table(pd.DataFrame(lines))
+
+
+def _noise(table: pd.DataFrame) -> str:
+    """Return the A/A row: how far apart two halves of the same runs are."""
+    shown = table[table["outcome"] == "reached"].drop_duplicates(["problem", "solver", "setting"])
+    measured = shown["noise"].dropna().tolist()
+    if not measured:
+        return "Noise (A/A) was not measured: there is one repetition of each run."
+    return (
+        "Noise (A/A): the medians of the even and the odd repetitions of the same runs differ by a "
+        f"factor of {geometric_mean(measured):.2f} (geometric mean over the {len(measured)} "
+        f"configurations in the tables above), {max(measured):.2f} at most."
+    )
+
+
+def _problems(table: pd.DataFrame) -> str:
+    """Return what the problems are like and, where it was measured, their floor."""
+    lines = [
+        {
+            "problem": row["problem"],
+            "n": f"{row['n']:.0f}",
+            "d": f"{row['d']:.0f}",
+            "support vectors": _or_dash(row["support"], lambda count: f"{count:.0f}"),
+            "kernel values": _or_dash(row["values"], lambda count: f"{count:.2e}"),
+            "each": _or_dash(row["nanoseconds"], lambda each: f"{each:.2f} ns"),
+            "floor": duration(row["time"]),
+        }
+        for row in _rows(table)
+    ]
+    if table["time"].isna().all():
+        return _table(pd.DataFrame(lines).drop(columns=["kernel values", "each", "floor"]))
+    return f"{_table(pd.DataFrame(lines))}\n\n{_FLOOR}"
+
+
+def _growth(table: pd.DataFrame) -> str:
+    lines = [
+        {
+            "gap": f"{row['target']:.0e}",
+            "problem": row["family"],
+            "solver": row["solver"],
+            "time ∝": _or_dash(row["exponent"], lambda k: f"n^{k:.2f}"),
+            "sizes": row["sizes"],
+            "largest n": _or_dash(row["largest"], lambda n: f"{n:.0f}"),
+            "time there": duration(row["time"]) or "–",
+            "memory there": _or_dash(row["memory"], _size),
+        }
+        for row in _rows(table)
+    ]
+    return _table(pd.DataFrame(lines)) if lines else ""
+
+
+def _intercepts(table: pd.DataFrame) -> str:
+    lines = [
+        {
+            "gap": f"{row['target']:.0e}",
+            "problem": row["problem"],
+            "solver": row["solver"],
+            "without": duration(row["without"]),
+            "with": duration(row["with"]),
+            "ratio": _times(row["ratio"]),
+        }
+        for row in _rows(table)
+    ]
+    return _table(pd.DataFrame(lines)) if lines else ""
+
+
+def _passes(table: pd.DataFrame) -> str:
+    """Return the relative suboptimality of the primal after so many passes, and the time they took."""
+    lines: dict[tuple[str, int], dict[str, str]] = {}
+    for row in _rows(table):
+        made = int(row["setting"].removeprefix("epochs "))
+        line = lines.setdefault((row["problem"], made), {})
+        line[row["solver"]] = f"{row['suboptimality']:.1e} in {duration(row['time'])}"
+    order = list(table["problem"].unique()) if lines else []
+    places = sorted(lines, key=lambda place: (order.index(place[0]), place[1]))
+    told = [{"problem": p, "passes": made} | lines[p, made] for p, made in places]
+    return f"{_PASSES}\n\n{_table(pd.DataFrame(told).fillna(''))}" if told else ""
+
+
+def _or_dash(value: float, shown: Callable[[float], str]) -> str:
+    return shown(value) if np.isfinite(value) else "–"
+
+
+def _size(size: float) -> str:
+    return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
+
+
+def _rows(table: pd.DataFrame) -> Iterator[_Row]:
+    yield from table.to_dict("records")
+
+
+def _table(table: pd.DataFrame) -> str:
+    return table.to_markdown(index=False, disable_numparse=True)
+
+
+def machine_in_words(manifests: Sequence[Mapping[str, Any]], results: pd.DataFrame) -> str:
+    """Return machine, threads, date and versions of the runs, as their manifests and rows have them."""
+    lines = list(dict.fromkeys(_measured(manifest) for manifest in manifests))
+    threads = sorted(int(count) for count in results["threads"].dropna().unique())
+    lines.append(f"Threads of every solver: {', '.join(map(str, threads)) or 'not recorded'}.")
+    versions = {k: v for manifest in manifests for k, v in manifest["versions"].items()}
+    qp = bool((results["solver"] == "qpsolvers_qp").any())
+    shown = [k for k in (*_PACKAGES, *(_QP_PACKAGES if qp else ())) if k in versions]
+    lines.append(f"Versions: {', '.join(f'{k} {versions[k]}' for k in shown)}.")
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _measured(manifest: Mapping[str, Any]) -> str:
+    machine, date = manifest.get("machine"), str(manifest.get("date", ""))[:10]
+    if machine is None:
+        return f"Measured on {manifest['host']}, {manifest['platform']}."
+    processor = f"{machine['processor']}, {machine['cores']} cores, {_size(machine['memory'])}"
+    return f"Measured on {date}: {processor}, {manifest['platform']}."

@@ -1,0 +1,118 @@
+"""Tables made from that of `cheapest`: means of ratios, growth with n, cost of the intercept, passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from experiments.benchmark.cheapest import Row, configurations
+from experiments.plots.time_against_n import exponent, without_size
+
+_NOT_RUN = ("unsupported", "not_installed")
+_SIZES = 3  # different n that make a growth
+_WITHOUT = " intercept=False"
+
+
+def means(table: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each target and solver of the table of `cheapest`.
+
+    Sorted by target, ours first. Columns: target, solver, kind, mean (geometric, of the ratios),
+    problems (over how many), least, most, failed (problems that ours solved and it tried, in vain),
+    alone (problems that it solved and ours did not).
+    """
+    fails = table[table["kind"] == "ours"].groupby(["target", "problem"])["time"].min().isna()
+    pairs = pd.MultiIndex.from_frame(table[["target", "problem"]])
+    missed = table.assign(missed=fails.reindex(pairs).fillna(value=True).to_numpy(dtype=bool))
+    groups = missed.groupby(["target", "solver"], sort=False)
+    rows = pd.DataFrame([_mean(group) for _, group in groups])
+    return rows.sort_values(["target", "kind", "solver"], ascending=[False, True, True])
+
+
+def _mean(rows: pd.DataFrame) -> Row:
+    first, ratios = rows.iloc[0], rows["ratio"].dropna()
+    return {
+        "target": first["target"],
+        "solver": first["solver"],
+        "kind": first["kind"],
+        "mean": geometric_mean(ratios.tolist()),
+        "problems": len(ratios),
+        "least": float(ratios.min()),
+        "most": float(ratios.max()),
+        "failed": int((tried_in_vain(rows) & ~rows["missed"]).sum()),
+        "alone": int((rows["time"].notna() & rows["missed"]).sum()),
+    }
+
+
+def tried_in_vain(table: pd.DataFrame) -> pd.Series:
+    """Whether each row of `cheapest` is of a solver that ran and did not reach the target."""
+    return table["time"].isna() & ~table["outcome"].isin(_NOT_RUN)
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    """Return exp(mean log ratio); NaN of nothing."""
+    return float(np.exp(np.mean(np.log(ratios)))) if ratios else float("nan")
+
+
+def growth(table: pd.DataFrame) -> pd.DataFrame:
+    """Return how time grows with n, for problems that differ in n alone; empty if there are none.
+
+    Columns: target, family (the problem without its n), solver, exponent (k of time ∝ n^k), sizes (how
+    many n it was fitted to), largest (n that it solved), time and memory (bytes) there.
+    """
+    families = table.assign(family=table["problem"].map(without_size))
+    rows = [
+        _growth(group)
+        for _, family in families.groupby("family", sort=False)
+        if family["n"].nunique() >= _SIZES
+        for _, group in family.groupby(["target", "solver"], sort=False)
+    ]
+    return pd.DataFrame(rows)
+
+
+def _growth(rows: pd.DataFrame) -> Row:
+    solved = rows.dropna(subset=["time"]).sort_values("n")
+    times = solved.set_index("n")["time"]
+    known = {key: rows.iloc[0][key] for key in ("target", "family", "solver")}
+    last = solved.iloc[-1] if len(solved) else dict.fromkeys(("n", "time", "memory"), float("nan"))
+    return {**known, "exponent": exponent(times), "sizes": len(solved)} | {
+        "largest": last["n"],
+        "time": last["time"],
+        "memory": last["memory"],
+    }
+
+
+def intercepts(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what the unregularised intercept costs, for problems that were solved without it too.
+
+    Columns: target, problem (with it), solver, without and with (s), ratio; one row for each target,
+    problem and solver that solved both.
+    """
+    without = table[table["problem"].str.contains(_WITHOUT)]
+    twins = without.assign(problem=without["problem"].str.replace(_WITHOUT, ""))
+    keys = ["target", "problem", "solver"]
+    both = twins[[*keys, "time"]].merge(
+        table[[*keys, "time"]], on=keys, suffixes=("_without", "_with")
+    )
+    both = both.rename(columns={"time_without": "without", "time_with": "with"})
+    return both.assign(ratio=both["with"] / both["without"]).dropna(subset=["ratio"])
+
+
+def passes(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the configurations of solvers that count passes over the data; empty if there are none."""
+    known = configurations(results)
+    return known[known["setting"].str.contains("epochs")]
+
+
+def telling(problems: Sequence[str]) -> list[str]:
+    """Return the problems' names without the words that all have, but for the data set's."""
+    words = [problem.split() for problem in problems]
+    common = common_words(problems)
+    return [" ".join([w[0], *(word for word in w[1:] if word not in common)]) for w in words]
+
+
+def common_words(problems: Sequence[str]) -> list[str]:
+    """Return the words after the data set's name that all problems have, in their order."""
+    first, *others = [problem.split()[1:] for problem in problems]
+    return [word for word in first if others and all(word in other for other in others)]

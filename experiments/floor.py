@@ -1,0 +1,122 @@
+"""The least time in which the kernel values that a certificate needs can be computed at all.
+
+To certify a kernel machine, f must be known at all n samples over all nSV support vectors, so each of
+
+    E = n·nSV − nSV²/2
+
+kernel values (K is symmetric) must be computed at least once: a float32 matrix product of 2·d·E
+multiplications and additions, and E exponentials. `KernelFloor` measures what one such value takes on
+this machine, in the same run as the solvers that are compared with it:
+
+    solvers:
+      - {name: "../floor.py:KernelFloor"}      # beside experiments/configs
+
+It gives no answer. Its row has the number of values as `n_kernel_evals` and their time as `time_solve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+from problems.dataset import check_positive
+from problems.forms import BoxQP, FormPoint
+from problems.kernels import RBF, as_dense
+from solvers.base import Solver
+
+_TILE = (
+    256,
+    512,
+)  # of float32, 512 KiB: of six shapes the fastest, or within 1 %, at d = 20 to 300
+_POOL = 8 * _TILE[1]  # samples that are multiplied: their rows, too, stay in the cache
+_LARGEST_PRODUCT = (
+    10.0  # of two samples as they are scaled here: exponentials neither 0 nor infinite
+)
+
+Single = NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class Tiles:
+    """What is allocated beforehand: samples (m, d), and an output tile for each thread."""
+
+    samples: Single
+    outputs: tuple[Single, ...]
+
+
+@dataclass(frozen=True)
+class KernelFloor(Solver):
+    """Times kernel values at the speed of the machine: no solver, it claims nothing.
+
+    Every thread has a tile of its own that stays in its cache: a product of single-threaded BLAS, then
+    exponentials in place. Converting the samples to float32 is not timed.
+
+    Attributes
+    ----------
+    values : how many kernel values are computed, at least.
+    """
+
+    values: float = 5e7
+
+    form: ClassVar = BoxQP
+    source: ClassVar[str] = "BLAS's sgemm and NumPy's exp"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self.values, "values")
+
+    def refuses(self, form: BoxQP) -> str | None:
+        """Its values are a product and an exponential, as the RBF kernel's are."""
+        if not isinstance(form.gram.kernel, RBF):
+            return "the floor is that of an RBF kernel, whose values are exponentials of products"
+        return None
+
+    def prepare(self, form: BoxQP) -> Tiles:
+        """Return the samples in float32, and tiles that have been written to once."""
+        samples = as_dense(form.gram.X[:_POOL]).astype(np.float32)
+        largest = float(np.square(samples).sum(axis=1).max())
+        samples *= np.sqrt(_LARGEST_PRODUCT / largest) if largest > 0 else 1.0
+        outputs = tuple(np.ones(_TILE, np.float32) for _ in range(_threads()))
+        tiles = Tiles(_repeated(samples), outputs)
+        for _ in self._measure(tiles, rounds=1):
+            pass
+        return tiles
+
+    def iterates(self, state: Tiles) -> Iterator[FormPoint]:
+        """Yield once, without a point."""
+        tile = _TILE[0] * _TILE[1]
+        yield from self._measure(state, -(-int(self.values) // (tile * len(state.outputs))))
+
+    def _measure(self, tiles: Tiles, rounds: int) -> Iterator[FormPoint]:
+        controller = ThreadpoolController()
+        with controller.limit(limits=1), ThreadPoolExecutor(len(tiles.outputs)) as threads:
+            work = [threads.submit(_fill, tiles.samples, out, rounds) for out in tiles.outputs]
+            for done in work:
+                done.result()
+        count = rounds * _TILE[0] * _TILE[1] * len(tiles.outputs)
+        yield FormPoint(None, iterations=rounds, counters={"kernel_evaluations": count})
+
+
+def _fill(samples: Single, out: Single, rounds: int) -> None:
+    """Compute `rounds` tiles, each over other samples than the last."""
+    rows, columns = out.shape
+    for k in range(rounds):
+        i, j = k * rows % (samples.shape[0] - rows + 1), k * columns % _POOL
+        np.matmul(samples[i : i + rows], samples[j : j + columns].T, out=out)
+        np.exp(out, out=out)
+
+
+def _repeated(samples: Single) -> Single:
+    """Return `_POOL` samples, over and over again where there are fewer."""
+    return np.ascontiguousarray(samples[np.arange(_POOL) % samples.shape[0]])
+
+
+def _threads() -> int:
+    """Return how many threads BLAS uses here: as many as every solver gets."""
+    return max((int(pool["num_threads"]) for pool in ThreadpoolController().info()), default=1)

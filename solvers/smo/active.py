@@ -1,0 +1,211 @@
+"""Minimisation over the active variables, the rest held where they are.
+
+Rounds of pair steps on working sets: the worst violators, and what is still free of the last set. A
+round costs the rows of K, among the active variables, of those that moved; rows are kept, so each is
+computed once. Where pair steps converge slowly, a Newton step moves all free variables at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numba
+import numpy as np
+
+from problems.dataset import Indices, Vector
+from problems.tiles import Tile
+from solvers.smo.face import newton_step
+from solvers.smo.pairs import pair_steps
+from solvers.smo.state import State, largest, slopes
+
+_WORKING_SET = 512  # a float32 block takes 1 MiB: it stays in the second-level cache
+_STEPS_PER_ROUND = 20_000
+_INNER_ACCURACY = 0.1  # a round ends when its set's violation has fallen to this share
+_MOST_REPLACED = 0.25  # share of the members, above which all rows are computed anew
+_PATIENCE = 20  # rounds without halving the violation, after which a Newton step is tried ...
+_NEWTON_ROUNDS = 20  # ... and as many more for k³ = 1000³, which takes the time of half of them
+_LEAST_COLUMNS = 2048  # of kept rows, that are worth a second thread
+_MOST_FREE = 4096  # variables of a Newton step
+
+
+class Active:
+    """The active variables `members` of a state, and rows of K among them."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.start_with(np.empty(0, np.int64))
+
+    def start_with(self, members: Indices) -> None:
+        """Make `members` active, without any rows."""
+        self.members = members
+        self.columns = self.state.columns(members)
+        self.slab = self.state.slab()
+        self.slot = np.full(members.size, -1)  # of each member's row in the slab
+        self.owner = np.full(self.slab.shape[0], -1)  # the variable whose row is in a slot
+        self.last_set = np.empty(0, np.int64)
+
+    def take(self, members: Indices) -> None:
+        """Make `members` active; where most of them were before, their rows stay."""
+        if members is not self.members:
+            arriving = np.setdiff1d(members, self.members, assume_unique=True)
+            if arriving.size > _MOST_REPLACED * members.size:
+                self.start_with(members)
+            else:
+                leaving = ~np.isin(self.members, members, assume_unique=True)
+                self._replace(np.flatnonzero(leaving), arriving)
+        v, chosen = self.state.variables, self.members
+        self.lo, self.hi, self.q, self.tube = (
+            v.lo[chosen],
+            v.hi[chosen],
+            v.q[chosen],
+            v.tube[chosen],
+        )
+        self.z, self.f = self.state.z[chosen], self.state.f[chosen]
+
+    def _replace(self, places: Indices, arriving: Indices) -> None:
+        """Put `arriving` where other members stood: new columns for the rows that stay."""
+        given_up = self.slot[places]
+        self.owner[given_up[given_up >= 0]] = -1
+        self.slot[places] = -1
+        self.members = self.members.copy()
+        self.members[places] = arriving
+        used = np.flatnonzero(self.owner >= 0)
+        columns = self.state.columns(arriving)
+        self.slab[np.ix_(used, places)] = self.state.block(self.owner[used], arriving, columns)
+        self.columns = self.state.columns(self.members)
+        self.last_set = np.setdiff1d(self.last_set, places)
+
+    def reduce(self, share: float, least: float) -> Iterator[None]:
+        """Run rounds until the violation is at most `share` of the first, or `least`."""
+        target, best, slow, patience = -np.inf, np.inf, 0, self._patience()
+        while not self.state.at_limit:
+            up, down, violation = self.violation()
+            if target < 0:
+                target = max(least, share * violation)
+            if violation <= target:
+                return
+            slow = slow + 1 if violation > 0.5 * best else 0
+            best = best if slow else violation
+            if slow > patience:
+                slow, patience = 0, self._patience()
+                self._newton_step()
+            else:
+                self._round(up, down, max(least, _INNER_ACCURACY * violation))
+            yield
+
+    def violation(self) -> tuple[Vector, Vector, float]:
+        """Return the slopes of rising and falling, and by how much they are out of order."""
+        up, down = slopes(self.f, self.z, self.q, self.tube, self.lo, self.hi)
+        self.b, violation = self.state.order(up, down)
+        return up, down, violation
+
+    def _patience(self) -> int:
+        """Return how many slow rounds to wait for a Newton step: it costs k³/3 multiplications."""
+        return _PATIENCE + int(_NEWTON_ROUNDS * (self._free().size / 1000) ** 3)
+
+    def _free(self) -> Indices:
+        """Return the variables with room on both sides, on one side of their tube."""
+        inside = (self.z > self.lo) & (self.z < self.hi)
+        return np.flatnonzero(inside & ((self.tube == 0) | (self.z != 0)))
+
+    def _round(self, up: Vector, down: Vector, target: float) -> None:
+        """Solve on a working set to a violation of `target`."""
+        state = self.state
+        chosen = self._choose(up, down)
+        z, lo, hi, u = self._on_one_side(chosen)
+        members = self.members[chosen]
+        K = state.block(members, members, state.columns(members))
+        if not state.equality:  # each can be paired with a free variable that has no row
+            K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
+            lo, hi = np.append(lo, -np.inf), np.append(hi, np.inf)
+        steps = min(_STEPS_PER_ROUND, state.max_steps - state.steps)
+        taken, state.unbounded = pair_steps(K, z, u.astype(K.dtype), lo, hi, target, steps)
+        state.steps += taken
+        state.stuck = taken == 0
+        self.last_set = chosen
+        self._move(chosen, z[: chosen.size])
+
+    def _choose(self, up: Vector, down: Vector) -> Indices:
+        """Return the worst violators of either kind, and what is free of the last set."""
+        if self.z.size <= _WORKING_SET:
+            return np.arange(self.z.size)
+        fresh = largest(up, _WORKING_SET // 4), largest(-down, _WORKING_SET // 4)
+        last = self.last_set
+        moving = last[(self.z[last] > self.lo[last]) & (self.z[last] < self.hi[last])]
+        return np.unique(np.concatenate([*fresh, moving[: _WORKING_SET // 2]]))
+
+    def _on_one_side(self, chosen: Indices) -> tuple[Vector, Vector, Vector, Vector]:
+        """Return z, bounds and scores relative to b, on the side of its tube where each one is.
+
+        At 0, on the side to which it is drawn.
+        """
+        z, lo, hi, tube = (v[chosen] for v in (self.z, self.lo, self.hi, self.tube))
+        u = -(self.f[chosen] + self.q[chosen]) - self.b
+        above = (z > 0) | ((z == 0) & (u > 0))
+        lo = np.where((tube > 0) & above, 0.0, lo)
+        hi = np.where((tube > 0) & ~above, 0.0, hi)
+        return z, lo, hi, u - np.where(above, tube, -tube)
+
+    def _newton_step(self) -> None:
+        free = self._free()
+        if not 2 <= free.size <= _MOST_FREE:
+            return
+        state, members = self.state, self.members[free]
+        everywhere = state.z.copy()
+        everywhere[self.members] = self.z
+        self.f[free] = state.exact_scores(members, everywhere)
+        z, lo, hi, u = self._on_one_side(free)
+        K = state.block(members, members, state.columns(members, np.float64))
+        with state.threads.limited(state.threads.count):
+            moved = newton_step(K, -u - self.b, z, lo, hi, state.equality)
+        if moved is not None:
+            state.newton_steps += 1
+            self._move(free, moved)
+
+    def _move(self, chosen: Indices, z: Vector) -> None:
+        """Move variables, and bring f up to date from rows that are kept while there is room."""
+        change = z - self.z[chosen]
+        self.z[chosen] = z
+        self.state.note_change(change)
+        moved, change = chosen[change != 0], change[change != 0]
+        missing = moved[self.slot[moved] < 0]
+        places = np.flatnonzero(self.owner < 0)[: missing.size] if missing.size else missing
+        if places.size:
+            self._keep(missing[: places.size], places)
+        known = self.slot[moved] >= 0
+        self._add_kept_rows(self.slot[moved[known]], change[known].astype(self.slab.dtype))
+        rest = self.members[moved[~known]]
+        if rest.size:
+            self.f += self.state.products(self.members, rest, change[~known])
+
+    def _add_kept_rows(self, slots: Indices, weights: Tile) -> None:
+        def add(first: int, last: int) -> None:
+            add_rows(self.f, self.slab, slots, weights, first, last)
+
+        self.state.tiles.run(add, self.f.size, _LEAST_COLUMNS)
+
+    def _keep(self, missing: Indices, places: Indices) -> None:
+        rows = self.members[missing]
+        first, last = places[0], places[-1] + 1
+        if last - first == places.size:
+            self.state.block(rows, self.members, self.columns, self.slab[first:last])
+        else:
+            self.slab[places] = self.state.block(rows, self.members, self.columns)
+        self.slot[missing], self.owner[places] = places, rows
+
+
+@numba.njit(cache=True, nogil=True)
+def add_rows(f: Vector, slab: Tile, slots: Indices, weights: Tile, first: int, last: int) -> None:
+    """Add weighted rows of the slab to f[first:last], four at a time: f is read and written less."""
+    k = 0
+    while k + 3 < slots.size:
+        r0, r1, r2, r3 = slab[slots[k]], slab[slots[k + 1]], slab[slots[k + 2]], slab[slots[k + 3]]
+        w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+        for t in range(first, last):
+            f[t] += (w0 * r0[t] + w1 * r1[t]) + (w2 * r2[t] + w3 * r3[t])
+        k += 4
+    while k < slots.size:
+        row, weight = slab[slots[k]], weights[k]
+        for t in range(first, last):
+            f[t] += weight * row[t]
+        k += 1

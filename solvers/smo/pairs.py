@@ -1,0 +1,104 @@
+"""The innermost loop of SMO: steps on pairs of a working set, all in the processor's cache.
+
+    min ½zᵀKz − uᵀz  s.t. Σz = const, lo ≤ z ≤ hi,   u the scores, minus the gradient
+
+i has the highest score among those that can rise; j, among those that can fall, gains most by a
+second-order estimate (Fan, Chen & Lin 2005, WSS 2); both move by the exact minimiser in the box.
+
+Written for vector instructions: what may not move is kept apart by numbers added to its score, not by
+branches, and the largest of float32 values that are not negative is found by comparing their bits as
+integers, which compilers can do in parallel. At 512 variables a step takes 0.6 µs; with branches it
+took 15.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from problems.dataset import Vector
+from problems.tiles import Tile
+
+_FAST = {"reassoc", "contract", "nsz"}
+_BARRED = np.float32(1e30)
+_TINY_CURVATURE = 1e-12  # LIBSVM's: in place of a curvature that is zero or negative
+_FLAT = 1e-6  # share of K[i, i] + K[j, j] below which a curvature may be rounding
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def pair_steps(
+    K: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, target: float, max_steps: int
+) -> tuple[int, bool]:
+    """Take steps in place until the violation is at most `target`.
+
+    Shapes: `K` (q, q), the others (q,); `K` and `u` of one type. Returns the number of steps, and
+    whether the last pair can move for ever.
+    """
+    n = z.size
+    tiny, two, zero = K.dtype.type(_TINY_CURVATURE), K.dtype.type(2), K.dtype.type(0)
+    diagonal, rise, fall = np.empty(n, K.dtype), np.empty(n, np.float32), np.empty(n, np.float32)
+    gain, below, key = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
+    for t in range(n):
+        diagonal[t] = K[t, t]
+        rise[t] = 0.0 if z[t] < hi[t] else -_BARRED
+        fall[t] = 0.0 if z[t] > lo[t] else _BARRED
+        key[t] = u[t] + rise[t]
+    gain_bits, below_bits = gain.view(np.int32), below.view(np.int32)
+    for step in range(max_steps):
+        i = _highest(key)
+        if rise[i] < 0.0:
+            return step, False
+        highest, Ki, Kii = u[i], K[i], K[i, i]
+        for t in range(n):
+            distance = highest - u[t] - fall[t]
+            distance = distance if distance > zero else zero
+            curvature = Kii + diagonal[t] - two * Ki[t]
+            curvature = curvature if curvature > tiny else tiny
+            below[t] = distance
+            gain[t] = distance * distance / curvature
+        best, largest = np.int32(0), np.int32(0)
+        for t in range(n):
+            best = max(best, gain_bits[t])
+            largest = max(largest, below_bits[t])
+        j = _first(gain_bits, best)
+        if best <= 0 or below[_first(below_bits, largest)] <= target:
+            return step, False
+        curvature = Kii + diagonal[j] - 2 * Ki[j]
+        room = min(hi[i] - z[i], z[j] - lo[j])
+        if room == np.inf and curvature <= _FLAT * (Kii + diagonal[j]):
+            return step, True
+        length = min((highest - u[j]) / max(curvature, _TINY_CURVATURE), room)
+        # a variable that reaches its bound is put there exactly
+        zi = hi[i] if length == hi[i] - z[i] else z[i] + length
+        zj = lo[j] if length == z[j] - lo[j] else z[j] - length
+        if zi == z[i] and zj == z[j]:
+            return step, False
+        z[i], z[j] = zi, zj
+        rise[i], fall[i] = 0.0 if zi < hi[i] else -_BARRED, 0.0
+        rise[j], fall[j] = 0.0, 0.0 if zj > lo[j] else _BARRED
+        Kj, change = K[j], K.dtype.type(length)
+        for t in range(n):
+            u[t] -= change * (Ki[t] - Kj[t])
+            key[t] = u[t] + rise[t]
+    return max_steps, False
+
+
+@numba.njit(inline="always")
+def _highest(key: Tile) -> int:
+    """Return where `key` is largest; bits of negative floats order backwards until flipped."""
+    bits = key.view(np.int32)
+    best = np.int32(-2147483648)
+    for t in range(key.size):
+        best = max(best, bits[t] ^ ((bits[t] >> 31) & np.int32(0x7FFFFFFF)))
+    return _first(bits, best ^ ((best >> 31) & np.int32(0x7FFFFFFF)))
+
+
+@numba.njit(inline="always")
+def _first(values: Tile, value: Any) -> int:
+    """Return the first index at which `value` stands."""
+    found = values.size
+    for t in range(values.size):
+        found = min(found, t if values[t] == value else values.size)
+    return found

@@ -1,0 +1,206 @@
+"""Where SMO stands: the point z, the scores f = Kz from which every gradient follows, what is exact.
+
+f is kept for all variables. Rows of K in float32 bring rounding errors into it with every change of z;
+their size is estimated as they come, and f is computed afresh, in float64 and only near the margin,
+before anything is claimed. What is changed after that is small, and so are its errors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numba
+import numpy as np
+
+from problems.dataset import Indices, Vector
+from problems.forms import BoxQP
+from problems.tiles import Columns, Tile, Tiles
+from solvers.smo.variables import from_form
+from solvers.threads import Threads
+
+_SINGLE_FROM = 2048  # variables from which rows are in float32
+_MOST_ACTIVE = 8192
+_ROUNDING = 1e-7  # of a kernel value in float32
+_AT_A_TIME = 2048  # columns of K between two pauses
+
+
+class State:
+    """Variables, point and scores of a box QP.
+
+    Attributes
+    ----------
+    steps, newton_steps, refreshes : what has been done so far.
+    stuck, unbounded : why it cannot go on; solved : that it need not.
+    """
+
+    def __init__(
+        self, form: BoxQP, tiles: Tiles, threads: Threads, cache_size: float, max_steps: int
+    ) -> None:
+        self.tiles, self.threads, self.max_steps = tiles, threads, max_steps
+        self.cache_size = cache_size
+        self.variables = v = from_form(form)
+        self.equality = form.a is not None
+        self.z, self.f, self.b = v.start.copy(), np.zeros(v.n), 0.0
+        self.steps = self.newton_steps = self.refreshes = 0
+        self.stuck = self.unbounded = self.solved = False
+        bounded = bool(np.isfinite(v.lo).all() and np.isfinite(v.hi).all())
+        single = v.n >= _SINGLE_FROM and bounded and tiles.precise(np.float32)
+        self._work_in(np.float32 if single else np.float64)
+
+    def _work_in(self, dtype: Any) -> None:
+        """Keep rows in `dtype`, as many as there is room for; start from exact scores."""
+        v = self.variables
+        self.dtype = np.dtype(dtype)
+        room = max(1, int(self.cache_size * 1e6 / self.dtype.itemsize))  # in kernel values
+        self.size = v.n if v.n**2 <= room else max(2, min(v.n, _MOST_ACTIVE, int(room**0.5)))
+        self._slab = np.empty(self.size**2, self.dtype)
+        self.f = self.exact_scores(np.arange(v.n), self.z)
+        self.noise_squared = self.noise_most = 0.0
+
+    def work_in_double(self) -> None:
+        """Go on in float64, where float32 leads no further."""
+        self._work_in(np.float64)
+        self.stuck = False
+
+    @property
+    def in_single(self) -> bool:
+        """Whether rows are in float32."""
+        return self.dtype == np.float32
+
+    @property
+    def at_limit(self) -> bool:
+        """Whether no more steps are allowed or possible."""
+        return self.stuck or self.unbounded or self.steps >= self.max_steps
+
+    @property
+    def noise(self) -> float:
+        """The error that rounding has left in f, as far as errors are independent."""
+        return self.noise_squared**0.5
+
+    def note_change(self, change: Vector) -> None:
+        """Take note of a change of z that came into f through rows in float32."""
+        if self.in_single:
+            self.noise_squared += _ROUNDING**2 * float(change @ change)
+            self.noise_most += _ROUNDING * float(np.abs(change).sum())
+
+    def slab(self) -> Tile:
+        """Return room for the rows of all active variables: touching fresh memory takes time."""
+        return self._slab.reshape(self.size, self.size)
+
+    def columns(self, cols: Indices, dtype: Any = None) -> Columns:
+        """Make columns of K ready, for several products with them."""
+        return self.tiles.columns(self.variables.sample[cols], dtype or self.dtype)
+
+    def block(
+        self, rows: Indices, cols: Indices, columns: Columns, out: Tile | None = None
+    ) -> Tile:
+        """Return K[rows, cols] between variables, written to `out` if it is given."""
+        v = self.variables
+        K = self.tiles.block(v.sample[rows], columns, out)
+        if v.scale is not None:
+            K *= v.scale[rows][:, None] * v.scale[cols]
+        return K
+
+    def products(self, rows: Indices, cols: Indices, weights: Vector, dtype: Any = None) -> Vector:
+        """Return K[rows, cols] @ weights."""
+        v = self.variables
+        weights = weights if v.scale is None else weights * v.scale[cols]
+        result = self.tiles.product(v.sample[rows], self.columns(cols, dtype), weights)
+        return result if v.scale is None else result * v.scale[rows]
+
+    def exact_scores(self, rows: Indices, z: Vector) -> Vector:
+        """Return (Kz)[rows] in float64."""
+        support = np.flatnonzero(z)
+        return self.products(rows, support, z[support], np.float64)
+
+    def violation(self) -> float:
+        """Return the maximal violation over all variables."""
+        v = self.variables
+        self.up, self.down = slopes(self.f, self.z, v.q, v.tube, v.lo, v.hi)
+        return self.order(self.up, self.down)[1]
+
+    def order(self, up: Vector, down: Vector) -> tuple[float, float]:
+        """Return the multiplier of the equality, and the violation m − M."""
+        m, M = float(up.max()), float(down.min())
+        if not self.equality:
+            return 0.0, max(m, 0.0) - min(M, 0.0)
+        b = (m + M) / 2
+        return (b if np.isfinite(b) else 0.0), max(0.0, m - M)
+
+    def choose(self, members: Indices) -> Indices:
+        """Return the variables to be active: `members`, if no other one violates its condition.
+
+        A few others take the places of the members farthest from violating. If they are many, all
+        are chosen anew: the worst of either kind, then those nearest to violating.
+        """
+        n, size = self.variables.n, self.size
+        if size >= n:
+            return members if members.size else np.arange(n)
+        nearness = self._nearness()
+        outside = np.ones(n, np.bool_)
+        outside[members] = False
+        violating = np.flatnonzero(outside & (nearness > 0))
+        if members.size and violating.size <= size // 4:
+            if not violating.size:
+                return members
+            stay = np.argpartition(nearness[members], violating.size)[violating.size :]
+            return np.concatenate([members[stay], violating])
+        chosen = np.zeros(n, np.bool_)
+        chosen[largest(self.up, size // 4)] = True
+        chosen[largest(-self.down, size // 4)] = True
+        nearness[chosen] = -np.inf
+        chosen[largest(nearness, size - int(chosen.sum()))] = True
+        return np.flatnonzero(chosen)
+
+    def _nearness(self) -> Vector:
+        """Return by how much each variable's condition is violated; below 0, how far it is from it.
+
+        A free variable has two, and is as near as can be.
+        """
+        rise, fall = self.up - self.b, self.b - self.down
+        both = np.abs(np.maximum(rise, fall))
+        return np.where(np.isinf(rise), fall, np.where(np.isinf(fall), rise, both))
+
+    def absorb(self, members: Indices, z: Vector, f: Vector, b: float) -> Iterator[None]:
+        """Take over the active variables, and bring all other scores up to date."""
+        change = z - self.z[members]
+        self.z[members], self.f[members], self.b = z, f, b
+        rest = np.ones(self.variables.n, np.bool_)
+        rest[members] = False
+        others, moved = np.flatnonzero(rest), np.flatnonzero(change)
+        if not others.size:
+            return
+        for at in range(0, moved.size, _AT_A_TIME):
+            part = moved[at : at + _AT_A_TIME]
+            self.f[others] += self.products(others, members[part], change[part])
+            yield
+
+    def refresh(self, tol: float) -> None:
+        """Compute f anew for all variables that rounding may have put on the wrong side."""
+        near = np.flatnonzero(self._nearness() >= -(2 * self.noise_most + tol))
+        self.f[near] = self.exact_scores(near, self.z)
+        self.noise_squared = self.noise_most = 0.0
+        self.refreshes += 1
+
+
+@numba.njit(cache=True)
+def slopes(
+    f: Vector, z: Vector, q: Vector, tube: Vector, lo: Vector, hi: Vector
+) -> tuple[Vector, Vector]:
+    """Return what each variable gains by rising (−∞ where barred) and loses by falling (+∞)."""
+    up, down = np.empty(z.size), np.empty(z.size)
+    for t in range(z.size):
+        u = -(f[t] + q[t])
+        rising = u - (tube[t] if z[t] >= 0.0 else -tube[t])
+        falling = u - (tube[t] if z[t] > 0.0 else -tube[t])
+        up[t] = rising if z[t] < hi[t] else -np.inf
+        down[t] = falling if z[t] > lo[t] else np.inf
+    return up, down
+
+
+def largest(values: Vector, count: int) -> Indices:
+    """Return indices of the `count` largest values, without a sort."""
+    if count <= 0:
+        return np.empty(0, np.int64)
+    return np.argpartition(values, values.size - count)[values.size - count :]

@@ -1,0 +1,77 @@
+"""The variables SMO works on: one for each sample, with the equality Σz = delta.
+
+    min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
+
+With z = ax (z = sign·x where there is no equality) the coefficients of the equality become 1, and for
+classification Q becomes K itself. The two variables that regression has for a sample are the parts of
+one: z = α − α*, and their common cost epsilon·(α + α*) is the tube.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from problems.dataset import Indices, Vector
+from problems.forms import BoxQP
+from problems.projection import project
+
+
+@dataclass(frozen=True, eq=False)
+class Variables:
+    """Costs, bounds and start of z, shape (n,) each; z = `multiplier`·x.
+
+    Variable k stands for `scale[k]`·φ(x_sample[k]); None is 1 for all. `doubled`: z = x[:n] − x[n:].
+    """
+
+    form: BoxQP
+    sample: Indices
+    scale: Vector | None
+    q: Vector
+    tube: Vector
+    lo: Vector
+    hi: Vector
+    start: Vector
+    multiplier: Vector
+    doubled: bool
+
+    @property
+    def n(self) -> int:
+        """Number of variables."""
+        return self.q.size
+
+    def to_form(self, z: Vector) -> Vector:
+        """Return the form's variables x."""
+        if self.doubled:
+            return np.concatenate([np.maximum(z, 0.0), np.maximum(-z, 0.0)])
+        x = z / self.multiplier
+        return np.clip(x, self.form.lb, self.form.ub, out=x)  # rounding may lead out
+
+
+def from_form(form: BoxQP) -> Variables:
+    """Return the variables of a box QP, at its start or the feasible point nearest to 0."""
+    x = form.start
+    if x is None:
+        x = project(np.zeros(form.n), form.lb, form.ub, form.a, form.delta)
+    a = form.Q.sign if form.a is None else form.a
+    ends = np.stack([form.lb * a, form.ub * a])
+    lo, hi, q, z = ends.min(axis=0), ends.max(axis=0), form.p / a, x * a
+    if _is_doubled(form):
+        n = form.n // 2
+        tube, q, z = (q[:n] - q[n:]) / 2, (q[:n] + q[n:]) / 2, z[:n] + z[n:]
+        return Variables(form, form.Q.index[:n], None, q, tube, lo[n:], hi[:n], z, a[:n], True)
+    scale = form.Q.sign / a
+    scaled = None if (scale == 1).all() else scale
+    return Variables(form, form.Q.index, scaled, q, np.zeros(form.n), lo, hi, z, a, False)
+
+
+def _is_doubled(form: BoxQP) -> bool:
+    """Whether every sample has two variables, one for each side of its tube, as in regression."""
+    n = form.n // 2
+    if form.n != 2 * n or not np.array_equal(form.Q.index[:n], form.Q.index[n:]):
+        return False
+    sides = np.repeat([1.0, -1.0], n)
+    has_tube = bool((form.lb == 0).all() and (form.p[:n] + form.p[n:] >= 0).all())
+    one_sign = form.a is None or bool((form.a == sides).all())
+    return has_tube and one_sign and bool((form.Q.sign == sides).all())

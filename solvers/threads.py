@@ -1,0 +1,41 @@
+"""One pool of threads at a time.
+
+Linear algebra's own threads spin for a while after each product, and slow down whatever else runs: on
+two cores by a factor of two to three. Solvers that spread tiles over threads of their own, or whose
+products are small, run it on one thread, and give it all of them for a large factorisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+
+from threadpoolctl import ThreadpoolController
+
+_END = object()
+
+
+class Threads:
+    """How many threads there are, and who has them.
+
+    Attributes
+    ----------
+    count : threads that linear algebra was set to when this was made.
+    """
+
+    def __init__(self) -> None:
+        self._libraries = ThreadpoolController().select(user_api="blas")
+        self.count = max((int(pool["num_threads"]) for pool in self._libraries.info()), default=1)
+
+    def limited(self, count: int) -> AbstractContextManager[object]:
+        """Return a context in which linear algebra has `count` threads."""
+        return self._libraries.limit(limits=count)
+
+    def one_at_a_time(self, work: Iterator[None]) -> Iterator[None]:
+        """Run each block of `work` with linear algebra on one thread, and what is between on all."""
+        going = True
+        while going:
+            with self.limited(1):
+                going = next(work, _END) is not _END
+            if going:
+                yield

@@ -9,6 +9,7 @@ whose multipliers of Gx ≤ h are σ/ρ times those of the original.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,16 @@ from problems.gram import Gram, SignedGram
 
 @dataclass(frozen=True, eq=False)
 class ScaledQP:
-    """A QP's arrays as a solver gets them: `P` dense for a dual, sparse for a primal.
+    """A QP's arrays as a solver gets them.
 
     Attributes
     ----------
+    operator, of_P : P is `of_P` times the operator; for a dual the operator may never be formed.
     of_x, of_z : what the solver's variables, and its multipliers of Gx ≤ h, are to be multiplied by.
     """
 
-    P: Any
+    operator: sp.csc_array | SignedGram
+    of_P: float
     q: Vector
     G: sp.csc_array | None
     h: Vector | None
@@ -39,14 +42,25 @@ class ScaledQP:
     of_x: float
     of_z: float
 
+    @cached_property
+    def P(self) -> Any:
+        """The matrix: dense for a dual, sparse for a primal."""
+        P = self.operator.dense() if isinstance(self.operator, SignedGram) else self.operator
+        return P if self.of_P == 1 else self.of_P * P
+
+    @cached_property
+    def largest(self) -> float:
+        """The largest diagonal entry of P, which for P ⪰ 0 is its largest entry."""
+        return self.of_P * float(self.operator.diagonal().max())
+
 
 def scaled(form: QP) -> ScaledQP:
     """Return `form` with its box and its linear cost brought up to one if they are below it."""
     of_x = min(1.0, float(form.ub[np.isfinite(form.ub)].max(initial=0.0)) or 1.0)
     of_cost = min(1.0, of_x * float(np.abs(form.q).max()) or 1.0)
-    P = form.P.dense() if isinstance(form.P, SignedGram) else form.P
     return ScaledQP(
-        P=of_x**2 / of_cost * P,
+        operator=form.P,
+        of_P=of_x**2 / of_cost,
         q=of_x / of_cost * form.q,
         G=form.G,
         h=None if form.h is None else form.h / of_x,

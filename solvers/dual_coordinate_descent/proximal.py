@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 import numba
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg.blas import dsymv
 
 from problems.dataset import Indices, Vector
 from problems.kernels import Block
@@ -32,6 +33,9 @@ _ACCURACY = 0.1  # of a step's gap, as a share of its distance term
 _ROUNDING = 1e-24  # of ‖v‖²: a gap this small is rounding
 _SLOPE = 0.1  # the search along a Newton direction ends at this share of the first slope
 _SEARCH_STEPS = 20
+_LARGE = 500  # equations from which a float32 factor is tried first
+_LARGEST_FLOAT32 = 1e30  # no entry of a semidefinite matrix is larger than its diagonal's largest
+_REFINEMENTS, _REFINED = 5, 1e-10  # with 1e-6 farm-ads took twice the Newton steps
 
 
 class ProximalStep:
@@ -166,8 +170,34 @@ def _falling_root(slope: Callable[[float], float], first: float) -> float:
 def _solved(A: Block, right: Vector) -> Vector:
     """Return (I + A)⁻¹·right for a semidefinite A, of which the lower half counts; A is spent."""
     A.flat[:: right.size + 1] += 1.0
-    factor = cho_factor(A, lower=True, overwrite_a=True, check_finite=False)
-    return cho_solve(factor, right, check_finite=False)
+    upper = A.T  # as LAPACK stores matrices, which saves it a copy
+    y = _refined(upper, right) if right.size >= _LARGE else None
+    if y is None:
+        factor = cho_factor(upper, overwrite_a=True, check_finite=False)
+        y = cho_solve(factor, right, check_finite=False)
+    return y
+
+
+def _refined(A: Block, right: Vector) -> Vector | None:
+    """Return A⁻¹·right by a float32 factor and refinement, None where A's condition is against it.
+
+    On farm-ads, with 1500 equations a step, it took half the time of a float64 factor.
+    """
+    if A.diagonal().max() > _LARGEST_FLOAT32:
+        return None
+    try:
+        factor = cho_factor(A.astype(np.float32), overwrite_a=True, check_finite=False)
+    except LinAlgError:
+        return None
+    y, residual = np.zeros(right.size), right
+    for _ in range(_REFINEMENTS):
+        scale = float(np.abs(residual).max()) or 1.0  # float32 has a short range
+        correction = cho_solve(factor, (residual / scale).astype(np.float32), check_finite=False)
+        y += scale * correction.astype(np.float64)
+        residual = right - dsymv(1.0, A, y)
+        if np.linalg.norm(residual) <= _REFINED * np.linalg.norm(right):
+            return y
+    return None
 
 
 @numba.njit(cache=True, fastmath=FAST)

@@ -29,6 +29,11 @@ from solvers.pegasos.steps import SCALE, WEIGHTS, Risk, Rows, State, as_rows, se
 
 Sampling = Literal["permutation", "iid"]
 _BLOCK_ENTRIES = 2**21  # entries of X or K read between two yields: some 10 ms
+_NEIGHBOURS = 4  # that stay together in a permutation: a tenth to a fifth less time, for the caches
+_FIRST_CHECK, _CHECK_GROWTH = (
+    10,
+    1.5,
+)  # epochs; a look at the gap after each took a third of the time
 
 
 @dataclass(frozen=True)
@@ -40,21 +45,24 @@ class Pegasos(Solver):
     i with probability Cᵢ/ΣC and `permutation` gives it the weight n·Cᵢ/ΣC. A start is not used: the
     first step multiplies it by 0. It claims nothing ("stopped").
 
-    Measured after 60 epochs with C = 1: averaging lowers the suboptimality from 1e-1 to 1e-2 on a1a
-    and from 6e-2 to 6e-3 on 16,000 samples of a9a. Projection hardly matters; permutations halve the
-    certified gap.
+    Suboptimality after 10, 20 and 60 epochs with C = 1, and below it that of scikit-learn's averaged
+    SGD, which takes 0.9 to 1.3 times as long:
+        a9a 0.12, 0.039, 0.0065    w8a 0.019, 0.009, 0.0036    ijcnn1 0.008, 0.0025, 0.0004
+            0.71, 0.34,  0.089         0.11,  0.047, 0.013            0.060, 0.025,  0.0051
+    Averaging made 6e-2 into 6e-3 on 16,000 samples of a9a. Projection hardly matters; permutations
+    halve the certified gap.
 
     Attributes
     ----------
     tol : stop after an epoch whose certified relative gap of the clipped β is at or below it; the
-        gap costs one product with the Gram matrix, for a linear kernel one pass over X.
+        gap costs one product with the Gram matrix, so it is looked at after epochs 10, 15, 22, ...
     epochs : passes over the data after which it stops. max_iter : steps, if fewer.
     batch_size : samples in a step.
     project : onto the ball that holds the optimum; False is the later, unprojected variant.
     average : answer with the mean of all wₜ weighted by t³ (polynomial decay, Shamir & Zhang 2013)
         instead of the last one.
-    sampling : "permutation" keeps 0 ≤ α ≤ C at the end of each epoch, averaging aside; "iid", as
-        published, overshoots C, and the certificate clips.
+    sampling : "permutation", of blocks of four neighbours, keeps 0 ≤ α ≤ C at the end of each epoch,
+        averaging aside; "iid", as published, overshoots C, and the certificate clips.
     seed : of the samples drawn.
     """
 
@@ -104,7 +112,7 @@ class Pegasos(Solver):
         risk, state = self._risk(form), _zeros(form)
         draws = np.random.default_rng(self.seed)
         limit = inf if self.max_iter is None else self.max_iter
-        done = 0
+        done, next_check = 0, _FIRST_CHECK
         for epoch in range(1, self.epochs + 1):
             samples = self._draw(form, draws)
             samples = samples[: int(min(samples.size, (limit - done) * self.batch_size))]
@@ -116,25 +124,31 @@ class Pegasos(Solver):
                     yield self._point(form, state, done)
             point = self._point(form, state, done)
             last = epoch == self.epochs or done >= limit
-            # abs: rounding, or an indefinite kernel, may put the primal value below the dual
-            if last or abs(_relative_gap(form, point.beta)) <= self.tol:
-                yield replace(point, claim="stopped")
+            if not last and epoch >= next_check:
+                next_check = int(_CHECK_GROWTH * epoch)
+                # abs: rounding, or an indefinite kernel, may put the primal value below the dual
+                last = abs(_relative_gap(form, point.beta)) <= self.tol
+            yield replace(point, claim="stopped" if last else "none")
+            if last:
                 return
-            yield point
 
     def _risk(self, form: ERM) -> Risk:
         shares = form.C / form.C.sum()
         weight = form.n * shares if self.sampling == "permutation" else np.ones(form.n)
         lam = 1.0 / float(form.C.sum())
-        loss_at_zero = float(shares @ form.loss.value(form.y, np.zeros(form.n)))
+        loss_at_zero = float((shares * form.loss.value(form.y, np.zeros(form.n))).sum())
         radius = float(np.sqrt(loss_at_zero / lam)) if self.project else inf
         lower, upper = _corners(form)
-        return Risk(lower, upper, weight, np.array(form.gram.diagonal()), lam, radius)
+        samples = np.column_stack([lower, upper, weight, form.gram.diagonal()])
+        return Risk(samples, lam, radius)
 
     def _draw(self, form: ERM, draws: np.random.Generator) -> Indices:
         """Return the n samples of an epoch, in order."""
         if self.sampling == "permutation":
-            return draws.permutation(form.n)
+            blocks = form.n // _NEIGHBOURS
+            first = _NEIGHBOURS * draws.permutation(blocks)
+            rest = np.arange(_NEIGHBOURS * blocks, form.n)
+            return np.append(first[:, None] + np.arange(_NEIGHBOURS), rest)
         return draws.choice(form.n, form.n, p=form.C / form.C.sum())
 
     def _point(self, form: ERM, state: State, done: int) -> FormPoint:
@@ -187,7 +201,7 @@ def _relative_gap(form: ERM, beta: Vector | None) -> float:
     highest, lowest = np.where(lower > -inf, form.C, 0.0), np.where(upper < inf, -form.C, 0.0)
     beta = np.clip(beta, lowest, highest)
     scores = form.gram.matvec(beta)
-    half_norm2 = 0.5 * float(beta @ scores)
-    primal = half_norm2 + float(form.C @ form.loss.value(form.y, scores))
-    dual = -half_norm2 - float(form.C @ form.loss.conjugate(form.y, -beta / form.C))
+    half_norm2 = 0.5 * float((beta * scores).sum())  # `@` would wake BLAS's threads
+    primal = half_norm2 + float((form.C * form.loss.value(form.y, scores)).sum())
+    dual = -half_norm2 - float((form.C * form.loss.conjugate(form.y, -beta / form.C)).sum())
     return relative(primal - dual, primal, dual)

@@ -16,6 +16,8 @@ import scipy.sparse as sp
 from problems.dataset import Indices, Vector
 from problems.kernels import Block
 
+# Sums may be taken in any order, which lets dense products use vector instructions.
+FAST = {"reassoc", "contract", "nsz"}
 _SMALLEST_SCALE = 1e-3  # below it v is rescaled: the lazy average loses as many digits as the scale
 
 
@@ -51,23 +53,29 @@ SCALE, NORM2, DRAWN, UNAVERAGED, WEIGHTS = range(5)
 
 
 class Risk(NamedTuple):
-    """lam/2‖w‖² + (1/n) Σ weightᵢ·(max(0, lowerᵢ − fᵢ) + max(0, fᵢ − upperᵢ)), with ‖w‖ ≤ radius."""
+    """lam/2‖w‖² + (1/n) Σ weightᵢ·(max(0, lowerᵢ − fᵢ) + max(0, fᵢ − upperᵢ)), with ‖w‖ ≤ radius.
 
-    lower: Vector
-    upper: Vector
-    weight: Vector
-    diagonal: Vector
+    samples (n, 4) : lowerᵢ, upperᵢ, weightᵢ and ‖φ(xᵢ)‖², side by side, for they are read in random
+        order.
+    """
+
+    samples: Block
     lam: float
     radius: float
 
 
 def as_rows(X: Any, of_gram: bool = False) -> Rows:
     """Return samples as `Rows`, read-only so that every caller shares one compiled version."""
-    dense, data, no = np.empty((0, 0)), np.empty(0), np.empty(0, np.int32)
+    dense, data, no = np.empty((0, 0)), np.empty(0), np.empty(0, np.uint32)
     if not sp.issparse(X):
         return Rows(_read_only(X), _read_only(data), _read_only(no), _read_only(no), of_gram)
-    csr = _read_only(X.data), _read_only(X.indices), _read_only(X.indptr)
+    csr = _read_only(X.data), _unsigned(X.indices), _unsigned(X.indptr)
     return Rows(_read_only(dense), *csr, of_gram)
+
+
+def _unsigned(indices: Any) -> Any:
+    """Return a view, so that the loops need not ask whether an index counts from the end."""
+    return _read_only(indices.view(f"u{indices.dtype.itemsize}"))
 
 
 def _read_only(array: Any) -> Any:
@@ -76,7 +84,7 @@ def _read_only(array: Any) -> Any:
     return view
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, fastmath=FAST)
 def steps(
     rows: Rows,
     row_of: Indices,
@@ -93,47 +101,42 @@ def steps(
     t·k is `drawn`, so that a short last batch weighs less.
     """
     v, counts, numbers = state.v, state.counts, state.numbers
-    sign = np.empty(min(batch_size, samples.size))
+    lag, count_lag = state.lag, state.count_lag
+    scale, norm2, drawn = numbers[SCALE], numbers[NORM2], numbers[DRAWN]
+    unaveraged, weights = numbers[UNAVERAGED], numbers[WEIGHTS]
+    sign, scores = np.empty(min(batch_size, samples.size)), np.empty(min(batch_size, samples.size))
     done = 0
     for first in range(0, samples.size, batch_size):
         size = min(batch_size, samples.size - first)
         for k in range(size):
-            i = samples[first + k]
-            f = numbers[SCALE] * _score(rows, row_of[first + k], v, counts)
-            sign[k] = 1.0 if f < risk.lower[i] else -1.0 if f > risk.upper[i] else 0.0
-        _shrink(numbers, size)
+            i, f = samples[first + k], scale * _dot(rows, row_of[first + k], v, counts)
+            lower, upper = risk.samples[i, 0], risk.samples[i, 1]
+            scores[k], sign[k] = f, 1.0 if f < lower else -1.0 if f > upper else 0.0
+        shrink = drawn / (drawn + size) if drawn > 0.0 else 1.0  # before the first step w is 0
+        drawn += size
+        scale, norm2, moved = scale * shrink, norm2 * shrink**2, False
         for k in range(size):
             if sign[k] != 0.0:
                 i, row = samples[first + k], row_of[first + k]
-                change = sign[k] * risk.weight[i] / (risk.lam * numbers[DRAWN])
-                f = numbers[SCALE] * _score(rows, row, v, counts)
-                numbers[NORM2] += change * (2.0 * f + change * risk.diagonal[i])
-                change /= numbers[SCALE]
+                change = sign[k] * risk.samples[i, 2] / (risk.lam * drawn)
+                f = scale * _dot(rows, row, v, counts) if moved else shrink * scores[k]
+                norm2 += change * (2.0 * f + change * risk.samples[i, 3])
+                change, moved = change / scale, True
                 counts[i] += change
-                _add(rows, row, change, v)
-                if average:
-                    state.count_lag[i] += numbers[UNAVERAGED] * change
-                    _add(rows, row, numbers[UNAVERAGED] * change, state.lag)
-        if numbers[NORM2] > risk.radius**2:  # projection
-            numbers[SCALE] *= risk.radius / np.sqrt(numbers[NORM2])
-            numbers[NORM2] = risk.radius**2
+                count_lag[i] += unaveraged * change
+                _add(rows, row, change, v, unaveraged * change, lag)
+        if norm2 > risk.radius**2:  # projection
+            scale, norm2 = scale * risk.radius / np.sqrt(norm2), risk.radius**2
         if average:
-            numbers[UNAVERAGED] += numbers[DRAWN] ** 3 * numbers[SCALE]
-            numbers[WEIGHTS] += numbers[DRAWN] ** 3
-        if numbers[SCALE] < _SMALLEST_SCALE:
+            unaveraged, weights = unaveraged + drawn**3 * scale, weights + drawn**3
+        if scale < _SMALLEST_SCALE:
+            numbers[SCALE], numbers[UNAVERAGED] = scale, unaveraged
             settle(state)
+            scale, unaveraged = 1.0, 0.0
         done += 1
+    numbers[SCALE], numbers[NORM2], numbers[DRAWN] = scale, norm2, drawn
+    numbers[UNAVERAGED], numbers[WEIGHTS] = unaveraged, weights
     return done
-
-
-@numba.njit(cache=True)
-def _shrink(numbers: Vector, size: int) -> None:
-    """Multiply w by 1 − 1/t: w is (samples drawn before / samples drawn now) of what it was."""
-    before = numbers[DRAWN]
-    numbers[DRAWN] += size
-    if before > 0:  # before the first step w is 0
-        numbers[SCALE] *= before / numbers[DRAWN]
-        numbers[NORM2] *= (before / numbers[DRAWN]) ** 2
 
 
 @numba.njit(cache=True)
@@ -149,27 +152,32 @@ def settle(state: State) -> None:
     numbers[SCALE], numbers[UNAVERAGED] = 1.0, 0.0
 
 
-@numba.njit(cache=True)
-def _score(rows: Rows, row: int, v: Vector, counts: Vector) -> float:
+@numba.njit(inline="always", fastmath=FAST)
+def _dot(rows: Rows, row: int, v: Vector, counts: Vector) -> float:
     """Return vᵀφ(x) for the sample in `row`."""
-    if rows.of_gram:
-        return np.dot(rows.dense[row], counts)
-    if rows.dense.size > 0:
-        return np.dot(rows.dense[row], v)
     total = 0.0
-    for k in range(rows.indptr[row], rows.indptr[row + 1]):
-        total += rows.data[k] * v[rows.indices[k]]
+    if rows.of_gram:
+        for k in range(counts.size):
+            total += rows.dense[row, k] * counts[k]
+    elif rows.dense.size > 0:
+        for k in range(v.size):
+            total += rows.dense[row, k] * v[k]
+    else:
+        for k in range(rows.indptr[row], rows.indptr[row + 1]):
+            total += rows.data[k] * v[rows.indices[k]]
     return total
 
 
-@numba.njit(cache=True)
-def _add(rows: Rows, row: int, change: float, v: Vector) -> None:
-    """Add change·x to v, where it has coordinates."""
+@numba.njit(inline="always", fastmath=FAST)
+def _add(rows: Rows, row: int, change: float, v: Vector, late: float, lag: Vector) -> None:
+    """Add change·x to v and late·x to lag, where they have coordinates."""
     if rows.of_gram:
         return
     if rows.dense.size > 0:
         for k in range(v.size):
             v[k] += change * rows.dense[row, k]
+            lag[k] += late * rows.dense[row, k]
     else:
         for k in range(rows.indptr[row], rows.indptr[row + 1]):
             v[rows.indices[k]] += change * rows.data[k]
+            lag[rows.indices[k]] += late * rows.data[k]

@@ -23,9 +23,8 @@ _STEPS_PER_ROUND = 20_000
 _INNER_ACCURACY = 0.1  # a round ends when its set's violation has fallen to this share
 _MOST_REPLACED = 0.25  # share of the members, above which all rows are computed anew
 _PATIENCE = 20  # rounds without halving the violation, after which a Newton step is tried ...
-_NEWTON_ROUNDS = 20  # ... and as many more for k³ = 1000³, which takes the time of half of them
+_NEWTON_ROUNDS = 4  # ... and as many more for a Newton step on k² = 1000² kernel values
 _LEAST_COLUMNS = 2048  # of kept rows, that are worth a second thread
-_MOST_FREE = 4096  # variables of a Newton step
 
 
 class Active:
@@ -100,8 +99,8 @@ class Active:
         return up, down, violation
 
     def _patience(self) -> int:
-        """Return how many slow rounds to wait for a Newton step: it costs k³/3 multiplications."""
-        return _PATIENCE + int(_NEWTON_ROUNDS * (self._free().size / 1000) ** 3)
+        """Return how many slow rounds are worth a Newton step, which computes K some 15 times."""
+        return _PATIENCE + int(_NEWTON_ROUNDS * (self._free().size / 1000) ** 2)
 
     def _free(self) -> Indices:
         """Return the variables with room on both sides, on one side of their tube."""
@@ -148,16 +147,14 @@ class Active:
 
     def _newton_step(self) -> None:
         free = self._free()
-        if not 2 <= free.size <= _MOST_FREE:
+        if free.size < 2:
             return
         state, members = self.state, self.members[free]
         everywhere = state.z.copy()
         everywhere[self.members] = self.z
         self.f[free] = state.exact_scores(members, everywhere)
         z, lo, hi, u = self._on_one_side(free)
-        K = state.block(members, members, state.columns(members, np.float64))
-        with state.threads.limited(state.threads.count):
-            moved = newton_step(K, -u - self.b, z, lo, hi, state.equality)
+        moved = newton_step(state.face(members), -u - self.b, z, lo, hi, state.equality)
         if moved is not None:
             state.newton_steps += 1
             self._move(free, moved)

@@ -15,6 +15,7 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
+from problems.kernels import Block
 from problems.tiles import Columns, Tile, Tiles
 from solvers.smo.variables import from_form
 from solvers.threads import Threads
@@ -102,17 +103,24 @@ class State:
             K *= v.scale[rows][:, None] * v.scale[cols]
         return K
 
-    def products(self, rows: Indices, cols: Indices, weights: Vector, dtype: Any = None) -> Vector:
-        """Return K[rows, cols] @ weights."""
+    def products(
+        self, rows: Indices, cols: Indices, weights: Vector, columns: Columns | None = None
+    ) -> Vector:
+        """Return K[rows, cols] @ weights, with `columns` those of `cols` if they are ready."""
         v = self.variables
+        columns = self.columns(cols) if columns is None else columns
         weights = weights if v.scale is None else weights * v.scale[cols]
-        result = self.tiles.product(v.sample[rows], self.columns(cols, dtype), weights)
+        result = self.tiles.product(v.sample[rows], columns, weights)
         return result if v.scale is None else result * v.scale[rows]
 
     def exact_scores(self, rows: Indices, z: Vector) -> Vector:
         """Return (Kz)[rows] in float64."""
         support = np.flatnonzero(z)
-        return self.products(rows, support, z[support], np.float64)
+        return self.products(rows, support, z[support], self.columns(support, np.float64))
+
+    def face(self, members: Indices) -> Face:
+        """Return K among variables, for a Newton step."""
+        return Face(self, members)
 
     def violation(self) -> float:
         """Return the maximal violation over all variables."""
@@ -182,6 +190,23 @@ class State:
         self.f[near] = self.exact_scores(near, self.z)
         self.noise_squared = self.noise_most = 0.0
         self.refreshes += 1
+
+
+class Face:
+    """K among some variables: in float64 where they are few, else as rows are."""
+
+    def __init__(self, state: State, members: Indices) -> None:
+        self.state, self.members = state, members
+        self.ready = state.columns(members)
+
+    def columns(self, chosen: Indices | None) -> Block:
+        """Return some columns, all for None, in float64."""
+        cols = self.members if chosen is None else self.members[chosen]
+        return self.state.block(self.members, cols, self.state.columns(cols, np.float64))
+
+    def product(self, v: Vector) -> Vector:
+        """Return Kv."""
+        return self.state.products(self.members, self.members, v, self.ready)
 
 
 @numba.njit(cache=True)

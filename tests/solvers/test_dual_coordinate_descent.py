@@ -21,6 +21,7 @@ from problems.box_gap import kkt_violation, violating_pair
 from problems.gram import Gram, SignedGram
 from problems.kernels import Linear
 from solvers import SMO, DualCoordinateDescent, Status, solve
+from solvers.dual_coordinate_descent import descent, proximal
 from solvers.dual_coordinate_descent.rows import combine, normal_matrix, row_products, scores, whole
 
 TIGHT = DualCoordinateDescent(tol=1e-9)
@@ -258,3 +259,41 @@ def test_products_are_those_of_numpy(form: str) -> None:
         Z = weight[:, None] * M
         np.testing.assert_allclose(np.tril(H[:7, :7]), np.tril(M.T @ Z), atol=1e-12)
         np.testing.assert_allclose(np.tril(K), np.tril(Z @ Z.T), atol=1e-12)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("factor", [1e-3, 0.5, 3.0, 1e3])
+def test_a_start_from_another_box_leads_to_the_optimum(factor: float, intercept: bool) -> None:
+    X, y = samples(1500)
+    solver = DualCoordinateDescent(tol=1e-12, gap=1e-8)
+    first = solve(SoftMarginDual(X, y, 0.1, intercept=intercept), solver)
+    second = solve(SoftMarginDual(X, y, 0.1 * factor, intercept=intercept), solver, initial=first)
+    assert second.claimed == "optimal"
+    assert second.certificate.relative_gap <= 1.1e-8
+
+
+def test_an_epoch_pauses_on_its_way_without_changing_its_result(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = samples(300)
+    form = reduce(SoftMarginDual(X, y, 1.0), BoxQP).form
+    whole_epochs = list(TIGHT.iterates(form))
+    monkeypatch.setattr(descent, "_ENTRIES_BEFORE_PAUSE", 500)
+    in_blocks = list(TIGHT.iterates(form))
+    assert len(in_blocks) >= len(whole_epochs) + 5
+    assert in_blocks[-1].iterations == whole_epochs[-1].iterations
+    np.testing.assert_array_equal(in_blocks[-1].x, whole_epochs[-1].x)
+
+
+@pytest.mark.parametrize("largest", [1.0, 1e16])
+def test_systems_are_solved_whatever_their_condition(
+    monkeypatch: pytest.MonkeyPatch, largest: float
+) -> None:
+    monkeypatch.setattr(proximal, "_LARGE", 10)
+    rng = np.random.default_rng(0)
+    basis, _ = np.linalg.qr(rng.standard_normal((40, 40)))
+    A = basis @ np.diag(np.geomspace(1e-3, largest, 40)) @ basis.T
+    right = A @ rng.standard_normal(40)
+    full = A + np.eye(40)
+    y = proximal._solved(np.tril(A), right)
+    assert np.linalg.norm(full @ y - right) <= 1e-8 * np.linalg.norm(right)

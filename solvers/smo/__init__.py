@@ -105,7 +105,7 @@ class SMO(Solver):
 
 
 def _point(state: State, z: Vector, claim: Claim) -> FormPoint:
-    x = state.variables.to_form(z)
+    x = state.merged.spread(z)
     counters = {
         "newton_steps": state.newton_steps,
         "refreshes": state.refreshes,

@@ -23,7 +23,7 @@ _STEPS_PER_ROUND = 20_000
 _INNER_ACCURACY = 0.1  # a round ends when its set's violation has fallen to this share
 _MOST_REPLACED = 0.25  # share of the members, above which all rows are computed anew
 _PATIENCE = 20  # rounds without halving the violation, after which a Newton step is tried ...
-_NEWTON_ROUNDS = 4  # ... and as many more for a Newton step on k² = 1000² kernel values
+_NEWTON_ROUNDS = 12  # ... and as many more for a Newton step on k² = 1000² kernel values
 _LEAST_COLUMNS = 2048  # of kept rows, that are worth a second thread
 
 
@@ -76,7 +76,7 @@ class Active:
 
     def reduce(self, share: float, least: float) -> Iterator[None]:
         """Run rounds until the violation is at most `share` of the first, or `least`."""
-        target, best, slow, patience = -np.inf, np.inf, 0, self._patience()
+        target, best, slow = -np.inf, np.inf, 0
         while not self.state.at_limit:
             up, down, violation = self.violation()
             if target < 0:
@@ -85,8 +85,8 @@ class Active:
                 return
             slow = slow + 1 if violation > 0.5 * best else 0
             best = best if slow else violation
-            if slow > patience:
-                slow, patience = 0, self._patience()
+            if slow > _PATIENCE and slow > self._patience():
+                slow = 0
                 self._newton_step()
             else:
                 self._round(up, down, max(least, _INNER_ACCURACY * violation))

@@ -6,7 +6,7 @@ The minimum over the plane Σd = 0 satisfies
 for K among the free variables and their gradient g (Nocedal & Wright 2006, section 16.5). Pair steps
 find out quickly which variables are free, but converge only linearly on them.
 
-Up to 1500 variables the system is factored. Above, it is solved to two digits by conjugate gradients
+Up to 3000 variables the system is factored. Above, it is solved to two digits by conjugate gradients
 on the plane, which need products with K only (Gould, Hribar & Nocedal 2001), preconditioned by what
 some of its columns C tell of it: P = σI + C·W⁻¹·Cᵀ (Williams & Seeger 2001).
 """
@@ -23,11 +23,11 @@ from problems.dataset import Indices, Vector
 from problems.kernels import Block
 from problems.projection import project
 
-_FACTORED = 1500
+_FACTORED = 3000
 _RIDGE = 1e-12  # relative to the mean curvature: K is singular where samples are dependent
 _LANDMARKS = 512  # columns of K behind the preconditioner
-_ITERATIONS = 30  # of conjugate gradients
-_RESIDUAL = 1e-2  # relative, in the norm of the preconditioner
+_ITERATIONS = 25  # of conjugate gradients
+_RESIDUAL = 3e-2  # relative, in the norm of the preconditioner
 Apply = Callable[[Vector], Vector]
 
 

@@ -17,6 +17,7 @@ from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
 from problems.kernels import Block
 from problems.tiles import Columns, Tile, Tiles
+from solvers.smo.duplicates import merge
 from solvers.smo.variables import from_form
 from solvers.threads import Threads
 
@@ -40,7 +41,8 @@ class State:
     ) -> None:
         self.tiles, self.threads, self.max_steps = tiles, threads, max_steps
         self.cache_size = cache_size
-        self.variables = v = from_form(form)
+        self.merged = merge(from_form(form))
+        self.variables = v = self.merged.variables
         self.equality = form.a is not None
         self.z, self.f, self.b = v.start.copy(), np.zeros(v.n), 0.0
         self.steps = self.newton_steps = self.refreshes = 0
@@ -50,14 +52,16 @@ class State:
         self._work_in(np.float32 if single else np.float64)
 
     def _work_in(self, dtype: Any) -> None:
-        """Keep rows in `dtype`, as many as there is room for; start from exact scores."""
+        """Keep rows in `dtype`, as many as there is room for; compute all scores afresh."""
         v = self.variables
         self.dtype = np.dtype(dtype)
         room = max(1, int(self.cache_size * 1e6 / self.dtype.itemsize))  # in kernel values
         self.size = v.n if v.n**2 <= room else max(2, min(v.n, _MOST_ACTIVE, int(room**0.5)))
         self._slab = np.empty(self.size**2, self.dtype)
-        self.f = self.exact_scores(np.arange(v.n), self.z)
+        support = np.flatnonzero(self.z)
+        self.f = self.products(np.arange(v.n), support, self.z[support])
         self.noise_squared = self.noise_most = 0.0
+        self.note_change(self.z)
 
     def work_in_double(self) -> None:
         """Go on in float64, where float32 leads no further."""

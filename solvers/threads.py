@@ -9,10 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from functools import cache
+from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
 _END = object()
+
+
+@cache
+def _linear_algebra() -> Any:
+    """Return the linear algebra libraries; looking for them takes 3 ms, so it is done once."""
+    return ThreadpoolController().select(user_api="blas")
 
 
 class Threads:
@@ -24,7 +32,7 @@ class Threads:
     """
 
     def __init__(self) -> None:
-        self._libraries = ThreadpoolController().select(user_api="blas")
+        self._libraries = _linear_algebra()
         self.count = max((int(pool["num_threads"]) for pool in self._libraries.info()), default=1)
 
     def limited(self, count: int) -> AbstractContextManager[object]:

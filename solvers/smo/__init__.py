@@ -19,6 +19,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from problems.dataset import Vector, check_positive
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.tiles import Tiles
@@ -30,6 +32,7 @@ from solvers.threads import Threads
 _SHARE = 0.1  # of the active variables' violation, at which they are left
 _NOISE = 0.05  # share of tol that rounding may have
 _FUTILE = 5  # refreshes after which it goes on in float64
+_PATIENCE = 3  # outer rounds without halving the violation, after which more may be active
 _LOOK = 8  # rounds between two pauses
 
 
@@ -82,6 +85,7 @@ class SMO(Solver):
 
     def _improvements(self, state: State, active: Active) -> Iterator[None]:
         """Run the algorithm until the violation is at most `tol`, pausing now and then."""
+        best, slow = np.inf, 0
         while True:
             violation = state.violation()
             if violation <= self.tol:
@@ -96,6 +100,11 @@ class SMO(Solver):
                 continue
             if state.at_limit:
                 return
+            slow = slow + 1 if violation > 0.5 * best else 0
+            best = min(best, violation)
+            if slow > _PATIENCE:
+                slow = 0
+                state.grow()
             active.take(state.choose(active.members))
             for count, _ in enumerate(active.reduce(_SHARE, 0.5 * self.tol), 1):
                 if count % _LOOK == 0:

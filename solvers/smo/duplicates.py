@@ -73,11 +73,15 @@ def merge(v: Variables) -> Merged:
         return Merged(v, v, None)
     group = _groups(gram.X, v)
     first = np.unique(group, return_index=True)[1]
-    lo, hi, start = (np.bincount(group, values) for values in (v.lo, v.hi, v.start))
+    lo, hi, start = (_sums(group, values) for values in (v.lo, v.hi, v.start))
     merged = Variables(
         v.form, v.sample[first], None, v.q[first], v.tube[first], lo, hi, start, v.multiplier, False
     )
     return Merged(v, merged, group)
+
+
+def _sums(group: Indices, values: Vector) -> Vector:
+    return np.bincount(group, values).astype(np.float64)
 
 
 def _groups(X: Matrix, v: Variables) -> Indices:

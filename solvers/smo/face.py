@@ -76,7 +76,11 @@ def _by_factor(K: FaceMatrix, g: Vector, equality: bool) -> Vector | None:
             ridge *= 100
     else:
         return None
-    return _on_plane(lambda v: cho_solve(factor, v, check_finite=False), g.size, equality)(-g)
+
+    def invert(v: Vector) -> Vector:
+        return cho_solve(factor, v, check_finite=False)
+
+    return _on_plane(invert, g.size, equality)(-g)
 
 
 def _shifted_factor(matrix: Block, ridge: float) -> tuple[Block, bool]:
@@ -130,4 +134,8 @@ def _preconditioner(K: FaceMatrix, size: int) -> Apply:
     half = cho_solve(factor, C.T, check_finite=False)
     sigma = max(scale - float(np.einsum("ij,ji->", C, half)) / size, 1e-3 * scale)
     inner = _shifted_factor(sigma * W + C.T @ C, 1e-6 * sigma * scale)
-    return lambda v: (v - C @ cho_solve(inner, C.T @ v, check_finite=False)) / sigma
+
+    def precondition(v: Vector) -> Vector:
+        return (v - C @ cho_solve(inner, C.T @ v, check_finite=False)) / sigma
+
+    return precondition

@@ -21,7 +21,7 @@ from solvers.smo.duplicates import merge
 from solvers.smo.variables import from_form
 from solvers.threads import Threads
 
-_SINGLE_FROM = 2048  # variables from which rows are in float32
+_SINGLE_FROM = 1000  # variables from which rows are in float32
 _MOST_ACTIVE = 8192
 _ROUNDING = 1e-7  # of a kernel value in float32
 _AT_A_TIME = 2048  # columns of K between two pauses
@@ -45,6 +45,7 @@ class State:
         self.variables = v = self.merged.variables
         self.equality = form.a is not None
         self.z, self.f, self.b = v.start.copy(), np.zeros(v.n), 0.0
+        self.rng = np.random.default_rng(0)
         self.steps = self.newton_steps = self.refreshes = 0
         self.stuck = self.unbounded = self.solved = False
         bounded = bool(np.isfinite(v.lo).all() and np.isfinite(v.hi).all())
@@ -57,7 +58,7 @@ class State:
         self.dtype = np.dtype(dtype)
         room = max(1, int(self.cache_size * 1e6 / self.dtype.itemsize))  # in kernel values
         self.size = v.n if v.n**2 <= room else max(2, min(v.n, _MOST_ACTIVE, int(room**0.5)))
-        self._slab = np.empty(self.size**2, self.dtype)
+        self._slab = np.empty(max(self.size, min(room, v.n**2)), self.dtype)
         support = np.flatnonzero(self.z)
         self.f = self.products(np.arange(v.n), support, self.z[support])
         self.noise_squared = self.noise_most = 0.0
@@ -89,9 +90,14 @@ class State:
             self.noise_squared += _ROUNDING**2 * float(change @ change)
             self.noise_most += _ROUNDING * float(np.abs(change).sum())
 
+    def grow(self) -> None:
+        """Let twice as many variables be active: fewer of their rows can be kept."""
+        self.size = min(self.variables.n, 2 * self.size)
+
     def slab(self) -> Tile:
-        """Return room for the rows of all active variables: touching fresh memory takes time."""
-        return self._slab.reshape(self.size, self.size)
+        """Return room for rows of the active variables: touching fresh memory takes time."""
+        count = min(self.size, self._slab.size // self.size)
+        return self._slab[: count * self.size].reshape(count, self.size)
 
     def columns(self, cols: Indices, dtype: Any = None) -> Columns:
         """Make columns of K ready, for several products with them."""
@@ -144,23 +150,27 @@ class State:
         """Return the variables to be active: `members`, if no other one violates its condition.
 
         A few others take the places of the members farthest from violating. If they are many, all
-        are chosen anew: the worst of either kind, then those nearest to violating.
+        are chosen anew: the worst of either kind, violators at random, then those nearest to it.
         """
         n, size = self.variables.n, self.size
         if size >= n:
-            return members if members.size else np.arange(n)
+            return members if members.size == n else np.arange(n)
         nearness = self._nearness()
         outside = np.ones(n, np.bool_)
         outside[members] = False
         violating = np.flatnonzero(outside & (nearness > 0))
-        if members.size and violating.size <= size // 4:
+        if members.size == size and violating.size <= size // 4:
             if not violating.size:
                 return members
             stay = np.argpartition(nearness[members], violating.size)[violating.size :]
             return np.concatenate([members[stay], violating])
         chosen = np.zeros(n, np.bool_)
-        chosen[largest(self.up, size // 4)] = True
-        chosen[largest(-self.down, size // 4)] = True
+        chosen[largest(self.up, size // 32)] = True
+        chosen[largest(-self.down, size // 32)] = True
+        violating = np.flatnonzero(nearness > 0)
+        if violating.size > size // 2:
+            violating = self.rng.choice(violating, size // 2, replace=False)
+        chosen[violating] = True
         nearness[chosen] = -np.inf
         chosen[largest(nearness, size - int(chosen.sum()))] = True
         return np.flatnonzero(chosen)

@@ -1,0 +1,156 @@
+"""Projected gradient methods for the box QP.
+
+    min ½xᵀQx + pᵀx  s.t. aᵀx = delta, lb ≤ x ≤ ub
+
+One step is x ← Π(x − λg) with g = Qx + p and Π the exact projection onto the feasible set. The
+variants differ in λ and in what they add:
+
+- plain: λ = rate/L, with L ≥ ‖Q‖ from power iterations (Levitin & Polyak 1966).
+- accelerated: the same step from a point extrapolated along the last one (Beck & Teboulle 2009),
+  restarted when momentum points uphill (O'Donoghue & Candès 2015, the gradient scheme).
+- barzilai_borwein: λ = sᵀs/sᵀy and sᵀy/yᵀy in turn for the last step s and y = Qs, with a line search
+  that lets the objective rise now and then (Birgin, Martínez & Raydan 2000, SPG2); a step that it
+  turns down is made the exact minimiser, as the objective is quadratic (Dai & Fletcher 2006). Of
+  many variables it moves some hundreds at a time (Serafini, Zanghirati & Zanni 2005; see `parts`).
+- notebook: the gradient ascent of Anderson's lecture notes on the hard margin's dual, which puts a
+  penalty step α ← α − s(yᵀα)y in place of the equality, and then clips at 0. Its fixed point is the
+  optimum of another problem: no intercept, and a constant added to the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar, Literal, get_args
+
+from problems.box_gap import violating_pair
+from problems.dataset import Vector, check_positive
+from problems.forms import BoxQP, Claim, FormPoint
+from problems.tiles import Tiles
+from solvers.base import Solver, warm_up
+from solvers.projected_gradient.notebook import ascent, is_hard_margin_dual
+from solvers.projected_gradient.parts import Parts
+from solvers.projected_gradient.steps import Box, accelerated, barzilai_borwein, plain
+from solvers.smo import SMO
+from solvers.smo.state import State
+from solvers.threads import Threads
+
+Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
+
+_DENSE = 8000  # samples up to which the Gram matrix is computed once, if it fits in memory
+_LEAST_IN_PARTS = 500  # variables from which barzilai_borwein takes them in parts
+
+
+@dataclass(frozen=True)
+class ProjectedGradient(Solver):
+    """Projected gradient for any box QP, in four variants.
+
+    Attributes
+    ----------
+    variant : "plain", "accelerated", "barzilai_borwein" or "notebook".
+    tol : stop when the maximal violating pair is at or below it (LIBSVM's meaning, as for SMO).
+        The notebook's points are off the equality: it stops when no variable moves by more than
+        tol times its step.
+    max_iter : steps after which it stops without a claim.
+    rate : plain, accelerated: the step in units of 1/L, None for 1. notebook: the step is rate/n,
+        None for 0.1; above 2 its penalty step diverges. barzilai_borwein takes None only.
+    cache_size : megabytes for kernel rows, where variables are taken in parts.
+    """
+
+    variant: Variant = "barzilai_borwein"
+    tol: float = 1e-3
+    max_iter: int = 100_000
+    rate: float | None = None
+    cache_size: float = 1000.0
+
+    form: ClassVar = BoxQP
+    source: ClassVar[str] = "Birgin, Martínez & Raydan 2000; O'Donoghue & Candès 2015"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_positive(self.cache_size, "cache_size")
+        if self.variant not in get_args(Variant):
+            raise ValueError(
+                f"variant: must be one of {', '.join(get_args(Variant))}, got {self.variant!r}"
+            )
+        if self.rate is not None:
+            check_positive(self.rate, "rate")
+            if self.variant == "barzilai_borwein":
+                raise ValueError(
+                    f"rate: barzilai_borwein finds its own steps; leave out rate={self.rate!r}, "
+                    "or take variant plain, accelerated or notebook"
+                )
+
+    def refuses(self, form: BoxQP) -> str | None:
+        """The notebook's loop is written for one problem."""
+        if self.variant == "notebook" and not is_hard_margin_dual(form):
+            return "the notebook's loop solves only the hard-margin dual with an intercept"
+        return None
+
+    def prepare(self, form: BoxQP) -> BoxQP:
+        """Compile the projection, and what takes many samples in parts."""
+        if self.variant != "notebook":
+            warm_up(self, form)
+        if self._in_parts(form):
+            warm_up(SMO(), form)  # four samples have no parts; the kernels are SMO's
+        return form
+
+    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
+        """Yield after every step, or after all steps on a part of the variables."""
+        if self._in_parts(form):
+            yield from self._part_by_part(form)
+            return
+        if not form.gram.is_linear and form.gram.fits and form.gram.n <= _DENSE:
+            form.gram.dense()  # every product with Q is then one with this matrix
+        if self.variant == "notebook":
+            yield from ascent(form, self.rate or 0.1, self.tol, self.max_iter)
+        else:
+            yield from self._at_once(form)
+
+    def _in_parts(self, form: BoxQP) -> bool:
+        """Whether rows of K are worth having, and every variable has its place in the equality."""
+        many = form.n >= _LEAST_IN_PARTS and not form.gram.is_linear
+        in_equality = form.a is None or bool((form.a != 0).all())
+        return self.variant == "barzilai_borwein" and many and in_equality
+
+    def _at_once(self, form: BoxQP) -> Iterator[FormPoint]:
+        box = Box.of(form)
+        steps = {
+            "plain": lambda: plain(box, self.rate or 1.0),
+            "accelerated": lambda: accelerated(box, self.rate or 1.0),
+            "barzilai_borwein": lambda: barzilai_borwein(box),
+        }[self.variant]()
+        x, count = box.x, 0
+        for count, (x, g) in enumerate(steps):
+            violation = violating_pair(g, form.a, x - form.lb, form.ub - x)
+            claim: Claim = "optimal" if violation <= self.tol else "none"
+            if claim == "none" and count >= self.max_iter:
+                break
+            yield FormPoint(x.copy(), iterations=count, claim=claim)
+            if claim == "optimal":
+                return
+        yield FormPoint(x.copy(), iterations=count, claim="stopped")
+
+    def _part_by_part(self, form: BoxQP) -> Iterator[FormPoint]:
+        threads = Threads()
+        with Tiles(form.gram, threads.count) as tiles:
+            with threads.limited(1):
+                state = State(form, tiles, threads, self.cache_size, int(self.max_iter))
+                parts = Parts(state)
+            for _ in threads.one_at_a_time(parts.improvements(self.tol)):
+                if not state.at_limit:  # the last point comes with a claim
+                    z = state.z.copy()
+                    z[parts.members] = parts.z
+                    yield _point(state, z, "none")
+            yield _point(state, state.z, "optimal" if state.solved else "stopped")
+
+
+def _point(state: State, z: Vector, claim: Claim) -> FormPoint:
+    counters = {
+        "newton_steps": state.newton_steps,
+        "refreshes": state.refreshes,
+        "active": state.size,
+        "bits": 8 * state.dtype.itemsize,
+    }
+    x = state.merged.spread(z)
+    return FormPoint(x, iterations=state.steps, claim=claim, counters=counters)

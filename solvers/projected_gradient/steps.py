@@ -1,0 +1,172 @@
+"""Steps of projected gradient methods, on any quadratic that has a product with its matrix."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from problems.dataset import Vector
+from problems.forms import BoxQP
+from problems.projection import project
+
+_POWER_ITERATIONS = 20
+_MEMORY = 10  # objective values that the line search compares with: Birgin et al. take 10
+_SUFFICIENT = 1e-4  # share of the predicted decrease that a step must reach
+_STEPS = 1e-12, 1e12  # bounds of a Barzilai-Borwein step in units of the first one
+_REFRESH = 100  # steps after which a gradient kept by updates is computed afresh
+
+
+@dataclass(frozen=True, eq=False)
+class Box:
+    """min ½xᵀQx + pᵀx s.t. aᵀx = delta, lb ≤ x ≤ ub, with p known through a gradient.
+
+    Attributes
+    ----------
+    product : v ↦ Qv.
+    x, g : where to begin, and the gradient there; shape (n,), as all vectors.
+    """
+
+    product: Callable[[Vector], Vector]
+    x: Vector
+    g: Vector
+    a: Vector | None
+    delta: float
+    lb: Vector
+    ub: Vector
+
+    @classmethod
+    def of(cls, form: BoxQP) -> Box:
+        """Return the problem of `form`, at its start or the feasible point nearest to 0."""
+        x = form.start
+        if x is None:
+            x = project(np.zeros(form.n), form.lb, form.ub, form.a, form.delta)
+        g = form.Q.matvec(x) + form.p
+        return cls(form.Q.matvec, x, g, form.a, form.delta, form.lb, form.ub)
+
+    def gradient(self, x: Vector) -> Vector:
+        """Return Qx + p."""
+        return self.g + self.product(x - self.x)
+
+    def nearest(self, z: Vector) -> Vector:
+        """Return Π(z)."""
+        return project(z, self.lb, self.ub, self.a, self.delta)
+
+    def free(self, x: Vector) -> Vector:
+        """Return 1 for each variable between its bounds, 0 for others."""
+        return ((x > self.lb) & (x < self.ub)).astype(np.float64)
+
+
+def plain(box: Box, rate: float) -> Iterator[tuple[Vector, Vector]]:
+    """Yield x and its gradient; end where a step no longer moves x."""
+    x, g, L = box.x, box.g, _largest_eigenvalue(box)
+    while True:
+        yield x, g
+        x_new = box.nearest(x - rate / L * g)
+        s = x_new - x
+        if not s.any():
+            return
+        g_new = box.gradient(x_new)
+        L = max(L, float(s @ (g_new - g)) / float(s @ s))  # power iterations stop short of ‖Q‖
+        x, g = x_new, g_new
+
+
+def accelerated(box: Box, rate: float) -> Iterator[tuple[Vector, Vector]]:
+    """Yield x and its gradient; z is the extrapolated point, its gradient follows from two others."""
+    x, g, L, t = box.x, box.g, _largest_eigenvalue(box), 1.0
+    z, g_z = x, g
+    while True:
+        yield x, g
+        x_new = box.nearest(z - rate / L * g_z)
+        g_new = box.gradient(x_new)
+        s = x_new - z
+        if not s.any() and t == 1.0:
+            return
+        if s.any():
+            L = max(L, float(s @ (g_new - g_z)) / float(s @ s))
+        uphill = float(s @ (x_new - x)) < 0
+        t_new = 1.0 if uphill else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t**2))
+        momentum = 0.0 if uphill else (t - 1.0) / t_new
+        z, g_z = x_new + momentum * (x_new - x), g_new + momentum * (g_new - g)
+        x, g, t = x_new, g_new, t_new
+
+
+def barzilai_borwein(box: Box) -> Iterator[tuple[Vector, Vector]]:
+    """Yield x and its gradient; end where no descent is left in floating point."""
+    x, g, value = box.x, box.g, 0.0  # the objective, from where it began
+    free, step = box.free(x), _first_step(box)
+    first, count = step, 0
+    recent: deque[float] = deque(maxlen=_MEMORY)
+    while True:
+        yield x, g
+        recent.append(value)
+        # a multiple of a in g moves no projection, but its rounding would drown a small slope
+        r = _without_normal(g, box.a, free)
+        target = box.nearest(x - step * r)
+        d = target - x
+        slope = float(r @ d)
+        if slope >= 0:
+            return
+        Qd = box.product(d)
+        curvature = float(d @ Qd)
+        decrease = -slope - 0.5 * curvature  # of the full step
+        full = value - decrease <= max(recent) + _SUFFICIENT * slope
+        share = 1.0 if full else min(1.0, -slope / curvature)
+        # what reaches a bound is put there exactly: x + d may miss it by a rounding error
+        x = target if share == 1.0 else np.clip(x + share * d, box.lb, box.ub)
+        value += share * slope + 0.5 * share**2 * curvature
+        g = g + share * Qd
+        count += 1
+        if count % _REFRESH == 0:
+            g = box.gradient(x)
+        free = box.free(x)
+        step = _spectral_step(d, Qd, curvature, box.a, free, count % 2 == 1)
+        step = float(np.clip(step, first * _STEPS[0], first * _STEPS[1]))
+
+
+def _spectral_step(
+    d: Vector, Qd: Vector, curvature: float, a: Vector | None, free: Vector, short: bool
+) -> float:
+    """Return dᵀd/dᵀQd, or the short step dᵀQd/‖v‖² with v = Qd on the free variables' plane aᵀv = 0.
+
+    What Qd is at the bounds and along a has no part in the motion, and would make the step too short
+    (Crisci, Porta, Ruggiero & Zanni 2020).
+    """
+    if curvature <= 0:
+        return np.inf
+    if short:
+        v = _without_normal(Qd, a, free) * free
+        size = float(v @ v)
+        if size > 0:
+            return curvature / size
+    return float(d @ d) / curvature
+
+
+def _without_normal(v: Vector, a: Vector | None, free: Vector) -> Vector:
+    """Return v minus the multiple of a that makes its free part orthogonal to a."""
+    if a is None:
+        return v
+    normal = a * free
+    size = float(normal @ normal)
+    return v - float(normal @ v) / size * a if size > 0 else v
+
+
+def _first_step(box: Box) -> float:
+    """Return the exact minimiser along the projected gradient of a step of length one."""
+    d = box.nearest(box.x - box.g) - box.x
+    curvature = float(d @ box.product(d))
+    return float(d @ d) / curvature if curvature > 0 else 1.0
+
+
+def _largest_eigenvalue(box: Box) -> float:
+    """Return a lower estimate of ‖Q‖ by power iterations; 1 for Q = 0."""
+    v = np.random.default_rng(0).standard_normal(box.x.size)
+    largest = 0.0
+    for _ in range(_POWER_ITERATIONS):
+        v = box.product(v / np.linalg.norm(v))
+        largest = float(np.linalg.norm(v))
+        if largest == 0:
+            return 1.0
+    return largest

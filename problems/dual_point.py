@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import numba
 import numpy as np
+import scipy.sparse as sp
 
 from problems.box_gap import middle
 from problems.dataset import Indices, Vector
 from problems.formulation import Formulation
 from problems.intercept import best_intercept, box_gradient, widest_margin
-from problems.kernels import as_dense
+from problems.kernels import squared_norms
 from problems.reductions import (
     box_bounds,
     feasible_alpha,
@@ -21,7 +24,9 @@ from problems.reductions import (
 
 INF = float("inf")
 _SOFTNESS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
-_MOST_ENTRIES = 4_000_000  # of the least-squares problem that fits α to w
+_FACTORED = 3e7  # operations of a factorisation, up to which α is fitted to w by least squares;
+_PASSED = 1e8  # above, entries passed over by coordinate descent: a quarter of a second
+_MOST_PASSES = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +76,7 @@ def _candidates(problem: Formulation, w: Vector) -> Iterator[Vector]:
     """Yield box variables x that suit w.
 
     With residuals r, for several δ: softened indicators Cᵢ·clip(½ − rᵢ/δ, 0, 1) (hard margin:
-    max(0, δ − rᵢ)); and those with |rᵢ| ≤ δ fitted to w by bounded least squares.
+    max(0, δ − rᵢ)); and those with |rᵢ| ≤ δ fitted to w.
     """
     r = _residuals(problem, w)
     _, _, ub = box_bounds(problem)
@@ -79,10 +84,11 @@ def _candidates(problem: Formulation, w: Vector) -> Iterator[Vector]:
         if problem.family == "hard_margin":
             yield np.maximum(0.0, softness - r)
             continue
-        yield ub * np.clip(0.5 - r / softness, 0.0, 1.0)
+        x = ub * np.clip(0.5 - r / softness, 0.0, 1.0)
+        yield x
         near = np.flatnonzero(np.abs(r) <= softness)
-        if 0 < near.size * problem.d <= _MOST_ENTRIES:
-            yield _fitted(problem, w, r, near)
+        if near.size:
+            yield _fitted(problem, w, r, x, near)
 
 
 def _residuals(problem: Formulation, w: Vector) -> Vector:
@@ -98,23 +104,65 @@ def _residuals(problem: Formulation, w: Vector) -> Vector:
     return r if a is None else r + b * a
 
 
-def _fitted(problem: Formulation, w: Vector, r: Vector, near: Indices) -> Vector:
-    """Return x with xᵢ fitted so that Σ βᵢxᵢ = w (and Σ βᵢ = 0) for `near`; the rest at a bound."""
-    from scipy.optimize import lsq_linear  # noqa: PLC0415 - slow to import
-
+def _fitted(problem: Formulation, w: Vector, r: Vector, start: Vector, near: Indices) -> Vector:
+    """Return `start` with the variables `near` fitted so that Σ βᵢxᵢ = w (and Σ βᵢ = 0)."""
     _, a, ub = box_bounds(problem)
-    n = problem.n
-    x = np.where((r < 0) & np.isfinite(ub), ub, 0.0)
+    n, x = problem.n, start.copy()
     x[near] = 0.0
     sign = np.repeat([1.0, -1.0], n) if problem.is_regression else problem.y
-    rows = as_dense(problem.X[near % n]) * sign[near, None]
+    rows = sp.csr_array(problem.X[near % n]).multiply(sign[near, None]).tocsr()
     target = w - problem.X.T @ problem.beta(from_box_variables(problem, x))
     if a is not None:
-        weight = float(np.abs(rows).max(initial=1.0))
-        rows = np.column_stack([rows, weight * a[near]])
+        weight = float(np.abs(rows.data).max(initial=1.0))
+        rows = sp.hstack([rows, weight * a[near, None]], format="csr")
         target = np.append(target, -weight * float(a @ x))
-    x[near] = np.clip(lsq_linear(rows.T, target, (0.0, ub[near])).x, 0.0, ub[near])
+    if near.size**2 * (near.size + problem.d) <= _FACTORED:
+        from scipy.optimize import lsq_linear  # noqa: PLC0415 - slow to import
+
+        best = lsq_linear(rows.toarray().T, target, (0.0, ub[near])).x
+        x[near] = np.clip(best, 0.0, ub[near])
+    else:
+        x[near] = _descended(rows, target, r[near], start[near], ub[near])
     return x
+
+
+def _descended(rows: Any, target: Vector, r: Vector, start: Vector, ub: Vector) -> Vector:
+    """Return x with little ½‖Σ xᵢ·rowᵢ − target‖² + rᵀx, found by coordinate descent.
+
+    For the exact equality that is the duality gap of w and x, up to a constant.
+    """
+    norms = squared_norms(rows)
+    x, off = start.copy(), rows.T @ start - target
+    rng = np.random.default_rng(0)
+    for _ in range(int(np.clip(_PASSED / max(1, rows.nnz), 1, _MOST_PASSES))):
+        order = rng.permutation(np.flatnonzero(norms))
+        _pass(rows.data, rows.indices, rows.indptr, norms, order, r, ub, x, off)
+    return x
+
+
+@numba.njit(cache=True)
+def _pass(
+    data: Vector,
+    indices: Indices,
+    indptr: Indices,
+    norms: Vector,
+    order: Indices,
+    r: Vector,
+    ub: Vector,
+    x: Vector,
+    off: Vector,
+) -> None:
+    """Minimise over one variable at a time, in the given order; off = Σ xᵢ·rowᵢ − target."""
+    for i in order:
+        slope = r[i]
+        for k in range(indptr[i], indptr[i + 1]):
+            slope += data[k] * off[indices[k]]
+        new = min(max(x[i] - slope / norms[i], 0.0), ub[i])
+        change = new - x[i]
+        if change != 0.0:
+            x[i] = new
+            for k in range(indptr[i], indptr[i + 1]):
+                off[indices[k]] += change * data[k]
 
 
 def _scaled(problem: Formulation, dual: DualPoint) -> tuple[DualPoint, float]:

@@ -32,7 +32,7 @@ _C5, _C6, _C7 = (
     np.float32(1.9875691500e-4),
 )
 _HALF, _ONE = np.float32(0.5), np.float32(1.0)
-_FAST = {"reassoc", "contract", "nsz"}
+_FAST = {"contract", "nsz"}  # not in any order: r would lose its digits
 
 
 def exponentials(values: NDArray[Any], factor: float) -> None:
@@ -57,7 +57,7 @@ def _exponentials(values: NDArray[Any], factor: np.float32) -> None:
 
 
 @intrinsic
-def _from_bits(_: Any, bits: Any) -> Any:
+def _from_bits(_: Any, __: Any) -> Any:
     """Return the float32 whose bits are an int32's: with a shifted exponent, a power of two."""
 
     def generate(_: Any, builder: Any, __: Any, arguments: Any) -> Any:

@@ -361,7 +361,7 @@ def squared_norms(X: Matrix) -> Vector:
     """Return ‖xᵢ‖² for each row, for dense and CSR matrices."""
     if isinstance(X, np.ndarray):
         return np.einsum("ij,ij->i", X, X)
-    return np.asarray(X.multiply(X).sum(axis=1), dtype=np.float64).ravel()
+    return sp.csr_array((X.data**2, X.indices, X.indptr), X.shape) @ np.ones(X.shape[1])
 
 
 def as_dense(M: Any) -> NDArray[np.float64]:

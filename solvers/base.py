@@ -89,20 +89,22 @@ class Solver(ABC):
         """Run the algorithm, yielding a `FormPoint` whenever it may be looked at."""
 
 
-def warm_up(solver: Solver, form: Form) -> None:
-    """Run a compiled solver on four samples like those of `form`, so that compiling is not timed."""
-    tiny = reduce(_four_samples(form), solver.form).form
+def warm_up(solver: Solver, form: Form, samples: int = 4) -> None:
+    """Run a compiled solver on samples like those of `form`, so that compiling is not timed."""
+    tiny = reduce(_some_samples(form, samples), solver.form).form
     for _ in islice(solver.iterates(tiny), 3):
         pass
 
 
-def _four_samples(form: Form) -> SoftMarginDual:
+def _some_samples(form: Form, count: int) -> SoftMarginDual:
+    """Return `count` different samples on a line, half of either class."""
     gram, intercept = _gram_and_intercept(form)
-    X = np.zeros((4, gram.X.shape[1]))
-    X[:, 0] = [1.0, 2.0, -1.0, -2.0]
+    X = np.zeros((count, gram.X.shape[1]))
+    X[:, 0] = np.arange(1, count + 1) / count
+    y = np.where(np.arange(count) < count // 2, 1.0, -1.0)
     kernel: Kernel = Linear() if gram.is_linear else RBF(1.0)
     samples = sp.csr_array(X) if sp.issparse(gram.X) else X
-    return SoftMarginDual(samples, np.array([1.0, 1, -1, -1]), 1.0, kernel, intercept)
+    return SoftMarginDual(samples, y, 1.0, kernel, intercept)
 
 
 def _gram_and_intercept(form: Form) -> tuple[Any, bool]:

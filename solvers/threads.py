@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import Any
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-_END = object()
+T = TypeVar("T")
 
 
 @cache
@@ -39,11 +39,11 @@ class Threads:
         """Return a context in which linear algebra has `count` threads."""
         return self._libraries.limit(limits=count)
 
-    def one_at_a_time(self, work: Iterator[None]) -> Iterator[None]:
-        """Run each block of `work` with linear algebra on one thread, and what is between on all."""
-        going = True
-        while going:
+    def one_at_a_time(self, work: Iterator[T]) -> Iterator[T]:
+        """Yield what `work` does, with linear algebra on one thread while it is at work."""
+        while True:
             with self.limited(1):
-                going = next(work, _END) is not _END
-            if going:
-                yield
+                item = next(work, None)
+            if item is None:
+                return
+            yield item

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from problems.dataset import Vector, check_positive
 from problems.forms import BoxQP, Claim, FormPoint
@@ -30,6 +29,7 @@ from problems.projection import project
 from solvers.base import Solver, warm_up
 from solvers.dual_coordinate_descent.descent import Descent
 from solvers.dual_coordinate_descent.rows import whole
+from solvers.threads import Threads
 
 _SHARE = 16  # one variable in so many is the sample; 8 and 32 were no faster
 _SMALLEST_SAMPLE = 2000
@@ -85,7 +85,8 @@ class DualCoordinateDescent(Solver):
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after each epoch and each Newton step; the point changes with whole proximal steps."""
-        yield from _on_one_thread(self._points(form))
+        # small products and systems: on busy cores a second thread made w8a ten times slower
+        yield from Threads().one_at_a_time(self._points(form))
 
     def _points(self, form: BoxQP) -> Iterator[FormPoint]:
         if _is_unbounded(form):
@@ -129,20 +130,6 @@ class DualCoordinateDescent(Solver):
 
     def _reached(self, state: Descent) -> bool:
         return state.violation <= self.tol or (self.gap is not None and state.gap <= self.gap)
-
-
-def _on_one_thread(points: Iterator[FormPoint]) -> Iterator[FormPoint]:
-    """Yield the points of a generator that is run with linear algebra on one thread.
-
-    The products and systems are small: on busy cores a second thread made w8a ten times slower.
-    """
-    libraries = ThreadpoolController()
-    while True:
-        with libraries.limit(limits=1):
-            point = next(points, None)
-        if point is None:
-            return
-        yield point
 
 
 def _sample(state: Descent, rng: np.random.Generator) -> Descent | None:

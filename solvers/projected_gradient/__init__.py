@@ -24,16 +24,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
 
 from problems.box_gap import violating_pair
-from problems.dataset import Vector, check_positive
+from problems.dataset import check_positive
 from problems.forms import BoxQP, Claim, FormPoint
-from problems.tiles import Tiles
 from solvers.base import Solver, warm_up
 from solvers.projected_gradient.notebook import ascent, is_hard_margin_dual
 from solvers.projected_gradient.parts import Parts
 from solvers.projected_gradient.steps import Box, accelerated, barzilai_borwein, plain
 from solvers.smo import SMO
-from solvers.smo.state import State
-from solvers.threads import Threads
+from solvers.smo.levels import minimise
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 
@@ -98,7 +96,7 @@ class ProjectedGradient(Solver):
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after every step, or after all steps on a part of the variables."""
         if self._in_parts(form):
-            yield from self._part_by_part(form)
+            yield from minimise(form, Parts, self.tol, int(self.max_iter), self.cache_size)
             return
         if not form.gram.is_linear and form.gram.fits and form.gram.n <= _DENSE:
             form.gram.dense()  # every product with Q is then one with this matrix
@@ -130,27 +128,3 @@ class ProjectedGradient(Solver):
             if claim == "optimal":
                 return
         yield FormPoint(x.copy(), iterations=count, claim="stopped")
-
-    def _part_by_part(self, form: BoxQP) -> Iterator[FormPoint]:
-        threads = Threads()
-        with Tiles(form.gram, threads.count) as tiles:
-            with threads.limited(1):
-                state = State(form, tiles, threads, self.cache_size, int(self.max_iter))
-                parts = Parts(state)
-            for _ in threads.one_at_a_time(parts.improvements(self.tol)):
-                if not state.at_limit:  # the last point comes with a claim
-                    z = state.z.copy()
-                    z[parts.members] = parts.z
-                    yield _point(state, z, "none")
-            yield _point(state, state.z, "optimal" if state.solved else "stopped")
-
-
-def _point(state: State, z: Vector, claim: Claim) -> FormPoint:
-    counters = {
-        "newton_steps": state.newton_steps,
-        "refreshes": state.refreshes,
-        "active": state.size,
-        "bits": 8 * state.dtype.itemsize,
-    }
-    x = state.merged.spread(z)
-    return FormPoint(x, iterations=state.steps, claim=claim, counters=counters)

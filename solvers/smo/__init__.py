@@ -19,21 +19,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
-from problems.dataset import Vector, check_positive
-from problems.forms import BoxQP, Claim, FormPoint
-from problems.tiles import Tiles
+from problems.dataset import check_positive
+from problems.forms import BoxQP, FormPoint
 from solvers.base import Solver, warm_up
 from solvers.smo.active import Active
-from solvers.smo.state import State
-from solvers.threads import Threads
-
-_SHARE = 0.1  # of the active variables' violation, at which they are left
-_NOISE = 0.05  # share of tol that rounding may have
-_FUTILE = 5  # refreshes after which it goes on in float64
-_PATIENCE = 3  # outer rounds without halving the violation, after which more may be active
-_LOOK = 8  # rounds between two pauses
+from solvers.smo.levels import minimise
+from solvers.smo.state import SINGLE_FROM
 
 
 @dataclass(frozen=True)
@@ -65,60 +56,11 @@ class SMO(Solver):
         return None
 
     def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile the steps."""
+        """Compile the steps, for both precisions."""
         warm_up(self, form)
+        warm_up(self, form, samples=SINGLE_FROM)
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield every few rounds."""
-        threads = Threads()
-        with Tiles(form.gram, threads.count) as tiles:
-            with threads.limited(1):
-                state = State(form, tiles, threads, self.cache_size, int(self.max_iter))
-                active = Active(state)
-            for _ in threads.one_at_a_time(self._improvements(state, active)):
-                z = state.z.copy()
-                z[active.members] = active.z
-                yield _point(state, z, "none")
-            claim: Claim = "optimal" if state.solved else "stopped"
-            yield _point(state, state.z, "infeasible" if state.unbounded else claim)
-
-    def _improvements(self, state: State, active: Active) -> Iterator[None]:
-        """Run the algorithm until the violation is at most `tol`, pausing now and then."""
-        best, slow = np.inf, 0
-        while True:
-            violation = state.violation()
-            if violation <= self.tol:
-                if state.noise <= _NOISE * self.tol:
-                    state.solved = True
-                    return
-                state.refresh(self.tol)
-                continue
-            if state.in_single and (state.stuck or state.refreshes > _FUTILE):
-                state.work_in_double()
-                active.start_with(active.members[:0])
-                continue
-            if state.at_limit:
-                return
-            slow = slow + 1 if violation > 0.5 * best else 0
-            best = min(best, violation)
-            if slow > _PATIENCE:
-                slow = 0
-                state.grow()
-            active.take(state.choose(active.members))
-            for count, _ in enumerate(active.reduce(_SHARE, 0.5 * self.tol), 1):
-                if count % _LOOK == 0:
-                    yield
-            yield from state.absorb(active.members, active.z, active.f, active.b)
-            yield
-
-
-def _point(state: State, z: Vector, claim: Claim) -> FormPoint:
-    x = state.merged.spread(z)
-    counters = {
-        "newton_steps": state.newton_steps,
-        "refreshes": state.refreshes,
-        "active": state.size,
-        "bits": 8 * state.dtype.itemsize,
-    }
-    return FormPoint(x, iterations=state.steps, claim=claim, counters=counters)
+        yield from minimise(form, Active, self.tol, int(self.max_iter), self.cache_size)

@@ -19,9 +19,8 @@ from problems.kernels import Block
 from problems.tiles import Columns, Tile, Tiles
 from solvers.smo.duplicates import merge
 from solvers.smo.variables import from_form
-from solvers.threads import Threads
 
-_SINGLE_FROM = 1000  # variables from which rows are in float32
+SINGLE_FROM = 1000  # variables from which rows are in float32
 _MOST_ACTIVE = 8192
 _ROUNDING = 1e-7  # of a kernel value in float32
 _AT_A_TIME = 2048  # columns of K between two pauses
@@ -36,10 +35,8 @@ class State:
     stuck, unbounded : why it cannot go on; solved : that it need not.
     """
 
-    def __init__(
-        self, form: BoxQP, tiles: Tiles, threads: Threads, cache_size: float, max_steps: int
-    ) -> None:
-        self.tiles, self.threads, self.max_steps = tiles, threads, max_steps
+    def __init__(self, form: BoxQP, tiles: Tiles, cache_size: float, max_steps: int) -> None:
+        self.tiles, self.max_steps = tiles, max_steps
         self.cache_size = cache_size
         self.merged = merge(from_form(form))
         self.variables = v = self.merged.variables
@@ -49,7 +46,7 @@ class State:
         self.steps = self.newton_steps = self.refreshes = 0
         self.stuck = self.unbounded = self.solved = False
         bounded = bool(np.isfinite(v.lo).all() and np.isfinite(v.hi).all())
-        single = v.n >= _SINGLE_FROM and bounded and tiles.precise(np.float32)
+        single = v.n >= SINGLE_FROM and bounded and tiles.precise(np.float32)
         self._work_in(np.float32 if single else np.float64)
 
     def _work_in(self, dtype: Any) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from problems import HingeERM, Point, SoftMarginPrimal, SVRPrimal, certify
-from solvers import SMO, solve
+from solvers import SMO, DualCoordinateDescent, solve
 
 RNG = np.random.default_rng(0)
 Y = np.where(RNG.random(80) < 0.4, 1.0, -1.0)
@@ -37,3 +37,14 @@ def test_bounds_from_any_weights_are_valid(problem):
         certificate = certify(problem, Point(w=w))
         assert certificate.dual_objective <= best.primal_objective * (1 + 1e-12)
         assert certificate.primal_objective >= best.dual_objective * (1 - 1e-12)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+def test_weights_of_many_samples_on_the_margin_are_certified(intercept):
+    bits = np.random.default_rng(1).integers(0, 2, (4000, 12)).astype(float)
+    y = np.where(bits @ np.linspace(-1, 1, 12) + 0.2 * bits[:, 0] > 0, 1.0, -1.0)
+    problem = SoftMarginPrimal(bits, y, 1.0, intercept=intercept)
+    best = solve(problem, DualCoordinateDescent(gap=1e-8))
+    certificate = certify(problem, Point(w=best.w))
+    assert certificate.relative_gap < 1e-4
+    assert certificate.dual_objective <= best.certificate.primal_objective

@@ -7,9 +7,17 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from problems import RBF, BoxQP, FormPoint, HardMarginPrimal, Point, SoftMarginDual
+from problems import (
+    RBF,
+    BoxQP,
+    FormPoint,
+    HardMarginPrimal,
+    Point,
+    SoftMarginDual,
+    SoftMarginPrimal,
+)
 from problems.forms import Claim
-from solvers import SMO, NotInstalled, Solver, Status, default_solver, solve
+from solvers import SMO, NotInstalled, Solution, Solver, Status, default_solver, solve
 
 RNG = np.random.default_rng(0)
 Y = np.where(RNG.random(60) < 0.5, 1.0, -1.0)
@@ -56,6 +64,14 @@ def test_a_claim_of_optimality_that_is_wrong_gets_the_verdict():
     assert humble.verdict == "inaccurate"
     modest = solve(PROBLEM, Scripted((BEST.alpha,), claim="stopped"))
     assert modest.verdict == "solved"
+
+
+def test_weights_alone_are_never_called_wrong():
+    problem = SoftMarginPrimal(X, Y)
+    answer = Solution(problem, SMO(), Point(w=np.full(3, 5.0)), Status.FINISHED, "optimal")
+    assert answer.certificate.bound_source == "recovered from w"
+    assert answer.certificate.relative_gap > 0.1
+    assert answer.verdict == "inaccurate"
 
 
 def test_a_refuted_claim_of_infeasibility_is_wrong():

@@ -18,7 +18,8 @@ from problems import (
 )
 from problems.box_gap import kkt_violation, violating_pair
 from problems.gram import Gram, SignedGram
-from solvers import ProjectedGradient, Status, solve
+from solvers import ProjectedGradient, Status, projected_gradient, solve
+from solvers.smo import levels
 
 EXACT = ["plain", "accelerated", "barzilai_borwein"]
 FAST = ["accelerated", "barzilai_borwein"]
@@ -41,6 +42,13 @@ def shifted_box(n: int, equality: bool, seed: int) -> BoxQP:
     delta = float(a @ rng.uniform(lb, np.minimum(ub, 2)))
     Q = SignedGram(Gram(A @ A.T / n, Precomputed()), rng.choice([-1.0, 1.0], n))
     return BoxQP(Q, 5 * rng.standard_normal(n), a if equality else None, delta * equality, lb, ub)
+
+
+@pytest.fixture(params=["at once", "in parts"])
+def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether barzilai_borwein takes even few variables in parts."""
+    least = 1 if request.param == "in parts" else 10**9
+    monkeypatch.setattr(projected_gradient, "_LEAST_IN_PARTS", least)
 
 
 def points(solver: ProjectedGradient, form: BoxQP) -> list[FormPoint]:
@@ -66,6 +74,7 @@ def test_shifted_boxes_are_solved(variant: str, equality: bool, seed: int) -> No
         assert abs(form.a @ x - form.delta) <= 1e-11 * (1 + abs(form.delta))
 
 
+@pytest.mark.usefixtures("parts")
 @pytest.mark.parametrize("variant", FAST)
 def test_the_claim_means_the_violating_pair_is_at_most_tol(
     variant: str, problem: Formulation
@@ -77,6 +86,7 @@ def test_the_claim_means_the_violating_pair_is_at_most_tol(
     assert solution.certificate.projection_distance <= 1e-9 * np.linalg.norm(solution.alpha)
 
 
+@pytest.mark.usefixtures("parts")
 @pytest.mark.parametrize("variant", EXACT)
 def test_a_warm_start_takes_fewer_iterations(variant: str) -> None:
     X, y = samples()
@@ -88,6 +98,7 @@ def test_a_warm_start_takes_fewer_iterations(variant: str) -> None:
     assert solve(problem, solver, initial=near).iterations < cold.iterations
 
 
+@pytest.mark.usefixtures("parts")
 @pytest.mark.parametrize("variant", [*EXACT, "notebook"])
 @pytest.mark.parametrize("limit", [1, 7])
 def test_max_iter_is_honoured(variant: str, limit: int) -> None:
@@ -121,6 +132,7 @@ def test_rate_scales_the_step() -> None:
     assert fast < slow
 
 
+@pytest.mark.usefixtures("parts")
 def test_a_start_that_is_optimal_ends_at_once() -> None:
     X, y = samples()
     solution = solve(SVRDual(X, 0.1 * y, 1.0, 5.0, RBF(1.0)), ProjectedGradient())
@@ -134,6 +146,38 @@ def test_past_the_last_digit_it_stops_without_a_claim() -> None:
     g = form.Q.matvec(answer.x) + form.p
     assert answer.claim == "stopped"
     assert violating_pair(g, form.a, answer.x - form.lb, form.ub - answer.x) <= 1e-9
+
+
+@pytest.mark.parametrize("C", [1.0, 10.0])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_many_samples_are_solved_with_little_memory(C: float, intercept: bool) -> None:
+    X, y = samples(n=3000)
+    problem = SoftMarginDual(X, y, C, RBF(0.5), intercept)
+    solver = ProjectedGradient(tol=1e-3, cache_size=4.0)
+    solution = solve(problem, solver)
+    assert solution.claimed == "optimal"
+    assert solution.certificate.violating_pair <= 1e-3 * (1 + 1e-6)
+    assert solve(problem, solver, initial=solution).iterations == 0
+
+
+def test_where_single_precision_leads_no_further_it_goes_on_in_double(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    X, y = samples(n=2500)
+    problem = SoftMarginDual(X, y, 1.0, RBF(0.5))
+    assert solve(problem, ProjectedGradient(tol=1e-9)).counters["bits"] == 32
+    monkeypatch.setattr(levels, "_FUTILE", 0)
+    solution = solve(problem, ProjectedGradient(tol=1e-9))
+    assert solution.counters["bits"] == 64
+    assert solution.certificate.relative_gap <= 1e-9
+
+
+def test_regression_with_many_samples_is_solved() -> None:
+    X, y = samples(n=600)
+    problem = SVRDual(X, y + X[:, 0], 1.0, 0.1, RBF(0.5))
+    solution = solve(problem, ProjectedGradient(tol=1e-7))
+    assert "newton_steps" in solution.counters, "it took them in parts"
+    assert solution.certificate.relative_gap <= 1e-7
 
 
 @pytest.mark.parametrize("variant", EXACT)

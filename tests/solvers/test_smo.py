@@ -9,6 +9,7 @@ from problems.gram import Gram, SignedGram
 from problems.kernels import Precomputed
 from problems.projection import project
 from solvers import SMO, Status, solve
+
 _LARGE = 1000  # variables, from which rows are in float32
 
 

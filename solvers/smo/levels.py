@@ -1,0 +1,87 @@
+"""The outermost of SMO's levels: which variables are active, and when enough is known to stop.
+
+until the violation is at most tol:  choose active variables; minimise over them; update all scores
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from problems.dataset import Vector
+from problems.forms import BoxQP, Claim, FormPoint
+from problems.tiles import Tiles
+from solvers.smo.active import Active
+from solvers.smo.state import State
+from solvers.threads import Threads
+
+_SHARE = 0.1  # of the active variables' violation, at which they are left
+_NOISE = 0.05  # share of tol that rounding may have
+_FUTILE = 5  # refreshes after which it goes on in float64
+_PATIENCE = 3  # turns without halving the violation, after which more may be active
+_LOOK = 8  # rounds between two pauses
+
+
+def minimise(
+    form: BoxQP, level: type[Active], tol: float, max_iter: int, cache_size: float
+) -> Iterator[FormPoint]:
+    """Yield every few rounds; `level` minimises over active variables."""
+    threads = Threads()
+    with Tiles(form.gram, threads.count) as tiles:
+        yield from threads.one_at_a_time(_points(form, tiles, level, tol, max_iter, cache_size))
+
+
+def _points(
+    form: BoxQP, tiles: Tiles, level: type[Active], tol: float, max_iter: int, cache_size: float
+) -> Iterator[FormPoint]:
+    state = State(form, tiles, cache_size, max_iter)
+    active = level(state)
+    for _ in _improvements(state, active, tol):
+        if not state.at_limit:  # the last point comes with a claim
+            z = state.z.copy()
+            z[active.members] = active.z
+            yield _point(state, z, "none")
+    claim: Claim = "optimal" if state.solved else "stopped"
+    yield _point(state, state.z, "infeasible" if state.unbounded else claim)
+
+
+def _improvements(state: State, active: Active, tol: float) -> Iterator[None]:
+    """Run the algorithm until it has come to an end, pausing now and then."""
+    best, slow = np.inf, 0
+    while True:
+        violation = state.violation()
+        if violation <= tol:
+            if state.noise <= _NOISE * tol:
+                state.solved = True
+                return
+            state.refresh(tol)
+            continue
+        if state.in_single and (state.stuck or state.refreshes > _FUTILE):
+            state.work_in_double()
+            active.start_with(active.members[:0])
+            continue
+        if state.at_limit:
+            return
+        slow = slow + 1 if violation > 0.5 * best else 0
+        best = min(best, violation)
+        if slow > _PATIENCE:
+            slow = 0
+            state.grow()
+        active.take(state.choose(active.members))
+        for count, _ in enumerate(active.reduce(_SHARE, 0.5 * tol), 1):
+            if count % _LOOK == 0:
+                yield
+        yield from state.absorb(active.members, active.z, active.f, active.b)
+        yield
+
+
+def _point(state: State, z: Vector, claim: Claim) -> FormPoint:
+    counters = {
+        "newton_steps": state.newton_steps,
+        "refreshes": state.refreshes,
+        "active": state.size,
+        "bits": 8 * state.dtype.itemsize,
+    }
+    x = state.merged.spread(z)
+    return FormPoint(x, iterations=state.steps, claim=claim, counters=counters)

@@ -126,7 +126,7 @@ def _by_conjugate_gradients(K: FaceMatrix, g: Vector, equality: bool) -> Vector 
 
 def _preconditioner(K: FaceMatrix, size: int) -> Apply:
     """Return v ↦ P⁻¹v = (v − C(σW + CᵀC)⁻¹Cᵀv)/σ, with σ what is left of K's diagonal on average."""
-    chosen = np.linspace(0, size - 1, _LANDMARKS).astype(np.int64)
+    chosen = np.linspace(0, size - 1, min(_LANDMARKS, size // 4)).astype(np.int64)
     C = K.columns(chosen)
     W = C[chosen]
     scale = float(np.trace(W)) / W.shape[0]

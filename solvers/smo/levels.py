@@ -20,7 +20,7 @@ _SHARE = 0.1  # of the active variables' violation, at which they are left
 _NOISE = 0.05  # share of tol that rounding may have
 _FUTILE = 5  # refreshes after which it goes on in float64
 _PATIENCE = 3  # turns without halving the violation, after which more may be active
-_LOOK = 8  # rounds between two pauses
+_LOOK = 16  # rounds between two pauses
 
 
 def minimise(

@@ -15,8 +15,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 import pandas as pd
@@ -32,6 +33,12 @@ _TABLES = ("manifest.json", "runs.csv", "summary.md")
 _LEGEND = (
     "Median time where the certified relative gap is within the target; otherwise the gap that was "
     "reached (≈). –: the pair is impossible, and its row says why."
+)
+
+_RATIOS = (
+    "How many times longer the peer took than the fastest of ours at equal certified gap: geometric "
+    "mean, least and most over the problems that both solved. *failed*: problems that ours solved to "
+    "this gap and no tolerance of the peer did."
 )
 
 
@@ -64,7 +71,40 @@ def publish_benchmark(folders: Sequence[Path], root: Path = ROOT) -> Path:
     for written in write_benchmark(folders, target, ", ".join(names)):
         if written.suffix == ".png":  # for looking at; the repository keeps the SVG
             written.unlink()
+    readme = root / "README.md"
+    table = benchmarks_table(root / "results")
+    readme.write_text(with_table(readme.read_text(), "benchmarks", f"{table}\n\n{_RATIOS}"))
     return target
+
+
+def benchmarks_table(results: Path) -> str:
+    """Return Markdown with a row for each peer in each published benchmark, a column a target gap."""
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    targets: set[float] = set()
+    for file in sorted(results.glob(f"{_BENCHMARK}*/means.csv")):
+        means = pd.read_csv(file)
+        for row in means[(means["kind"] == "peer") & means["mean"].notna()].to_dict("records"):
+            name = f"[{file.parent.name.removeprefix(_BENCHMARK)}]({_link(file)})"
+            cells = rows.setdefault((name, str(row["solver"])), {})
+            targets.add(row["target"])
+            cells[f"{row['target']:.0e}"] = _ratio(row)
+    columns = [f"{target:.0e}" for target in sorted(targets, reverse=True)]
+    lines = [
+        {"benchmark": name, "peer": peer} | {f"gap {c}": cells.get(c, "") for c in columns}
+        for (name, peer), cells in rows.items()
+    ]
+    return pd.DataFrame(lines).to_markdown(index=False, disable_numparse=True)
+
+
+def _link(file: Path) -> str:
+    return f"results/{file.parent.name}/benchmark.md"
+
+
+def _ratio(row: dict[Hashable, Any]) -> str:
+    text = f"**{row['mean']:.2g}×**"
+    if row["problems"] > 1:
+        text += f" ({row['least']:.2g} to {row['most']:.2g}, {row['problems']} problems)"
+    return text + (f", failed {row['failed']}" if row["failed"] else "")
 
 
 def _emptied(folder: Path) -> Path:

@@ -26,7 +26,7 @@ from experiments.floor import KernelFloor
 from experiments.plots import style
 from experiments.plots.speedup import speedup
 from experiments.publish import main as publish
-from experiments.publish import publish_benchmark
+from experiments.publish import benchmarks_table, publish_benchmark
 from experiments.records import COLUMNS
 from experiments.store import load_results
 from problems import RBF, Linear, SoftMarginDual, SVRDual, datasets, reduce
@@ -339,7 +339,14 @@ def tiny(tmp_path_factory):
     return folder / "run"
 
 
-def test_a_run_with_a_floor_succeeds_and_is_published(tiny, tmp_path):
+@pytest.fixture
+def readme(tmp_path):
+    file = tmp_path / "README.md"
+    file.write_text("a\n<!-- benchmarks table -->\nold\n<!-- end of table -->\nb\n")
+    return file
+
+
+def test_a_run_with_a_floor_succeeds_and_is_published(tiny, tmp_path, readme):
     target = publish_benchmark([tiny], tmp_path)
     assert target == tmp_path / "results" / "bench_tiny"
     written = {file.name for file in target.iterdir()}
@@ -361,7 +368,22 @@ def test_the_row_of_the_floor_is_no_answer(tiny):
     assert (floor["verdict"] == "uncertified").all()
 
 
-def test_benchmarks_that_belong_together_are_published_under_the_first_name(tiny, tmp_path):
+def test_the_readme_has_a_row_for_each_peer_in_each_published_benchmark(tmp_path, readme):
+    for name, ratio in (("bench_a", 12.0), ("bench_b", 0.5)):
+        folder = tmp_path / "results" / name
+        folder.mkdir(parents=True)
+        row = {"target": 1e-3, "solver": "libsvm", "kind": "peer", "mean": ratio, "problems": 2}
+        ours = {"target": 1e-3, "solver": "smo", "kind": "ours", "mean": 1.0, "problems": 2}
+        more = {"least": ratio / 2, "most": 2 * ratio, "failed": 1, "alone": 0}
+        pd.DataFrame([row | more, ours | more]).to_csv(folder / "means.csv", index=False)
+    lines = benchmarks_table(tmp_path / "results").splitlines()
+    assert len(lines) == 4
+    assert "[a](results/bench_a/benchmark.md)" in lines[2]
+    assert "**12×** (6 to 24, 2 problems), failed 1" in lines[2]
+    assert "**0.5×**" in lines[3]
+
+
+def test_benchmarks_that_belong_together_are_published_under_the_first_name(tiny, tmp_path, readme):
     target = publish_benchmark([tiny, tiny], tmp_path)
     text = (target / "benchmark.md").read_text()
     assert text.startswith("# bench_tiny, bench_tiny")

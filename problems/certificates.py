@@ -19,7 +19,6 @@ from problems.dataset import Vector
 from problems.dual_point import DualPoint, dual_from_weights, feasible_dual
 from problems.forms import Point
 from problems.formulation import Formulation
-from problems.infeasibility import prove_infeasible
 from problems.intercept import best_intercept, box_gradient, one_class, widest_margin
 from problems.reductions import box_bounds, to_box_variables
 
@@ -135,9 +134,15 @@ def _proven(problem: Formulation, certificate: Certificate) -> Certificate:
     )
 
 
+def _is_infeasible(problem: Formulation) -> bool:
+    from problems.infeasibility import prove_infeasible  # noqa: PLC0415 - imports python-flint
+
+    return prove_infeasible(problem) is not None
+
+
 def _without_point(problem: Formulation, reason: str) -> Certificate:
     """Return a certificate without bounds, but for a hard margin that is proven infeasible."""
-    if problem.family == "hard_margin" and prove_infeasible(problem) is not None:
+    if problem.family == "hard_margin" and _is_infeasible(problem):
         return Certificate(INF, INF, infeasible=True, reason=_NO_HYPERPLANE)
     return Certificate(reason=reason)
 
@@ -243,7 +248,7 @@ def _hard_bounds(
     b, margin = widest_margin(problem, scores)
     separates = margin > 0
     primal_objective = 0.5 * norm2 / margin / margin if separates else INF
-    infeasible = not separates and prove_infeasible(problem) is not None
+    infeasible = not separates and _is_infeasible(problem)
     if infeasible:
         dual_objective = INF
     if not problem.is_psd:

@@ -19,8 +19,6 @@ from problems.dataset import check_positive
 from problems.forms import FormPoint
 from problems.reductions import Reduction
 from solvers.base import NotInstalled, Solver, Status
-from solvers.dual_coordinate_descent import DualCoordinateDescent
-from solvers.smo import SMO
 from solvers.solution import Look, Solution
 
 _FIRST_LOOK = 1e-3  # seconds
@@ -93,6 +91,11 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     SMO for the rest: a maximal violating pair of tol keeps the relative gap below about 2·tol for
     classification; for regression tol is in the units of the target.
     """
+    from solvers.dual_coordinate_descent import (  # noqa: PLC0415 - slow to import, as is SMO
+        DualCoordinateDescent,
+    )
+    from solvers.smo import SMO  # noqa: PLC0415
+
     if problem.is_linear and problem.family != "hard_margin":
         return DualCoordinateDescent(tol=1e-3 * target_gap, gap=0.5 * target_gap)
     scale = max(float(np.std(problem.y)), np.finfo(float).tiny) if problem.is_regression else 1.0

@@ -25,8 +25,8 @@ from experiments.cli import main
 from experiments.floor import KernelFloor
 from experiments.plots import style
 from experiments.plots.speedup import speedup
-from experiments.publish import main as publish
 from experiments.publish import benchmarks_table, publish_benchmark
+from experiments.publish import main as publish
 from experiments.records import COLUMNS
 from experiments.store import load_results
 from problems import RBF, Linear, SoftMarginDual, SVRDual, datasets, reduce

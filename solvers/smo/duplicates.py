@@ -34,34 +34,43 @@ class Merged:
     group: Indices | None
 
     def spread(self, z: Vector) -> Vector:
-        """Return the form's variables x: in each group one member after the other leaves its bound.
+        """Return the form's variables x: in each group one member after the other leaves 0.
 
-        So no more than one of them is between its bounds, and zeros stay zeros.
+        So no more than one of them is between 0 and its bound, and none has the opposite sign.
         """
         if self.group is None:
             return self.original.to_form(z)
-        lo, hi, group = self.original.lo, self.original.hi, self.group
-        upwards = np.isfinite(lo)  # away from the finite end
-        end, room = np.where(upwards, lo, hi), hi - lo
-        travelled = np.where(upwards, 1.0, -1.0) * (z[group] - np.bincount(group, end)[group])
-        own = np.clip(travelled - self._room_before, 0.0, room)
-        return self.original.to_form(np.where(upwards, end + own, end - own))
+        base, group = self._base, self.group
+        travelled = (z - np.bincount(group, base))[group]
+        above = np.clip(travelled - self._before_above, 0.0, self.original.hi - base)
+        below = np.clip(-travelled - self._before_below, 0.0, base - self.original.lo)
+        return self.original.to_form(base + above - below)
 
     @cached_property
-    def _room_before(self) -> Vector:
-        """The room of the members of its group that come before each variable."""
+    def _base(self) -> Vector:
+        """The point of each variable's box that is nearest to 0."""
+        return np.clip(0.0, self.original.lo, self.original.hi)
+
+    @cached_property
+    def _before_above(self) -> Vector:
+        return self._before(self.original.hi - self._base)
+
+    @cached_property
+    def _before_below(self) -> Vector:
+        return self._before(self._base - self.original.lo)
+
+    def _before(self, room: Vector) -> Vector:
+        """Return the room of the members of its group that come before each variable."""
         assert self.group is not None
-        room = self.original.hi - self.original.lo
         order = np.argsort(self.group, kind="stable")
         finite = np.where(np.isfinite(room), room, 0.0)[order]
         total = np.cumsum(finite) - finite
         first = np.flatnonzero(np.diff(self.group[order], prepend=-1))
         before = np.empty(room.size)
         before[order] = total - np.repeat(total[first], np.diff(first, append=room.size))
-        endless = np.isinf(room)  # whoever comes first takes everything
         leading = np.zeros(room.size, np.bool_)
         leading[order[first]] = True
-        return np.where(endless & ~leading, np.inf, before)
+        return np.where(np.isinf(room) & ~leading, np.inf, before)  # the first one takes it all
 
 
 def merge(v: Variables) -> Merged:

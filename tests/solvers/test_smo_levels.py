@@ -62,6 +62,17 @@ def test_repeating_samples_costs_nothing_in_support() -> None:
     assert thrice.verdict == "solved"
 
 
+def test_repeated_targets_are_shared_out_on_one_side_of_the_tube() -> None:
+    X, _ = repeated(copies=1)
+    targets = np.round(X[:, 0] ** 2, 1)
+    once = solve(SVRDual(X, targets, 2.0, 0.1, RBF(0.3)), SMO(tol=1e-8))
+    twice = solve(
+        SVRDual(np.tile(X, (2, 1)), np.tile(targets, 2), 1.0, 0.1, RBF(0.3)), SMO(tol=1e-8)
+    )
+    assert twice.verdict == "solved"
+    assert twice.objective == pytest.approx(once.objective, rel=1e-7)
+
+
 @pytest.mark.parametrize("factored", [0, 3000])
 @pytest.mark.parametrize("equality", [True, False])
 def test_a_newton_step_inside_the_box_reaches_the_minimum(

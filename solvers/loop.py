@@ -87,9 +87,8 @@ def solve(
 def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     """Return the solver that `solve` picks, as accurate as the target needs.
 
-    Dual coordinate descent for a linear soft margin or regression: it stops at its own duality gap.
-    SMO for the rest: a maximal violating pair of tol keeps the relative gap below about 2·tol for
-    classification; for regression tol is in the units of the target.
+    Dual coordinate descent for a linear soft margin or regression, SMO for the rest: both stop at
+    their own duality gap. A hard margin has none to go by, so a small violation has to do.
     """
     from solvers.dual_coordinate_descent import (  # noqa: PLC0415 - slow to import, as is SMO
         DualCoordinateDescent,
@@ -98,8 +97,9 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
 
     if problem.is_linear and problem.family != "hard_margin":
         return DualCoordinateDescent(tol=1e-3 * target_gap, gap=0.5 * target_gap)
-    scale = max(float(np.std(problem.y)), np.finfo(float).tiny) if problem.is_regression else 1.0
-    return SMO(tol=0.1 * target_gap * scale)
+    if problem.family == "hard_margin":
+        return SMO(tol=0.1 * target_gap)
+    return SMO(tol=1e-3 * target_gap, gap=0.5 * target_gap)
 
 
 def _start(problem: Formulation, initial: Any) -> Point | None:

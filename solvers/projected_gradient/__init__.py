@@ -96,7 +96,7 @@ class ProjectedGradient(Solver):
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after every step, or after all steps on a part of the variables."""
         if self._in_parts(form):
-            yield from minimise(form, Parts, self.tol, int(self.max_iter), self.cache_size)
+            yield from minimise(form, Parts, self.tol, None, int(self.max_iter), self.cache_size)
             return
         if not form.gram.is_linear and form.gram.fits and form.gram.n <= _DENSE:
             form.gram.dense()  # every product with Q is then one with this matrix

@@ -34,11 +34,14 @@ class SMO(Solver):
     Attributes
     ----------
     tol : stop when the maximal violating pair is at or below it (LIBSVM's meaning).
+    gap : stop also when the relative duality gap is at or below it; None never does, and a box with
+        infinite bounds has no gap to go by.
     max_iter : steps after which it stops without a claim.
     cache_size : megabytes for kernel rows.
     """
 
     tol: float = 1e-3
+    gap: float | None = None
     max_iter: int = 10_000_000
     cache_size: float = 1000.0
 
@@ -48,6 +51,8 @@ class SMO(Solver):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self.cache_size, "cache_size")
+        if self.gap is not None:
+            check_positive(self.gap, "gap")
 
     def refuses(self, form: BoxQP) -> str | None:
         """Every variable must take part in the equality, or none."""
@@ -63,4 +68,4 @@ class SMO(Solver):
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield every few rounds."""
-        yield from minimise(form, Active, self.tol, int(self.max_iter), self.cache_size)
+        yield from minimise(form, Active, self.tol, self.gap, int(self.max_iter), self.cache_size)

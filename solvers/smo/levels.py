@@ -24,20 +24,26 @@ _LOOK = 16  # rounds between two pauses
 
 
 def minimise(
-    form: BoxQP, level: type[Active], tol: float, max_iter: int, cache_size: float
+    form: BoxQP,
+    level: type[Active],
+    tol: float,
+    gap: float | None,
+    max_iter: int,
+    cache_size: float,
 ) -> Iterator[FormPoint]:
     """Yield every few rounds; `level` minimises over active variables."""
+
+    def points(tiles: Tiles) -> Iterator[FormPoint]:
+        state = State(form, tiles, cache_size, max_iter)
+        yield from _points(state, level(state), tol, gap)
+
     threads = Threads()
     with Tiles(form.gram, threads.count) as tiles:
-        yield from threads.one_at_a_time(_points(form, tiles, level, tol, max_iter, cache_size))
+        yield from threads.one_at_a_time(points(tiles))
 
 
-def _points(
-    form: BoxQP, tiles: Tiles, level: type[Active], tol: float, max_iter: int, cache_size: float
-) -> Iterator[FormPoint]:
-    state = State(form, tiles, cache_size, max_iter)
-    active = level(state)
-    for _ in _improvements(state, active, tol):
+def _points(state: State, active: Active, tol: float, gap: float | None) -> Iterator[FormPoint]:
+    for _ in _improvements(state, active, tol, gap):
         if not state.at_limit:  # the last point comes with a claim
             z = state.z.copy()
             z[active.members] = active.z
@@ -46,16 +52,16 @@ def _points(
     yield _point(state, state.z, "infeasible" if state.unbounded else claim)
 
 
-def _improvements(state: State, active: Active, tol: float) -> Iterator[None]:
+def _improvements(state: State, active: Active, tol: float, gap: float | None) -> Iterator[None]:
     """Run the algorithm until it has come to an end, pausing now and then."""
     best, slow = np.inf, 0
     while True:
         violation = state.violation()
-        if violation <= tol:
-            if state.noise <= _NOISE * tol:
+        if violation <= tol or (gap is not None and state.relative_gap() <= gap):
+            if state.noise <= _NOISE * max(violation, tol):
                 state.solved = True
                 return
-            state.refresh(tol)
+            state.refresh(max(violation, tol))
             continue
         if state.in_single and (state.stuck or state.refreshes > _FUTILE):
             state.work_in_double()

@@ -16,7 +16,8 @@ from solvers.smo.active import Active
 from solvers.smo.state import State
 from solvers.threads import Threads
 
-_SHARE = 0.1  # of the active variables' violation, at which they are left
+_SHARE = 0.1  # of the active variables' violation, at which they are left ...
+_SHARE_OF_ALL = 0.4  # ... if that is followed by no more than a look at the gap
 _NOISE = 0.05  # share of tol that rounding may have
 _FUTILE = 5  # refreshes after which it goes on in float64
 _PATIENCE = 3  # turns without halving the violation, after which more may be active
@@ -71,11 +72,12 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
             return
         slow = slow + 1 if violation > 0.5 * best else 0
         best = min(best, violation)
-        if slow > _PATIENCE:
+        if slow > _PATIENCE or state.crowded():
             slow = 0
             state.grow()
         active.take(state.choose(active.members))
-        for count, _ in enumerate(active.reduce(_SHARE, 0.5 * tol), 1):
+        share = _SHARE if active.members.size < state.variables.n else _SHARE_OF_ALL
+        for count, _ in enumerate(active.reduce(share, 0.5 * tol), 1):
             if count % _LOOK == 0:
                 yield
         yield from state.absorb(active.members, active.z, active.f, active.b)

@@ -87,6 +87,12 @@ class State:
             self.noise_squared += _ROUNDING**2 * float(change @ change)
             self.noise_most += _ROUNDING * float(np.abs(change).sum())
 
+    def crowded(self) -> bool:
+        """Whether free variables alone would take up more than half of the active ones."""
+        v, z = self.variables, self.z
+        free = (z > v.lo) & (z < v.hi) & ((v.tube == 0) | (z != 0))
+        return 2 * int(np.count_nonzero(free)) > self.size
+
     def grow(self) -> None:
         """Let twice as many variables be active: fewer of their rows can be kept."""
         self.size = min(self.variables.n, 2 * self.size)
@@ -152,8 +158,8 @@ class State:
     def order(self, up: Vector, down: Vector) -> tuple[float, float]:
         """Return the multiplier of the equality, and the violation m − M."""
         m, M = float(up.max()), float(down.min())
-        if not self.equality:
-            return 0.0, max(m, 0.0) - min(M, 0.0)
+        if not self.equality:  # at least PGmax − PGmin, whichever way the form counts variables
+            return 0.0, 2.0 * max(m, -M, 0.0)
         b = (m + M) / 2
         return (b if np.isfinite(b) else 0.0), max(0.0, m - M)
 

@@ -19,12 +19,14 @@ from solvers.smo.pairs import pair_steps
 from solvers.smo.state import State, largest, slopes
 
 _WORKING_SET = 512  # a float32 block takes 1 MiB: it stays in the second-level cache
+_WHOLE = 1024  # members up to which they are one working set, whose block is kept
 _WORST, _RANDOM, _KEPT = 16, 320, 160  # its parts: of either kind, of both, of the last set
 _WORTHWHILE = 0.02  # share of the violation, below which a violator can wait
 _STEPS_PER_ROUND = 20_000
 _INNER_ACCURACY = 0.1  # a round ends when its set's violation has fallen to this share
 _MOST_REPLACED = 0.25  # share of the members, above which all rows are computed anew
 _PATIENCE = 20  # rounds without halving the violation, after which a Newton step is tried ...
+_FUTILE = 5  # Newton steps without halving it, after which float32 is to blame
 _NEWTON_ROUNDS = 12  # ... and as many more for a Newton step on k² = 1000² kernel values
 _LEAST_COLUMNS = 2048  # of kept rows, that are worth a second thread
 
@@ -44,6 +46,9 @@ class Active:
         self.slot = np.full(members.size, -1)  # of each member's row in the slab
         self.owner = np.full(self.slab.shape[0], -1)  # the variable whose row is in a slot
         self.last_set = np.empty(0, np.int64)
+        self.whole = 0 < members.size <= min(_WHOLE, self.slab.shape[0])
+        if self.whole:
+            self._keep(np.arange(members.size), np.arange(members.size))
 
     def take(self, members: Indices) -> None:
         """Make `members` active; where most of them were before, their rows stay."""
@@ -79,18 +84,20 @@ class Active:
 
     def reduce(self, share: float, least: float) -> Iterator[None]:
         """Run rounds until the violation is at most `share` of the first, or `least`."""
-        target, best, slow = -np.inf, np.inf, 0
+        target, best, slow, futile = -np.inf, np.inf, 0, 0
         while not self.state.at_limit:
             up, down, violation = self.violation()
             if target < 0:
                 target = max(least, share * violation)
             if violation <= target:
                 return
-            slow = slow + 1 if violation > 0.5 * best else 0
-            best = best if slow else violation
+            if violation <= 0.5 * best:
+                best, slow, futile = violation, 0, 0
+            slow += 1
             if slow > _PATIENCE and slow > self._patience():
-                slow = 0
+                slow, futile = 0, futile + 1
                 self._newton_step()
+                self.state.stuck = self.state.in_single and futile > _FUTILE
             else:
                 self._round(up, down, max(least, _INNER_ACCURACY * violation))
             yield
@@ -116,7 +123,7 @@ class Active:
         chosen = self._choose(up, down)
         z, lo, hi, u = self._on_one_side(chosen)
         members = self.members[chosen]
-        K = state.block(members, members, state.columns(members))
+        K = self.slab if self.whole else state.block(members, members, state.columns(members))
         if not state.equality:  # each can be paired with a free variable that has no row
             K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
             lo, hi = np.append(lo, -np.inf), np.append(hi, np.inf)
@@ -133,7 +140,7 @@ class Active:
         The worst ones alone are often like each other: when a few have moved, the others no longer
         violate. With a random choice cpusmall took a quarter of the rounds, abalone half.
         """
-        if self.z.size <= _WORKING_SET:
+        if self.whole or self.z.size <= _WORKING_SET:
             return np.arange(self.z.size)
         margin = _WORTHWHILE * (float(up.max()) - float(down.min()))
         violators = np.flatnonzero((up > self.b + margin) | (down < self.b - margin))

@@ -22,7 +22,7 @@ from problems.dataset import Indices, Matrix, Vector
 from problems.kernels import Precomputed
 from solvers.smo.variables import Variables
 
-_FEW = 500  # variables that are one working set anyway
+_FEW = 1025  # variables, up to which all are one working set anyway
 
 
 @dataclass(frozen=True, eq=False)

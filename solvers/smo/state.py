@@ -20,7 +20,7 @@ from problems.tiles import Columns, Tile, Tiles
 from solvers.smo.duplicates import merge
 from solvers.smo.variables import from_form
 
-SINGLE_FROM = 1000  # variables from which rows are in float32
+SINGLE_FROM = 500  # variables from which rows are in float32
 _MOST_ACTIVE = 4096
 _ROUNDING = 1e-7  # of a kernel value in float32
 _AT_A_TIME = 2048  # columns of K between two pauses

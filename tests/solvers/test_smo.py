@@ -10,7 +10,7 @@ from problems.kernels import Precomputed
 from problems.projection import project
 from solvers import SMO, Status, solve
 
-_LARGE = 1000  # variables, from which rows are in float32
+_LARGE = 1100  # variables, from which rows are in float32
 
 
 def samples(n: int, d: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -22,8 +22,11 @@ import scipy.sparse as sp
 from problems.dataset import check_positive
 from problems.forms import ERM, BoxQP, Form, FormPoint
 from problems.kernels import RBF, Kernel, Linear
+from problems.projection import project
 from problems.reductions import reduce
 from problems.svm import SoftMarginDual
+
+_WARM_UP = 30  # points of a small problem, at most
 
 
 class Status(StrEnum):
@@ -89,22 +92,25 @@ class Solver(ABC):
         """Run the algorithm, yielding a `FormPoint` whenever it may be looked at."""
 
 
-def warm_up(solver: Solver, form: Form, samples: int = 4) -> None:
-    """Run a compiled solver on samples like those of `form`, so that compiling is not timed."""
-    tiny = reduce(_some_samples(form, samples), solver.form).form
-    for _ in islice(solver.iterates(tiny), 3):
+def warm_up(solver: Solver, form: Form, samples: int = 32) -> None:
+    """Run a compiled solver on a small problem like `form`, so that compiling is not timed."""
+    tiny = reduce(_small_problem(form, samples), solver.form).form
+    project(np.arange(4.0), np.zeros(4), np.ones(4), np.ones(4), 1.0)
+    for _ in islice(solver.iterates(tiny), _WARM_UP):
         pass
 
 
-def _some_samples(form: Form, count: int) -> SoftMarginDual:
-    """Return `count` different samples on a line, half of either class."""
+def _small_problem(form: Form, samples: int) -> SoftMarginDual:
+    """Return a problem with eight features, of which each sample has two."""
     gram, intercept = _gram_and_intercept(form)
-    X = np.zeros((count, gram.X.shape[1]))
-    X[:, 0] = np.arange(1, count + 1) / count
-    y = np.where(np.arange(count) < count // 2, 1.0, -1.0)
+    X = np.zeros((samples, 8))
+    place = np.arange(samples)
+    X[place, place % 8] = (place + 1) / samples
+    X[place, (3 * place + 1) % 8] = 0.5
+    y = np.where(place % 3 == 0, 1.0, -1.0)
     kernel: Kernel = Linear() if gram.is_linear else RBF(1.0)
-    samples = sp.csr_array(X) if sp.issparse(gram.X) else X
-    return SoftMarginDual(samples, y, 1.0, kernel, intercept)
+    like = sp.csr_array(X) if sp.issparse(gram.X) else X
+    return SoftMarginDual(like, y, 1.0, kernel, intercept)
 
 
 def _gram_and_intercept(form: Form) -> tuple[Any, bool]:

@@ -79,8 +79,9 @@ class DualCoordinateDescent(Solver):
         return None
 
     def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile the loops."""
+        """Compile the loops, for more samples than features and for fewer."""
         warm_up(self, form)
+        warm_up(self, form, samples=4)
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

@@ -30,7 +30,6 @@ from solvers.base import Solver, warm_up
 from solvers.projected_gradient.notebook import ascent, is_hard_margin_dual
 from solvers.projected_gradient.parts import Parts
 from solvers.projected_gradient.steps import Box, accelerated, barzilai_borwein, plain
-from solvers.smo import SMO
 from solvers.smo.levels import minimise
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
@@ -90,7 +89,7 @@ class ProjectedGradient(Solver):
         if self.variant != "notebook":
             warm_up(self, form)
         if self._in_parts(form):
-            warm_up(SMO(), form)  # four samples have no parts; the kernels are SMO's
+            warm_up(self, form, samples=_LEAST_IN_PARTS)
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

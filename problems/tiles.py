@@ -34,6 +34,9 @@ Tile = NDArray[Any]
 Job = Callable[[int, int], None]
 
 _ROWS, _COLUMNS = 256, 512
+_LEAST_VALUES = (
+    65_536  # of K, that are worth a thread: waking it takes 0.05 ms, on a busy machine more
+)
 _SPARSE = 0.3  # share of nonzero entries up to which sparse rows are faster than a dense product
 _MOST_FEATURES = 4096  # of sparse samples: dense columns of more leave the cache
 # Above this value of gamma·max‖x‖² the exponent has lost too many digits to cancellation.
@@ -111,7 +114,7 @@ class Tiles:
             for low, high, left, right, tile in self._tiles(rows, columns, first, last):
                 K[low:high, left:right] = tile
 
-        self.run(fill, rows.size)
+        self.run(fill, rows.size, _LEAST_VALUES // max(1, columns.size))
         self.gram.evaluations += K.size
         return K
 
@@ -123,7 +126,7 @@ class Tiles:
             for low, high, left, right, tile in self._tiles(rows, columns, first, last):
                 result[low:high] += tile @ weight[left:right]
 
-        self.run(accumulate, rows.size)
+        self.run(accumulate, rows.size, _LEAST_VALUES // max(1, columns.size))
         self.gram.evaluations += rows.size * columns.size
         return result
 
@@ -131,7 +134,7 @@ class Tiles:
         """Run job(first, last) on all threads, over parts of range(count) of at least `least`."""
         if count == 0:
             return
-        size = max(least, -(-count // self.threads))
+        size = max(1, least, -(-count // self.threads))
         others = range(size, count, size)
         waiting = [self._pool.submit(job, at, min(at + size, count)) for at in others]
         job(0, min(size, count))

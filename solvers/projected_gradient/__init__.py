@@ -20,7 +20,7 @@ variants differ in λ and in what they add:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
 from problems.box_gap import violating_pair
@@ -89,7 +89,7 @@ class ProjectedGradient(Solver):
         if self.variant != "notebook":
             warm_up(self, form)
         if self._in_parts(form):
-            warm_up(self, form, samples=_LEAST_IN_PARTS)
+            warm_up(replace(self, tol=0.1), form, samples=_LEAST_IN_PARTS)
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

@@ -16,7 +16,7 @@ near the margin in float64, and it goes on in float64 altogether where float32 l
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from problems.dataset import check_positive
@@ -62,8 +62,9 @@ class SMO(Solver):
 
     def prepare(self, form: BoxQP) -> BoxQP:
         """Compile the steps, for both precisions."""
-        warm_up(self, form)
-        warm_up(self, form, samples=SINGLE_FROM)
+        quick = replace(self, tol=0.1)
+        warm_up(quick, form)
+        warm_up(quick, form, samples=SINGLE_FROM)
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

@@ -80,7 +80,7 @@ class DualCoordinateDescent(Solver):
 
     def prepare(self, form: BoxQP) -> BoxQP:
         """Compile the loops, for more samples than features and for fewer."""
-        warm_up(self, form)
+        warm_up(self, form, samples=400)
         warm_up(self, form, samples=4)
         return form
 

@@ -30,20 +30,17 @@ from problems.forms import BoxQP, FormPoint
 from problems.kernels import RBF, as_dense
 from solvers.base import Solver
 
-_TILE = (
-    256,
-    512,
-)  # of float32, 512 KiB: of six shapes the fastest, or within 1 %, at d = 20 to 300
+# Of float32, 512 KiB: of six shapes the fastest, or within 1 %, at d = 20 to 300.
+_TILE = (256, 512)
 _POOL = 8 * _TILE[1]  # samples that are multiplied: their rows, too, stay in the cache
-_LARGEST_PRODUCT = (
-    10.0  # of two samples as they are scaled here: exponentials neither 0 nor infinite
-)
+# Of two samples as they are scaled here: exponentials are neither 0 nor infinite.
+_LARGEST_PRODUCT = 10.0
 
 Single = NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
-class Tiles:
+class Buffers:
     """What is allocated beforehand: samples (m, d), and an output tile for each thread."""
 
     samples: Single
@@ -77,23 +74,23 @@ class KernelFloor(Solver):
             return "the floor is that of an RBF kernel, whose values are exponentials of products"
         return None
 
-    def prepare(self, form: BoxQP) -> Tiles:
+    def prepare(self, form: BoxQP) -> Buffers:
         """Return the samples in float32, and tiles that have been written to once."""
         samples = as_dense(form.gram.X[:_POOL]).astype(np.float32)
         largest = float(np.square(samples).sum(axis=1).max())
         samples *= np.sqrt(_LARGEST_PRODUCT / largest) if largest > 0 else 1.0
         outputs = tuple(np.ones(_TILE, np.float32) for _ in range(_threads()))
-        tiles = Tiles(_repeated(samples), outputs)
+        tiles = Buffers(_repeated(samples), outputs)
         for _ in self._measure(tiles, rounds=1):
             pass
         return tiles
 
-    def iterates(self, state: Tiles) -> Iterator[FormPoint]:
+    def iterates(self, state: Buffers) -> Iterator[FormPoint]:
         """Yield once, without a point."""
         tile = _TILE[0] * _TILE[1]
         yield from self._measure(state, -(-int(self.values) // (tile * len(state.outputs))))
 
-    def _measure(self, tiles: Tiles, rounds: int) -> Iterator[FormPoint]:
+    def _measure(self, tiles: Buffers, rounds: int) -> Iterator[FormPoint]:
         controller = ThreadpoolController()
         with controller.limit(limits=1), ThreadPoolExecutor(len(tiles.outputs)) as threads:
             work = [threads.submit(_fill, tiles.samples, out, rounds) for out in tiles.outputs]

@@ -23,12 +23,12 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import ThreadpoolController
 
 from problems.dataset import check_positive
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import RBF, as_dense
 from solvers.base import Solver
+from solvers.threads import Threads
 
 # Of float32, 512 KiB: of six shapes the fastest, or within 1 %, at d = 20 to 300.
 _TILE = (256, 512)
@@ -79,7 +79,7 @@ class KernelFloor(Solver):
         samples = as_dense(form.gram.X[:_POOL]).astype(np.float32)
         largest = float(np.square(samples).sum(axis=1).max())
         samples *= np.sqrt(_LARGEST_PRODUCT / largest) if largest > 0 else 1.0
-        outputs = tuple(np.ones(_TILE, np.float32) for _ in range(_threads()))
+        outputs = tuple(np.ones(_TILE, np.float32) for _ in range(Threads().count))
         tiles = Buffers(_repeated(samples), outputs)
         for _ in self._measure(tiles, rounds=1):
             pass
@@ -91,8 +91,7 @@ class KernelFloor(Solver):
         yield from self._measure(state, -(-int(self.values) // (tile * len(state.outputs))))
 
     def _measure(self, tiles: Buffers, rounds: int) -> Iterator[FormPoint]:
-        controller = ThreadpoolController()
-        with controller.limit(limits=1), ThreadPoolExecutor(len(tiles.outputs)) as threads:
+        with Threads().limited(1), ThreadPoolExecutor(len(tiles.outputs)) as threads:
             work = [threads.submit(_fill, tiles.samples, out, rounds) for out in tiles.outputs]
             for done in work:
                 done.result()
@@ -112,8 +111,3 @@ def _fill(samples: Single, out: Single, rounds: int) -> None:
 def _repeated(samples: Single) -> Single:
     """Return `_POOL` samples, over and over again where there are fewer."""
     return np.ascontiguousarray(samples[np.arange(_POOL) % samples.shape[0]])
-
-
-def _threads() -> int:
-    """Return how many threads BLAS uses here: as many as every solver gets."""
-    return max((int(pool["num_threads"]) for pool in ThreadpoolController().info()), default=1)

@@ -21,16 +21,9 @@ from numpy.typing import NDArray
 _SMALLEST = np.float32(-80.0)
 _LOG2_E = np.float32(1.442695041)
 _LN2_HIGH, _LN2_LOW = np.float32(0.693359375), np.float32(-2.12194440e-4)
-_C2, _C3, _C4 = (
-    np.float32(5.0000001201e-1),
-    np.float32(1.6666665459e-1),
-    np.float32(4.1665795894e-2),
-)
-_C5, _C6, _C7 = (
-    np.float32(8.3334519073e-3),
-    np.float32(1.3981999507e-3),
-    np.float32(1.9875691500e-4),
-)
+_C2, _C3 = np.float32(5.0000001201e-1), np.float32(1.6666665459e-1)
+_C4, _C5 = np.float32(4.1665795894e-2), np.float32(8.3334519073e-3)
+_C6, _C7 = np.float32(1.3981999507e-3), np.float32(1.9875691500e-4)
 _HALF, _ONE = np.float32(0.5), np.float32(1.0)
 _FAST = {"contract", "nsz"}  # not in any order: r would lose its digits
 

@@ -34,9 +34,8 @@ Tile = NDArray[Any]
 Job = Callable[[int, int], None]
 
 _ROWS, _COLUMNS = 256, 512
-_LEAST_VALUES = (
-    65_536  # of K, that are worth a thread: waking it takes 0.05 ms, on a busy machine more
-)
+# Of K, that are worth a thread: waking it takes 0.05 ms, on a busy machine more.
+_LEAST_VALUES = 65_536
 _SPARSE = 0.3  # share of nonzero entries up to which sparse rows are faster than a dense product
 _MOST_FEATURES = 4096  # of sparse samples: dense columns of more leave the cache
 # Above this value of gamma·max‖x‖² the exponent has lost too many digits to cancellation.

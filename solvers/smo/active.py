@@ -16,18 +16,18 @@ from problems.dataset import Indices, Vector
 from problems.tiles import Tile
 from solvers.smo.face import newton_step
 from solvers.smo.pairs import pair_steps
-from solvers.smo.state import State, largest, slopes
+from solvers.smo.state import State, free_variables, largest, slopes
+from solvers.smo.variables import ONE_SET
 
 _WORKING_SET = 512  # a float32 block takes 1 MiB: it stays in the second-level cache
-_WHOLE = 1024  # members up to which they are one working set, whose block is kept
 _WORST, _RANDOM, _KEPT = 16, 320, 160  # its parts: of either kind, of both, of the last set
 _WORTHWHILE = 0.02  # share of the violation, below which a violator can wait
 _STEPS_PER_ROUND = 20_000
 _INNER_ACCURACY = 0.1  # a round ends when its set's violation has fallen to this share
 _MOST_REPLACED = 0.25  # share of the members, above which all rows are computed anew
 _PATIENCE = 20  # rounds without halving the violation, after which a Newton step is tried ...
-_FUTILE = 5  # Newton steps without halving it, after which float32 is to blame
 _NEWTON_ROUNDS = 12  # ... and as many more for a Newton step on k² = 1000² kernel values
+_FUTILE = 5  # Newton steps without halving it, after which float32 is to blame
 _LEAST_COLUMNS = 2048  # of kept rows, that are worth a second thread
 
 
@@ -46,7 +46,7 @@ class Active:
         self.slot = np.full(members.size, -1)  # of each member's row in the slab
         self.owner = np.full(self.slab.shape[0], -1)  # the variable whose row is in a slot
         self.last_set = np.empty(0, np.int64)
-        self.whole = 0 < members.size <= min(_WHOLE, self.slab.shape[0])
+        self.whole = 0 < members.size <= min(ONE_SET, self.slab.shape[0])
         if self.whole:
             self._keep(np.arange(members.size), np.arange(members.size))
 
@@ -113,9 +113,7 @@ class Active:
         return _PATIENCE + int(_NEWTON_ROUNDS * (self._free().size / 1000) ** 2)
 
     def _free(self) -> Indices:
-        """Return the variables with room on both sides, on one side of their tube."""
-        inside = (self.z > self.lo) & (self.z < self.hi)
-        return np.flatnonzero(inside & ((self.tube == 0) | (self.z != 0)))
+        return free_variables(self.z, self.lo, self.hi, self.tube)
 
     def _round(self, up: Vector, down: Vector, target: float) -> None:
         """Solve on a working set to a violation of `target`."""

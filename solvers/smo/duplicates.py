@@ -20,9 +20,7 @@ from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels import Precomputed
-from solvers.smo.variables import Variables
-
-_FEW = 1025  # variables, up to which all are one working set anyway
+from solvers.smo.variables import ONE_SET, Variables
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +76,7 @@ def merge(v: Variables) -> Merged:
     gram = v.form.gram
     open_ended = bool((np.isinf(v.lo) & np.isinf(v.hi)).any())
     plain = v.scale is None and not isinstance(gram.kernel, Precomputed)
-    if v.n < _FEW or open_ended or not plain:
+    if v.n <= ONE_SET or open_ended or not plain:
         return Merged(v, v, None)
     group = _groups(gram.X, v)
     first = np.unique(group, return_index=True)[1]

@@ -89,9 +89,8 @@ class State:
 
     def crowded(self) -> bool:
         """Whether free variables alone would take up more than half of the active ones."""
-        v, z = self.variables, self.z
-        free = (z > v.lo) & (z < v.hi) & ((v.tube == 0) | (z != 0))
-        return 2 * int(np.count_nonzero(free)) > self.size
+        v = self.variables
+        return 2 * free_variables(self.z, v.lo, v.hi, v.tube).size > self.size
 
     def grow(self) -> None:
         """Let twice as many variables be active: fewer of their rows can be kept."""
@@ -253,6 +252,11 @@ def slopes(
         up[t] = rising if z[t] < hi[t] else -np.inf
         down[t] = falling if z[t] > lo[t] else np.inf
     return up, down
+
+
+def free_variables(z: Vector, lo: Vector, hi: Vector, tube: Vector) -> Indices:
+    """Return the variables with room on both sides, on one side of their tube."""
+    return np.flatnonzero((z > lo) & (z < hi) & ((tube == 0) | (z != 0)))
 
 
 def largest(values: Vector, count: int) -> Indices:

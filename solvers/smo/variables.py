@@ -17,6 +17,8 @@ from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
 from problems.projection import project
 
+ONE_SET = 1024  # variables up to which all are one working set, whose block of K is kept
+
 
 @dataclass(frozen=True, eq=False)
 class Variables:

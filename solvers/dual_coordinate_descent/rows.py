@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
 from problems.kernels import Block
+from solvers.arrays import read_only, unsigned
 
 # Sums may be taken in any order, which lets dense products use vector instructions; NaN and
 # infinities keep their meaning.
@@ -61,35 +62,24 @@ class Part(NamedTuple):
         """Return the chosen variables, each standing for `weight` of them: a box that much wider."""
         row_of, sign, p, a, lb, ub, diagonal = (v[chosen] for v in self[1:])
         taken = (row_of, sign, p, a, weight * lb, weight * ub, diagonal)
-        return Part(self.rows, *(_read_only(v) for v in taken))
+        return Part(self.rows, *(read_only(v) for v in taken))
 
 
 def whole(form: BoxQP) -> Part:
     """Return all variables of `form`; `a` is 0 where it has no equality."""
     X: Any = form.gram.X
-    none, no = _read_only(np.empty(0)), _unsigned(np.empty(0, np.int32))
+    none, no = read_only(np.empty(0)), unsigned(np.empty(0, np.int32))
     if sp.issparse(X):
         X = X if X.has_sorted_indices else X.sorted_indices()
-        csr = _read_only(X.data), _unsigned(X.indices), _unsigned(X.indptr)
-        rows = Rows(_read_only(np.empty((0, 0))), *csr)
+        csr = read_only(X.data), unsigned(X.indices), unsigned(X.indptr)
+        rows = Rows(read_only(np.empty((0, 0))), *csr)
     else:
-        rows = Rows(_read_only(X), none, no, no)
+        rows = Rows(read_only(X), none, no, no)
     a = np.zeros(form.n) if form.a is None else form.a
     index, sign = form.Q.index, form.Q.sign
     diagonal = sign**2 * squares(rows, form.gram.n)[index]
     vectors = (index, sign, form.p, a, form.lb, form.ub, diagonal)
-    return Part(rows, *(_read_only(v) for v in vectors))
-
-
-def _unsigned(indices: Any) -> Any:
-    return _read_only(indices.view(f"u{indices.dtype.itemsize}"))
-
-
-def _read_only(array: Any) -> Any:
-    """Return a view of one type for every caller, so that the loops are compiled once."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
+    return Part(rows, *(read_only(v) for v in vectors))
 
 
 @numba.njit(inline="always", fastmath=FAST)

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from problems.dataset import Indices, Vector
 from problems.kernels import Block
+from solvers.arrays import read_only, unsigned
 
 # Sums may be taken in any order, which lets dense products use vector instructions.
 FAST = {"reassoc", "contract", "nsz"}
@@ -68,20 +69,9 @@ def as_rows(X: Any, of_gram: bool = False) -> Rows:
     """Return samples as `Rows`, read-only so that every caller shares one compiled version."""
     dense, data, no = np.empty((0, 0)), np.empty(0), np.empty(0, np.uint32)
     if not sp.issparse(X):
-        return Rows(_read_only(X), _read_only(data), _read_only(no), _read_only(no), of_gram)
-    csr = _read_only(X.data), _unsigned(X.indices), _unsigned(X.indptr)
-    return Rows(_read_only(dense), *csr, of_gram)
-
-
-def _unsigned(indices: Any) -> Any:
-    """Return a view, so that the loops need not ask whether an index counts from the end."""
-    return _read_only(indices.view(f"u{indices.dtype.itemsize}"))
-
-
-def _read_only(array: Any) -> Any:
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
+        return Rows(read_only(X), read_only(data), read_only(no), read_only(no), of_gram)
+    csr = read_only(X.data), unsigned(X.indices), unsigned(X.indptr)
+    return Rows(read_only(dense), *csr, of_gram)
 
 
 @numba.njit(cache=True, fastmath=FAST)

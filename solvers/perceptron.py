@@ -1,0 +1,135 @@
+"""Rosenblatt's perceptron, on line: learn from each mistake, and from nothing else.
+
+    w ← w + yᵢφ(xᵢ),  b ← b + yᵢ    whenever yᵢ(wᵀφ(xᵢ) + b) ≤ 0
+
+Started at 0, w = Σ αᵢyᵢφ(xᵢ) with αᵢ the number of mistakes on sample i: a point of the hard margin's
+dual, for any kernel. If some unit vector u separates the samples x̃ = (φ(x), 1) with yᵢuᵀx̃ᵢ ≥ γ, each
+mistake adds at least γ to uᵀw̃ and at most R² = max ‖x̃ᵢ‖² to ‖w̃‖², so that after k of them
+    kγ ≤ uᵀw̃ ≤ ‖w̃‖ ≤ R√k,  hence  k ≤ R²/γ²
+(Novikoff 1962), whatever their order. Without an intercept x̃ = φ(x).
+
+It finds some separating hyperplane, not the one of maximal margin, and claims nothing. Where none
+exists it would go on for ever; `solve` then ends it with the exact proof that there is none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numba
+import numpy as np
+
+from problems.dataset import Vector
+from problems.forms import BoxQP, FormPoint
+from problems.formulation import Formulation
+from problems.kernels import Block
+from solvers.base import Solver
+
+if TYPE_CHECKING:
+    from solvers.solution import Solution
+
+_BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
+
+
+@dataclass(frozen=True)
+class Perceptron(Solver):
+    """The on-line perceptron on a hard margin; its iterations are its mistakes.
+
+    Attributes
+    ----------
+    max_passes : passes over the data after which it gives up.
+    """
+
+    max_passes: int = 100_000
+
+    form: ClassVar = BoxQP
+    source: ClassVar[str] = "Rosenblatt 1958; Novikoff 1962; Gori's notes"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if int(self.max_passes) != self.max_passes or self.max_passes < 1:
+            raise ValueError(
+                f"max_passes: must be a whole number of 1 or more, got {self.max_passes!r}"
+            )
+
+    def refuses(self, form: BoxQP) -> str | None:
+        """Mistakes are counted without a bound, and their scores need the whole Q."""
+        if not _is_hard_margin(form):
+            return "the perceptron separates samples: it has no slack, for hard margins only"
+        if not form.Q.fits:
+            return (
+                f"Perceptron works on the whole matrix Q, which for {form.n} samples does not fit"
+            )
+        return None
+
+    def prepare(self, form: BoxQP) -> BoxQP:
+        """Compile a pass."""
+        _passes(np.eye(2), np.zeros(2), 1)
+        return form
+
+    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
+        """Yield after each pass, or after several short ones."""
+        y = np.zeros(form.n) if form.a is None else form.a
+        Q = form.Q.dense() + np.outer(y, y)  # of x̃, whose last feature is 1
+        alpha = np.zeros(form.n)
+        block = max(1, _BLOCK_ENTRIES // form.n**2)
+        passes, mistaken = 0, True
+        while mistaken and passes < self.max_passes:
+            size = min(block, self.max_passes - passes)
+            mistaken = _passes(Q, alpha, size)
+            passes += size
+            yield FormPoint(alpha.copy(), iterations=int(alpha.sum()), claim="stopped")
+
+
+def mistake_bound(problem: Formulation, maximal: Solution) -> float:
+    """Return R²/γ², the number of mistakes that no order of the samples makes a perceptron exceed.
+
+    γ is that of the hyperplane (w, b) of maximal margin, with u = (w, b)/‖(w, b)‖: as the smallest
+    yᵢ(wᵀφ(xᵢ) + b) is 1, γ = 1/√(‖w‖² + b²). Without an intercept that is the largest γ there is.
+
+    Parameters
+    ----------
+    problem : a hard margin.
+    maximal : its solution.
+
+    Raises
+    ------
+    ValueError
+        If the solution has no upper bound: then nothing is known to separate the samples.
+    """
+    norm_squared = 2.0 * maximal.certificate.primal_objective
+    if not np.isfinite(norm_squared):
+        raise ValueError(
+            "maximal: must separate the samples with a certified margin, "
+            f"got a solution that is {maximal.verdict}: {maximal.reason}"
+        )
+    constant = 1.0 if problem.intercept else 0.0
+    radius_squared = float(problem.gram().diagonal().max()) + constant
+    return radius_squared * (norm_squared + constant * float(maximal.b or 0.0) ** 2)
+
+
+def _is_hard_margin(form: BoxQP) -> bool:
+    plain = bool((form.p == -1).all() and (form.lb == 0).all() and np.isposinf(form.ub).all())
+    return plain and form.delta == 0
+
+
+@numba.njit(cache=True)
+def _passes(Q: Block, alpha: Vector, count: int) -> bool:
+    """Run through the samples up to `count` times, changing alpha in place.
+
+    Return whether the last pass made a mistake; the first without one is the last.
+    """
+    margins = Q @ alpha  # yᵢf(xᵢ)
+    mistaken = True
+    for _ in range(count):
+        mistaken = False
+        for i in range(alpha.size):
+            if margins[i] <= 0.0:
+                alpha[i] += 1.0
+                margins += Q[i]
+                mistaken = True
+        if not mistaken:
+            break
+    return mistaken

@@ -1,0 +1,93 @@
+"""mystic's constrained direct search on the dual.
+
+    min f(Π(x)),  f(x) = ½xᵀQx + pᵀx,  Π the projection onto {aᵀx = delta, lb ≤ x ≤ ub}
+
+mystic (McKerns et al. 2011) constrains any minimiser through a transform of its parameters that imposes
+the constraints, here the exact projection. Its minimiser here is Powell's (1964) method of conjugate
+directions, which uses values of f and no gradient. Hence for small problems, as the notes would have it
+compared.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from problems.dataset import Vector
+from problems.forms import BoxQP, Claim, FormPoint
+from problems.projection import project
+from solvers.base import NotInstalled, Solver
+
+_MOST = 200  # variables; an iteration of Powell's method is a line search along each
+
+
+@dataclass(frozen=True)
+class Mystic(Solver):
+    """mystic on box QPs of up to 200 variables.
+
+    Attributes
+    ----------
+    tol : it stops where the objective changed by less, relatively, over ten iterations.
+    max_iter : limit on its iterations.
+    """
+
+    tol: float = 1e-8
+    max_iter: int = 1000
+
+    form: ClassVar = BoxQP
+    source: ClassVar[str] = "McKerns et al. 2011; Powell 1964"
+
+    def refuses(self, form: BoxQP) -> str | None:
+        """Without gradients more variables are out of reach."""
+        if form.n > _MOST:
+            return f"mystic searches without gradients: at most {_MOST} variables, not {form.n}"
+        return None
+
+    def prepare(self, form: BoxQP) -> tuple[BoxQP, Any]:
+        """Import mystic."""
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of its own import
+                return form, importlib.import_module("mystic.solvers")
+        except ImportError:
+            raise NotInstalled("Mystic needs mystic: pip install mystic") from None
+
+    def iterates(self, state: tuple[BoxQP, Any]) -> Iterator[FormPoint]:
+        """Yield after each iteration."""
+        form, mystic = state
+        Q, p = form.Q.dense(), form.p
+
+        def feasible(x: Vector) -> Vector:
+            return project(np.asarray(x, dtype=np.float64), form.lb, form.ub, form.a, form.delta)
+
+        def objective(x: Vector) -> float:
+            x = feasible(x)
+            return 0.5 * float(x @ (Q @ x)) + float(p @ x)
+
+        search = mystic.PowellDirectionalSolver(form.n)
+        search.SetInitialPoints(self._start(form))
+        search.SetObjective(objective)
+        search.SetTermination(self._termination())
+        for count in range(1, self.max_iter + 1):
+            ended = bool(search.Step())
+            # it judges by how little the last iterations gained, which does not bound the rest
+            claim: Claim = "stopped" if ended or count == self.max_iter else "none"
+            yield FormPoint(feasible(search.bestSolution), iterations=count, claim=claim)
+            if ended:
+                return
+
+    def _start(self, form: BoxQP) -> list[float]:
+        """Return a feasible point inside the box: at a corner every direction may lead outside."""
+        if form.start is not None:
+            return form.start.tolist()
+        width = np.where(np.isfinite(form.ub), form.ub - form.lb, 1.0)
+        return project(form.lb + 0.1 * width, form.lb, form.ub, form.a, form.delta).tolist()
+
+    def _termination(self) -> Any:
+        termination = importlib.import_module("mystic.termination")
+        return termination.NormalizedChangeOverGeneration(self.tol, 10)

@@ -1,0 +1,111 @@
+"""SciPy's general constrained minimisers on the dual.
+
+    min ½xᵀQx + pᵀx  s.t. aᵀx = delta, lb ≤ x ≤ ub
+
+`slsqp`: sequential least squares programming (Kraft 1988); each iteration factors a dense n by n model.
+`trust-constr`: a trust-region interior-point method (Byrd, Hribar & Nocedal 1999) given Q as its
+Hessian; its answer keeps a distance to the bounds and is projected.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, get_args
+
+import numpy as np
+
+from problems.dataset import Vector
+from problems.forms import BoxQP, FormPoint
+from problems.kernels import Block
+from problems.projection import project
+from solvers.base import Solver
+
+Method = Literal["slsqp", "trust-constr"]
+_OPTIMAL = {"slsqp": (0,), "trust-constr": (1, 2)}  # of SciPy's status codes
+_MOST = 1000  # variables: both factor dense matrices of this size in every iteration
+
+
+@dataclass(frozen=True)
+class ScipyMinimize(Solver):
+    """`scipy.optimize.minimize` on any box QP of up to 1000 variables.
+
+    Attributes
+    ----------
+    method : "slsqp" or "trust-constr".
+    tol : SciPy's own: of SLSQP the change of the objective, of trust-constr the Lagrangian's gradient
+        and the barrier parameter.
+    max_iter : limit on its iterations.
+    """
+
+    method: Method = "slsqp"
+    tol: float = 1e-9
+    max_iter: int = 300
+
+    form: ClassVar = BoxQP
+    source: ClassVar[str] = "Kraft 1988; Byrd, Hribar & Nocedal 1999; SciPy"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.method not in get_args(Method):
+            raise ValueError(f"method: must be slsqp or trust-constr, got {self.method!r}")
+
+    def refuses(self, form: BoxQP) -> str | None:
+        """Dense models of every variable are too slow beyond some size."""
+        if form.n > _MOST:
+            return f"SciPy's {self.method} factors dense matrices: at most {_MOST} variables"
+        return None
+
+    def prepare(self, form: BoxQP) -> BoxQP:
+        """Import SciPy's optimisers."""
+        importlib.import_module("scipy.optimize")
+
+        return form
+
+    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
+        """Yield once, at the end."""
+        from scipy.optimize import Bounds, minimize  # noqa: PLC0415 - slow to import
+
+        Q, p = form.Q.dense(), form.p
+        start = np.zeros(form.n) if form.start is None else form.start
+
+        def objective(x: Vector) -> tuple[float, Vector]:
+            Qx = Q @ x
+            return 0.5 * float(x @ Qx) + float(p @ x), Qx + p
+
+        def hessian(_: Vector) -> Block:
+            return Q
+
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # of steps clipped to the bounds, of flat quasi-Newton steps
+            result = minimize(
+                objective,
+                project(start, form.lb, form.ub, form.a, form.delta),
+                method=self.method,
+                jac=True,
+                bounds=Bounds(form.lb, form.ub),
+                constraints=self._equality(form),
+                options=self._options(),
+                hess=hessian if self.method == "trust-constr" else None,
+            )
+        yield FormPoint(
+            project(result.x, form.lb, form.ub, form.a, form.delta),
+            iterations=int(result.nit),
+            claim="optimal" if result.status in _OPTIMAL[self.method] else "stopped",
+        )
+
+    def _equality(self, form: BoxQP) -> Any:
+        if form.a is None:
+            return ()
+        from scipy.optimize import LinearConstraint  # noqa: PLC0415 - slow to import
+
+        return LinearConstraint(form.a[None, :], form.delta, form.delta)
+
+    def _options(self) -> dict[str, float]:
+        if self.method == "slsqp":
+            return {"ftol": self.tol, "maxiter": self.max_iter}
+        return {"gtol": self.tol, "xtol": 0.0, "barrier_tol": self.tol, "maxiter": self.max_iter}

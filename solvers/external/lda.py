@@ -1,0 +1,82 @@
+"""Linear discriminant analysis, to be compared with the maximal margin.
+
+    w ∝ Σ⁻¹(μ₊ − μ₋),  Σ the covariance within the classes,  b so that f = log P(+1|x)/P(−1|x)
+
+Fisher 1936. It takes no notice of C or of the margin: every sample moves the class means and Σ, also
+those far from the boundary, which no support vector machine looks at. (w, b) is multiplied by the one
+number that makes its hinge loss least, as a discriminant's length means something else; the certificate
+then tells how far its direction is from the optimal one.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from problems.dataset import Vector
+from problems.forms import ERM, FormPoint
+from problems.kernels import as_dense
+from problems.losses import Hinge
+from solvers.base import NotInstalled, Solver
+
+
+@dataclass(frozen=True)
+class LDA(Solver):
+    """scikit-learn's LinearDiscriminantAnalysis; it makes no claim."""
+
+    form: ClassVar = ERM
+    source: ClassVar[str] = "Fisher 1936; scikit-learn; Gori's notes"
+    name: ClassVar[str] = "lda"
+
+    def refuses(self, form: ERM) -> str | None:
+        """Two classes in the space of the samples themselves."""
+        if not form.gram.is_linear:
+            return "linear discriminant analysis has no kernels"
+        if not isinstance(form.loss, Hinge) or not form.intercept:
+            return "linear discriminant analysis stands beside linear machines with an intercept"
+        if np.unique(form.y).size < 2:
+            return "linear discriminant analysis needs samples of both classes"
+        return None
+
+    def prepare(self, form: ERM) -> ERM:
+        """Import scikit-learn."""
+        try:
+            importlib.import_module("sklearn.discriminant_analysis")
+        except ImportError:
+            raise NotInstalled("LDA needs scikit-learn: pip install scikit-learn") from None
+        return form
+
+    def iterates(self, form: ERM) -> Iterator[FormPoint]:
+        """Yield once, at the end."""
+        models: Any = importlib.import_module("sklearn.discriminant_analysis")
+        # lsqr and not svd: constant features are no reason for a warning
+        model = models.LinearDiscriminantAnalysis(solver="lsqr", shrinkage=None)
+        model.fit(as_dense(form.gram.X), form.y)
+        w, b = np.ravel(model.coef_), float(model.intercept_[0])
+        length = _best_length(form, w, form.y * (form.gram.X @ w + b))
+        yield FormPoint(length * w, b=length * b, iterations=1, claim="stopped")
+
+
+def _best_length(form: ERM, w: Vector, margins: Vector) -> float:
+    """Return the t ≥ 0 of least ½t²‖w‖² + Σ Cᵢ·max(0, 1 − t·marginᵢ).
+
+    Its derivative t‖w‖² − Σ Cᵢmarginᵢ over the samples with t·marginᵢ < 1 rises with t and jumps
+    where a sample comes to its margin: the zero is between two of these, or at one.
+    """
+    square = float(w @ w)
+    if square == 0:
+        return 0.0
+    helped = np.flatnonzero(margins > 0)
+    helped = helped[np.argsort(-margins[helped], kind="stable")]  # first to come to their margins
+    pulls = form.C * margins
+    left = float(pulls.sum()) - np.concatenate([[0.0], np.cumsum(pulls[helped])])
+    ends = np.append(1.0 / margins[helped], np.inf)
+    piece = int(
+        np.argmax(square * ends >= left)
+    )  # the first at whose end the slope is not negative
+    begin = 0.0 if piece == 0 else float(ends[piece - 1])
+    return max(begin, float(left[piece]) / square)

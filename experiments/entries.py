@@ -25,16 +25,21 @@ from experiments.specs import (
     build_source,
     find_path,
     is_outside,
+    plain,
     solver_class,
     values_of,
 )
 from experiments.worker import start_worker
 from experiments.yamlfile import Fault, Node, unknown
-from problems import Kernel, datasets
+from problems import Formulation, Kernel, Matrix, Vector, datasets
+from problems.losses import LOSSES, Loss
 from solvers import all_solvers
 
 _IMPORT_LIMIT = 30.0  # seconds
 _TWO_SAMPLES = np.eye(2), np.array([1.0, -1.0])
+_TWO_CLASSES = np.eye(2), np.array([0.0, 1.0])  # as problems of K classes count them
+_MOST_LENGTH = 10_000  # of a sequence that a description is tried on
+_LATER_OPTIONS = {"multiclass": False, "folds": None, "fold": None}
 
 
 def problem_spec(node: Node, folder: str) -> ProblemSpec:
@@ -56,25 +61,48 @@ def problem_spec(node: Node, folder: str) -> ProblemSpec:
     formulation: str = chosen.value
     parameters = _parameters(formulation, node)
     dataset, task = _dataset(node.value["dataset"], folder)
-    if task == "regression" and FORMULATIONS[formulation].family != "svr":
+    if task == "regression" and not _takes_targets(formulation, parameters):
         raise Fault(
             chosen.line,
             f"{formulation} needs labels, but {dataset['name']} is a regression data set; "
-            "use svr_dual or svr_primal, or a classification data set",
+            "use svr_dual, svr_primal or regularized_erm with the squared loss, or a "
+            "classification data set",
         )
     return ProblemSpec(formulation, dataset, parameters)
 
 
+def _takes_targets(formulation: str, parameters: dict[str, Any]) -> bool:
+    if "loss" in parameters:
+        return LOSSES[parameters["loss"]["name"]].is_regression
+    return FORMULATIONS[formulation].family == "svr"
+
+
 def _parameters(formulation: str, node: Node) -> dict[str, Any]:
-    """Check a formulation's parameters by building it on two samples."""
+    """Check a formulation's parameters by building it on two samples.
+
+    Of a kernel only its settings: whether samples suit it is for the data to tell.
+    """
     cls = FORMULATIONS[formulation]
     options = {k: v for k, v in options_of(cls).items() if k not in ("X", "y")}
     if "C" in options:  # one C for each sample cannot be told before the data are there
         options["C"] = Option(float, options["C"].required)
     given = {k: v for k, v in node.value.items() if k not in ("formulation", "dataset")}
-    make = partial(cls, *_TWO_SAMPLES)
-    problem = build(make, options, Node(given, node.line), formulation, {"kernel": kernel})
-    return values_of(problem, leave_out=("X", "y"))
+    chosen = dict[str, Any]()
+    if "kernel" in options and "kernel" in given:
+        chosen["kernel"] = plain(kernel(given.pop("kernel")))
+    samples = _few_samples(cls, given)
+    make, rest = partial(cls, *samples), Node(given, node.line)
+    problem = build(make, options, rest, formulation, {"loss": loss} if "loss" in options else None)
+    return values_of(problem, leave_out=("X", "y")) | chosen
+
+
+def _few_samples(cls: type[Formulation], given: dict[str, Node]) -> tuple[Matrix, Vector]:
+    """Return samples that a formulation can be built on, whatever its parameters."""
+    if cls.family == "structured":
+        length = given["length"].value if "length" in given else 1
+        sequences = length if isinstance(length, int) and 0 < length <= _MOST_LENGTH else 1
+        return np.repeat(_TWO_CLASSES[0], sequences, 0), np.repeat(_TWO_CLASSES[1], sequences)
+    return _TWO_CLASSES if cls.family in ("softmax", "multiclass") else _TWO_SAMPLES
 
 
 def kernel(node: Node) -> Kernel:
@@ -87,6 +115,15 @@ def kernel(node: Node) -> Kernel:
     return build(cls, options_of(cls), settings, name.value, nested)
 
 
+def loss(node: Node) -> Loss:
+    """Return the loss of a node: a name, or a mapping with a name and settings."""
+    name, settings = name_and_settings(node, "loss")
+    if name.value not in LOSSES:
+        raise Fault(name.line, unknown("loss", name.value, LOSSES))
+    cls = LOSSES[name.value]
+    return build(cls, options_of(cls), settings, name.value)
+
+
 def _dataset(node: Node, folder: str) -> tuple[dict[str, Any], str]:
     """Return the description of a data set, and its task."""
     name, settings = name_and_settings(node, "dataset")
@@ -94,7 +131,11 @@ def _dataset(node: Node, folder: str) -> tuple[dict[str, Any], str]:
         raise Fault(name.line, unknown("data set", name.value, datasets.names()))
     options = {k: option_of(f, f.type) for k, f in datasets.fields(name.value).items()}
     source = build(partial(datasets.make, name.value), options, settings, name.value)
-    spec = {"name": name.value} | {k: v for k, v in values_of(source).items() if k in options}
+    values = {k: v for k, v in values_of(source).items() if k in options}
+    for option, usual in _LATER_OPTIONS.items():  # ids are the same as before there was a choice
+        if values.get(option) == usual:
+            values.pop(option, None)
+    spec = {"name": name.value} | values
     try:
         build_source(spec, folder).check()
     except (OSError, ValueError) as error:
@@ -151,7 +192,10 @@ class OutsideSolvers:
             if name.value not in all_solvers():
                 raise Fault(name.line, unknown("solver", name.value, all_solvers()))
             return solver_spec(node, self.folder)
-        file = find_path(name.value.rpartition(":")[0], self.folder)
+        try:
+            file = find_path(name.value.rpartition(":")[0], self.folder)
+        except ValueError as error:
+            raise Fault(name.line, f"solver: {error}") from None
         if not file.is_file():
             raise Fault(name.line, f"solver {name.value}: there is no file {file}")
         if name.value in self.unimportable:

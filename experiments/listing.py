@@ -13,6 +13,8 @@ from experiments.checked import Option, option_of, options_of
 from experiments.config import CONFIGS, experiment_names
 from experiments.specs import FORMULATIONS, KERNELS
 from problems import Kernel, datasets
+from problems.losses import LOSSES, Loss
+from problems.softmax import Softmax
 from solvers import all_solvers
 
 _Row = tuple[str, ...]
@@ -22,9 +24,10 @@ def listing(kind: str) -> Table:
     """Return the table of one kind of names."""
     heads, rows = {
         "solvers": (("solver", "form", "settings", "source"), _solvers()),
-        "problems": (("formulation", "settings", "what it is"), _problems()),
+        "problems": (("formulation", "settings", "what it is", "source"), _problems()),
+        "losses": (("loss", "settings", "what it is", "source"), _losses()),
         "datasets": (("data set", "settings", "what it is"), _datasets()),
-        "kernels": (("kernel", "settings", "what it is"), _kernels()),
+        "kernels": (("kernel", "settings", "what it is", "source"), _kernels()),
         "experiments": (("experiment", "what it is"), _experiments()),
     }[kind]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -42,12 +45,18 @@ def _solvers() -> Iterator[_Row]:
 
 def _problems() -> Iterator[_Row]:
     for name, cls in FORMULATIONS.items():
-        yield name, _settings(cls, leave_out=("X", "y")), _first_line(cls)
+        yield name, _settings(cls, leave_out=("X", "y")), _first_line(cls), cls.source
+
+
+def _losses() -> Iterator[_Row]:
+    for name, cls in LOSSES.items():
+        yield name, _settings(cls), _first_line(cls), cls.source
+    yield Softmax.name, "that of softmax_erm", _first_line(Softmax), Softmax.source
 
 
 def _kernels() -> Iterator[_Row]:
     for name, cls in KERNELS.items():
-        yield name, _settings(cls), _first_line(cls)
+        yield name, _settings(cls), _first_line(cls), cls.source
 
 
 def _datasets() -> Iterator[_Row]:
@@ -81,4 +90,4 @@ def _settings(cls: type, leave_out: tuple[str, ...] = ()) -> str:
 def _setting(name: str, option: Option, default: object) -> str:
     if option.required:
         return name
-    return f"{name}={type(default).__name__.lower() if isinstance(default, Kernel) else default}"
+    return f"{name}={default.name if isinstance(default, (Kernel, Loss)) else default}"

@@ -12,26 +12,25 @@ from pathlib import Path
 from typing import Any, cast
 
 from problems import (
-    RBF,
+    ChainMargin,
     Dataset,
     Formulation,
     HardMarginDual,
     HardMarginPrimal,
     HingeERM,
     Kernel,
-    Linear,
-    Polynomial,
-    Precomputed,
-    Product,
-    Scaled,
-    Sigmoid,
+    OneVsOne,
+    OneVsRest,
+    RegularizedERM,
     SoftMarginDual,
     SoftMarginPrimal,
-    Sum,
+    SoftmaxERM,
     SVRDual,
     SVRPrimal,
     datasets,
 )
+from problems.kernels import KERNELS
+from problems.losses import LOSSES, Loss
 from solvers import Solver, find_solver
 
 FORMULATIONS: dict[str, type[Formulation]] = {
@@ -40,12 +39,13 @@ FORMULATIONS: dict[str, type[Formulation]] = {
     "soft_margin_primal": SoftMarginPrimal,
     "soft_margin_dual": SoftMarginDual,
     "hinge_erm": HingeERM,
+    "regularized_erm": RegularizedERM,
+    "softmax_erm": SoftmaxERM,
+    "chain_margin": ChainMargin,
+    "one_vs_rest": OneVsRest,
+    "one_vs_one": OneVsOne,
     "svr_primal": SVRPrimal,
     "svr_dual": SVRDual,
-}
-KERNELS: dict[str, type[Kernel]] = {
-    cls.__name__.lower(): cls
-    for cls in (Linear, Polynomial, RBF, Sigmoid, Precomputed, Sum, Product, Scaled)
 }
 Spec = dict[str, Any]  # {"name": ..., setting: value}
 
@@ -76,12 +76,15 @@ class SolverSpec:
 def values_of(instance: Any, leave_out: tuple[str, ...] = ()) -> Spec:
     """Return every field of a frozen dataclass, with kernels and paths told plainly."""
     chosen = [f.name for f in fields(instance) if f.name not in leave_out]
-    return {key: _plain(getattr(instance, key)) for key in chosen}
+    return {key: plain(getattr(instance, key)) for key in chosen}
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, Kernel):
-        return {"name": type(value).__name__.lower()} | values_of(value)
+def plain(value: Any) -> Any:
+    """Return a setting as numbers, text, lists and dicts."""
+    if isinstance(value, (Kernel, Loss)):
+        return {"name": value.name} | values_of(value)
+    if isinstance(value, tuple):
+        return [plain(part) for part in cast("tuple[Any, ...]", value)]
     return str(value) if isinstance(value, Path) else value
 
 
@@ -91,6 +94,11 @@ def build_kernel(spec: Spec) -> Kernel:
         k: build_kernel(v) if isinstance(v, dict) else v for k, v in _settings(spec).items()
     }
     return KERNELS[spec["name"]](**settings)
+
+
+def build_loss(spec: Spec) -> Loss:
+    """Return the loss that a description tells."""
+    return LOSSES[spec["name"]](**_settings(spec))
 
 
 def build_source(spec: Spec, folder: str) -> datasets.Source:
@@ -106,6 +114,8 @@ def build_problem(spec: ProblemSpec, data: Dataset) -> Formulation:
     parameters = dict(spec.parameters)
     if "kernel" in parameters:
         parameters["kernel"] = build_kernel(parameters["kernel"])
+    if "loss" in parameters:
+        parameters["loss"] = build_loss(parameters["loss"])
     make = cast("Callable[..., Formulation]", FORMULATIONS[spec.formulation])
     return make(data.X, data.y, **parameters)
 
@@ -134,10 +144,19 @@ def outside_path(name: str, folder: str) -> str:
 
 
 def find_path(path: str, folder: str) -> Path:
-    """Return a path, relative ones from the experiment file's folder, else from the current one."""
-    given = Path(path).expanduser()
-    beside = Path(folder) / given
-    return beside if beside.exists() else given.absolute()
+    """Return a path, relative ones from the experiment file's folder, else from the current one.
+
+    Raises
+    ------
+    ValueError
+        If no file can have such a path: it is too long, or names a user who does not exist.
+    """
+    try:
+        given = Path(path).expanduser()
+        beside = Path(folder) / given
+        return beside if beside.exists() else given.absolute()
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"path: {error}") from None
 
 
 def kernel_text(spec: Spec | None) -> str:

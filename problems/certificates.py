@@ -17,10 +17,13 @@ import numpy as np
 from problems.box_gap import gap_terms, kkt_violation, middle, violating_pair
 from problems.dataset import Vector
 from problems.dual_point import DualPoint, dual_from_weights, feasible_dual
+from problems.fenchel import gap_between, missing_bound, relative, risk_bounds
 from problems.forms import Point
 from problems.formulation import Formulation
 from problems.intercept import best_intercept, box_gradient, one_class, widest_margin
+from problems.multiclass import Multiclass, summed_bounds
 from problems.reductions import box_bounds, to_box_variables
+from problems.structured import ChainMargin, chain_bounds
 
 NAN = float("nan")
 INF = float("inf")
@@ -43,12 +46,13 @@ class Certificate:
     complementarity : largest product of a variable's distance to a bound and that bound's multiplier.
     projection_distance : ‖α − projection of α‖.
     bound_source : "alpha" (both bounds from α), "alpha and w" (the primal at the solver's own w),
-        "recovered from w" (no α was given), "none".
+        "recovered from w" (no α was given), "none"; "proven: ..." where the bounds are theorems.
     point : the point that is certified: α feasible, w for linear kernels, b the best one.
     b_interval : all best b for that w.
     length : of the primal's w, as a multiple of Σ βᵢφ(xᵢ) or the solver's w: 1 but for rounding.
     infeasible : True if no point separates the samples, proven exactly.
     reason : why a bound is missing, or empty.
+    parts : for several binary problems the certificate of each; this one is their sum.
     """
 
     primal_objective: float = NAN
@@ -67,6 +71,7 @@ class Certificate:
     length: float = 1.0
     infeasible: bool = False
     reason: str = ""
+    parts: tuple[Certificate, ...] = ()
 
 
 def certify(problem: Formulation, solution_or_point: Any, rigorous: bool = False) -> Certificate:
@@ -93,6 +98,16 @@ def certify(problem: Formulation, solution_or_point: Any, rigorous: bool = False
         return _without_point(problem, "the point has NaN or infinite entries")
     with np.errstate(over="ignore", invalid="ignore"):
         own_w = point.w if problem.is_linear else None
+        if isinstance(problem, Multiclass):
+            pairs = zip(problem.parts, problem.split(point), strict=True)
+            parts = [certify(part.problem, answer, rigorous) for part, answer in pairs]
+            return Certificate(**summed_bounds(problem, parts))
+        if isinstance(problem, ChainMargin):
+            certificate = Certificate(**chain_bounds(problem, point.alpha, own_w))
+            return _proven(problem, certificate) if rigorous else certificate
+        if problem.family in ("risk", "softmax"):
+            certificate = Certificate(**risk_bounds(problem, point.alpha, own_w))
+            return _proven(problem, certificate) if rigorous else certificate
         if point.alpha is None:
             assert own_w is not None
             dual, source = dual_from_weights(problem, own_w), "recovered from w"
@@ -108,29 +123,26 @@ def _proven(problem: Formulation, certificate: Certificate) -> Certificate:
     """Return the certificate with proven bounds in place of the float64 ones."""
     from problems.rigorous import Unprovable, proven_bounds  # noqa: PLC0415 - needs python-flint
 
-    if certificate.infeasible:  # proven in rationals already
-        return certificate
-    point = certificate.point
+    point, source = certificate.point, f"proven: {certificate.bound_source}"
+    if certificate.infeasible:  # in rationals already
+        return replace(certificate, bound_source=source)
     assert point.alpha is not None
     try:
-        bounds = proven_bounds(problem, point.alpha, point.w, point.b or 0.0, certificate.length)
+        b = float(point.b or 0.0)
+        bounds = proven_bounds(problem, point.alpha, point.w, b, certificate.length)
     except Unprovable as missing:
         reason = "; ".join(filter(None, (certificate.reason, f"not proven: {missing}")))
-        return replace(
-            certificate,
-            primal_objective=NAN,
-            dual_objective=NAN,
-            gap=NAN,
-            relative_gap=NAN,
-            reason=reason,
-        )
-    gap = float(np.nextafter(bounds.upper - bounds.lower, INF))
+        unknown = {"primal_objective": NAN, "dual_objective": NAN, "gap": NAN, "relative_gap": NAN}
+        return replace(certificate, **unknown, reason=reason)
+    separates = np.isfinite(bounds.upper)
     return replace(
         certificate,
         primal_objective=bounds.upper,
         dual_objective=bounds.lower,
-        gap=gap,
-        relative_gap=_relative(problem, gap, bounds.upper, bounds.lower),
+        gap=bounds.gap,
+        relative_gap=_relative(problem, bounds.gap, bounds.upper, bounds.lower),
+        bound_source=source,
+        reason="" if separates else _no_margin(bounds.lower),
     )
 
 
@@ -150,7 +162,7 @@ def _without_point(problem: Formulation, reason: str) -> Certificate:
 def _as_point(problem: Formulation, answer: Any) -> Point:
     answer = getattr(answer, "point", answer)
     point = Point(*(getattr(answer, name, None) for name in ("alpha", "w", "b")))
-    for name, size in (("alpha", problem.n), ("w", problem.d)):
+    for name, size in (("alpha", problem.n * problem.outputs), ("w", problem.n_weights)):
         value = getattr(point, name)
         if value is not None and value.size != size:
             raise ValueError(f"{name}: has {value.size} entries, expected {size}")
@@ -178,12 +190,12 @@ def _soft_bounds(
         w, scores, norm2 = own_w, problem.X @ own_w, float(own_w @ own_w)
         interval = best_intercept(problem, scores)
         primal_objective = _primal(problem, norm2, scores + middle(*interval))
-        gap = _gap(primal_objective, dual_objective)
+        gap = gap_between(primal_objective, dual_objective)
     better, length = _lengthened(problem, norm2, scores + middle(*interval))
     if better >= primal_objective:
         length = 1.0
     else:
-        primal_objective, gap = better, _gap(better, dual_objective)
+        primal_objective, gap = better, gap_between(better, dual_objective)
         w, interval = (
             None if w is None else length * w,
             (length * interval[0], length * interval[1]),
@@ -205,7 +217,7 @@ def _soft_bounds(
         point=Point(dual.alpha, w, middle(*interval) if problem.intercept else 0.0),
         b_interval=interval if problem.intercept else (0.0, 0.0),
         length=length,
-        reason=_reason(problem, gap),
+        reason=missing_bound(problem, gap),
     )
 
 
@@ -253,7 +265,7 @@ def _hard_bounds(
         dual_objective = INF
     if not problem.is_psd:
         primal_objective = NAN
-    gap = NAN if infeasible else _gap(primal_objective, dual_objective)
+    gap = NAN if infeasible else gap_between(primal_objective, dual_objective)
     g = box_gradient(problem, dual.scores)
     a = problem.y if problem.intercept else None
     r = g if a is None else g + widest_margin(problem, dual.scores)[0] * a
@@ -278,25 +290,17 @@ def _hard_bounds(
     )
 
 
-def _gap(primal: float, dual: float) -> float:
-    """Return primal − dual, 0 where rounding made it negative; NaN where more than rounding did."""
-    slack = 1e-9 * max(abs(primal), abs(dual))
-    return float("nan") if primal < dual - slack else float(np.maximum(0.0, primal - dual))
-
-
-def _reason(problem: Formulation, gap: float) -> str:
-    if not problem.is_psd:
-        return "indefinite kernel, stationarity only"
-    return "the bounds cross: float64 is not enough here" if np.isnan(gap) else ""
-
-
 def _hard_reason(
     problem: Formulation, separates: bool, infeasible: bool, dual: float, gap: float
 ) -> str:
     if infeasible:
         return _NO_HYPERPLANE
     if separates or not problem.is_psd:
-        return _reason(problem, gap)
+        return missing_bound(problem, gap)
+    return _no_margin(dual)
+
+
+def _no_margin(dual: float) -> str:
     return f"no margin above {2 / np.sqrt(2 * dual):.3g}" if dual > 0 else "the point is zero"
 
 
@@ -310,13 +314,6 @@ def _best_length(problem: Formulation, alpha: Vector, quadratic: float) -> tuple
     if total <= 0 or quadratic <= 0:
         return 1.0, 0.0
     return total / quadratic, 0.5 * total * (total / quadratic)
-
-
-def relative(gap: float, primal: float, dual: float, least: float = 0.0) -> float:
-    """Return gap / max(|primal|, |dual|, least), and 0 for a gap of 0."""
-    if gap == 0 or not np.isfinite(gap):
-        return gap
-    return gap / max(abs(primal), abs(dual), least)
 
 
 def _relative(problem: Formulation, gap: float, primal: float, dual: float) -> float:
@@ -335,7 +332,9 @@ def _size_at_zero(problem: Formulation) -> float:
     b = middle(*best_intercept(problem, zero))
     if problem.loss.value(problem.y, zero + b).any():
         return 0.0
-    return float(problem.upper @ problem.loss.value(problem.y, zero))
+    at_zero = float(problem.upper @ problem.loss.value(problem.y, zero))
+    # a tube that holds all targets: the loss of missing each by as much as the tube is wide
+    return at_zero or float(problem.upper.sum()) * (problem.tube or 1.0)
 
 
 def _weights(problem: Formulation, alpha: Vector) -> Vector | None:

@@ -86,6 +86,7 @@ class ERM:
 
     With λ = 1/ΣCᵢ this is 1/λ times (λ/2)‖w‖² + Σᵢ (Cᵢ/ΣC)·lossᵢ. For a linear kernel φ(x) = x and
     w is a vector; else w = Σᵢ βᵢφ(xᵢ) is known through β alone. `start` is such a β, shape (n,).
+    The softmax loss has K scores a sample: w is (d, K), β (n, K).
     """
 
     gram: Gram
@@ -117,6 +118,7 @@ class FormPoint:
     iterations : the method's own count so far.
     claim : what the solver says of this point; the last one yielded counts.
     counters : anything else worth recording, by name.
+    note : a sentence for the record's reason, of the last point.
     """
 
     x: Vector | None
@@ -126,6 +128,7 @@ class FormPoint:
     iterations: int = 0
     claim: Claim = "none"
     counters: Mapping[str, float] = field(default_factory=dict[str, float])
+    note: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,14 +136,17 @@ class Point:
     """An answer to a formulation: dual variables, weights, intercept; None for what is not known.
 
     `alpha` (n,) has soft-margin scaling for every face of a problem; for regression it is α − α*.
+    For K classes `alpha` is (n, K) and `w` (d, K); for several binary problems `b` is (parts,) too.
     """
 
     alpha: Vector | None = None
     w: Vector | None = None
-    b: float | None = None
+    b: float | Vector | None = None
 
     def __post_init__(self) -> None:
         for name in ("alpha", "w"):
             value = getattr(self, name)
             if value is not None:
-                object.__setattr__(self, name, np.asarray(value, dtype=np.float64).ravel())
+                array = np.asarray(value, dtype=np.float64)
+                one_column = array.ndim != 2 or array.shape[1] == 1
+                object.__setattr__(self, name, array.ravel() if one_column else array)

@@ -28,7 +28,7 @@ from problems.kernels import Kernel, Linear
 from problems.losses import Hinge, Loss
 
 Face = Literal["primal", "dual", "risk"]
-Family = Literal["hard_margin", "soft_margin", "svr"]
+Family = Literal["hard_margin", "soft_margin", "svr", "risk", "softmax", "structured", "multiclass"]
 
 
 class Formulation:
@@ -37,7 +37,9 @@ class Formulation:
     Attributes
     ----------
     face : how the problem is told; `objective` is in that face's own sign and scale.
-    family : faces of one family with equal data are one problem.
+    family : faces of one family with equal data are one problem; "risk" and "softmax" are told apart
+        by their loss.
+    source : where the problem is published.
     upper : (n,) bounds Cᵢ of the dual variables, inf for the hard margin.
     """
 
@@ -47,14 +49,14 @@ class Formulation:
 
     face: ClassVar[Face]
     family: ClassVar[Family]
+    source: ClassVar[str] = ""
     kernel: Kernel = Linear()
     C: Any  # fields of some faces only, as are epsilon and lam
 
     def __post_init__(self) -> None:
         X = check_samples(self.X)
         self._set("X", X)
-        check = check_targets if self.family == "svr" else check_labels
-        self._set("y", check(self.y, X.shape[0]))
+        self._set("y", self._check_y())
         if not isinstance(self.intercept, (bool, np.bool_)):
             raise ValueError(f"intercept: must be True or False, got {self.intercept!r}")
         self._set("intercept", bool(self.intercept))
@@ -63,12 +65,16 @@ class Formulation:
                 f"kernel: must be a kernel such as RBF(gamma=0.1), got {self.kernel!r}"
             )
         self.kernel.check(X)
+        self._set("kernel", self.kernel.fitted(X))
         if hasattr(self, "C"):
             self._set("C", check_slack_weight(self.C, X.shape[0]))
         self._check_diagonal()
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
+
+    def _check_y(self) -> Vector:
+        return (check_targets if self.is_regression else check_labels)(self.y, self.n)
 
     def _check_diagonal(self) -> None:
         with np.errstate(over="ignore"):
@@ -92,6 +98,29 @@ class Formulation:
         return self.family == "svr"
 
     @property
+    def outputs(self) -> int:
+        """Dual variables of one sample: 1, or K for K classes."""
+        return 1
+
+    @property
+    def n_weights(self) -> int:
+        """Entries of w, where it has coordinates."""
+        return self.d * self.outputs
+
+    def scores(self, X: Matrix, w: Vector) -> Vector:
+        """Return the decision function's part Xw for the samples `X` (m, d)."""
+        return X @ w
+
+    def combine(self, f: Vector) -> Vector:
+        """Return the decision for the outputs `f` (m, outputs): themselves, unless they vote."""
+        return f
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What else tells problems of one family apart: the loss of a risk."""
+        return (self.loss,) if self.family in ("risk", "softmax") else ()
+
+    @property
     def is_linear(self) -> bool:
         """Whether w is a vector of weights on the features."""
         return isinstance(self.kernel, Linear)
@@ -110,6 +139,11 @@ class Formulation:
     def upper(self) -> Vector:
         """Upper bounds Cᵢ of the dual variables, shape (n,)."""
         return np.full(self.n, self.C, dtype=np.float64)
+
+    @property
+    def weight(self) -> Vector:
+        """Weights Cᵢ of the losses, shape (n,); the same as `upper` where slopes are at most one."""
+        return self.upper
 
     @cached_property
     def is_psd(self) -> bool:
@@ -142,9 +176,8 @@ class Formulation:
     def family_hash(self) -> str:
         """Identity of the problem whichever face tells it."""
         # 12 digits: C = 1/(n·lam) comes back from lam = 1/(n·C) with a rounding error
-        box = np.array([float(f"{c:.12g}") for c in np.unique(self.upper)])
-        spread = self.upper if box.size > 1 else box
+        box = np.array([float(f"{c:.12g}") for c in np.unique(self.weight)])
+        spread = self.weight if box.size > 1 else box
         X = sp.csr_array(self.X)  # dense or sparse, it is the same problem
-        return content_hash(self.family, X, self.y, self.kernel, spread, self.tube, self.intercept)[
-            :16
-        ]
+        told = self.family, X, self.y, self.kernel, spread, self.tube, self.intercept
+        return content_hash(*told, *self.identity)[:16]

@@ -37,7 +37,7 @@ class Geometry:
         if self.point.w is not None:
             return float(np.linalg.norm(self.point.w))
         beta = self.problem.beta(self._alpha)
-        return float(np.sqrt(max(0.0, beta @ self._scores)))
+        return float(np.sqrt(max(0.0, (beta * self._scores).sum())))
 
     @property
     def margin(self) -> float:
@@ -46,12 +46,20 @@ class Geometry:
 
     @cached_property
     def decision(self) -> Vector:
-        """f(xᵢ) = wᵀφ(xᵢ) + b of the training samples, shape (n,)."""
-        return self._scores + (self.point.b or 0.0)
+        """f(xᵢ) = wᵀφ(xᵢ) + b of the training samples, shape (n,); of K classes their scores (n, K)."""
+        return self.problem.combine(self._scores + self._b)
 
     @property
     def distances(self) -> Vector:
-        """Signed distance yᵢf(xᵢ)/‖w‖ of each sample to the hyperplane (regression: f(xᵢ) − yᵢ)."""
+        """Signed distance yᵢf(xᵢ)/‖w‖ of each sample to the hyperplane (regression: f(xᵢ) − yᵢ).
+
+        Raises
+        ------
+        ValueError
+            For K classes, which have K − 1 hyperplanes each.
+        """
+        if self.decision.ndim > 1:
+            raise ValueError("there is no one hyperplane between more than two classes")
         if self.problem.is_regression:
             return self.decision - self.problem.y
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -59,13 +67,24 @@ class Geometry:
 
     @property
     def slacks(self) -> Vector:
-        """Each sample's loss ξᵢ: how far it is inside the margin, or outside the tube."""
+        """Each sample's loss ξᵢ: how far it is inside the margin, or outside the tube.
+
+        Raises
+        ------
+        ValueError
+            For several binary problems, where a sample has one in each.
+        """
+        if self.problem.family == "multiclass":
+            raise ValueError("every binary part has its own slacks: describe the parts")
         return self.problem.loss.value(self.problem.y, self.decision)
 
     @property
     def kinds(self) -> NDArray[np.str_]:
-        """For each sample "zero" (α = 0), "free" (0 < α < C) or "bounded" (α = C)."""
-        size = np.abs(self._alpha)
+        """For each sample "zero" (α = 0), "free" (0 < α < C) or "bounded" (α = C).
+
+        Losses whose slopes have no limit leave α without a bound; of K classes the largest α counts.
+        """
+        size = np.abs(self._alpha).reshape(self.problem.n, -1).max(axis=1)
         C = self.problem.upper
         scale = np.where(np.isinf(C), size.max(initial=0.0), C)
         kinds = np.where(size > _AT_BOUND * scale, "free", "zero")
@@ -87,27 +106,41 @@ class Geometry:
         chosen = self.kinds == "free"
         chosen = chosen if chosen.any() else self.kinds != "zero"
         if not chosen.any():
-            return self.point.b or 0.0
+            return float(self.point.b or 0.0)
         tube = np.sign(self._alpha) * self.problem.tube
         return float((self.problem.y - tube - self._scores)[chosen].mean())
 
     def decision_function(self, X: Matrix) -> Vector:
-        """Return f(x) for new samples, the rows of `X` (m, d).
+        """Return f(x) for new samples, the rows of `X` (m, d); of K classes their scores (m, K).
 
         Raises
         ------
         ValueError
             If `X` is not usable, or there is no answer to predict with.
         """
+        return self.problem.combine(self.outputs(X))
+
+    def outputs(self, X: Matrix) -> Vector:
+        """Return wᵀφ(x) + b for the rows of `X` (m, d), before several of them vote.
+
+        Raises
+        ------
+        ValueError
+            As `decision_function`.
+        """
         X = check_samples(X)
-        b = self.point.b or 0.0
         if X.shape[1] != self.problem.d:
             raise ValueError(f"X: has {X.shape[1]} features, the problem has {self.problem.d}")
         if self.point.w is not None:
-            return X @ self.point.w + b
-        support = np.flatnonzero(self._alpha)
-        beta = self.problem.beta(self._alpha)[support]
-        return self.problem.kernel.cross(X, self.problem.X, support) @ beta + b
+            return self.problem.scores(X, self.point.w) + self._b
+        alpha = self._alpha
+        support = np.flatnonzero(alpha if alpha.ndim == 1 else alpha.any(axis=1))
+        beta = self.problem.beta(alpha)[support]
+        return self.problem.kernel.cross(X, self.problem.X, support) @ beta + self._b
+
+    @property
+    def _b(self) -> float | Vector:
+        return 0.0 if self.point.b is None else self.point.b
 
     @property
     def _alpha(self) -> Vector:
@@ -118,7 +151,7 @@ class Geometry:
     @cached_property
     def _scores(self) -> Vector:
         if self.point.w is not None:
-            return self.problem.X @ self.point.w
+            return self.problem.scores(self.problem.X, self.point.w)
         return self.problem.gram(memory=0).matvec(self.problem.beta(self._alpha))
 
 

@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from problems.dataset import Indices, Matrix, Vector
-from problems.kernels import Block, Kernel, Linear, Selection
+from problems.kernels import Block, Blocks, Kernel, Linear, Selection
 
 GIBIBYTE = 2**30
 _CHUNK_BYTES = 2**26  # of kernel values at a time in products: large enough for BLAS, small to hold
@@ -65,11 +65,16 @@ class Gram:
         entries = X.shape[0] * X.shape[1]
         return X.toarray() if X.nnz > _SPARSE * entries and 8 * entries <= _DENSE_BYTES else X
 
+    @cached_property
+    def values(self) -> Blocks:
+        """(rows, cols) ↦ K[rows, cols], computed anew and not counted."""
+        return self.kernel.on(self._samples)
+
     def block(self, rows: Selection, cols: Selection) -> Block:
         """Return K[rows, cols]."""
         if self._dense is not None:
             return self._dense[rows][:, cols]
-        values = self.kernel.block(self._samples, rows, cols)
+        values = self.values(rows, cols)
         self.evaluations += values.size
         return values
 
@@ -101,13 +106,13 @@ class Gram:
         return self._dense
 
     def matvec(self, v: Vector) -> Vector:
-        """Return K v, from the columns where v is not zero; for a linear kernel X(Xᵀv)."""
+        """Return K v for `v` (n,) or (n, K), from the rows of v that are not zero; if linear X(Xᵀv)."""
         if self.is_linear:
             return self.X @ (self.X.T @ v)
         if self._dense is not None:
             return self._dense @ v
-        support = np.flatnonzero(v)
-        result = np.zeros(self.n)
+        support = np.flatnonzero(v if v.ndim == 1 else v.any(axis=1))
+        result = np.zeros(v.shape)
         step = max(1, _CHUNK_BYTES // (8 * max(1, support.size)))
         for start in range(0, self.n if support.size else 0, step):
             rows = slice(start, min(start + step, self.n))

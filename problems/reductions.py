@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,8 +19,9 @@ from problems.forms import ERM, QP, BoxQP, FormPoint, Point
 from problems.formulation import Formulation
 from problems.gram import GIBIBYTE, Gram, SignedGram
 from problems.projection import project
+from problems.structured import ChainMargin, Chains
 
-F = TypeVar("F", BoxQP, QP, ERM)
+F = TypeVar("F", BoxQP, QP, ERM, Chains)
 
 
 class Unsupported(Exception):
@@ -38,7 +39,7 @@ class Reduction(Generic[F]):
 def reduce(
     problem: Formulation, form: type[F], start: Point | None = None, memory: int = GIBIBYTE
 ) -> Reduction[F]:
-    """Return `problem` as a `BoxQP`, `QP` or `ERM`.
+    """Return `problem` as a `BoxQP`, `QP`, `ERM` or `Chains`.
 
     Parameters
     ----------
@@ -53,6 +54,15 @@ def reduce(
         If the formulation has no such form; the message says why.
     """
     makers = {BoxQP: _to_box, QP: _to_qp, ERM: _to_erm}
+    if form is Chains or isinstance(problem, ChainMargin):
+        return _to_chains(problem, form)  # type: ignore[return-value]
+    if problem.family == "multiclass":
+        raise Unsupported("several binary problems are one form each: reduce each of the `parts`")
+    if form is not ERM and problem.family in ("risk", "softmax"):
+        raise Unsupported(
+            f"the {problem.loss.name} loss is not told as a quadratic program here: only hinge and "
+            "epsilon-insensitive risks are; a solver of ERM forms is needed"
+        )
     alpha = None if start is None or start.alpha is None else feasible_alpha(problem, start.alpha)
     return makers[form](problem, alpha, problem.gram(memory))  # type: ignore[return-value]
 
@@ -106,7 +116,7 @@ def _to_erm(problem: Formulation, alpha: Vector | None, gram: Gram) -> Reduction
     if problem.family == "hard_margin":
         raise Unsupported("the hard margin has no empirical-risk form: its loss is infinite")
     start = None if alpha is None else problem.beta(alpha)
-    form = ERM(gram, problem.y, problem.upper, problem.loss, problem.intercept, start)
+    form = ERM(gram, problem.y, problem.weight, problem.loss, problem.intercept, start)
 
     def recover(point: FormPoint) -> Point:
         alpha = None if point.beta is None else problem.alpha(point.beta)
@@ -115,8 +125,20 @@ def _to_erm(problem: Formulation, alpha: Vector | None, gram: Gram) -> Reduction
     return Reduction(form, recover)
 
 
+def _to_chains(problem: Formulation, form: type[Any]) -> Reduction[Chains]:
+    if not isinstance(problem, ChainMargin):
+        raise Unsupported("a cutting plane over labellings solves structured margins only")
+    if form is not Chains:
+        raise Unsupported(
+            "a structured margin has a constraint for each of exponentially many labellings: "
+            "it takes a solver that finds the violated ones"
+        )
+    return Reduction(problem.chains, lambda point: Point(point.beta, point.x))
+
+
 def _to_qp(problem: Formulation, alpha: Vector | None, gram: Gram) -> Reduction[QP]:
-    return _dual_qp(problem, alpha, gram) if problem.face == "dual" else _primal_qp(problem)
+    as_dual = problem.face == "dual" or not problem.is_linear
+    return _dual_qp(problem, alpha, gram) if as_dual else _primal_qp(problem)
 
 
 def _dual_qp(problem: Formulation, alpha: Vector | None, gram: Gram) -> Reduction[QP]:

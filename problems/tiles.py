@@ -64,7 +64,7 @@ class Columns:
 class Tiles:
     """Blocks of K and products with it, computed in tiles on `threads` threads.
 
-    Linear, polynomial, RBF and sigmoid kernels are computed here, others by `gram.block`. The Gram
+    Linear, polynomial, RBF and sigmoid kernels are computed here, others by `gram.values`. The Gram
     matrix goes on counting evaluations.
     """
 
@@ -155,7 +155,7 @@ class Tiles:
     def _evaluate(self, rows: Indices, section: _Section, out: Tile) -> None:
         """Write K[rows, section] to `out`."""
         if not section.entries.size:
-            out[:] = self.kernel.block(self.gram.X, rows, section.cols)
+            out[:] = self.gram.values(rows, section.cols)
             return
         self._samples[out.dtype].products(rows, section, out)
         match self.kernel:

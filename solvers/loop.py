@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from problems import Formulation, Point, Unsupported, certify, reduce
+from problems import Formulation, Multiclass, Point, Unsupported, certify, reduce
 from problems.dataset import check_positive
 from problems.forms import FormPoint
 from problems.reductions import Reduction
@@ -47,7 +47,7 @@ def solve(
     target_gap : relative gap at which the verdict is "solved".
     stop_at_target : end as soon as the certificate reaches `target_gap`.
     initial : where to begin: a `Solution` (of the same samples, C may differ), a `Point` or a vector
-        alpha (n,).
+        alpha (n,); for several binary problems alpha is (n, parts).
     time_limit : seconds of solving after which to stop, at the solver's next yield.
     max_iter : iterations, in the solver's own count, after which to stop.
     callback : called with each `Look`; looks are also kept in `Solution.trace`.
@@ -66,6 +66,19 @@ def solve(
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
     solver = default_solver(problem, target_gap) if solver is None else solver
+    if isinstance(problem, Multiclass):
+        from solvers.multiclass import solve_parts  # noqa: PLC0415 - it calls this for every part
+
+        return solve_parts(
+            problem,
+            solver,
+            target_gap=target_gap,
+            stop_at_target=stop_at_target,
+            initial=initial,
+            time_limit=time_limit,
+            max_iter=max_iter,
+            callback=callback,
+        )
     if max_iter is not None and any(f.name == "max_iter" for f in fields(solver)):
         solver = replace(solver, max_iter=max_iter)  # type: ignore[call-arg]
     begun = time.perf_counter()
@@ -88,8 +101,14 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     """Return the solver that `solve` picks, as accurate as the target needs.
 
     Dual coordinate descent for a linear soft margin or regression, SMO for the rest: both stop at
-    their own duality gap. A hard margin has none to go by, so a small violation has to do.
+    their own duality gap. A hard margin has none to go by, so a small violation has to do. Other
+    risks: L-BFGS where the loss is smooth and w has coordinates, else dual coordinate ascent, and a
+    cone program for what that cannot take. Several binary problems get that of each of them.
     """
+    if isinstance(problem, Multiclass):
+        return default_solver(problem.parts[0].problem, target_gap)
+    if problem.family in ("risk", "softmax"):
+        return _default_for_risk(problem, target_gap)
     from solvers.dual_coordinate_descent import (  # noqa: PLC0415 - slow to import, as is SMO
         DualCoordinateDescent,
     )
@@ -100,6 +119,16 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     if problem.family == "hard_margin":
         return SMO(tol=0.1 * target_gap)
     return SMO(tol=1e-3 * target_gap, gap=0.5 * target_gap)
+
+
+def _default_for_risk(problem: Formulation, target_gap: float) -> Solver:
+    from solvers.cvxpy_erm import CvxpyERM  # noqa: PLC0415
+    from solvers.sdca import SDCA  # noqa: PLC0415
+    from solvers.smooth_primal import LBFGS  # noqa: PLC0415
+
+    if problem.loss.is_smooth and problem.is_linear:
+        return LBFGS()
+    return CvxpyERM() if problem.intercept else SDCA(tol=0.5 * target_gap)
 
 
 def _start(problem: Formulation, initial: Any) -> Point | None:
@@ -145,7 +174,7 @@ class _Run:
         self.looking = stop_at_target or callback is not None or problem.family == "hard_margin"
         self.looks: list[Look] = []
         self.next_look = _FIRST_LOOK
-        self.time_setup = self.time_solve = 0.0
+        self.time_setup = self.time_solve = self.cpu_time = 0.0
         self.latest: FormPoint | None = None
 
     def until_stopped(
@@ -154,9 +183,10 @@ class _Run:
         """Run the solver and return why it stopped."""
         status = None
         while status is None:
-            begun = time.perf_counter()
+            cpu_begun, begun = time.process_time(), time.perf_counter()
             point = next(iterates, _END)
             self.time_solve += time.perf_counter() - begun
+            self.cpu_time += time.process_time() - cpu_begun
             if point is _END:
                 return self._ended(time_limit, max_iter)
             if not isinstance(point, FormPoint):
@@ -226,10 +256,11 @@ class _Run:
             point=Point() if point is None else self.reduction.recover(point),
             status=status,
             claimed="none" if point is None else point.claim,
-            note="" if point is not None else "the solver ended without giving a point",
+            note="the solver ended without giving a point" if point is None else point.note,
             target_gap=self.target_gap,
             time_solve=self.time_solve,
             time_setup=self.time_setup,
+            cpu_time=self.cpu_time,
             iterations=iterations,
             trace=tuple(self.looks),
             counters={**evaluations, **({} if point is None else point.counters)},

@@ -12,8 +12,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from problems.dataset import Dataset
+from problems.datasets.blobs import Blobs
 from problems.datasets.bundled import BreastCancer, Diabetes, Digits, Iris, Wine
 from problems.datasets.catalogue import ENTRIES
+from problems.datasets.chains import HiddenMarkov
 from problems.datasets.generators import (
     Classification,
     FourGaussians,
@@ -27,16 +29,22 @@ from problems.datasets.generators import (
 from problems.datasets.libsvm import LibsvmFile
 from problems.datasets.published import Published, cache_folder, data_folder
 from problems.datasets.source import Raw, Source, snake_case
+from problems.datasets.symbolic import GraphFamilies, MotifStrings, PlantedSets
 
 __all__ = [
+    "Blobs",
     "BreastCancer",
     "Classification",
     "Diabetes",
     "Digits",
     "FourGaussians",
     "Friedman",
+    "GraphFamilies",
+    "HiddenMarkov",
     "Iris",
     "LibsvmFile",
+    "MotifStrings",
+    "PlantedSets",
     "Published",
     "Raw",
     "Regression",
@@ -65,6 +73,11 @@ _KINDS: dict[str, tuple[type[Source], ...]] = {
         SparseClassification,
         TwoGaussians,
         TwoMoons,
+        Blobs,
+        PlantedSets,
+        MotifStrings,
+        GraphFamilies,
+        HiddenMarkov,
     ),
     "bundled": (BreastCancer, Diabetes, Digits, Iris, Wine),
     "file": (LibsvmFile,),

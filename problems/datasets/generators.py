@@ -29,6 +29,9 @@ class TwoGaussians(Source):
     imbalance
         Negative samples for each positive one: 1 is balanced, 1000 means 1:1000. Each class
         keeps at least one sample.
+    outliers
+        Fraction of the positive samples that are moved 4·distance away from the other class and as
+        far to one side of the line through the means.
     """
 
     origin: ClassVar[str] = "two Gaussian clouds, generated"
@@ -37,6 +40,7 @@ class TwoGaussians(Source):
     d: int = count(2, low=1)
     distance: float = number(2.0)
     imbalance: float = number(1.0, above=True)
+    outliers: float = number(0.0, high=1.0)
     seed: int = count(0, low=0)
 
     def read(self) -> Raw:
@@ -45,7 +49,11 @@ class TwoGaussians(Source):
         n_positive = min(max(round(self.n / (1 + self.imbalance)), 1), self.n - 1)
         y = rng.permutation(np.where(np.arange(self.n) < n_positive, 1.0, -1.0))
         mean = 0.5 * self.distance / np.sqrt(self.d)
-        return Raw(rng.standard_normal((self.n, self.d)) + mean * y[:, None], y)
+        X = rng.standard_normal((self.n, self.d)) + mean * y[:, None]
+        far = np.flatnonzero(y > 0)[: round(self.outliers * n_positive)]
+        aside = np.where(np.arange(self.d) % 2 == 0, 2.0, 0.0)  # of the diagonal, by 45° or so
+        X[far] += 4.0 * self.distance / np.sqrt(self.d) * aside
+        return Raw(X, y)
 
 
 @dataclass(frozen=True, kw_only=True)

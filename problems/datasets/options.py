@@ -29,7 +29,10 @@ class Range:
         wanted = numbers.Integral if self.integer else numbers.Real
         if isinstance(value, bool) or not isinstance(value, wanted):
             return False
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:  # of an integer beyond floats
+            return False
         too_low = number <= self.low if self.above else number < self.low
         too_high = number >= self.high if self.below else number > self.high
         return math.isfinite(number) and not (too_low or too_high)

@@ -1,0 +1,179 @@
+"""Sets, strings and graphs in two classes, drawn from a seed, as the rows that their kernels read.
+
+The rows are numbers, see `problems.kernels`; `standardize` would destroy them, and the kernels refuse
+what it makes of them.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from problems.dataset import Vector
+from problems.datasets.options import count, number
+from problems.datasets.source import Raw, Source
+from problems.kernels import encode_graphs
+
+if TYPE_CHECKING:
+    import networkx
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlantedSets(Source):
+    """Random sets; those of the class +1 hold some planted elements more often than others.
+
+    Each of the `d` elements is in a set with probability `density`; the first `planted` of them are
+    in a set of the class +1 with probability ½ more, 1 at most.
+
+    Parameters
+    ----------
+    n, d
+        Number of sets, half of them in each class, and of elements.
+    density
+        Probability of an element.
+    planted
+        How many elements tell the classes apart.
+    """
+
+    origin: ClassVar[str] = "sets with planted elements, generated; for set_intersection"
+
+    n: int = count(200, low=2)
+    d: int = count(20, low=1)
+    density: float = number(0.3, high=1.0)
+    planted: int = count(4, low=0)
+    seed: int = count(0, low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.planted > self.d:
+            raise ValueError(f"planted: must be at most d = {self.d}, got {self.planted}")
+
+    def read(self) -> Raw:
+        """Draw the sets."""
+        rng = np.random.default_rng(self.seed)
+        y = _labels(self.n, rng)
+        chance = np.full((self.n, self.d), self.density)
+        chance[y > 0, : self.planted] += 0.5
+        return Raw((rng.random((self.n, self.d)) < chance).astype(np.float64), y)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MotifStrings(Source):
+    """Random strings; those of the class +1 contain one motif, with letters of it mutated.
+
+    Letters are uniform, lengths uniform between three quarters of `length` and `length`.
+
+    Parameters
+    ----------
+    n
+        Number of strings, half of them in each class.
+    length
+        Of the longest string.
+    alphabet
+        Number of letters: 4 is DNA's, 20 that of proteins.
+    motif
+        Number of letters of the motif, at most half of `length`.
+    mutation
+        Probability that a letter of a planted motif is drawn anew.
+    """
+
+    size: ClassVar[str] = "n x length"
+    origin: ClassVar[str] = "strings with a planted motif, generated; for spectrum"
+
+    n: int = count(200, low=2)
+    length: int = count(40, low=2)
+    alphabet: int = count(4, low=1)
+    motif: int = count(6, low=1)
+    mutation: float = number(0.1, high=1.0)
+    seed: int = count(0, low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if 2 * self.motif > self.length:
+            raise ValueError(
+                f"motif: must be at most half of length = {self.length}, got {self.motif}"
+            )
+
+    def read(self) -> Raw:
+        """Draw the strings."""
+        rng = np.random.default_rng(self.seed)
+        y = _labels(self.n, rng)
+        motif = self._letters(rng, self.motif)
+        X = np.zeros((self.n, self.length))
+        for row, label in zip(X, y, strict=True):
+            length = int(rng.integers(-(-3 * self.length // 4), self.length + 1))
+            row[:length] = self._letters(rng, length)
+            if label > 0:
+                start = int(rng.integers(length - self.motif + 1))
+                mutated = rng.random(self.motif) < self.mutation
+                drawn = self._letters(rng, self.motif)
+                row[start : start + self.motif] = np.where(mutated, drawn, motif)
+        return Raw(X, y)
+
+    def _letters(self, rng: np.random.Generator, size: int) -> Vector:
+        return rng.integers(1, self.alphabet + 1, size).astype(np.float64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class GraphFamilies(Source):
+    """Two families of random graphs with as many edges as vertices times `neighbours`/2.
+
+    −1: Erdős and Rényi's, edges anywhere. +1: Watts and Strogatz's small worlds, a ring in which each
+    vertex is joined to its nearest, and each edge then goes elsewhere with probability `rewiring`.
+    Drawn by networkx.
+
+    Parameters
+    ----------
+    n
+        Number of graphs, half of them in each family.
+    vertices
+        Of the largest graph; sizes are uniform from half of it on.
+    neighbours
+        Mean number of edges at a vertex, even.
+    rewiring
+        1 makes the families hard to tell apart, 0 leaves a plain ring.
+    labels
+        Vertices have a label from 1 to this number, drawn uniformly: 1 leaves the structure alone.
+    """
+
+    size: ClassVar[str] = "n x vertices(vertices+1)/2"
+    origin: ClassVar[str] = "random graphs of networkx; for weisfeiler_lehman"
+
+    n: int = count(100, low=2)
+    vertices: int = count(20, low=6)
+    neighbours: int = count(4, low=2)
+    rewiring: float = number(0.2, high=1.0)
+    labels: int = count(1, low=1)
+    seed: int = count(0, low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.neighbours % 2 or self.neighbours >= self.vertices // 2:
+            raise ValueError(
+                f"neighbours: must be even and below half of vertices = {self.vertices}, "
+                f"got {self.neighbours}"
+            )
+
+    def read(self) -> Raw:
+        """Draw the graphs."""
+        rng = np.random.default_rng(self.seed)
+        y = _labels(self.n, rng)
+        graphs = [self._graph(label > 0, rng) for label in y]
+        return Raw(encode_graphs(graphs, "label", self.vertices), y)
+
+    def _graph(self, small_world: bool, rng: np.random.Generator) -> "networkx.Graph":
+        import networkx as nx  # noqa: PLC0415 - slow to import
+
+        m, seed = int(rng.integers(self.vertices // 2, self.vertices + 1)), int(rng.integers(2**31))
+        if small_world:
+            graph = nx.watts_strogatz_graph(m, self.neighbours, self.rewiring, seed)
+        else:
+            graph = nx.gnm_random_graph(m, m * self.neighbours // 2, seed)
+        drawn = rng.integers(1, self.labels + 1, m)
+        nx.set_node_attributes(graph, dict(enumerate(drawn.tolist())), "label")
+        return graph
+
+
+def _labels(n: int, rng: np.random.Generator) -> Vector:
+    """Draw n labels, half of them +1."""
+    return rng.permutation(np.where(np.arange(n) % 2 == 0, 1.0, -1.0))

@@ -1,0 +1,85 @@
+"""Kernels k(x, z) = φ(x)ᵀφ(z), one class each, and their algebra.
+
+standard     linear, polynomial, Gaussian, sigmoid, and a Gram matrix in place of samples
+algebra      sum, product, positive multiple, exponential and polynomial of kernels
+coordinates  a kernel on a subset of the coordinates; xᵀAz
+sets, strings, graphs    kernels on symbolic samples
+fisher       a kernel made of a Gaussian mixture
+
+Samples are rows of numbers throughout, so that data sets, solvers and certificates need to know nothing
+of symbols: a set is a row of zeros and ones, a string a row of letter numbers, a graph the lower
+triangle of its adjacency matrix with vertex labels on the diagonal. 0 means "nothing here" in all of
+them, so rows may be padded with zeros and stored sparse. `encode_sets`, `encode_strings` and
+`encode_graphs` make such rows, and each kernel decodes its own.
+"""
+
+from problems.kernels.algebra import Exponential, PolynomialOf, Product, Scaled, Sum
+from problems.kernels.base import (
+    Block,
+    Blocks,
+    Kernel,
+    Selection,
+    as_dense,
+    inner_products,
+    squared_norms,
+)
+from problems.kernels.coordinates import QuadraticForm, Subset
+from problems.kernels.fisher import Fisher, FittedFisher
+from problems.kernels.graphs import WeisfeilerLehman, encode_graphs
+from problems.kernels.sets import SetIntersection, encode_sets
+from problems.kernels.standard import RBF, Linear, Polynomial, Precomputed, Sigmoid
+from problems.kernels.strings import Spectrum, encode_strings
+
+# What experiment files may name.
+KERNELS: dict[str, type[Kernel]] = {
+    cls.name: cls
+    for cls in (
+        Linear,
+        Polynomial,
+        RBF,
+        Sigmoid,
+        Precomputed,
+        SetIntersection,
+        Spectrum,
+        WeisfeilerLehman,
+        Fisher,
+        QuadraticForm,
+        Subset,
+        Sum,
+        Product,
+        Scaled,
+        Exponential,
+        PolynomialOf,
+    )
+}
+
+__all__ = [
+    "KERNELS",
+    "RBF",
+    "Block",
+    "Blocks",
+    "Exponential",
+    "Fisher",
+    "FittedFisher",
+    "Kernel",
+    "Linear",
+    "Polynomial",
+    "PolynomialOf",
+    "Precomputed",
+    "Product",
+    "QuadraticForm",
+    "Scaled",
+    "Selection",
+    "SetIntersection",
+    "Sigmoid",
+    "Spectrum",
+    "Subset",
+    "Sum",
+    "WeisfeilerLehman",
+    "as_dense",
+    "encode_graphs",
+    "encode_sets",
+    "encode_strings",
+    "inner_products",
+    "squared_norms",
+]

@@ -1,0 +1,136 @@
+"""Kernels that look at some coordinates, or mix them: k1(x_S, z_S) and xᵀAz.
+
+Both are k1 or the inner product behind a linear map of the samples, x ↦ x_S and x ↦ A^½x, and
+therefore kernels (Shawe-Taylor & Cristianini 2004, proposition 3.22).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from problems.dataset import Indices, Matrix, Vector, check_samples
+from problems.kernels.base import (
+    Block,
+    Blocks,
+    Kernel,
+    as_dense,
+    check_kernel,
+    check_whole,
+)
+
+_SOURCE = "Shawe-Taylor & Cristianini 2004"
+
+
+@dataclass(frozen=True)
+class Subset(Kernel):
+    """k(x, z) = k1(x_S, z_S): a kernel on the coordinates S = features, counted from 0."""
+
+    kernel: Kernel
+    features: tuple[int, ...]
+
+    source: ClassVar[str] = _SOURCE
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel, "kernel")
+        try:
+            chosen = tuple(check_whole(j, "features", 0) for j in self.features)
+        except TypeError:
+            raise ValueError(
+                f"features: must be a list of column numbers, got {self.features!r}"
+            ) from None
+        if not chosen or len(set(chosen)) < len(chosen):
+            raise ValueError(
+                f"features: must be different column numbers, at least one, got {self.features!r}"
+            )
+        object.__setattr__(self, "features", chosen)
+
+    @cached_property
+    def _columns(self) -> Indices:
+        return np.array(self.features)
+
+    def _part(self, X: Matrix) -> Matrix:
+        return X[:, self._columns]
+
+    def __call__(self, X: Matrix, Z: Matrix) -> Block:
+        """Return the inner kernel's values on the chosen columns."""
+        return self.kernel(self._part(X), self._part(Z))
+
+    def on(self, X: Matrix) -> Blocks:
+        """Choose the columns once."""
+        return self.kernel.on(self._part(X))
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """Return the inner kernel's diagonal on the chosen columns."""
+        return self.kernel.diagonal(self._part(X))
+
+    def check(self, X: Matrix) -> None:
+        """Refuse a column that is not there; check the others for the inner kernel."""
+        if max(self.features) >= X.shape[1]:
+            raise ValueError(
+                f"features: column {max(self.features)} is not there, X has columns 0 to "
+                f"{X.shape[1] - 1}"
+            )
+        self.kernel.check(self._part(X))
+
+    def fitted(self, X: Matrix) -> Kernel:
+        """Fit the inner kernel to the chosen columns."""
+        return replace(self, kernel=self.kernel.fitted(self._part(X)))
+
+    @property
+    def is_psd(self) -> bool | None:
+        """As the inner kernel."""
+        return self.kernel.is_psd
+
+    @property
+    def monomials(self) -> frozenset[int] | None:
+        """As the inner kernel: those of x_S are among those of x."""
+        return self.kernel.monomials
+
+
+@dataclass(frozen=True)
+class QuadraticForm(Kernel):
+    """k(x, z) = xᵀAz, with A = matrix symmetric and positive semidefinite."""
+
+    matrix: tuple[tuple[float, ...], ...]
+
+    source: ClassVar[str] = _SOURCE
+
+    def __post_init__(self) -> None:
+        A = check_samples(as_dense(self.matrix), "matrix")
+        if A.shape[0] != A.shape[1] or (A != A.T).any():
+            raise ValueError(f"matrix: must be square and symmetric, got {self.matrix!r}")
+        values = np.linalg.eigvalsh(A)
+        rounding = 10 * A.shape[0] * np.finfo(float).eps * float(np.abs(values).max())
+        if values[0] < -rounding:
+            raise ValueError(
+                f"matrix: must be positive semidefinite, its smallest eigenvalue is {values[0]:.3g}"
+            )
+        object.__setattr__(self, "matrix", tuple(map(tuple, as_dense(A).tolist())))
+
+    @cached_property
+    def _A(self) -> Block:
+        return np.array(self.matrix)
+
+    def __call__(self, X: Matrix, Z: Matrix) -> Block:
+        """Return X A Zᵀ."""
+        return as_dense((X @ self._A) @ Z.T)
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """Return xᵢᵀAxᵢ."""
+        return np.einsum("ij,ij->i", X @ self._A, as_dense(X))
+
+    def check(self, X: Matrix) -> None:
+        """Refuse samples that do not have one feature for each row of A."""
+        if X.shape[1] != len(self.matrix):
+            raise ValueError(
+                f"matrix: has {len(self.matrix)} rows, but X has {X.shape[1]} features"
+            )
+
+    @property
+    def monomials(self) -> frozenset[int]:
+        """φ(x) = A^½x: degree 1."""
+        return frozenset({1})

@@ -1,0 +1,135 @@
+"""The Fisher kernel: samples are alike if they would change a generative model in the same direction.
+
+    k(x, z) = U(x)ᵀ F⁻¹ U(z),   U(x) = ∇ log p(x | θ),   F = E[U Uᵀ]
+
+p is a mixture of Gaussians with diagonal covariances, π_c·N(x; μ_c, σ_c²), fitted to the training
+samples by scikit-learn. θ holds the logits of π, the μ and the σ. With responsibilities γ_c(x) and the
+diagonal approximation of F, which is exact for components far apart, φ = F^−½U has the entries
+    (γ_c − π_c)/√π_c,   γ_c·(x − μ_c)/(σ_c·√π_c),   γ_c·((x − μ_c)²/σ_c² − 1)/√(2π_c).
+
+Sources: Jaakkola & Haussler 1998, "Exploiting generative models in discriminative classifiers";
+Sánchez, Perronnin, Mensink & Verbeek 2013, "Image classification with the Fisher vector", section 2.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from problems.dataset import Matrix, Vector
+from problems.kernels.base import (
+    Block,
+    Blocks,
+    FeatureMapKernel,
+    Kernel,
+    Selection,
+    as_dense,
+    check_whole,
+)
+
+_SOURCE = "Jaakkola & Haussler 1998; Sánchez et al. 2013"
+# The mixture is rounded to so many digits: any mixture gives a kernel, and this one is then the same
+# however many threads and whichever machine fitted it.
+_DIGITS = 6
+
+
+@dataclass(frozen=True)
+class Fisher(Kernel):
+    """The Fisher kernel of a Gaussian mixture of `components`, fitted to the training samples.
+
+    A formulation fits it to its own samples once, when it is built, and has a `FittedFisher` then.
+    """
+
+    components: int = 2
+    seed: int = 0
+
+    source: ClassVar[str] = _SOURCE
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "components", check_whole(self.components, "components", 1))
+        object.__setattr__(self, "seed", check_whole(self.seed, "seed", 0))
+
+    def __call__(self, X: Matrix, Z: Matrix) -> Block:
+        """Refuse: there is no mixture yet."""
+        raise ValueError("kernel: Fisher needs training samples first; use fitted(X)")
+
+    def block(self, X: Matrix, rows: Selection, cols: Selection) -> Block:
+        """Fit the mixture to `X`, and return the block of its kernel."""
+        return self.fitted(X).block(X, rows, cols)
+
+    def on(self, X: Matrix) -> Blocks:
+        """Fit the mixture to `X`."""
+        return self.fitted(X).on(X)
+
+    def cross(self, X_new: Matrix, X: Matrix, cols: Selection) -> Block:
+        """Fit the mixture to the training samples `X`, and return its kernel with new ones."""
+        return self.fitted(X)(X_new, X[cols])
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """Fit the mixture to `X`, and return its kernel's diagonal."""
+        return self.fitted(X).diagonal(X)
+
+    def check(self, X: Matrix) -> None:
+        """Refuse fewer samples than components."""
+        if X.shape[0] < self.components:
+            raise ValueError(
+                f"components: must be at most {X.shape[0]}, the number of samples, "
+                f"got {self.components}"
+            )
+
+    def fitted(self, X: Matrix) -> FittedFisher:
+        """Return the kernel of the mixture fitted to `X` by expectation maximisation."""
+        from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - slow to import
+        from sklearn.mixture import GaussianMixture  # noqa: PLC0415
+
+        mixture = GaussianMixture(self.components, covariance_type="diag", random_state=self.seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # it need not be at its optimum
+            mixture.fit(as_dense(X))
+        return FittedFisher(
+            _rounded(mixture.weights_), _rounded(mixture.means_), _rounded(mixture.covariances_)
+        )
+
+
+@dataclass(frozen=True)
+class FittedFisher(FeatureMapKernel):
+    """The Fisher kernel of a given mixture: weights (c), means (c, d) and variances (c, d) as tuples."""
+
+    weights: tuple[float, ...]
+    means: tuple[tuple[float, ...], ...]
+    variances: tuple[tuple[float, ...], ...]
+
+    source: ClassVar[str] = _SOURCE
+
+    def features(self, X: Matrix) -> Block:
+        """Return φ (m, c + 2cd): the score of each sample in Fisher's metric."""
+        from scipy.special import softmax  # noqa: PLC0415 - slow to import
+
+        weights, means, variances = self._mixture
+        deviations = (as_dense(X)[:, None, :] - means) / np.sqrt(variances)
+        logs = np.log(weights) - 0.5 * (deviations**2 + np.log(variances)).sum(axis=2)
+        shares = softmax(logs, axis=1)
+        of_means = shares[:, :, None] * deviations / np.sqrt(weights)[:, None]
+        of_widths = shares[:, :, None] * (deviations**2 - 1) / np.sqrt(2 * weights)[:, None]
+        parts = [(shares - weights) / np.sqrt(weights), of_means, of_widths]
+        return np.hstack([part.reshape(X.shape[0], -1) for part in parts])
+
+    @cached_property
+    def _mixture(self) -> tuple[Vector, Block, Block]:
+        return np.array(self.weights), np.array(self.means), np.array(self.variances)
+
+    def check(self, X: Matrix) -> None:
+        """Refuse samples that do not have the mixture's number of features."""
+        if X.shape[1] != len(self.means[0]):
+            raise ValueError(f"X: has {X.shape[1]} features, the mixture {len(self.means[0])}")
+
+
+def _rounded(values: Any) -> Any:
+    """Return an array's numbers to six digits, as tuples."""
+    if np.ndim(values) > 1:
+        return tuple(_rounded(row) for row in values)
+    return tuple(float(f"{value:.{_DIGITS}g}") for value in values)

@@ -1,0 +1,163 @@
+"""The Weisfeiler-Lehman subtree kernel: how many vertices of two graphs look alike, h steps around.
+
+    label₀(v) = the label given,   labelₕ(v) = a name for (labelₕ₋₁(v), its neighbours' labelₕ₋₁, sorted)
+    k(G, G′) = Σₕ Σ_ℓ (vertices of G with labelₕ = ℓ)·(vertices of G′ with labelₕ = ℓ),   h = 0 ...
+
+Source: Shervashidze, Schweitzer, van Leeuwen, Mehlhorn & Borgwardt 2011, "Weisfeiler-Lehman graph
+kernels". φ(G) counts labels; isomorphic graphs have equal ones.
+
+A graph is a row of m(m+1)/2 entries: the lower triangle, row by row, of an m by m matrix with 1 for an
+edge and vertex labels 1, 2, ... on the diagonal, 0 for no vertex. More vertices are more entries at the
+end, so that graphs of all sizes share one width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from problems.dataset import Indices, Matrix
+from problems.kernels.base import FeatureMapKernel, check_switch, check_whole, unit_rows
+
+if TYPE_CHECKING:
+    import networkx
+
+Labels = NDArray[np.int64]
+
+
+class _Vertices(NamedTuple):
+    """The vertices of all graphs, numbered through; an edge stands twice, once from either end."""
+
+    graph: Indices  # which graph a vertex is in
+    label: Labels
+    tail: Indices
+    head: Indices
+
+
+@dataclass(frozen=True)
+class WeisfeilerLehman(FeatureMapKernel):
+    """Inner product of the counts of vertex labels, refined `iterations` times by their neighbours'."""
+
+    iterations: int = 2
+    normalize: bool = False
+
+    source: ClassVar[str] = "Shervashidze et al. 2011"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "iterations", check_whole(self.iterations, "iterations", 0))
+        object.__setattr__(self, "normalize", check_switch(self.normalize, "normalize"))
+
+    def features(self, X: Matrix) -> sp.csr_array:
+        """Return how many vertices have each label, after 0, 1, ... refinements."""
+        vertices = _vertices(X)
+        counts = [_counts(vertices, X.shape[0])]
+        for _ in range(self.iterations):
+            vertices = vertices._replace(label=_refined(vertices))
+            counts.append(_counts(vertices, X.shape[0]))
+        features = sp.csr_array(sp.hstack(counts))
+        return unit_rows(features) if self.normalize else features
+
+    def check(self, X: Matrix) -> None:
+        """Refuse rows that are not lower triangles with labels on the diagonal and edges below it."""
+        _order(X.shape[1])
+        row, i, j, value = _entries(X)
+        edge = i != j
+        wrong = value[np.where(edge, value != 1, (value < 1) | (value != np.floor(value)))]
+        if wrong.size:
+            raise ValueError(
+                "X: a graph kernel needs 1 for an edge and vertex labels 1, 2, ... "
+                f"(see encode_graphs), got {wrong[0]:g}; leave standardize out"
+            )
+        there = set(zip(row[~edge].tolist(), i[~edge].tolist(), strict=True))
+        ends = zip(
+            np.tile(row[edge], 2).tolist(), np.append(i[edge], j[edge]).tolist(), strict=True
+        )
+        if not there.issuperset(ends):
+            raise ValueError("X: a graph has an edge at a vertex without a label, a 0")
+
+
+def _order(width: int) -> int:
+    """Return the m with m(m+1)/2 = width."""
+    m = int((np.sqrt(8 * width + 1) - 1) / 2)
+    if m * (m + 1) // 2 != width:
+        raise ValueError(
+            f"X: rows of graphs have m(m+1)/2 entries for m vertices, as 3, 6, 10, ..., got {width}; "
+            "see encode_graphs"
+        )
+    return m
+
+
+def _entries(X: Matrix) -> tuple[Indices, Indices, Indices, NDArray[Any]]:
+    """Return graph, row and column in its matrix, and value, of all entries that are not 0."""
+    stored = sp.coo_array(X)
+    m = _order(X.shape[1])
+    i, j = np.tril_indices(m)
+    present = stored.data != 0
+    place = stored.coords[1][present]
+    return stored.coords[0][present].astype(np.int64), i[place], j[place], stored.data[present]
+
+
+def _vertices(X: Matrix) -> _Vertices:
+    graph, i, j, value = _entries(X)
+    m, vertex = _order(X.shape[1]), i == j
+    number = np.full(X.shape[0] * m, -1)
+    number[graph[vertex] * m + i[vertex]] = np.arange(int(vertex.sum()))
+    one, other = (number[graph[~vertex] * m + end[~vertex]] for end in (i, j))
+    tail, head = np.append(one, other), np.append(other, one)
+    return _Vertices(graph[vertex], value[vertex].astype(np.int64), tail, head)
+
+
+def _refined(vertices: _Vertices) -> Labels:
+    """Return new labels: equal for vertices with equal labels and equal labels around them."""
+    around = vertices.label[vertices.head]
+    order = np.lexsort((around, vertices.tail))
+    degrees = np.bincount(vertices.tail, minlength=vertices.label.size)
+    neighbours = np.split(around[order], np.cumsum(degrees)[:-1])
+    names: dict[tuple[int, ...], int] = {}
+    signatures = zip(vertices.label.tolist(), neighbours, strict=True)
+    return np.array(
+        [names.setdefault((own, *near.tolist()), len(names)) for own, near in signatures]
+    )
+
+
+def _counts(vertices: _Vertices, n: int) -> sp.csr_array:
+    """Return how many vertices of each of n graphs have each label."""
+    kinds, column = np.unique(vertices.label, return_inverse=True)
+    shape = (n, max(1, kinds.size))
+    return sp.csr_array((np.ones(column.size), (vertices.graph, column)), shape=shape)
+
+
+def encode_graphs(
+    graphs: Sequence[networkx.Graph], label: str | None = None, vertices: int | None = None
+) -> sp.csr_array:
+    """Return undirected graphs as rows, shape (n, m(m+1)/2), with m = `vertices`.
+
+    Parameters
+    ----------
+    graphs : the samples; edges from a vertex to itself are not kept.
+    label : the vertex attribute that holds labels, whole numbers from 1; None gives all vertices 1.
+    vertices : room for so many; None takes the largest graph's.
+
+    Raises
+    ------
+    ValueError
+        If a graph has more than `vertices`.
+    """
+    largest = max(1, *(g.number_of_nodes() for g in graphs), 1)
+    m = largest if vertices is None else vertices
+    if m < largest:
+        raise ValueError(f"vertices: must be at least {largest}, the largest graph's, got {m}")
+    rows = np.zeros((len(graphs), m * (m + 1) // 2))
+    for row, graph in zip(rows, graphs, strict=True):
+        number = {vertex: i for i, vertex in enumerate(graph)}
+        for u, v in graph.edges:
+            low, high = sorted((number[u], number[v]))
+            row[high * (high + 1) // 2 + low] = 1.0
+        for vertex, i in number.items():
+            row[i * (i + 3) // 2] = 1 if label is None else graph.nodes[vertex][label]
+    return sp.csr_array(rows)

@@ -1,0 +1,190 @@
+"""The kernels of the textbooks, and a Gram matrix in place of the samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from problems.dataset import Matrix, Vector, check_positive
+from problems.kernels.base import (
+    Block,
+    Kernel,
+    Selection,
+    as_dense,
+    check_finite,
+    check_whole,
+    inner_products,
+    squared_norms,
+)
+
+# Above this value of gamma·max‖x‖² the expansion ‖x‖² − 2xᵀz + ‖z‖² loses more than four digits
+# of the exponent's float64 accuracy to cancellation; differences are then taken directly.
+_EXPANSION_LIMIT = 1e4
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """k(x, z) = xᵀz."""
+
+    source: ClassVar[str] = "Boser, Guyon & Vapnik 1992"
+
+    def __call__(self, X: Matrix, Z: Matrix) -> Block:
+        """Return X Zᵀ."""
+        return inner_products(X, Z)
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """Return ‖xᵢ‖²."""
+        return squared_norms(X)
+
+    @property
+    def monomials(self) -> frozenset[int]:
+        """The coordinates themselves: degree 1."""
+        return frozenset({1})
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """k(x, z) = (gamma·xᵀz + coef0)^degree, with gamma > 0 and coef0 ≥ 0."""
+
+    degree: int
+    gamma: float = 1.0
+    coef0: float = 1.0
+
+    source: ClassVar[str] = "Boser, Guyon & Vapnik 1992; Poggio 1975"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "degree", check_whole(self.degree, "degree", 1))
+        object.__setattr__(self, "gamma", check_positive(self.gamma, "gamma"))
+        object.__setattr__(self, "coef0", check_positive(self.coef0, "coef0", zero=True))
+
+    def __call__(self, X: Matrix, Z: Matrix) -> Block:
+        """Return the matrix of (gamma·xᵢᵀzⱼ + coef0)^degree."""
+        return (self.gamma * inner_products(X, Z) + self.coef0) ** self.degree
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """Return (gamma·‖xᵢ‖² + coef0)^degree."""
+        return (self.gamma * squared_norms(X) + self.coef0) ** self.degree
+
+    @property
+    def monomials(self) -> frozenset[int]:
+        """Every degree up to `degree`; without `coef0` only `degree` itself."""
+        return frozenset(range(self.degree + 1) if self.coef0 else {self.degree})
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """k(x, z) = exp(−gamma·‖x − z‖²), with gamma > 0."""
+
+    gamma: float
+
+    source: ClassVar[str] = "Aizerman, Braverman & Rozonoer 1964; Boser, Guyon & Vapnik 1992"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "gamma", check_positive(self.gamma, "gamma"))
+
+    def __call__(self, X: Matrix, Z: Matrix) -> Block:
+        """Return the matrix of exp(−gamma·‖xᵢ − zⱼ‖²)."""
+        K = self._squared_distances(X, Z)
+        with np.errstate(over="ignore"):  # exp(-inf) is 0, as it should be
+            K *= -self.gamma
+        return np.exp(K, out=K)
+
+    def check(self, X: Matrix) -> None:
+        """Refuse samples whose squared distances overflow."""
+        with np.errstate(over="ignore"):
+            if not np.isfinite(4.0 * squared_norms(X)).all():
+                raise ValueError("X: its squared norms overflow float64; scale the features down")
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """Return ones."""
+        return np.ones(X.shape[0])
+
+    def _squared_distances(self, X: Matrix, Z: Matrix) -> Block:
+        x2, z2 = squared_norms(X), squared_norms(Z)
+        largest = max(x2.max(initial=0.0), z2.max(initial=0.0))
+        if self.gamma * largest > _EXPANSION_LIMIT and not (sp.issparse(X) or sp.issparse(Z)):
+            from scipy.spatial.distance import cdist  # noqa: PLC0415 - slow to import, rarely used
+
+            return np.asarray(cdist(X, Z, "sqeuclidean"), dtype=np.float64)
+        D = inner_products(X, Z)
+        D *= -2.0
+        D += x2[:, None]
+        D += z2[None, :]
+        return np.maximum(D, 0.0, out=D)
+
+
+@dataclass(frozen=True)
+class Sigmoid(Kernel):
+    """k(x, z) = tanh(gamma·xᵀz + coef0): in general indefinite (Lin & Lin 2003)."""
+
+    gamma: float
+    coef0: float
+
+    source: ClassVar[str] = "Vapnik 1995; Lin & Lin 2003"
+    psd: ClassVar[bool | None] = None
+
+    def __post_init__(self) -> None:
+        for name in ("gamma", "coef0"):
+            object.__setattr__(self, name, check_finite(getattr(self, name), name))
+
+    def __call__(self, X: Matrix, Z: Matrix) -> Block:
+        """Return the matrix of tanh(gamma·xᵢᵀzⱼ + coef0)."""
+        return np.tanh(self.gamma * inner_products(X, Z) + self.coef0)
+
+    def check(self, X: Matrix) -> None:
+        """Refuse samples whose inner products overflow: tanh would hide it on the diagonal."""
+        with np.errstate(over="ignore"):
+            largest = 4.0 * float(squared_norms(X).max())  # 0 times infinity is no number
+            argument = abs(self.gamma) * largest + abs(self.coef0)
+        if not (np.isfinite(largest) and np.isfinite(argument)):
+            raise ValueError("X: its inner products overflow float64; scale the features down")
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """Return tanh(gamma·‖xᵢ‖² + coef0)."""
+        return np.tanh(self.gamma * squared_norms(X) + self.coef0)
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The Gram matrix itself stands in place of `X`: shape (n, n), symmetric.
+
+    New samples are given as their (m, n) kernel values against all training samples.
+    """
+
+    source: ClassVar[str] = "Mercer 1909; Chang & Lin 2011"
+    psd: ClassVar[bool | None] = None
+
+    def __call__(self, X: Matrix, Z: Matrix) -> Block:
+        """Refuse: rows of a Gram matrix do not tell which samples they pair with."""
+        raise ValueError("kernel: Precomputed has no values between new rows; use block or cross")
+
+    def block(self, X: Matrix, rows: Selection, cols: Selection) -> Block:
+        """Return X[rows, cols]."""
+        return as_dense(X[rows][:, cols])
+
+    def cross(self, X_new: Matrix, X: Matrix, cols: Selection) -> Block:
+        """Return X_new[:, cols]."""
+        if X_new.shape[1] != X.shape[0]:
+            raise ValueError(
+                f"X: a precomputed kernel needs one column for each of the {X.shape[0]} training "
+                f"samples, got {X_new.shape[1]}"
+            )
+        return as_dense(X_new[:, cols])
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """Return the diagonal of X."""
+        return np.asarray(X.diagonal(), dtype=np.float64)
+
+    def check(self, X: Matrix) -> None:
+        """Refuse a matrix that is not square or not symmetric."""
+        if X.shape[0] != X.shape[1]:
+            raise ValueError(f"X: a precomputed kernel is square, got shape {X.shape}")
+        difference = float(abs(X - X.T).max())
+        if difference > 1e-10 * float(abs(X).max()):
+            raise ValueError(
+                f"X: a precomputed kernel is symmetric, but entries differ by {difference:g}; "
+                "use (X + X.T) / 2"
+            )

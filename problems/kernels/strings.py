@@ -1,0 +1,102 @@
+"""The spectrum kernel: how often two strings contain the same k letters in a row.
+
+    k(s, t) = Σ_u (occurrences of u in s)·(occurrences of u in t),   u all strings of k letters
+
+φ(s) counts the substrings of length k. A string is a row of letter numbers 1, 2, ..., with zeros after
+its end.
+
+Source: Leslie, Eskin & Noble 2002, "The spectrum kernel: a string kernel for SVM protein
+classification".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from problems.dataset import Matrix
+from problems.kernels.base import (
+    FeatureMapKernel,
+    as_dense,
+    check_switch,
+    check_whole,
+    entries,
+    unit_rows,
+)
+
+
+@dataclass(frozen=True)
+class Spectrum(FeatureMapKernel):
+    """Inner product of the counts of substrings of length k; of unit vectors with normalize."""
+
+    k: int
+    normalize: bool = False
+
+    source: ClassVar[str] = "Leslie, Eskin & Noble 2002"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", check_whole(self.k, "k", 1))
+        object.__setattr__(self, "normalize", check_switch(self.normalize, "normalize"))
+
+    def features(self, X: Matrix) -> sp.csr_array:
+        """Return the counts of the substrings of length k that occur in `X`."""
+        letters = as_dense(X).astype(np.int64)
+        n, longest = letters.shape
+        if longest < self.k:
+            return sp.csr_array((n, 1))
+        windows = sliding_window_view(letters, self.k, axis=1)
+        string, place = np.nonzero(windows[:, :, -1])  # those that end before the string does
+        kinds, column = np.unique(windows[string, place], axis=0, return_inverse=True)
+        counts = sp.csr_array(
+            (np.ones(string.size), (string, column.ravel())), shape=(n, max(1, len(kinds)))
+        )
+        return unit_rows(counts) if self.normalize else counts
+
+    def check(self, X: Matrix) -> None:
+        """Refuse rows that are not letter numbers followed by zeros."""
+        values = entries(X)
+        wrong = values[(values < 0) | (values != np.floor(values))]
+        if wrong.size:
+            raise ValueError(
+                "X: a string kernel needs rows of letter numbers 1, 2, ... (see encode_strings), "
+                f"got {wrong[0]:g}; leave standardize out"
+            )
+        present = as_dense(X) != 0
+        if (present[:, 1:] & ~present[:, :-1]).any():
+            raise ValueError("X: a string has a letter after its end, a 0; number letters from 1")
+
+
+def encode_strings(
+    strings: Sequence[str], alphabet: str | None = None, width: int | None = None
+) -> NDArray[np.float64]:
+    """Return `strings` as rows of letter numbers from 1, shape (n, width), with zeros after the end.
+
+    Parameters
+    ----------
+    strings : the samples.
+    alphabet : its first letter becomes 1; None takes the letters that occur, sorted.
+    width : number of columns; None takes the longest string's length.
+
+    Raises
+    ------
+    ValueError
+        If a letter is not in `alphabet`, or a string is longer than `width`.
+    """
+    letters = "".join(sorted(set("".join(strings)))) if alphabet is None else alphabet
+    longest = max(1, *map(len, strings), 1)
+    if width is not None and width < longest:
+        raise ValueError(f"width: must be at least {longest}, the longest string, got {width}")
+    number = {letter: i + 1 for i, letter in enumerate(letters)}
+    rows = np.zeros((len(strings), width or longest))
+    for row, string in zip(rows, strings, strict=True):
+        unknown = set(string) - number.keys()
+        if unknown:
+            raise ValueError(f"alphabet: {min(unknown)!r} is not in {letters!r}")
+        row[: len(string)] = [number[letter] for letter in string]
+    return rows

@@ -1,0 +1,129 @@
+"""The 1-slack cutting-plane method for structured margins.
+
+    min ½‖w‖² + C·R(w),   R(w) = max over labellings ŷ of all sequences of c(ŷ) − g(ŷ)ᵀw
+
+R is a maximum of planes. Keep some of them, solve the small dual over their weights α
+    min ½‖Σ αⱼgⱼ‖² − Σ αⱼcⱼ  s.t. α ≥ 0, Σ αⱼ = C,   w = Σ αⱼgⱼ
+with the QP reference solver, add the plane that is highest at this w (loss-augmented Viterbi), and so on
+until the objective at w is no more than `tol` above the dual's value. The number of planes needed does
+not depend on the number of sequences (Joachims, Finley & Yu 2009). The best w so far is the answer: the
+objective does not fall in every iteration, the dual's value rises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from problems.dataset import Indices, Vector
+from problems.forms import QP, Claim, FormPoint
+from problems.kernels import Block
+from problems.structured import Chains
+from solvers.base import Solver
+from solvers.cvxopt_qp import CvxoptQP
+
+_IDLE = 50  # iterations without weight, after which a plane is forgotten
+
+
+@dataclass(frozen=True)
+class CuttingPlane(Solver):
+    """One plane an iteration, from every sequence's most violating labelling.
+
+    Attributes
+    ----------
+    tol : relative gap between the best objective and the dual's value at which it stops.
+    max_iter : limit on the planes.
+    """
+
+    tol: float = 1e-6
+    max_iter: int = 5000
+
+    form: ClassVar = Chains
+    source: ClassVar[str] = "Joachims, Finley & Yu 2009; Taskar, Guestrin & Koller 2004"
+
+    def iterates(self, chains: Chains) -> Iterator[FormPoint]:
+        """Yield after each plane."""
+        planes = _Planes(chains)
+        planes.add(chains.y)  # R ≥ 0
+        best, least, w = np.zeros(chains.size), np.inf, np.zeros(chains.size)
+        claim: Claim = "none"
+        for count in range(1, self.max_iter + 1):
+            violating = chains.most_violating(w)
+            g, c = chains.plane(violating)
+            value = 0.5 * float(w @ w) + chains.C * (c - float(g @ w))
+            if value < least:
+                best, least = w, value
+            if least - planes.value <= self.tol * abs(least):
+                claim = "optimal"
+            elif count == self.max_iter:
+                claim = "stopped"
+            yield FormPoint(best.copy(), beta=planes.marginals(), iterations=count, claim=claim)
+            if claim != "none":
+                return
+            planes.add(violating)
+            w = planes.solve()
+
+
+class _Planes:
+    """The planes kept, the weights αⱼ, and the dual's value."""
+
+    def __init__(self, chains: Chains) -> None:
+        self.chains = chains
+        self.labels: list[Indices] = []
+        self.g: Block = np.zeros((0, chains.size))
+        self.c = np.zeros(0)
+        self.alpha, self.idle = np.zeros(0), np.zeros(0)
+        self.value = 0.0
+
+    def add(self, labels: Indices) -> None:
+        g, c = self.chains.plane(labels)
+        self.labels.append(labels)
+        self.g, self.c = np.vstack([self.g, g]), np.append(self.c, c)
+        self.alpha = np.append(self.alpha, 0.0 if self.alpha.size else self.chains.C)
+        self.idle = np.append(self.idle, 0.0)
+
+    def solve(self) -> Vector:
+        """Solve the dual over the planes; return w = Σ αⱼgⱼ."""
+        C, count = self.chains.C, self.c.size
+        # in units of C: weights that sum to one, whatever the scale of the problem
+        form = QP(
+            P=sp.csc_array(C * (self.g @ self.g.T)),
+            q=-self.c,
+            G=None,
+            h=None,
+            A=sp.csc_array(np.ones((1, count))),
+            b_eq=np.ones(1),
+            lb=np.zeros(count),
+            ub=np.full(count, np.inf),
+        )
+        solver = CvxoptQP(tol=1e-10)
+        *_, last = solver.iterates(solver.prepare(form))
+        assert last.x is not None
+        share = np.maximum(last.x, 0.0)
+        self.alpha = C * share / share.sum()
+        self._forget()
+        w = self.alpha @ self.g
+        self.value = float(self.alpha @ self.c) - 0.5 * float(w @ w)
+        return w
+
+    def _forget(self) -> None:
+        """Drop planes that had no weight for long, but for the first one."""
+        used = self.alpha > 1e-12 * self.chains.C
+        self.idle = np.where(used, 0.0, self.idle + 1.0)
+        keep = self.idle < _IDLE
+        keep[0] = True
+        self.labels = [labels for labels, kept in zip(self.labels, keep, strict=True) if kept]
+        self.g, self.c, self.idle = self.g[keep], self.c[keep], self.idle[keep]
+        self.alpha = self.alpha[keep] * (self.chains.C / self.alpha[keep].sum())
+
+    def marginals(self) -> Block:
+        """Return Σ αⱼ·marginals(labelsⱼ), shape (n, K²)."""
+        total = np.zeros((*self.chains.y.shape, self.chains.K**2))
+        for weight, labels in zip(self.alpha, self.labels, strict=True):
+            if weight:
+                total += weight * self.chains.marginals(labels)
+        return total.reshape(self.chains.y.size, -1)

@@ -1,0 +1,219 @@
+"""Feature maps: their error falls with components, and answers are certified on the exact problem."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.kernel_approximation import Nystroem as PeerNystroem
+
+from problems import (
+    RBF,
+    Gram,
+    HardMarginDual,
+    HingeERM,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    SoftMarginDual,
+    Spectrum,
+    SVRDual,
+    datasets,
+)
+from problems.feature_maps import kernel_error, nystroem_features, random_fourier_features
+from solvers import (
+    SMO,
+    DualCoordinateDescent,
+    MappedPegasos,
+    Nystroem,
+    RandomFourier,
+    Status,
+    solve,
+)
+
+MOONS = datasets.load("two_moons", n=160, seed=2)
+GAMMA = 2.0
+EXACT = SoftMarginDual(MOONS.X, MOONS.y, 1.0, RBF(GAMMA))
+STRINGS = datasets.load("motif_strings", n=80)
+SOLVERS = {
+    "nystroem": Nystroem,
+    "random_fourier": RandomFourier,
+    "pegasos on nystroem": MappedPegasos,
+    "pegasos on random_fourier": lambda **settings: MappedPegasos("random_fourier", **settings),
+}
+
+
+def _problem(solver) -> SoftMarginDual:
+    return SoftMarginDual(
+        MOONS.X, MOONS.y, 1.0, RBF(GAMMA), intercept=not isinstance(solver, MappedPegasos)
+    )
+
+
+def test_random_fourier_features_approach_the_kernel_with_the_root_of_their_number():
+    X, rng = MOONS.X[:50], np.random.default_rng(0)
+    K, errors = RBF(GAMMA)(X, X), []
+    for components in (50, 200, 800, 3200):
+        squares = []
+        for _ in range(10):
+            Z = random_fourier_features(X, RBF(GAMMA), components, rng)
+            np.testing.assert_allclose((Z**2).sum(axis=1), 1.0)  # sin² + cos²
+            squares.append(np.mean((Z @ Z.T - K) ** 2))
+        assert Z.shape == (50, components)
+        errors.append(np.sqrt(np.mean(squares)))
+    slope = np.log(errors[-1] / errors[0]) / np.log(3200 / 50)
+    assert -0.6 < slope < -0.4
+    assert (np.diff(errors) < 0).all()
+
+
+def test_random_fourier_features_are_unbiased():
+    X, rng = MOONS.X[:60], np.random.default_rng(1)
+    total = np.zeros((60, 60))
+    for _ in range(50):
+        Z = random_fourier_features(X, RBF(GAMMA), 400, rng)
+        total += Z @ Z.T / 50
+    assert np.abs(total - RBF(GAMMA)(X, X)).max() < 0.035  # 5 standard deviations
+
+
+def test_nystroem_features_approach_the_kernel_and_end_there():
+    gram = Gram(MOONS.X, RBF(GAMMA))
+    K, errors = gram.dense(), []
+    for components in (5, 10, 20, 40, 160):
+        Z = nystroem_features(gram, components, np.random.default_rng(0))
+        residual = K - Z @ Z.T
+        assert np.linalg.eigvalsh(residual)[0] >= -1e-8  # it approaches from below
+        errors.append(float(np.abs(residual).max()))
+    assert (np.diff(errors) < 0).all()
+    assert errors[0] > 0.1
+    assert errors[-1] < 1e-7
+
+
+def test_nystroem_features_are_those_of_scikit_learn_up_to_a_rotation():
+    gram = Gram(MOONS.X, RBF(GAMMA))
+    peer = PeerNystroem(gamma=GAMMA, n_components=15, random_state=0).fit(MOONS.X)
+    rng = np.random.default_rng(0)
+    drawn = np.random.default_rng(0).permutation(160)[:15]
+    peer.components_, peer.normalization_ = _normalisation(MOONS.X[np.sort(drawn)])
+    theirs, ours = peer.transform(MOONS.X), nystroem_features(gram, 15, rng)
+    np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=1e-7)
+
+
+def _normalisation(landmarks):
+    U, s, V = np.linalg.svd(RBF(GAMMA)(landmarks, landmarks))
+    return landmarks, (U / np.sqrt(s)) @ V
+
+
+@pytest.mark.parametrize(
+    ("X", "kernel"),
+    [
+        (MOONS.X @ MOONS.X.T, Precomputed()),
+        (sp.csr_array(np.maximum(MOONS.X, 0)), Polynomial(3)),
+        (STRINGS.X, Spectrum(2)),
+        (MOONS.X, Polynomial(2)),
+        (np.zeros((9, 2)), Linear()),
+    ],
+    ids=["precomputed", "sparse", "strings", "polynomial", "zero"],
+)
+def test_nystroem_is_exact_for_any_kernel_with_landmarks_of_full_rank(X, kernel):
+    gram = Gram(X, kernel)
+    Z = nystroem_features(gram, 60, np.random.default_rng(0))
+    np.testing.assert_allclose(Z @ Z.T, gram.dense(), atol=1e-8 * max(1.0, gram.dense().max()))
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_the_exact_gap_closes_as_components_grow(name):
+    gaps = []
+    for components in (4, 40, 160):
+        solver = SOLVERS[name](components=components, tol=1e-6)
+        solution = solve(_problem(solver), solver, time_limit=20.0)
+        assert solution.claimed == "stopped"
+        assert solution.verdict in ("solved", "inaccurate")
+        averaged = isinstance(solver, MappedPegasos)  # its mean of iterates overshoots C a little
+        assert solution.certificate.primal_residual < (1e-2 if averaged else 1e-9)
+        gaps.append(solution.certificate.relative_gap)
+    assert gaps[0] > 1.5 * gaps[1]
+    assert gaps[2] < 1.1 * gaps[1]  # with enough of them, what is left is Pegasos's own
+    assert gaps[2] < (0.5 if "fourier" in name else 0.05)
+
+
+def test_nystroem_with_all_samples_as_landmarks_solves_the_exact_problem():
+    solution = solve(EXACT, Nystroem(components=160, tol=1e-8), target_gap=1e-6)
+    assert solution.verdict == "solved"
+    exact = solve(EXACT, SMO(tol=1e-8)).certificate
+    assert solution.certificate.dual_objective == pytest.approx(exact.dual_objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_the_record_tells_the_error_that_was_measured(name):
+    solver = SOLVERS[name](components=20, seed=3)
+    solution = solve(_problem(solver), solver, time_limit=20.0)
+    counters = solution.counters
+    assert 0 < counters["kernel_error_mean"] < counters["kernel_error_max"] < 2
+    assert "features: |K - ZZ'| is" in solution.reason
+    assert f"{counters['kernel_error_max']:.2g}" in solution.reason
+    again = solve(_problem(solver), solver, time_limit=20.0)
+    assert again.counters == counters
+
+
+def test_the_measured_error_is_that_of_the_pairs_drawn():
+    gram = Gram(MOONS.X[:40], RBF(GAMMA))  # fewer than a draw: all pairs are
+    Z = random_fourier_features(gram.X, RBF(GAMMA), 30, np.random.default_rng(0))
+    error, true = kernel_error(gram, Z, np.random.default_rng(1)), np.abs(gram.dense() - Z @ Z.T)
+    assert error == pytest.approx((true.max(), true.mean(), 1600))
+
+
+@pytest.mark.parametrize("make", [Nystroem, RandomFourier])
+def test_regression_and_unequal_weights_are_taken(make):
+    data = datasets.load("friedman", n=150, d=5)
+    C = np.linspace(0.5, 2.0, 150)
+    problem = SVRDual(data.X, data.y, C, 0.5, RBF(0.3))
+    coarse, fine = (solve(problem, make(components=m)).certificate for m in (4, 400))
+    assert fine.relative_gap < 0.05 < coarse.relative_gap
+
+
+def test_pegasos_on_features_takes_the_risk_and_its_own_settings():
+    problem = HingeERM(MOONS.X, MOONS.y, 0.01)  # a linear kernel: Nyström is exact with two
+    solver = MappedPegasos(components=5, epochs=30, batch_size=4, tol=1e-12)
+    solution = solve(problem, solver)
+    assert solution.iterations == 30 * 40
+    assert solution.certificate.relative_gap < 0.05
+    assert solve(problem, solver, max_iter=10).iterations == 10
+
+
+@pytest.mark.parametrize(
+    ("solver", "problem", "words"),
+    [
+        (RandomFourier(), SoftMarginDual(MOONS.X, MOONS.y, 1.0, Polynomial(2)), "RBF kernel"),
+        (MappedPegasos("random_fourier"), HingeERM(MOONS.X, MOONS.y, 0.1), "RBF kernel"),
+        (Nystroem(), HardMarginDual(MOONS.X, MOONS.y, RBF(1.0)), "C must be finite"),
+        (MappedPegasos(), EXACT, "no unregularised intercept"),
+        (DualCoordinateDescent(), EXACT, "only for the linear kernel"),
+    ],
+)
+def test_what_a_map_cannot_do_is_said(solver, problem, words):
+    solution = solve(problem, solver)
+    assert solution.status is Status.UNSUPPORTED
+    assert words in solution.note
+
+
+def test_an_indefinite_kernel_is_approximated_but_never_certified():
+    solution = solve(SoftMarginDual(MOONS.X, MOONS.y, 1.0, Sigmoid(1.0, -1.0)), Nystroem())
+    assert solution.verdict == "uncertified"
+    assert "indefinite kernel" in solution.reason
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: Nystroem(components=0), "components: must be a whole number of 1 or more, got 0"),
+        (lambda: Nystroem(components=2.5), "components: must be a whole number"),
+        (lambda: RandomFourier(components=7), "components: must be an even number of 2 or more"),
+        (lambda: MappedPegasos("fourier"), "map: must be one of nystroem, random_fourier"),
+        (lambda: MappedPegasos(epochs=0), "epochs: must be a whole number"),
+        (
+            lambda: random_fourier_features(MOONS.X, RBF(1.0), 3, np.random.default_rng()),
+            "components: must be even",
+        ),
+    ],
+)
+def test_a_bad_setting_is_refused_by_name(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: quickstart test check verify results clean
+.PHONY: quickstart test torture check verify results clean
 
 quickstart: $(STAMP)
 	@out=runs/quickstart-$$(date +%Y%m%d-%H%M%S) && \
@@ -13,6 +13,10 @@ quickstart: $(STAMP)
 
 test: $(STAMP)
 	$(BIN)/python -m pytest -n 2
+
+# Kills runs at 300 random moments and resumes them; a quarter of an hour.
+torture: $(STAMP)
+	$(BIN)/python tests/torture.py 300
 
 check: $(STAMP)
 	$(BIN)/ruff check .

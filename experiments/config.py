@@ -11,14 +11,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from experiments.entries import OutsideSolvers, problem_spec
 from experiments.grid import expand, grid_size
 from experiments.specs import ProblemSpec, SolverSpec
-from experiments.yamlfile import ConfigError, Fault, Node, parse, unknown
+from experiments.yamlfile import LARGEST, ConfigError, Fault, Node, parse, unknown
 
 __all__ = ["ConfigError", "Experiment", "experiment_names", "find_experiment", "read_experiment"]
 
@@ -41,7 +41,9 @@ class Experiment:
     ----------
     time_limit : seconds of solving a run, or None. memory_limit : bytes a worker, or None.
     target_gap : relative gap at which a verdict is "solved".
+    target : what bounds are made of: "certified" in float64, "proven" in ball arithmetic.
     trace : whether solvers are looked at while they run.
+    noise : whether the first configuration of each solver is run twice, to measure the noise.
     folder : where relative paths begin. text : the file itself.
     """
 
@@ -53,7 +55,9 @@ class Experiment:
     time_limit: float | None
     memory_limit: int | None
     target_gap: float
+    target: Literal["certified", "proven"]
     trace: bool
+    noise: bool
     folder: str
     text: str
 
@@ -62,17 +66,17 @@ def _as_bytes(value: Any) -> Any:
     """Return bytes for text such as "4GiB" or "500MB"; anything else is left as it is."""
     if not isinstance(value, str):
         return value
-    match = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", value)
+    match = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]*)\s*", value)
     if match is None or match[2] not in _UNITS:
         raise ValueError("be a size such as 4GiB or 500MB, or a number of bytes")
     return int(float(match[1]) * _UNITS[match[2]])
 
 
 def _safe_name(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._ +-]*", name):
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._ +-]{,99}", name):
         raise ValueError(
-            "consist of letters, digits, '.', '_', '-', '+' and spaces and begin with a letter or "
-            "digit, as it becomes a folder"
+            "consist of at most 100 letters, digits, '.', '_', '-', '+' and spaces and begin with a "
+            "letter or digit, as it becomes a folder"
         )
     return name
 
@@ -90,7 +94,9 @@ class _File(BaseModel):
     time_limit: Annotated[float, Field(gt=0)] | None = None
     memory_limit: Annotated[int, Field(gt=0), BeforeValidator(_as_bytes)] | None = None
     target_gap: Annotated[float, Field(gt=0, lt=1)] = 1e-6
+    target: Literal["certified", "proven"] = "certified"
     trace: bool = True
+    noise: bool = False
 
 
 def experiment_names() -> list[str]:
@@ -123,9 +129,12 @@ def read_experiment(path: Path) -> Experiment:
         With everything that is wrong with it, line by line.
     """
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
     except OSError as error:
         raise ConfigError(path, [Fault(0, f"cannot be read: {error.strerror}")]) from None
+    if len(content) > LARGEST:
+        raise ConfigError(path, [Fault(0, f"is larger than {LARGEST // 1024} KiB; shorten it")])
     try:
         return _experiment(path, content)
     except Fault as fault:
@@ -191,13 +200,19 @@ def _entries(listed: Node | None, faults: list[Fault]) -> list[Node]:
 
 def _refuse_enormous(root: Node, entries: dict[str, list[Node]], repetitions: int) -> None:
     problems, solvers = (sum(map(grid_size, entries[key])) for key in ("problems", "solvers"))
-    cases = problems * solvers * repetitions
+    cases = max(problems, 1) * max(solvers, 1) * repetitions
     if cases > _MOST_CASES:
+        longer = "problems" if problems >= solvers else "solvers"
         raise Fault(
-            root.value["problems"].line,
-            f"the grid has {cases:,} cases ({problems:,} problems, {solvers:,} solvers, "
-            f"{repetitions:,} repetitions); at most {_MOST_CASES:,} are accepted: shorten its lists",
+            root.value.get(longer, root).line,
+            f"the grid has {_many(cases)} cases ({_many(problems)} problems, {_many(solvers)} "
+            f"solvers, {_many(repetitions)} repetitions); at most {_MOST_CASES:,} are accepted: "
+            "shorten its lists",
         )
+
+
+def _many(count: int) -> str:
+    return f"{count:,}" if count < 10**18 else "more than 10^18"
 
 
 def _checked(entries: list[Node], check: Callable[[Node], S], faults: list[Fault]) -> tuple[S, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import psutil
 
-from experiments.executors import cores
+from experiments.processes import cores
 
 
 def machine() -> dict[str, Any]:

@@ -1,21 +1,32 @@
 """From an experiment to its list of cases: pure, and the same on every machine.
 
 For each problem all solvers run once, then all again, in an order shuffled anew each time, so that
-neither a warm machine nor a busy hour favours one of them.
+neither a warm machine nor a busy hour favours one of them. Where the noise is asked for, the first
+configuration of each solver runs twice in every round, at two places of its order (see `noise`).
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from experiments.config import Experiment
-from experiments.specs import ProblemSpec, SolverSpec, kernel_text, settings_text
+from experiments.specs import (
+    ProblemSpec,
+    SolverSpec,
+    find_path,
+    is_outside,
+    kernel_text,
+    settings_text,
+)
+
+TWIN = "A/A"  # stands among the `params` of the second of two identical runs
 
 
 @dataclass(frozen=True)
@@ -28,6 +39,8 @@ class Case:
     problem_id : the problem in words, unique in the plan.
     seed : for a solver that draws random numbers; None where there is nothing to seed.
     folder : where relative paths begin; not part of the identity.
+    proven : whether its bounds are to be theorems, see `problems.rigorous`.
+    twin : the same as another case, run to see how far apart their times are.
     """
 
     run_id: str
@@ -41,6 +54,8 @@ class Case:
     memory_limit: int | None
     trace: bool
     folder: str
+    proven: bool = False
+    twin: bool = False
 
 
 def plan(experiment: Experiment) -> list[Case]:
@@ -49,19 +64,31 @@ def plan(experiment: Experiment) -> list[Case]:
     return list(_cases(experiment, names))
 
 
+def outside_files(cases: Iterable[Case]) -> set[Path]:
+    """Return the files of the solvers from outside."""
+    used = {(case.solver.name, case.folder) for case in cases if is_outside(case.solver.name)}
+    return {find_path(name.rpartition(":")[0], folder) for name, folder in used}
+
+
 def _cases(experiment: Experiment, names: list[str]) -> Iterator[Case]:
+    first = {solver.name: solver for solver in reversed(experiment.solvers)}
+    twins = tuple(first.values()) if experiment.noise else ()
+    entrants = [*((s, False) for s in experiment.solvers), *((s, True) for s in twins)]
     for problem, name in zip(experiment.problems, names, strict=True):
         for repetition in range(experiment.repetitions):
-            order = _rng(experiment.seed, "order", name, repetition).permutation(
-                len(experiment.solvers)
-            )
+            order = _rng(experiment.seed, "order", name, repetition).permutation(len(entrants))
             for index in order:
-                yield _case(experiment, problem, name, experiment.solvers[index], repetition)
+                yield _case(experiment, problem, name, entrants[index], repetition)
 
 
 def _case(
-    experiment: Experiment, problem: ProblemSpec, name: str, solver: SolverSpec, repetition: int
+    experiment: Experiment,
+    problem: ProblemSpec,
+    name: str,
+    entrant: tuple[SolverSpec, bool],
+    repetition: int,
 ) -> Case:
+    solver, twin = entrant
     seed = solver.settings.get("seed")
     if solver.seeded:
         drawn = _rng(experiment.seed, asdict(solver), repetition)
@@ -78,10 +105,15 @@ def _case(
         memory_limit=experiment.memory_limit,
         trace=experiment.trace,
         folder="",
+        proven=experiment.target == "proven",
     )
     # neither the folder nor the name in words decides what is run
-    identity = digest(asdict(replace(case, problem_id="")))
-    return replace(case, run_id=identity[:16], folder=experiment.folder)
+    decides = asdict(replace(case, problem_id=""))
+    del decides["twin"]
+    if not case.proven:  # ids are the same as before there was a choice
+        del decides["proven"]
+    identity = digest(decides, TWIN) if twin else digest(decides)
+    return replace(case, run_id=identity[:16], folder=experiment.folder, twin=twin)
 
 
 def digest(*parts: Any) -> str:
@@ -97,17 +129,24 @@ def _rng(seed: int, *parts: Any) -> np.random.Generator:
 
 def problem_ids(problems: tuple[ProblemSpec, ...]) -> list[str]:
     """Return a readable name for each problem, with the data set's options that tell it apart."""
-    return [_problem_id(problem, _varying(problem, problems)) for problem in problems]
+    differing = _differing(problems)
+    return [
+        _problem_id(p, {k: v for k, v in p.dataset.items() if k in differing[dataset_text(p)]})
+        for p in problems
+    ]
 
 
-def _varying(problem: ProblemSpec, problems: tuple[ProblemSpec, ...]) -> dict[str, Any]:
-    """Return the options in which the plan's data sets of this name differ."""
-    others = [p.dataset for p in problems if dataset_text(p) == dataset_text(problem)]
-    return {
-        key: value
-        for key, value in problem.dataset.items()
-        if any(other[key] != value for other in others)
-    }
+def _differing(problems: tuple[ProblemSpec, ...]) -> dict[str, set[str]]:
+    """Return for each data set's name the options in which the plan's data sets of it differ."""
+    first: dict[str, dict[str, Any]] = {}
+    differing: dict[str, set[str]] = {}
+    for problem in problems:
+        name, options = dataset_text(problem), problem.dataset
+        like = first.setdefault(name, options)
+        differing.setdefault(name, set()).update(
+            k for k in {**like, **options} if like.get(k) != options.get(k)
+        )
+    return differing
 
 
 def _problem_id(problem: ProblemSpec, options: dict[str, Any]) -> str:
@@ -115,8 +154,10 @@ def _problem_id(problem: ProblemSpec, options: dict[str, Any]) -> str:
     parts = [settings_text(dataset_text(problem), options), problem.formulation]
     if "kernel" in values:
         parts.append(kernel_text(values.pop("kernel")))
-    usual = problem.formulation != "hinge_erm"
-    if values["intercept"] == usual:
+    if "loss" in values:
+        parts.append(kernel_text(values.pop("loss")))
+    usual = problem.formulation not in ("hinge_erm", "regularized_erm")
+    if values.get("intercept") == usual:
         del values["intercept"]
     shown = (f"{value:.12g}" if isinstance(value, float) else value for value in values.values())
     return " ".join([*parts, *(f"{k}={v}" for k, v in zip(values, shown, strict=True))])

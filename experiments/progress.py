@@ -6,6 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import Generic, TypeVar
 
 import click
 from rich.console import Console
@@ -15,12 +16,21 @@ from experiments.records import Outcome
 
 _EVERY = 5.0  # seconds between two lines
 
+T = TypeVar("T")
+
+
+def line_of(outcome: Outcome) -> str:
+    """Return the outcome of a run in a line."""
+    record = outcome.record
+    ended = record["verdict"] if record["status"] == "finished" else record["status"]
+    return f"{record['solver']} on {record['problem_id']}: {ended}"
+
 
 @contextmanager
-def progress(total: int) -> Generator[Callable[[Outcome], None]]:
-    """Yield a function to call with each outcome of `total` runs."""
+def progress(total: int, line: Callable[[T], str] = line_of) -> Generator[Callable[[T], None]]:
+    """Yield a function to call with each outcome of `total`, of which `line` is shown."""
     if not sys.stderr.isatty():
-        yield _Lines(total)
+        yield _Lines(total, line)
         return
     columns = (
         BarColumn(),
@@ -30,24 +40,19 @@ def progress(total: int) -> Generator[Callable[[Outcome], None]]:
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("", total=total)
-        yield lambda outcome: bar.update(task, advance=1, description=_line(outcome))
+        yield lambda outcome: bar.update(task, advance=1, description=line(outcome))
 
 
-class _Lines:
-    """Prints a line at most every few seconds, and one for the last run."""
+class _Lines(Generic[T]):
+    """Prints a line at most every few seconds, and one for the last outcome."""
 
-    def __init__(self, total: int) -> None:
-        self.total, self.done, self.printed = total, 0, -_EVERY
+    def __init__(self, total: int, line: Callable[[T], str]) -> None:
+        self.total, self.line = total, line
+        self.done, self.printed = 0, -_EVERY
 
-    def __call__(self, outcome: Outcome) -> None:
+    def __call__(self, outcome: T) -> None:
         self.done += 1
         now = time.monotonic()
         if now - self.printed >= _EVERY or self.done == self.total:
-            click.echo(f"{self.done}/{self.total} {_line(outcome)}", err=True)
+            click.echo(f"{self.done}/{self.total} {self.line(outcome)}", err=True)
             self.printed = now
-
-
-def _line(outcome: Outcome) -> str:
-    record = outcome.record
-    ended = record["verdict"] if record["status"] == "finished" else record["status"]
-    return f"{record['solver']} on {record['problem_id']}: {ended}"

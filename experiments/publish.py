@@ -23,6 +23,7 @@ import click
 import pandas as pd
 
 from experiments.benchmark import write_benchmark
+from experiments.noise import MARK, without_twins
 from experiments.store import load_results
 from experiments.tables import summarise
 
@@ -38,7 +39,8 @@ _LEGEND = (
 _RATIOS = (
     "How many times longer the peer took than the fastest of ours at equal certified gap: geometric "
     "mean, least and most over the problems that both solved. *failed*: problems that ours solved to "
-    "this gap and no tolerance of the peer did."
+    "this gap and no tolerance of the peer did. "
+    f"{MARK}: the difference is within the noise of the measurement."
 )
 
 
@@ -56,7 +58,7 @@ def publish(folder: Path, root: Path = ROOT) -> Path:
     for file in (*(folder / table for table in _TABLES), *figures):
         shutil.copy(file, target)
     readme = root / "README.md"
-    table = compact_table(summarise(load_results(folder)))
+    table = compact_table(summarise(without_twins(load_results(folder))))
     readme.write_text(with_table(readme.read_text(), name, f"{table}\n\n{_LEGEND}"))
     return target
 
@@ -101,7 +103,9 @@ def _link(file: Path) -> str:
 
 
 def _ratio(row: dict[Hashable, Any]) -> str:
-    text = f"**{row['mean']:.2g}×**"
+    text = f"{row['mean']:.2g}×"
+    noisy = row.get("within_noise") is True  # tables that were published before have no such column
+    text = f"{text} {MARK}" if noisy else f"**{text}**"
     if row["problems"] > 1:
         text += f" ({row['least']:.2g} to {row['most']:.2g}, {row['problems']} problems)"
     return text + (f", failed {row['failed']}" if row["failed"] else "")

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import platform
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from experiments.plan import Case, dataset_text
+from experiments.plan import TWIN, Case, dataset_text
 from experiments.specs import kernel_text
 
 _COLUMNS = """
@@ -25,7 +26,7 @@ verdict reason bound_source signal host versions
 """
 _TRACE_COLUMNS = "run_id time iteration primal_objective dual_objective gap kkt_violation"
 _PACKAGES = """
-dualgap numpy scipy numba cvxopt cvxpy scikit-learn pandas clarabel highspy osqp piqp proxsuite
+dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel highspy osqp piqp proxsuite
 qpsolvers quadprog scs scikit-learn-intelex snapml
 """
 COLUMNS = _COLUMNS.split()
@@ -45,11 +46,13 @@ class Outcome:
     record : a value for every column; None where there is none.
     trace : one row for each look at the solver.
     model : arrays that draw the decision function of samples in the plane; empty for others.
+    output : the end of what the run printed.
     """
 
     record: dict[str, Any]
     trace: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     model: dict[str, Any] = field(default_factory=dict[str, Any])
+    output: str = ""
 
     @property
     def run_id(self) -> str:
@@ -61,6 +64,7 @@ def blank_record(case: Case) -> dict[str, Any]:
     """Return a record with what is known before the run, and None for everything else."""
     parameters = case.problem.parameters
     settings = case.solver.settings | ({"seed": case.seed} if case.solver.seeded else {})
+    settings |= {TWIN: True} if case.twin else {}
     known = {
         "run_id": case.run_id,
         "problem_id": case.problem_id,
@@ -90,6 +94,7 @@ def failed(case: Case, status: str, reason: str, signal: str | None = None) -> O
     return Outcome(blank_record(case) | ending)
 
 
+@cache
 def versions() -> dict[str, str]:
     """Return the versions of Python and of the packages that decide numbers and times."""
     found = {"python": platform.python_version()}

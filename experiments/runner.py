@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import resource
 import sys
-import time
 import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import numpy as np
 from threadpoolctl import threadpool_info
 
 from experiments.plan import Case
+from experiments.processes import cores
 from experiments.records import Outcome, blank_record, failed
 from experiments.specs import build_problem, build_solver, build_source
 from experiments.worker import Phase
@@ -31,6 +32,7 @@ from problems import (
     Formulation,
     Geometry,
     Matrix,
+    Multiclass,
     Precomputed,
     Vector,
     describe,
@@ -42,6 +44,7 @@ _MEASURES = """
 primal_objective dual_objective gap relative_gap kkt_violation violating_pair primal_residual
 dual_residual complementarity projection_distance
 """
+_MEASURABLE = 0.05  # seconds of solving, below which CPU time says nothing of threads
 _ROWS = 1000  # predicted at a time
 _MOST_DRAWN = 5000  # samples of a model that is kept for a picture
 
@@ -50,21 +53,24 @@ class _DataChanged(Exception):
     """A solver wrote to the samples that others use too."""
 
 
-def run_case(case: Case, report: Callable[[Phase], object] = lambda _: None) -> Outcome:
+def run_case(
+    case: Case, report: Callable[[Phase], object] = lambda _: None, threads: int | None = None
+) -> Outcome:
     """Run one case and return what is recorded of it, whatever happens.
 
     Parameters
     ----------
     case : what to run.
     report : called as each phase begins.
+    threads : how many the solver may use; None for as many as there are cores.
     """
     try:
         with warnings.catch_warnings():
-            return _run(case, report)
-    except MemoryError as error:
-        return failed(case, Status.OUT_OF_MEMORY, f"MemoryError: {error}".rstrip(": "))
+            return _run(case, report, threads or cores())
     except BaseException as error:  # a solver may also call sys.exit
-        return failed(case, Status.CRASHED, _last_line(error))
+        lacking = isinstance(error, MemoryError)
+        status = Status.OUT_OF_MEMORY if lacking else Status.CRASHED
+        return replace(failed(case, status, _last_line(error)), output=traceback.format_exc())
 
 
 def _last_line(error: BaseException) -> str:
@@ -73,7 +79,7 @@ def _last_line(error: BaseException) -> str:
     return f"{text} ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else text
 
 
-def _run(case: Case, report: Callable[[Phase], object]) -> Outcome:
+def _run(case: Case, report: Callable[[Phase], object], threads: int) -> Outcome:
     report("loading")
     data = _load(json.dumps(case.problem.dataset), case.folder)
     checksum = content_hash(data.X, data.y)
@@ -83,7 +89,6 @@ def _run(case: Case, report: Callable[[Phase], object]) -> Outcome:
     np.random.seed(case.repetition)  # noqa: NPY002 - for solvers from outside that draw from it
     looks = _Looks(case.run_id, problem)
     solver = build_solver(case.solver, case.folder, case.seed)
-    begun = time.process_time()
     solution = solve(
         problem,
         solver,
@@ -91,8 +96,8 @@ def _run(case: Case, report: Callable[[Phase], object]) -> Outcome:
         time_limit=case.time_limit,
         callback=looks if case.trace else None,
     )
-    cpu_time = time.process_time() - begun
     report("certifying")
+    solution = replace(solution, rigorous=case.proven)
     if content_hash(data.X, data.y) != checksum:
         _load.cache_clear()
         raise _DataChanged("the solver changed X or y in place; it must work on a copy")
@@ -101,11 +106,10 @@ def _run(case: Case, report: Callable[[Phase], object]) -> Outcome:
         "family_hash": problem.family_hash,
         "n": problem.n,
         "d": problem.d,
-        "cpu_time": cpu_time,
         "peak_rss": _peak(),
         "threads": max((int(pool["num_threads"]) for pool in threadpool_info()), default=None),
     }
-    record |= _answer(solution) | _quality(solution, data)
+    record |= _answer(solution, threads) | _quality(solution, data)
     return Outcome(record, looks.rows, _model(case, solution))
 
 
@@ -145,7 +149,7 @@ def _support(problem: Formulation, certificate: Certificate) -> int | None:
     return int(describe(problem, certificate).support.size)
 
 
-def _answer(solution: Solution) -> dict[str, Any]:
+def _answer(solution: Solution, threads: int) -> dict[str, Any]:
     """Return what the solver and the certificate say."""
     c = solution.certificate
     has_point = solution.point.alpha is not None or solution.point.w is not None
@@ -153,14 +157,23 @@ def _answer(solution: Solution) -> dict[str, Any]:
         "status": str(solution.status),
         "claimed": str(solution.claimed),
         "verdict": solution.verdict,
-        "reason": solution.reason,
+        "reason": "; ".join(filter(None, (solution.reason, _excess(solution, threads)))),
         "bound_source": c.bound_source,
         "objective": float(solution.objective),
         "time_setup": float(solution.time_setup),
         "time_solve": float(solution.time_solve),
+        "cpu_time": float(solution.cpu_time),
         "iterations": int(solution.iterations) if has_point else None,
         "n_kernel_evals": _number(solution.counters.get("kernel_evaluations")),
     }
+
+
+def _excess(solution: Solution, threads: int) -> str:
+    """Return a sentence on a solver that kept more threads busy than it was allowed, else nothing."""
+    if not solution.time_solve > _MEASURABLE:
+        return ""
+    busy = solution.cpu_time / solution.time_solve
+    return f"used {busy:.1f} threads, {threads} were allowed" if busy > threads + 0.5 else ""
 
 
 def _number(value: Any) -> float | None:
@@ -172,12 +185,13 @@ def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:
     if solution.alpha is None:
         return {}
     geometry, regression = solution.geometry, solution.problem.is_regression
+    severals = solution.problem.outputs > 1
     kinds = geometry.kinds
     quality: dict[str, Any] = {
         "n_support": int((kinds != "zero").sum()),
         "n_free": int((kinds == "free").sum()),
         "n_bounded": int((kinds == "bounded").sum()),
-        "margin": None if regression else float(geometry.margin),
+        "margin": None if regression or severals else float(geometry.margin),
         "train_accuracy": _accuracy(geometry.decision, data.y, regression),
     }
     if data.X_test is not None and data.y_test is not None:
@@ -193,7 +207,12 @@ def _predict(geometry: Geometry, X: Matrix) -> Vector:
 
 
 def _accuracy(f: Vector, y: Vector, regression: bool) -> float | None:
-    """Return the share of right signs; for a regression R² = 1 − Σ(y − f)²/Σ(y − ȳ)²."""
+    """Return the share of right signs; for a regression R² = 1 − Σ(y − f)²/Σ(y − ȳ)².
+
+    Of K scores the largest is the class.
+    """
+    if f.ndim == 2:
+        return float(np.mean(f.argmax(axis=1) == y))
     if not regression:
         return float(np.mean(np.where(f >= 0, 1.0, -1.0) == y))
     spread = float(np.sum((y - y.mean()) ** 2))
@@ -204,16 +223,18 @@ def _model(case: Case, solution: Solution) -> dict[str, Any]:
     """Return what draws the decision function of samples in the plane."""
     problem, point = solution.problem, solution.certificate.point
     drawable = problem.d == 2 and problem.n <= _MOST_DRAWN
+    drawable = drawable and (problem.outputs == 1 or isinstance(problem, Multiclass))
     if not drawable or isinstance(problem.kernel, Precomputed) or point.alpha is None:
         return {}
     w = np.full(2, np.nan) if point.w is None else point.w
+    b = 0.0 if point.b is None else point.b
     kernel = case.problem.parameters.get("kernel", {"name": "linear"})
     return {
         "X": problem.X if isinstance(problem.X, np.ndarray) else problem.X.toarray(),
         "y": problem.y,
         "alpha": point.alpha,
         "w": w,
-        "b": np.float64(point.b or 0.0),
+        "b": np.asarray(b, dtype=np.float64),
         "kernel": np.str_(json.dumps(kernel)),
     }
 

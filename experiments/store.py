@@ -1,7 +1,8 @@
 """The folder of a run: what is appended as runs complete, and the tables made from it.
 
     manifest.json     the experiment file, the planned run ids, versions; written first
-    runs.jsonl        one line a run: its record and its trace; the truth, only ever appended to
+    runs.jsonl        one line a run: its record, its trace, the end of its output; the truth, only
+                      ever appended to; of two lines of one run the later counts
     models/*.npz      answers to small problems in the plane, for pictures
     runs.parquet, runs.csv, traces.parquet, summary.md    made from runs.jsonl at the end
 
@@ -12,26 +13,31 @@ reported. A torn line, left by a full disk or a killed process, is passed over w
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import os
-import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from experiments.machine import machine
+from experiments import disk
+from experiments.manifest import (
+    NAME,
+    ManifestError,
+    differences,
+    new_manifest,
+    read_manifest,
+    succeeding,
+)
 from experiments.records import COLUMNS, FULL_TRACE_COLUMNS, TEXT_COLUMNS, TRACE_COLUMNS, Outcome
-from experiments.records import versions as package_versions
 from experiments.specs import build_kernel
 
-SCHEMA = 1
-_BEGINNINGS = {"runs.jsonl", ".manifest.json.new"}
+_BEGINNINGS = {"runs.jsonl", f".{NAME}.new"}
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
 
 
@@ -47,7 +53,15 @@ class Store:
     file: int
 
     @classmethod
-    def open(cls, folder: Path, text: str, run_ids: Sequence[str], resume: bool = False) -> Store:
+    def open(
+        cls,
+        folder: Path,
+        text: str,
+        run_ids: Sequence[str],
+        resume: bool = False,
+        anyway: bool = False,
+        files: Iterable[Path] = (),
+    ) -> Store:
         """Open a folder for the plan of an experiment file, and write the manifest first.
 
         Parameters
@@ -55,21 +69,28 @@ class Store:
         folder : created if it is missing.
         text : the experiment file. run_ids : of its plan, in order.
         resume : go on where the folder's runs end.
+        anyway : also if the plan, the code or the libraries have changed; the manifest will tell.
+        files : of solvers from outside, part of the code.
 
         Raises
         ------
         StoreError
-            If the folder is not empty (without `resume`), is of another plan, is written to by
-            another process, or cannot be written to.
+            If the folder is not empty (without `resume`), was begun with something else (without
+            `anyway`), is written to by another process, or cannot be written to.
         """
+        manifest = new_manifest(text, run_ids, files)
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            _refuse_used(folder, list(run_ids), resume)
-            file = os.open(folder / "runs.jsonl", os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
-            _lock(file, folder)
-            if not (folder / "manifest.json").exists():
-                _write(folder / "manifest.json", _manifest(text, run_ids).encode())
-            _end_line(file)
+            disk.make_folder(folder)
+            _refuse_used(folder, any(folder.iterdir()), resume)
+            file = disk.open_to_append(folder / "runs.jsonl")
+            try:
+                _lock(file, folder)
+                _refuse_used(folder, not _is_beginning(folder), resume)  # others may have begun
+                _settle_manifest(folder, manifest, anyway)
+                _end_line(file)
+            except BaseException:
+                os.close(file)
+                raise
         except OSError as error:
             raise StoreError(f"{folder}: cannot be written to: {error.strerror}") from None
         return cls(folder, file)
@@ -82,15 +103,16 @@ class Store:
         OSError
             If the disk is full; what was recorded before is not lost.
         """
+        model = self.folder / "models" / f"{outcome.run_id}.npz"
         if outcome.model:
-            (self.folder / "models").mkdir(exist_ok=True)
-            with (self.folder / "models" / f"{outcome.run_id}.npz").open("wb") as file:
-                np.savez_compressed(file, **outcome.model)
-        line = json.dumps({"record": outcome.record, "trace": outcome.trace}, default=str)
-        data = line.encode() + b"\n"
-        while data:
-            data = data[os.write(self.file, data) :]
-        os.fsync(self.file)
+            disk.make_folder(model.parent)
+            content = io.BytesIO()
+            np.savez_compressed(content, **outcome.model)
+            disk.replace(model, content.getvalue())
+        else:
+            disk.remove(model)  # of the run that this one repeats
+        content = {"record": outcome.record, "trace": outcome.trace, "output": outcome.output}
+        disk.append(self.file, json.dumps(content, default=str).encode() + b"\n")
 
     def close(self) -> None:
         """Close the folder, so that others may write to it."""
@@ -100,17 +122,24 @@ class Store:
 def write_tables(folder: Path, summary: str) -> list[Path]:
     """Write the tables made from a folder's runs, each replaced as a whole; return their paths."""
     results, traces = load_results(folder), read_traces(folder)
-    paths = [folder / name for name in ("summary.md", "runs.csv", "runs.parquet", "traces.parquet")]
-    _write(paths[0], summary.encode())
-    _write(paths[1], results.to_csv(index=False).encode())
-    _write(paths[2], results.to_parquet(index=False))
-    _write(paths[3], traces.to_parquet(index=False))
-    return paths
+    tables = {
+        "summary.md": summary.encode(),
+        "runs.csv": results.to_csv(index=False).encode(),
+        "runs.parquet": results.to_parquet(index=False),
+        "traces.parquet": traces.to_parquet(index=False),
+    }
+    for name, content in tables.items():
+        disk.replace(folder / name, content)
+    return [folder / name for name in tables]
 
 
-def recorded(folder: Path) -> set[str]:
-    """Return the ids of the runs that a folder has."""
-    return {line["record"]["run_id"] for line in _lines(folder)}
+def recorded(folder: Path, retry: Collection[str] = ()) -> set[str]:
+    """Return the ids of the runs that a folder has, less those with a status or verdict in `retry`."""
+    return {
+        run_id
+        for run_id, line in _latest(folder).items()
+        if line["record"].get("status") not in retry and line["record"].get("verdict") not in retry
+    }
 
 
 def planned(folder: Path) -> list[str]:
@@ -121,20 +150,10 @@ def planned(folder: Path) -> list[str]:
     StoreError
         If the folder holds no results, or results of another version.
     """
-    path = folder / "manifest.json"
     try:
-        manifest = json.loads(path.read_text())
-        schema, run_ids = manifest["schema"], manifest["run_ids"]
-    except FileNotFoundError:
-        raise StoreError(f"{folder}: holds no results (there is no {path})") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise StoreError(f"{path}: cannot be read: {error}") from None
-    if schema != SCHEMA:
-        raise StoreError(
-            f"{folder}: holds results of schema {schema}, this version reads {SCHEMA}; "
-            "run the experiment again"
-        )
-    return run_ids
+        return read_manifest(folder)["run_ids"]
+    except ManifestError as error:
+        raise StoreError(str(error)) from None
 
 
 def load_results(folder: Path | str) -> pd.DataFrame:
@@ -149,9 +168,8 @@ def load_results(folder: Path | str) -> pd.DataFrame:
         If the folder holds no results.
     """
     folder = Path(folder)
-    order = {run_id: i for i, run_id in enumerate(planned(folder))}
-    records = {line["record"]["run_id"]: line["record"] for line in _lines(folder)}
-    ordered = sorted(records.values(), key=lambda record: order.get(record["run_id"], len(order)))
+    run_ids, latest = planned(folder), _latest(folder)
+    ordered = [latest[run_id]["record"] for run_id in run_ids if run_id in latest]
     table = pd.DataFrame(ordered, columns=COLUMNS).astype(object)
     # a run that was killed could not tell its size; others on the same problem can
     table[_OF_THE_PROBLEM] = table[_OF_THE_PROBLEM].fillna(
@@ -178,15 +196,18 @@ def load_traces(folder: Path | str) -> pd.DataFrame:
 
 def read_traces(folder: Path | str) -> pd.DataFrame:
     """Return `load_traces` with two columns more: n_support and objective."""
-    planned(Path(folder))
-    traces = {line["record"]["run_id"]: line["trace"] for line in _lines(Path(folder))}
-    rows = [row for trace in traces.values() for row in trace]
+    known = set(planned(Path(folder)))
+    latest = _latest(Path(folder))
+    rows = [row for run_id in latest if run_id in known for row in latest[run_id]["trace"]]
     table = pd.DataFrame(rows, columns=FULL_TRACE_COLUMNS)
     return table.astype({name: np.float64 for name in FULL_TRACE_COLUMNS if name != "run_id"})
 
 
 def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
-    """Return X, y, alpha, w (None with a kernel), b and kernel of an answer; None if none was kept."""
+    """Return X, y, alpha, w (None with a kernel), b and kernel of an answer; None if none was kept.
+
+    Of several binary problems alpha is (n, parts), w (2, parts) and b (parts,).
+    """
     path = Path(folder) / "models" / f"{run_id}.npz"
     if not path.is_file():
         return None
@@ -195,9 +216,19 @@ def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
     w = arrays["w"]
     return arrays | {
         "w": None if np.isnan(w).any() else w,
-        "b": float(arrays["b"]),
+        "b": arrays["b"] if arrays["b"].ndim else float(arrays["b"]),
         "kernel": build_kernel(json.loads(str(arrays["kernel"]))),
     }
+
+
+def output_of(folder: Path | str, run_id: str) -> str:
+    """Return the end of what a run printed; empty if there is nothing, or no such run."""
+    return _latest(Path(folder)).get(run_id, {}).get("output", "")
+
+
+def _latest(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the last line of each run."""
+    return {line["record"]["run_id"]: line for line in _lines(folder)}
 
 
 def _lines(folder: Path) -> Iterator[dict[str, Any]]:
@@ -206,34 +237,46 @@ def _lines(folder: Path) -> Iterator[dict[str, Any]]:
     if not path.exists():
         return
     for line in path.read_bytes().splitlines():
-        with suppress(ValueError):
+        with suppress(ValueError, KeyError, TypeError):
             content = json.loads(line)
-            if isinstance(content, dict) and "run_id" in content.get("record", {}):
+            if "run_id" in content["record"] and "trace" in content:
                 yield content
 
 
-def _refuse_used(folder: Path, run_ids: list[str], resume: bool) -> None:
-    present = {path.name for path in folder.iterdir()}
-    if not present:
-        return
-    if not resume:
+def _refuse_used(folder: Path, used: bool, resume: bool) -> None:
+    if used and not resume:
         raise StoreError(
             f"{folder}: is not empty; add --resume to go on with its runs, or choose another --out"
         )
-    if present <= _BEGINNINGS and not recorded(folder):
-        return  # killed before it had a manifest
-    if planned(folder) != run_ids:
-        raise StoreError(
-            f"{folder}: was begun with another plan (the experiment file, or a default, has changed "
-            "since); choose another --out, or delete the folder"
-        )
+    if not _is_beginning(folder):
+        planned(folder)
+
+
+def _is_beginning(folder: Path) -> bool:
+    """Whether a folder is empty, or of a run that was killed before it had a manifest."""
+    return {path.name for path in folder.iterdir()} <= _BEGINNINGS and not recorded(folder)
+
+
+def _settle_manifest(folder: Path, manifest: dict[str, Any], anyway: bool) -> None:
+    """Write the manifest, or find that the folder's own says the same."""
+    if not _is_beginning(folder):
+        old = read_manifest(folder)
+        changed = differences(old, manifest)
+        if not changed:
+            return
+        if not anyway:
+            raise StoreError(
+                f"{folder}: was begun with {', '.join(changed)}; add --anyway to go on all the same, "
+                "or choose another --out"
+            )
+        manifest = succeeding(old, manifest)
+    disk.replace(folder / NAME, json.dumps(manifest, indent=1).encode())
 
 
 def _lock(file: int, folder: Path) -> None:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(file)
         raise StoreError(f"{folder}: another process is writing to it; wait for it") from None
 
 
@@ -241,25 +284,4 @@ def _end_line(file: int) -> None:
     """End a torn last line, so that the next record begins on its own."""
     size = os.fstat(file).st_size
     if size and os.pread(file, 1, size - 1) != b"\n":
-        os.write(file, b"\n")
-
-
-def _manifest(text: str, run_ids: Sequence[str]) -> str:
-    content = {
-        "schema": SCHEMA,
-        "experiment": text,
-        "run_ids": list(run_ids),
-        "versions": package_versions(),
-        "host": platform.node(),
-        "platform": platform.platform(),
-        "machine": machine(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-    return json.dumps(content, indent=1)
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Replace a file as a whole: a reader sees the old one or the new one."""
-    temporary = path.with_name(f".{path.name}.new")
-    temporary.write_bytes(content)
-    temporary.replace(path)
+        disk.append(file, b"\n")

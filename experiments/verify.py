@@ -2,6 +2,7 @@
 
 Each problem is solved by two independent QP back ends, whose certified intervals [dual, primal] must
 have the optimum in common, and by the solvers under test, whose bounds must match the better one's.
+Where the bounds are proven, all solvers' intervals must have the optimum in common, without any slack.
 """
 
 from __future__ import annotations
@@ -61,9 +62,10 @@ class Check:
 
 @dataclass(frozen=True)
 class Verification:
-    """All checks of an experiment, in the order of its problems."""
+    """All checks of an experiment, in the order of its problems; `proven`: every bound is a theorem."""
 
     checks: tuple[Check, ...]
+    proven: bool = False
 
     @property
     def passed(self) -> bool:
@@ -78,7 +80,8 @@ class Verification:
         worst = max(self.checks, key=attrgetter("badness"))
         place = f"{worst.solver} on {worst.problem_id}"
         if self.passed:
-            return f"passed; the worst difference is {worst.difference:.1e}: {place}"
+            bounds = "; every bound is proven, and all agree" if self.proven else ""
+            return f"passed{bounds}; the worst difference is {worst.difference:.1e}: {place}"
         failed = [check for check in self.checks if not check.passed]
         names = ", ".join(dict.fromkeys(check.solver for check in failed))
         return f"FAILED in {len(failed)} runs of {names}; the worst is {place}: {worst.reason}"
@@ -100,24 +103,29 @@ def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
     return replace(experiment, solvers=experiment.solvers + more)
 
 
-def compare(results: pd.DataFrame, tolerance: float = TOLERANCE) -> Verification:
+def compare(
+    results: pd.DataFrame, tolerance: float = TOLERANCE, proven: bool = False
+) -> Verification:
     """Compare every run of `results` (the records' columns) with the QP optimum of its problem.
 
     A run passes if neither of its bounds is more than `tolerance` from the reference's, relative to
     the optimum; on an infeasible problem if it is proven infeasible. A pair that is unsupported is
-    listed, and passes.
+    listed, and passes. With `proven` every bound must be a theorem, and the intervals of all runs on
+    a problem must have a number in common.
     """
     labelled = results.assign(solver_label=solver_labels(results))
     groups = labelled.groupby("problem_id", sort=False)
     problems: list[list[Any]] = [group.to_dict("records") for _, group in groups]
-    return Verification(tuple(check for runs in problems for check in _checks(runs, tolerance)))
+    checks = (check for runs in problems for check in _checks(runs, tolerance, proven))
+    return Verification(tuple(checks), proven)
 
 
-def _checks(runs: list[_Run], tolerance: float) -> list[Check]:
+def _checks(runs: list[_Run], tolerance: float, proven: bool) -> list[Check]:
     references = [run for run in runs if run["solver"] in REFERENCES]
     fault = _disagreement(references)
     best = min(references, key=lambda run: _number(run["relative_gap"], inf), default=None)
-    return [_check(run, best, fault, tolerance) for run in runs]
+    faults = [fault or (_conflict(run, runs) if proven else "") for run in runs]
+    return [_check(r, best, f, tolerance) for r, f in zip(runs, faults, strict=True)]
 
 
 def _check(run: _Run, best: _Run | None, fault: str, tolerance: float) -> Check:
@@ -168,6 +176,20 @@ def _disagreement(references: list[_Run]) -> str:
     upper = min(run["primal_objective"] for run in present)
     if lower > upper + _ROUNDING * max(abs(lower), abs(upper)):
         return "the QP back ends' certified intervals have nothing in common"
+    return ""
+
+
+def _conflict(run: _Run, runs: list[_Run]) -> str:
+    """Return why a run's bounds are no theorem, or which other run's exclude them, or nothing."""
+    lower, upper = run["dual_objective"], run["primal_objective"]
+    if isnan(lower):
+        return ""
+    if not (run["bound_source"].startswith("proven") or run["verdict"] == "infeasible"):
+        return "its bounds are not proven"
+    for other in runs:
+        if other["dual_objective"] > upper or other["primal_objective"] < lower:
+            bounds = f"[{other['dual_objective']!r}, {other['primal_objective']!r}]"
+            return f"proven [{lower!r}, {upper!r}], but {other['solver_label']} proves {bounds}"
     return ""
 
 

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
 import os
 import signal
 import struct
 import sys
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TextIO
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
     from experiments.plan import Case
     from experiments.records import Outcome
 
@@ -32,6 +35,7 @@ _THREAD_VARIABLES = (
     "RAYON_NUM_THREADS",
 )
 _PR_SET_PDEATHSIG = 1  # of Linux's <sys/prctl.h>
+_PR_SET_CHILD_SUBREAPER = 36
 _LAYOUT = struct.Struct("qqd")
 
 
@@ -68,29 +72,58 @@ class Board:
             os.unlink(self.path)
 
 
-def start_worker(threads: int) -> None:
+def start_worker(
+    threads: int, printed: Connection | None = None, guard: Connection | None = None
+) -> None:
     """Make this process a worker.
 
     Its numerical libraries use `threads` threads. It leads a session of its own, so that Ctrl-C does
-    not reach it and everything it starts is killed with it; it dies with its parent (on Linux). What
-    solvers print goes nowhere.
+    not reach it and everything it starts is killed with it. On Linux it dies with its parent, and
+    stays the ancestor of what its children leave behind; `guard` learns whom to kill then. What
+    solvers print goes to `printed`, as do the Python stacks when a signal ends it.
     """
     for name in _THREAD_VARIABLES:
         os.environ[name] = str(threads)
     with contextlib.suppress(OSError):
         os.setsid()
+    if guard is not None:
+        os.write(guard.fileno(), b"%d\n" % os.getpid())
+        guard.close()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        system = ctypes.CDLL(None)
+        system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        system.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)
+    os.dup2(nowhere, 0)
+    for stream in (1, 2):
+        os.dup2(nowhere if printed is None else printed.fileno(), stream)
+    faulthandler.enable(file=2)
+    faulthandler.register(signal.SIGTERM, file=2, chain=True)
 
 
-def run(case: Case, board: Board) -> Outcome:
+def run(case: Case, board: Board, threads: int) -> Outcome:
     """Run one case; the numerical libraries are imported here, for the first time."""
     board.write("loading")
+    # anew, as a solver may have closed or replaced them
+    sys.stdout, sys.stderr = (_text(stream) for stream in (1, 2))
     from experiments.runner import run_case  # noqa: PLC0415 - after the environment is set
 
-    return run_case(case, board.write)
+    try:
+        return run_case(case, board.write, threads)
+    finally:
+        _flush()
+
+
+def _text(stream: int) -> TextIO:
+    """Return a stream that writes line by line: a death does not take with it what was printed."""
+    return os.fdopen(stream, "w", buffering=1, errors="backslashreplace", closefd=False)
+
+
+def _flush() -> None:
+    """Write out what Python and C still hold of what was printed, so that it counts to this run."""
+    for text in (sys.stdout, sys.stderr):
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # closed, or replaced
+            text.flush()
+    ctypes.CDLL(None).fflush(None)

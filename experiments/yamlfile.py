@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -10,11 +11,16 @@ from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.constructor import DuplicateKeyError
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.constructor import DuplicateKeyError, RoundTripConstructor
+from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.scalarbool import ScalarBoolean
 
 _DEEPEST = 20  # levels; an alias inside itself would have no end
 _MOST = 100_000  # values; aliases of aliases grow exponentially
+LARGEST = 256 * 1024  # bytes, which take some ten seconds to parse
+_LONGEST = 10_000  # bits of an integer; Python refuses to show much longer ones
+_MOST_TOLD, _TEXT = 20, 600  # faults of a file; characters of one
 
 
 class Fault(Exception):
@@ -29,10 +35,17 @@ class ConfigError(Exception):
     """An experiment file that cannot be run; the message has one line for each fault."""
 
     def __init__(self, file: Path | str, faults: Iterable[Fault]) -> None:
-        ordered = sorted({(fault.line, fault.text) for fault in faults})
+        ordered = sorted({(fault.line, _on_one_line(fault.text)) for fault in faults})
         places = [f"{file}:{line}" if line else str(file) for line, _ in ordered]
         told = [f"{place}: {text}" for place, (_, text) in zip(places, ordered, strict=True)]
-        super().__init__("\n".join(told))
+        more = len(told) - _MOST_TOLD
+        rest = [f"{file}: and {more} more faults"] if more > 0 else []
+        super().__init__("\n".join(told[:_MOST_TOLD] + rest))
+
+
+def _on_one_line(text: str) -> str:
+    words = " ".join(text.split())
+    return words if len(words) <= _TEXT else f"{words[: _TEXT - 4]} ..."
 
 
 @dataclass(frozen=True)
@@ -63,14 +76,46 @@ def parse(content: bytes) -> Node:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise Fault(line, "is not UTF-8 text; save the file as UTF-8") from None
+    return _tree(_load(text), 1, _DEEPEST, _counter())
+
+
+class _Constructor(RoundTripConstructor):
+    """The library's own, with a line for what it only raises as a KeyError, ValueError, ..."""
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        """Return the value of a YAML node."""
+        try:
+            return super().construct_object(node, deep)
+        except (Fault, MarkedYAMLError, RecursionError):
+            raise
+        except Exception as error:
+            raise Fault(node.start_mark.line + 1, _not_yaml(error)) from None
+
+
+def _load(text: str) -> Any:
+    yaml = YAML()
+    yaml.Constructor = _Constructor
     try:
-        return _tree(YAML().load(text), 1, _DEEPEST, _counter())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # an anchor may be used again
+            return yaml.load(text)
     except DuplicateKeyError as error:
         raise Fault(_line(error), (error.problem or "found a duplicate key").strip()) from None
     except MarkedYAMLError as error:
         raise Fault(_line(error), f"is not YAML: {error.problem or error.context}") from None
-    except (YAMLError, ValueError) as error:
-        raise Fault(1, f"is not YAML: {error}") from None
+    except ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise Fault(line, f"is not YAML: U+{error.character:04X} is not allowed") from None
+    except RecursionError:
+        raise Fault(1, f"is nested deeper than {_DEEPEST} levels") from None
+    except Fault:
+        raise
+    except Exception as error:  # the library's own slips, as the OverflowError of "\\U99999999"
+        raise Fault(1, _not_yaml(error)) from None
+
+
+def _not_yaml(error: Exception) -> str:
+    return f"is not YAML: {type(error).__name__}: {error}"
 
 
 def unknown(what: str, word: object, known: Iterable[str]) -> str:
@@ -106,7 +151,7 @@ def _tree(value: Any, line: int, depth: int, count: Callable[[int], None]) -> No
     if isinstance(value, CommentedMap):
         lines = {key: _position(value.lc.key, key, line) for key in value}
         children = {k: _tree(v, lines[k], depth - 1, count) for k, v in value.items()}
-        return Node({str(key): child for key, child in children.items()}, line)
+        return Node({_text(key, lines[key]): child for key, child in children.items()}, line)
     if isinstance(value, CommentedSeq):
         lines = [_position(value.lc.item, i, line) for i in range(len(value))]
         return Node(
@@ -118,14 +163,26 @@ def _tree(value: Any, line: int, depth: int, count: Callable[[int], None]) -> No
 def _position(find: Callable[[Any], tuple[int, int]], key: Any, line: int) -> int:
     try:
         return find(key)[0] + 1
-    except KeyError:  # merged from an anchor: it has no line of its own
+    except (KeyError, TypeError):  # merged from an anchor: it has no line of its own
         return line
+
+
+def _text(key: Any, line: int) -> str:
+    if isinstance(key, str):
+        return _scalar(key, line)
+    raise Fault(line, f"the key {key!s} is a {type(key).__name__}; put text in quotation marks")
 
 
 def _scalar(value: Any, line: int) -> Any:
     """Return a plain bool, int, float, str or None for the loader's own subclasses of them."""
     if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, ScalarBoolean):
+        return bool(value)
+    if isinstance(value, int) and value.bit_length() > _LONGEST:
+        raise Fault(line, f"has an integer of {value.bit_length()} bits; nothing here is so large")
+    if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
+        raise Fault(line, f"{str(value)!r} has half of a surrogate pair, which is no character")
     for kind in (int, float, str):
         if isinstance(value, kind):
             return kind(value)

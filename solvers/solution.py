@@ -8,13 +8,25 @@ from functools import cached_property
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from problems import Certificate, Formulation, Geometry, Matrix, Point, Vector, certify, describe
+from problems import (
+    Certificate,
+    Formulation,
+    Geometry,
+    Matrix,
+    Multiclass,
+    Point,
+    Vector,
+    certify,
+    describe,
+)
 from problems.forms import Claim
 from solvers.base import Solver, Status
 
 Verdict = Literal["solved", "inaccurate", "wrong", "infeasible", "uncertified"]
 _WRONG = 1e-2  # relative gap above which a claim of optimality is called wrong
+_FROM_WORST: tuple[Verdict, ...] = ("wrong", "uncertified", "inaccurate", "infeasible", "solved")
 
 
 @dataclass(frozen=True)
@@ -35,8 +47,11 @@ class Solution:
     point : the answer as the solver gave it, unprojected.
     status : how the process ended. claimed : what the solver says of its answer.
     time_solve, time_setup : seconds inside the algorithm; seconds preparing (imports, compilation).
+    cpu_time : seconds of all of this process's threads, inside the algorithm.
     iterations : the solver's own count. trace : the looks taken while it ran.
     counters : kernel evaluations and whatever else the solver counts.
+    rigorous : whether `certificate` proves its bounds, see `certify`.
+    parts : of several binary problems the answer to each.
     alpha, w, b : the point that is certified, see `Certificate.point`.
     certificate, verdict : computed at first access, never inside the timed part.
     """
@@ -50,14 +65,17 @@ class Solution:
     target_gap: float = 1e-6
     time_solve: float = float("nan")
     time_setup: float = float("nan")
+    cpu_time: float = float("nan")
     iterations: int = 0
     trace: tuple[Look, ...] = ()
     counters: Mapping[str, float] = field(default_factory=dict[str, float])
+    rigorous: bool = False
+    parts: tuple[Solution, ...] = ()
 
     @cached_property
     def certificate(self) -> Certificate:
         """Bounds on the optimum from this answer and the data alone."""
-        return certify(self.problem, self.point)
+        return certify(self.problem, self.point, self.rigorous)
 
     @property
     def alpha(self) -> Vector | None:
@@ -70,7 +88,7 @@ class Solution:
         return self.certificate.point.w
 
     @property
-    def b(self) -> float | None:
+    def b(self) -> float | Vector | None:
         """The best intercept for these weights; the middle where all of an interval are."""
         return self.certificate.point.b
 
@@ -82,26 +100,31 @@ class Solution:
 
     @property
     def verdict(self) -> Verdict:
-        """What the certificate says: solved, inaccurate, wrong, infeasible or uncertified."""
+        """What the certificate says: solved, inaccurate, wrong, infeasible or uncertified.
+
+        Of several binary problems the worst: that of the sum, or of a part that is small in it.
+        """
         c = self.certificate
-        if c.infeasible:
-            return "infeasible"
-        if self.claimed == "infeasible" and np.isfinite(c.primal_objective):
-            return "wrong"
-        if not np.isfinite(c.relative_gap):
-            return "uncertified"
-        if c.relative_gap <= self.target_gap:
-            return "solved"
-        # weights alone may be optimal though no good dual point was found for them
-        shown = self.claimed == "optimal" and c.bound_source != "recovered from w"
-        return "wrong" if shown and c.relative_gap > _WRONG else "inaccurate"
+        pairs: list[tuple[Certificate, Claim]] = [(c, self.claimed)]
+        pairs += [(part, own.claimed) for part, own in zip(c.parts, self.parts, strict=False)]
+        found = {_verdict(certificate, claimed, self.target_gap) for certificate, claimed in pairs}
+        return next(verdict for verdict in _FROM_WORST if verdict in found)
 
     @property
     def reason(self) -> str:
         """Why it ended as it did, or why a bound is missing; empty if all went well."""
         if self.note and self.point.alpha is None and self.point.w is None:
             return self.note
-        return "; ".join(part for part in (self.note, self.certificate.reason) if part)
+        return "; ".join(filter(None, (self.note, self.certificate.reason, self._worst_part())))
+
+    def _worst_part(self) -> str:
+        if not isinstance(self.problem, Multiclass) or self.verdict == "solved":
+            return ""
+        gaps = [part.relative_gap for part in self.certificate.parts]
+        if not gaps:
+            return ""
+        worst = int(np.argmax(gaps))  # NaN counts as the largest
+        return f"worst part: {self.problem.parts[worst].name}, relative gap {gaps[worst]:.2g}"
 
     @cached_property
     def geometry(self) -> Geometry:
@@ -109,8 +132,30 @@ class Solution:
         return describe(self.problem, self.certificate)
 
     def decision_function(self, X: Matrix) -> Vector:
-        """Return f(x) = wᵀφ(x) + b for the rows of `X` (m, d); ValueError if there is no answer."""
+        """Return f(x) = wᵀφ(x) + b for the rows of `X` (m, d); ValueError if there is no answer.
+
+        Of K classes the scores, shape (m, K).
+        """
         return self.geometry.decision_function(X)
+
+    def predict(self, X: Matrix) -> Vector:
+        """Return the label, target or class that is predicted for each row of `X` (m, d)."""
+        f = self.decision_function(X)
+        if f.ndim == 2:
+            return f.argmax(axis=1).astype(np.float64)
+        return f if self.problem.is_regression else np.where(f >= 0, 1.0, -1.0)
+
+    def ambiguous(self, X: Matrix) -> NDArray[np.bool_]:
+        """Return for each row of `X` (m, d) whether the vote on its class is tied.
+
+        Raises
+        ------
+        ValueError
+            If nothing is voted on, or there is no answer.
+        """
+        if not isinstance(self.problem, Multiclass):
+            raise ValueError("only the outputs of several binary problems vote")
+        return self.problem.ambiguous(self.geometry.outputs(X))
 
     def __repr__(self) -> str:
         c = self.certificate
@@ -119,3 +164,17 @@ class Solution:
             f"objective {self.objective:.10g}, relative gap {c.relative_gap:.2g}, "
             f"{self.status} after {self.iterations} iterations, {self.time_solve:.3g} s)"
         )
+
+
+def _verdict(c: Certificate, claimed: Claim, target_gap: float) -> Verdict:
+    if c.infeasible:
+        return "infeasible"
+    if claimed == "infeasible" and np.isfinite(c.primal_objective):
+        return "wrong"
+    if not np.isfinite(c.relative_gap):
+        return "uncertified"
+    if c.relative_gap <= target_gap:
+        return "solved"
+    # weights alone may be optimal though no good dual point was found for them
+    shown = claimed == "optimal" and not c.bound_source.endswith("recovered from w")
+    return "wrong" if shown and c.relative_gap > _WRONG else "inaccurate"

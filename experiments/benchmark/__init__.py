@@ -16,9 +16,11 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.benchmark.cheapest import cheapest, configurations, floors
+from experiments.benchmark.cheapest import cheapest, configurations, faces_joined, floors
 from experiments.benchmark.report import machine_in_words, to_markdown
 from experiments.benchmark.tables import growth, intercepts, means, passes
+from experiments.hosts import apart
+from experiments.noise import aa_pairs, noise_of_means
 from experiments.plots.runs import Runs
 from experiments.plots.speedup import speedup
 from experiments.plots.style import file_name, looks, save, style
@@ -42,23 +44,27 @@ def write_benchmark(folders: Sequence[Path], target: Path, title: str) -> list[P
 
     benchmark.md, benchmark.csv (the table of `cheapest`), means.csv, floors.csv, speedup.svg, and
     for problems that grow time_against_n*.svg. Ratios are of times within one
-    folder, as long as no problem is in two of them.
+    folder, as long as no problem is in two of them, and within one host.
 
     Raises
     ------
     StoreError
         If a folder holds no results.
     """
-    results = pd.concat([load_results(folder) for folder in folders], ignore_index=True)
+    results = apart(pd.concat([load_results(folder) for folder in folders], ignore_index=True))
     manifests = [json.loads((folder / "manifest.json").read_text()) for folder in folders]
-    tables = {"benchmark": cheapest(results), "floors": floors(results)}
-    tables["means"] = means(tables["benchmark"])
+    compared, pairs = cheapest(results), aa_pairs(faces_joined(results))
+    tables = {
+        "benchmark": compared.drop(columns=["times", "reference"]),
+        "floors": floors(results),
+        "means": means(compared, noise_of_means(pairs)),
+    }
     target.mkdir(parents=True, exist_ok=True)
     for name, table in tables.items():
         table.to_csv(target / f"{name}.csv", index=False)
     machine = machine_in_words(manifests, results)
     (target / "benchmark.md").write_text(to_markdown(results, title, machine))
-    return [target / "benchmark.md", *_figures(results, tables["benchmark"], target)]
+    return [target / "benchmark.md", *_figures(results, compared, target)]
 
 
 def _figures(results: pd.DataFrame, table: pd.DataFrame, target: Path) -> list[Path]:

@@ -12,18 +12,18 @@ only w (LIBLINEAR, SGD) is measured against the best dual bound that any run of 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
+from experiments.noise import Comparison, aa_pairs, compare, noise_of_problems, without_twins
 from experiments.tables import solver_labels
 from solvers import all_solvers
 
 TARGETS = (1e-3, 1e-6, 1e-9)
 FLOOR = "KernelFloor"
-_ACCURACY = ("tol", "gap", "epochs")
+ACCURACY = ("tol", "gap", "epochs")
 _NEAR = 0.1  # share of the next best gap above which a smaller tolerance has bought next to nothing
 Row = dict[str, Any]
 
@@ -32,11 +32,13 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each problem and configuration of a solver.
 
     Columns: problem, solver, kind ("ours", "peer" or "floor"), setting (its accuracy in words), time
-    (s), gap, suboptimality (relative, of the primal alone), runs, noise (see `noise_of`), memory
-    (bytes), status (the first that is not "finished"), claimed, n.
+    (s), times (of each repetition), gap, suboptimality (relative, of the primal alone), runs, memory
+    (bytes), status (the first that is not "finished"), claimed, n. The second runs of A/A pairs are
+    left out.
     """
+    results = without_twins(results)
     table = faces_joined(results).assign(
-        label=solver_labels(results, leave_out=frozenset(_ACCURACY)),
+        label=solver_labels(results, leave_out=frozenset(ACCURACY)),
         setting=_settings_in_words(results),
         certified=_certified(results),
         distance=_suboptimality(results),
@@ -71,7 +73,7 @@ def _configuration(runs: pd.DataFrame) -> Row:
         "gap": float(runs["certified"].max(skipna=False)),
         "suboptimality": float(runs["distance"].max(skipna=False)),
         "runs": len(runs),
-        "noise": noise_of(runs["time_solve"].tolist()),
+        "times": tuple(runs["time_solve"]),
         "memory": float(runs["peak_rss"].max()),
         "status": ended[0] if ended else "finished",
         "claimed": str(first["claimed"]),
@@ -88,20 +90,9 @@ def kind_of(solver: str) -> str:
     return "ours" if ours else "peer"
 
 
-def noise_of(times: Sequence[float]) -> float:
-    """Return how far apart the medians of the even and the odd repetitions are, as a ratio above 1.
-
-    NaN with one repetition: then the noise was not measured.
-    """
-    if len(times) < 2:
-        return float("nan")
-    ratio = float(np.median(times[0::2]) / np.median(times[1::2]))
-    return max(ratio, 1 / ratio)
-
-
 def _certified(results: pd.DataFrame) -> pd.Series:
     """Return the relative gap; of a solver without a dual point that to the best known bound."""
-    without_dual = results["bound_source"] == "recovered from w"
+    without_dual = results["bound_source"].str.endswith("recovered from w")
     return results["relative_gap"].mask(without_dual, _suboptimality(results))
 
 
@@ -118,14 +109,14 @@ def _settings_in_words(results: pd.DataFrame) -> list[str]:
     varied = {
         (solver, key)
         for solver in set(solvers)
-        for key in _ACCURACY
+        for key in ACCURACY
         if len({s.get(key) for s, own in zip(settings, solvers, strict=True) if own == solver}) > 1
     }
     return [_in_words(s, solver, varied) for s, solver in zip(settings, solvers, strict=True)]
 
 
 def _in_words(settings: Row, solver: str, varied: set[tuple[str, str]]) -> str:
-    known = [key for key in _ACCURACY if settings.get(key) is not None]
+    known = [key for key in ACCURACY if settings.get(key) is not None]
     chosen = [key for key in known if (solver, key) in varied] or known[:1]
     return ", ".join(f"{key} {_short(settings[key])}" for key in chosen)
 
@@ -143,23 +134,37 @@ def targets_of(results: pd.DataFrame) -> list[float]:
 def cheapest(results: pd.DataFrame, targets: Iterable[float] | None = None) -> pd.DataFrame:
     """Return one row for each target (those of `targets_of`, if not given), problem and solver.
 
-    Columns: target, problem, solver, kind, setting, time, gap, ratio (its time over that of the
-    fastest of ours), floors (its time over the floor), noise, memory, outcome, n. Of a solver that did
-    not reach the target the time is NaN, `gap` its best one, and `outcome` says how it ended;
-    "reached" otherwise.
+    Columns: target, problem, solver, kind, setting, time, times, gap, ratio (its time over that of the
+    fastest of ours), low, high, within_noise (see `noise.Comparison`), floors (its time over the
+    floor), memory, outcome, n. Of a solver that did not reach the target the time is NaN, `gap` its
+    best one, and `outcome` says how it ended; "reached" otherwise. `reference` has the times of the
+    fastest of ours, none of them for that one itself and where ours did not reach the target.
     """
     known = configurations(results)
     solvers = known[known["kind"] != "floor"]
     groups = solvers.groupby(["problem", "solver"], sort=False)
     wanted = targets_of(results) if targets is None else targets
     rows = [_cheapest(target, group) for target in wanted for _, group in groups]
-    table = pd.DataFrame(rows)
-    ours = table[table["kind"] == "ours"].groupby(["target", "problem"])["time"].min()
-    best = pd.MultiIndex.from_frame(table[["target", "problem"]])
-    table["ratio"] = table["time"] / ours.reindex(best).to_numpy(dtype=np.float64)
+    noise = noise_of_problems(aa_pairs(faces_joined(results)))
+    problems = pd.DataFrame(rows).groupby(["target", "problem"], sort=False)
+    table = pd.concat([_compared(group, noise) for _, group in problems]).sort_index()
     floor = floors(results).set_index("problem")["time"]
     table["floors"] = table["time"] / table["problem"].map(floor)
     return table
+
+
+def _compared(rows: pd.DataFrame, noise: Mapping[str, float]) -> pd.DataFrame:
+    """Return the rows of one target and problem with their ratios to the fastest of ours."""
+    fastest = rows[rows["kind"] == "ours"].dropna(subset=["time"]).nsmallest(1, "time")
+    reference = fastest["times"].iloc[0] if len(fastest) else ()
+    factor = noise.get(str(rows["problem"].iloc[0]), 1.0)
+    known = [
+        {"reference": ()} | vars(Comparison(1.0))
+        if place in fastest.index
+        else {"reference": reference} | vars(compare([(times, reference)], factor))
+        for place, times in zip(rows.index, rows["times"], strict=True)
+    ]
+    return rows.join(pd.DataFrame(known, index=rows.index))
 
 
 def _cheapest(target: float, runs: pd.DataFrame) -> Row:
@@ -186,10 +191,14 @@ def _ending(runs: pd.DataFrame) -> str:
 
 
 def _row(target: float, chosen: pd.Series, outcome: str, time: float) -> Row:
-    kept = ("problem", "solver", "kind", "setting", "gap", "noise", "memory", "n")
-    return (
-        {"target": target} | {key: chosen[key] for key in kept} | {"time": time, "outcome": outcome}
-    )
+    kept = ("problem", "solver", "kind", "setting", "gap", "memory", "n")
+    return {
+        "target": target,
+        **{key: chosen[key] for key in kept},
+        "time": time,
+        "times": chosen["times"] if outcome == "reached" else (),
+        "outcome": outcome,
+    }
 
 
 def floors(results: pd.DataFrame) -> pd.DataFrame:

@@ -7,16 +7,24 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.stats import gmean
 
 from experiments.benchmark.cheapest import cheapest, faces_joined, floors
 from experiments.benchmark.tables import (
     common_words,
-    geometric_mean,
     growth,
     intercepts,
     means,
     passes,
     telling,
+)
+from experiments.hosts import told_apart
+from experiments.noise import (
+    FEWEST,
+    MARK,
+    Comparison,
+    aa_pairs,
+    noise_of_means,
 )
 from experiments.plots.overview import duration
 
@@ -27,6 +35,12 @@ _LEGEND = (
     "alone: loading the data, compiling and certifying are left out. `–` stands for a target that "
     "was not reached, with the best certified gap and how that run ended."
 )
+_INTERVALS = (
+    "In brackets is the 95 % interval of a ratio: bootstrap of the ratio of medians, where there are "
+    f"{FEWEST} repetitions. `{MARK}` stands for a difference within the noise: the interval contains 1, "
+    "or an A/A pair differs as much."
+)
+_NO_INTERVALS = f"Ratios have no intervals: no run was repeated {FEWEST} times."
 _FLOOR = (
     "The floor: the kernel values that any certificate needs, n·nSV − nSV²/2, times what each takes in "
     "float32 matrix products with exponentials on this machine, measured in the same run."
@@ -51,11 +65,12 @@ def to_markdown(results: pd.DataFrame, title: str, machine: str) -> str:
     names = [str(problem) for problem in results["problem_id"].unique()]
     short = dict(zip(names, telling(names), strict=True))
     results = results.assign(problem_id=results["problem_id"].map(short))
-    table = cheapest(results)
-    parts = [f"# {title}", machine, _common(names) + _LEGEND]
+    table, pairs = cheapest(results), aa_pairs(results)
+    parts = [f"# {title}", machine, f"{_common(names)}{_LEGEND} {_intervals(results)}"]
     for target, rows in table.groupby("target", sort=False):
         parts += [f"## Certified relative gap at most {target:.0e}", _at_target(rows)]
-    parts += ["## Ratios to the fastest of ours", _means(means(table), len(names)), _noise(table)]
+    rates = means(table, noise_of_means(pairs))
+    parts += ["## Ratios to the fastest of ours", _means(rates, len(names)), _noise(pairs)]
     parts += _section("Problems", _problems(floors(results)))
     parts += _section("Growth with n", _growth(growth(table)))
     parts += _section("What the intercept costs", _intercepts(intercepts(table)))
@@ -66,6 +81,10 @@ def to_markdown(results: pd.DataFrame, title: str, machine: str) -> str:
 def _common(names: Sequence[str]) -> str:
     words = common_words(names)
     return f"All problems are {' '.join(words)}. " if words else ""
+
+
+def _intervals(results: pd.DataFrame) -> str:
+    return _INTERVALS if results["repetition"].max() + 1 >= FEWEST else _NO_INTERVALS
 
 
 def _section(title: str, text: str) -> list[str]:
@@ -85,15 +104,15 @@ def _at_target(rows: pd.DataFrame) -> str:
 
 def _cell(row: _Row, several: bool) -> str:
     if row["outcome"] != "reached":
-        return _missed(row)
+        return missed(row)
     compared = row["kind"] == "peer" or several
     parts = [f"{duration(row['time'])} ({row['setting']})"]
-    parts += [f"**{_times(row['ratio'])}**"] if compared and np.isfinite(row["ratio"]) else []
+    parts += [_bold(_comparison(row, "ratio"))] if compared and np.isfinite(row["ratio"]) else []
     floor = np.isfinite(row["floors"]) and row["kind"] == "ours"
     return ", ".join(parts + ([f"{_times(row['floors'])} floor"] if floor else []))
 
 
-def _missed(row: _Row) -> str:
+def missed(row: _Row) -> str:
     outcome = str(row["outcome"]).replace("_", " ")
     if np.isnan(row["gap"]):
         return f"– {outcome}" if outcome not in ("short", "stalled") else "– no certified answer"
@@ -102,8 +121,17 @@ def _missed(row: _Row) -> str:
     return f"– {row['gap']:.1e}" + ("" if outcome == "short" else f", then {outcome}")
 
 
+def _comparison(row: _Row, name: str) -> Comparison:
+    return Comparison(row[name], row["low"], row["high"], row["within_noise"])
+
+
+def _bold(ratio: Comparison) -> str:
+    """Return a ratio with its interval, bold if it is more than noise."""
+    return (ratio.factor if ratio.within_noise else f"**{ratio.factor}**") + ratio.spread
+
+
 def _times(ratio: float) -> str:
-    return f"{ratio:.2g}×" if ratio < 9.95 else f"{ratio:.0f}×"
+    return Comparison(ratio).factor
 
 
 def _means(table: pd.DataFrame, problems: int) -> str:
@@ -111,7 +139,7 @@ def _means(table: pd.DataFrame, problems: int) -> str:
         {
             "gap": f"{row['target']:.0e}",
             "solver": row["solver"] + (" (ours)" if row["kind"] == "ours" else ""),
-            "geometric mean": _or_dash(row["mean"], _times),
+            "geometric mean": _mean(_comparison(row, "mean")),
             "problems": f"{row['problems']} of {problems}",
             "least": _or_dash(row["least"], _times),
             "most": _or_dash(row["most"], _times),
@@ -123,16 +151,20 @@ def _means(table: pd.DataFrame, problems: int) -> str:
     return _table(pd.DataFrame(lines))
 
 
-def _noise(table: pd.DataFrame) -> str:
-    """Return the A/A row: how far apart two halves of the same runs are."""
-    shown = table[table["outcome"] == "reached"].drop_duplicates(["problem", "solver", "setting"])
-    measured = shown["noise"].dropna().tolist()
-    if not measured:
-        return "Noise (A/A) was not measured: there is one repetition of each run."
+def _mean(mean: Comparison) -> str:
+    return mean.factor + mean.spread if np.isfinite(mean.ratio) else "–"
+
+
+def _noise(pairs: pd.DataFrame) -> str:
+    """Return what the A/A pairs tell: how far apart are two solvers that are the same one."""
+    if pairs.empty:
+        return "Noise (A/A) was not measured; `noise: true` in an experiment file measures it."
+    factors = np.exp(np.abs(np.log(pairs["ratio"].to_numpy())))
     return (
-        "Noise (A/A): the medians of the even and the odd repetitions of the same runs differ by a "
-        f"factor of {geometric_mean(measured):.2f} (geometric mean over the {len(measured)} "
-        f"configurations in the tables above), {max(measured):.2f} at most."
+        "Noise (A/A): two runs of the same configuration, at two places of every round, differ by a "
+        f"factor of {gmean(factors):.2f} (geometric mean over {len(pairs)} pairs, one for each solver "
+        f"and problem), {factors.max():.2f} at most; by {noise_of_means(pairs):.2f} at most in a "
+        "solver's geometric mean over the problems."
     )
 
 
@@ -219,6 +251,7 @@ def _table(table: pd.DataFrame) -> str:
 def machine_in_words(manifests: Sequence[Mapping[str, Any]], results: pd.DataFrame) -> str:
     """Return machine, threads, date and versions of the runs, as their manifests and rows have them."""
     lines = list(dict.fromkeys(_measured(manifest) for manifest in manifests))
+    lines += [hosts] if (hosts := told_apart(results["host"])) else []
     threads = sorted(int(count) for count in results["threads"].dropna().unique())
     lines.append(f"Threads of every solver: {', '.join(map(str, threads)) or 'not recorded'}.")
     versions = {k: v for manifest in manifests for k, v in manifest["versions"].items()}

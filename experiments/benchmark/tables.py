@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from experiments.benchmark.cheapest import Row, configurations
+from experiments.noise import compare
 from experiments.plots.time_against_n import exponent, without_size
 
 _NOT_RUN = ("unsupported", "not_installed")
@@ -15,28 +15,35 @@ _SIZES = 3  # different n that make a growth
 _WITHOUT = " intercept=False"
 
 
-def means(table: pd.DataFrame) -> pd.DataFrame:
+def means(table: pd.DataFrame, noise: float = 1.0) -> pd.DataFrame:
     """Return one row for each target and solver of the table of `cheapest`.
 
-    Sorted by target, ours first. Columns: target, solver, kind, mean (geometric, of the ratios),
-    problems (over how many), least, most, failed (problems that ours solved and it tried, in vain),
-    alone (problems that it solved and ours did not).
+    Sorted by target, ours first. Columns: target, solver, kind, mean (geometric, of the ratios), low,
+    high and within_noise of it, problems (over how many), least, most, failed (problems that ours
+    solved and it tried, in vain), alone (problems that it solved and ours did not). The interval is of
+    the mean over these very problems. `noise` is what `noise_of_means` gives.
     """
     fails = table[table["kind"] == "ours"].groupby(["target", "problem"])["time"].min().isna()
     pairs = pd.MultiIndex.from_frame(table[["target", "problem"]])
     missed = table.assign(missed=fails.reindex(pairs).fillna(value=True).to_numpy(dtype=bool))
     groups = missed.groupby(["target", "solver"], sort=False)
-    rows = pd.DataFrame([_mean(group) for _, group in groups])
+    rows = pd.DataFrame([_mean(group, noise) for _, group in groups])
     return rows.sort_values(["target", "kind", "solver"], ascending=[False, True, True])
 
 
-def _mean(rows: pd.DataFrame) -> Row:
-    first, ratios = rows.iloc[0], rows["ratio"].dropna()
+def _mean(rows: pd.DataFrame, noise: float) -> Row:
+    first, both = rows.iloc[0], rows.dropna(subset=["ratio"])
+    ratios, others = both["ratio"], both[both["reference"].map(len) > 0]
+    pairs = list(zip(others["times"], others["reference"], strict=True))
+    mean = compare(pairs, noise, ones=len(both) - len(pairs))
     return {
         "target": first["target"],
         "solver": first["solver"],
         "kind": first["kind"],
-        "mean": geometric_mean(ratios.tolist()),
+        "mean": mean.ratio,
+        "low": mean.low,
+        "high": mean.high,
+        "within_noise": mean.within_noise,
         "problems": len(ratios),
         "least": float(ratios.min()),
         "most": float(ratios.max()),
@@ -48,11 +55,6 @@ def _mean(rows: pd.DataFrame) -> Row:
 def tried_in_vain(table: pd.DataFrame) -> pd.Series:
     """Whether each row of `cheapest` is of a solver that ran and did not reach the target."""
     return table["time"].isna() & ~table["outcome"].isin(_NOT_RUN)
-
-
-def geometric_mean(ratios: Sequence[float]) -> float:
-    """Return exp(mean log ratio); NaN of nothing."""
-    return float(np.exp(np.mean(np.log(ratios)))) if ratios else float("nan")
 
 
 def growth(table: pd.DataFrame) -> pd.DataFrame:

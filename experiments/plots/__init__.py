@@ -5,7 +5,10 @@
     time_against_n            how time grows, with its exponent; a figure a growing problem
     decision_regions          two-dimensional problems; a panel a solver
     training                  two-dimensional problems; a figure a solver
+    voting_regions            two-dimensional problems of several classes; a panel a voting rule
     overview                  verdict and time of every solver on every problem
+    cross_validation          score on the part held out against a parameter; a panel a choice
+    losses                    losses against the margin, where a run has regularised risks
 
 Each function takes the `Runs` of a folder (`gather` makes them from its tables), or one of them with
 its answer, and returns a matplotlib `Figure`; it is drawn and saved inside `style()`.
@@ -20,28 +23,35 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from experiments.hosts import apart
 from experiments.plots.bounds_against_iterations import bounds_against_iterations
+from experiments.plots.cross_validation import cross_validation, validated
 from experiments.plots.decision_regions import decision_regions, planar
 from experiments.plots.gap_against_time import gap_against_time
+from experiments.plots.losses import losses
 from experiments.plots.overview import overview, pages
 from experiments.plots.runs import Runs, gather
 from experiments.plots.style import PANELS, chunks, file_name, save, style
 from experiments.plots.time_against_n import growing, time_against_n
 from experiments.plots.training import training
+from experiments.plots.voting_regions import strategy, voted, voting_regions
 from experiments.store import load_model, load_results, read_traces
 
 __all__ = [
     "Runs",
     "bounds_against_iterations",
+    "cross_validation",
     "decision_regions",
     "gap_against_time",
     "gather",
+    "losses",
     "overview",
     "plot_all",
     "plot_runs",
     "style",
     "time_against_n",
     "training",
+    "voting_regions",
 ]
 
 _Named = Iterator[tuple[str, Figure]]
@@ -56,7 +66,7 @@ def plot_all(directory: Path) -> list[Path]:
         What was written: an SVG and a PNG of each figure.
     """
     model = partial(load_model, directory)
-    runs = gather(load_results(directory), read_traces(directory), model)
+    runs = gather(apart(load_results(directory)), read_traces(directory), model)
     return plot_runs(runs, directory / "figures")
 
 
@@ -81,12 +91,23 @@ def _unused(name: str, used: set[str]) -> str:
 
 
 def _figures(runs: Runs) -> _Named:
-    """Yield each figure with the name of its file, one at a time."""
+    """Yield each figure with the name of its file, one at a time.
+
+    Folds of a cross-validation are told by their means: a page for each would say less.
+    """
+    scores = validated(runs)
+    if not scores.empty:
+        yield "cross_validation", cross_validation(scores)
+        return
     yield from _overviews(runs)
+    if (runs.table["formulation"] == "regularized_erm").any():
+        yield "losses", losses()
     yield from _paged("gap_against_time", gap_against_time, runs)
     yield from _paged("bounds_against_iterations", bounds_against_iterations, runs)
     for title, table in growing(runs):
         yield file_name("time_against_n", title), time_against_n(runs, title, table)
+    for title, answers in voted(runs).items():
+        yield file_name("voting_regions", title), voting_regions(title, answers)
     for problem in runs.problems:
         yield from _planar(runs, problem)
 
@@ -108,7 +129,7 @@ def _paged(kind: str, draw: Callable[[Runs, Sequence[str]], Figure], runs: Runs)
 
 
 def _planar(runs: Runs, problem: str) -> _Named:
-    answers = planar(runs, problem)
+    answers = [] if strategy(runs, problem) else planar(runs, problem)
     if answers:
         yield file_name("decision_regions", problem), decision_regions(answers[:PANELS])
     for run, model in answers:

@@ -58,20 +58,29 @@ def planar(runs: Runs, problem: str) -> list[tuple[pd.Series, Model]]:
 def draw_regions(ax: Axes, run: pd.Series, model: Model) -> None:
     """Draw regions, the contours f = −1, 0, 1, samples, and rings around support vectors."""
     X, y = np.asarray(model["X"], dtype=np.float64), np.asarray(model["y"], dtype=np.float64)
-    x1, x2 = (_span(X[:, j]) for j in range(2))
+    x1, x2 = (span(X[:, j], _GRID) for j in range(2))
     f = decision(model, np.column_stack([g.ravel() for g in np.meshgrid(x1, x2)]))
     _contours(ax, x1, x2, f.reshape(_GRID, _GRID))
-    size = float(np.clip(1500 / len(X), 3, 14))
-    for label, colour, marker in CLASSES:
-        own = X[y == label]
-        ax.scatter(own[:, 0], own[:, 1], s=size, c=colour, marker=marker, linewidths=0)
+    draw_samples(ax, X, y)
     kinds = kinds_of(run, model)
-    rings = float(np.clip(4000 / max(1, (kinds != "zero").sum()), 18, 3 * size + 8))
+    rings = float(np.clip(4000 / max(1, (kinds != "zero").sum()), 18, 3 * _size(len(X)) + 8))
     for kind, ring in _RINGS.items():
         own = X[kinds == kind]
         ax.scatter(own[:, 0], own[:, 1], s=rings, linewidths=0.6, **ring)
+
+
+def draw_samples(ax: Axes, X: Block, y: Vector) -> None:
+    """Draw the samples `X` (n, 2) in the colours of their classes, and the axes around them."""
+    for label, colour, marker in CLASSES:
+        own = X[y == label]
+        ax.scatter(own[:, 0], own[:, 1], s=_size(len(X)), c=colour, marker=marker, linewidths=0)
+    x1, x2 = (span(X[:, j], _GRID) for j in range(2))
     ax.set(xlim=(x1[0], x1[-1]), ylim=(x2[0], x2[-1]))
     ax.grid(visible=False)
+
+
+def _size(samples: int) -> float:
+    return float(np.clip(1500 / samples, 3, 14))
 
 
 def decision(model: Model, points: Block) -> Vector:
@@ -103,8 +112,11 @@ def kinds_of(run: pd.Series, model: Model) -> np.ndarray[Any, Any]:
     return np.where(alpha >= C * (1 - _AT_BOUND), "bounded", kinds)
 
 
-def region_keys() -> list[tuple[Any, str]]:
-    """Return the legend's entries for samples, support vectors and contours."""
+def region_keys(hard: bool = False) -> list[tuple[Any, str]]:
+    """Return the legend's entries for samples, support vectors and contours.
+
+    With a hard margin (`hard`) there is one kind of support vector: none is at a bound.
+    """
     classes = [
         (key(color=colour, marker=marker, linestyle="none"), f"y = {label:+.0f}".replace("-", "−"))
         for label, colour, marker in CLASSES
@@ -112,9 +124,10 @@ def region_keys() -> list[tuple[Any, str]]:
     rings = [
         (
             key(color="black", marker=ring["marker"], linestyle="none", fillstyle="none"),
-            f"support vector, {kind}",
+            "support vector" if hard else f"support vector, {kind}",
         )
         for kind, ring in _RINGS.items()
+        if not (hard and kind == "bounded")
     ]
     lines = [
         (key(color="black", linestyle="-"), "f = 0"),
@@ -123,10 +136,11 @@ def region_keys() -> list[tuple[Any, str]]:
     return [*classes, *rings, *lines]
 
 
-def _span(values: Vector) -> Vector:
+def span(values: Vector, points: int) -> Vector:
+    """Return `points` places from a little below the least of `values` to a little above the largest."""
     low, high = float(values.min()), float(values.max())
     margin = 0.06 * (high - low) or 1.0
-    return np.linspace(low - margin, high + margin, _GRID)
+    return np.linspace(low - margin, high + margin, points)
 
 
 def _contours(ax: Axes, x1: Vector, x2: Vector, f: Block) -> None:

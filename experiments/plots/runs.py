@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.noise import without_twins
 from experiments.plots.style import Look, looks
 from experiments.tables import solver_labels
 from problems import Vector
@@ -47,7 +48,7 @@ class Runs:
     def trace(self, run_id: Any) -> pd.DataFrame:
         """Return the looks at one run in the order of time, with their `relative_gap`."""
         mine = self.traces[self.traces["run_id"] == run_id].sort_values("time", kind="stable")
-        return mine.assign(relative_gap=_relative(mine))
+        return mine.assign(relative_gap=relative_gap(mine))
 
     def typical(self, problem: str) -> Iterator[pd.Series]:
         """Yield one run for each configuration: the one whose time is the median (the lower one)."""
@@ -61,13 +62,17 @@ def gather(
     traces: pd.DataFrame,
     model: Callable[[str], Model | None] = lambda _: None,
 ) -> Runs:
-    """Return the runs of a folder from its two tables and the loader of its answers."""
+    """Return the runs of a folder from its two tables and the loader of its answers.
+
+    The second runs of A/A pairs are left out: they are drawn already.
+    """
+    results = without_twins(results)
     series = solver_labels(results, leave_out=_ACCURACY)
     table = results.assign(configuration=solver_labels(results), series=series)
     return Runs(table, traces, model, looks(series))
 
 
-def _relative(looks_taken: pd.DataFrame) -> Vector:
+def relative_gap(looks_taken: pd.DataFrame) -> Vector:
     """Return gap / max(|primal|, |dual|), 0 where the gap is 0."""
     bounds = looks_taken[["primal_objective", "dual_objective"]].to_numpy(dtype=np.float64)
     gap = looks_taken["gap"].to_numpy(dtype=np.float64)

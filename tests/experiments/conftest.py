@@ -92,3 +92,28 @@ def case_of(write):
         return replace(case, run_id=Path(solver).parent.name, solver=SolverSpec(solver, {}))
 
     return _case
+
+
+@pytest.fixture
+def outcome(tmp_path):
+    """Read an experiment file of any content: an Experiment, or the lines of the refusal."""
+    from experiments.config import ConfigError, Experiment, read_experiment
+
+    path = tmp_path / "any.yaml"
+
+    def _outcome(content):
+        path.write_bytes(content)
+        told = []
+        try:
+            experiment = read_experiment(path)
+        except ConfigError as refusal:
+            told = str(refusal).splitlines()
+        if not told:
+            assert isinstance(experiment, Experiment)
+            return experiment
+        assert all(line.startswith(str(path)) for line in told), told
+        assert len(told) <= 21
+        assert max(map(len, told)) <= 700 + len(str(path))
+        return told
+
+    return _outcome

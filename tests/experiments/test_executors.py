@@ -8,6 +8,7 @@ import psutil
 import pytest
 
 from experiments.executors import LocalExecutor
+from experiments.records import COLUMNS
 from experiments.specs import SolverSpec
 
 # what a solver does, and the status, signal and reason that its row must have
@@ -23,11 +24,36 @@ DEATHS = {
     ),
     "aborts": ("os.abort()\nyield", "crashed", "SIGABRT", "SIGABRT"),
     "dies at import": ("yield", "crashed", "exit 5", "exit code 5"),
-    "hangs": (
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: print('.' * 99)\nyield",
+    "ends from a thread": (
+        "import threading; threading.Thread(target=os._exit, args=[3]).start(); time.sleep(9)\nyield",
+        "crashed",
+        "exit 3",
+        "exit code 3",
+    ),
+    "hangs silently": ("time.sleep(600)\nyield", "time_limit", "SIGTERM", "strange.py"),
+    "hangs in compiled code that holds the GIL": (
+        "import itertools; sum(itertools.repeat(0))\nyield",
+        "time_limit",
+        "SIGTERM",
+        "strange.py",
+    ),
+    "hangs and prints all the time": (
+        "while True: print('.' * 99, flush=True)\nyield",
+        "time_limit",
+        "SIGTERM",
+        "killed after",
+    ),
+    "ignores SIGTERM": (
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)\nyield",
         "time_limit",
         "SIGKILL",
         "killed after",
+    ),
+    "cannot be sent": (
+        "yield FormPoint(x, claim=Word('optimal'))",
+        "crashed",
+        None,
+        "cannot be sent",
     ),
     "takes memory": (
         "x = [np.ones(2**22) for _ in range(40)]; time.sleep(60)\nyield",
@@ -37,6 +63,14 @@ DEATHS = {
     ),
 }
 
+WORD = """
+class Word(str):
+    def __str__(self):
+        return self
+    def __reduce__(self):
+        raise TypeError("cannot be sent")
+"""
+
 
 @pytest.fixture
 def strange_cases(case_of, strange, tmp_path):
@@ -45,7 +79,7 @@ def strange_cases(case_of, strange, tmp_path):
     cases = [replace(fine, run_id="fine before")]
     for kind, (body, *_) in DEATHS.items():
         (tmp_path / kind).mkdir()
-        before = "os._exit(5)" if kind == "dies at import" else ""
+        before = "os._exit(5)" if kind == "dies at import" else WORD
         moved = tmp_path / kind / "strange.py"
         path = strange(body, before=before).rpartition(":")[0]
         (tmp_path / "strange.py").rename(moved)
@@ -55,7 +89,7 @@ def strange_cases(case_of, strange, tmp_path):
 
 
 def test_a_process_that_dies_costs_its_own_row(strange_cases):
-    executor = LocalExecutor(2, time_limit=0.5, memory_limit=600 * 2**20, grace=3)
+    executor = LocalExecutor(2, time_limit=0.5, memory_limit=600 * 2**20, grace=1)
     outcomes = {outcome.run_id: outcome.record for outcome in executor.run(strange_cases)}
     assert set(outcomes) == {case.run_id for case in strange_cases}
     for name in ("fine before", "fine after"):
@@ -65,6 +99,7 @@ def test_a_process_that_dies_costs_its_own_row(strange_cases):
         assert (record["status"], record["signal"]) == (status, signal), kind
         assert reason in record["reason"], kind
         assert record["time_solve"] is None, kind
+        assert list(record) == COLUMNS
     assert not _workers()
 
 

@@ -72,6 +72,16 @@ def test_without_trace_nothing_is_looked_at(case_of):
     assert run_case(case_of(trace="false")).trace == []
 
 
+LATE = """
+class Late:
+    def __init__(self):
+        self.asked = 0
+    def __array__(self, *_, **__):
+        self.asked += 1
+        if self.asked > 1:
+            raise OverflowError("late")
+        return np.zeros(24)
+"""
 # what a solver does, and the status and reason that its row must have
 FAILURES = {
     "raises in iterates": ({"iterates": "1 / 0\nyield"}, "crashed", "ZeroDivisionError: division"),
@@ -91,6 +101,11 @@ FAILURES = {
     "not a number": ({"iterates": "yield FormPoint(x * np.nan)"}, "diverged", "NaN"),
     "unsupported": ({"refuses": "return 'only on Sundays'"}, "unsupported", "only on Sundays"),
     "not installed": ({"prepare": "raise NotInstalled('get it')"}, "not_installed", "get it"),
+    "raises while recovering": (
+        {"iterates": "yield FormPoint(Late())", "before": LATE},
+        "crashed",
+        "OverflowError: late",
+    ),
     "no point": ({"iterates": "return\nyield"}, "finished", "ended without giving a point"),
     "yields None": ({"iterates": "yield None"}, "crashed", "yields FormPoint, this one NoneType"),
     "yields nothing": ({"iterates": "return; yield"}, "finished", "ended without giving a point"),
@@ -147,6 +162,23 @@ def test_warnings_filters_and_random_state_do_not_leak(case_of, strange):
     assert warnings.filters == before
     assert first["objective"] == second["objective"]
     assert np.isfinite(first["objective"])
+
+
+def test_what_a_failed_run_keeps_of_its_traceback(case_of, strange):
+    outcome = run_case(case_of(strange("1 / 0\nyield")))
+    assert outcome.output.startswith("Traceback")
+    assert "strange.py" in outcome.output
+
+
+def test_a_solver_that_uses_more_threads_than_allowed_is_told_on(case_of, strange, monkeypatch):
+    import time
+
+    monkeypatch.setattr(time, "process_time", lambda: 3.9 * time.perf_counter())
+    case = case_of(strange("time.sleep(0.1)\nyield FormPoint(x)"))
+    record = run_case(case, threads=2).record
+    assert record["reason"] == "used 3.9 threads, 2 were allowed"
+    assert record["cpu_time"] / record["time_solve"] == pytest.approx(3.9, rel=0.05)
+    assert run_case(case, threads=4).record["reason"] == ""
 
 
 def test_bad_data_costs_only_its_rows(case_of):

@@ -1,18 +1,33 @@
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from experiments import load_results, load_traces
+from experiments import disk, load_results, load_traces
 from experiments.config import read_experiment
 from experiments.plan import plan
 from experiments.records import failed
 from experiments.runner import run_case
-from experiments.store import Store, StoreError, load_model, read_traces, recorded, write_tables
+from experiments.store import (
+    Store,
+    StoreError,
+    load_model,
+    output_of,
+    read_traces,
+    recorded,
+    write_tables,
+)
 from experiments.tables import summarise, to_markdown
 from problems import RBF
 
@@ -178,6 +193,158 @@ def test_results_of_another_schema_are_refused(folder):
     path.write_text(path.read_text().replace('"schema": 1', '"schema": 0'))
     with pytest.raises(StoreError, match="schema 0"):
         load_results(folder)
+
+
+def test_of_two_runs_of_a_case_the_later_counts_and_the_earlier_stays_in_the_log(
+    folder, cases, ids
+):
+    before = (folder / "runs.jsonl").read_bytes()
+    assert recorded(folder) == set(ids)
+    assert recorded(folder, ["crashed", "time_limit"]) == set(ids[:-1])
+    assert recorded(folder, ["solved", "inaccurate"]) == {ids[-1]}
+    store = Store.open(folder, TEXT, ids, resume=True)
+    store.append(run_case(cases[-1]))
+    store.append(failed(cases[0], "crashed", "x"))
+    store.close()
+    results = load_results(folder)
+    assert results["run_id"].tolist() == ids
+    assert results["status"].tolist() == ["crashed", *["finished"] * 3]
+    assert (folder / "runs.jsonl").read_bytes().startswith(before)
+    assert load_model(folder, ids[0]) is None  # it is of the answer that no longer counts
+    assert ids[0] not in set(load_traces(folder)["run_id"])
+
+
+def test_the_output_of_a_run_is_kept(folder, cases, ids):
+    assert output_of(folder, ids[0]) == ""
+    store = Store.open(folder, TEXT, ids, resume=True)
+    store.append(replace(failed(cases[0], "crashed", "x"), output="last\nwords"))
+    store.close()
+    assert output_of(folder, ids[0]) == "last\nwords"
+
+
+CHANGES = {
+    "plan": ("run_ids", lambda ids: [*ids[1:], "new"], r"another plan \(4 runs, of which 1 are"),
+    "code": ("code", lambda code: code | {"solvers": "0"}, r"other code \(solvers\)"),
+    "version": ("versions", lambda v: v | {"numpy": "1.0"}, r"numpy 1.0, now "),
+    "package": ("versions", lambda v: v | {"ghost": "1.0"}, r"ghost 1.0, now missing"),
+    "no code": ("code", lambda code: {}, r"other code \(problems, solvers, experiments\)"),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_going_on_with_something_else_is_refused_unless_told(folder, ids, kind):
+    key, change, told = CHANGES[kind]
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps(manifest | {key: change(manifest[key])}))
+    changed = path.read_bytes()
+    with pytest.raises(StoreError, match=told) as refusal:
+        Store.open(folder, TEXT, ids, resume=True)
+    assert "--anyway" in str(refusal.value)
+    assert path.read_bytes() == changed
+    Store.open(folder, TEXT, ids, resume=True, anyway=True).close()
+    told_now = json.loads(path.read_text())
+    assert told_now[key] == manifest[key]
+    assert re.search(told, told_now["earlier"][0]["differs"][0])
+    Store.open(folder, TEXT, ids, resume=True).close()  # from now on it is the same
+
+
+def test_a_changed_solver_from_outside_is_other_code(tmp_path, ids):
+    file = tmp_path / "mine.py"
+    file.write_text("a = 1")
+    Store.open(tmp_path / "out", TEXT, ids, files=[file]).close()
+    Store.open(tmp_path / "out", TEXT, ids, resume=True, files=[file]).close()
+    file.write_text("a = 2")
+    with pytest.raises(StoreError, match=r"other code \(mine.py\)"):
+        Store.open(tmp_path / "out", TEXT, ids, resume=True, files=[file])
+
+
+def test_runs_that_are_planned_no_longer_are_not_in_the_tables(folder, ids):
+    Store.open(folder, TEXT, ids[2:], resume=True, anyway=True).close()
+    assert load_results(folder)["run_id"].tolist() == ids[2:]
+    assert set(load_traces(folder)["run_id"]) <= set(ids[2:])
+
+
+class Failing:
+    """Stands for `os` in `disk`; one of its operations fails."""
+
+    def __init__(self, operation, number):
+        self.operation, self.number = operation, number
+
+    def __getattr__(self, name):
+        return self._fail if name == self.operation else getattr(os, name)
+
+    def _fail(self, *arguments):
+        if self.operation == "write":
+            os.write(arguments[0], arguments[1][:10])
+        raise OSError(self.number, os.strerror(self.number))
+
+
+@pytest.mark.parametrize("operation", ["write", "fsync"])
+def test_a_full_disk_loses_only_the_run_that_met_it(folder, cases, ids, monkeypatch, operation):
+    store = Store.open(folder, TEXT, ids, resume=True)
+    monkeypatch.setattr(disk, "os", Failing(operation, errno.ENOSPC))
+    with pytest.raises(OSError, match="No space left"):
+        store.append(failed(cases[0], "crashed", "later"))
+    with pytest.raises(OSError, match="No space left"):
+        write_tables(folder, "text")
+    monkeypatch.undo()
+    store.close()
+    assert not list(folder.glob(".*"))
+    assert not (folder / "runs.csv").exists()
+    store = Store.open(folder, TEXT, ids, resume=True)
+    store.append(failed(cases[1], "crashed", "after"))
+    store.close()
+    assert load_results(folder)["run_id"].tolist() == ids
+    assert load_results(folder)["reason"].iloc[1] == "after"
+
+
+def test_a_folder_that_is_read_only_is_refused(tmp_path, folder, ids, monkeypatch):
+    monkeypatch.setattr(disk, "os", Failing("open", errno.EROFS))
+    for place, resume in ((tmp_path / "new", False), (folder, True)):
+        with pytest.raises(StoreError, match="cannot be written to: Read-only file system"):
+            Store.open(place, TEXT, ids, resume)
+
+
+def test_a_clock_that_is_moved_backwards_changes_no_order(tmp_path, cases, ids, monkeypatch):
+    import time
+
+    store = Store.open(tmp_path / "out", TEXT, ids)
+    real = time.time
+    for i, reason in enumerate(("first", "second")):
+        monkeypatch.setattr(time, "time", lambda i=i: real() - 1e6 * i)
+        store.append(failed(cases[0], "crashed", reason))
+    store.close()
+    assert load_results(tmp_path / "out")["reason"].tolist() == ["second"]
+
+
+def test_a_lock_is_not_inherited_by_workers(tmp_path, ids):
+    store = Store.open(tmp_path / "out", TEXT, ids)
+    assert not os.get_inheritable(store.file)
+    with subprocess.Popen(["sleep", "60"], close_fds=False) as child:
+        store.close()
+        Store.open(tmp_path / "out", TEXT, ids, resume=True).close()
+        child.kill()
+
+
+def test_a_death_at_any_operation_on_the_folder_changes_no_table(write):
+    text = TEXT.replace("[soft_margin_dual, soft_margin_primal]", "soft_margin_dual")
+    script = Path(__file__).with_name("kill_points.py")
+    command = [sys.executable, script, write(text)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["operations"] > 40
+    assert figures["deaths"] >= figures["points"] > figures["operations"]
+    assert figures["differing"] == []
+
+
+def test_ten_kills_of_a_run_lose_nothing():
+    script = Path(__file__).parents[1] / "torture.py"
+    command = [sys.executable, script, "10", "--forked"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("kills: 10, ")
 
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path, ids):

@@ -1,0 +1,68 @@
+"""Writing so that a kill or a power cut at any moment leaves the old content or the new.
+
+All that changes the folder of a run passes through here: a test lets the process die before and after
+each of these operations, and in the middle of each write.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder, and those above it, where it is missing."""
+    path.mkdir(parents=True, exist_ok=True)
+    _sync_folder(path.parent)
+
+
+def open_to_append(path: Path) -> int:
+    """Return the descriptor of a file that is created if it is missing."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+    _sync_folder(path.parent)
+    return file
+
+
+def append(file: int, data: bytes) -> None:
+    """Append to a file; all of it is on the disk when this returns."""
+    _write(file, data)
+    os.fsync(file)
+
+
+def replace(path: Path, content: bytes) -> None:
+    """Replace a file as a whole: a reader sees the old one or the new one."""
+    temporary = path.with_name(f".{path.name}.new")
+    try:
+        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+        try:
+            append(file, content)
+        finally:
+            os.close(file)
+        os.replace(temporary, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync_folder(path.parent)
+
+
+def remove(path: Path) -> None:
+    """Remove a file if it is there."""
+    with suppress(FileNotFoundError):
+        os.unlink(path)
+
+
+def _write(file: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(file, data) :]
+
+
+def _sync_folder(path: Path) -> None:
+    """Put the names in a folder on the disk; some file systems know no such thing."""
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        with suppress(OSError):
+            os.fsync(folder)
+    finally:
+        os.close(folder)

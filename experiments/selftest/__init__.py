@@ -1,0 +1,164 @@
+"""Whether a solver may be believed: `dualgap selftest NAME|FILE:CLASS`.
+
+The plan, in the order in which it is worked off: which properties, on which problems. A solver is
+tried at its own default settings, in a process of its own, and judged by certificates; what it
+refuses is listed, not held against it, unless it refuses everything.
+"""
+
+from __future__ import annotations
+
+import ast
+import time
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from experiments.selftest.outcome import Limits, Outcome, Property, Report
+from experiments.selftest.workers import Workers
+
+__all__ = ["PROPERTIES", "Limits", "Outcome", "Property", "Report", "properties", "try_solver"]
+
+_LINEAR = ("two_gaussians linear C=1", "two_gaussians linear C=1, no intercept")
+_KERNEL = ("four_gaussians rbf C=1", "four_gaussians rbf C=1, no intercept")
+_SPARSE = ("sparse linear C=1", "sparse linear C=1, no intercept")
+_REGRESSION = ("regression rbf C=1", "regression linear C=1, no intercept")
+_SOFT = _LINEAR + _KERNEL
+_PLAIN = (
+    *_SOFT,
+    *_SPARSE,
+    *_REGRESSION,
+    "two_gaussians primal C=1",
+    "two_gaussians risk lam=0.02",
+)
+_ALL = (*_PLAIN, "separable hard margin")
+
+
+def _on(*data: str) -> tuple[str, ...]:
+    kinds = ("linear", "linear, no intercept", "rbf")
+    return tuple(f"{name}: {kind}" for name in data for kind in kinds)
+
+
+PROPERTIES = (
+    Property("answers", "behaviour.answers", _ALL),
+    Property("deterministic", "behaviour.deterministic", _ALL, fresh=True),
+    Property("global state", "behaviour.global_state", (*_SOFT, *_SPARSE[1:]), fresh=True),
+    Property("inputs unchanged", "behaviour.inputs_unchanged", _ALL),
+    Property("stateless", "behaviour.stateless", _SOFT),
+    Property("ends by itself", "behaviour.ends_by_itself", _ALL),
+    Property("time limit", "behaviour.time_limit", _SOFT),
+    Property("max_iter", "behaviour.max_iter", (*_SOFT, *_REGRESSION)),
+    Property("claims", "claims.claims", _ALL),
+    Property("infeasibility", "claims.infeasibility", ("twins hard margin", "crossed hard margin")),
+    Property("C", "theory.slack_weight", _SOFT + _REGRESSION),
+    Property("C of each sample", "theory.slack_weights", _SOFT),
+    Property("sum, not mean", "theory.sum_not_mean", _SOFT),
+    Property("intercept", "theory.intercept", ("off centre", "off centre, no intercept")),
+    Property("sign", "theory.sign", _PLAIN),
+    Property("permutation", "theory.permutation", ("hardest first", "hardest first, no intercept")),
+    Property("label flip", "theory.label_flip", _SOFT + _REGRESSION),
+    Property("duplication", "theory.duplication", _SOFT + _REGRESSION),
+    Property("scaling", "theory.scaling", _SOFT),
+    Property("shift", "theory.shift", (_LINEAR[0], *_KERNEL)),
+    Property("storage", "theory.storage", _SOFT),
+    Property("few samples", "claims.honest", _on("one class", "one sample", "two samples")),
+    Property("equal samples", "claims.honest", _on("twins", "all equal", "duplicates")),
+    Property("empty features", "claims.honest", _on("zero rows", "all zero", "collinear")),
+    Property("large features", "claims.honest", _on("times 1e8")),
+    Property("small features", "claims.honest", _on("times 1e-8")),
+    Property("mixed features", "claims.honest", _on("mixed scales")),
+    Property("imbalance", "claims.honest", _on("1:1000")[:2]),
+    Property("small C", "claims.honest", _on("C=1e-12")),
+    Property("large C", "claims.honest", _on("C=1e12")),
+    Property(
+        "extreme kernels", "claims.honest", ("rbf gamma=1e-9", "rbf gamma=1e9", "sigmoid kernel")
+    ),
+    Property(
+        "extreme targets",
+        "claims.honest",
+        ("constant target", "epsilon=0", "epsilon above the range"),
+    ),
+)
+
+
+def properties(names: Sequence[str] = ()) -> tuple[Property, ...]:
+    """Return the properties of these names, all if there are none; ValueError for an unknown one."""
+    unknown = set(names) - {item.name for item in PROPERTIES}
+    if unknown:
+        known = ", ".join(item.name for item in PROPERTIES)
+        raise ValueError(f"unknown property {', '.join(sorted(unknown))}; there are {known}")
+    return tuple(item for item in PROPERTIES if not names or item.name in names)
+
+
+def try_solver(
+    solver: str,
+    limits: Limits | None = None,
+    properties: Sequence[Property] = PROPERTIES,
+    progress: Callable[[Outcome], object] | None = None,
+) -> Report:
+    """Try `solver` on `properties`, each in a process that it may ruin, and return what came out.
+
+    Parameters
+    ----------
+    solver : a name, or `path/to/file.py:ClassName`.
+    limits : seconds, for solvers that hang.
+    properties : of `PROPERTIES`, those to try; "deterministic" compares with what "answers" found.
+    progress : called with each outcome as it comes.
+
+    Raises
+    ------
+    ValueError
+        If there is no such solver, file or class.
+    """
+    check_name(solver)
+    done: list[Outcome] = []
+    with closing(_outcomes(solver, limits or Limits(), properties)) as outcomes:
+        for outcome in outcomes:
+            done.append(outcome)
+            if progress is not None:
+                progress(outcome)
+    return Report(solver, tuple(done))
+
+
+def _outcomes(solver: str, limits: Limits, properties: Sequence[Property]) -> Generator[Outcome]:
+    end = time.monotonic() + limits.total
+    stopped, hung = "", list[str]()
+    digests: dict[str, str] = {}
+    with closing(Workers(solver, limits)) as workers:
+        for number, item in enumerate(properties):
+            left = end - time.monotonic()
+            if not stopped and left <= 0:
+                stopped = f"the {limits.total:.0f} s of a selftest were over"
+            if stopped:
+                yield item.not_run(stopped)
+                continue
+            allowed = limits.first if number == 0 else limits.each
+            outcome = workers.check(item, digests, allowed, left)
+            digests |= outcome.digests
+            hung += [item.name] if outcome.hung else []
+            if not outcome.loaded:
+                stopped = "the solver could not be loaded"
+            elif len(hung) >= limits.hangs:
+                stopped = f"the solver hung in {', '.join(hung)}"
+            yield outcome
+
+
+def check_name(solver: str) -> None:
+    """Raise ValueError if there is no such solver; a file is read, not imported."""
+    path, _, class_name = solver.rpartition(":")
+    if not path.endswith(".py"):
+        from solvers import find_solver  # noqa: PLC0415 - workers import this module first
+
+        find_solver(solver)
+    elif not Path(path).is_file():
+        raise ValueError(f"solver {solver!r}: there is no file {Path(path).resolve()}")
+    elif class_name not in (found := _classes(Path(path))):
+        names = ", ".join(found) or "no class"
+        raise ValueError(f"solver {solver!r}: {Path(path).name} has {names}, not {class_name!r}")
+
+
+def _classes(file: Path) -> list[str]:
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (SyntaxError, ValueError) as error:
+        raise ValueError(f"solver file {file}: {error}") from None
+    return [node.name for node in tree.body if isinstance(node, ast.ClassDef)]

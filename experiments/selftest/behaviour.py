@@ -1,0 +1,225 @@
+"""How a solver behaves, whatever it answers: shapes, repetition, side effects, limits."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import random
+import signal
+import warnings
+from dataclasses import fields
+from itertools import islice
+from typing import Any, get_args
+
+import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import threadpool_info
+
+from experiments.selftest.bench import Bench, NotJudged, changed
+from problems import ERM, FormPoint, Formulation, Unsupported, reduce
+from problems.forms import Claim, Form
+from solvers import NotInstalled, Solution, Status
+
+_MOST_POINTS = 10_000  # of one run: some yield after every step
+
+
+def answers(bench: Bench, name: str) -> str:
+    """It yields points of the form, in floats, finite and of the right shape."""
+    form = _form(bench, bench.problem(name))
+    point = None
+    for point in islice(bench.solver.iterates(bench.solver.prepare(form)), _MOST_POINTS):
+        wrong = _objection_to(point, form)
+        if wrong:
+            return wrong
+    if point is None:
+        return "it ended without yielding a point"
+    bench.digests[name] = _digest(point.x, point.beta)
+    return ""
+
+
+def deterministic(bench: Bench, name: str) -> str:
+    """The same problem, solver and seed give the same answer in another process."""
+    wrong = answers(bench, name)
+    if name not in bench.expected:
+        raise NotJudged("there is no first answer to compare with")
+    same = wrong or bench.digests[name] == bench.expected[name]
+    return "" if same else "two runs with the same settings and seed give different answers"
+
+
+def stateless(bench: Bench, name: str) -> str:
+    """An answer does not depend on what was solved before."""
+    problem = bench.problem(name)
+    first = bench.solve(problem)
+    again = bench.solve(problem)
+    bench.solve(_another(problem))
+    last = bench.solve(problem)
+    for other, when in ((again, "again"), (last, "after another problem")):
+        if _digest_of(first) != _digest_of(other):
+            change = other.objective - first.objective
+            return f"solved {when}, the answer differs (objective by {change:.2g})"
+    return ""
+
+
+def inputs_unchanged(bench: Bench, name: str) -> str:
+    """The data and the form stay as they were."""
+    problem = bench.problem(name)
+    form = _form(bench, problem)
+    arrays = {**_arrays(problem, "problem"), **_arrays(form, "form")}
+    before = {where: array.copy() for where, array in arrays.items()}
+    for _ in islice(bench.solver.iterates(bench.solver.prepare(form)), _MOST_POINTS):
+        pass
+    touched = [where for where, old in before.items() if not _equal(old, arrays[where])]
+    gram = form.gram
+    if gram is not None and not _equal(gram.dense(), problem.gram().dense()):
+        touched.append("the Gram matrix")
+    return f"it changes {', '.join(touched)} in place" if touched else ""
+
+
+def global_state(bench: Bench, name: str) -> str:
+    """Nothing outside the solver changes: neither by a whole run nor by one that is cut short.
+
+    Importing a library may add environment variables, pools of threads and warnings filters, and draw
+    random numbers; it may not change what else is there.
+    """
+    problem = bench.problem(name)
+    before = _surroundings()
+    bench.solve(problem, max_iter=1)  # imports
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        random.random()  # else seeding twice does not show
+        np.random.random()  # noqa: NPY002
+        before |= _after_imports()
+        bench.solve(problem)
+        bench.solve(problem, max_iter=1)
+        after = _surroundings() | _after_imports()
+    touched = [what for what, old in before.items() if after.get(what) != old]
+    return f"it changes {', '.join(touched)}" if touched else ""
+
+
+def ends_by_itself(bench: Bench, name: str) -> str:
+    """At its default settings it ends a small problem without being told to."""
+    limit = bench.limits.grace
+    solution = bench.solve(bench.problem(name), time_limit=limit)
+    if solution.status is Status.TIME_LIMIT:
+        return f"no end by itself: still running after {limit:g} s and {solution.iterations} iterations"
+    if solution.status is Status.DIVERGED:
+        return "it diverged: its point has NaN or infinite entries"
+    return ""
+
+
+def time_limit(bench: Bench, name: str) -> str:
+    """Solving ends soon after the time limit."""
+    limit, grace = 0.01, bench.limits.grace
+    solution = bench.solve(bench.problem(name), time_limit=limit)
+    if solution.time_solve <= limit + grace:
+        return bench.objection(solution)
+    return (
+        f"with time_limit={limit:g} it solved for {solution.time_solve:.1f} s "
+        f"and claims {solution.claimed!r}: yield more often"
+    )
+
+
+def max_iter(bench: Bench, name: str) -> str:
+    """A setting `max_iter` is obeyed, and what is cut short claims nothing that is wrong."""
+    if all(field.name != "max_iter" for field in fields(bench.solver)):
+        raise NotJudged("it has no setting max_iter")
+    for limit in (1, 3):
+        solution = bench.solve(bench.problem(name), max_iter=limit)
+        if solution.iterations > limit:
+            return f"with max_iter={limit} it made {solution.iterations} iterations"
+        wrong = bench.objection(solution)
+        if wrong:
+            return f"with max_iter={limit} it {wrong}"
+    return ""
+
+
+def _form(bench: Bench, problem: Formulation) -> Form:
+    """Return a problem in the solver's form; Unsupported if it refuses."""
+    form = reduce(problem, bench.solver.form).form
+    refusal = bench.solver.refuses(form)
+    if refusal:
+        raise Unsupported(refusal)
+    try:
+        bench.solver.prepare(form)
+    except NotInstalled as missing:
+        raise Unsupported(str(missing)) from None
+    return form
+
+
+def _objection_to(point: Any, form: Form) -> str:
+    if not isinstance(point, FormPoint):
+        return f"it yields {type(point).__name__}, not FormPoint"
+    if point.claim not in get_args(Claim):
+        return f"claim must be one of {', '.join(get_args(Claim))}, got {point.claim!r}"
+    shapes = {"x": form.gram.X.shape[1] if isinstance(form, ERM) else form.n}
+    shapes |= {"beta": form.n} if isinstance(form, ERM) else {}
+    given = {name: value for name in shapes if (value := getattr(point, name)) is not None}
+    if not given and point.inequality is None and point.claim in ("optimal", "none"):
+        return f"it yields a point without {' or '.join(shapes)}"
+    wrong = (_objection_to_array(name, value, shapes[name]) for name, value in given.items())
+    return next(filter(None, wrong), "")
+
+
+def _objection_to_array(name: str, value: Any, size: int) -> str:
+    if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+        kind = getattr(value, "dtype", type(value).__name__)
+        return f"{name} must be an array of floats, got {kind}"
+    if value.shape != (size,):
+        return f"{name} must have shape ({size},), got {value.shape}"
+    if not np.isfinite(value).all():
+        return f"{name} has {int((~np.isfinite(value)).sum())} NaN or infinite entries"
+    return ""
+
+
+def _another(problem: Formulation) -> Formulation:
+    """Return a problem of the same kind with other labels, in another order."""
+    order = np.random.default_rng(1).permutation(problem.n)
+    return changed(problem, X=problem.X[order], y=-problem.y[order][::-1])
+
+
+def _digest(*arrays: Any) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()
+
+
+def _digest_of(solution: Solution) -> str:
+    return _digest(solution.point.alpha, solution.point.w)
+
+
+def _arrays(owner: Any, whose: str) -> dict[str, Any]:
+    """Return every array of a problem or form by the name to show; of a sparse one its values."""
+    found: dict[str, Any] = {}
+    for field in fields(owner):
+        value = getattr(owner, field.name)
+        value = value.data if sp.issparse(value) else value
+        if isinstance(value, np.ndarray):
+            found[f"the {whose}'s {field.name}"] = value
+    return found
+
+
+def _equal(first: Any, second: Any) -> bool:
+    return np.array_equal(first, second, equal_nan=True)
+
+
+def _surroundings() -> dict[str, Any]:
+    """Return what belongs to the whole process, by the name to show."""
+    pools = {f"the number of threads of {p['prefix']}": p["num_threads"] for p in threadpool_info()}
+    return {
+        "NumPy's error handling": np.geterr(),
+        "NumPy's print options": str(np.get_printoptions()),
+        "the working directory": os.getcwd(),
+        "signal handlers": [signal.getsignal(s) for s in (signal.SIGTERM, signal.SIGALRM)],
+        **pools,
+        **{f"the environment variable {name}": value for name, value in os.environ.items()},
+    }
+
+
+def _after_imports() -> dict[str, Any]:
+    return {
+        "NumPy's random state": pickle.dumps(np.random.get_state(legacy=False)),  # noqa: NPY002
+        "Python's random state": random.getstate(),
+        "the warnings filter": list(warnings.filters),
+    }

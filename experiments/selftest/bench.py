@@ -1,0 +1,158 @@
+"""The bench: a solver at its default settings, tried on problems and judged by certificates.
+
+An answer's *excess* is (primal value − certified lower bound of the optimum) / the larger of the two
+in size. The bound is the better one of the answer's own and of the toolkit's default solver, so that
+nobody is believed, and a solver that gives weights alone is judged as exactly as one that gives α.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from experiments.selftest.outcome import Limits, Outcome, Property
+from experiments.selftest.problems import PROBLEMS
+from problems import Formulation, Unsupported
+from problems.box_gap import middle
+from problems.certificates import relative
+from problems.intercept import best_intercept
+from solvers import Solution, Solver, Status, find_solver, solve
+
+WRONG = 1e-2  # excess above which a claim of optimality is a lie
+_REFERENCE = 1e-6  # relative gap of the toolkit's own answer
+_NOTHING = 1e-10  # of a sample's loss: where the optimum is 0, any gap is large relative to it
+
+
+class NotJudged(Exception):
+    """There is nothing to judge here; the message says why."""
+
+
+def load(name: str) -> Solver:
+    """Return a solver at its default settings; what importing and building it raises is passed on."""
+    return find_solver(name)()
+
+
+def one_line(error: BaseException) -> str:
+    """Return an error in one line of at most 200 characters."""
+    return " ".join(f"raised {type(error).__name__}: {error}".split())[:200].rstrip(": ")
+
+
+class Bench:
+    """A solver, the limits it is given, and what is known of the problems."""
+
+    def __init__(self, solver: Solver, limits: Limits) -> None:
+        self.solver, self.limits = solver, limits
+        self.digests: dict[str, str] = {}
+        self.expected: Mapping[str, str] = {}
+        self._references: dict[str, Solution] = {}
+
+    def check(
+        self, item: Property, digests: Mapping[str, str], at: Callable[[str], object]
+    ) -> Outcome:
+        """Try a property on each of its problems, telling `at` where it is."""
+        module, _, name = item.check.partition(".")
+        check = getattr(importlib.import_module(f"{__package__}.{module}"), name)
+        self.digests, self.expected = {}, digests
+        tried: list[str] = []
+        unsupported: dict[str, str] = {}
+        sentences: list[str] = []
+        for problem in item.problems:
+            at(problem)
+            try:
+                wrong = check(self, problem)
+            except (Unsupported, NotJudged) as refusal:
+                unsupported[problem] = str(refusal)
+                continue
+            except BaseException as error:  # a solver may raise anything, SystemExit as well
+                wrong = one_line(error)
+            tried.append(problem)
+            if wrong:
+                sentences.append(f"{item.name} on {problem}: {wrong}")
+        result = "failed" if sentences else "passed" if tried else "unsupported"
+        done = tuple(tried), unsupported, tuple(sentences), self.digests
+        return Outcome(item.name, result, *done)
+
+    def problem(self, name: str) -> Formulation:
+        """Return a problem by its name, with data of its own."""
+        return PROBLEMS[name]()
+
+    def solve(
+        self,
+        problem: Formulation,
+        *,
+        time_limit: float | None = None,
+        max_iter: int | None = None,
+    ) -> Solution:
+        """Return the solver's answer; Unsupported, with its sentence, if it refuses."""
+        limit = time_limit or self.limits.solving
+        solution = solve(problem, self.solver, time_limit=limit, max_iter=max_iter)
+        if solution.status in (Status.UNSUPPORTED, Status.NOT_INSTALLED):
+            raise Unsupported(solution.note)
+        return solution
+
+    def reference(self, problem: Formulation) -> Solution:
+        """Return the toolkit's own answer."""
+        if problem.hash not in self._references:
+            self._references[problem.hash] = solve(problem, target_gap=_REFERENCE)
+        return self._references[problem.hash]
+
+    def excess(self, solution: Solution) -> float:
+        """Return how far an answer is above the optimum, relatively; NaN for no answer."""
+        own = solution.certificate
+        if own.relative_gap <= WRONG:  # judged by itself
+            return own.relative_gap
+        known = self.reference(solution.problem).certificate.dual_objective
+        lower = max(known, np.nan_to_num(own.dual_objective, nan=-np.inf))
+        return relative(own.primal_objective - lower, own.primal_objective, lower)
+
+    def objection(self, solution: Solution) -> str:
+        """Return what is wrong with what the solver claims, or an empty string."""
+        own, claim = solution.certificate, solution.claimed
+        if claim == "infeasible" and not own.infeasible:
+            return f"claims infeasible, but {_bounds(solution)}"
+        if claim != "optimal" or not solution.problem.is_psd:
+            return ""
+        if own.infeasible:
+            return "claims optimal, but the problem is infeasible (proven)"
+        if not np.isfinite(own.primal_objective):
+            return f"claims optimal, but {own.reason or 'its answer has no finite value'}"
+        return self._distant(solution)
+
+    def _distant(self, solution: Solution) -> str:
+        """Say so if a claimed optimum is not near the certified bounds of the optimum."""
+        own, box = solution.certificate, solution.problem.upper
+        nothing = _NOTHING * float(box[np.isfinite(box)].sum())
+        alone = own.bound_source == "recovered from w"
+        distance = self.excess(solution) if alone else own.relative_gap
+        if distance <= WRONG or own.gap <= nothing:
+            return ""
+        return f"claims optimal, but {_bounds(solution)} (relative gap {distance:.2g})"
+
+
+def _bounds(solution: Solution) -> str:
+    own = solution.certificate
+    return f"the certified bounds are [{own.dual_objective:.6g}, {own.primal_objective:.6g}]"
+
+
+def changed(problem: Formulation, **fields: Any) -> Any:
+    """Return the problem with other values of some fields."""
+    return replace(problem, **fields)  # type: ignore[type-var]
+
+
+def primal_at(problem: Formulation, solution: Solution) -> float:
+    """Return the primal value on `problem` of another problem's w, as it was given, at its best b."""
+    w, alpha = solution.point.w, solution.point.alpha
+    if w is not None:
+        scores, norm2 = problem.X @ w, float(w @ w)
+    elif alpha is not None:
+        beta = solution.problem.beta(alpha)
+        scores = problem.gram().matvec(beta)
+        norm2 = float(beta @ scores)
+    else:
+        raise NotJudged("it gave no point")
+    b = middle(*best_intercept(problem, scores)) if problem.intercept else 0.0
+    return 0.5 * norm2 + float(problem.upper @ problem.loss.value(problem.y, scores + b))

@@ -1,0 +1,113 @@
+"""What a selftest asks and answers. Nothing numerical is imported here: workers read it first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+Result = Literal["passed", "failed", "unsupported", "not run"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Seconds after which a solver is given up.
+
+    Attributes
+    ----------
+    loading : to start a process and import the solver in it.
+    first : for the first property, in which compiled solvers compile. each : for each other one.
+    total : for all of them. hangs : properties it may hang in before the rest is not run.
+    solving : the time limit that the solver itself is given for each problem.
+    grace : by which it may exceed a time limit, since it stops at its next yield.
+    """
+
+    loading: float = 30.0
+    first: float = 45.0
+    each: float = 20.0
+    total: float = 110.0
+    hangs: int = 3
+    solving: float = 2.0
+    grace: float = 5.0
+
+
+@dataclass(frozen=True)
+class Property:
+    """Something that must hold of every solver.
+
+    Attributes
+    ----------
+    check : "module.function" in this package, called with the bench and each problem's name.
+    problems : names in `problems.PROBLEMS`.
+    fresh : whether it needs a process in which the solver has done nothing yet.
+    """
+
+    name: str
+    check: str
+    problems: tuple[str, ...]
+    fresh: bool = False
+
+    def not_run(self, why: str) -> Outcome:
+        """Return the outcome of not being tried."""
+        return Outcome(self.name, "not run", sentences=(why,))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one property.
+
+    Attributes
+    ----------
+    tried, unsupported : names of problems; the latter with the solver's sentence.
+    sentences : one for each failure: the property, the problem, the numbers; or why it was not run.
+    digests : of the answers, by problem, to compare with those of another process.
+    hung : whether the process had to be killed for time.
+    loaded : whether the solver could be imported and built.
+    """
+
+    name: str
+    result: Result
+    tried: tuple[str, ...] = ()
+    unsupported: Mapping[str, str] = field(default_factory=dict[str, str])
+    sentences: tuple[str, ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict[str, str])
+    hung: bool = False
+    loaded: bool = True
+
+
+@dataclass(frozen=True)
+class Report:
+    """All outcomes for one solver."""
+
+    solver: str
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def solved_something(self) -> bool:
+        """Whether any problem was tried at all."""
+        return any(outcome.tried for outcome in self.outcomes)
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """Names of the properties that failed."""
+        return tuple(o.name for o in self.outcomes if o.result == "failed")
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What went wrong, a sentence each; empty for a solver that conforms."""
+        if not self.solved_something and not self.failed:
+            refusals = [text for o in self.outcomes for text in o.unsupported.values()]
+            reason = refusals[0] if refusals else "no problem was tried"
+            return (f"solved nothing: it refuses every problem ({reason})",)
+        failures = tuple(t for o in self.outcomes if o.result == "failed" for t in o.sentences)
+        left_out: dict[str, list[str]] = {}
+        for outcome in self.outcomes:
+            for why in outcome.sentences if outcome.result == "not run" else ():
+                left_out.setdefault(why, []).append(outcome.name)
+        reasons = (f"not run, as {why}: {', '.join(names)}" for why, names in left_out.items())
+        return (*failures, *reasons)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the solver conforms: it solved something, and nothing failed or was left out."""
+        return not self.sentences

@@ -1,0 +1,175 @@
+"""What theory says of the optimum, and whether the answers know it.
+
+Two ways to find out, both by certified bounds and without believing anybody:
+
+- the *impostor*, a nearby wrong problem (C ignored, no intercept, a mean for the sum): an answer must
+  be clearly better than the impostor's own optimum is on the problem that was asked;
+- the *variant*, the same problem told otherwise (permuted, flipped, duplicated, scaled, shifted),
+  whose optimum is known to be `ratio` times the first: the certified intervals must meet, claims must
+  hold on it too, and it must be answered about as well as the first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from experiments.selftest.bench import Bench, NotJudged, changed, primal_at
+from problems import RBF, Certificate, Formulation, Point, certify
+
+_WORSE, _SLACK = 10.0, 0.05  # a variant's excess: at most so many times the first's, and a bit
+_ROUNDING = 1e-9
+_SCALE = 8.0  # exact in floating point
+
+
+def slack_weight(bench: Bench, name: str) -> str:
+    """The answer for one C is better on it than the answer for another C."""
+    problem = bench.problem(name)
+    answers = {C: bench.solve(changed(problem, C=C)) for C in (0.01, 10.0)}
+    for C, other in ((0.01, 10.0), (10.0, 0.01)):
+        elsewhere = primal_at(answers[C].problem, answers[other])
+        wrong = _no_better(bench, answers[C], elsewhere, f"the answer for C={other:g}")
+        if wrong:
+            return f"at C={C:g} {wrong}"
+    return ""
+
+
+def slack_weights(bench: Bench, name: str) -> str:
+    """Each sample's own C counts: the impostor has the mean for all."""
+    problem = bench.problem(name)
+    C = np.where(problem.y > 0, 2.0, 0.02) * np.random.default_rng(2).uniform(0.5, 1.5, problem.n)
+    mean = changed(problem, C=float(C.mean()))
+    return _impostor(bench, changed(problem, C=C), mean, "one C for all samples")
+
+
+def sum_not_mean(bench: Bench, name: str) -> str:
+    """The losses are summed: the impostor takes their mean, which is C/n."""
+    problem = bench.problem(name)
+    mean = changed(problem, C=problem.C / problem.n)
+    return _impostor(bench, problem, mean, "the mean of the losses in place of their sum")
+
+
+def intercept(bench: Bench, name: str) -> str:
+    """An intercept is there if and only if the problem has one."""
+    problem = bench.problem(name)
+    other = changed(problem, intercept=not problem.intercept)
+    what = "a machine without the intercept" if problem.intercept else "a machine with an intercept"
+    return _impostor(bench, problem, other, what)
+
+
+def sign(bench: Bench, name: str) -> str:
+    """An answer is better than none: a wrong sign leads uphill from w = 0."""
+    problem = bench.problem(name)
+    at_zero = certify(problem, Point(alpha=np.zeros(problem.n))).primal_objective
+    return _no_better(bench, bench.solve(problem), at_zero, "w = 0")
+
+
+def permutation(bench: Bench, name: str) -> str:
+    """The order of the samples does not matter."""
+    problem = bench.problem(name)
+    orders = {
+        "in reverse": np.arange(problem.n)[::-1],
+        "sorted by class": np.argsort(problem.y, kind="stable"),
+        "shuffled": np.random.default_rng(3).permutation(problem.n),
+    }
+    variants = {
+        what: changed(problem, X=problem.X[order], y=problem.y[order])
+        for what, order in orders.items()
+    }
+    return _variants(bench, problem, variants)
+
+
+def label_flip(bench: Bench, name: str) -> str:
+    """With the other sign of y the optimum is the same, as −w."""
+    problem = bench.problem(name)
+    return _variants(bench, problem, {"with flipped labels": changed(problem, y=-problem.y)})
+
+
+def duplication(bench: Bench, name: str) -> str:
+    """Every sample twice is C doubled."""
+    problem = bench.problem(name)
+    doubled = changed(problem, C=2.0 * problem.C)
+    twice = changed(problem, X=np.vstack([problem.X] * 2), y=np.tile(problem.y, 2))
+    return _variants(bench, doubled, {"with every sample twice instead of 2C": twice})
+
+
+def scaling(bench: Bench, name: str) -> str:
+    """X → sX with C → C/s² divides the optimum by s²; with an RBF kernel gamma → gamma/s² keeps it."""
+    problem = bench.problem(name)
+    for s in (_SCALE, 1.0 / _SCALE):
+        if isinstance(problem.kernel, RBF):
+            kernel = RBF(problem.kernel.gamma / s**2)
+            variant, ratio = changed(problem, X=s * problem.X, kernel=kernel), 1.0
+        else:
+            variant, ratio = changed(problem, X=s * problem.X, C=problem.C / s**2), 1.0 / s**2
+        wrong = _variants(bench, problem, {f"with X times {s:g}": variant}, ratio)
+        if wrong:
+            return wrong
+    return ""
+
+
+def shift(bench: Bench, name: str) -> str:
+    """X → X + v leaves the optimum: the intercept, or the RBF kernel, takes it up."""
+    problem = bench.problem(name)
+    moved = changed(problem, X=problem.X + np.linspace(-3.0, 3.0, problem.d))
+    return _variants(bench, problem, {"with shifted samples": moved})
+
+
+def storage(bench: Bench, name: str) -> str:
+    """Sparse, Fortran-ordered or single-precision samples are the same samples."""
+    single = np.asarray(bench.problem(name).X, dtype=np.float32)
+    problem = changed(bench.problem(name), X=single)
+    variants = {
+        "with sparse X": changed(problem, X=sp.csc_array(single)),
+        "with Fortran-ordered X": changed(problem, X=np.asfortranarray(single, dtype=np.float64)),
+    }
+    return _variants(bench, problem, variants)
+
+
+def _no_better(bench: Bench, answer: Any, other: float, what: str) -> str:
+    """Say so if an answer is not nearer to the optimum than to the primal value `other`."""
+    best = bench.reference(answer.problem).certificate.primal_objective
+    value = answer.certificate.primal_objective
+    if value <= 0.5 * (best + other):
+        return ""
+    return (
+        f"its primal value {value:.6g} is no better than {what} gives ({other:.6g}); "
+        f"the optimum is {best:.6g}"
+    )
+
+
+def _impostor(bench: Bench, problem: Formulation, impostor: Formulation, what: str) -> str:
+    answer = bench.solve(problem)
+    return _no_better(bench, answer, primal_at(problem, bench.reference(impostor)), what)
+
+
+def _variants(
+    bench: Bench, problem: Formulation, variants: dict[str, Formulation], ratio: float = 1.0
+) -> str:
+    """Say which variant is not answered as the problem itself is."""
+    first = bench.solve(problem)
+    if bench.objection(first):
+        raise NotJudged("its answer to the problem itself is wrong already")
+    for what, variant in variants.items():
+        second = bench.solve(variant)
+        wrong = bench.objection(second) or disjoint(first.certificate, second.certificate, ratio)
+        if wrong:
+            return f"{what} it {wrong}"
+        before, after = bench.excess(first), bench.excess(second)
+        if not after <= _WORSE * before + _SLACK:
+            return f"{what} its answer is {after:.2g} above the optimum, before {before:.2g}"
+    return ""
+
+
+def disjoint(first: Certificate, second: Certificate, ratio: float) -> str:
+    """Say so if [dual, primal] of the first, times `ratio`, and of the second do not meet."""
+    lower, upper = ratio * first.dual_objective, ratio * first.primal_objective
+    slack = _ROUNDING * max(abs(lower), abs(upper))
+    if lower - slack <= second.primal_objective and second.dual_objective <= upper + slack:
+        return ""
+    return (
+        f"has certified intervals [{lower:.6g}, {upper:.6g}] and "
+        f"[{second.dual_objective:.6g}, {second.primal_objective:.6g}] that do not meet"
+    )

@@ -1,0 +1,179 @@
+"""Data that break solvers: every answer has an honest status and verdict, ours are solved.
+
+Nothing that was accepted as a problem may raise, and no verdict may be "wrong". A solver that cannot
+take the problem says so in a sentence.
+"""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from problems import (
+    RBF,
+    HardMarginDual,
+    HingeERM,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    SoftMarginDual,
+    SVRDual,
+)
+from solvers import (
+    SMO,
+    CvxoptQP,
+    DualCoordinateDescent,
+    Pegasos,
+    ProjectedGradient,
+    Status,
+    default_solver,
+    solve,
+)
+
+rng = np.random.default_rng(0)
+Y = np.where(np.arange(24) % 2 == 0, 1.0, -1.0)
+X = rng.standard_normal((24, 3)) + 0.5 * Y[:, None]
+T = X @ [1.0, -2.0, 0.5] + 0.1 * rng.standard_normal(24)
+APART = X + 3.0 * Y[:, None]
+TWINS = np.repeat(X[:6], 4, axis=0)
+CONSTANT = np.hstack([X, np.ones((24, 1)), X[:, :1] - X[:, 1:2], np.zeros((24, 1))])
+ZERO_ROWS = np.where(np.arange(24)[:, None] % 3 == 0, 0.0, X)
+RARE = rng.standard_normal((1001, 3))
+ONE_IN_THOUSAND = np.where(np.arange(1001) == 500, 1.0, -1.0)
+READ_ONLY = X.copy()
+READ_ONLY.flags.writeable = False
+
+
+def soft(samples, labels=Y, C=1.0, **more):
+    return lambda: SoftMarginDual(samples, labels, C, **more)
+
+
+def tube(samples=X, targets=T, C=1.0, epsilon=0.1, **more):
+    return lambda: SVRDual(samples, targets, C, epsilon, **more)
+
+
+SOLVED = {
+    "one class": soft(X, np.ones(24)),
+    "one class, rbf, no intercept": soft(X, -np.ones(24), kernel=RBF(0.5), intercept=False),
+    "n=1": soft(X[:1], Y[:1]),
+    "n=1, no intercept": soft(X[:1], Y[:1], intercept=False),
+    "n=1, regression": tube(X[:1], T[:1]),
+    "n=2": soft(X[:2], Y[:2]),
+    "identical points, equal labels": soft(TWINS, np.repeat(Y[:6], 4)),
+    "identical points, opposite labels": soft(TWINS),
+    "all points identical": soft(np.ones((24, 3)), kernel=RBF(1.0)),
+    "constant and collinear features": soft(CONSTANT),
+    "all-zero rows": soft(ZERO_ROWS),
+    "all rows zero": soft(np.zeros((24, 3))),
+    "all rows zero, sparse": soft(sp.csr_array((24, 3))),
+    "scaled by 1e8": soft(1e8 * X, C=1e-16),
+    "scaled by 1e-8": soft(1e-8 * X, C=1e16),
+    "scaled by 1e-8, C=1": soft(1e-8 * X),
+    "scaled by 1e8, rbf": soft(1e8 * X, kernel=RBF(0.5)),
+    "features of 1e8 and 1e-8": soft(X * [1e4, 1.0, 1e-8]),
+    "float32": soft(X.astype(np.float32)),
+    "integers": soft(np.round(10 * X).astype(np.int32), C=0.01),
+    "sparse": soft(sp.csc_array(ZERO_ROWS)),
+    "Fortran order": soft(np.asfortranarray(X)),
+    "read-only": soft(READ_ONLY),
+    "1:1000 imbalance": soft(RARE, ONE_IN_THOUSAND),
+    "1:1000 imbalance, rbf": soft(RARE, ONE_IN_THOUSAND, kernel=RBF(0.5)),
+    "C=1e-12": soft(X, C=1e-12),
+    "C=1e-12, rbf": soft(X, C=1e-12, kernel=RBF(0.5)),
+    "C=1e12, separable": soft(APART, C=1e12),
+    "C=1e12, rbf": soft(X, C=1e12, kernel=RBF(0.5)),
+    "C of 1e-12 and 1e12": soft(APART, C=np.where(np.arange(24) % 3 == 0, 1e-12, 1e12)),
+    "gamma=1e-12": soft(X, kernel=RBF(1e-12)),
+    "gamma=1e12": soft(X, kernel=RBF(1e12)),
+    "singular Gram matrix": soft(X @ X.T, kernel=Precomputed()),
+    "Gram matrix of zeros": soft(np.zeros((24, 24)), kernel=Precomputed()),
+    "no free support vector": soft([[-1.0], [1.0]], [-1, 1], C=0.25),
+    "non-unique dual": soft(np.vstack([APART, APART]), np.tile(Y, 2), C=10.0),
+    "epsilon 0": tube(epsilon=0.0),
+    "epsilon larger than the range": tube(epsilon=100.0),
+    "constant target": tube(targets=np.full(24, 7.0)),
+    "constant target, epsilon 0": tube(targets=np.full(24, 7.0), epsilon=0.0),
+    "lam=1e-12": lambda: HingeERM(APART, Y, 1e-12),
+    "lam=1e12": lambda: HingeERM(X, Y, 1e12),
+}
+OTHERS = {
+    "C=1e12, not separable": soft(X, C=1e12),
+    "hard margin on non-separable data": lambda: HardMarginDual(X, Y),
+    "hard margin on opposite twins": lambda: HardMarginDual(TWINS, Y, RBF(0.5)),
+    "hard margin on one class": lambda: HardMarginDual(X, np.ones(24)),
+    "hard margin, gamma=1e-12": lambda: HardMarginDual(X, Y, RBF(1e-12)),
+    "sigmoid": soft(X, kernel=Sigmoid(1.0, -1.0)),
+    "polynomial of degree 20": soft(X, kernel=Polynomial(20)),
+    "features of 1e8 and 1e-8, C=1e12": soft(X * [1e8, 1.0, 1e-8], C=1e12),
+    "lam=1e-12, not separable": lambda: HingeERM(X, Y, 1e-12),
+}
+EVERY = SOLVED | OTHERS
+HONEST = {
+    Status.FINISHED,
+    Status.MAX_ITER,
+    Status.TIME_LIMIT,
+    Status.INFEASIBLE,
+    Status.UNSUPPORTED,
+    Status.DIVERGED,
+}
+LIMITS = {"time_limit": 0.5, "max_iter": 3000}
+CHECKED = {
+    "SMO": SMO(),
+    "DualCoordinateDescent": DualCoordinateDescent(tol=1e-8),
+    "CvxoptQP": CvxoptQP(),
+    "ProjectedGradient": ProjectedGradient(),
+    "Pegasos": Pegasos(),
+    "Pegasos, batch larger than n": Pegasos(batch_size=10_000),
+}
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_the_default_solves_what_has_a_solution(name):
+    problem = SOLVED[name]()
+    solution = solve(problem, target_gap=1e-6, time_limit=20.0)
+    assert solution.verdict == "solved", solution
+    assert solution.status is Status.FINISHED
+    assert np.isfinite(solution.b)
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_smo_solves_what_has_a_solution(name):
+    solution = solve(SOLVED[name](), SMO(tol=1e-9, gap=1e-7), max_iter=200_000, time_limit=20.0)
+    if name == "features of 1e8 and 1e-8":  # pairs of samples are no way through such a valley
+        assert solution.status is Status.MAX_ITER
+        assert solution.verdict == "inaccurate"
+    else:
+        assert solution.verdict == "solved", solution
+
+
+@pytest.mark.parametrize("solver", CHECKED.values(), ids=CHECKED)
+@pytest.mark.parametrize("name", EVERY)
+def test_every_answer_has_an_honest_status_and_verdict(name, solver):
+    honest(solve(EVERY[name](), solver, **LIMITS))
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_the_default_is_honest_where_nothing_can_be_solved(name):
+    problem = OTHERS[name]()
+    honest(solve(problem, default_solver(problem), time_limit=1.0, max_iter=100_000))
+
+
+def honest(solution):
+    assert solution.status in HONEST
+    assert solution.verdict != "wrong", solution
+    if solution.status is Status.UNSUPPORTED:
+        assert len(solution.note.split()) > 3
+    elif solution.verdict == "uncertified":
+        assert solution.reason or solution.status is Status.DIVERGED, solution
+    elif solution.verdict != "infeasible":
+        assert solution.certificate.gap >= 0
+
+
+@pytest.mark.parametrize("name", ["hard margin on opposite twins"])
+def test_what_no_hyperplane_separates_is_proven_infeasible(name):
+    assert solve(OTHERS[name](), time_limit=2.0).status is Status.INFEASIBLE
+
+
+def test_an_indefinite_kernel_is_uncertified_with_its_reason():
+    solution = solve(OTHERS["sigmoid"](), time_limit=2.0)
+    assert solution.verdict == "uncertified"
+    assert "indefinite kernel" in solution.reason

@@ -93,6 +93,18 @@ def check_labels(y: Any, n: int, name: str = "y") -> Vector:
     return labels
 
 
+def check_classes(y: Any, n: int, name: str = "y") -> Vector:
+    """Return `y` as a read-only float64 vector of n classes 0, 1, ..., K - 1 with K of 2 or more."""
+    classes = check_targets(y, n, name)
+    if classes.min() < 0 or (classes != np.round(classes)).any() or classes.max() < 1:
+        raise ValueError(
+            f"{name}: classes must be 0, 1, ..., K - 1 with K of 2 or more, got "
+            f"{np.unique(classes)[:6]}; np.unique(y, return_inverse=True)[1] numbers them, as does "
+            "a data set with multiclass: true"
+        )
+    return classes
+
+
 def check_targets(y: Any, n: int, name: str = "y") -> Vector:
     """Return `y` as a read-only float64 vector of n finite numbers."""
     targets = _as_floats(y, name)
@@ -111,21 +123,26 @@ def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
     wanted = "a finite number, 0 or above" if zero else "a finite number above 0"
     try:
         number = float(value)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: must be {wanted}, got {value!r}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{name}: must be {wanted}, got {shown(value)}") from None
     if not np.isfinite(number) or number < 0 or (number == 0 and not zero):
-        raise ValueError(f"{name}: must be {wanted}, got {value!r}")
+        raise ValueError(f"{name}: must be {wanted}, got {shown(value)}")
     return number
 
 
 def check_slack_weight(C: Any, n: int) -> float | Vector:
     """Return `C` as a positive finite float, or as a read-only vector with one for each sample."""
-    if np.ndim(C) == 0:
+    if not isinstance(C, (list, tuple)) and np.ndim(C) == 0:
         return check_positive(C, "C")
     weights = check_targets(C, n, "C")
     if not (weights > 0).all():
         raise ValueError(f"C: every entry must be above 0, got {weights.min():g}")
     return weights
+
+
+def shown(value: Any) -> str:
+    """Return any value as a few words on one line, for messages."""
+    return " ".join(repr(value).split())[:80]
 
 
 def content_hash(*parts: Any) -> str:
@@ -150,6 +167,8 @@ def _as_bytes(piece: Any) -> bytes:
 
 
 def _as_floats(values: Any, name: str) -> NDArray[np.float64]:
+    if np.ma.isMaskedArray(values):
+        raise ValueError(f"{name}: is a masked array; drop or fill what is masked first")
     try:
         array = np.asarray(values)
     except ValueError:
@@ -157,18 +176,26 @@ def _as_floats(values: Any, name: str) -> NDArray[np.float64]:
     if array.size == 0:
         raise ValueError(f"{name}: is empty")
     if array.dtype.kind not in "bifu":
-        raise ValueError(
-            f"{name}: expected real numbers, got {array.dtype}, for example {array.ravel()[0]!r}"
-        )
-    return array.astype(np.float64, copy=False)
+        example = shown(array.ravel()[0])
+        raise ValueError(f"{name}: expected real numbers, got {array.dtype}, for example {example}")
+    with np.errstate(over="ignore"):  # a long double beyond float64 is refused as infinite
+        return array.astype(np.float64, copy=False)
 
 
 def _check_sparse(X: Any, name: str) -> sp.csr_array:
     if X.dtype.kind not in "bifu":
         raise ValueError(f"{name}: expected real numbers, got {X.dtype}")
+    if X.ndim != 2:
+        raise ValueError(f"{name}: expected a matrix of shape (n, d), got {X.ndim} dimension(s)")
     _check_shape(X.shape, name)
-    _check_finite(X.data if hasattr(X, "data") else X.tocoo().data, name)
-    matrix = _canonical_csr(X)
+    try:
+        if X.format in ("csr", "csc", "bsr"):  # an index outside would be read outside memory
+            X.copy().check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"{name}: is a damaged sparse matrix: {error}") from None
+    with np.errstate(over="ignore"):
+        matrix = _canonical_csr(X)
+    _check_finite(matrix.data, name)
     for array in (matrix.data, matrix.indices, matrix.indptr):
         array.flags.writeable = False
     return matrix

@@ -23,6 +23,7 @@ from problems.kernels import Kernel, Linear
 
 class _HardMargin(Formulation):
     family: ClassVar[Family] = "hard_margin"
+    source: ClassVar[str] = "Vapnik 1982; Boser, Guyon & Vapnik 1992"
 
     @property
     def upper(self) -> Vector:
@@ -70,6 +71,7 @@ class SoftMarginPrimal(Formulation):
 
     face: ClassVar[Face] = "primal"
     family: ClassVar[Family] = "soft_margin"
+    source: ClassVar[str] = "Cortes & Vapnik 1995"
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,3 +86,4 @@ class SoftMarginDual(Formulation):
 
     face: ClassVar[Face] = "dual"
     family: ClassVar[Family] = "soft_margin"
+    source: ClassVar[str] = "Cortes & Vapnik 1995"

@@ -19,6 +19,7 @@ from problems.losses import EpsilonInsensitive, Loss
 class _Regression(Formulation):
     epsilon: float
     family: ClassVar[Family] = "svr"
+    source: ClassVar[str] = "Vapnik 1995; Smola & Schölkopf 2004"
 
     def __post_init__(self) -> None:
         super().__post_init__()

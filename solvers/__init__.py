@@ -30,8 +30,10 @@ __all__ = [
 @cache
 def all_solvers() -> dict[str, type[Solver]]:
     """Return every solver of this package by its name in experiment files."""
-    modules = pkgutil.walk_packages(__path__, f"{__name__}.")
-    found = (_solvers_of(importlib.import_module(module.name)) for module in modules)
+    names = (module.name for module in pkgutil.walk_packages(__path__, f"{__name__}."))
+    # the estimators are no solvers, and import scikit-learn
+    solving = (name for name in names if not name.startswith(f"{__name__}.estimators"))
+    found = (_solvers_of(importlib.import_module(name)) for name in solving)
     return dict(sorted((cls.name, cls) for classes in found for cls in classes))
 
 

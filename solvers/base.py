@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -74,7 +75,7 @@ class Solver(ABC):
             check_positive(getattr(self, "tol"), "tol")  # noqa: B009
         for setting, least in (("max_iter", 1), ("seed", 0)):
             value = getattr(self, setting, None)
-            if value is not None and (int(value) != value or value < least):
+            if value is not None and not (least <= value < 2**63 and int(value) == value):
                 raise ValueError(
                     f"{setting}: must be a whole number of {least} or more, got {value!r}"
                 )
@@ -93,23 +94,31 @@ class Solver(ABC):
 
 
 def warm_up(solver: Solver, form: Form, samples: int = 32) -> None:
-    """Run a compiled solver on a small problem like `form`, so that compiling is not timed."""
-    tiny = reduce(_small_problem(form, samples), solver.form).form
+    """Run a compiled solver on a small problem like `form`, so that compiling is not timed.
+
+    Once for each solver and kind of form: again and again it takes 10 ms, ten times a small fit.
+    """
+    gram, intercept = _gram_and_intercept(form)
+    _run_small(solver, samples, gram.is_linear, sp.issparse(gram.X), intercept)
+
+
+@cache
+def _run_small(solver: Solver, samples: int, linear: bool, sparse: bool, intercept: bool) -> None:
+    tiny = reduce(_small_problem(samples, linear, sparse, intercept), solver.form).form
     project(np.arange(4.0), np.zeros(4), np.ones(4), np.ones(4), 1.0)
     for _ in islice(solver.iterates(tiny), _WARM_UP):
         pass
 
 
-def _small_problem(form: Form, samples: int) -> SoftMarginDual:
+def _small_problem(samples: int, linear: bool, sparse: bool, intercept: bool) -> SoftMarginDual:
     """Return a problem with eight features, of which each sample has two."""
-    gram, intercept = _gram_and_intercept(form)
     X = np.zeros((samples, 8))
     place = np.arange(samples)
     X[place, place % 8] = (place + 1) / samples
     X[place, (3 * place + 1) % 8] = 0.5
     y = np.where(place % 3 == 0, 1.0, -1.0)
-    kernel: Kernel = Linear() if gram.is_linear else RBF(1.0)
-    like = sp.csr_array(X) if sp.issparse(gram.X) else X
+    kernel: Kernel = Linear() if linear else RBF(1.0)
+    like = sp.csr_array(X) if sparse else X
     return SoftMarginDual(like, y, 1.0, kernel, intercept)
 
 

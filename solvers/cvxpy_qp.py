@@ -20,7 +20,7 @@ import numpy as np
 from problems.dataset import Vector
 from problems.forms import QP, Claim, FormPoint
 from solvers.base import NotInstalled, Solver
-from solvers.quadratic import ScaledQP, refuse_indefinite, scaled
+from solvers.quadratic import ScaledQP, is_solvable, refuse_indefinite, scaled
 
 # back end: package, options that mean `tol`, option that means `max_iter`
 _BACKENDS: dict[str, tuple[str, tuple[str, ...], str]] = {
@@ -99,11 +99,12 @@ class CvxpyQP(Solver):
             except cp.error.SolverError:  # of a back end that gave no answer at all
                 yield FormPoint(None, claim="stopped")
                 return
+        claim = _CLAIMS.get(problem.status, "stopped")
         yield FormPoint(
             _times(qp.of_x, x.value),
             inequality=None if inequality is None else _times(qp.of_z, inequality.dual_value),
             iterations=int(problem.solver_stats.num_iters or 0),
-            claim=_CLAIMS.get(problem.status, "stopped"),
+            claim="stopped" if claim == "infeasible" and is_solvable(form) else claim,
         )
 
     def _options(self) -> dict[str, float]:

@@ -73,6 +73,16 @@ def scaled(form: QP) -> ScaledQP:
     )
 
 
+def is_solvable(form: QP) -> bool:
+    """Return whether a convex QP is seen to have an optimum: 0 is feasible, and its box is finite.
+
+    A back end that claims the contrary, as they do at C = 1e12, has failed: it stopped.
+    """
+    finite = bool(np.isfinite(form.lb).all() and np.isfinite(form.ub).all())
+    inside = bool((form.lb <= 0).all() and (form.ub >= 0).all())
+    return finite and inside and form.G is None and (form.b_eq is None or not form.b_eq.any())
+
+
 def refuse_indefinite(form: QP) -> str | None:
     """Return the sentence that refuses an indefinite kernel, or None for a convex QP.
 

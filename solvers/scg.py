@@ -26,6 +26,7 @@ from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.projection import project
 from solvers.base import Solver
+from solvers.claims import is_near
 
 _SIGMA = 1e-4  # length of the step that Hd is measured with, Møller's own
 _LAMBDA, _LEAST, _MOST = 1e-6, 1e-15, 1e100
@@ -67,6 +68,10 @@ class SCG(Solver):
         """Each iteration multiplies by the whole Q."""
         if not form.Q.fits:
             return f"SCG works on the whole matrix Q, which for {form.n} variables does not fit"
+        if not form.gram.is_positive_semidefinite():
+            return (
+                "SCG needs a positive semidefinite kernel: penalties leave an indefinite dual open"
+            )
         return None
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
@@ -79,22 +84,21 @@ class SCG(Solver):
         while claim == "none":
             now = Progress(x, 0, False)
             for now in minimise(lagrangian, x, accuracy, self.max_iter - spent):
-                yield _shown(form, now.x, spent + now.iterations, "none")
+                yield FormPoint(_feasible(form, now.x), iterations=spent + now.iterations)
             x, spent = now.x, spent + now.iterations
             violation = lagrangian.update(x)
-            if now.settled and violation <= self.tol * max(1.0, float(np.abs(x).max())):
-                claim = "optimal"
+            if now.settled and violation <= self.tol * float(np.abs(x).max()):
+                claim = "optimal" if lagrangian.is_near(x) else "stopped"
             elif spent >= self.max_iter:
                 claim = "stopped"
             elif violation > 0.25 * before:
                 lagrangian.mu *= _GROWTH
             before = violation
-        yield _shown(form, x, spent, claim)
+        yield FormPoint(_feasible(form, x), iterations=spent, claim=claim)
 
 
-def _shown(form: BoxQP, x: Vector, iterations: int, claim: Claim) -> FormPoint:
-    feasible = project(x, form.lb, form.ub, form.a, form.delta)
-    return FormPoint(feasible, iterations=iterations, claim=claim)
+def _feasible(form: BoxQP, x: Vector) -> Vector:
+    return project(x, form.lb, form.ub, form.a, form.delta)
 
 
 class _Lagrangian:
@@ -118,6 +122,11 @@ class _Lagrangian:
             value += self.nu * off + 0.5 * mu * off**2
             gradient += (self.nu + mu * off) * form.a
         return value, gradient
+
+    def is_near(self, x: Vector) -> bool:
+        """Whether the duality gap at x, made feasible, allows to call it optimal."""
+        x = _feasible(self.form, x)
+        return is_near(self.form, x, self.Q @ x + self.form.p)
 
     def update(self, x: Vector) -> float:
         """Take the multipliers that x tells of; return the largest violation of a constraint."""

@@ -114,10 +114,12 @@ def _problems(path: Path, zero_based: bool) -> Iterator[str]:
 def _line_problems(line: bytes, zero_based: bool) -> Iterator[str]:
     """Yield what is wrong with `line`; only the first finding can be relied on."""
     try:
-        words = line.decode("utf-8").split("#", 1)[0].split()
+        line.decode("utf-8")
     except UnicodeDecodeError as error:
         yield f"byte {error.start + 1} (0x{line[error.start]:02x}) is not UTF-8 text"
         return
+    # split and read as bytes, as scikit-learn does: there are digits and spaces beyond ASCII
+    words = [word.decode("utf-8") for word in line.split(b"#", 1)[0].split()]
     if not words:
         return
     yield from _number_problems(words[0], "label")
@@ -135,7 +137,7 @@ def _line_problems(line: bytes, zero_based: bool) -> Iterator[str]:
 
 def _index_problems(text: str, previous: int, zero_based: bool) -> Iterator[str]:
     try:
-        index = int(text)
+        index = int(text.encode())
     except ValueError:
         yield f"index {text!r} is not an integer"
         return
@@ -153,7 +155,7 @@ def _index_problems(text: str, previous: int, zero_based: bool) -> Iterator[str]
 
 def _number_problems(text: str, what: str) -> Iterator[str]:
     try:
-        number = float(text)
+        number = float(text.encode())
     except ValueError:
         yield f"{what} is {text!r}, not a number"
         return

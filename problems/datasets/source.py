@@ -14,6 +14,7 @@ from problems.dataset import Dataset, Matrix, Vector, check_targets
 from problems.datasets.options import check_options, count, number
 from problems.datasets.steps import (
     fit_scaling,
+    fold_rows,
     kept_rows,
     pad_features,
     shape_of,
@@ -42,7 +43,7 @@ class Source(ABC):
     2. `positive`: labels become −1 and +1 (before the limit: which label becomes +1 must not
        depend on the rows that are kept);
     3. `limit`: rows are kept, in their order;
-    4. `test_size`: a part is held out;
+    4. `test_size`, or `folds` and `fold`: a part is held out;
     5. `standardize`: fitted on the training part, applied to both.
 
     Parameters
@@ -62,6 +63,13 @@ class Source(ABC):
         Of all that is drawn: the rows of a generator, the limit, the held-out part.
     test_size
         The fraction, in [0, 1), that is held out into `X_test`, `y_test`.
+    folds, fold
+        Cross-validation: the rows are shuffled into so many parts by scikit-learn's KFold (of
+        labels StratifiedKFold, so that each part has every class), and part number `fold`, counted
+        from 0, is held out.
+    multiclass
+        Whether all classes are kept, numbered 0, 1, ... in the order of their labels, rather than
+        mapped to −1 and +1.
 
     Raises
     ------
@@ -79,9 +87,17 @@ class Source(ABC):
     n_features: int | None = count(None, low=1)
     seed: int | None = count(None, low=0)
     test_size: float = number(0.0, high=1.0, below=True)
+    folds: int | None = count(None, low=2)
+    fold: int | None = count(None, low=0)
+    multiclass: bool = False
 
     def __post_init__(self) -> None:
         check_options(self)
+        self._check_folds()
+        if self.multiclass and (self.positive is not None or self.task == "regression"):
+            raise ValueError(
+                "multiclass: keeps all classes of a classification data set: give no 'positive'"
+            )
         if self.positive is None:
             return
         if not _is_label(self.positive):
@@ -91,6 +107,16 @@ class Source(ABC):
                 f"positive: {self.title()} is a regression data set, its targets are not labels; "
                 "leave it out"
             )
+
+    def _check_folds(self) -> None:
+        if (self.folds is None) != (self.fold is None):
+            raise ValueError("fold: give both 'folds', how many, and 'fold', which one, or neither")
+        if self.folds is None or self.fold is None:
+            return
+        if self.fold >= self.folds:
+            raise ValueError(f"fold: must be below folds = {self.folds}, got {self.fold}")
+        if self.test_size > 0:
+            raise ValueError("test_size: a fold is what is held out; give one of the two")
 
     @abstractmethod
     def read(self) -> Raw:
@@ -119,7 +145,11 @@ class Source(ABC):
         raw = self.read()
         X, y = pad_features(raw.X, self.n_features), self._values(raw)
         rows = kept_rows(shape_of(X)[0], self.limit, self.seed)
-        train, test = split_rows(rows, self.test_size, self.seed)
+        if self.folds is None or self.fold is None:
+            train, test = split_rows(rows, self.test_size, self.seed)
+        else:
+            labels = None if self.task_of(np.asarray(raw.y)) == "regression" else y[rows]
+            train, test = fold_rows(rows, labels, self.folds, self.fold, self.seed)
         X_train, X_test = X[train], X[test]
         if self.standardize:
             scaling = fit_scaling(X_train)
@@ -132,6 +162,8 @@ class Source(ABC):
         y = np.asarray(raw.y)
         if self.task_of(y) == "regression":
             return check_targets(y, shape_of(raw.X)[0])
+        if self.multiclass:
+            return np.unique(y, return_inverse=True)[1].astype(np.float64)
         return to_signs(y, self.positive, raw.class_names)
 
 

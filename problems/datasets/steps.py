@@ -156,6 +156,29 @@ def split_rows(rows: Indices, test_size: float, seed: int | None) -> tuple[Indic
     return rows[np.sort(order[held_out:])], rows[np.sort(order[:held_out])]
 
 
+def fold_rows(
+    rows: Indices, labels: Vector | None, folds: int, fold: int, seed: int | None
+) -> tuple[Indices, Indices]:
+    """Split `rows` into all but part number `fold` of `folds` random ones, and that part.
+
+    Parts are scikit-learn's: of labels (n,) such that each has every class, else any.
+
+    Raises
+    ------
+    ValueError
+        If there are fewer rows, or fewer of the rarest class, than folds.
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold  # noqa: PLC0415 - slow to import
+
+    rarest = rows.size if labels is None else int(np.unique(labels, return_counts=True)[1].min())
+    if rarest < folds:
+        raise ValueError(f"folds: {folds} parts need as many rows of each class, got {rarest}")
+    kind = KFold if labels is None else StratifiedKFold
+    parts = kind(folds, shuffle=True, random_state=seed or 0).split(rows, labels)
+    train, test = list(parts)[fold]
+    return rows[train], rows[test]
+
+
 @dataclass(frozen=True, eq=False)
 class Scaling:
     """The map x ↦ (x − shift) / scale, feature by feature; CSR is never shifted."""

@@ -30,7 +30,9 @@ def is_ray(qp: ScaledQP, x: Vector, tol: float) -> bool:
         parts.append(qp.A @ u)
     if qp.G is not None:
         parts.append(np.maximum(qp.G @ u, 0.0))
-    if any(float(np.abs(part).max(initial=0.0)) > tol for part in parts):
+    # for a dual ‖u‖₁ is 1; with costs of 1e11 all of u is small, and small is not zero
+    least = tol * min(1.0, float(np.abs(u).sum()))
+    if any(float(np.abs(part).max(initial=0.0)) > least for part in parts):
         return False
     P = qp.operator
     product = qp.of_P * (P.matvec(u) if isinstance(P, SignedGram) else P @ u)

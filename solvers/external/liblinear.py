@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from problems.forms import ERM, FormPoint
-from problems.losses import EpsilonInsensitive
+from problems.losses import EpsilonInsensitive, Hinge
 from solvers.base import NotInstalled, Solver
 
 
@@ -50,6 +50,8 @@ class LibLinear(Solver):
             return "LIBLINEAR has no kernels: it solves linear machines only"
         if form.intercept:
             return "LIBLINEAR regularises its intercept, which is another problem"
+        if not isinstance(form.loss, (Hinge, EpsilonInsensitive)):
+            return f"LIBLINEAR is run with hinge and epsilon-insensitive losses, not {form.loss!r}"
         if not isinstance(form.loss, EpsilonInsensitive) and np.unique(form.y).size < 2:
             return "LIBLINEAR needs samples of both classes"
         return None

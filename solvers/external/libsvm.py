@@ -39,13 +39,14 @@ class LibSVM(Solver):
     ----------
     tol : LIBSVM's stopping tolerance, the maximal violating pair. It keeps kernel values in single
         precision: below about 1e-7·maxᵢ Σⱼ|Qᵢⱼ|αⱼ it stops at its tol without being there.
-    max_iter : its limit on iterations; None for none.
+    max_iter : its limit on iterations, by default LIBSVM's own, which scikit-learn leaves out; on
+        features of 1e8 it would go on for ever. None for none.
     cache_size : megabytes for kernel rows.
     shrinking : whether it sets variables aside that seem to stay at a bound.
     """
 
     tol: float = 1e-3
-    max_iter: int | None = None
+    max_iter: int | None = 10_000_000
     cache_size: float = 1000.0
     shrinking: bool = True
 

@@ -11,8 +11,10 @@ compared.
 from __future__ import annotations
 
 import importlib
+import random
 import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -24,6 +26,16 @@ from problems.projection import project
 from solvers.base import NotInstalled, Solver
 
 _MOST = 200  # variables; an iteration of Powell's method is a line search along each
+
+
+@contextmanager
+def _same_random_state() -> Iterator[None]:
+    """Give Python's random state back: mystic draws from it for methods that are not random, too."""
+    state = random.getstate()
+    try:
+        yield
+    finally:
+        random.setstate(state)
 
 
 @dataclass(frozen=True)
@@ -51,7 +63,7 @@ class Mystic(Solver):
     def prepare(self, form: BoxQP) -> tuple[BoxQP, Any]:
         """Import mystic."""
         try:
-            with warnings.catch_warnings():
+            with warnings.catch_warnings(), _same_random_state():
                 warnings.simplefilter("ignore")  # of its own import
                 return form, importlib.import_module("mystic.solvers")
         except ImportError:
@@ -69,12 +81,14 @@ class Mystic(Solver):
             x = feasible(x)
             return 0.5 * float(x @ (Q @ x)) + float(p @ x)
 
-        search = mystic.PowellDirectionalSolver(form.n)
-        search.SetInitialPoints(self._start(form))
-        search.SetObjective(objective)
-        search.SetTermination(self._termination())
+        with _same_random_state():
+            search = mystic.PowellDirectionalSolver(form.n)
+            search.SetInitialPoints(self._start(form))
+            search.SetObjective(objective)
+            search.SetTermination(self._termination())
         for count in range(1, self.max_iter + 1):
-            ended = bool(search.Step())
+            with _same_random_state():
+                ended = bool(search.Step())
             # it judges by how little the last iterations gained, which does not bound the rest
             claim: Claim = "stopped" if ended or count == self.max_iter else "none"
             yield FormPoint(feasible(search.bestSolution), iterations=count, claim=claim)

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from problems.dataset import Vector
 from problems.forms import QP, Claim, FormPoint
 from solvers.base import NotInstalled, Solver
-from solvers.quadratic import ScaledQP, refuse_indefinite, scaled
+from solvers.quadratic import ScaledQP, is_solvable, refuse_indefinite, scaled
 
 
 @dataclass(frozen=True)
@@ -132,12 +132,13 @@ class QPSolversQP(Solver):
             warnings.simplefilter("ignore")  # of sparse copies and failures: the claim says those
             problem = qpsolvers.Problem(*_matrices(qp, _BACKENDS[self.backend].matrices))
             answer = qpsolvers.solve_problem(problem, self.backend, **self._options())
+        claim = _claim(answer)
         yield FormPoint(
             _times(qp.of_x, answer.x),
             # qpsolvers' z is the multiplier of Gx ≤ h in every back end, not negative where optimal
             inequality=None if form.G is None else _times(qp.of_z, answer.z),
             iterations=self._iterations(answer),
-            claim=_claim(answer),
+            claim="stopped" if claim == "infeasible" and is_solvable(form) else claim,
         )
 
     def _options(self) -> dict[str, Any]:

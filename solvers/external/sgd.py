@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from problems.forms import ERM, FormPoint
-from problems.losses import EpsilonInsensitive
+from problems.losses import EpsilonInsensitive, Hinge
 from solvers.base import NotInstalled, Solver
 
 
@@ -49,6 +49,8 @@ class SGD(Solver):
         """No kernels; its intercept learns at a rate of its own."""
         if not form.gram.is_linear:
             return "scikit-learn's SGD has no kernels: it solves linear machines only"
+        if not isinstance(form.loss, (Hinge, EpsilonInsensitive)):
+            return f"SGD is run with its hinge and epsilon-insensitive losses, not {form.loss!r}"
         if form.intercept:
             return (
                 "scikit-learn's SGD damps its intercept's steps: only problems without one are run"

@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from problems.forms import ERM, FormPoint
-from problems.losses import EpsilonInsensitive
+from problems.losses import EpsilonInsensitive, Hinge
 from solvers.base import NotInstalled, Solver
 
 
@@ -53,8 +53,10 @@ class SnapML(Solver):
             return "Snap ML only approximates kernels: it solves linear machines"
         if form.intercept:
             return "Snap ML regularises its intercept, which is another problem"
-        if isinstance(form.loss, EpsilonInsensitive):
-            return "Snap ML has no support vector regression"
+        if not isinstance(form.loss, Hinge):
+            regression = isinstance(form.loss, EpsilonInsensitive)
+            lacks = "support vector regression" if regression else f"{form.loss.name} loss here"
+            return f"Snap ML has no {lacks}"
         if np.unique(form.C).size > 1:
             return "Snap ML takes one C for all samples, not one for each"
         if np.unique(form.y).size < 2:

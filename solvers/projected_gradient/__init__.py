@@ -25,8 +25,9 @@ from typing import ClassVar, Literal, get_args
 
 from problems.box_gap import violating_pair
 from problems.dataset import check_positive
-from problems.forms import BoxQP, Claim, FormPoint
+from problems.forms import BoxQP, FormPoint
 from solvers.base import Solver, warm_up
+from solvers.claims import is_near
 from solvers.projected_gradient.notebook import ascent, is_hard_margin_dual
 from solvers.projected_gradient.parts import Parts
 from solvers.projected_gradient.steps import Box, accelerated, barzilai_borwein, plain
@@ -45,7 +46,8 @@ class ProjectedGradient(Solver):
     Attributes
     ----------
     variant : "plain", "accelerated", "barzilai_borwein" or "notebook".
-    tol : stop when the maximal violating pair is at or below it (LIBSVM's meaning, as for SMO).
+    tol : stop when the maximal violating pair is at or below it (LIBSVM's meaning, and without a
+        claim if the relative duality gap is still above 1e-2, as for SMO).
         The notebook's points are off the equality: it stops when no variable moves by more than
         tol times its step.
     max_iter : steps after which it stops without a claim.
@@ -120,10 +122,10 @@ class ProjectedGradient(Solver):
         x, count = box.x, 0
         for count, (x, g) in enumerate(steps):
             violation = violating_pair(g, form.a, x - form.lb, form.ub - x)
-            claim: Claim = "optimal" if violation <= self.tol else "none"
-            if claim == "none" and count >= self.max_iter:
-                break
-            yield FormPoint(x.copy(), iterations=count, claim=claim)
-            if claim == "optimal":
+            if violation <= self.tol and is_near(form, x, g):
+                yield FormPoint(x.copy(), iterations=count, claim="optimal")
                 return
+            if violation <= self.tol or count >= self.max_iter:
+                break
+            yield FormPoint(x.copy(), iterations=count)
         yield FormPoint(x.copy(), iterations=count, claim="stopped")

@@ -9,18 +9,27 @@ import scipy.sparse as sp
 
 from problems import (
     RBF,
+    Fisher,
     Formulation,
     HardMarginDual,
     HardMarginPrimal,
     HingeERM,
+    Kernel,
     Linear,
     Polynomial,
     Precomputed,
+    RegularizedERM,
+    SetIntersection,
     SoftMarginDual,
     SoftMarginPrimal,
+    SoftmaxERM,
+    Spectrum,
     SVRDual,
     SVRPrimal,
+    WeisfeilerLehman,
+    datasets,
 )
+from problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 
 
 @dataclass(frozen=True)
@@ -43,6 +52,12 @@ D = _data()
 WEIGHTS = np.random.default_rng(1).uniform(0.1, 3.0, D.y.size)
 ORDER = np.random.default_rng(2).permutation(D.y.size)
 
+
+def _symbolic(name: str, kernel: Kernel) -> SoftMarginDual:
+    data = datasets.load(name, n=40)
+    return SoftMarginDual(data.X, data.y, 1.0, kernel)
+
+
 PROBLEMS: dict[str, Callable[[], Formulation]] = {
     "hard_primal": lambda: HardMarginPrimal(D.apart, D.y),
     "hard_primal_no_intercept": lambda: HardMarginPrimal(D.apart, D.y, intercept=False),
@@ -62,6 +77,10 @@ PROBLEMS: dict[str, Callable[[], Formulation]] = {
     ),
     "soft_dual_precomputed": lambda: SoftMarginDual(D.X @ D.X.T, D.y, 1.0, Precomputed()),
     "soft_dual_sum_of_kernels": lambda: SoftMarginDual(D.X, D.y, 1.0, 0.5 * Linear() + RBF(1.0)),
+    "soft_dual_sets": lambda: _symbolic("planted_sets", SetIntersection(normalize=True)),
+    "soft_dual_strings": lambda: _symbolic("motif_strings", Spectrum(2)),
+    "soft_dual_graphs": lambda: _symbolic("graph_families", WeisfeilerLehman(1)),
+    "soft_dual_fisher": lambda: SoftMarginDual(D.X, D.y, 1.0, Fisher(2)),
     "erm": lambda: HingeERM(D.X, D.y, 0.05),
     "erm_sparse": lambda: HingeERM(sp.csr_array(D.X), D.y, 0.05),
     "erm_intercept": lambda: HingeERM(D.X, D.y, 0.05, intercept=True),
@@ -70,7 +89,29 @@ PROBLEMS: dict[str, Callable[[], Formulation]] = {
     "svr_dual_rbf": lambda: SVRDual(D.X, D.targets, 10.0, 0.1, RBF(0.2)),
     "svr_dual_linear_no_intercept": lambda: SVRDual(D.X, D.targets, WEIGHTS, 0.1, intercept=False),
     "svr_epsilon_zero": lambda: SVRDual(D.X, D.targets, 1.0, 0.0, RBF(0.2)),
+    "risk_hinge_rbf": lambda: RegularizedERM(D.X, D.y, 0.05, "hinge", RBF(0.3)),
+    "risk_squared_hinge": lambda: RegularizedERM(D.X, D.y, 0.05, "squared_hinge"),
+    "risk_logistic_sparse": lambda: RegularizedERM(sp.csr_array(D.X), D.y, 0.05, "logistic"),
+    "risk_logistic_intercept": lambda: RegularizedERM(D.X, D.y, 0.05, intercept=True),
+    "risk_logistic_rbf": lambda: RegularizedERM(D.X, D.y, 0.01, "logistic", RBF(0.3)),
+    "risk_perceptron": lambda: RegularizedERM(D.X, D.y, 0.05, "perceptron"),
+    "risk_ridge": lambda: RegularizedERM(D.X, D.targets, 0.05, "squared", intercept=True),
+    "risk_kernel_ridge": lambda: RegularizedERM(D.X, D.targets, 0.01, "squared", RBF(0.2)),
+    "risk_tube": lambda: RegularizedERM(D.X, D.targets, 0.05, EpsilonInsensitive(0.2)),
+    "risk_squared_tube": lambda: RegularizedERM(
+        D.X, D.targets, 0.05, SquaredEpsilonInsensitive(0.2)
+    ),
+    "softmax": lambda: SoftmaxERM(D.X, np.digitize(D.targets, [2.0, 4.0]), 0.05),
 }
+
+
+BOX_FAMILIES = ("hard_margin", "soft_margin", "svr")
+
+
+@pytest.fixture(params=[name for name in PROBLEMS if PROBLEMS[name]().family in BOX_FAMILIES])
+def box_problem(request: pytest.FixtureRequest) -> Formulation:
+    """Each of the small problems whose dual is a box QP."""
+    return PROBLEMS[request.param]()
 
 
 @pytest.fixture(params=list(PROBLEMS))

@@ -77,11 +77,11 @@ def test_shifted_boxes_are_solved(variant: str, equality: bool, seed: int) -> No
 @pytest.mark.usefixtures("parts")
 @pytest.mark.parametrize("variant", FAST)
 def test_the_claim_means_the_violating_pair_is_at_most_tol(
-    variant: str, problem: Formulation
+    variant: str, box_problem: Formulation
 ) -> None:
-    solution = solve(problem, ProjectedGradient(variant, tol=1e-6))
+    solution = solve(box_problem, ProjectedGradient(variant, tol=1e-6))
     assert solution.claimed == "optimal"
-    scale = np.abs(problem.y).max()
+    scale = np.abs(box_problem.y).max()
     assert solution.certificate.violating_pair <= 1e-6 + 1e-12 * scale
     assert solution.certificate.projection_distance <= 1e-9 * np.linalg.norm(solution.alpha)
 

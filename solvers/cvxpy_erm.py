@@ -1,0 +1,118 @@
+"""Regularised risks as exact cone programs, modelled in CVXPY.
+
+    min (lam/2)‖w‖² + Σ (Cᵢ/ΣC)·ℓ(yᵢ, fᵢ)   s.t. f = Xw + b,   lam = 1/ΣC
+Losses of a distance are linear or quadratic, ln(1 + exp(·)) and ln Σₖ exp(·) are exponential cones
+(Boyd & Vandenberghe 2004; Agrawal et al. 2018). The multipliers of f = Xw + b, times ΣC, are the dual
+coefficients β. With a kernel w = Σ βᵢφ(xᵢ) is told by coefficients: ‖w‖² = βᵀKβ and f = Kβ + b.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from problems.forms import ERM, FormPoint
+from problems.gram import Gram
+from problems.losses import IntervalLoss, Logistic
+from problems.softmax import Softmax
+from solvers.base import NotInstalled, Solver
+
+_OPTIONS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
+
+
+@dataclass(frozen=True)
+class CvxpyERM(Solver):
+    """A regularised risk through CVXPY and Clarabel, an interior-point method for cones.
+
+    Attributes
+    ----------
+    tol : handed to each of Clarabel's tolerances, of gap and residuals.
+    max_iter : interior-point steps.
+    """
+
+    tol: float = 1e-10
+    max_iter: int = 200
+
+    form: ClassVar = ERM
+    source: ClassVar[str] = "Diamond & Boyd 2016; Goulart & Chen 2024 (Clarabel)"
+
+    def refuses(self, form: ERM) -> str | None:
+        """A cone program must be convex, and of a loss that is known in cones."""
+        if not isinstance(form.loss, (IntervalLoss, Logistic, Softmax)):
+            return f"no cones are known for {form.loss!r}"
+        if form.gram.is_linear:
+            return None
+        if not form.gram.fits:
+            return f"the Gram matrix of {form.n} samples does not fit in memory"
+        # on a Gram matrix of its own, so that the solver's count of evaluations stays its own
+        if not Gram(form.gram.X, form.gram.kernel, form.gram.memory).is_positive_semidefinite():
+            return "the kernel is indefinite on these samples, and a cone program must be convex"
+        return None
+
+    def prepare(self, form: ERM) -> ERM:
+        """Import CVXPY and Clarabel; NotInstalled with what to do if either is missing."""
+        for package in ("cvxpy", "clarabel"):
+            try:
+                importlib.import_module(package)
+            except ImportError:
+                raise NotInstalled(f"{package} is missing: pip install {package}") from None
+        return form
+
+    def iterates(self, form: ERM) -> Iterator[FormPoint]:
+        """Yield once, at the end."""
+        cp = importlib.import_module("cvxpy")
+        total = float(form.C.sum())
+        w, norm2, scores = _weights(cp, form)
+        b, f = cp.Variable(), cp.Variable(scores.shape)
+        fits = f == (scores + b if form.intercept else scores)
+        risk = 0.5 / total * norm2 + (form.C / total) @ _losses(cp, form, f)
+        problem = cp.Problem(cp.Minimize(risk), [fits])
+        options = dict.fromkeys(_OPTIONS, self.tol) | {"max_iter": int(self.max_iter)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of inaccuracy: the status and the certificate say it
+            try:
+                problem.solve(solver="CLARABEL", **options)
+            except cp.error.SolverError:  # no answer at all
+                yield FormPoint(None, claim="stopped")
+                return
+        beta = fits.dual_value
+        yield FormPoint(
+            w.value if form.gram.is_linear else None,
+            None if beta is None else total * np.asarray(beta),
+            float(b.value) if form.intercept and b.value is not None else 0.0,
+            iterations=int(problem.solver_stats.num_iters or 0),
+            claim="optimal" if problem.status == "optimal" else "stopped",
+        )
+
+
+def _weights(cp: Any, form: ERM) -> tuple[Any, Any, Any]:
+    """Return the variable (w, or β with a kernel), ‖w‖² and the scores without b."""
+    if not form.gram.is_linear:
+        K, beta = form.gram.dense(), cp.Variable(form.n)
+        return beta, cp.quad_form(beta, cp.psd_wrap(K)), K @ beta
+    d = form.gram.X.shape[1]
+    w = cp.Variable((d, form.loss.classes) if isinstance(form.loss, Softmax) else d)
+    return w, cp.sum_squares(w), form.gram.X @ w
+
+
+def _losses(cp: Any, form: ERM, f: Any) -> Any:
+    """Return ℓ(yᵢ, fᵢ), shape (n,)."""
+    loss, y = form.loss, form.y
+    if isinstance(loss, Softmax):
+        return cp.log_sum_exp(f, axis=1) - cp.sum(cp.multiply(loss.unit(y), f), axis=1)
+    if isinstance(loss, Logistic):
+        return cp.logistic(cp.multiply(-y, f))
+    assert isinstance(loss, IntervalLoss)
+    lower, upper = loss.ends(y)
+    if (lower == upper).all():
+        distance = f - lower
+    else:
+        below, above = np.isfinite(lower), np.isfinite(upper)
+        distance = cp.multiply(below, cp.pos(np.where(below, lower, 0.0) - f))
+        distance += cp.multiply(above, cp.pos(f - np.where(above, upper, 0.0)))
+    return cp.square(distance) / (2 * loss.softness) if loss.softness else distance

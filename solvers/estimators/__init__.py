@@ -1,0 +1,42 @@
+"""Support vector machines as scikit-learn knows them, solved and certified by this package.
+
+    from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR
+
+They take scikit-learn's parameters and have its attributes, and two things more: `solver=`, a `Solver`
+or its name, and `certificate_`, what each answer is worth. scikit-learn is imported with the first of
+them, and not by `import solvers`.
+
+`SVC`, `SVR`   the dual with any kernel and an unregularised intercept, by SMO; by dual coordinate
+               descent where the kernel is linear
+`LinearSVC`, `LinearSVR`   weights w with a regularised intercept (one more feature, which is constant);
+               dual coordinate descent, and Newton's method for squared losses
+
+Weights of classes and of samples multiply C. Samples of weight 0 are left out before anything else.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from solvers.estimators.classifier import SVC
+    from solvers.estimators.linear_classifier import LinearSVC
+    from solvers.estimators.linear_regressor import LinearSVR
+    from solvers.estimators.regressor import SVR
+
+__all__ = ["SVC", "SVR", "LinearSVC", "LinearSVR"]
+
+_MODULES = {
+    "SVC": "classifier",
+    "SVR": "regressor",
+    "LinearSVC": "linear_classifier",
+    "LinearSVR": "linear_regressor",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import an estimator when it is asked for."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -1,0 +1,137 @@
+"""`LinearSVC`: linear support vector classification, each class against the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from problems import Formulation, SoftMarginDual, Vector
+from problems.erm import WeightedERM
+from problems.losses import SquaredHinge
+from solvers.estimators.answers import warn_unless
+from solvers.estimators.linear_machine import LinearMachine
+from solvers.estimators.samples import check_choice, class_weights, encoded
+
+
+class LinearSVC(ClassifierMixin, LinearMachine):  # pyright: ignore[reportUntypedBaseClass]
+    """Linear support vector classification, each class against the rest: scikit-learn's `LinearSVC`.
+
+    Parameters
+    ----------
+    penalty : "l2"; LIBLINEAR's "l1" is another problem, which no solver here takes.
+    loss : "squared_hinge" or "hinge".
+    dual : of squared losses: True is dual coordinate ascent, slow on features of very different sizes;
+        False and "auto" Newton's method on w. The hinge has dual methods only.
+    tol : of the hinge, the maximal violation in the dual, and up to 2000 samples a millionth of it;
+        of squared losses, a million times the relative gain of the last Newton step (above 2000
+        features, the mean size of its entries), or the relative gap of dual coordinate ascent.
+    C : weight of the losses, above 0.
+    multi_class : "ovr"; the joint objective of Crammer and Singer is another problem.
+    fit_intercept, intercept_scaling : whether there is an intercept, and the value of its feature.
+    class_weight : dict of weights, "balanced" (which counts samples with their weights), or None. Of
+        more than two classes a class's weight counts in its own problem, as in LIBLINEAR.
+    verbose : log each problem's solution (logger "solvers.estimators.answers", level INFO).
+    random_state : seed of solvers that draw; None is 0.
+    max_iter : of each problem, in the solver's own count: epochs or Newton steps.
+    solver : a `Solver`, used as it is; the name of one, which takes what it has of `tol`, `max_iter`
+        and the seed; None for the defaults above.
+
+    Attributes
+    ----------
+    coef_ (1 or K, d), intercept_ (1 or K,), classes_, n_iter_, n_features_in_, feature_names_in_ :
+        as in scikit-learn.
+    certificate_ : what the answer is worth; of more than two classes a list, one for each.
+    """
+
+    def __init__(
+        self,
+        penalty: Any = "l2",
+        loss: Any = "squared_hinge",
+        *,
+        dual: Any = "auto",
+        tol: Any = 1e-4,
+        C: Any = 1.0,
+        multi_class: Any = "ovr",
+        fit_intercept: Any = True,
+        intercept_scaling: Any = 1,
+        class_weight: Any = None,
+        verbose: Any = 0,
+        random_state: Any = None,
+        max_iter: Any = 1000,
+        solver: Any = None,
+    ) -> None:
+        self.penalty = penalty
+        self.loss = loss
+        self.dual = dual
+        self.tol = tol
+        self.C = C
+        self.multi_class = multi_class
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.verbose = verbose
+        self.random_state = random_state
+        self.max_iter = max_iter
+        self.solver = solver
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+        """Fit to samples `X` (n, d), dense or sparse, and labels `y` (n,).
+
+        Raises
+        ------
+        ValueError
+            If an argument or a parameter is not usable, or the solver gives no answer.
+        """
+        self._refuse_other_problems()
+        check_choice(self.loss, "loss", ("squared_hinge", "hinge"))
+        samples, targets, weights = self._checked(X, y, sample_weight)
+        check_classification_targets(targets)
+        self.classes_, labels = encoded(targets)
+        balance = class_weights(self.class_weight, self.classes_, labels, weights.values)
+        C = self.C * weights.values
+        solver = self._solver(self.loss == "squared_hinge", samples.shape[1])
+        fitted = [
+            self._solved(self._problem(samples, labels == k, C, balance, k), solver)
+            for k in ([1] if self.classes_.size == 2 else range(self.classes_.size))
+        ]
+        self.coef_, self.intercept_ = self._split(np.array([f.w for f in fitted]))
+        self.n_iter_ = max(f.iterations for f in fitted)
+        certificates = [f.certificate for f in fitted]
+        self.certificate_ = certificates[0] if len(certificates) == 1 else certificates
+        warn_unless(all(f.converged for f in fitted), self.max_iter)
+        return self
+
+    def _refuse_other_problems(self) -> None:
+        if self.penalty != "l2":
+            raise ValueError(
+                f"penalty: must be 'l2', got {self.penalty!r}; with the l1 norm it is no support "
+                "vector machine with a kernel, and no solver here takes it: use scikit-learn's "
+                "LinearSVC(penalty='l1')"
+            )
+        if self.multi_class != "ovr":
+            raise ValueError(
+                f"multi_class: must be 'ovr', got {self.multi_class!r}; for 'crammer_singer' use "
+                "scikit-learn's LinearSVC"
+            )
+
+    def _problem(self, X: Any, is_class: Any, C: Vector, balance: Vector, k: int) -> Formulation:
+        """Return class k against the rest; of more than two the rest has weight 1, as in LIBLINEAR."""
+        y = np.where(is_class, 1.0, -1.0)
+        C = C * np.where(is_class, balance[k], balance[0] if balance.size == 2 else 1.0)
+        if self.loss == "hinge":
+            return SoftMarginDual(X, y, C, intercept=False)
+        return WeightedERM(X, y, C, SquaredHinge())
+
+    def decision_function(self, X: Any) -> Any:
+        """Return wᵀx + b, shape (m,) for two classes (above 0 for the second), else (m, K)."""
+        scores = self._scores(X)
+        return scores.ravel() if self.classes_.size == 2 else scores
+
+    def predict(self, X: Any) -> Any:
+        """Return the class of each row of `X`, shape (m,)."""
+        scores = self.decision_function(X)
+        winners = (scores > 0).astype(np.intp) if scores.ndim == 1 else scores.argmax(axis=1)
+        return self.classes_[winners]

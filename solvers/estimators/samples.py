@@ -1,0 +1,145 @@
+"""What the estimators make of the arguments of `fit`: samples of positive weight, and weights Cᵢ."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+
+from problems import Vector
+from problems.dataset import Indices
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The samples that take part, and their weights, all positive."""
+
+    kept: Indices
+    values: Vector
+
+    @property
+    def all_kept(self) -> bool:
+        """Whether no sample is left out."""
+        return bool(self.kept[-1] == self.kept.size - 1)
+
+
+def check_sample_weight(sample_weight: Any, n: int) -> Weights:
+    """Return the samples of positive weight; None stands for ones.
+
+    Raises
+    ------
+    ValueError
+        If there are not n finite weights of 0 or above, one of them positive.
+    """
+    if sample_weight is None:
+        return Weights(np.arange(n), np.ones(n))
+    weight = np.asarray(sample_weight, dtype=np.float64)
+    if weight.ndim == 0:
+        weight = np.full(n, float(weight))
+    if weight.shape != (n,):
+        raise ValueError(f"sample_weight: expected shape ({n},), got {weight.shape}")
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError("sample_weight: must be finite and 0 or above; drop samples with weight 0")
+    kept = np.flatnonzero(weight)
+    if kept.size == 0:
+        raise ValueError("sample_weight: all weights are zero; at least one must be positive")
+    return Weights(kept, weight[kept])
+
+
+def class_weights(given: Any, classes: Any, labels: Indices, weight: Vector) -> Vector:
+    """Return a weight for each class: "balanced" makes all classes weigh the same.
+
+    `labels` are indices into `classes`; `weight` counts a sample that many times.
+    """
+    if isinstance(given, str) and given == "balanced":
+        counts = np.bincount(labels, weight, len(classes))
+        return counts.sum() / (len(classes) * counts)
+    weights = compute_class_weight(given, classes=classes, y=classes[labels])
+    if not (np.isfinite(weights) & (weights > 0)).all():
+        raise ValueError(
+            f"class_weight: weights must be positive, got {given!r}; leave a class out "
+            "by its samples' weights"
+        )
+    return np.asarray(weights, dtype=np.float64)
+
+
+def encoded(y: Any) -> tuple[Any, Indices]:
+    """Return the classes, sorted, and each sample's index among them; ValueError if there is one."""
+    classes, labels = np.unique(y, return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(
+            "y: the number of classes has to be greater than one; got 1 class "
+            "(among samples of positive weight)"
+        )
+    return classes, labels.astype(np.intp)
+
+
+def check_number(value: Any, name: str, *, zero: bool = False, infinite: bool = False) -> float:
+    """Return a parameter that is a number above 0 (with `zero` not below; `infinite` may be inf)."""
+    number = float(value) if isinstance(value, Real) else np.nan
+    large_enough = number > 0 or (zero and number == 0)
+    if not large_enough or (np.isinf(number) and not infinite):
+        least = "0 or above" if zero else "above 0"
+        raise ValueError(f"{name}: must be a number {least}, got {value!r}")
+    return number
+
+
+def check_choice(value: Any, name: str, choices: tuple[Any, ...]) -> None:
+    """Raise ValueError if `value` is not one of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{name}: must be one of {choices}, got {value!r}")
+
+
+def check_max_iter(value: Any) -> int | None:
+    """Return a limit on iterations; -1, which is none, as None."""
+    if not isinstance(value, Integral) or (value < 1 and value != -1):
+        raise ValueError(f"max_iter: must be 1 or more, or -1 for no limit, got {value!r}")
+    return None if value == -1 else int(value)
+
+
+def drawn_seed(random_state: Any) -> int:
+    """Return a seed for a solver: `random_state` if it is one, 0 for None, else drawn from it."""
+    if random_state is None:
+        return 0
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
+
+
+def settings_of(estimator: Any) -> dict[str, Any]:
+    """Return the parameters that a solver's settings are taken from, where the solver has them."""
+    settings: dict[str, Any] = {
+        "tol": check_number(estimator.tol, "tol"),
+        "seed": drawn_seed(getattr(estimator, "random_state", None)),
+    }
+    for name in ("cache_size", "shrinking"):
+        if hasattr(estimator, name):
+            settings[name] = getattr(estimator, name)
+    limit = check_max_iter(estimator.max_iter)
+    return settings if limit is None else {**settings, "max_iter": limit}
+
+
+def selected(X: Any, weights: Weights, pairwise: bool) -> Any:
+    """Return the rows that take part, of a Gram matrix the columns too."""
+    if weights.all_kept:
+        return X
+    return part(X, weights.kept, pairwise)
+
+
+def part(X: Any, rows: Indices, pairwise: bool) -> Any:
+    """Return some rows of the samples, of a Gram matrix the same columns too."""
+    return X[rows][:, rows] if pairwise else X[rows]
+
+
+def variance(X: Any, weight: Vector) -> float:
+    """Return the variance of all entries of `X`, with weighted rows, as gamma="scale" wants it."""
+    share = weight / (weight.sum() * X.shape[1])
+    mean = float(share @ np.ravel(X.sum(axis=1)))
+    if sp.issparse(X):
+        return float(share @ np.ravel(X.multiply(X).sum(axis=1))) - mean**2
+    return float(share @ ((X - mean) ** 2).sum(axis=1))

@@ -1,0 +1,160 @@
+"""Stochastic dual coordinate ascent for a regularised risk with any loss of one score.
+
+    max −½βᵀKβ − Σ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ),   w = Σ βᵢφ(xᵢ)
+One coefficient at a time goes to its own maximum: with m = fᵢ − Kᵢᵢβᵢ, the score without sample i,
+    βᵢ ← Cᵢ·s,   −s ∈ ∂ℓ(yᵢ, m + CᵢKᵢᵢ·s),
+in closed form for losses of a distance, by Newton's method for the logistic one (Shalev-Shwartz &
+Zhang 2013, sections 3 and 6; Hsieh et al. 2008 for the hinge). A linear kernel keeps w, another one
+the scores f = Kβ. With the squared loss it is kernel ridge regression by coordinate descent on its
+dual Kβ + n·lam·β = y (Straka's notes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numba
+import numpy as np
+import scipy.sparse as sp
+
+from problems.dataset import Indices, Vector
+from problems.fenchel import relative
+from problems.forms import ERM, FormPoint
+from problems.kernels import Block
+from problems.logistic import logistic_step
+from problems.losses import IntervalLoss, Logistic
+from solvers.arrays import read_only, unsigned
+from solvers.base import Solver, warm_up
+from solvers.dual_coordinate_descent.rows import FAST, Rows, add, dot
+
+_CHECK_GROWTH = 1.2  # between the epochs after which the gap is looked at, which costs an epoch
+_NO_COLUMN = np.empty((0, 0))
+
+
+class Dual(NamedTuple):
+    """What an epoch reads: rows for the linear kernel, the Gram matrix for another.
+
+    samples (n, 4) : the ends of the interval without loss (for the logistic loss y twice), Cᵢ, and
+        Kᵢᵢ. softness, steepest : of the loss, see `IntervalLoss`.
+    """
+
+    rows: Rows
+    gram: Block
+    samples: Block
+    softness: float
+    steepest: float
+    logistic: bool
+
+
+@dataclass(frozen=True)
+class SDCA(Solver):
+    """Stochastic dual coordinate ascent, an epoch being a random permutation of the samples.
+
+    Attributes
+    ----------
+    tol : stop when the relative duality gap is at or below it; looked at after epochs 1, 2, 3, ...,
+        ever more rarely.
+    max_iter : epochs, after which it makes no claim.
+    seed : of the permutations.
+    """
+
+    tol: float = 1e-7
+    max_iter: int = 10_000
+    seed: int = 0
+
+    form: ClassVar = ERM
+    source: ClassVar[str] = "Shalev-Shwartz & Zhang 2013; NPFL129 notes (kernel ridge)"
+
+    def refuses(self, form: ERM) -> str | None:
+        """It takes one coefficient at a time, so no equality, and a loss that it has a step for."""
+        if form.intercept:
+            return "SDCA moves one coefficient at a time, which an intercept's Σ βᵢ = 0 forbids"
+        if not isinstance(form.loss, (IntervalLoss, Logistic)):
+            return f"SDCA has no step for the {form.loss.name} loss, which has several scores"
+        if not form.gram.is_linear and not form.gram.fits:
+            return f"SDCA keeps the Gram matrix, and {form.n} rows do not fit in memory"
+        return None
+
+    def prepare(self, form: ERM) -> ERM:
+        """Compile the epochs."""
+        warm_up(self, form)
+        return form
+
+    def iterates(self, form: ERM) -> Iterator[FormPoint]:
+        """Yield after each epoch."""
+        dual = _dual(form)
+        beta = np.zeros(form.n) if form.start is None else form.start.copy()
+        state = form.gram.X.T @ beta if form.gram.is_linear else form.gram.matvec(beta)
+        draws, next_check = np.random.default_rng(self.seed), 1
+        for epochs in range(1, self.max_iter + 1):
+            _epoch(dual, draws.permutation(form.n), beta, state)
+            done = False
+            if epochs >= next_check or epochs == self.max_iter:
+                next_check = max(epochs + 1, int(_CHECK_GROWTH * epochs))
+                done = _relative_gap(form, beta) <= self.tol
+            ended = "stopped" if epochs == self.max_iter else "none"
+            yield FormPoint(
+                None, beta.copy(), 0.0, iterations=epochs, claim="optimal" if done else ended
+            )
+            if done:
+                return
+
+
+def _dual(form: ERM) -> Dual:
+    loss, y = form.loss, form.y
+    lower, upper = loss.ends(y) if isinstance(loss, IntervalLoss) else (y, y)
+    samples = np.column_stack([lower, upper, form.C, form.gram.diagonal()])
+    softness = loss.softness if isinstance(loss, IntervalLoss) else 0.0
+    linear = form.gram.is_linear
+    return Dual(
+        as_rows(form.gram.X if linear else _NO_COLUMN),
+        read_only(_NO_COLUMN if linear else form.gram.dense()),
+        read_only(samples),
+        softness,
+        float(loss.steepest),
+        isinstance(loss, Logistic),
+    )
+
+
+def as_rows(X: Any) -> Rows:
+    """Return the rows of dense or CSR samples, read-only so that loops compile once."""
+    none, no = read_only(np.empty(0)), unsigned(np.empty(0, np.int32))
+    if sp.issparse(X):
+        csr = read_only(X.data), unsigned(X.indices), unsigned(X.indptr)
+        return Rows(read_only(np.empty((0, 0))), *csr)
+    return Rows(read_only(X), none, no, no)
+
+
+@numba.njit(cache=True, fastmath=FAST)
+def _epoch(dual: Dual, order: Indices, beta: Vector, state: Vector) -> None:
+    """Take each coefficient of `order` to its maximum; `state` is w, or f = Kβ with a kernel."""
+    for i in order:
+        lower, upper = dual.samples[i, 0], dual.samples[i, 1]
+        C, square = dual.samples[i, 2], dual.samples[i, 3]
+        f = state[i] if dual.gram.size > 0 else dot(dual.rows, i, state)
+        m, t = f - square * beta[i], C * square
+        if dual.logistic:
+            s = lower * logistic_step(lower * m, t)
+        else:
+            e = max(lower - m, 0.0) - max(m - upper, 0.0)
+            s = e / max(t + dual.softness, 1e-300)
+            s = min(max(s, -dual.steepest), dual.steepest)
+        change = C * s - beta[i]
+        if change != 0.0:
+            beta[i] += change
+            if dual.gram.size > 0:
+                for k in range(state.size):
+                    state[k] += change * dual.gram[i, k]
+            else:
+                add(dual.rows, i, change, state)
+
+
+def _relative_gap(form: ERM, beta: Vector) -> float:
+    """Return the relative duality gap of β with the w that it gives."""
+    scores = form.gram.matvec(beta)
+    half_norm2 = 0.5 * float((beta * scores).sum())
+    primal = half_norm2 + float((form.C * form.loss.value(form.y, scores)).sum())
+    dual = -half_norm2 - float((form.C * form.loss.conjugate(form.y, -beta / form.C)).sum())
+    return relative(primal - dual, primal, dual)

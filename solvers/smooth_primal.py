@@ -1,0 +1,182 @@
+"""Smooth regularised risks in the primal: L-BFGS and Newton-CG, as SciPy has them.
+
+    min over (w, b)  F = (lam/2)‖w‖² + Σ (Cᵢ/ΣC)·ℓ(yᵢ, wᵀxᵢ + b),   lam = 1/ΣC
+    ∇F = (lam·w + Xᵀs, 1ᵀs)   with sᵢ = (Cᵢ/ΣC)·ℓ'(yᵢ, fᵢ)
+    ∇²F·v = (lam·v + XᵀDXv, ...)   with D = diag((Cᵢ/ΣC)·ℓ''(yᵢ, fᵢ))
+L-BFGS builds its curvature from the last gradients, Newton-CG solves with products ∇²F·v only. Both
+are given the risk of logistic or softmax regression, the squared hinge, ridge or squared tube.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from problems.dataset import Vector
+from problems.forms import ERM, FormPoint
+from solvers.base import Solver
+from solvers.threads import Threads
+
+
+class SmoothRisk:
+    """F with its gradient and Hessian products; the variables are w (d,) or (d, K), then b."""
+
+    def __init__(self, form: ERM) -> None:
+        total = float(form.C.sum())
+        self.form, self.X, self.y, self.loss = form, form.gram.X, form.y, form.loss
+        self.lam, self.share = 1.0 / total, form.C / total
+        self.outputs = int(getattr(form.loss, "classes", 1))
+        self.size = self.X.shape[1] * self.outputs
+
+    @cached_property
+    def start(self) -> Vector:
+        """The start's w, else 0, and b = 0."""
+        form = self.form
+        w = np.zeros(self.size) if form.start is None else np.ravel(self.X.T @ form.start)
+        return np.append(w, 0.0) if form.intercept else w
+
+    def value_and_gradient(self, v: Vector) -> tuple[float, Vector]:
+        """Return F and ∇F."""
+        f = self._scores(v)
+        slopes = self._times_share(self.loss.subgradient(self.y, f))
+        w = v[: self.size]
+        value = 0.5 * self.lam * float(w @ w) + float(self.share @ self.loss.value(self.y, f))
+        return value, self._back(slopes, self.lam * w)
+
+    def hessian_product(self, v: Vector, p: Vector) -> Vector:
+        """Return ∇²F(v)·p."""
+        bends = self.loss.curvature_times(self.y, self._scores(v), self._scores(p))
+        return self._back(self._times_share(bends), self.lam * p[: self.size])
+
+    def point(self, found: Any) -> FormPoint:
+        """Return SciPy's answer as a point."""
+        w, b = found.x[: self.size], found.x[self.size :]
+        return FormPoint(
+            w.reshape(-1, self.outputs) if self.outputs > 1 else w,
+            b=float(b[0]) if b.size else 0.0,
+            iterations=int(found.nit),
+            claim="optimal" if found.success else "stopped",
+            counters={"evaluations": float(found.nfev)},
+        )
+
+    def _scores(self, v: Vector) -> Vector:
+        w = v[: self.size]
+        f = self.X @ (w.reshape(-1, self.outputs) if self.outputs > 1 else w)
+        return f + v[self.size] if self.form.intercept else f
+
+    def _times_share(self, values: Vector) -> Vector:
+        return (self.share * values.T).T
+
+    def _back(self, s: Vector, ridge: Vector) -> Vector:
+        gradient = ridge + np.ravel(self.X.T @ s)
+        return np.append(gradient, s.sum()) if self.form.intercept else gradient
+
+
+@dataclass(frozen=True)
+class LBFGS(Solver):
+    """Limited-memory BFGS on the weights of a smooth risk.
+
+    Attributes
+    ----------
+    tol : of the largest entry of ∇F; it also ends where float64 no longer tells F's fall.
+    max_iter : iterations, after which it makes no claim.
+    memory : gradients kept.
+    """
+
+    tol: float = 1e-8
+    max_iter: int = 10_000
+    memory: int = 20
+
+    form: ClassVar = ERM
+    source: ClassVar[str] = "Liu & Nocedal 1989; SciPy's L-BFGS-B"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if int(self.memory) != self.memory or self.memory < 1:
+            raise ValueError(f"memory: must be a whole number of 1 or more, got {self.memory!r}")
+
+    def refuses(self, form: ERM) -> str | None:
+        """It needs a smooth loss, and weights with coordinates."""
+        return _refusal("L-BFGS", form)
+
+    def prepare(self, form: ERM) -> ERM:
+        """Import SciPy's optimisers."""
+        _minimize()
+        Threads()
+        return form
+
+    def iterates(self, form: ERM) -> Iterator[FormPoint]:
+        """Yield once, at the end."""
+        risk = SmoothRisk(form)
+        options = {
+            "gtol": self.tol,
+            "ftol": np.finfo(float).eps,  # as far as F can be told
+            "maxiter": int(self.max_iter),
+            "maxfun": 100 * int(self.max_iter),
+            "maxcor": int(self.memory),
+        }
+        # its own products are tiny: a second thread made them a hundred times slower
+        with Threads().limited(1):
+            found = _minimize()(
+                risk.value_and_gradient, risk.start, jac=True, method="L-BFGS-B", options=options
+            )
+        yield risk.point(found)
+
+
+@dataclass(frozen=True)
+class NewtonCG(Solver):
+    """Newton's method on the weights of a smooth risk, its systems solved by conjugate gradients.
+
+    Attributes
+    ----------
+    tol : of the mean size of the last step's entries.
+    max_iter : Newton steps, after which it makes no claim.
+    """
+
+    tol: float = 1e-10
+    max_iter: int = 1000
+
+    form: ClassVar = ERM
+    source: ClassVar[str] = "Nocedal & Wright 2006, algorithm 7.1; SciPy's Newton-CG"
+    name: ClassVar[str] = "newton_cg"
+
+    def refuses(self, form: ERM) -> str | None:
+        """It needs a smooth loss, and weights with coordinates."""
+        return _refusal("Newton-CG", form)
+
+    def prepare(self, form: ERM) -> ERM:
+        """Import SciPy's optimisers."""
+        _minimize()
+        Threads()
+        return form
+
+    def iterates(self, form: ERM) -> Iterator[FormPoint]:
+        """Yield once, at the end."""
+        risk = SmoothRisk(form)
+        found = _minimize()(
+            risk.value_and_gradient,
+            risk.start,
+            jac=True,
+            hessp=risk.hessian_product,
+            method="Newton-CG",
+            options={"xtol": self.tol, "maxiter": int(self.max_iter)},
+        )
+        yield risk.point(found)
+
+
+def _minimize() -> Any:
+    from scipy.optimize import minimize  # noqa: PLC0415 - slow to import
+
+    return minimize
+
+
+def _refusal(method: str, form: ERM) -> str | None:
+    if not form.loss.smoothness < np.inf:
+        return f"{method} needs a smooth loss, and the {form.loss.name} loss has kinks"
+    if not form.gram.is_linear:
+        return f"{method} works on w, which has coordinates only for the linear kernel"
+    return None

@@ -1,0 +1,193 @@
+"""Losses: their conjugates, derivatives and steps against the definitions."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize_scalar
+
+from problems.losses import (
+    LOSSES,
+    EpsilonInsensitive,
+    Hinge,
+    Logistic,
+    Perceptron,
+    Squared,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
+from problems.softmax import Softmax, probabilities, project_to_simplex
+
+SCALAR = {
+    "hinge": Hinge(),
+    "squared_hinge": SquaredHinge(),
+    "logistic": Logistic(),
+    "perceptron": Perceptron(),
+    "squared": Squared(),
+    "epsilon_insensitive": EpsilonInsensitive(0.3),
+    "squared_epsilon_insensitive": SquaredEpsilonInsensitive(0.3),
+}
+SMOOTH = {name: loss for name, loss in SCALAR.items() if loss.is_smooth}
+moderate = st.floats(-20.0, 20.0)
+
+
+def one(value):
+    return np.array([float(value)])
+
+
+def target(loss, y):
+    return one(y if loss.is_regression else (1.0 if y >= 0 else -1.0))
+
+
+def inside(loss, y, share):
+    """A slope s at which the conjugate is finite, for a share in (0, 1)."""
+    if isinstance(loss, (SquaredHinge, Hinge, Perceptron, Logistic)):
+        reach = 4.0 if isinstance(loss, SquaredHinge) else 1.0
+        return -y * reach * share
+    reach = 1.0 if isinstance(loss, EpsilonInsensitive) else 4.0
+    return one(reach * (2 * share - 1))
+
+
+def test_every_loss_is_known_by_its_name():
+    assert set(SCALAR) == set(LOSSES)
+    assert all(LOSSES[name] is type(loss) for name, loss in SCALAR.items())
+
+
+FORMULAS = {
+    "hinge": lambda y, f: np.maximum(0, 1 - y * f),
+    "squared_hinge": lambda y, f: np.maximum(0, 1 - y * f) ** 2,
+    "logistic": lambda y, f: np.log(1 + np.exp(-y * f)),
+    "perceptron": lambda y, f: np.maximum(0, -y * f),
+    "squared": lambda y, f: 0.5 * (y - f) ** 2,
+    "epsilon_insensitive": lambda y, f: np.maximum(0, np.abs(y - f) - 0.3),
+    "squared_epsilon_insensitive": lambda y, f: np.maximum(0, np.abs(y - f) - 0.3) ** 2,
+}
+
+
+@pytest.mark.parametrize("name", SCALAR)
+def test_the_value_is_the_formula_of_the_notes(name):
+    y = np.repeat([-1.0, 1.0], 50)
+    f = np.tile(np.linspace(-3, 3, 50), 2)
+    assert np.allclose(SCALAR[name].value(y, f), FORMULAS[name](y, f), rtol=1e-14, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", SCALAR)
+@given(y=moderate, share=st.floats(0.01, 0.99))
+def test_the_conjugate_is_the_legendre_transform(name, y, share):
+    loss = SCALAR[name]
+    y = target(loss, y)
+    s = inside(loss, y, share)
+
+    def below(f):
+        return float((loss.value(y, one(f)) - s * f)[0])
+
+    lowest = minimize_scalar(below, bounds=(-60, 60), method="bounded", options={"xatol": 1e-10})
+    kinks = [y[0] - 0.3, y[0] + 0.3, y[0], 1.0, -1.0, 0.0]
+    supremum = -min(lowest.fun, *map(below, kinks))
+    assert loss.conjugate(y, s)[0] == pytest.approx(supremum, rel=1e-9, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", SCALAR)
+@given(y=moderate, f=moderate, share=st.floats(0.0, 1.0))
+def test_fenchel_and_youngs_inequality_is_tight_at_the_subgradient(name, y, f, share):
+    loss = SCALAR[name]
+    y, f = target(loss, y), one(f)
+    anywhere = (
+        loss.value(y, f) + loss.conjugate(y, inside(loss, y, share)) - inside(loss, y, share) * f
+    )
+    g = loss.subgradient(y, f)
+    at_slope = loss.value(y, f) + loss.conjugate(y, g) - g * f
+    assert anywhere[0] >= -1e-9
+    assert abs(at_slope[0]) <= 1e-9 * (1 + float((g * f)[0]) ** 2)
+
+
+@pytest.mark.parametrize("name", SCALAR)
+def test_the_conjugate_is_infinite_outside_its_domain(name):
+    loss, y = SCALAR[name], one(1.0)
+    outside = {"squared": [], "squared_epsilon_insensitive": [], "squared_hinge": [0.1]}
+    either = [-1.1, 1.1] if loss.is_regression else [0.1, -1.1]
+    assert all(loss.conjugate(y, one(s))[0] == np.inf for s in outside.get(name, either))
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+@given(y=moderate, f=moderate)
+def test_derivatives_match_differences(name, y, f):
+    loss, h = SMOOTH[name], 1e-5
+    y, f = target(loss, y), one(f)
+    slope = (loss.value(y, f + h) - loss.value(y, f - h)) / (2 * h)
+    assert loss.subgradient(y, f)[0] == pytest.approx(slope[0], rel=1e-6, abs=2e-5)
+    bends = [(loss.subgradient(y, f + e) - loss.subgradient(y, f))[0] / e for e in (h, -h)]
+    assert any(loss.curvature(y, f)[0] == pytest.approx(bend, abs=1e-4) for bend in bends)
+    assert loss.curvature(y, f)[0] <= loss.smoothness * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("name", SCALAR)
+@given(y=moderate, m=moderate, t=st.floats(0.0, 1e6))
+def test_the_dual_step_solves_its_inclusion(name, y, m, t):
+    """−s is a subgradient at f = m + t·s: Fenchel-Young is tight there."""
+    loss = SCALAR[name]
+    y, m = target(loss, y), one(m)
+    s = loss.dual_step(y, m, one(t))
+    f = m + t * s
+    tight = loss.value(y, f) + loss.conjugate(y, -s) + s * f
+    assert abs(tight[0]) <= 1e-12 * (1 + t) * (1 + float(abs(s[0]))) * (1 + float(abs(f[0])))
+
+
+@given(y=moderate, m=moderate, t=st.floats(1e-3, 1e3))
+def test_the_dual_step_is_the_prox(y, m, t):
+    loss, y = SquaredEpsilonInsensitive(0.3), one(y)
+    f = m + t * loss.dual_step(y, one(m), one(t))
+
+    def value(v):
+        return (t * loss.value(y, v) + 0.5 * (v - m) ** 2)[0]
+
+    assert all(value(f) <= value(f + e) for e in (-1e-3, 1e-3))
+
+
+def test_the_logistic_loss_neither_overflows_nor_vanishes():
+    y, f = np.array([1.0, 1.0, -1.0]), np.array([-1e4, 1e4, 40.0])
+    assert np.array_equal(Logistic().value(y, f), [1e4, 0.0, 40.0])
+    assert np.isfinite(Logistic().dual_step(y, f, np.array([1e12, 0.0, 1e-12]))).all()
+
+
+SCORES = np.random.default_rng(0).normal(0, 3, (40, 4))
+CLASSES = np.arange(40) % 4 + 0.0
+
+
+def test_softmax_of_two_classes_is_the_logistic_loss():
+    f = SCORES[:, 0]
+    pair, y = np.column_stack([np.zeros(40), f]), (CLASSES > 1).astype(float)
+    assert np.allclose(Softmax(2).value(y, pair), Logistic().value(2 * y - 1, f), rtol=1e-13)
+
+
+def test_softmax_meets_fenchel_and_young():
+    loss = Softmax(4)
+    g = loss.subgradient(CLASSES, SCORES)
+    tight = loss.value(CLASSES, SCORES) + loss.conjugate(CLASSES, g) - (g * SCORES).sum(axis=1)
+    other = probabilities(SCORES[::-1]) - loss.unit(CLASSES)
+    loose = loss.value(CLASSES, SCORES) + loss.conjugate(CLASSES, other)
+    assert np.abs(tight).max() <= 1e-13
+    assert (loose >= (other * SCORES).sum(axis=1)).all()
+    assert np.isinf(loss.conjugate(CLASSES, g + 0.1)).all()
+
+
+def test_softmax_curvature_matches_differences():
+    loss, v, h = Softmax(4), SCORES[::-1], 1e-6
+    slopes = [loss.subgradient(CLASSES, SCORES + e * v) for e in (h, -h)]
+    bend = (slopes[0] - slopes[1]) / (2 * h)
+    assert np.allclose(loss.curvature_times(CLASSES, SCORES, v), bend, atol=1e-8)
+
+
+def test_the_projection_onto_the_simplex_is_nearest():
+    p = project_to_simplex(SCORES)
+    assert np.allclose(p.sum(axis=1), 1.0)
+    assert (p >= 0).all()
+    others = probabilities(np.random.default_rng(1).normal(0, 3, (200, 4)))
+    nearest = ((SCORES[:, None] - others) ** 2).sum(axis=2).min(axis=1)
+    assert (((SCORES - p) ** 2).sum(axis=1) <= nearest + 1e-12).all()
+    assert np.allclose(project_to_simplex(p), p)
+
+
+def test_a_bad_tube_is_refused():
+    with pytest.raises(ValueError, match="epsilon: must be"):
+        EpsilonInsensitive(-1.0)

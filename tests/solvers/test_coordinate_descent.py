@@ -1,0 +1,151 @@
+"""Coordinate descent: the general loop on smooth functions, and the solver it gives for a box QP."""
+
+import numpy as np
+import pytest
+
+from problems import (
+    RBF,
+    BoxQP,
+    HardMarginDual,
+    Kernel,
+    Linear,
+    Precomputed,
+    SoftMarginDual,
+    SVRDual,
+    certify,
+    datasets,
+)
+from problems.box_gap import kkt_violation
+from problems.gram import Gram, SignedGram
+from solvers import CoordinateDescent, CvxoptQP, Status, solve
+from solvers.coordinate_descent import minimise
+
+KERNELS = [Linear(), RBF(0.5)]
+
+
+def quadratic(d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((d, d))
+    return A @ A.T + np.eye(d), rng.standard_normal(d)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_general_loop_finds_the_minimum_of_a_quadratic(seed: int) -> None:
+    P, q = quadratic(4, seed)
+    path = minimise(lambda x: 0.5 * x @ P @ x + q @ x, np.ones(4), sweeps=500, tol=1e-8)
+    assert np.allclose(path[-1], np.linalg.solve(P, -q), atol=1e-5)
+
+
+def test_the_general_loop_minimises_what_is_not_quadratic() -> None:
+    def f(x: np.ndarray) -> float:
+        return float(np.logaddexp(x[0] + 2 * x[1], -x[0]) + 0.5 * x @ x)
+
+    path = minimise(f, np.array([3.0, -2.0]))
+    h = 1e-5 * np.eye(2)
+    gradient = [(f(path[-1] + step) - f(path[-1] - step)) / 2e-5 for step in h]
+    assert np.abs(gradient).max() < 1e-5
+
+
+def test_every_step_is_along_one_coordinate_and_none_rises() -> None:
+    P, q = quadratic(3, 9)
+
+    def f(x: np.ndarray) -> float:
+        return float(0.5 * x @ P @ x + q @ x)
+
+    path = minimise(f, np.array([2.0, -1.0, 4.0]), sweeps=8, tol=1e-12)
+    steps = np.diff(path, axis=0)
+    assert path.shape == (8 * 3 + 1, 3)
+    turns = np.arange(24) % 3
+    assert all(
+        np.flatnonzero(step).tolist() in ([turn], [])
+        for step, turn in zip(steps, turns, strict=True)
+    )
+    assert (np.diff([f(x) for x in path]) <= 0).all()
+
+
+def test_coordinate_descent_may_stick_at_a_kink() -> None:
+    path = minimise(lambda x: abs(x[0] - x[1]) + 0.1 * abs(x[0] + x[1] - 4), np.zeros(2))
+    assert np.allclose(path[-1], 0.0, atol=1e-6), "the minimum is at (2, 2)"
+
+
+@pytest.mark.parametrize("x", [np.zeros((2, 2)), np.array([1.0, np.nan])])
+def test_the_general_loop_refuses_what_is_no_point(x: np.ndarray) -> None:
+    with pytest.raises(ValueError, match=r"^x: must be a vector of finite numbers"):
+        minimise(lambda z: float(z.sum()), x)
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+@pytest.mark.parametrize("C", [0.1, 10.0])
+def test_it_agrees_with_an_interior_point_method(kernel: Kernel, C: float) -> None:
+    data = datasets.load("two_moons", n=80, noise=0.2)
+    problem = SoftMarginDual(data.X, data.y, C, kernel, intercept=False)
+    solution = solve(problem, CoordinateDescent(tol=1e-8))
+    reference = solve(problem, CvxoptQP())
+    assert (solution.claimed, solution.verdict) == ("optimal", "solved")
+    bounds = solution.certificate, reference.certificate
+    assert max(c.dual_objective for c in bounds) <= min(c.primal_objective for c in bounds) * (
+        1 + 1e-12
+    )
+
+
+@pytest.mark.parametrize("kernel", KERNELS, ids=str)
+def test_it_solves_a_regression_and_a_hard_margin(kernel: Kernel) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((50, 3))
+    f = X @ [1.0, -2.0, 0.5]
+    for problem in (
+        SVRDual(X, f + 0.1 * rng.standard_normal(50), 2.0, 0.2, kernel, intercept=False),
+        HardMarginDual(X[abs(f) > 0.5], np.sign(f[abs(f) > 0.5]), kernel, intercept=False),
+    ):
+        solution = solve(problem, CoordinateDescent(tol=1e-7))
+        assert (solution.claimed, solution.verdict) == ("optimal", "solved")
+
+
+def test_the_dual_never_falls_from_sweep_to_sweep() -> None:
+    data = datasets.load("two_gaussians", n=60)
+    problem = SoftMarginDual(data.X, data.y, 1.0, RBF(1.0), intercept=False)
+    values = [
+        solve(problem, CoordinateDescent(tol=1e-12), max_iter=k).certificate.dual_objective
+        for k in range(1, 15)
+    ]
+    assert (np.diff(values) >= -1e-12 * abs(values[-1])).all()
+
+
+def test_boxes_may_be_shifted_and_variables_without_curvature_go_to_their_bounds() -> None:
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((12, 20))
+    A[:2] = 0.0  # no curvature
+    lb = rng.uniform(-3, 1, 12)
+    p = np.append([-1.0, 1.0], rng.standard_normal(10))
+    Q = SignedGram(Gram(A @ A.T, Precomputed()))
+    form = BoxQP(Q, p, None, 0.0, lb, lb + rng.uniform(0, 4, 12))
+    *_, last = CoordinateDescent(tol=1e-9).iterates(form)
+    x = last.x
+    assert last.claim == "optimal"
+    assert (x[0], x[1]) == (form.ub[0], form.lb[1])
+    g = Q.matvec(x) + p
+    assert kkt_violation(g, None, x - form.lb, form.ub - x) <= 1e-9
+
+
+def test_it_begins_where_it_is_told_to() -> None:
+    data = datasets.load("two_moons", n=60)
+    problem = SoftMarginDual(data.X, data.y, 1.0, RBF(1.0), intercept=False)
+    first = solve(problem, CoordinateDescent(tol=1e-6))
+    again = solve(problem, CoordinateDescent(tol=1e-6), initial=first)
+    assert first.iterations > 1
+    assert again.iterations <= 1
+
+
+def test_an_intercept_is_refused_with_a_way_out() -> None:
+    data = datasets.load("two_moons", n=20)
+    solution = solve(SoftMarginDual(data.X, data.y), CoordinateDescent())
+    assert solution.status is Status.UNSUPPORTED
+    assert "leave the intercept out, or take SMO" in solution.note
+
+
+def test_it_stops_without_a_claim_after_its_sweeps() -> None:
+    data = datasets.load("two_moons", n=60)
+    problem = SoftMarginDual(data.X, data.y, 100.0, RBF(1.0), intercept=False)
+    solution = solve(problem, CoordinateDescent(tol=1e-12, max_iter=3))
+    assert (solution.iterations, solution.claimed) == (3, "stopped")
+    assert certify(problem, solution).gap > 0

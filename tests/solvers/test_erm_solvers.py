@@ -1,0 +1,197 @@
+"""Solvers of regularised risks against scikit-learn and closed forms, judged by certificates."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.kernel_ridge import KernelRidge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
+
+from problems import ERM, RBF, Point, RegularizedERM, SoftmaxERM, certify, datasets, reduce
+from problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
+from solvers import LBFGS, SDCA, CvxpyERM, NewtonCG, Pegasos, Status, StochasticSubgradient, solve
+
+CANCER = datasets.load("breast_cancer", standardize=True, limit=200, seed=0)
+DIABETES = datasets.load("diabetes", standardize=True, limit=200, seed=0)
+WINE = datasets.load("wine", standardize=True, multiclass=True)
+X, Y, N = CANCER.X, CANCER.y, CANCER.n
+Z, T = DIABETES.X, DIABETES.y / 100.0
+LAM = 0.01
+C = 1 / (N * LAM)
+TIGHT = {"tol": 1e-12, "max_iter": 100_000}
+
+RISKS = {
+    "hinge": RegularizedERM(X, Y, LAM, "hinge"),
+    "squared_hinge": RegularizedERM(X, Y, LAM, "squared_hinge"),
+    "logistic": RegularizedERM(X, Y, LAM, "logistic"),
+    "logistic, sparse": RegularizedERM(sp.csr_array(X), Y, LAM, "logistic"),
+    "logistic, intercept": RegularizedERM(X, Y, LAM, "logistic", intercept=True),
+    "squared": RegularizedERM(Z, T, LAM, "squared"),
+    "squared, intercept": RegularizedERM(Z, T, LAM, "squared", intercept=True),
+    "tube": RegularizedERM(Z, T, LAM, EpsilonInsensitive(0.3)),
+    "tube, intercept": RegularizedERM(Z, T, LAM, EpsilonInsensitive(0.3), intercept=True),
+    "squared tube": RegularizedERM(Z, T, LAM, SquaredEpsilonInsensitive(0.3)),
+    "softmax": SoftmaxERM(WINE.X, WINE.y, LAM),
+}
+PEERS = {
+    "hinge": lambda: LinearSVC(
+        loss="hinge", C=C, fit_intercept=False, random_state=0, tol=1e-7, max_iter=1_000_000
+    ),
+    "squared_hinge": lambda: LinearSVC(C=C, fit_intercept=False, dual=False, **TIGHT),
+    "logistic": lambda: LogisticRegression(C=C, fit_intercept=False, **TIGHT),
+    "logistic, sparse": lambda: LogisticRegression(C=C, fit_intercept=False, **TIGHT),
+    "logistic, intercept": lambda: LogisticRegression(C=C, **TIGHT),
+    "squared": lambda: Ridge(N * LAM, fit_intercept=False),
+    "squared, intercept": lambda: Ridge(N * LAM),
+    "tube": lambda: LinearSVR(epsilon=0.3, C=C, fit_intercept=False, random_state=0, **TIGHT),
+    "tube, intercept": lambda: SVR(kernel="linear", epsilon=0.3, C=C, tol=1e-8),
+    "squared tube": lambda: LinearSVR(
+        epsilon=0.3,
+        C=C,
+        loss="squared_epsilon_insensitive",
+        fit_intercept=False,
+        dual=False,
+        **TIGHT,
+    ),
+    "softmax": lambda: LogisticRegression(C=1 / (WINE.n * LAM), fit_intercept=False, **TIGHT),
+}
+EXACT = (CvxpyERM(), SDCA(tol=1e-10), LBFGS(tol=1e-10), NewtonCG())
+
+
+@pytest.mark.parametrize("solver", EXACT, ids=lambda solver: solver.name)
+@pytest.mark.parametrize("name", RISKS)
+def test_solvers_agree_with_scikit_learn(name, solver):
+    """Primal objectives are 1-strongly convex in w: ½‖w − w*‖² is at most the certified gap."""
+    problem = RISKS[name]
+    solution = solve(problem, solver)
+    if solution.status is Status.UNSUPPORTED:
+        pytest.skip(solution.note)
+    peer = PEERS[name]().fit(problem.X, problem.y)
+    w = peer.coef_.T if name == "softmax" else np.ravel(peer.coef_)
+    theirs = certify(problem, Point(w=w))
+    assert solution.verdict == "solved"
+    assert theirs.relative_gap <= 1e-5
+    rounding = 1e-14 * solution.certificate.primal_objective
+    reach = sum(np.sqrt(2 * (c.gap + rounding)) for c in (solution.certificate, theirs))
+    assert np.linalg.norm(solution.w - w) <= reach
+    assert solution.certificate.dual_objective <= theirs.primal_objective + rounding
+    if problem.intercept:
+        assert solution.b == pytest.approx(float(np.ravel(peer.intercept_)[0]), abs=1e-2)
+
+
+@pytest.mark.parametrize("solver", [CvxpyERM(), SDCA(tol=1e-12)], ids=lambda solver: solver.name)
+def test_kernel_ridge_solves_its_linear_system(solver):
+    """Kβ + n·lam·β = y, by coordinate descent on the dual as by elimination."""
+    problem = RegularizedERM(Z, T, LAM, "squared", RBF(0.05))
+    solution = solve(problem, solver)
+    K = RBF(0.05)(Z, Z)
+    exact = np.linalg.solve(K + N * LAM * np.eye(N), T)
+    peer = KernelRidge(alpha=N * LAM, kernel="rbf", gamma=0.05).fit(Z, T)
+    assert solution.certificate.relative_gap <= 1e-11
+    # the dual is C⁻¹-strongly concave: ½‖β − β*‖²/C is at most the gap
+    off = np.sqrt(2 * C * (solution.certificate.gap + 1e-12))
+    assert np.linalg.norm(solution.alpha - exact) <= off
+    assert np.linalg.norm(solution.alpha - peer.dual_coef_) <= off
+    assert np.allclose(solution.decision_function(Z), peer.predict(Z), atol=off * 10)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge", "perceptron"])
+def test_kernels_are_solved_by_coordinates_and_cones_alike(loss):
+    problem = RegularizedERM(X, Y, LAM, loss, RBF(0.02))
+    one, other = (solve(problem, solver) for solver in (CvxpyERM(), SDCA()))
+    assert one.verdict == other.verdict == "solved"
+    assert one.certificate.dual_objective <= other.certificate.primal_objective + 1e-9
+    assert other.certificate.dual_objective <= one.certificate.primal_objective + 1e-9
+
+
+def test_the_hinge_risk_with_an_intercept_is_libsvms():
+    problem = RegularizedERM(X, Y, LAM, "hinge", RBF(0.02), intercept=True)
+    solution = solve(problem, CvxpyERM())
+    peer = SVC(C=C, gamma=0.02, tol=1e-8).fit(X, Y)
+    assert solution.verdict == "solved"
+    assert np.allclose(solution.decision_function(X), peer.decision_function(X), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", [name for name, risk in RISKS.items() if risk.outputs == 1])
+def test_stochastic_steps_come_near_the_optimum(name):
+    problem = RISKS[name]
+    solution = solve(problem, StochasticSubgradient(epochs=300))
+    if problem.intercept:
+        assert solution.status is Status.UNSUPPORTED
+        return
+    best = solve(problem, CvxpyERM()).certificate.dual_objective
+    suboptimality = solution.certificate.primal_objective - best
+    assert solution.claimed == "stopped"
+    assert suboptimality <= 0.06 * best
+
+
+def test_stochastic_steps_on_the_hinge_are_those_of_pegasos():
+    """The same steps and projection; Pegasos averages with t³ and samples by its own stream."""
+    risk = RISKS["hinge"]
+    best = solve(risk, CvxpyERM()).certificate.dual_objective
+    ours, pegasos = (
+        solve(risk, solver).certificate.primal_objective - best
+        for solver in (StochasticSubgradient(epochs=60), Pegasos(epochs=60, sampling="iid"))
+    )
+    assert ours <= 3 * pegasos + 1e-3 * best
+
+
+@pytest.mark.parametrize("solver", [CvxpyERM(), SDCA(), StochasticSubgradient()])
+def test_the_perceptron_risk_ends_at_zero_and_says_so(solver):
+    solution = solve(RegularizedERM(X, Y, LAM, "perceptron"), solver)
+    assert solution.verdict == "solved"
+    assert np.linalg.norm(solution.w) <= 1e-3
+    assert "w = 0 is optimal" in solution.reason
+
+
+def test_coordinate_ascent_never_lowers_the_dual():
+    problem = RISKS["logistic"]
+    points = SDCA(tol=1e-10).iterates(reduce(problem, ERM).form)
+    duals = [certify(problem, Point(problem.alpha(p.beta))).dual_objective for p in points]
+    assert len(duals) > 5
+    assert all(new >= old * (1 - 1e-14) for old, new in pairwise(duals))
+
+
+def test_coordinate_ascent_starts_where_it_is_told():
+    first = solve(RISKS["squared"], SDCA(tol=1e-10))
+    again = solve(RISKS["squared"], SDCA(tol=1e-10), initial=first)
+    assert again.iterations == 1
+
+
+@pytest.mark.parametrize("solver", [LBFGS(), NewtonCG()])
+def test_primal_methods_start_where_they_are_told(solver):
+    first = solve(RISKS["logistic"], solver)
+    again = solve(RISKS["logistic"], solver, initial=first)
+    assert again.iterations < first.iterations
+
+
+@pytest.mark.parametrize(
+    ("solver", "problem", "sentence"),
+    [
+        (LBFGS(), RISKS["hinge"], "the hinge loss has kinks"),
+        (NewtonCG(), RISKS["tube"], "the epsilon_insensitive loss has kinks"),
+        (LBFGS(), RegularizedERM(X, Y, LAM, kernel=RBF(1.0)), "only for the linear kernel"),
+        (SDCA(), RISKS["logistic, intercept"], "an intercept"),
+        (SDCA(), RISKS["softmax"], "several scores"),
+        (StochasticSubgradient(), RISKS["softmax"], "no step for the softmax loss"),
+        (Pegasos(), RISKS["logistic"], "takes the hinge and epsilon-insensitive losses"),
+    ],
+)
+def test_what_a_solver_cannot_take_it_refuses_in_a_sentence(solver, problem, sentence):
+    solution = solve(problem, solver)
+    assert solution.status is Status.UNSUPPORTED
+    assert sentence in solution.reason
+
+
+@pytest.mark.parametrize("name", [*RISKS])
+def test_the_default_solver_solves_every_risk(name):
+    assert solve(RISKS[name]).verdict == "solved"
+
+
+def test_the_prediction_of_softmax_is_its_largest_score():
+    solution = solve(RISKS["softmax"])
+    scores = solution.decision_function(WINE.X)
+    assert solution.w.shape == (WINE.d, 3)
+    assert np.mean(scores.argmax(axis=1) == WINE.y) > 0.98

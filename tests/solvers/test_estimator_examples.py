@@ -1,0 +1,93 @@
+"""The essentials of scikit-learn's examples with support vector machines, by their names there."""
+
+import numpy as np
+import pytest
+from sklearn import datasets, svm
+from sklearn.model_selection import cross_val_score
+
+from solvers import estimators
+from solvers.estimators import SVC, LinearSVC
+
+
+@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "sigmoid"])
+def test_example_plot_svm_kernels(kernel):
+    first = [0.4, -1.5, -1.4, -1.3, -1.1, -1.2, -0.5, -1.5, 1.0, 1.3, 1.2, 0.2, 0.5, 0.2, 0.0, 1.3]
+    second = [-0.7, -1.0, -0.9, -1.2, -0.2, -0.4, 1.2, 2.1]
+    second += [1.0, 0.8, 0.5, -2.0, -2.4, -2.3, -2.7, 2.1]
+    X = np.column_stack([first, second])
+    y = np.array([0] * 8 + [1] * 8)
+    ours, theirs = (m.SVC(kernel=kernel, gamma=2).fit(X, y) for m in (estimators, svm))
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    np.testing.assert_allclose(
+        ours.decision_function(X), theirs.decision_function(X), atol=5e-3, rtol=5e-3
+    )
+
+
+def test_example_plot_iris_svc():
+    X, y = datasets.load_iris(return_X_y=True)
+    X, grid = X[:, :2], np.random.default_rng(0).uniform(1.5, 8.0, (500, 2))
+    for settings in ({"kernel": "linear"}, {"gamma": 0.7}, {"kernel": "poly", "gamma": "auto"}):
+        ours, theirs = (m.SVC(C=1.0, **settings).fit(X, y) for m in (estimators, svm))
+        assert (ours.predict(grid) == theirs.predict(grid)).mean() > 0.99
+    assert abs(LinearSVC(max_iter=10000).fit(X, y).score(X, y) - 0.8) < 0.02
+
+
+def test_example_plot_separating_hyperplane_unbalanced():
+    X, y = datasets.make_blobs(
+        [1000, 100], centers=[[0.0, 0.0], [2.0, 2.0]], cluster_std=[1.5, 0.5], random_state=0
+    )
+    for class_weight in (None, {1: 10}):
+        settings = {"kernel": "linear", "class_weight": class_weight}
+        ours, theirs = (m.SVC(tol=1e-5, **settings).fit(X, y) for m in (estimators, svm))
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
+        np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
+
+
+def test_example_plot_weighted_samples():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20, 2))
+    X[:10] += 1
+    y, weight = [1] * 10 + [-1] * 10, np.abs(rng.standard_normal(20))
+    weight[15:] *= 5
+    weight[9] *= 15
+    ours, theirs = (m.SVC(gamma=1).fit(X, y, sample_weight=weight) for m in (estimators, svm))
+    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=2e-3)
+
+
+def test_example_plot_svm_regression():
+    X = np.sort(5 * np.random.default_rng(0).random((40, 1)), axis=0)
+    y = np.sin(X).ravel()
+    y[::5] += 3 * (0.5 - np.random.default_rng(1).random(8))
+    for settings in (
+        {"C": 100, "gamma": 0.1},
+        {"kernel": "linear", "C": 100, "gamma": "auto"},
+        {"kernel": "poly", "C": 100, "gamma": "auto", "degree": 3, "coef0": 1},
+    ):
+        ours, theirs = (m.SVR(epsilon=0.1, **settings).fit(X, y) for m in (estimators, svm))
+        # LIBSVM's float32 kernel leaves a gap of 0.4% on the cubic, at any tol
+        np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=0.05)
+        assert ours.certificate_.relative_gap < 1e-4
+
+
+def test_example_plot_custom_kernel():
+    def my_kernel(X, Y):
+        return X @ np.array([[2, 0], [0, 1.0]]) @ Y.T
+
+    X, y = datasets.load_iris(return_X_y=True)
+    X = X[:, :2]
+    ours, theirs = (m.SVC(kernel=my_kernel).fit(X, y) for m in (estimators, svm))
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    precomputed = SVC(kernel="precomputed").fit(my_kernel(X, X), y)
+    np.testing.assert_array_equal(precomputed.predict(my_kernel(X, X)), ours.predict(X))
+    np.testing.assert_array_equal(precomputed.support_, ours.support_)
+    folds = cross_val_score(SVC(kernel="precomputed"), my_kernel(X, X), y, cv=3)
+    assert (folds == cross_val_score(SVC(kernel=my_kernel), X, y, cv=3)).all()
+
+
+def test_example_plot_svm_tie_breaking():
+    X, y = datasets.make_blobs(n_samples=40, centers=4, cluster_std=3.0, random_state=27)
+    grid = np.random.default_rng(0).uniform(-12, 12, (2000, 2))
+    ours, theirs = SVC(break_ties=True).fit(X, y), svm.SVC(break_ties=True, tol=1e-8).fit(X, y)
+    np.testing.assert_array_equal(ours.predict(grid), theirs.predict(grid))
+    with pytest.raises(ValueError, match="break_ties"):
+        ours.set_params(decision_function_shape="ovo").predict(grid)

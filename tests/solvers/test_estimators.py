@@ -1,0 +1,303 @@
+"""The estimators: scikit-learn's own checks, its answers, its examples, and what they add."""
+
+import logging
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn import datasets, svm
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler, scale
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from problems import RBF, Linear
+from solvers import find_solver
+from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR
+from solvers.smo import SMO
+
+CHECKED = [
+    SVC(),
+    SVC(kernel="linear"),
+    SVC(kernel="precomputed"),
+    SVR(),
+    SVR(kernel="linear"),
+    LinearSVC(),
+    LinearSVC(loss="hinge"),
+    LinearSVR(),
+    LinearSVR(loss="squared_epsilon_insensitive"),
+]
+CLASSIFIED = ("iris", "wine", "breast_cancer", "digits")
+
+
+def bundled(name):
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    return scale(X[::3]), y[::3]
+
+
+IRIS = bundled("iris")
+DIABETES = bundled("diabetes")
+
+
+def certificates(estimator):
+    found = estimator.certificate_
+    return found if isinstance(found, list) else [found]
+
+
+def largest_gap(estimator):
+    return max(c.relative_gap for c in certificates(estimator))
+
+
+@parametrize_with_checks(CHECKED)
+def test_scikit_learns_own_checks_pass(estimator, check):
+    check(estimator)
+
+
+def test_importing_solvers_and_listing_them_leaves_scikit_learn_alone():
+    code = "import sys, solvers; solvers.all_solvers(); sys.exit('sklearn' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("ours", [SVC, SVR, LinearSVC, LinearSVR])
+def test_parameters_are_scikit_learns_with_its_defaults_and_a_solver(ours):
+    theirs = getattr(svm, ours.__name__)().get_params()
+    if theirs.get("probability") is False:  # before 1.9
+        theirs["probability"] = "deprecated"
+    assert ours().get_params() == {**theirs, "solver": None}
+
+
+@pytest.mark.parametrize("name", CLASSIFIED)
+@pytest.mark.parametrize(
+    "settings", [{}, {"kernel": "linear"}, {"kernel": "poly", "coef0": 1.0}, {"C": 100.0}]
+)
+def test_SVC_agrees_with_scikit_learn_solved_tightly(name, settings):
+    X, y = bundled(name)
+    ours = SVC(decision_function_shape="ovo", **settings).fit(X, y)
+    theirs = svm.SVC(decision_function_shape="ovo", tol=1e-8, **settings).fit(X, y)
+
+    assert largest_gap(ours) < 1e-6
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    values = theirs.decision_function(X)
+    np.testing.assert_allclose(ours.decision_function(X), values, atol=1e-4)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-4)
+    assert ours.dual_coef_.shape[0] == theirs.dual_coef_.shape[0]
+    if np.array_equal(ours.support_, theirs.support_):
+        np.testing.assert_allclose(ours.dual_coef_, theirs.dual_coef_, atol=1e-3 * ours.C)
+        np.testing.assert_array_equal(ours.n_support_, theirs.n_support_)
+    if "kernel" in settings and settings["kernel"] == "linear":
+        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-4)
+    rest = ours.set_params(decision_function_shape="ovr").decision_function(X)
+    expected = theirs.set_params(decision_function_shape="ovr").decision_function(X)
+    np.testing.assert_allclose(rest, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", CLASSIFIED)
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_LinearSVC_agrees_with_scikit_learn_to_its_own_accuracy(name, loss):
+    X, y = bundled(name)
+    settings = {"loss": loss, "class_weight": "balanced", "C": 0.1, "intercept_scaling": 2.0}
+    ours = LinearSVC(**settings).fit(X, y)
+    theirs = svm.LinearSVC(tol=1e-9, max_iter=1_000_000, random_state=0, **settings).fit(X, y)
+
+    assert largest_gap(ours) < 1e-6
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))
+    np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=2e-3)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=2e-3)
+
+
+@pytest.mark.parametrize("name", ["wine", "breast_cancer"])
+def test_squared_losses_are_solved_on_unscaled_features_too(name):
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    assert largest_gap(LinearSVC(C=100.0).fit(X, y)) < 1e-12
+    assert largest_gap(LinearSVR(loss="squared_epsilon_insensitive").fit(X, y)) < 1e-12
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "linear", "sigmoid"])
+def test_SVR_agrees_with_scikit_learn_solved_tightly(kernel):
+    X, y = DIABETES
+    gamma = 1e-3 if kernel == "sigmoid" else "scale"
+    ours = SVR(kernel=kernel, C=10.0, epsilon=5.0, gamma=gamma).fit(X, y)
+    theirs = svm.SVR(kernel=kernel, C=10.0, epsilon=5.0, gamma=gamma, tol=1e-8).fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=1e-2)
+    np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
+    np.testing.assert_array_equal(ours.support_, theirs.support_)
+    np.testing.assert_array_equal(ours.n_support_, theirs.n_support_)
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_LinearSVR_is_certified_and_no_worse_than_scikit_learn(loss):
+    X, y = DIABETES
+    ours = LinearSVR(loss=loss, epsilon=1.0).fit(X, y)
+    theirs = svm.LinearSVR(loss=loss, epsilon=1.0, tol=1e-10, max_iter=1_000_000, random_state=0)
+    theirs.fit(X, y)
+    assert largest_gap(ours) < 1e-8
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X), atol=0.1)
+
+
+def test_weights_multiply_C_and_zero_leaves_samples_out():
+    X, y = IRIS
+    weight = np.where(np.arange(y.size) % 4 == 0, 0.0, 2.0)
+    kept = weight > 0
+    for estimator in (SVC(gamma=0.3), LinearSVC(), SVR(gamma=0.3), LinearSVR()):
+        weighted = clone(estimator).fit(X, y, sample_weight=weight)
+        doubled = clone(estimator).set_params(C=2.0).fit(X[kept], y[kept])
+        np.testing.assert_allclose(weighted.predict(X), doubled.predict(X), atol=1e-6)
+    model = SVC(gamma=0.3).fit(X, y, sample_weight=weight)
+    assert kept[model.support_].all()
+    np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
+
+
+@pytest.mark.parametrize("weight", [[-1.0], [np.nan], [1.0, 1.0], [[1.0]]])
+def test_weights_that_are_negative_or_misshapen_are_refused(weight):
+    X, y = np.array([[0.0], [1.0]]), [0, 1]
+    given = np.resize(weight, (2, 1)) if np.ndim(weight) == 2 else np.append(weight, 1.0)
+    if len(weight) == 2:
+        given = np.append(given, 1.0)
+    with pytest.raises(ValueError, match="sample_weight"):
+        SVC().fit(X, y, sample_weight=given)
+
+
+@pytest.mark.parametrize("container", [sp.csr_array, sp.csr_matrix])
+def test_sparse_samples_give_the_dense_answer_in_sparse_attributes(container):
+    X, y = IRIS
+    for kernel in ("rbf", "linear"):
+        dense, sparse = SVC(kernel=kernel).fit(X, y), SVC(kernel=kernel).fit(container(X), y)
+        values = dense.decision_function(X)
+        np.testing.assert_allclose(sparse.decision_function(container(X)), values, atol=1e-6)
+        assert sp.issparse(sparse.dual_coef_)
+        assert sp.issparse(sparse.support_vectors_)
+    assert isinstance(sparse.coef_, container)
+    np.testing.assert_allclose(sparse.coef_.toarray(), dense.coef_, atol=1e-6)
+    linear = LinearSVC().fit(container(X), y)
+    np.testing.assert_allclose(linear.coef_, LinearSVC().fit(X, y).coef_, atol=1e-6)
+
+
+def test_pandas_names_pipelines_grid_search_and_pickles():
+    X, y = datasets.load_iris(return_X_y=True, as_frame=True)
+    grid = {"svc__C": [0.1, 10.0], "svc__gamma": ["scale", 0.1]}
+    search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid, cv=3).fit(X, y)
+    theirs = GridSearchCV(make_pipeline(StandardScaler(), svm.SVC()), grid, cv=3).fit(X, y)
+    assert search.best_params_ == theirs.best_params_
+    expected = theirs.cv_results_["mean_test_score"]
+    np.testing.assert_allclose(search.cv_results_["mean_test_score"], expected)
+    model = SVC().fit(X, y)
+    assert list(model.feature_names_in_) == list(X.columns)
+    again = pickle.loads(pickle.dumps(model))
+    pd.testing.assert_series_equal(pd.Series(again.predict(X)), pd.Series(model.predict(X)))
+
+
+def test_certificates_survive_pickling_once_read_and_say_so_otherwise():
+    X, y = IRIS
+    model = SVC().fit(X, y)
+    with pytest.raises(AttributeError, match="read certificate_ before"):
+        _ = pickle.loads(pickle.dumps(model)).certificate_
+    gap = largest_gap(model)
+    assert largest_gap(pickle.loads(pickle.dumps(model))) == gap
+    assert len(model.certificate_) == 3
+    model.fit(X[y > 0], y[y > 0])
+    assert model.certificate_.relative_gap < 1e-6
+
+
+def test_certificates_are_of_the_samples_as_they_were():
+    X, y = DIABETES[0].copy(), DIABETES[1].copy()
+    model = SVR().fit(X, y)
+    gap = SVR().fit(X, y).certificate_.relative_gap
+    X[:] = 0.0
+    y[:] = 0.0
+    assert model.certificate_.relative_gap == gap
+
+
+def test_default_tolerance_is_at_least_as_accurate_as_libsvm():
+    X, y = datasets.make_classification(2500, 10, flip_y=0.1, random_state=0)
+    ours = SVC().fit(X, y)
+    theirs = SVC(solver="libsvm").fit(X, y)
+    assert ours.certificate_.violating_pair <= ours.tol
+    assert ours.certificate_.relative_gap <= 3 * theirs.certificate_.relative_gap
+
+
+@pytest.mark.parametrize("solver", ["libsvm", "cvxopt_qp", SMO(tol=1e-9)])
+def test_any_solver_of_the_problem_gives_the_same_model(solver):
+    X, y = IRIS
+    ours = SVC(solver=solver, tol=1e-6).fit(X, y)
+    np.testing.assert_allclose(
+        ours.decision_function(X), SVC().fit(X, y).decision_function(X), atol=1e-3
+    )
+    assert ours.support_.size < 60
+
+
+def test_a_solver_without_a_way_to_the_problem_is_an_error_with_its_reason():
+    X, y = IRIS
+    with pytest.raises(ValueError, match="only for the linear kernel"):
+        SVC(solver="dual_coordinate_descent").fit(X, y)
+    with pytest.raises(ValueError, match="unknown solver 'smoo'"):
+        SVC(solver="smoo").fit(X, y)
+    with pytest.raises(ValueError, match="solver: must be"):
+        LinearSVC(solver=find_solver("smo")).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [
+        (SVC(C=0), "C: "),
+        (SVC(gamma="large"), "gamma: "),
+        (SVC(kernel="cosine"), "kernel: "),
+        (SVC(max_iter=0), "max_iter: "),
+        (SVC(tol=0), "tol: "),
+        (SVC(class_weight={0: -1}), "class_weight: "),
+        (SVC(decision_function_shape="all"), "decision_function_shape: "),
+        (SVR(epsilon=-1), "epsilon: "),
+        (LinearSVC(penalty="l1"), "penalty: .* use scikit-learn's"),
+        (LinearSVC(multi_class="crammer_singer"), "multi_class: "),
+        (LinearSVC(loss="hinge", dual=False), "dual: "),
+        (LinearSVC(intercept_scaling=0), "intercept_scaling: "),
+    ],
+)
+def test_unusable_parameters_are_named(estimator, words):
+    with pytest.raises(ValueError, match=words):
+        estimator.fit(*IRIS)
+
+
+def test_too_few_iterations_warn_and_set_fit_status():
+    X, y = bundled("digits")
+    for model in (SVC(max_iter=1), SVR(max_iter=1), LinearSVC(loss="hinge", max_iter=1)):
+        with pytest.warns(ConvergenceWarning, match="max_iter=1"):
+            model.fit(X, y)
+    assert SVC().fit(*IRIS).fit_status_ == 0
+
+
+def test_verbose_logs_each_problem(caplog):
+    with caplog.at_level(logging.INFO, logger="solvers"):
+        SVC(verbose=True).fit(*IRIS)
+    assert [record.args[0] for record in caplog.records] == ["smo"] * 3
+
+
+def test_infinite_C_is_the_hard_margin_and_refuses_what_it_cannot_separate():
+    X, y = np.array([[0.0], [1.0], [3.0], [5.0]]), [0, 0, 1, 1]
+    model = SVC(kernel="linear", C=np.inf).fit(X, y)
+    np.testing.assert_allclose(model.coef_, [[1.0]], rtol=1e-6)
+    np.testing.assert_allclose(model.intercept_, [-2.0], rtol=1e-6)
+    with pytest.raises(ValueError, match="no surface separates"):
+        SVC(kernel="linear", C=np.inf).fit(X, [0, 1, 0, 1])
+
+
+def test_probabilities_are_scikit_learns_calibration():
+    X, y = IRIS
+    with pytest.warns(FutureWarning, match="CalibratedClassifierCV"):
+        model = SVC(probability=True).fit(X, y)
+    assert model.predict_proba(X).shape == (50, 3)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)).sum(axis=1), 1.0)
+    assert not hasattr(SVC(), "predict_proba")
+
+
+def test_kernels_of_this_package_are_kernels_too():
+    X, y = IRIS
+    model = SVC(kernel=RBF(0.1) + Linear()).fit(X, y)
+    K = RBF(0.1)(X, X) + X @ X.T
+    values = SVC(kernel="precomputed").fit(K, y).decision_function(K)
+    np.testing.assert_allclose(model.decision_function(X), values, atol=1e-6)

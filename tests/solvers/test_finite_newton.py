@@ -1,0 +1,79 @@
+"""Finite Newton: exact after a few steps, whatever the scale of the features."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+from problems import RBF, RegularizedERM
+from problems.erm import WeightedERM
+from problems.losses import Hinge, Squared, SquaredEpsilonInsensitive, SquaredHinge
+from solvers import solve
+from solvers.finite_newton import FiniteNewton
+
+
+def cancer():
+    data = load_breast_cancer()
+    return data.data, np.where(data.target == 1, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("C", [1e-6, 1.0, 1e6])
+def test_it_ends_at_the_optimum_of_unscaled_samples(C):
+    X, y = cancer()
+    solution = solve(WeightedERM(X, y, C, SquaredHinge()), FiniteNewton())
+    assert solution.claimed == "optimal"
+    assert solution.iterations < 40
+    assert solution.certificate.relative_gap < 1e-10
+
+
+@pytest.mark.parametrize("loss", [Squared(), SquaredEpsilonInsensitive(5.0)])
+def test_it_solves_squared_regression_sparse_as_dense(loss):
+    X, y = load_diabetes(return_X_y=True)
+    dense = solve(WeightedERM(X, y, 1.0, loss), FiniteNewton())
+    sparse = solve(WeightedERM(sp.csr_array(X), y, 1.0, loss), FiniteNewton())
+    assert dense.certificate.relative_gap < 1e-12
+    np.testing.assert_allclose(sparse.w, dense.w, rtol=1e-8)
+
+
+def test_it_starts_where_it_is_told_to():
+    X, y = cancer()
+    problem = WeightedERM(X, y, 1.0, SquaredHinge())
+    first = solve(problem, FiniteNewton())
+    assert solve(problem, FiniteNewton(), initial=first).iterations <= 2
+
+
+@pytest.mark.parametrize(
+    ("problem", "words"),
+    [
+        (lambda X, y: RegularizedERM(X, y, 0.1, "hinge"), "squared loss"),
+        (lambda X, y: RegularizedERM(X, y, 0.1, "squared_hinge", RBF(1.0)), "linear kernel"),
+        (lambda X, y: RegularizedERM(X, y, 0.1, "squared_hinge", intercept=True), "intercept"),
+        (lambda X, y: RegularizedERM(np.tile(X, 100), y, 0.1, "squared_hinge"), "2000 features"),
+    ],
+)
+def test_it_refuses_what_it_cannot_factorise(problem, words):
+    solution = solve(problem(*cancer()), FiniteNewton())
+    assert solution.status == "unsupported"
+    assert words in solution.reason
+
+
+def test_equal_weights_make_the_same_problem_as_lam():
+    X, y = cancer()
+    weighted = WeightedERM(X, y, 2.0, SquaredHinge())
+    plain = RegularizedERM(X, y, 1 / (2.0 * y.size), "squared_hinge")
+    assert weighted.family_hash == plain.family_hash
+    ours, theirs = (solve(p, FiniteNewton()).certificate for p in (weighted, plain))
+    np.testing.assert_allclose(ours.primal_objective, theirs.primal_objective, rtol=1e-12)
+
+
+def test_weights_count_as_repeated_samples():
+    X, y = cancer()
+    times = 1 + np.arange(y.size) % 3
+    weighted = solve(WeightedERM(X, y, times.astype(float), SquaredHinge()), FiniteNewton())
+    repeated = WeightedERM(X.repeat(times, axis=0), y.repeat(times), 1.0, SquaredHinge())
+    np.testing.assert_allclose(weighted.w, solve(repeated, FiniteNewton()).w, atol=1e-10)
+
+
+def test_losses_with_kinks_are_refused():
+    with pytest.raises(ValueError, match="smooth"):
+        WeightedERM(*cancer(), 1.0, Hinge())

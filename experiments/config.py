@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -20,7 +21,7 @@ from experiments.grid import expand, grid_size
 from experiments.specs import ProblemSpec, SolverSpec
 from experiments.yamlfile import LARGEST, ConfigError, Fault, Node, parse, unknown
 
-__all__ = ["ConfigError", "Experiment", "experiment_names", "find_experiment", "read_experiment"]
+__all__ = ["ConfigError", "Experiment", "experiment_names", "find_experiments", "read_experiment"]
 
 CONFIGS = Path(__file__).parent / "configs"
 S = TypeVar("S")
@@ -100,21 +101,30 @@ class _File(BaseModel):
 
 
 def experiment_names() -> list[str]:
-    """Return the names of the experiments that come with the toolkit."""
-    return sorted(path.stem for path in CONFIGS.glob("*.yaml"))
+    """Return the names of the experiments that come with the toolkit, and of folders of them."""
+    folders = (path.name for path in CONFIGS.iterdir() if path.is_dir())
+    return sorted([*(path.stem for path in CONFIGS.rglob("*.yaml")), *folders])
 
 
-def find_experiment(name: str) -> Path:
+def find_experiments(name: str) -> list[Path]:
     """Return the file for a path, or for the name of an experiment that comes with the toolkit.
+
+    A folder, or its name, stands for all experiment files in it.
 
     Raises
     ------
     ConfigError
-        If there is neither.
+        If there is none.
     """
-    for path in (Path(name), CONFIGS / f"{name}.yaml"):
-        if path.is_file():
-            return path
+    with suppress(OSError, ValueError):  # no file can have such a name
+        for path in (Path(name), CONFIGS / name):
+            files = sorted(path.glob("*.yaml")) if path.is_dir() else []
+            if files:
+                return files
+        named = CONFIGS.rglob(f"{name}.yaml") if re.fullmatch(r"[\w-]+", name) else []
+        for path in (Path(name), *named):
+            if path.is_file():
+                return [path]
     if Path(name).suffix in (".yaml", ".yml") or "/" in name:
         raise ConfigError(name, [Fault(0, "there is no such file")])
     raise ConfigError(name, [Fault(0, unknown("experiment", name, experiment_names()))])

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.checked import Option, option_of, options_of
-from experiments.config import CONFIGS, experiment_names
+from experiments.config import experiment_names, find_experiments
 from experiments.specs import FORMULATIONS, KERNELS
 from problems import Kernel, datasets
 from problems.losses import LOSSES, Loss
@@ -72,8 +72,11 @@ def _datasets() -> Iterator[_Row]:
 
 def _experiments() -> Iterator[_Row]:
     for name in experiment_names():
-        lines = (CONFIGS / f"{name}.yaml").read_text().splitlines()
-        yield name, lines[0].removeprefix("#").strip() if lines else ""
+        files = find_experiments(name)
+        if files[0].stem == name:
+            yield name, files[0].read_text().splitlines()[0].removeprefix("#").strip()
+        else:
+            yield name, "all of these: " + ", ".join(file.stem for file in files)
 
 
 def _first_line(cls: type) -> str:

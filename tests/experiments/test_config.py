@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.config import ConfigError, experiment_names, find_experiment, read_experiment
+from experiments.config import ConfigError, experiment_names, find_experiments, read_experiment
 from experiments.plan import plan
 from problems.datasets import Published
 
@@ -255,9 +255,17 @@ def test_a_file_that_is_not_utf8_is_refused_at_its_line(tmp_path):
 def test_the_experiments_that_come_along_are_right(monkeypatch):
     monkeypatch.setattr(Published, "check", lambda self: None)  # their data need not be here
     for name in experiment_names():
-        experiment = read_experiment(find_experiment(name))
-        assert experiment.name == name
-        assert plan(experiment)
+        for file in find_experiments(name):
+            experiment = read_experiment(file)
+            assert experiment.name == file.stem
+            assert plan(experiment)
+
+
+def test_a_folder_stands_for_all_experiments_in_it(tmp_path):
+    for name in "ab":
+        (tmp_path / f"{name}.yaml").write_text("")
+    assert [file.stem for file in find_experiments(str(tmp_path))] == ["a", "b"]
+    assert len(find_experiments("notes")) > 5
 
 
 def test_yaml_is_version_1_2(write):
@@ -326,9 +334,9 @@ def test_aliases_that_multiply_are_refused(write):
 
 def test_an_unknown_experiment_is_refused_with_the_nearest():
     with pytest.raises(ConfigError, match="did you mean 'quickstart'"):
-        find_experiment("quikstart")
+        find_experiments("quikstart")
     with pytest.raises(ConfigError, match="there is no such file"):
-        find_experiment("nowhere/x.yaml")
+        find_experiments("nowhere/x.yaml")
 
 
 def test_settings_of_a_solver_from_outside_are_checked(write, strange):

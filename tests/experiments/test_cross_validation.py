@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.config import ConfigError, find_experiment, read_experiment
+from experiments.config import ConfigError, find_experiments, read_experiment
 from experiments.cross_validation import mean_scores, to_markdown, without_fold
 from experiments.plan import plan
 from experiments.plots import cross_validation, style
@@ -95,7 +95,7 @@ def test_new_options_leave_the_ids_of_older_runs_alone(write):
 
 @pytest.mark.parametrize("name", ["erm_zoo", "cross_validation"])
 def test_the_experiments_are_valid(name):
-    experiment = read_experiment(find_experiment(name))
+    experiment = read_experiment(find_experiments(name)[0])
     assert plan(experiment)
 
 

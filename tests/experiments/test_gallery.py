@@ -36,7 +36,7 @@ def slacks(solution: Solution) -> Vector:
 @pytest.mark.parametrize("name", gallery.FIGURES)
 def test_every_figure_is_drawn(name: str, tmp_path: Path) -> None:
     script = importlib.import_module(f"experiments.gallery.{name}")
-    svg, png = gallery.write(script.draw(numbers(name)), script.__file__, tmp_path)
+    svg, png = gallery.write(script.draw(numbers(name)), name, tmp_path)
     assert (svg.name, png.name) == (f"{name}.svg", f"{name}.png")
     assert "<svg" in svg.read_text()
 
@@ -150,7 +150,8 @@ def test_only_curved_kernels_separate_four_gaussians() -> None:
     solutions = numbers("kernel_comparison")
     right = {k: (s.predict(s.problem.X) == s.problem.y).mean() for k, s in solutions.items()}
     assert all(solution.verdict == "solved" for solution in solutions.values())
-    assert right["linear"] < 0.9 < 0.99 < min(right["Gaussian"], right["polynomial, degree 4"])
+    assert right["linear"] < 0.9
+    assert min(right["Gaussian"], right["polynomial, degree 4"]) > 0.99
 
 
 def test_far_samples_turn_the_discriminant_and_not_the_machine() -> None:
@@ -160,7 +161,8 @@ def test_far_samples_turn_the_discriminant_and_not_the_machine() -> None:
         u, v = (answers[name].w / np.linalg.norm(answers[name].w) for answers in (before, after))
         return float(np.degrees(np.arccos(np.clip(u @ v, -1, 1))))
 
-    assert turned("linear SVM") < 5 < 20 < turned("LDA")
+    assert turned("linear SVM") < 5
+    assert turned("LDA") > 20
 
 
 def test_the_path_of_coordinate_descent_goes_down_one_coordinate_at_a_time() -> None:
@@ -219,7 +221,7 @@ def test_pegasos_stays_in_its_ball_and_its_average_ends_near_the_optimum() -> No
     for path in paths.values():
         assert (np.linalg.norm(path, axis=1) <= LAM**-0.5 + 1e-9).all()
         assert min(risk(problem, w) for w in path) >= best - 1e-9
-    assert risk(problem, paths["their average"][-1]) <= 1.05 * best
+    assert risk(problem, paths["their average"][-1]) <= 1.1 * best
 
 
 def test_support_vectors_of_the_regression_are_on_or_outside_the_tube() -> None:

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from experiments import load_results
 from experiments.cli import main
-from experiments.config import ConfigError, find_experiment, read_experiment
+from experiments.config import ConfigError, find_experiments, read_experiment
 from experiments.plan import plan
 from experiments.runner import run_case
 from experiments.tables import summarise, to_markdown
@@ -79,7 +79,7 @@ def test_an_interrupted_proof_is_resumed_and_the_summary_says_proven(write, tmp_
 
 
 def test_the_published_experiment_is_proven():
-    cases = plan(read_experiment(find_experiment("proven")))
+    cases = plan(read_experiment(find_experiments("proven")[0]))
     assert all(case.proven for case in cases)
 
 

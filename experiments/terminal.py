@@ -1,0 +1,60 @@
+"""What all commands share: reading experiment files, refusing bad input, printing."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import click
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from experiments.config import Experiment
+
+WIDTH = 100  # columns, where the output is not a terminal
+INTERRUPTED = "interrupted"
+
+
+def find(name: str) -> list[Path]:
+    """Return the files of an experiment, or of a folder of them; exit with 2 if there is none."""
+    from experiments.config import ConfigError, find_experiments  # noqa: PLC0415
+
+    try:
+        return find_experiments(name)
+    except ConfigError as error:
+        refuse(str(error))
+
+
+def find_one(name: str) -> Path:
+    """Return the file of an experiment; a folder of them is refused with exit 2."""
+    files = find(name)
+    if len(files) > 1:
+        refuse(
+            f"{name}: is a folder of experiments; give one of {', '.join(f.stem for f in files)}"
+        )
+    return files[0]
+
+
+def read(file: Path) -> Experiment:
+    """Return a checked experiment; what is wrong with its file is printed, with exit 2."""
+    from experiments.config import ConfigError, read_experiment  # noqa: PLC0415
+
+    try:
+        return read_experiment(file)
+    except ConfigError as error:
+        refuse(str(error))
+
+
+def refuse(text: str) -> NoReturn:
+    """Print what is wrong with the input and exit with 2."""
+    click.echo(text, err=True)
+    sys.exit(2)
+
+
+def console() -> Console:
+    """Return the terminal, or a plain one of fixed width where the output goes elsewhere."""
+    from rich.console import Console  # noqa: PLC0415
+
+    return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)

@@ -42,7 +42,7 @@ def time_against_n(runs: Runs, title: str, table: pd.DataFrame) -> Figure:
     if any(line.get_markerfacecolor() == "white" for line in ax.lines):
         entries.append((key(color="#555555", marker="o", **_HOLLOW), "hollow: not solved"))
     ax.set(xscale="log", yscale="log", xlabel="samples n", ylabel="time solving (s), median")
-    _label_sizes(ax, np.unique(table["n"].to_numpy(dtype=np.float64)))
+    label_sizes(ax, np.unique(table["n"].to_numpy(dtype=np.float64)))
     handles, labels = zip(*entries, strict=True)
     new.legend(handles, labels, loc="outside right upper")
     return new
@@ -60,7 +60,8 @@ def _line(ax: Axes, configuration: str, table: pd.DataFrame, look: Look) -> str:
     return plain(configuration) + (f": $n^{{{k:.1f}}}$" if np.isfinite(k) else "")
 
 
-def _label_sizes(ax: Axes, sizes: Vector) -> None:
+def label_sizes(ax: Axes, sizes: Vector) -> None:
+    """Write the numbers of samples themselves on the axis, as many as there is room for."""
     ax.xaxis.set_major_locator(FixedLocator(list(_spread(sizes))))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(ScalarFormatter())

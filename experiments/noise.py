@@ -166,5 +166,5 @@ def noise_of_means(pairs: pd.DataFrame) -> float:
 
     1 where there are no pairs.
     """
-    logs = np.log(pairs["ratio"].astype(np.float64)).groupby(pairs["solver"]).mean()
-    return max((_factor(float(np.exp(log))) for log in logs), default=1.0)
+    logs = [np.log(own["ratio"].to_numpy(np.float64)) for _, own in pairs.groupby("solver")]
+    return max((_factor(float(np.exp(log.mean()))) for log in logs), default=1.0)

@@ -22,10 +22,12 @@ def project(
     Raises
     ------
     ValueError
-        If the box and the hyperplane have no point in common.
+        If `z` is not finite, or the box and the hyperplane have no point in common.
     """
     if a is None:
         return np.clip(z, lb, ub)
+    if not np.isfinite(z).all():
+        raise ValueError("z: must be finite, got NaN or infinite entries")
     moving = a != 0  # 0 times an infinite bound is no number
     lowest = float((a[moving] * np.where(a > 0, lb, ub)[moving]).sum())
     highest = float((a[moving] * np.where(a > 0, ub, lb)[moving]).sum())

@@ -145,7 +145,7 @@ class ChainMargin(Formulation):
     face: ClassVar[Face] = "primal"
     family: ClassVar[Family] = "structured"
     source: ClassVar[str] = "Taskar, Guestrin & Koller 2004; COMP790 notes"
-    intercept: ClassVar[bool] = False
+    intercept: ClassVar[bool] = False  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         super().__post_init__()

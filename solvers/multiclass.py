@@ -42,7 +42,7 @@ def solve_parts(
     Times, iterations and counters are sums, the status is the worst of the parts' and the claim the
     weakest. `Solution.parts` has the answers to the parts.
     """
-    run = _Run(problem, starts(problem, initial), callback)
+    run = _Run(problem, _starts(problem, initial), callback)
     for part, start in zip(problem.parts, run.starts, strict=True):
         time_left = None if time_limit is None else time_limit - run.time
         iterations_left = None if max_iter is None else max_iter - run.iterations
@@ -70,7 +70,7 @@ def solve_parts(
     return run.solution(solver, target_gap)
 
 
-def starts(problem: Multiclass, initial: Any) -> Sequence[Any]:
+def _starts(problem: Multiclass, initial: Any) -> Sequence[Any]:
     """Return where each part begins, None for no idea.
 
     Raises

@@ -105,9 +105,9 @@ class Solution:
         Of several binary problems the worst: that of the sum, or of a part that is small in it.
         """
         c = self.certificate
-        pairs: list[tuple[Certificate, Claim]] = [(c, self.claimed)]
-        pairs += [(part, own.claimed) for part, own in zip(c.parts, self.parts, strict=False)]
-        found = {_verdict(certificate, claimed, self.target_gap) for certificate, claimed in pairs}
+        found = {_verdict(c, self.claimed, self.target_gap)}
+        for part, own in zip(c.parts, self.parts, strict=False):  # none, if there is no point
+            found.add(_verdict(part, own.claimed, self.target_gap))
         return next(verdict for verdict in _FROM_WORST if verdict in found)
 
     @property

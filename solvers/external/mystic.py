@@ -13,7 +13,7 @@ from __future__ import annotations
 import importlib
 import random
 import warnings
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -29,7 +29,7 @@ _MOST = 200  # variables; an iteration of Powell's method is a line search along
 
 
 @contextmanager
-def _same_random_state() -> Iterator[None]:
+def _same_random_state() -> Generator[None]:
     """Give Python's random state back: mystic draws from it for methods that are not random, too."""
     state = random.getstate()
     try:

@@ -7,22 +7,22 @@ from experiments.primal_against_dual import costs, draw, to_markdown
 
 
 def results() -> pd.DataFrame:
-    rows = []
-    for n in (100, 200):
-        for face, kernel in (("primal", None), ("dual", "linear"), ("dual", "rbf(gamma=1)")):
-            for time in (1.0, 3.0, 2.0):
-                rows.append(
-                    {
-                        "problem_id": f"{face} {kernel} {n}",
-                        "formulation": f"soft_margin_{face}",
-                        "kernel": kernel or "linear",
-                        "n": float(n),
-                        "d": 10.0,
-                        "n_support": n / 2,
-                        "time_solve": time,
-                        "verdict": "solved",
-                    }
-                )
+    faces = (("primal", "linear"), ("dual", "linear"), ("dual", "rbf(gamma=1)"))
+    rows = [
+        {
+            "problem_id": f"{face} {kernel} {n}",
+            "formulation": f"soft_margin_{face}",
+            "kernel": kernel,
+            "n": float(n),
+            "d": 10.0,
+            "n_support": n / 2,
+            "time_solve": time,
+            "verdict": "solved",
+        }
+        for n in (100, 200)
+        for face, kernel in faces
+        for time in (1.0, 3.0, 2.0)
+    ]
     rows.append(rows[0] | {"problem_id": "other", "verdict": "inaccurate"})
     return pd.DataFrame(rows)
 

@@ -16,6 +16,8 @@ from problems import (
     HingeERM,
     Kernel,
     Linear,
+    OneVsOne,
+    OneVsRest,
     Polynomial,
     Precomputed,
     RegularizedERM,
@@ -102,6 +104,8 @@ PROBLEMS: dict[str, Callable[[], Formulation]] = {
         D.X, D.targets, 0.05, SquaredEpsilonInsensitive(0.2)
     ),
     "softmax": lambda: SoftmaxERM(D.X, np.digitize(D.targets, [2.0, 4.0]), 0.05),
+    "one_vs_rest": lambda: OneVsRest(D.X, np.digitize(D.targets, [2.0, 4.0]), 1.0),
+    "one_vs_one_rbf": lambda: OneVsOne(D.X, np.digitize(D.targets, [2.0, 4.0]), 1.0, RBF(0.3)),
 }
 
 

@@ -109,11 +109,11 @@ def test_a_black_box_that_is_late_did_not_succeed():
 
 def test_the_clock_is_stopped_while_looking():
     def slow_callback(look):
-        time.sleep(0.05)
+        time.sleep(2.0)
 
     answer = solve(PROBLEM, Scripted((ZERO,) * 3, sleep=0.01), callback=slow_callback)
     assert len(answer.trace) >= 1
-    assert answer.time_solve < 0.045
+    assert answer.time_solve < 2.0  # else the callback's sleep would be in it
 
 
 def test_looks_are_taken_only_when_asked_for_and_cost_little():

@@ -16,7 +16,7 @@ from math import inf, nextafter
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from flint import arb, arb_mat, ctx
 
 from problems.dataset import Indices, Matrix
@@ -147,7 +147,7 @@ def _exponents(left: Any, right: Any, x2: list[Any], z2: list[Any], gamma: Any) 
 
 def _squared_norms(X: Matrix) -> list[Any]:
     """Return ‖xᵢ‖² of every row."""
-    rows = sp.csr_array(X)
+    rows = scipy.sparse.csr_array(X)
     data = rows.data.tolist()
     return [dot(data[i:j], data[i:j]) for i, j in pairwise(rows.indptr.tolist())]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numba
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.box_gap import middle
 from problems.dataset import Indices, Vector
@@ -110,11 +110,11 @@ def _fitted(problem: Formulation, w: Vector, r: Vector, start: Vector, near: Ind
     n, x = problem.n, start.copy()
     x[near] = 0.0
     sign = np.repeat([1.0, -1.0], n) if problem.is_regression else problem.y
-    rows = sp.csr_array(problem.X[near % n]).multiply(sign[near, None]).tocsr()
+    rows = scipy.sparse.csr_array(problem.X[near % n]).multiply(sign[near, None]).tocsr()
     target = w - problem.X.T @ problem.beta(from_box_variables(problem, x))
     if a is not None:
         weight = float(np.abs(rows.data).max(initial=1.0))
-        rows = sp.hstack([rows, weight * a[near, None]], format="csr")
+        rows = scipy.sparse.hstack([rows, weight * a[near, None]], format="csr")
         target = np.append(target, -weight * float(a @ x))
     if near.size**2 * (near.size + problem.d) <= _FACTORED:
         from scipy.optimize import lsq_linear  # noqa: PLC0415 - slow to import

@@ -83,7 +83,9 @@ def best_offset(problem: Formulation, scores: Vector) -> float:
     if not reach < _FARTHEST:
         return 0.0
     ends = [b for b in (-reach, reach) if slope(b) == 0]
-    return ends[0] if ends else float(brentq(slope, -reach, reach, xtol=1e-15 * reach, maxiter=1000))
+    return (
+        ends[0] if ends else float(brentq(slope, -reach, reach, xtol=1e-15 * reach, maxiter=1000))
+    )
 
 
 def relative(gap: float, primal: float, dual: float, least: float = 0.0) -> float:

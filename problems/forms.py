@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Vector
 from problems.gram import Gram, SignedGram
@@ -59,11 +59,11 @@ class QP:
     on the solver's time). `G`, `A` are sparse or None; infinite bounds are none.
     """
 
-    P: sp.csc_array | SignedGram
+    P: scipy.sparse.csc_array | SignedGram
     q: Vector
-    G: sp.csc_array | None
+    G: scipy.sparse.csc_array | None
     h: Vector | None
-    A: sp.csc_array | None
+    A: scipy.sparse.csc_array | None
     b_eq: Vector | None
     lb: Vector
     ub: Vector

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import (
     Matrix,
@@ -178,6 +178,6 @@ class Formulation:
         # 12 digits: C = 1/(n·lam) comes back from lam = 1/(n·C) with a rounding error
         box = np.array([float(f"{c:.12g}") for c in np.unique(self.weight)])
         spread = self.weight if box.size > 1 else box
-        X = sp.csr_array(self.X)  # dense or sparse, it is the same problem
+        X = scipy.sparse.csr_array(self.X)  # dense or sparse, it is the same problem
         told = self.family, X, self.y, self.kernel, spread, self.tube, self.intercept
         return content_hash(*told, *self.identity)[:16]

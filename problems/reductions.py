@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Vector
 from problems.forms import ERM, QP, BoxQP, FormPoint, Point
@@ -143,7 +143,7 @@ def _to_qp(problem: Formulation, alpha: Vector | None, gram: Gram) -> Reduction[
 
 def _dual_qp(problem: Formulation, alpha: Vector | None, gram: Gram) -> Reduction[QP]:
     box = _to_box(problem, alpha, gram)
-    A = None if box.form.a is None else sp.csc_array(box.form.a[None, :])
+    A = None if box.form.a is None else scipy.sparse.csc_array(box.form.a[None, :])
     b_eq = None if A is None else np.zeros(1)
     form = QP(box.form.Q, box.form.p, None, None, A, b_eq, box.form.lb, box.form.ub, box.form.start)
     return Reduction(form, box.recover)
@@ -156,15 +156,27 @@ def _primal_qp(problem: Formulation) -> Reduction[QP]:
     slacks = {"hard_margin": 0, "soft_margin": n, "svr": 2 * n}[problem.family]
     size = rows.shape[1] + slacks
     if problem.is_regression:
-        plane, h = sp.vstack([-rows, rows]), np.concatenate([_tube(problem, -1), _tube(problem, 1)])
+        plane, h = (
+            scipy.sparse.vstack([-rows, rows]),
+            np.concatenate([_tube(problem, -1), _tube(problem, 1)]),
+        )
     else:
-        plane, h = -sp.diags_array(problem.y) @ rows, -np.ones(n)
-    G = sp.hstack([plane, -sp.eye_array(slacks)]) if slacks else plane
-    P = sp.diags_array(np.concatenate([np.ones(d), np.zeros(size - d)]))
+        plane, h = -scipy.sparse.diags_array(problem.y) @ rows, -np.ones(n)
+    G = scipy.sparse.hstack([plane, -scipy.sparse.eye_array(slacks)]) if slacks else plane
+    P = scipy.sparse.diags_array(np.concatenate([np.ones(d), np.zeros(size - d)]))
     q, lb = np.zeros(size), np.full(size, -np.inf)
     if slacks:
         q[-slacks:], lb[-slacks:] = np.tile(problem.upper, slacks // n), 0.0
-    form = QP(sp.csc_array(P), q, sp.csc_array(G), h, None, None, lb, np.full(size, np.inf))
+    form = QP(
+        scipy.sparse.csc_array(P),
+        q,
+        scipy.sparse.csc_array(G),
+        h,
+        None,
+        None,
+        lb,
+        np.full(size, np.inf),
+    )
 
     def recover(point: FormPoint) -> Point:
         z, x = point.inequality, point.x
@@ -175,9 +187,13 @@ def _primal_qp(problem: Formulation) -> Reduction[QP]:
     return Reduction(form, recover)
 
 
-def _with_intercept(problem: Formulation) -> sp.csr_array:
-    X = sp.csr_array(problem.X)
-    return sp.csr_array(sp.hstack([X, np.ones((problem.n, 1))])) if problem.intercept else X
+def _with_intercept(problem: Formulation) -> scipy.sparse.csr_array:
+    X = scipy.sparse.csr_array(problem.X)
+    return (
+        scipy.sparse.csr_array(scipy.sparse.hstack([X, np.ones((problem.n, 1))]))
+        if problem.intercept
+        else X
+    )
 
 
 def _tube(problem: Formulation, sign: int) -> Vector:

@@ -22,7 +22,7 @@ from typing import Any
 
 import numba
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Vector
@@ -73,7 +73,7 @@ class Tiles:
         self._pool = ThreadPoolExecutor(threads)
         self._samples: dict[np.dtype[Any], _Dense | _Sparse] = {}
         X: Any = gram.X
-        self._sparse = sp.issparse(X) and X.nnz <= _SPARSE * X.shape[0] * X.shape[1]
+        self._sparse = scipy.sparse.issparse(X) and X.nnz <= _SPARSE * X.shape[0] * X.shape[1]
         self._spread = 0.0
         if isinstance(self.kernel, RBF):
             self._spread = self.kernel.gamma * float(squared_norms(X).max(initial=0.0))
@@ -173,7 +173,7 @@ class _Dense:
     """Samples as rows [x, −½‖x‖², 1] and as columns [x, 1, −½‖x‖²]; without norms just x."""
 
     def __init__(self, X: Any, dtype: np.dtype[Any], norms: bool) -> None:
-        X = X.toarray() if sp.issparse(X) else X
+        X = X.toarray() if scipy.sparse.issparse(X) else X
         if norms:
             X = X - X.mean(axis=0)  # distances stay, and less of them is lost to cancellation
             half, one = -0.5 * squared_norms(X), np.ones(X.shape[0])

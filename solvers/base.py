@@ -18,7 +18,7 @@ from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import check_positive
 from problems.forms import ERM, BoxQP, Form, FormPoint
@@ -99,7 +99,7 @@ def warm_up(solver: Solver, form: Form, samples: int = 32) -> None:
     Once for each solver and kind of form: again and again it takes 10 ms, ten times a small fit.
     """
     gram, intercept = _gram_and_intercept(form)
-    _run_small(solver, samples, gram.is_linear, sp.issparse(gram.X), intercept)
+    _run_small(solver, samples, gram.is_linear, scipy.sparse.issparse(gram.X), intercept)
 
 
 @cache
@@ -118,7 +118,7 @@ def _small_problem(samples: int, linear: bool, sparse: bool, intercept: bool) ->
     X[place, (3 * place + 1) % 8] = 0.5
     y = np.where(place % 3 == 0, 1.0, -1.0)
     kernel: Kernel = Linear() if linear else RBF(1.0)
-    like = sp.csr_array(X) if sparse else X
+    like = scipy.sparse.csr_array(X) if sparse else X
     return SoftMarginDual(like, y, 1.0, kernel, intercept)
 
 

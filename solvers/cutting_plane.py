@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Indices, Vector
 from problems.forms import QP, Claim, FormPoint
@@ -91,11 +91,11 @@ class _Planes:
         C, count = self.chains.C, self.c.size
         # in units of C: weights that sum to one, whatever the scale of the problem
         form = QP(
-            P=sp.csc_array(C * (self.g @ self.g.T)),
+            P=scipy.sparse.csc_array(C * (self.g @ self.g.T)),
             q=-self.c,
             G=None,
             h=None,
-            A=sp.csc_array(np.ones((1, count))),
+            A=scipy.sparse.csc_array(np.ones((1, count))),
             b_eq=np.ones(1),
             lb=np.zeros(count),
             ub=np.full(count, np.inf),

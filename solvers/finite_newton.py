@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Vector
 from problems.forms import ERM, FormPoint
@@ -94,7 +94,11 @@ def _hessian(X: Any, weight: Vector) -> Block:
     """Return I + Xᵀ·diag(weight)·X, from the samples with a weight."""
     used = np.flatnonzero(weight)
     root = np.sqrt(weight[used])
-    rows = sp.diags_array(root) @ X[used] if sp.issparse(X) else root[:, None] * X[used]
+    rows = (
+        scipy.sparse.diags_array(root) @ X[used]
+        if scipy.sparse.issparse(X)
+        else root[:, None] * X[used]
+    )
     H = as_dense(rows.T @ rows)
     H[np.diag_indices_from(H)] += 1.0
     return H

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Vector
 from problems.forms import QP
@@ -30,12 +30,12 @@ class ScaledQP:
     of_x, of_z : what the solver's variables, and its multipliers of Gx ≤ h, are to be multiplied by.
     """
 
-    operator: sp.csc_array | SignedGram
+    operator: scipy.sparse.csc_array | SignedGram
     of_P: float
     q: Vector
-    G: sp.csc_array | None
+    G: scipy.sparse.csc_array | None
     h: Vector | None
-    A: sp.csc_array | None
+    A: scipy.sparse.csc_array | None
     b_eq: Vector | None
     lb: Vector
     ub: Vector

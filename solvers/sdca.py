@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numba
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Indices, Vector
 from problems.fenchel import relative
@@ -121,7 +121,7 @@ def _dual(form: ERM) -> Dual:
 def as_rows(X: Any) -> Rows:
     """Return the rows of dense or CSR samples, read-only so that loops compile once."""
     none, no = read_only(np.empty(0)), unsigned(np.empty(0, np.int32))
-    if sp.issparse(X):
+    if scipy.sparse.issparse(X):
         csr = read_only(X.data), unsigned(X.indices), unsigned(X.indptr)
         return Rows(read_only(np.empty((0, 0))), *csr)
     return Rows(read_only(X), none, no, no)

@@ -1,6 +1,8 @@
 """Imports go one way: problems ← solvers ← experiments."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,3 +27,10 @@ def test_imports_point_one_way(package):
     assert files or package == "experiments"
     wrong = [(str(f.relative_to(ROOT)), m) for f in files for m in imported(f) if m in forbidden]
     assert wrong == []
+
+
+def test_solvers_import_little():
+    code = "import sys, solvers; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    heavy = {"scipy.sparse", "scipy.linalg", "sklearn", "cvxpy", "cvxopt", "pandas", "flint"}
+    assert not heavy & set(loaded.stdout.split())

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Matrix, Vector, check_samples, check_targets
@@ -88,7 +88,7 @@ def _read_text(path: Path, zero_based: bool, n_features: int | None) -> tuple[Ma
         raise ValueError(next(_problems(path, zero_based), f"{path}: has NaN or infinite entries"))
     if X.nnz == 0 and n_features is None:
         raise ValueError(f"{path}: has no features; pass n_features if all of them are zero")
-    return sp.csr_array(X), np.asarray(y, dtype=np.float64)
+    return scipy.sparse.csr_array(X), np.asarray(y, dtype=np.float64)
 
 
 def _open(path: Path) -> IO[bytes]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Vector
@@ -300,7 +300,7 @@ class SparseClassification(Source):
         stored = max(1, round(self.density * self.n * self.d))
         place = rng.choice(self.n * self.d, stored, replace=False)
         entries = (rng.standard_normal(stored), (place // self.d, place % self.d))
-        X = sp.csr_array(entries, shape=(self.n, self.d))
+        X = scipy.sparse.csr_array(entries, shape=(self.n, self.d))
         rank = np.argsort(np.argsort(X @ rng.standard_normal(self.d), kind="stable"))
         return Raw(X, np.where(rank >= self.n // 2, 1.0, -1.0))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Matrix, check_targets, content_hash
@@ -135,11 +135,11 @@ def _verified(path: Path, entry: Entry) -> tuple[Matrix, NDArray[Any]]:
     return by_density(X), y
 
 
-def _canonical(X: Matrix, entry: Entry) -> sp.csr_array:
+def _canonical(X: Matrix, entry: Entry) -> scipy.sparse.csr_array:
     """The published shape, and the published decimals where copies are in single precision."""
-    stored = sp.csr_array(X)
+    stored = scipy.sparse.csr_array(X)
     data = stored.data if entry.decimals is None else stored.data.round(entry.decimals)
-    return sp.csr_array((data, stored.indices, stored.indptr), shape=(entry.n, entry.d))
+    return scipy.sparse.csr_array((data, stored.indices, stored.indptr), shape=(entry.n, entry.d))
 
 
 def _download(entry: Entry) -> tuple[Matrix, NDArray[Any]]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix, Vector
@@ -37,13 +37,13 @@ def pad_features(X: Matrix, n_features: int | None) -> Matrix:
         raise ValueError(f"n_features: is {n_features}, but the data have {d} features")
     if isinstance(X, np.ndarray):
         return np.hstack([X, np.zeros((n, n_features - d))])
-    return sp.csr_array((X.data, X.indices, X.indptr), shape=(n, n_features))
+    return scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=(n, n_features))
 
 
 def by_density(X: Matrix) -> Matrix:
     """Return `X` dense if more than half of its entries are not zero, as CSR otherwise."""
     n, d = shape_of(X)
-    stored = sp.csr_array(X)
+    stored = scipy.sparse.csr_array(X)
     if stored.count_nonzero() > 0.5 * n * d:
         return stored.toarray()
     return stored
@@ -191,7 +191,7 @@ class Scaling:
         if isinstance(X, np.ndarray):
             return (X - self.shift) / self.scale
         data = X.data / self.scale[X.indices]
-        return sp.csr_array((data, X.indices, X.indptr), shape=shape_of(X))
+        return scipy.sparse.csr_array((data, X.indices, X.indptr), shape=shape_of(X))
 
 
 def fit_scaling(X: Matrix) -> Scaling:
@@ -214,7 +214,7 @@ def _fit_dense(X: Vector) -> Scaling:
     return Scaling(shift, np.where(constant, 1.0, peak * spread))
 
 
-def _fit_sparse(X: sp.csr_array) -> Scaling:
+def _fit_sparse(X: scipy.sparse.csr_array) -> Scaling:
     n, d = shape_of(X)
     low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
     constant = low == high

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix, Vector, shown
@@ -164,14 +164,16 @@ def stacked(X: Matrix, Z: Matrix) -> Matrix:
     """Return the rows of `X`, then those of `Z`."""
     if isinstance(X, np.ndarray) and isinstance(Z, np.ndarray):
         return np.vstack([X, Z])
-    return sp.csr_array(sp.vstack([sp.csr_array(X), sp.csr_array(Z)]))
+    return scipy.sparse.csr_array(
+        scipy.sparse.vstack([scipy.sparse.csr_array(X), scipy.sparse.csr_array(Z)])
+    )
 
 
 def unit_rows(features: Matrix) -> Matrix:
     """Return the rows divided by their lengths; rows of zeros stay."""
     length = np.sqrt(squared_norms(features))
     inverse = 1.0 / np.where(length > 0, length, 1.0)
-    return sp.csr_array(sp.diags_array(inverse) @ features)
+    return scipy.sparse.csr_array(scipy.sparse.diags_array(inverse) @ features)
 
 
 def inner_products(X: Matrix, Z: Matrix) -> Block:
@@ -190,4 +192,4 @@ def squared_norms(X: Matrix) -> Vector:
 
 def as_dense(M: Any) -> NDArray[np.float64]:
     """Return a dense array of a dense or sparse matrix."""
-    return M.toarray() if sp.issparse(M) else np.asarray(M, dtype=np.float64)
+    return M.toarray() if scipy.sparse.issparse(M) else np.asarray(M, dtype=np.float64)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix
@@ -52,14 +52,14 @@ class WeisfeilerLehman(FeatureMapKernel):
         object.__setattr__(self, "iterations", check_whole(self.iterations, "iterations", 0))
         object.__setattr__(self, "normalize", check_switch(self.normalize, "normalize"))
 
-    def features(self, X: Matrix) -> sp.csr_array:
+    def features(self, X: Matrix) -> scipy.sparse.csr_array:
         """Return how many vertices have each label, after 0, 1, ... refinements."""
         vertices = _vertices(X)
         counts = [_counts(vertices, X.shape[0])]
         for _ in range(self.iterations):
             vertices = vertices._replace(label=_refined(vertices))
             counts.append(_counts(vertices, X.shape[0]))
-        features = sp.csr_array(sp.hstack(counts))
+        features = scipy.sparse.csr_array(scipy.sparse.hstack(counts))
         return unit_rows(features) if self.normalize else features
 
     def check(self, X: Matrix) -> None:
@@ -94,7 +94,7 @@ def _order(width: int) -> int:
 
 def _entries(X: Matrix) -> tuple[Indices, Indices, Indices, NDArray[Any]]:
     """Return graph, row and column in its matrix, and value, of all entries that are not 0."""
-    stored = sp.coo_array(X)
+    stored = scipy.sparse.coo_array(X)
     m = _order(X.shape[1])
     i, j = np.tril_indices(m)
     present = stored.data != 0
@@ -125,16 +125,16 @@ def _refined(vertices: _Vertices) -> Labels:
     )
 
 
-def _counts(vertices: _Vertices, n: int) -> sp.csr_array:
+def _counts(vertices: _Vertices, n: int) -> scipy.sparse.csr_array:
     """Return how many vertices of each of n graphs have each label."""
     kinds, column = np.unique(vertices.label, return_inverse=True)
     shape = (n, max(1, kinds.size))
-    return sp.csr_array((np.ones(column.size), (vertices.graph, column)), shape=shape)
+    return scipy.sparse.csr_array((np.ones(column.size), (vertices.graph, column)), shape=shape)
 
 
 def encode_graphs(
     graphs: Sequence[networkx.Graph], label: str | None = None, vertices: int | None = None
-) -> sp.csr_array:
+) -> scipy.sparse.csr_array:
     """Return undirected graphs as rows, shape (n, m(m+1)/2), with m = `vertices`.
 
     Parameters
@@ -160,4 +160,4 @@ def encode_graphs(
             row[high * (high + 1) // 2 + low] = 1.0
         for vertex, i in number.items():
             row[i * (i + 3) // 2] = 1 if label is None else graph.nodes[vertex][label]
-    return sp.csr_array(rows)
+    return scipy.sparse.csr_array(rows)

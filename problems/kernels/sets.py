@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Matrix, Vector
 from problems.kernels.base import (
@@ -72,7 +72,7 @@ class SetIntersection(Kernel):
 
 def encode_sets(
     sets: Sequence[Collection[Hashable]], elements: Sequence[Hashable] | None = None
-) -> sp.csr_array:
+) -> scipy.sparse.csr_array:
     """Return the indicators of `sets`, shape (n, d), one column for each of `elements`.
 
     Parameters
@@ -92,4 +92,6 @@ def encode_sets(
         cols = [column[element] for members in sets for element in set(members)]
     except KeyError as missing:
         raise ValueError(f"elements: {missing} is in a set, but not among them") from None
-    return sp.csr_array((np.ones(len(rows)), (rows, cols)), shape=(len(sets), len(column)))
+    return scipy.sparse.csr_array(
+        (np.ones(len(rows)), (rows, cols)), shape=(len(sets), len(column))
+    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Matrix, Vector, check_positive
 from problems.kernels.base import (
@@ -105,7 +105,9 @@ class RBF(Kernel):
     def _squared_distances(self, X: Matrix, Z: Matrix) -> Block:
         x2, z2 = squared_norms(X), squared_norms(Z)
         largest = max(x2.max(initial=0.0), z2.max(initial=0.0))
-        if self.gamma * largest > _EXPANSION_LIMIT and not (sp.issparse(X) or sp.issparse(Z)):
+        if self.gamma * largest > _EXPANSION_LIMIT and not (
+            scipy.sparse.issparse(X) or scipy.sparse.issparse(Z)
+        ):
             from scipy.spatial.distance import cdist  # noqa: PLC0415 - slow to import, rarely used
 
             return np.asarray(cdist(X, Z, "sqeuclidean"), dtype=np.float64)

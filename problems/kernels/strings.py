@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
@@ -44,16 +44,16 @@ class Spectrum(FeatureMapKernel):
         object.__setattr__(self, "k", check_whole(self.k, "k", 1))
         object.__setattr__(self, "normalize", check_switch(self.normalize, "normalize"))
 
-    def features(self, X: Matrix) -> sp.csr_array:
+    def features(self, X: Matrix) -> scipy.sparse.csr_array:
         """Return the counts of the substrings of length k that occur in `X`."""
         letters = as_dense(X).astype(np.int64)
         n, longest = letters.shape
         if longest < self.k:
-            return sp.csr_array((n, 1))
+            return scipy.sparse.csr_array((n, 1))
         windows = sliding_window_view(letters, self.k, axis=1)
         string, place = np.nonzero(windows[:, :, -1])  # those that end before the string does
         kinds, column = np.unique(windows[string, place], axis=0, return_inverse=True)
-        counts = sp.csr_array(
+        counts = scipy.sparse.csr_array(
             (np.ones(string.size), (string, column.ravel())), shape=(n, max(1, len(kinds)))
         )
         return unit_rows(counts) if self.normalize else counts

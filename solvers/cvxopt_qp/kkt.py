@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels import Block
@@ -168,7 +168,7 @@ def compact(X: Matrix) -> Matrix:
         return X
     entries = X.shape[0] * X.shape[1]
     dense = X.nnz > _DENSE * entries and 8 * entries <= _DENSE_BYTES
-    return X.toarray() if dense else sp.csr_array(X)
+    return X.toarray() if dense else scipy.sparse.csr_array(X)
 
 
 def weighted_gram(X: Matrix, theta: Vector) -> Block:
@@ -176,4 +176,4 @@ def weighted_gram(X: Matrix, theta: Vector) -> Block:
     if isinstance(X, np.ndarray):
         scaled = np.sqrt(theta)[:, None] * X
         return scaled.T @ scaled
-    return (X.T @ sp.csr_array(sp.diags_array(theta) @ X)).toarray()
+    return (X.T @ scipy.sparse.csr_array(scipy.sparse.diags_array(theta) @ X)).toarray()

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels import Block
@@ -44,7 +44,7 @@ class PrimalSystem:
     P_rest : P_u, dense. G_rest : G_u, (m, rest).
     """
 
-    P: sp.csr_array
+    P: scipy.sparse.csr_array
     bounds: Bounds
     rest: Indices
     slack: Indices
@@ -97,23 +97,25 @@ class PrimalSystem:
 
 def primal_system(qp: ScaledQP, bounds: Bounds) -> PrimalSystem | None:
     """Return the system of a sparse QP with inequalities; None if too much is left of it."""
-    if not isinstance(qp.operator, sp.csc_array) or qp.G is None:
+    if not isinstance(qp.operator, scipy.sparse.csc_array) or qp.G is None:
         return None
-    P, G = sp.csr_array(qp.P), sp.csc_array(qp.G)
-    slack = _slacks(sp.csc_array(qp.P), G, qp.A)
+    P, G = scipy.sparse.csr_array(qp.P), scipy.sparse.csc_array(qp.G)
+    slack = _slacks(scipy.sparse.csc_array(qp.P), G, qp.A)
     rest = np.setdiff1d(np.arange(qp.q.size), slack)
     if rest.size > _MOST_LEFT:
         return None
     first = G.indptr[slack]
     return PrimalSystem(
         P, bounds, rest, slack, G.indices[first].astype(np.int64), G.data[first],
-        P[rest][:, rest].toarray(), compact(sp.csr_array(G[:, rest])),
+        P[rest][:, rest].toarray(), compact(scipy.sparse.csr_array(G[:, rest])),
     )  # fmt: skip
 
 
-def _slacks(P: sp.csc_array, G: sp.csc_array, A: sp.csc_array | None) -> Indices:
+def _slacks(
+    P: scipy.sparse.csc_array, G: scipy.sparse.csc_array, A: scipy.sparse.csc_array | None
+) -> Indices:
     """Return the variables that stand in one inequality alone, at most one for each inequality."""
-    off_diagonal = sp.csc_array(P - sp.diags_array(P.diagonal()))
+    off_diagonal = scipy.sparse.csc_array(P - scipy.sparse.diags_array(P.diagonal()))
     off_diagonal.eliminate_zeros()
     single = (np.diff(G.indptr) == 1) & (np.diff(off_diagonal.indptr) == 0)
     if A is not None:

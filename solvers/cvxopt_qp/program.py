@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Vector
 from problems.gram import SignedGram
@@ -80,9 +80,9 @@ def matrix_programs(qp: ScaledQP) -> Iterator[Program]:
     from cvxopt import matrix, misc  # noqa: PLC0415 - slow to import
 
     G, h = _inequality_rows(qp)
-    P = sparse(qp.P) if sp.issparse(qp.P) else matrix(qp.P)
+    P = sparse(qp.P) if scipy.sparse.issparse(qp.P) else matrix(qp.P)
     A, b = _equalities(qp)
-    no_rows = sparse(sp.csc_array((0, qp.q.size)))
+    no_rows = sparse(scipy.sparse.csc_array((0, qp.q.size)))
     dims = {"l": h.size, "q": [], "s": []}
     pivoting = (misc.kkt_ldl,) if sum(G.shape) <= _PIVOTING_LIMIT else ()
     for kkt in (misc.kkt_chol2, *pivoting):
@@ -96,11 +96,11 @@ def _factor_of(factor: Any, P: Any, W: Any) -> Any:
     return factor(W, P)
 
 
-def sparse(M: sp.csc_array) -> Any:
+def sparse(M: scipy.sparse.csc_array) -> Any:
     """Return `M` as CVXOPT's sparse matrix."""
     from cvxopt import spmatrix  # noqa: PLC0415 - slow to import
 
-    entries = sp.coo_array(M)
+    entries = scipy.sparse.coo_array(M)
     rows, cols = (c.astype(np.int64) for c in entries.coords)
     return spmatrix(entries.data, rows, cols, entries.shape)
 
@@ -111,14 +111,14 @@ def _equalities(qp: ScaledQP) -> tuple[Any, Any]:
     return (None, None) if qp.A is None else (sparse(qp.A), matrix(qp.b_eq))
 
 
-def _inequality_rows(qp: ScaledQP) -> tuple[sp.csc_array, Vector]:
+def _inequality_rows(qp: ScaledQP) -> tuple[scipy.sparse.csc_array, Vector]:
     """Return G and h with a row −xᵢ ≤ −lbᵢ and a row xᵢ ≤ ubᵢ for every finite bound."""
     bounds = Bounds(qp.lb, qp.ub)
-    identity = sp.eye_array(qp.q.size, format="csr")
+    identity = scipy.sparse.eye_array(qp.q.size, format="csr")
     blocks, sides = [-identity[bounds.lower], identity[bounds.upper]], [bounds.sides]
     if qp.G is not None and qp.h is not None:
         blocks, sides = [qp.G, *blocks], [qp.h, *sides]
-    return sp.csc_array(sp.vstack(blocks)), np.concatenate(sides)
+    return scipy.sparse.csc_array(scipy.sparse.vstack(blocks)), np.concatenate(sides)
 
 
 def _gains_from_the_middle(system: System) -> bool:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
@@ -69,7 +69,7 @@ def whole(form: BoxQP) -> Part:
     """Return all variables of `form`; `a` is 0 where it has no equality."""
     X: Any = form.gram.X
     none, no = read_only(np.empty(0)), unsigned(np.empty(0, np.int32))
-    if sp.issparse(X):
+    if scipy.sparse.issparse(X):
         X = X if X.has_sorted_indices else X.sorted_indices()
         csr = read_only(X.data), unsigned(X.indices), unsigned(X.indptr)
         rows = Rows(read_only(np.empty((0, 0))), *csr)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -85,8 +85,8 @@ class LinearMachine(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         if self.fit_intercept:
             constant = np.full((X.shape[0], 1), float(self.intercept_scaling))
             X = (
-                sp.csr_array(sp.hstack([X, constant]))
-                if sp.issparse(X)
+                scipy.sparse.csr_array(scipy.sparse.hstack([X, constant]))
+                if scipy.sparse.issparse(X)
                 else np.hstack([X, constant])
             )
         return X, y[weights.kept], weights

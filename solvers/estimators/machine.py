@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, column_or_1d
@@ -101,11 +101,13 @@ class KernelMachine(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         if not isinstance(self._kernel, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
         coefficients = self._coefficients()
-        if not sp.issparse(self.support_vectors_):
+        if not scipy.sparse.issparse(self.support_vectors_):
             coef = coefficients @ self.support_vectors_
             coef.flags.writeable = False
             return coef
-        return type(self.support_vectors_)(sp.csr_array(coefficients) @ self.support_vectors_)
+        return type(self.support_vectors_)(
+            scipy.sparse.csr_array(coefficients) @ self.support_vectors_
+        )
 
     def _coefficients(self) -> Block:
         """Return the β of each machine, shape (machines, support vectors)."""
@@ -140,7 +142,7 @@ class KernelMachine(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
             X, y = validate_data(
                 self, X, y, dtype=np.float64, order="C", accept_sparse="csr", **y_checks
             )
-        if self._is_precomputed and sp.issparse(X):
+        if self._is_precomputed and scipy.sparse.issparse(X):
             raise TypeError("kernel: a sparse precomputed kernel is not supported; use X.toarray()")
         if self._gram_given and X.shape[0] != X.shape[1]:
             raise ValueError(
@@ -195,7 +197,7 @@ class KernelMachine(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         self.support_ = weights.kept[support].astype(np.int32)
         self.support_vectors_ = np.empty((0, 0)) if self._gram_given else X[support]
         self.dual_coef_ = duals[:, support]
-        if sp.issparse(X):
+        if scipy.sparse.issparse(X):
             self.dual_coef_ = type(X)(self.dual_coef_)
         if not np.isfinite(self.intercept_).all() or not np.isfinite(duals).all():
             raise ValueError("X: its values are too large; scale the features, or check the kernel")

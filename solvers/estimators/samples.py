@@ -7,7 +7,7 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from sklearn.utils import check_random_state
 from sklearn.utils.class_weight import compute_class_weight
 
@@ -140,6 +140,6 @@ def variance(X: Any, weight: Vector) -> float:
     """Return the variance of all entries of `X`, with weighted rows, as gamma="scale" wants it."""
     share = weight / (weight.sum() * X.shape[1])
     mean = float(share @ np.ravel(X.sum(axis=1)))
-    if sp.issparse(X):
+    if scipy.sparse.issparse(X):
         return float(share @ np.ravel(X.multiply(X).sum(axis=1))) - mean**2
     return float(share @ ((X - mean) ** 2).sum(axis=1))

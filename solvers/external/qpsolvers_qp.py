@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Vector
 from problems.forms import QP, Claim, FormPoint
@@ -161,7 +161,7 @@ class QPSolversQP(Solver):
 
 def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:
     """Return P, q, G, h, A, b, lb, ub with matrices of the kind wanted; None for no bounds at all."""
-    dense = kind == "dense" or (kind == "either" and not sp.issparse(qp.P))
+    dense = kind == "dense" or (kind == "either" and not scipy.sparse.issparse(qp.P))
     P, G, A = (_as_dense(M) if dense else _as_sparse(M) for M in (qp.P, qp.G, qp.A))
     if kind == "dense":
         P = P + _RIDGE * float(np.mean(np.diag(P))) * np.eye(qp.q.size)
@@ -171,11 +171,11 @@ def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:
 
 
 def _as_dense(M: Any) -> Any:
-    return M.toarray() if sp.issparse(M) else M
+    return M.toarray() if scipy.sparse.issparse(M) else M
 
 
 def _as_sparse(M: Any) -> Any:
-    return None if M is None else sp.csc_matrix(M)  # qpsolvers knows no csc_array
+    return None if M is None else scipy.sparse.csc_matrix(M)  # qpsolvers knows no csc_array
 
 
 def _status(answer: Any) -> str:

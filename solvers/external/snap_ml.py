@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
@@ -81,7 +81,9 @@ class SnapML(Solver):
         X = form.gram.X
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            estimator.fit(sp.csr_matrix(X) if sp.issparse(X) else X, form.y)  # no csr_array
+            estimator.fit(
+                scipy.sparse.csr_matrix(X) if scipy.sparse.issparse(X) else X, form.y
+            )  # no csr_array
         yield FormPoint(
             np.array(estimator.coef_, dtype=np.float64).ravel(),
             b=0.0,

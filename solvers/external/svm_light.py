@@ -19,7 +19,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Matrix, Vector, check_positive
 from problems.forms import BoxQP, FormPoint
@@ -120,7 +120,7 @@ def _kernel_options(kernel: Any) -> list[Any]:
 
 def _write(path: Path, X: Matrix, targets: Vector, C: Vector) -> None:
     """Write a line `target [cost:C] 1:value 2:value ...` for each sample."""
-    rows = sp.csr_array(X)
+    rows = scipy.sparse.csr_array(X)
     costs = [""] * C.size if np.ptp(C) == 0 else [f" cost:{c:.17g}" for c in C]
     with path.open("w", encoding="ascii") as file:
         for i, (target, cost) in enumerate(zip(targets, costs, strict=True)):

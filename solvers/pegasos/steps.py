@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
-import scipy.sparse as sp
+import scipy
 
 from problems.dataset import Indices, Vector
 from problems.kernels import Block
@@ -68,7 +68,7 @@ class Risk(NamedTuple):
 def as_rows(X: Any, of_gram: bool = False) -> Rows:
     """Return samples as `Rows`, read-only so that every caller shares one compiled version."""
     dense, data, no = np.empty((0, 0)), np.empty(0), np.empty(0, np.uint32)
-    if not sp.issparse(X):
+    if not scipy.sparse.issparse(X):
         return Rows(read_only(X), read_only(data), read_only(no), read_only(no), of_gram)
     csr = read_only(X.data), unsigned(X.indices), unsigned(X.indptr)
     return Rows(read_only(dense), *csr, of_gram)

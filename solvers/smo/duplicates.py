@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix, Vector
@@ -115,6 +115,6 @@ def _groups(X: Matrix, v: Variables) -> Indices:
 
 def _equal_rows(X: Any, left: Indices, right: Indices) -> NDArray[np.bool_]:
     difference = X[left] != X[right]
-    if sp.issparse(difference):
+    if scipy.sparse.issparse(difference):
         return np.asarray(difference.sum(axis=1)).ravel() == 0
     return ~difference.any(axis=1)

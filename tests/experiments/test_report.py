@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 
+from experiments.cli import main
 from experiments.plots.style import looks
 from experiments.records import COLUMNS, FULL_TRACE_COLUMNS, Outcome
 from experiments.report import report, write_report
@@ -214,14 +216,34 @@ def test_a_folder_without_results_is_refused(tmp_path):
 def test_a_thousand_runs_make_less_than_five_megabytes(tmp_path):
     rng = np.random.default_rng(0)
     rows = [
-        run(f"data_set_{p} soft_margin_dual rbf(gamma=0.05) C={p}", f"solver_{s}", time_solve=t)
-        for p in range(100)
-        for s, t in enumerate(rng.uniform(0.1, 9, size=10))
+        run(f"data_set_{p} soft_margin_dual rbf(gamma=0.05) C={p}", f"solver_{i % 10}", time_solve=t)
+        for p in range(50)
+        for i, t in enumerate(rng.uniform(0.1, 9, size=20))
     ]
     gaps = np.geomspace(1, 1e-8, 50).tolist()
     folder = stored(tmp_path / "x", rows, {i: looked_at(row, gaps) for i, row in enumerate(rows)})
     path = write_report(folder, tmp_path / "report.html")
     assert path.stat().st_size < 5e6
+
+
+def test_problems_of_several_hosts_are_kept_apart(tmp_path):
+    rows = [run(host="a"), run(host="b", time_solve=9.0)]
+    text = report(stored(tmp_path / "x", rows))
+    assert "p on a" in text
+    assert "p on b" in text
+    assert "Run on several hosts (a, b)" in text
+
+
+def test_the_report_command_writes_beside_the_results_or_where_it_is_told(tmp_path):
+    Store.open(tmp_path / "x", "name: x\n", []).close()
+    told = CliRunner().invoke(main, ["report", str(tmp_path / "x")])
+    assert told.exit_code == 0, told.output
+    assert (tmp_path / "x" / "report.html").stat().st_size > 1000
+    out = ["--out", str(tmp_path / "none" / "x.html")]
+    refused = CliRunner().invoke(main, ["report", str(tmp_path / "x"), *out])
+    assert refused.exit_code == 2
+    assert "cannot be written" in refused.output
+    assert CliRunner().invoke(main, ["report", str(tmp_path)]).exit_code == 2
 
 
 # ---- in a browser -----------------------------------------------------------------------------

@@ -1,0 +1,79 @@
+"""The documentation's pages: what is made of docstrings, and that every tutorial is listed.
+
+The tutorials themselves are run by `make docs`, which fails where a command of theirs does.
+"""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[2] / "experiments" / "docs"
+
+
+def _extension(name):
+    spec = importlib.util.spec_from_file_location(name, DOCS / "_extensions" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def pages(docstring: str) -> str:
+    return "\n".join(_extension("docstrings").readable(docstring.splitlines()))
+
+
+@pytest.mark.parametrize(
+    ("text", "escaped"),
+    [
+        ("max(0, |y − f| − epsilon)", r"max(0, \|y − f\| − epsilon)"),
+        ("the α − α* of the textbooks", r"the α − α\* of the textbooks"),
+        ("coef_ and n_iter_", r"coef\_ and n\_iter\_".replace(r"n\_iter", "n_iter")),
+        ("`a|b` and ``c*d``", "`a|b` and ``c*d``"),
+        ("it is *ambiguous* there", "it is *ambiguous* there"),
+    ],
+)
+def test_mathematics_is_no_markup(text: str, escaped: str):
+    assert _extension("docstrings").escape(text) == escaped
+
+
+def test_indented_lines_and_columns_are_shown_as_they_are():
+    page = pages(
+        "The problem is\n    min |x|\nwith two cases:\none    this *\nmore   that\nThe end."
+    )
+    assert "The problem is\n\n::\n\n        min |x|\n\nwith two cases:" in page
+    assert "::\n\n    one    this *\n    more   that\n\nThe end." in page
+
+
+def test_a_list_that_follows_a_sentence_is_a_list():
+    page = pages("Variants:\n- plain: one that\n  goes on\n- other")
+    assert page.startswith("Variants:\n\n- plain: one that\n  goes on\n- other")
+
+
+def test_names_and_what_they_are_become_a_list_and_other_sections_stay():
+    page = pages(
+        "Sum.\n\nParameters\n----------\nx : where to begin,\n    a vector.\ncoef_ :\n    weights.\n"
+        "a, b\n    Both.\n\nReturns\n-------\nVector\n    It."
+    )
+    assert ".. rubric:: Parameters" in page
+    assert (
+        "- ``x``: where to begin,\n  a vector.\n- ``coef_``: \n  weights.\n- ``a, b``:\n  Both."
+        in page
+    )
+    assert "Returns\n-------\nVector\n    It." in page
+
+
+def test_every_tutorial_is_in_the_index():
+    index = (DOCS / "index.rst").read_text()
+    tutorials = sorted(path.stem for path in (DOCS / "tutorials").glob("*.rst"))
+    assert len(tutorials) == 6
+    assert all(f"tutorials/{name}\n" in index for name in tutorials)
+
+
+def test_the_solver_of_the_tutorial_is_the_one_of_the_readme():
+    def code(text: str) -> str:
+        begin = text.index("@dataclass(frozen=True)")
+        lines = text[begin : text.index('claim="stopped")', begin)].splitlines()
+        return "\n".join(line.strip() for line in lines).replace("5000", "1000")
+
+    readme = (DOCS.parents[1] / "README.md").read_text()
+    assert code((DOCS / "tutorials" / "add_a_solver.rst").read_text()) == code(readme)

@@ -1,4 +1,4 @@
-"""The command line: `dualgap run`, `verify`, `plot`, `list`, `selftest`, `doctor`.
+"""The command line: `dualgap run`, `verify`, `plot`, `report`, `compare`, `list`, `selftest`, ...
 
 Exit codes: 0 when everything asked for came out; 1 when a row is wrong, crashed, diverged or out of
 memory, or a check failed; 2 for bad input; 130 when interrupted. Everything heavy is imported inside
@@ -130,6 +130,44 @@ def plot(folder: Path) -> None:
     for path in paths:
         if path.suffix == ".png":
             click.echo(f"{path} (and .svg)")
+
+
+@main.command()
+@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="[FOLDER/report.html]")
+def report(folder: Path, out: Path | None) -> None:
+    """Write what a results FOLDER tells into one HTML file."""
+    from experiments.report import write_report  # noqa: PLC0415
+    from experiments.store import StoreError  # noqa: PLC0415
+
+    target = out or folder / "report.html"
+    try:
+        click.echo(write_report(folder, target))
+    except StoreError as error:
+        refuse(str(error))
+    except OSError as error:
+        refuse(f"{target}: cannot be written: {error.strerror}")
+
+
+@main.command("compare")
+@click.argument("first", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("second", type=click.Path(exists=True, file_okay=False, path_type=Path))
+def compare_folders(first: Path, second: Path) -> None:
+    """Set two results folders side by side: what got faster, slower, right, wrong.
+
+    Exit 1 if something became wrong, unsolved or broken in the SECOND.
+    """
+    from experiments.compare import regressed, set_side_by_side  # noqa: PLC0415
+    from experiments.compare.terminal import to_terminal  # noqa: PLC0415
+    from experiments.manifest import read_manifest  # noqa: PLC0415
+    from experiments.store import StoreError, load_results  # noqa: PLC0415
+
+    try:
+        changes = set_side_by_side(load_results(first), load_results(second))
+    except StoreError as error:
+        refuse(str(error))
+    console().print(to_terminal(changes, read_manifest(first), read_manifest(second)))
+    sys.exit(1 if regressed(changes) else 0)
 
 
 @main.command()

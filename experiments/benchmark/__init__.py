@@ -35,6 +35,7 @@ __all__ = [
     "intercepts",
     "means",
     "passes",
+    "tables_of",
     "write_benchmark",
 ]
 
@@ -53,18 +54,23 @@ def write_benchmark(folders: Sequence[Path], target: Path, title: str) -> list[P
     """
     results = apart(pd.concat([load_results(folder) for folder in folders], ignore_index=True))
     manifests = [json.loads((folder / "manifest.json").read_text()) for folder in folders]
+    target.mkdir(parents=True, exist_ok=True)
+    for name, table in tables_of(results).items():
+        table.to_csv(target / f"{name}.csv", index=False)
+    machine = machine_in_words(manifests, results)
+    (target / "benchmark.md").write_text(to_markdown(results, title, machine))
+    return [target / "benchmark.md", *_figures(results, cheapest(results), target)]
+
+
+def tables_of(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the tables that `write_benchmark` writes for these runs, by name."""
+    results = apart(results)
     compared, pairs = cheapest(results), aa_pairs(faces_joined(results))
-    tables = {
+    return {
         "benchmark": compared.drop(columns=["times", "reference"]),
         "floors": floors(results),
         "means": means(compared, noise_of_means(pairs)),
     }
-    target.mkdir(parents=True, exist_ok=True)
-    for name, table in tables.items():
-        table.to_csv(target / f"{name}.csv", index=False)
-    machine = machine_in_words(manifests, results)
-    (target / "benchmark.md").write_text(to_markdown(results, title, machine))
-    return [target / "benchmark.md", *_figures(results, compared, target)]
 
 
 def _figures(results: pd.DataFrame, table: pd.DataFrame, target: Path) -> list[Path]:

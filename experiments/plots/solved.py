@@ -10,12 +10,21 @@ from experiments.plots.decision_regions import draw_regions
 from experiments.plots.runs import Model, Runs
 from experiments.plots.style import looks
 from experiments.specs import FORMULATIONS
+from problems import Vector
 from solvers import Solution
 
 
 def draw_solution(ax: Axes, solution: Solution) -> None:
     """Draw regions, margins, samples and support vectors of an answer in the plane."""
     draw_regions(ax, run_of(solution), model_of(solution))
+
+
+def line_of(solution: Solution) -> tuple[Vector, float]:
+    """Return w and b of a linear answer to one binary problem."""
+    w, b = solution.w, solution.b
+    assert w is not None
+    assert isinstance(b, float)
+    return w, b
 
 
 def run_of(solution: Solution, problem_id: str = "") -> pd.Series:
@@ -55,9 +64,10 @@ def runs_of(solution: Solution) -> Runs:
             "primal_objective": look.certificate.primal_objective,
             "dual_objective": look.certificate.dual_objective,
             "gap": look.certificate.gap,
-            "n_support": int(np.count_nonzero(look.certificate.point.alpha)),
+            "n_support": 0 if alpha is None else int(np.count_nonzero(alpha)),
         }
         for look in solution.trace
+        for alpha in (look.certificate.point.alpha,)
     ]
     drawn = looks([run["series"]])
     return Runs(pd.DataFrame([run]), pd.DataFrame(taken), lambda _: None, drawn)

@@ -216,7 +216,9 @@ def test_a_folder_without_results_is_refused(tmp_path):
 def test_a_thousand_runs_make_less_than_five_megabytes(tmp_path):
     rng = np.random.default_rng(0)
     rows = [
-        run(f"data_set_{p} soft_margin_dual rbf(gamma=0.05) C={p}", f"solver_{i % 10}", time_solve=t)
+        run(
+            f"data_set_{p} soft_margin_dual rbf(gamma=0.05) C={p}", f"solver_{i % 10}", time_solve=t
+        )
         for p in range(50)
         for i, t in enumerate(rng.uniform(0.1, 9, size=20))
     ]

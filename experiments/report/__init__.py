@@ -1,0 +1,137 @@
+"""One HTML file that tells what the runs of a folder came to: `write_report(folder, out)`.
+
+    summary    how the runs ended, failures first, with their reasons
+    times      when each solver reached each target gap; shifted geometric means
+    profiles   performance profiles (Dolan & Moré 2002) and data profiles (Moré & Wild 2009)
+    curves     the certified gap against time
+    runs       every run, to be sorted and filtered
+    machine, experiment file, how to repeat it
+
+`times` and `curves` do the arithmetic, `charts` draws, `summary` makes the tables, `page` puts them
+together. The file needs no network: the charts' library is in it, and nothing else may run in it.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+from ruamel.yaml import YAML
+
+from experiments import disk
+from experiments.benchmark.cheapest import ACCURACY, kind_of
+from experiments.benchmark.report import machine_in_words
+from experiments.hosts import apart
+from experiments.manifest import read_manifest
+from experiments.noise import without_twins
+from experiments.plots.runs import Runs
+from experiments.plots.style import looks
+from experiments.report import summary
+from experiments.report.charts import (
+    Chart,
+    convergence_chart,
+    data_chart,
+    performance_chart,
+    swatches,
+)
+from experiments.report.curves import convergence
+from experiments.report.page import Page, Section, render
+from experiments.report.times import (
+    data_profile,
+    penalty_of,
+    performance_profile,
+    shifted_means,
+    times_to_gaps,
+)
+from experiments.store import load_results, planned, read_traces
+from experiments.tables import solver_labels
+
+__all__ = ["write_report"]
+
+
+def write_report(folder: Path, out: Path) -> Path:
+    """Write the report of the results in `folder` to the file `out`; return its path.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds no results.
+    OSError
+        If the file cannot be written.
+    """
+    disk.replace(out, report(folder).encode())
+    return out
+
+
+def report(folder: Path) -> str:
+    """Return the report of the results in `folder` as one HTML page."""
+    results = load_results(folder)
+    manifest = read_manifest(folder)
+    experiment = YAML(typ="safe").load(manifest["experiment"])
+    runs = _runs(results, read_traces(folder))
+    penalty, in_words = penalty_of(experiment.get("time_limit"), results)
+    times = times_to_gaps(apart(results), runs.traces)
+    means = shifted_means(times, penalty)
+    table = runs.table
+    failures, more = summary.failures(table)
+    return render(
+        Page(
+            title=str(experiment["name"]),
+            folder=str(folder),
+            date=str(manifest.get("date", ""))[:10],
+            planned=len(planned(folder)),
+            counts=summary.counts(table),
+            failures=failures,
+            more_failures=more,
+            by_solver=summary.by_solver(table),
+            targets=[
+                Section(target, summary.time_rows(rows), list(summary.mean_rows(at_target)))
+                for (target, rows), (_, at_target) in zip(
+                    _by_target(times), _by_target(means), strict=True
+                )
+            ],
+            penalty=in_words,
+            solvers=swatches(runs.looks),
+            charts=_charts(runs, times),
+            runs=list(summary.run_rows(table)),
+            machine=machine_in_words([manifest], results).replace("- ", "").splitlines(),
+            repeat=summary.repeat(manifest, str(experiment["name"])),
+        )
+    )
+
+
+def _runs(results: pd.DataFrame, traces: pd.DataFrame) -> Runs:
+    """Return every run with its outcome, and a look for each series of solvers but the floor.
+
+    Runs that differ only in how accurate they are asked to be are one series.
+    """
+    table = apart(results)
+    table = table.assign(
+        outcome=summary.outcomes(table),
+        series=solver_labels(table, leave_out=frozenset(ACCURACY)),
+        configuration=solver_labels(table),
+    )
+    drawn = without_twins(table)
+    drawn = drawn[drawn["solver"].map(kind_of) != "floor"]
+    return Runs(table, traces, lambda _: None, looks(drawn["series"]))
+
+
+def _by_target(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    if table.empty:
+        return []
+    return [(f"{target:.0e}", rows) for target, rows in table.groupby("target", sort=False)]
+
+
+def _charts(runs: Runs, times: pd.DataFrame) -> list[Chart]:
+    """Return the charts that there are numbers for."""
+    drawn = without_twins(runs.table[runs.table["series"].isin(runs.looks)])
+    if times.empty or drawn.empty:
+        return []
+    targets = _by_target(times)
+    charts = [
+        performance_chart({t: performance_profile(rows) for t, rows in targets}, runs.looks),
+        data_chart({t: data_profile(rows) for t, rows in targets}, runs.looks),
+    ]
+    curves = convergence(Runs(drawn, runs.traces, runs.model, runs.looks))
+    target = float(drawn["target_gap"].min())
+    return [*charts, convergence_chart(curves, runs.looks, target)]

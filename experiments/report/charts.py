@@ -1,0 +1,184 @@
+"""The charts of a report: Bokeh's figures, empty, and the numbers that the page fills them with.
+
+A chart has views (problems, or target gaps) of which one is shown at a time; each solver has one line
+in it. The numbers of all views are kept apart from the figure, so that a hundred problems cost a
+hundred lists of numbers, not a hundred figures. Nothing that a user named is part of a figure:
+it knows solvers by their places, and their names come with the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bokeh.embed import json_item
+from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter, Range1d, Span
+from bokeh.plotting import figure
+
+from experiments.plots.style import BLACK, Look
+from experiments.report.curves import Curve
+from experiments.report.times import Curves
+from problems import Vector
+
+_INK = "var(--ink)"  # the page's colour of text stands for black, which a dark page would swallow
+_GREY = "#808080"
+_HEIGHT = 420
+_TOOLS = "pan,box_zoom,wheel_zoom,reset,save"
+_PLACEHOLDER: Any = {
+    "x": [1.0, 10.0],
+    "y": [0.1, 1.0],
+    "label": ["", ""],
+}  # until the page fills it
+_MARKERS = {  # matplotlib's: Bokeh's, and a character for the legend
+    "o": ("circle", "●"),
+    "s": ("square", "■"),
+    "D": ("diamond", "◆"),
+    "^": ("triangle", "▲"),
+    "P": ("plus", "✚"),
+    "X": ("x", "✖"),
+    "*": ("star", "★"),
+    "<": ("inverted_triangle", "▼"),
+    ">": ("square_pin", "✦"),
+    "h": ("hex", "⬢"),
+    "p": ("circle_cross", "⊕"),
+}
+_Line = tuple[str, str, Vector, Vector]  # solver, label, x, y
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure and what it can show.
+
+    Attributes
+    ----------
+    name : its id on the page. choice : what its views are.
+    item : the figure as Bokeh writes it down.
+    views : for each view, in order, its lines: [solver's place, label, x, y].
+    """
+
+    name: str
+    choice: str
+    item: Any
+    views: dict[str, list[list[Any]]]
+
+
+@dataclass(frozen=True)
+class Swatch:
+    """What tells a solver's lines apart, for the legend; `colour` is a CSS colour."""
+
+    label: str
+    colour: str
+    dash: str
+    marker: str
+
+
+def swatches(looks: Mapping[str, Look]) -> list[Swatch]:
+    """Return the legend's entries, in the order of the solvers' places."""
+    return [
+        Swatch(
+            label,
+            _INK if look.colour == BLACK else look.colour,
+            " ".join(map(str, _dash(look))),
+            _MARKERS[look.marker][1],
+        )
+        for label, look in looks.items()
+    ]
+
+
+def convergence_chart(
+    curves: Mapping[str, Sequence[Curve]], looks: Mapping[str, Look], target: float
+) -> Chart:
+    """Return the certified gap against time, a view a problem."""
+    plot = _figure("time solving (s)", "certified relative gap", y_axis_type="log")
+    dotted: Any = {"line_color": _GREY, "line_dash": "dotted", "line_width": 2}
+    plot.add_layout(Span(location=target, dimension="width", **dotted))
+    hover = [("", "@label"), ("time", "@x{%.3g} s"), ("gap", "@y{%.1e}")]
+    _add_lines(plot, looks, "line", hover)
+    views = {
+        problem: _lines([(c.series, c.configuration, c.times, c.gaps) for c in drawn], looks)
+        for problem, drawn in curves.items()
+    }
+    return Chart("convergence", "Problem", json_item(plot), views)
+
+
+def performance_chart(profiles: Mapping[str, Curves], looks: Mapping[str, Look]) -> Chart:
+    """Return the performance profiles, a view a target gap."""
+    x = "time, as a multiple of that of the fastest solver on the problem"
+    return _profile("performance", x, "@x{%.3g} × the fastest", profiles, looks)
+
+
+def data_chart(profiles: Mapping[str, Curves], looks: Mapping[str, Look]) -> Chart:
+    """Return the data profiles, a view a target gap."""
+    x = "budget: seconds of solving / (n + 1)"
+    return _profile("data", x, "@x{%.3g} s · (n + 1)", profiles, looks)
+
+
+def _profile(
+    name: str, x: str, within: str, profiles: Mapping[str, Curves], looks: Mapping[str, Look]
+) -> Chart:
+    plot = _figure(x, "share of the problems solved", y_range=Range1d(start=-0.02, end=1.04))
+    plot.yaxis.formatter = NumeralTickFormatter(format="0 %")
+    _add_lines(plot, looks, "step", [("", "@label"), ("within", within), ("solved", "@y{0 %}")])
+    views = {
+        target: _lines([(series, series, x, y) for series, (x, y) in curves.items()], looks)
+        for target, curves in profiles.items()
+    }
+    return Chart(name, "Target gap", json_item(plot), views)
+
+
+def _lines(lines: Iterable[_Line], looks: Mapping[str, Look]) -> list[list[Any]]:
+    places = {label: place for place, label in enumerate(looks)}
+    return [[places[series], label, _short(x), _short(y)] for series, label, x, y in lines]
+
+
+def _short(values: Vector) -> list[float]:
+    return [float(f"{value:.4g}") for value in values]
+
+
+def _figure(x: str, y: str, **settings: Any) -> Any:
+    """Return an empty figure; what is seen of it but lines is coloured by the page's style sheet."""
+    plot = figure(
+        height=_HEIGHT,
+        sizing_mode="stretch_width",
+        x_axis_type="log",
+        x_axis_label=x,
+        y_axis_label=y,
+        tools=_TOOLS,
+        background_fill_color=None,
+        border_fill_color=None,
+        outline_line_color=None,
+        **settings,
+    )
+    plot.toolbar.logo = None
+    plot.axis.axis_label_text_font_style = "normal"
+    return plot
+
+
+def _add_lines(
+    plot: Any, looks: Mapping[str, Look], shape: str, hover: Sequence[tuple[str, str]]
+) -> None:
+    """Add a line with markers for each solver, without data; its parts are named by its place."""
+    markers: list[Any] = []
+    for place, look in enumerate(looks.values()):
+        source = ColumnDataSource(_PLACEHOLDER, name=f"source{place}")
+        shared = {"source": source, "line_color": look.colour}
+        path = {"name": f"line{place}", "line_width": 2, "line_dash": _dash(look), **shared}
+        if shape == "step":
+            plot.step("x", "y", mode="after", **path)
+        else:
+            plot.line("x", "y", **path)
+        marks = {
+            "name": f"marker{place}",
+            "size": 5 if shape == "step" else 7,
+            "fill_color": look.colour,
+            **shared,
+        }
+        markers.append(plot.scatter("x", "y", marker=_MARKERS[look.marker][0], **marks))
+    formats: Any = {"@x": "printf"} | ({} if shape == "step" else {"@y": "printf"})
+    plot.add_tools(HoverTool(renderers=markers, tooltips=list(hover), formatters=formats))
+
+
+def _dash(look: Look) -> list[int]:
+    """Return the lengths of a line's dashes and gaps in pixels; none for a solid line."""
+    return [] if look.dash == "-" else [max(2, round(2 * part)) for part in look.dash[1]]

@@ -1,0 +1,156 @@
+"use strict";
+// Sorts and filters the tables, fills the charts, shows and hides solvers, changes the theme.
+
+const all = (selector, root = document) => [...root.querySelectorAll(selector)];
+
+// ---- tables -----------------------------------------------------------------------------------
+
+function sortBy(head) {
+  const descending = head.getAttribute("aria-sort") === "ascending";
+  const column = head.cellIndex;
+  const body = head.closest("table").tBodies[0];
+  const cells = [...body.rows].map((row) => {
+    const cell = row.cells[column];
+    return { row, number: parseFloat(cell.dataset.v), text: cell.textContent };
+  });
+  const missing = (cell) => cell.text === "" || cell.text.startsWith("–");
+  const order = (a, b) => {
+    if (missing(a) || missing(b)) return missing(a) - missing(b); // last, whatever the direction
+    const numbers = !Number.isNaN(a.number) && !Number.isNaN(b.number);
+    const difference = numbers ? a.number - b.number
+      : a.text.localeCompare(b.text, "en", { numeric: true });
+    return descending ? -difference : difference;
+  };
+  body.append(...cells.sort(order).map((cell) => cell.row));
+  for (const other of head.parentElement.cells) other.setAttribute("aria-sort", "none");
+  head.setAttribute("aria-sort", descending ? "descending" : "ascending");
+}
+
+for (const button of all("table.sortable th button")) {
+  button.addEventListener("click", () => sortBy(button.closest("th")));
+}
+
+function setUpFilters() {
+  const form = document.getElementById("filters");
+  const rows = [...document.getElementById("all").tBodies[0].rows];
+  const search = form.querySelector("input");
+  const choices = all("select", form);
+  for (const select of choices) {
+    const texts = new Set(rows.map((row) => row.cells[select.dataset.column].textContent));
+    for (const text of texts) select.append(new Option(text, text));
+  }
+  const apply = () => {
+    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let shown = 0;
+    for (const row of rows) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word)) || choices.some(
+        (select) => select.value && row.cells[select.dataset.column].textContent !== select.value);
+      shown += !row.hidden;
+    }
+    form.querySelector("output").textContent = `${shown} of ${rows.length} runs`;
+  };
+  form.addEventListener("input", apply);
+  form.addEventListener("reset", () => setTimeout(apply));
+  form.addEventListener("submit", (event) => event.preventDefault());
+}
+setUpFilters();
+
+// ---- charts -----------------------------------------------------------------------------------
+
+const payload = JSON.parse(document.getElementById("payload").textContent);
+const plots = new Map(); // of each chart, once it is drawn
+const hidden = new Set(); // places of solvers
+
+/** Put the lines of one view into a chart; several lines of one solver are apart by a gap. */
+function fill(chart, view) {
+  const plot = plots.get(chart.name);
+  const lines = chart.views[view] ?? [];
+  const figure = document.querySelector(`[data-chart="${chart.name}"]`);
+  figure.querySelector(".empty").hidden = lines.length > 0;
+  for (const [place, source] of plot.sources.entries()) {
+    const data = { x: [], y: [], label: [] };
+    for (const [owner, label, x, y] of lines) {
+      if (owner !== place) continue;
+      const gap = data.x.length ? [NaN] : [];
+      data.x.push(...gap, ...x);
+      data.y.push(...gap, ...y);
+      data.label.push(...gap.map(() => ""), ...x.map(() => label));
+    }
+    source.data = data;
+  }
+}
+
+function showSolvers() {
+  for (const plot of plots.values()) {
+    plot.lines.forEach((parts, place) => {
+      for (const part of parts) part.visible = !hidden.has(place);
+    });
+  }
+  for (const box of all("input[data-solver]")) box.checked = !hidden.has(Number(box.dataset.solver));
+}
+
+function hide(places, value) {
+  for (const place of places) value ? hidden.add(place) : hidden.delete(place);
+  showSolvers();
+}
+
+function paint() {
+  const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink");
+  for (const plot of plots.values()) {
+    for (const place of payload.inked) {
+      const [line, marker] = plot.lines[place];
+      line.glyph.line_color = { value: ink };
+      marker.glyph.line_color = { value: ink };
+      marker.glyph.fill_color = { value: ink };
+    }
+    plot.view.request_repaint();
+  }
+}
+
+async function draw(chart) {
+  const figure = document.querySelector(`[data-chart="${chart.name}"]`);
+  const views = await Bokeh.embed.embed_item(chart.item, chart.name);
+  const view = views.roots[0];
+  const named = (name) => view.model.document.get_model_by_name(name);
+  const places = all("input[data-solver]", figure).map((_, place) => place);
+  plots.set(chart.name, {
+    view,
+    sources: places.map((place) => named(`source${place}`)),
+    lines: places.map((place) => [named(`line${place}`), named(`marker${place}`)]),
+  });
+  const select = figure.querySelector("select");
+  select.addEventListener("change", () => fill(chart, select.value));
+  figure.querySelector(".all").addEventListener("click", () => hide(places, false));
+  figure.querySelector(".none").addEventListener("click", () => hide(places, true));
+  for (const box of all("input[data-solver]", figure)) {
+    box.addEventListener("change", () => hide([Number(box.dataset.solver)], !box.checked));
+  }
+  fill(chart, select.value);
+}
+
+// ---- theme ------------------------------------------------------------------------------------
+
+const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+const root = document.documentElement;
+
+function setUpTheme() {
+  const button = document.getElementById("theme");
+  const dark = () => (root.dataset.theme ?? (prefersDark.matches ? "dark" : "light")) === "dark";
+  const tell = () => {
+    button.textContent = dark() ? "Light theme" : "Dark theme";
+    paint();
+  };
+  button.addEventListener("click", () => {
+    root.dataset.theme = dark() ? "light" : "dark";
+    tell();
+  });
+  prefersDark.addEventListener("change", tell);
+  matchMedia("print").addEventListener("change", paint);
+  tell();
+}
+
+Promise.all(payload.charts.map(draw)).then(() => {
+  setUpTheme();
+  root.dataset.ready = "yes";
+});

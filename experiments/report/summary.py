@@ -1,0 +1,240 @@
+"""What a report says in tables: how runs ended, why some failed, every run, and how to repeat them."""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.benchmark.cheapest import kind_of
+from experiments.benchmark.report import missed
+from experiments.noise import Comparison
+from experiments.plots.overview import duration
+from experiments.plots.style import file_name
+from experiments.tables import worst_outcome
+
+MEANINGS = {  # worst first
+    "wrong": "claimed to be optimal and certified not to be, or claimed infeasible and refuted",
+    "crashed": "the process died, or raised an exception",
+    "diverged": "the iterates grew without bound, or were no numbers",
+    "out_of_memory": "more memory was needed than the limit, or than there was",
+    "time_limit": "stopped at the time limit, with its answer not within the target",
+    "max_iter": "stopped at its own limit of iterations, with its answer not within the target",
+    "uncertified": "a bound is missing, so that nothing is known about the answer",
+    "inaccurate": "certified, with a gap above the target, as a loose tolerance may want it",
+    "floor": "no solver, but a measurement of what this machine can do at best",
+    "not_installed": "the library is not installed here",
+    "unsupported": "the solver cannot take a problem of this form",
+    "infeasible": "proven to have no solution",
+    "solved": "certified to be within the target gap",
+}
+_FAILURES = list(MEANINGS)[: list(MEANINGS).index("inaccurate")]
+_MOST_FAILURES = 60
+_MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table that can be sorted: what is shown, and by what number it is sorted."""
+
+    text: str
+    value: str = ""
+    bold: bool = False
+
+
+def outcomes(results: pd.DataFrame) -> pd.Series:
+    """Return in one word how each run ended: a key of `MEANINGS`."""
+    ends = results.groupby(["status", "verdict"], sort=False)
+    words = {end: worst_outcome(rows) for end, rows in ends}
+    columns = (results[name] for name in ("solver", "status", "verdict"))
+    return pd.Series(
+        [
+            "floor" if kind_of(solver) == "floor" else words[status, verdict]
+            for solver, status, verdict in zip(*columns, strict=True)
+        ],
+        index=results.index,
+        dtype=object,
+    )
+
+
+def reason(run: Mapping[Any, Any]) -> str:
+    """Return why a run is not solved: what was recorded, or what its numbers tell."""
+    recorded, signal = run["reason"], run["signal"]
+    if isinstance(recorded, str) and recorded:
+        return recorded
+    if run["outcome"] not in (*_FAILURES, "inaccurate"):
+        return ""
+    claim = f"claimed {run['claimed']}" if run["claimed"] != "none" else "made no claim"
+    gap, target = run["relative_gap"], run["target_gap"]
+    known = f"relative gap {gap:.1e}, target {target:.0e}" if np.isfinite(gap) else "no bound"
+    return f"{claim}; {known}" + (f"; {signal}" if isinstance(signal, str) else "")
+
+
+def counts(results: pd.DataFrame) -> list[tuple[str, int, str]]:
+    """Return each outcome that occurs, how often, and what it means; worst first."""
+    seen = Counter(results["outcome"])
+    return [(word, seen[word], text) for word, text in MEANINGS.items() if seen[word]]
+
+
+def by_solver(results: pd.DataFrame) -> tuple[list[str], list[list[Cell]]]:
+    """Return the heads and rows of a table of how often each solver's runs ended how."""
+    seen = Counter(zip(results["series"], results["outcome"], strict=True))
+    words = [word for word, *_ in counts(results)]
+    rows = [
+        [Cell(solver), *(_count(seen[solver, word]) for word in words)]
+        for solver in sorted(set(results["series"]))
+    ]
+    return ["solver", *(word.replace("_", " ") for word in words)], rows
+
+
+def _count(times: int) -> Cell:
+    return Cell(str(times) if times else "", str(times))
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Runs of one solver that failed for one reason."""
+
+    outcome: str
+    solver: str
+    reason: str
+    runs: int
+    problems: list[str]
+
+
+def failures(results: pd.DataFrame) -> tuple[list[Failure], int]:
+    """Return what failed and why, worst first, and how many further reasons there are.
+
+    What is merely inaccurate, or impossible, is told by the counts and by the table of runs.
+    """
+    failed = results[results["outcome"].isin(_FAILURES)]
+    failed = failed.assign(reason=[reason(run) for run in failed.to_dict("records")])
+    groups = failed.groupby(["outcome", "configuration", "reason"], sort=False)
+    found = [
+        Failure(str(word), str(solver), str(why), len(rows), _distinct(rows["problem_id"]))
+        for (word, solver, why), rows in groups
+    ]
+    found.sort(key=lambda failure: _FAILURES.index(failure.outcome))
+    return found[:_MOST_FAILURES], len(found[_MOST_FAILURES:])
+
+
+def _distinct(names: pd.Series) -> list[str]:
+    return list(dict.fromkeys(names.astype(str)))
+
+
+RUN_HEADS = [
+    "outcome",
+    "problem",
+    "solver",
+    "reason",
+    "repetition",
+    "time",
+    "relative gap",
+    "KKT violation",
+    "iterations",
+    "support vectors",
+    "memory (MiB)",
+]
+
+
+def run_rows(results: pd.DataFrame) -> Iterator[list[Cell]]:
+    """Yield the cells of each run under `RUN_HEADS`, failures first."""
+    order = list(MEANINGS)
+    worst_first = results.assign(badness=results["outcome"].map(order.index)).sort_values(
+        ["badness", "problem_id", "configuration", "repetition"], kind="stable"
+    )
+    for run in worst_first.to_dict("records"):
+        yield [
+            Cell(run["outcome"].replace("_", " "), str(run["badness"])),
+            Cell(str(run["problem_id"])),
+            Cell(str(run["configuration"])),
+            Cell(reason(run)),
+            _number(run["repetition"] + 1, ".0f"),
+            Cell(duration(run["time_solve"]), _value(run["time_solve"])),
+            _number(run["relative_gap"], ".1e"),
+            _number(run["kkt_violation"], ".1e"),
+            _number(run["iterations"], ".0f"),
+            _number(run["n_support"], ".0f"),
+            _number(run["peak_rss"] / _MIB, ".0f"),
+        ]
+
+
+def _number(value: float, form: str) -> Cell:
+    return Cell(f"{value:{form}}" if np.isfinite(value) else "", _value(value))
+
+
+def _value(value: float) -> str:
+    return f"{value:.6g}" if np.isfinite(value) else ""
+
+
+def time_rows(table: pd.DataFrame) -> tuple[list[str], list[list[Cell]]]:
+    """Return a table of the times to one target gap: a row a problem, a column a solver."""
+    solvers = sorted(str(name) for name in table["solver"].unique())
+    swept = table.groupby("solver")["setting"].transform("nunique") > 1
+    table = table.assign(setting=table["setting"].where(swept, ""))
+    rows: list[list[Cell]] = []
+    for problem, mine in table.groupby("problem", sort=False):
+        cells = {str(row["solver"]): _time(row) for row in mine.to_dict("records")}
+        rows.append([Cell(str(problem)), *(cells.get(name, Cell("")) for name in solvers)])
+    return ["problem", *solvers], rows
+
+
+def _time(row: Mapping[Any, Any]) -> Cell:
+    if row["outcome"] != "reached":
+        return Cell(missed(row))
+    setting = f" ({row['setting']})" if row["setting"] else ""
+    return Cell(duration(row["time"]) + setting, _value(row["time"]), bool(row["fastest"]))
+
+
+def mean_rows(means: pd.DataFrame) -> Iterator[list[Cell]]:
+    """Yield for each solver at one target: shifted mean, its ratio to the least, and its counts."""
+    for row in means.to_dict("records"):
+        yield [
+            Cell(str(row["solver"])),
+            Cell(duration(row["mean"]), _value(row["mean"])),
+            Cell(Comparison(row["ratio"]).factor, _value(row["ratio"])),
+            Cell(f"{row['solved']} of {row['problems']}", str(row["solved"])),
+            _count(row["impossible"]),
+        ]
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """How to run the experiment again.
+
+    Attributes
+    ----------
+    file : its name. text : its content. link : the same as a `data:` address.
+    commands : for a shell. libraries : the versions that were used, one `name version` each.
+    earlier : in words how the folder's earlier runs differed; none of them usually.
+    """
+
+    file: str
+    text: str
+    link: str
+    commands: list[str]
+    libraries: list[str]
+    earlier: list[str]
+
+
+def repeat(manifest: Mapping[str, Any], name: str) -> Repeat:
+    """Return how to run the experiment of a manifest again."""
+    text = str(manifest["experiment"])
+    file = f"{file_name(name)}.yaml"
+    earlier = [
+        f"begun {begun.get('date', '')} with {'; '.join(begun.get('differs', []))}"
+        for begun in manifest.get("earlier", [])
+    ]
+    return Repeat(
+        file=file,
+        text=text,
+        link="data:text/yaml;base64," + base64.b64encode(text.encode()).decode(),
+        commands=[f"dualgap run {file} --out again", "dualgap report again"],
+        libraries=[f"{library} {version}" for library, version in manifest["versions"].items()],
+        earlier=earlier,
+    )

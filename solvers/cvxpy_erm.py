@@ -22,6 +22,7 @@ from problems.losses import IntervalLoss, Logistic
 from problems.softmax import Softmax
 from solvers.base import NotInstalled, Solver
 
+_MOST_WEIGHT = 1e12  # with 1/ΣC below 1e-12 it called answers optimal whose gap was 1
 _OPTIONS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
 
 
@@ -45,6 +46,11 @@ class CvxpyERM(Solver):
         """A cone program must be convex, and of a loss that is known in cones."""
         if not isinstance(form.loss, (IntervalLoss, Logistic, Softmax)):
             return f"no cones are known for {form.loss!r}"
+        if form.C.sum() > _MOST_WEIGHT:
+            return (
+                f"beside losses of weight ΣC = {form.C.sum():.1g} the term ½‖w‖² is below what an "
+                f"interior-point method resolves; it takes at most {_MOST_WEIGHT:.0e}"
+            )
         if form.gram.is_linear:
             return None
         if not form.gram.fits:

@@ -22,6 +22,7 @@ from problems import (
     describe,
 )
 from problems.forms import Claim
+from problems.notebook import html_table, shown
 from solvers.base import Solver, Status
 
 Verdict = Literal["solved", "inaccurate", "wrong", "infeasible", "uncertified"]
@@ -156,6 +157,19 @@ class Solution:
         if not isinstance(self.problem, Multiclass):
             raise ValueError("only the outputs of several binary problems vote")
         return self.problem.ambiguous(self.geometry.outputs(X))
+
+    def _repr_html_(self) -> str:
+        c = self.certificate
+        rows = {
+            "verdict": f"{self.verdict} (target {self.target_gap:g})",
+            "objective": shown(self.objective, ".10g"),
+            "relative gap": shown(c.relative_gap),
+            "status": f"{self.status} after {self.iterations} iterations",
+            "claimed": self.claimed,
+            "seconds": shown(self.time_solve, ".3g"),
+            "reason": self.reason,
+        }
+        return html_table(f"{self.solver.name} on {type(self.problem).__name__}", rows.items())
 
     def __repr__(self) -> str:
         c = self.certificate

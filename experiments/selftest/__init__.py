@@ -30,7 +30,8 @@ _PLAIN = (
     "two_gaussians primal C=1",
     "two_gaussians risk lam=0.02",
 )
-_ALL = (*_PLAIN, "separable hard margin")
+_OTHERS = ("logistic risk lam=0.02", "squared hinge risk lam=0.02", "chains C=0.1")
+_ALL = (*_PLAIN, "separable hard margin", *_OTHERS)
 
 
 def _on(*data: str) -> tuple[str, ...]:

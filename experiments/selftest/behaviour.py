@@ -19,6 +19,7 @@ from threadpoolctl import threadpool_info
 from experiments.selftest.bench import Bench, NotJudged, changed
 from problems import ERM, FormPoint, Formulation, Unsupported, reduce
 from problems.forms import Claim, Form
+from problems.structured import Chains
 from solvers import NotInstalled, Solution, Status
 
 _MOST_POINTS = 10_000  # of one run: some yield after every step
@@ -152,8 +153,7 @@ def _objection_to(point: Any, form: Form) -> str:
         return f"it yields {type(point).__name__}, not FormPoint"
     if point.claim not in get_args(Claim):
         return f"claim must be one of {', '.join(get_args(Claim))}, got {point.claim!r}"
-    shapes = {"x": form.gram.X.shape[1] if isinstance(form, ERM) else form.n}
-    shapes |= {"beta": form.n} if isinstance(form, ERM) else {}
+    shapes = _shapes(form)
     given = {name: value for name in shapes if (value := getattr(point, name)) is not None}
     if not given and point.inequality is None and point.claim in ("optimal", "none"):
         return f"it yields a point without {' or '.join(shapes)}"
@@ -161,12 +161,21 @@ def _objection_to(point: Any, form: Form) -> str:
     return next(filter(None, wrong), "")
 
 
-def _objection_to_array(name: str, value: Any, size: int) -> str:
+def _shapes(form: Form) -> dict[str, tuple[int, ...]]:
+    """Return the arrays that a point of the form may have, with their shapes."""
+    if isinstance(form, Chains):
+        return {"x": (form.size,), "beta": (form.y.size, form.K**2)}
+    if isinstance(form, ERM):
+        return {"x": (form.gram.X.shape[1],), "beta": (form.n,)}
+    return {"x": (form.n,)}
+
+
+def _objection_to_array(name: str, value: Any, shape: tuple[int, ...]) -> str:
     if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
         kind = getattr(value, "dtype", type(value).__name__)
         return f"{name} must be an array of floats, got {kind}"
-    if value.shape != (size,):
-        return f"{name} must have shape ({size},), got {value.shape}"
+    if value.shape != shape:
+        return f"{name} must have shape {shape}, got {value.shape}"
     if not np.isfinite(value).all():
         return f"{name} has {int((~np.isfinite(value)).sum())} NaN or infinite entries"
     return ""

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 
 from problems import (
     RBF,
+    ChainMargin,
     Dataset,
     Formulation,
     HardMarginDual,
@@ -20,6 +21,7 @@ from problems import (
     Kernel,
     Linear,
     Matrix,
+    RegularizedERM,
     Sigmoid,
     SoftMarginDual,
     SoftMarginPrimal,
@@ -57,6 +59,15 @@ def _hardest_first(intercept: bool) -> Formulation:
 def _sparse(intercept: bool) -> Formulation:
     data = datasets.SparseClassification(n=80).load()
     return SoftMarginDual(sp.csr_array(data.X), data.y, 1.0, intercept=intercept)
+
+
+def _risk(loss: str) -> Formulation:
+    return RegularizedERM(_two_gaussians().X, _two_gaussians().y, 0.02, loss)
+
+
+def _chains() -> Formulation:
+    data = datasets.HiddenMarkov(n=8, length=5, labels=3).load()
+    return ChainMargin(data.X, data.y, length=5, C=0.1)
 
 
 def _regression(kernel: Kernel, intercept: bool) -> Formulation:
@@ -151,6 +162,9 @@ PROBLEMS: dict[str, Callable[[], Formulation]] = {
     "four_gaussians rbf C=1, no intercept": partial(_plain, _four_gaussians, RBF(_GAMMA), False),
     "two_gaussians primal C=1": lambda: SoftMarginPrimal(_two_gaussians().X, _two_gaussians().y),
     "two_gaussians risk lam=0.02": lambda: HingeERM(_two_gaussians().X, _two_gaussians().y, 0.02),
+    "logistic risk lam=0.02": partial(_risk, "logistic"),
+    "squared hinge risk lam=0.02": partial(_risk, "squared_hinge"),
+    "chains C=0.1": _chains,
     "sparse linear C=1": partial(_sparse, True),
     "sparse linear C=1, no intercept": partial(_sparse, False),
     "regression rbf C=1": partial(_regression, RBF(0.2), True),

@@ -27,7 +27,7 @@ def pages(docstring: str) -> str:
     [
         ("max(0, |y − f| − epsilon)", r"max(0, \|y − f\| − epsilon)"),
         ("the α − α* of the textbooks", r"the α − α\* of the textbooks"),
-        ("coef_ and n_iter_", r"coef\_ and n\_iter\_".replace(r"n\_iter", "n_iter")),
+        ("coef_ and n_iter_", r"coef\_ and n_iter\_"),
         ("`a|b` and ``c*d``", "`a|b` and ``c*d``"),
         ("it is *ambiguous* there", "it is *ambiguous* there"),
     ],

@@ -1,0 +1,90 @@
+"""Tutorials that are run while they are built: `.. file::` writes a file, `.. terminal::` runs commands.
+
+Each page has a folder of its own, tutorials/_run/<page>, emptied when the page is read. A command that
+does not exit as it should (0, or `:exit:`) fails the build.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.util.docutils import SphinxDirective
+
+_WIDTH = "100"
+_SECONDS = 300
+_LANGUAGES = {".py": "python", ".yaml": "yaml"}
+
+
+def _folder(env: Any, docname: str) -> Path:
+    page = Path(env.srcdir, docname)
+    return page.parent / "_run" / page.name
+
+
+class File(SphinxDirective):
+    """Writes its content to the file that it names, and shows it."""
+
+    required_arguments = 1
+    has_content = True
+
+    def run(self) -> list[nodes.Node]:
+        """Write the file; return it under its name."""
+        name, text = self.arguments[0], "\n".join(self.content) + "\n"
+        path = _folder(self.env, self.env.docname) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        caption = nodes.caption("", "", nodes.literal("", name))
+        block = nodes.literal_block(text, text, language=_LANGUAGES[path.suffix])
+        return [nodes.container("", caption, block, literal_block=True)]
+
+
+class Terminal(SphinxDirective):
+    """Runs each line of its content, and shows it with what it prints."""
+
+    has_content = True
+    option_spec: ClassVar = {"exit": directives.nonnegative_int}
+
+    def run(self) -> list[nodes.Node]:
+        """Run the commands; return what a terminal would show."""
+        folder = _folder(self.env, self.env.docname)
+        folder.mkdir(parents=True, exist_ok=True)
+        shown: list[str] = []
+        for command in self.content:
+            done = self._run(command, folder)
+            shown.append(f"$ {command}\n{done.stdout}".strip())
+            if done.returncode != self.options.get("exit", 0):
+                raise self.severe(f"{command!r} exited with {done.returncode}:\n{done.stdout}")
+        text = "\n\n".join(shown)
+        return [nodes.literal_block(text, text, language="console")]
+
+    def _run(self, command: str, folder: Path) -> subprocess.CompletedProcess[str]:
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
+        return subprocess.run(
+            command,
+            shell=True,
+            cwd=folder,
+            env={**os.environ, "PATH": path, "COLUMNS": _WIDTH, "PYTHONWARNINGS": "error"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+
+
+def _empty(_app: Any, env: Any, docname: str) -> None:
+    shutil.rmtree(_folder(env, docname), ignore_errors=True)
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Add both directives."""
+    app.add_directive("file", File)
+    app.add_directive("terminal", Terminal)
+    app.connect("env-purge-doc", _empty)
+    return {"parallel_read_safe": False}

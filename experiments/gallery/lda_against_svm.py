@@ -1,0 +1,67 @@
+"""
+Linear discriminant analysis against the linear support vector machine
+======================================================================
+
+A discriminant looks at means and a covariance, so every sample moves it. A support vector machine
+looks at the samples near the border. Move a few samples of one class far away, on their own side (out
+of the picture, to the right): the discriminant turns, the machine stays.
+
+From P. Gori's notes on support vector machines, figure 3.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from experiments.gallery import write
+from experiments.plots.decision_regions import draw_samples, region_keys
+from experiments.plots.solved import line_of
+from experiments.plots.style import BLACK, GREEN, key, label_outside, legend, panels, style
+from problems import SoftMarginPrimal, datasets
+from solvers import LDA, Solution, solve
+
+LOOKS = {"linear SVM": (BLACK, "-"), "LDA": (GREEN, "--")}
+
+
+def compute() -> dict[str, dict[str, Solution]]:
+    """Return both answers, without and with samples that were moved away."""
+    answers: dict[str, dict[str, Solution]] = {}
+    for title, share in (("two Gaussians", 0.0), ("a tenth of one class moved away", 0.1)):
+        data = datasets.load("two_gaussians", n=200, distance=5, outliers=share)
+        problem = SoftMarginPrimal(data.X, data.y)
+        answers[title] = {"linear SVM": solve(problem), "LDA": solve(problem, LDA())}
+    return answers
+
+
+@style()
+def draw(answers: dict[str, dict[str, Solution]]) -> Figure:
+    """Draw a panel for each set of samples, with both borders."""
+    new, axes = panels(list(answers), share="both")
+    for ax, (title, by_solver) in zip(axes, answers.items(), strict=True):
+        problem = by_solver["LDA"].problem
+        draw_samples(ax, problem.X, problem.y)
+        for name, (colour, dash) in LOOKS.items():
+            w, b = line_of(by_solver[name])
+            ax.axline((0, -b / w[1]), slope=-w[0] / w[1], color=colour, linestyle=dash)
+        wrong = {
+            name: int((s.predict(problem.X) != problem.y).sum()) for name, s in by_solver.items()
+        }
+        told = ", ".join(f"{name} {count}" for name, count in wrong.items())
+        ax.set_title(f"{title}\nmistakes: {told}")
+    axes[1].set(xlim=(-5.5, 6), ylim=(-5.5, 5.5))
+    away: dict[str, Any] = {
+        "xytext": (3.8, -4.0),
+        "arrowprops": {"arrowstyle": "->"},
+        "ha": "right",
+    }
+    axes[1].annotate("ten samples", (5.8, -4.0), va="center", **away)
+    label_outside(axes, "$x_1$", "$x_2$")
+    lines = [(key(color=c, linestyle=dash), name) for name, (c, dash) in LOOKS.items()]
+    legend(new, [*region_keys()[:2], *lines])
+    return new
+
+
+if __name__ == "__main__":
+    write(draw(compute()), "lda_against_svm")

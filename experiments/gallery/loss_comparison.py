@@ -1,0 +1,75 @@
+"""
+Losses of binary classification
+===============================
+
+Every loss as a function of the margin y·f(x). The number of mistakes (0-1) is what one wants to be
+small; the convex ones are what can be minimised. Hinge and squared hinge cost nothing beyond the
+margin 1, the perceptron's nothing beyond 0; logistic loss always costs something; the squared error
+punishes samples for being too right.
+
+From M. Straka's NPFL129 notes, "Binary Classification Loss Functions Comparison", with the losses of
+P. Gori's notes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from experiments.gallery import write
+from experiments.plots.style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    VERMILION,
+    figure,
+    key,
+    legend,
+    style,
+)
+from problems import Vector
+from problems.losses import Hinge, Logistic, Perceptron, Squared, SquaredHinge
+
+LOOKS: list[dict[str, Any]] = [
+    {"color": "#BBBBBB", "linewidth": 4},
+    {"color": BLACK},
+    {"color": BLUE, "linewidth": 2},
+    {"color": ORANGE, "linestyle": "--"},
+    {"color": VERMILION, "linestyle": ":", "linewidth": 2},
+    {"color": GREEN, "linestyle": "-."},
+]
+
+
+def compute() -> tuple[Vector, dict[str, Vector]]:
+    """Return margins, and the value of each loss there."""
+    margin = np.linspace(-2.0, 3.0, 501)
+    y = np.ones_like(margin)  # then f is the margin
+    return margin, {
+        "squared  (1 − yf)²": 2.0 * Squared().value(y, margin),
+        "0-1": np.where(margin < 0, 1.0, 0.0),
+        "hinge  max(0, 1 − yf)": Hinge().value(y, margin),
+        "squared hinge  max(0, 1 − yf)²": SquaredHinge().value(y, margin),
+        "logistic  ln(1 + exp(−yf))": Logistic().value(y, margin),
+        "perceptron  max(0, −yf)": Perceptron().value(y, margin),
+    }
+
+
+@style()
+def draw(numbers: tuple[Vector, dict[str, Vector]]) -> Figure:
+    """Draw every loss in one panel."""
+    margin, losses = numbers
+    new = figure(5.4, 3.9)
+    ax = new.add_subplot()
+    for value, look in zip(losses.values(), LOOKS, strict=True):
+        ax.plot(margin, value, **look)
+    ax.set(xlim=(-2, 3), ylim=(-0.1, 4), xlabel="margin  y·f(x)", ylabel="loss")
+    keys = [key(**look) for look in LOOKS]
+    legend(new, list(zip(keys, losses, strict=True)), columns=2)
+    return new
+
+
+if __name__ == "__main__":
+    write(draw(compute()), "loss_comparison")

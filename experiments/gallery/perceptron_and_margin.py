@@ -1,0 +1,76 @@
+"""
+Separating hyperplanes, and the one of maximal margin
+=====================================================
+
+Where one hyperplane separates two classes, infinitely many do. Rosenblatt's perceptron finds some of
+them: which one depends on the order in which it meets the samples. The maximal margin is one and only
+one, whatever the order. Novikoff's theorem bounds the perceptron's mistakes by R²/γ².
+
+From P. Gori's notes on support vector machines: figure 1, and the section on the perceptron.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.gallery import write
+from experiments.plots.decision_regions import draw_samples, region_keys
+from experiments.plots.solved import line_of
+from experiments.plots.style import (
+    GREEN,
+    PURPLE,
+    VERMILION,
+    key,
+    label_outside,
+    legend,
+    panels,
+    style,
+)
+from problems import HardMarginPrimal, datasets
+from solvers import Perceptron, Solution, solve
+from solvers.perceptron import mistake_bound
+
+ORDERS = 3  # of the samples
+
+
+def compute() -> tuple[Solution, list[Solution], float]:
+    """Return the maximal margin, what the perceptron finds in several orders, and R²/γ²."""
+    data = datasets.load("two_gaussians", n=40, distance=4, seed=2)
+    problem = HardMarginPrimal(data.X, data.y)
+    maximal = solve(problem)
+    shuffles = [np.random.default_rng(seed).permutation(data.n) for seed in range(ORDERS)]
+    found = [solve(HardMarginPrimal(data.X[s], data.y[s]), Perceptron()) for s in shuffles]
+    return maximal, found, mistake_bound(problem, maximal)
+
+
+@style()
+def draw(numbers: tuple[Solution, list[Solution], float]) -> Figure:
+    """Draw the perceptron's hyperplanes on the left, the maximal margin on the right."""
+    maximal, found, bound = numbers
+    titles = [f"perceptron: at most R²/γ² = {bound:.0f} mistakes", "maximal margin"]
+    new, axes = panels(titles, share="both")
+    for ax in axes:
+        draw_samples(ax, maximal.problem.X, maximal.problem.y)
+    entries = region_keys()[:2]
+    for solution, colour in zip(found, (GREEN, VERMILION, PURPLE), strict=True):
+        _draw_line(axes[0], solution, 0, color=colour)
+        entries.append((key(color=colour), f"after {solution.iterations} mistakes"))
+    for level, dash in ((-1, "--"), (0, "-"), (1, "--")):
+        _draw_line(axes[1], maximal, level, color="black", linestyle=dash)
+    label_outside(axes, "$x_1$", "$x_2$")
+    legend(new, entries, columns=3)
+    return new
+
+
+def _draw_line(ax: Axes, solution: Solution, level: float, **look: Any) -> None:
+    """Draw where wᵀx + b = level."""
+    w, b = line_of(solution)
+    ax.axline((0, (level - b) / w[1]), slope=-w[0] / w[1], linewidth=1.1, **look)
+
+
+if __name__ == "__main__":
+    write(draw(compute()), "perceptron_and_margin")

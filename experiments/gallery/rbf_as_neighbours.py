@@ -1,0 +1,75 @@
+"""
+A Gaussian kernel lets near samples vote
+========================================
+
+f(x) = b + Σ αᵢyᵢ·exp(−gamma·‖x − xᵢ‖²): each support vector votes for its class, with a weight that
+falls with its distance. That is a k-nearest-neighbour rule with soft weights, in which only support
+vectors have a say and α tells how much. Left the votes, and their sum, along a line. Right what the
+support vectors say of one point: the area is the weight.
+
+From M. Straka's NPFL129 notes, "SVM With RBF".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from experiments.gallery import write
+from experiments.plots.decision_regions import CLASSES, draw_samples, region_keys
+from experiments.plots.style import BLACK, GREY, legend, panels, style
+from problems import RBF, SoftMarginDual, Vector, datasets
+from solvers import Solution, solve
+
+QUERY = np.array([[0.45, 0.35]])
+
+
+def votes(solution: Solution, points: Vector) -> Vector:
+    """Return αᵢyᵢK(x, xᵢ) for each of the points x (m, d) and samples i, shape (m, n)."""
+    problem, alpha = solution.problem, solution.alpha
+    assert alpha is not None
+    every = np.arange(problem.n)
+    return problem.kernel.cross(points, problem.X, every) * problem.beta(alpha)
+
+
+def compute() -> tuple[Solution, Solution]:
+    """Solve a problem on the line and one in the plane."""
+    x, y = np.array([0.0, 0.7, 1.6, 2.2, 3.4, 4.1, 4.9]), np.array([1.0, 1, -1, -1, 1, 1, -1])
+    moons = datasets.load("two_moons", n=40, noise=0.15, seed=2)
+    line = SoftMarginDual(x[:, None], y, 10.0, RBF(gamma=2.0))
+    return solve(line), solve(SoftMarginDual(moons.X, moons.y, 10.0, RBF(gamma=2.0)))
+
+
+@style()
+def draw(solutions: tuple[Solution, Solution]) -> Figure:
+    """Draw both panels."""
+    line, plane = solutions
+    b = float(line.b or 0.0)
+    weight = votes(plane, QUERY)[0]
+    titles = [
+        "votes αᵢyᵢK(x, xᵢ) along a line",
+        f"votes on ✕ (area = weight), f(✕) = {weight.sum() + plane.b:.2f}",
+    ]
+    new, (left, right) = panels(titles)
+    x = np.linspace(-0.8, 5.7, 400)
+    each = votes(line, x[:, None])
+    for label, colour, marker in CLASSES:
+        own = line.problem.y == label
+        left.plot(x, each[:, own], color=colour, linewidth=0.9)
+        left.plot(line.problem.X[own], np.zeros(own.sum()), marker, color=colour)
+        mine = plane.problem.y == label
+        X = plane.problem.X[mine]
+        right.scatter(X[:, 0], X[:, 1], 400 * abs(weight[mine]), c=colour, alpha=0.4, linewidths=0)
+    left.plot(x, each.sum(axis=1) + b, color=BLACK)
+    left.axhline(b, color=GREY, linestyle=":", linewidth=0.9)
+    left.annotate("b", (5.75, b), va="center")
+    left.set(xlabel="$x$", ylabel="votes, and b + their sum (black)")
+    draw_samples(right, plane.problem.X, plane.problem.y)
+    right.plot(*QUERY[0], marker="x", color=BLACK, markersize=8, markeredgewidth=2)
+    right.set(xlabel="$x_1$", ylabel="$x_2$")
+    legend(new, region_keys()[:2])
+    return new
+
+
+if __name__ == "__main__":
+    write(draw(compute()), "rbf_as_neighbours")

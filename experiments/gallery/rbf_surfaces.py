@@ -1,0 +1,52 @@
+"""
+What gamma and C do to a Gaussian kernel
+========================================
+
+gamma says how far a sample's influence reaches, 1/√gamma; C what a slack costs. With a small gamma the
+border is nearly straight; with a large one each sample has an island of its own. With a small C
+many samples lie inside the margin and nearly all are support vectors; with a large one the border bends
+to get every sample right.
+
+From M. Straka's NPFL129 notes and P. Gori's notes on the Gaussian kernel.
+"""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from experiments.gallery import write
+from experiments.plots.decision_regions import region_keys
+from experiments.plots.solved import draw_solution
+from experiments.plots.style import label_outside, legend, panels, style
+from problems import RBF, SoftMarginDual, datasets
+from solvers import Solution, solve
+
+GAMMAS = (0.1, 1.0, 20.0)
+CS = (0.3, 100.0)
+
+
+def compute() -> dict[tuple[float, float], Solution]:
+    """Return the answer for each (C, gamma)."""
+    data = datasets.load("two_moons", n=80, noise=0.25, seed=1)
+    return {
+        (C, gamma): solve(SoftMarginDual(data.X, data.y, C, RBF(gamma)))
+        for C in CS
+        for gamma in GAMMAS
+    }
+
+
+@style()
+def draw(solutions: dict[tuple[float, float], Solution]) -> Figure:
+    """Draw a panel for each pair, gamma growing to the right and C downwards."""
+    new, axes = panels([""] * len(solutions), share="both")
+    for ax, ((C, gamma), solution) in zip(axes, solutions.items(), strict=True):
+        draw_solution(ax, solution)
+        count = len(solution.geometry.support)
+        ax.set_title(f"gamma = {gamma:g}, C = {C:g}\n{count} support vectors")
+    label_outside(axes, "$x_1$", "$x_2$")
+    legend(new, region_keys(), columns=3)
+    return new
+
+
+if __name__ == "__main__":
+    write(draw(compute()), "rbf_surfaces")

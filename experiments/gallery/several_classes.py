@@ -1,0 +1,38 @@
+"""
+Several classes by voting, and where the vote is tied
+=====================================================
+
+One machine for each class against the rest, or one for each pair of classes, and then a vote. Voting
+leaves regions where no class or several win (hatched). Points as in a football league, where a win
+inside the margin counts as a draw, move these regions; sums of margins leave none.
+
+From M. Straka's NPFL129 notes (after Bishop 2006, figure 4.2) and P. Gori's notes (soccer scoring).
+"""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from experiments.gallery import write
+from experiments.plots import voting_regions
+from experiments.plots.solved import model_of, run_of
+from experiments.plots.style import style
+from problems import OneVsOne, OneVsRest, datasets
+from solvers import Solution, solve
+
+
+def compute() -> list[Solution]:
+    """Return the answers of both strategies to three clouds."""
+    data = datasets.load("blobs", n=90, classes=3, radius=3.0, seed=1, multiclass=True)
+    return [solve(strategy(data.X, data.y, C=1.0)) for strategy in (OneVsRest, OneVsOne)]
+
+
+@style()
+def draw(solutions: list[Solution]) -> Figure:
+    """Draw a row for each strategy, a panel for each way to count."""
+    answers = [(run_of(solution), model_of(solution)) for solution in solutions]
+    return voting_regions("three clouds, linear machines", answers)
+
+
+if __name__ == "__main__":
+    write(draw(compute()), "several_classes")

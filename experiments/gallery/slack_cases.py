@@ -1,0 +1,57 @@
+"""
+Slack: the four places of a sample
+==================================
+
+The soft margin lets a sample be on the wrong side of its margin, at the price C·ξ with
+ξ = max(0, 1 − y·f(x)). Outside the margin ξ = 0 and α = 0; on it ξ = 0 and 0 ≤ α ≤ C; inside it
+0 < ξ < 1 and α = C; beyond the hyperplane ξ > 1 and α = C. Each dotted line leads from a sample to
+where it should be; its length is ξ/‖w‖.
+
+From M. Straka's NPFL129 notes (slack variables, support vectors) and P. Gori's notes, figure 5.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from experiments.gallery import write
+from experiments.plots.decision_regions import region_keys
+from experiments.plots.solved import draw_solution, line_of
+from experiments.plots.style import figure, legend, style
+from problems import SoftMarginPrimal, datasets
+from solvers import Solution, solve
+
+
+def compute() -> Solution:
+    """Solve a soft margin on two clouds that overlap."""
+    data = datasets.load("two_gaussians", n=30, distance=2.4, seed=2)
+    return solve(SoftMarginPrimal(data.X, data.y, C=1.0), target_gap=1e-9)
+
+
+@style()
+def draw(solution: Solution) -> Figure:
+    """Draw the regions, and each slack from the sample to its margin."""
+    X, y, xi = solution.problem.X, solution.problem.y, solution.geometry.slacks
+    w, _ = line_of(solution)
+    new = figure(5.4, 5.0)
+    ax = new.add_subplot()
+    draw_solution(ax, solution)
+    ax.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
+    goals = X + (y * xi)[:, None] * w / (w @ w)  # there y·f = 1
+    for i in np.flatnonzero(xi > 1e-6):
+        ax.plot(*np.transpose([X[i], goals[i]]), color="black", linestyle=":", linewidth=0.9)
+        side: dict[str, Any] = {
+            "xytext": (9 * y[i], 0),
+            "ha": "left" if y[i] > 0 else "right",
+            "va": "center",
+        }
+        ax.annotate(f"ξ = {xi[i]:.2g}", X[i], textcoords="offset points", **side)
+    legend(new, region_keys(), columns=3)
+    return new
+
+
+if __name__ == "__main__":
+    write(draw(compute()), "slack_cases")

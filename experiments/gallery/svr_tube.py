@@ -1,0 +1,73 @@
+"""
+Support vector regression: a tube without cost
+==============================================
+
+Targets within epsilon of f(x) cost nothing; outside, the cost grows linearly. Samples inside the tube
+have α − α* = 0, those on its wall between −C and C, those outside ±C: the answer rests on these
+support vectors alone.
+
+From P. Gori's notes on support vector machines, the section on regression.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from experiments.gallery import write
+from experiments.plots.style import (
+    BLACK,
+    BLUE,
+    GREY,
+    VERMILION,
+    key,
+    label_outside,
+    legend,
+    panels,
+    style,
+)
+from problems import RBF, Linear, SVRDual
+from solvers import Solution, solve
+
+EPSILON, C = 0.3, 5.0
+LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
+    "zero": ("inside: α − α* = 0", {"color": GREY, "marker": "."}),
+    "free": ("on the wall", {"color": BLACK, "marker": "o"}),
+    "bounded": ("outside: α − α* = ±C", {"color": VERMILION, "marker": "s", "markersize": 3.5}),
+}
+
+
+def compute() -> dict[str, Solution]:
+    """Return the answers with a linear and with a Gaussian kernel."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(0, 6, 45))
+    y = np.sin(x) + 0.4 * x + 0.3 * rng.standard_normal(x.size)
+    kernels = {"linear": Linear(), "Gaussian": RBF(0.8)}
+    return {
+        name: solve(SVRDual(x[:, None], y, C, EPSILON, kernel)) for name, kernel in kernels.items()
+    }
+
+
+@style()
+def draw(solutions: dict[str, Solution]) -> Figure:
+    """Draw a panel for each kernel."""
+    new, axes = panels([f"{name} kernel" for name in solutions], share="y")
+    x = np.linspace(0, 6, 300)
+    for ax, solution in zip(axes, solutions.values(), strict=True):
+        f = solution.decision_function(x[:, None])
+        ax.fill_between(x, f - EPSILON, f + EPSILON, color=BLUE, alpha=0.12, linewidth=0)
+        ax.plot(x, f, color=BLUE)
+        for kind, (_, look) in LOOKS.items():
+            mine = solution.geometry.kinds == kind
+            ax.plot(solution.problem.X[mine, 0], solution.problem.y[mine], linestyle="none", **look)
+    label_outside(axes, "$x$", "$y$")
+    tube = key(color=BLUE), "f(x), and the tube f(x) ± epsilon"
+    points = [(key(linestyle="none", **look), name) for name, look in LOOKS.values()]
+    legend(new, [tube, *points], columns=2)
+    return new
+
+
+if __name__ == "__main__":
+    write(draw(compute()), "svr_tube")

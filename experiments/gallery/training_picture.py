@@ -1,0 +1,40 @@
+"""
+The 2×2 picture of a training run
+=================================
+
+Decision regions with the support vectors, the dual objective L_D by step, α by sample, and the number
+of support vectors by step: first nearly all samples have a multiplier, in the end only those near the
+border.
+
+From C. Anderson's notebook on dual gradient ascent, whose loop draws it while it runs.
+"""
+
+from __future__ import annotations
+
+from matplotlib.figure import Figure
+
+from experiments.gallery import write
+from experiments.plots import training
+from experiments.plots.solved import model_of, run_of, runs_of
+from experiments.plots.style import style
+from problems import RBF, SoftMarginDual, datasets
+from solvers import ProjectedGradient, Solution, solve
+
+
+def compute() -> Solution:
+    """Solve a soft margin on the notebook's four Gaussians, looking at it on the way."""
+    data = datasets.load("four_gaussians", n=200)
+    problem = SoftMarginDual(data.X, data.y, 10.0, RBF(1 / 20))
+    solver = ProjectedGradient("accelerated", tol=1e-7)
+    return solve(problem, solver, callback=lambda _: None)  # with it, a trace is kept
+
+
+@style()
+def draw(solution: Solution) -> Figure:
+    """Draw the four panels."""
+    run = run_of(solution, "four Gaussians, Gaussian kernel, C = 10")
+    return training(runs_of(solution), run, model_of(solution))
+
+
+if __name__ == "__main__":
+    write(draw(compute()), "training_picture")

@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from experiments.terminal import INTERRUPTED, console, find, find_one, read, refuse
+from experiments.written import init, schema, table
 
 _EVERYTHING = ("solvers", "problems", "losses", "datasets", "kernels", "experiments")
 
@@ -32,6 +33,7 @@ def main() -> None:
 @click.option("--workers", type=click.IntRange(1), help="Processes [1].")
 @click.option("--executor", type=click.Choice(["local", "dask"]), default="local", help="[local]")
 @click.option("--address", metavar="TCP://HOST:PORT", help="A running Dask scheduler [a new one].")
+@click.option("--dry-run", is_flag=True, help="Only show the plan, and about how long it takes.")
 def run(
     experiment: str,
     out: Path | None,
@@ -41,6 +43,7 @@ def run(
     workers: int | None,
     executor: str,
     address: str | None,
+    dry_run: bool,
 ) -> None:
     """Run an experiment: every problem with every solver, each answer certified.
 
@@ -60,6 +63,13 @@ def run(
     described = [read(file) for file in files]  # all are checked before the first is run
     several = files[0].stem != Path(experiment).stem
     folder = out or Path("runs") / (Path(experiment).name if several else described[0].name)
+    if dry_run:
+        from experiments.preview import preview  # noqa: PLC0415
+
+        for one in described:
+            place = folder / one.name if several else folder
+            console().print(preview(one, place, workers or 1, manner.resume))
+        return
     code = 0
     for one in described:
         ended = run_into(one, folder / one.name if several else folder, manner)
@@ -228,6 +238,10 @@ def doctor() -> None:
     report, healthy = examine()
     console().print(report)
     sys.exit(0 if healthy else 1)
+
+
+for command in (init, schema, table):
+    main.add_command(command)
 
 
 if __name__ == "__main__":

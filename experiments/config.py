@@ -26,6 +26,8 @@ __all__ = ["ConfigError", "Experiment", "experiment_names", "find_experiments", 
 CONFIGS = Path(__file__).parent / "configs"
 S = TypeVar("S")
 
+SAFE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._ +-]{0,99}$"  # as JSON schemas and Python both read it
+SIZE = r"^\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]*)\s*$"
 _MOST_CASES = 100_000
 _UNITS = {"": 1, "B": 1} | {
     f"{letter}{suffix}": base**power
@@ -67,14 +69,14 @@ def _as_bytes(value: Any) -> Any:
     """Return bytes for text such as "4GiB" or "500MB"; anything else is left as it is."""
     if not isinstance(value, str):
         return value
-    match = re.fullmatch(r"\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]*)\s*", value)
+    match = re.fullmatch(SIZE, value)
     if match is None or match[2] not in _UNITS:
         raise ValueError("be a size such as 4GiB or 500MB, or a number of bytes")
     return int(float(match[1]) * _UNITS[match[2]])
 
 
 def _safe_name(name: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._ +-]{,99}", name):
+    if not re.fullmatch(SAFE_NAME, name):
         raise ValueError(
             "consist of at most 100 letters, digits, '.', '_', '-', '+' and spaces and begin with a "
             "letter or digit, as it becomes a folder"
@@ -82,22 +84,42 @@ def _safe_name(name: str) -> str:
     return name
 
 
-class _File(BaseModel):
+class ExperimentFile(BaseModel):
     """The shape of an experiment file; what is inside the lists is checked entry by entry."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    name: Annotated[str, BeforeValidator(lambda v: _safe_name(v) if isinstance(v, str) else v)]
-    problems: Annotated[list[Any], Field(min_length=1)]
-    solvers: Annotated[list[Any], Field(min_length=1)]
-    seed: Annotated[int, Field(ge=0, lt=2**64)] = 0
-    repetitions: Annotated[int, Field(ge=1)] = 1
-    time_limit: Annotated[float, Field(gt=0)] | None = None
-    memory_limit: Annotated[int, Field(gt=0), BeforeValidator(_as_bytes)] | None = None
-    target_gap: Annotated[float, Field(gt=0, lt=1)] = 1e-6
-    target: Literal["certified", "proven"] = "certified"
-    trace: bool = True
-    noise: bool = False
+    name: Annotated[
+        str,
+        BeforeValidator(lambda v: _safe_name(v) if isinstance(v, str) else v),
+        Field(description="also the folder of the runs", pattern=SAFE_NAME),
+    ]
+    problems: Annotated[
+        list[Any], Field(min_length=1, description="each is solved by every solver")
+    ]
+    solvers: Annotated[list[Any], Field(min_length=1, description="names, or names with settings")]
+    seed: Annotated[
+        int, Field(ge=0, lt=2**64, description="of everything that is drawn at random")
+    ] = 0
+    repetitions: Annotated[int, Field(ge=1, description="runs of each solver on each problem")] = 1
+    time_limit: Annotated[
+        Annotated[float, Field(gt=0)] | None, Field(description="seconds of solving a run")
+    ] = None
+    memory_limit: Annotated[
+        Annotated[int, Field(gt=0), BeforeValidator(_as_bytes)] | None,
+        Field(description="of a worker: bytes, or a size such as 4GiB"),
+    ] = None
+    target_gap: Annotated[
+        float, Field(gt=0, lt=1, description="relative gap at which a verdict is 'solved'")
+    ] = 1e-6
+    target: Annotated[
+        Literal["certified", "proven"],
+        Field(description="bounds in float64, or theorems from ball arithmetic"),
+    ] = "certified"
+    trace: Annotated[bool, Field(description="look at solvers while they run")] = True
+    noise: Annotated[
+        bool, Field(description="run the first of each solver twice, to measure the noise")
+    ] = False
 
 
 def experiment_names() -> list[str]:
@@ -174,9 +196,9 @@ def _experiment(path: Path, content: bytes) -> Experiment:
     )
 
 
-def _shape(root: Node, faults: list[Fault]) -> _File | None:
+def _shape(root: Node, faults: list[Fault]) -> ExperimentFile | None:
     try:
-        return _File.model_validate(root.plain)
+        return ExperimentFile.model_validate(root.plain)
     except ValidationError as error:
         for found in error.errors():
             key = str(found["loc"][0])
@@ -187,7 +209,7 @@ def _shape(root: Node, faults: list[Fault]) -> _File | None:
 
 def _shape_text(key: str, found: Any) -> str:
     if found["type"] == "extra_forbidden":
-        return unknown("key", key, _File.model_fields)
+        return unknown("key", key, ExperimentFile.model_fields)
     if found["type"] == "missing":
         return f"needs the key {key!r}"
     if found["type"] == "too_short":

@@ -90,16 +90,15 @@ def _parameters(formulation: str, node: Node) -> dict[str, Any]:
     chosen = dict[str, Any]()
     if "kernel" in options and "kernel" in given:
         chosen["kernel"] = plain(kernel(given.pop("kernel")))
-    samples = _few_samples(cls, given)
+    samples = few_samples(cls, given["length"].value if "length" in given else 1)
     make, rest = partial(cls, *samples), Node(given, node.line)
     problem = build(make, options, rest, formulation, {"loss": loss} if "loss" in options else None)
     return values_of(problem, leave_out=("X", "y")) | chosen
 
 
-def _few_samples(cls: type[Formulation], given: dict[str, Node]) -> tuple[Matrix, Vector]:
-    """Return samples that a formulation can be built on, whatever its parameters."""
+def few_samples(cls: type[Formulation], length: Any = 1) -> tuple[Matrix, Vector]:
+    """Return samples that a formulation can be built on; `length` is that of its sequences."""
     if cls.family == "structured":
-        length = given["length"].value if "length" in given else 1
         sequences = length if isinstance(length, int) and 0 < length <= _MOST_LENGTH else 1
         return np.repeat(_TWO_CLASSES[0], sequences, 0), np.repeat(_TWO_CLASSES[1], sequences)
     return _TWO_CLASSES if cls.family in ("softmax", "multiclass") else _TWO_SAMPLES

@@ -2,6 +2,7 @@
 
     python -m experiments.publish runs/quickstart
     python -m experiments.publish runs/bench_kernel_svc runs/bench_kernel_hard
+    python -m experiments.publish                   the README's tables alone, from results/
 
 copies what a reader wants from the folder of a run to results/<name of the experiment> (not the
 training pictures, one for each solver), and writes
@@ -24,12 +25,15 @@ import pandas as pd
 
 from experiments.benchmark import write_benchmark
 from experiments.noise import MARK, without_twins
-from experiments.store import load_results
+from experiments.published import read_records, seal
+from experiments.store import load_results, planned
 from experiments.tables import summarise
 
 ROOT = Path(__file__).parent.parent
 _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
-_BENCHMARK = "bench_"
+BENCHMARK = "bench_"  # how the names of benchmarks begin
+README_TABLE = re.compile(r"<!-- (\S+) table.*?-->\n(.*?)<!-- end of table -->", re.DOTALL)
+_BENCHMARKS = "benchmarks"
 _TABLES = ("manifest.json", "runs.csv", "summary.md")
 _LEGEND = (
     "Median time where the certified relative gap is within the target; otherwise the gap that was "
@@ -45,26 +49,36 @@ _RATIOS = (
 
 
 def publish(folder: Path, root: Path = ROOT) -> Path:
-    """Copy a run's tables and figures to `root`/results, update `root`/README.md; return the copy.
+    """Copy a run's tables and figures to `root`/results; return the copy.
+
+    If `root`/README.md has markers for a table of this experiment, it is put there.
 
     Raises
     ------
     ValueError
-        If the README has no markers for this experiment.
+        If not all planned runs are there.
     """
+    _refuse_unfinished(folder)
     name = experiment_name(folder)
     target = _emptied(root / "results" / name)
     figures = [f for f in (folder / "figures").glob("*.svg") if not f.name.startswith("training")]
     for file in (*(folder / table for table in _TABLES), *figures):
         shutil.copy(file, target)
-    readme = root / "README.md"
-    table = compact_table(summarise(without_twins(load_results(folder))))
-    readme.write_text(with_table(readme.read_text(), name, f"{table}\n\n{_LEGEND}"))
+    seal(target)
+    _into_readme(name, root)
     return target
 
 
 def publish_benchmark(folders: Sequence[Path], root: Path = ROOT) -> Path:
-    """Write what these runs of benchmarks say together to `root`/results; return that folder."""
+    """Write what these runs of benchmarks say together to `root`/results; return that folder.
+
+    Raises
+    ------
+    ValueError
+        If not all planned runs are there.
+    """
+    for folder in folders:
+        _refuse_unfinished(folder)
     names = [experiment_name(folder) for folder in folders]
     target = _emptied(root / "results" / names[0])
     for folder, name in zip(folders, names, strict=True):
@@ -73,20 +87,47 @@ def publish_benchmark(folders: Sequence[Path], root: Path = ROOT) -> Path:
     for written in write_benchmark(folders, target, ", ".join(names)):
         if written.suffix == ".png":  # for looking at; the repository keeps the SVG
             written.unlink()
-    readme = root / "README.md"
-    table = benchmarks_table(root / "results")
-    readme.write_text(with_table(readme.read_text(), "benchmarks", f"{table}\n\n{_RATIOS}"))
+    seal(target)
+    _into_readme(_BENCHMARKS, root)
     return target
+
+
+def _refuse_unfinished(folder: Path) -> None:
+    missing = len(planned(folder)) - len(load_results(folder))
+    if missing:
+        raise ValueError(f"{folder}: {missing} of its planned runs are missing; resume it first")
+
+
+def _into_readme(name: str, root: Path) -> None:
+    """Put the table of a name between its markers, if the README has them."""
+    readme = root / "README.md"
+    text = readme.read_text()
+    if any(found == name for found, _ in README_TABLE.findall(text)):
+        readme.write_text(with_table(text, name, readme_table(name, root / "results")))
+
+
+def readme_table(name: str, results: Path) -> str:
+    """Return what stands between the README's markers for `name`, from the published records alone.
+
+    Raises
+    ------
+    StoreError
+        If there are none.
+    """
+    if name == _BENCHMARKS:
+        return f"{benchmarks_table(results)}\n\n{_RATIOS}"
+    table = compact_table(summarise(without_twins(read_records(results / name))))
+    return f"{table}\n\n{_LEGEND}"
 
 
 def benchmarks_table(results: Path) -> str:
     """Return Markdown with a row for each peer in each published benchmark, a column a target gap."""
     rows: dict[tuple[str, str], dict[str, str]] = {}
     targets: set[float] = set()
-    for file in sorted(results.glob(f"{_BENCHMARK}*/means.csv")):
+    for file in sorted(results.glob(f"{BENCHMARK}*/means.csv")):
         means = pd.read_csv(file)
         for row in means[(means["kind"] == "peer") & means["mean"].notna()].to_dict("records"):
-            name = f"[{file.parent.name.removeprefix(_BENCHMARK)}]({_link(file)})"
+            name = f"[{file.parent.name.removeprefix(BENCHMARK)}]({_link(file)})"
             cells = rows.setdefault((name, str(row["solver"])), {})
             targets.add(row["target"])
             cells[f"{row['target']:.0e}"] = _ratio(row)
@@ -156,18 +197,27 @@ def experiment_name(folder: Path) -> str:
 
 
 @click.command()
-@click.argument("folders", nargs=-1, required=True, type=_FOLDER)
+@click.argument("folders", nargs=-1, type=_FOLDER)
 def main(folders: tuple[Path, ...]) -> None:
-    """Publish the results FOLDERS: one of a run, or several of benchmarks that belong together."""
+    """Publish the results FOLDERS: one of a run, or several of benchmarks that belong together.
+
+    Without a folder the README's tables are made again from results/.
+    """
     names = [experiment_name(folder) for folder in folders]
-    if all(name.startswith(_BENCHMARK) for name in names):
-        click.echo(publish_benchmark(folders))
-    elif len(folders) == 1:
-        click.echo(publish(folders[0]))
-    else:
-        raise click.UsageError(
-            f"only benchmarks ({_BENCHMARK}...) are published together, got {', '.join(names)}"
-        )
+    try:
+        if not folders:
+            for name, _ in README_TABLE.findall((ROOT / "README.md").read_text()):
+                _into_readme(name, ROOT)
+        elif all(name.startswith(BENCHMARK) for name in names):
+            click.echo(publish_benchmark(folders))
+        elif len(folders) == 1:
+            click.echo(publish(folders[0]))
+        else:
+            raise click.UsageError(
+                f"only benchmarks ({BENCHMARK}...) are published together, got {', '.join(names)}"
+            )
+    except ValueError as error:
+        raise click.ClickException(str(error)) from None
 
 
 if __name__ == "__main__":

@@ -53,6 +53,18 @@ def refuse(text: str) -> NoReturn:
     sys.exit(2)
 
 
+def write(text: str, out: Path | None) -> None:
+    """Write text to a file, or print it where there is none; exit with 2 if that is impossible."""
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    try:
+        out.write_text(text, encoding="utf-8")
+    except OSError as error:
+        refuse(f"{out}: cannot be written: {error.strerror or error}")
+    click.echo(out)
+
+
 def console() -> Console:
     """Return the terminal, or a plain one of fixed width where the output goes elsewhere."""
     from rich.console import Console  # noqa: PLC0415

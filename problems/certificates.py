@@ -22,6 +22,7 @@ from problems.forms import Point
 from problems.formulation import Formulation
 from problems.intercept import best_intercept, box_gradient, one_class, widest_margin
 from problems.multiclass import Multiclass, summed_bounds
+from problems.notebook import html_table, shown
 from problems.reductions import box_bounds, to_box_variables
 from problems.structured import ChainMargin, chain_bounds
 
@@ -72,6 +73,20 @@ class Certificate:
     infeasible: bool = False
     reason: str = ""
     parts: tuple[Certificate, ...] = ()
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "optimum ≤": shown(self.primal_objective, ".10g") or "unknown",
+            "optimum ≥": shown(self.dual_objective, ".10g") or "unknown",
+            "infeasible": "proven" if self.infeasible else "",
+            "gap": shown(self.gap),
+            "relative gap": shown(self.relative_gap),
+            "KKT violation": shown(self.kkt_violation),
+            "distance of the projection": shown(self.projection_distance),
+            "bounds from": self.bound_source,
+            "reason": self.reason,
+        }
+        return html_table("Certificate", rows.items())
 
 
 def certify(problem: Formulation, solution_or_point: Any, rigorous: bool = False) -> Certificate:

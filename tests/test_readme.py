@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.cli import main
 from problems import SoftMarginDual, datasets
 from solvers import find_solver, solve
 
@@ -19,9 +20,15 @@ def test_the_example_runs():
     assert abs(names["solution"].objective - names["reference"].objective) < 1e-4
 
 
+def test_the_estimator_keeps_its_certificate():
+    names: dict = {"data": datasets.load("breast_cancer", standardize=True)}
+    exec(BLOCKS[1], names)
+    assert names["model"].certificate_.relative_gap <= 1e-3
+
+
 def test_the_solver_in_one_file_is_a_solver(tmp_path: Path):
     file = tmp_path / "fixed_step.py"
-    file.write_text(BLOCKS[1])
+    file.write_text(BLOCKS[2])
     solver = find_solver(f"{file}:FixedStep")(steps=5000)
     data = datasets.load("two_moons", n=40, noise=0.1)
     answer = solve(SoftMarginDual(data.X, data.y, 1.0), solver, target_gap=1e-4)
@@ -29,6 +36,6 @@ def test_the_solver_in_one_file_is_a_solver(tmp_path: Path):
     assert answer.verdict == "solved"
 
 
-@pytest.mark.parametrize("kind", ["run", "verify", "plot", "list", "doctor"])
+@pytest.mark.parametrize("kind", list(main.commands))
 def test_every_command_is_in_the_readme(kind: str):
     assert f"`dualgap {kind}" in README.read_text()

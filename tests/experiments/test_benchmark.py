@@ -347,7 +347,7 @@ def test_a_run_with_a_floor_succeeds_and_is_published(tiny, tmp_path, readme):
     assert target == tmp_path / "results" / "bench_tiny"
     written = {file.name for file in target.iterdir()}
     tables = {"benchmark.csv", "means.csv", "floors.csv", "runs.csv"}
-    assert written == {"benchmark.md", "manifest.json", "speedup.svg", *tables}
+    assert written == {"benchmark.md", "digests.json", "manifest.json", "speedup.svg", *tables}
     text = (target / "benchmark.md").read_text()
     assert "Noise (A/A): two runs of the same configuration" in text
     assert "× floor" in text

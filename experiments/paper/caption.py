@@ -1,0 +1,69 @@
+"""What the caption of a paper's table says: numbers, target gap, what bold means, and the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from experiments.benchmark.report import machine_in_words
+from experiments.benchmark.tables import common_words
+from experiments.manifest import ManifestError, read_manifest
+from experiments.noise import FEWEST
+from experiments.paper.values import NOT_RUN, SETTLED, VALUES
+
+
+def shown_in_words(names: Iterable[str], results: pd.DataFrame, target: float | None) -> str:
+    """Return what the numbers are, of how many runs, and to what gap answers are certified."""
+    words = "; ".join(VALUES[name].words for name in names)
+    most = int(results["repetition"].max()) + 1
+    medians = f"medians of {most} runs" if most > 1 else "of single runs"
+    gaps = sorted(results["target_gap"].unique()) if target is None else [target]
+    told = ", ".join(f"{gap:g}" for gap in gaps)
+    cheapest = "" if target is None else ", at the cheapest tolerance that reaches it"
+    return (
+        f"{words[0].upper()}{words[1:]}, {medians}. "
+        f"Solved: certified relative gap at most {told}{cheapest}."
+    )
+
+
+def common_in_words(problems: Sequence[str]) -> Iterator[str]:
+    """Yield what the names of the rows leave out, as all problems have it."""
+    words = common_words(problems)
+    if words:
+        yield f"All problems: {' '.join(words)}."
+
+
+def bold_in_words(any_won: bool, unknown: int) -> Iterator[str]:
+    """Yield what bold means, and of how many problems the noise is not known."""
+    if any_won:
+        yield (
+            "Bold: the fastest that solved the problem, and all whose times are within the noise of "
+            "it (95 % interval of the ratio of medians, or A/A pairs)."
+        )
+    if unknown:
+        of = f"of {unknown} problems" if any_won else "of these times"
+        yield f"The noise {of} is not known (fewer than {FEWEST} runs): none is bold there."
+
+
+def signs_in_words(entries: pd.DataFrame) -> Iterator[str]:
+    """Yield what stands in place of the times of those that did not solve a problem."""
+    unsolved = entries[~entries["outcome"].isin(SETTLED)]
+    impossible = unsolved["outcome"].isin(NOT_RUN)
+    near = ~impossible & (unsolved["outcome"] != "wrong") & np.isfinite(unsolved["gap"])
+    if near.any():
+        yield "≈: not solved, with the relative gap that was reached."
+    if impossible.any():
+        yield "–: not possible, or not installed."
+
+
+def machine(folder: Path, results: pd.DataFrame) -> Iterator[str]:
+    """Yield where it was measured, and with how many threads."""
+    try:
+        manifest = read_manifest(folder)
+    except ManifestError:  # benchmarks that were published together have one each
+        return
+    *told, _versions = machine_in_words([manifest], results).splitlines()
+    yield from (line.removeprefix("- ") for line in told)

@@ -24,6 +24,7 @@ from solvers import all_solvers
 TARGETS = (1e-3, 1e-6, 1e-9)
 FLOOR = "KernelFloor"
 ACCURACY = ("tol", "gap", "epochs")
+_LIMIT = "max_iter"  # of two limits that were not reached neither tells a solver apart
 _NEAR = 0.1  # share of the next best gap above which a smaller tolerance has bought next to nothing
 Row = dict[str, Any]
 
@@ -38,7 +39,7 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     """
     results = without_twins(results)
     table = faces_joined(results).assign(
-        label=solver_labels(results, leave_out=frozenset(ACCURACY)),
+        label=solver_labels(results, leave_out=frozenset((*ACCURACY, _LIMIT))),
         setting=_settings_in_words(results),
         certified=_certified(results),
         distance=_suboptimality(results),

@@ -113,6 +113,7 @@ def _cell(row: _Row, several: bool) -> str:
 
 
 def missed(row: _Row) -> str:
+    """Return what stands for a time where the target was not reached: the best gap, and the ending."""
     outcome = str(row["outcome"]).replace("_", " ")
     if np.isnan(row["gap"]):
         return f"– {outcome}" if outcome not in ("short", "stalled") else "– no certified answer"

@@ -84,7 +84,8 @@ def publish_benchmark(folders: Sequence[Path], root: Path = ROOT) -> Path:
     for folder, name in zip(folders, names, strict=True):
         for table in ("manifest.json", "runs.csv"):
             shutil.copy(folder / table, target / (table if len(names) == 1 else f"{name}-{table}"))
-    for written in write_benchmark(folders, target, ", ".join(names)):
+    in_order = sorted(folders, key=experiment_name)  # as `read_records` finds them again
+    for written in write_benchmark(in_order, target, ", ".join(sorted(names))):
         if written.suffix == ".png":  # for looking at; the repository keeps the SVG
             written.unlink()
     seal(target)

@@ -31,6 +31,8 @@ def test_imports_point_one_way(package):
 
 def test_solvers_import_little():
     code = "import sys, solvers; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     heavy = {"scipy.sparse", "scipy.linalg", "sklearn", "cvxpy", "cvxopt", "pandas", "flint"}
     assert not heavy & set(loaded.stdout.split())

@@ -1,4 +1,4 @@
-"""Random tests draw the same cases on every run, however slow or busy the machine is; Ctrl-C is heard."""
+"""Random tests draw the same cases on every run, on any machine; Ctrl-C is always heard."""
 
 import signal
 

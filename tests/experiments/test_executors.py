@@ -11,6 +11,9 @@ from experiments.executors import LocalExecutor
 from experiments.records import COLUMNS
 from experiments.specs import SolverSpec
 
+# pebble's own thread may start a worker anew while its pool is being stopped, and fail at that
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+
 # what a solver does, and the status, signal and reason that its row must have
 DEATHS = {
     "exits": ("os._exit(7)\nyield", "crashed", "exit 7", "exit code 7"),

@@ -14,13 +14,11 @@ import pytest
 from experiments.isolation import Limits, Slot
 from experiments.worker import Board
 
+# pebble's own thread may start a worker anew while its pool is being stopped, and fail at that
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+
 BORN = """
 import subprocess
-
-# pebble's own thread may start a worker anew while its pool is being stopped, and fail at that
-pytestmark = pytest.mark.filterwarnings(
-    "ignore::pytest.PytestUnhandledThreadExceptionWarning"
-)
 child = subprocess.Popen(["sleep", "600"], start_new_session={alone})
 open({mark!r}, "w").write(str(child.pid))
 """

@@ -18,6 +18,7 @@ from experiments.plots.overview import duration
 
 _UNTOLD = ("same", "unclear")  # counted, but not listed
 _GOOD = ("faster", "solved", "mended")
+_NOT_COMPARED = ("other data", "missing", "new")
 
 
 def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, Any]) -> Group:
@@ -37,9 +38,30 @@ def _listed(changes: Sequence[Change]) -> Table:
     table = _table("What changed")
     for name in ("change", "problem", "solver", "outcome", "gap", "time", "ratio"):
         table.add_column(name, overflow="fold")
-    for change in changes:
+    for change in _joined(changes):
         table.add_row(*_cells(change))
     return table
+
+
+def _joined(changes: Sequence[Change]) -> list[Change]:
+    """Return the changes, with those where nothing was compared as one a solver, or a problem."""
+    groups: dict[tuple[str, str], list[Change]] = {}
+    for place, change in enumerate(changes):
+        shared = change.problem if change.change == "other data" else change.solver
+        alone = change.change not in _NOT_COMPARED
+        groups.setdefault((change.change, str(place) if alone else shared), []).append(change)
+    return [_one(group) for group in groups.values()]
+
+
+def _one(changes: Sequence[Change]) -> Change:
+    first, *others = changes
+    if not others:
+        return first
+    outcomes = {(change.before, change.after) for change in changes}
+    before, after = outcomes.pop() if len(outcomes) == 1 else ("", "")
+    if first.change == "other data":
+        return Change(first.change, first.problem, f"{len(changes)} solvers", before, after)
+    return Change(first.change, f"{len(changes)} problems", first.solver, before, after)
 
 
 def _cells(change: Change) -> list[Text]:
@@ -102,6 +124,8 @@ def _sentence(changes: Sequence[Change]) -> Text:
     told = ", ".join(f"{count} {word}" for word, count in counts if count)
     if not told:
         return Text("nothing to compare", style="bold")
+    if all(change.change in _NOT_COMPARED for change in changes):
+        return Text(f"nothing could be compared: {told}", style="bold yellow")
     if regressed(changes):
         return Text(f"WORSE: {told}", style="bold red")
     return Text(f"nothing became wrong, unsolved or broken: {told}", style="bold green")

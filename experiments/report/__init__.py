@@ -123,15 +123,14 @@ def _by_target(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 
 def _charts(runs: Runs, times: pd.DataFrame) -> list[Chart]:
-    """Return the charts that there are numbers for."""
+    """Return the charts that there are numbers for; a solver alone has no others to be faster than."""
     drawn = without_twins(runs.table[runs.table["series"].isin(runs.looks)])
     if times.empty or drawn.empty:
         return []
     targets = _by_target(times)
-    charts = [
-        performance_chart({t: performance_profile(rows) for t, rows in targets}, runs.looks),
-        data_chart({t: data_profile(rows) for t, rows in targets}, runs.looks),
-    ]
+    performance = {t: performance_profile(rows) for t, rows in targets}
+    charts = [performance_chart(performance, runs.looks)] if len(runs.looks) > 1 else []
+    charts += [data_chart({t: data_profile(rows) for t, rows in targets}, runs.looks)]
     curves = convergence(Runs(drawn, runs.traces, runs.model, runs.looks))
     target = float(drawn["target_gap"].min())
     return [*charts, convergence_chart(curves, runs.looks, target)]

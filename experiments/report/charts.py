@@ -13,7 +13,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from bokeh.embed import json_item
-from bokeh.models import ColumnDataSource, HoverTool, NumeralTickFormatter, Range1d, Span
+from bokeh.models import (
+    ColumnDataSource,
+    HoverTool,
+    LogTicker,
+    NumeralTickFormatter,
+    Range1d,
+    Span,
+)
 from bokeh.plotting import figure
 
 from experiments.plots.style import BLACK, Look
@@ -43,7 +50,23 @@ _MARKERS = {  # matplotlib's: Bokeh's, and a character for the legend
     "h": ("hex", "⬢"),
     "p": ("circle_cross", "⊕"),
 }
+_HOLLOW = "p"  # what is inside would not be seen if it were filled
 _Line = tuple[str, str, Vector, Vector]  # solver, label, x, y
+_MICRO = 1e-6
+_PERFORMANCE = (
+    "The share of all problems on which a solver reached the target within so many times the time of "
+    "the fastest one. Left: how often it was the fastest; right: how many it solved at all. Failures "
+    "count as never."
+)
+_DATA = (
+    "The share of all problems on which a solver reached the target within a budget of time in "
+    "proportion to the number of samples n. Failures count as never."
+)
+_CONVERGENCE = (
+    "Certified relative gap against seconds of solving. Lines are solvers that were looked at while "
+    "they ran (of several repetitions the median one); points were only seen at their end, one for "
+    "each setting. Dotted: the target gap. A gap of zero is drawn at 1e-16."
+)
 
 
 @dataclass(frozen=True)
@@ -52,12 +75,15 @@ class Chart:
 
     Attributes
     ----------
-    name : its id on the page. choice : what its views are.
+    name : its id on the page. title : its heading. about : what it shows, in sentences.
+    choice : what its views are.
     item : the figure as Bokeh writes it down.
     views : for each view, in order, its lines: [solver's place, label, x, y].
     """
 
     name: str
+    title: str
+    about: str
     choice: str
     item: Any
     views: dict[str, list[list[Any]]]
@@ -93,38 +119,53 @@ def convergence_chart(
     plot = _figure("time solving (s)", "certified relative gap", y_axis_type="log")
     dotted: Any = {"line_color": _GREY, "line_dash": "dotted", "line_width": 2}
     plot.add_layout(Span(location=target, dimension="width", **dotted))
+    # a span has no part in the axis' range: an unseen point at its height has
+    unseen = ColumnDataSource({"x": [1.0], "y": [target]}, name="target")
+    plot.scatter("x", "y", source=unseen, alpha=0)
     hover = [("", "@label"), ("time", "@x{%.3g} s"), ("gap", "@y{%.1e}")]
     _add_lines(plot, looks, "line", hover)
     views = {
         problem: _lines([(c.series, c.configuration, c.times, c.gaps) for c in drawn], looks)
         for problem, drawn in curves.items()
     }
-    return Chart("convergence", "Problem", json_item(plot), views)
+    about = _CONVERGENCE
+    return Chart("convergence", "Gap against time", about, "Problem", json_item(plot), views)
 
 
 def performance_chart(profiles: Mapping[str, Curves], looks: Mapping[str, Look]) -> Chart:
     """Return the performance profiles, a view a target gap."""
-    x = "time, as a multiple of that of the fastest solver on the problem"
-    return _profile("performance", x, "@x{%.3g} × the fastest", profiles, looks)
+    plot = _profile_figure("time / time of the fastest", "@x{%.3g} × the fastest", looks)
+    views = _profile_views(profiles, looks)
+    return Chart(
+        "performance", "Performance profile", _PERFORMANCE, "Target gap", json_item(plot), views
+    )
 
 
 def data_chart(profiles: Mapping[str, Curves], looks: Mapping[str, Look]) -> Chart:
     """Return the data profiles, a view a target gap."""
-    x = "budget: seconds of solving / (n + 1)"
-    return _profile("data", x, "@x{%.3g} s · (n + 1)", profiles, looks)
+    plot = _profile_figure("budget: µs of solving / (n + 1)", "@x{%.3g} µs · (n + 1)", looks)
+    micro = {
+        target: {solver: (x / _MICRO, share) for solver, (x, share) in curves.items()}
+        for target, curves in profiles.items()
+    }
+    views = _profile_views(micro, looks)
+    return Chart("data", "Data profile", _DATA, "Target gap", json_item(plot), views)
 
 
-def _profile(
-    name: str, x: str, within: str, profiles: Mapping[str, Curves], looks: Mapping[str, Look]
-) -> Chart:
+def _profile_figure(x: str, within: str, looks: Mapping[str, Look]) -> Any:
     plot = _figure(x, "share of the problems solved", y_range=Range1d(start=-0.02, end=1.04))
     plot.yaxis.formatter = NumeralTickFormatter(format="0 %")
     _add_lines(plot, looks, "step", [("", "@label"), ("within", within), ("solved", "@y{0 %}")])
-    views = {
+    return plot
+
+
+def _profile_views(
+    profiles: Mapping[str, Curves], looks: Mapping[str, Look]
+) -> dict[str, list[list[Any]]]:
+    return {
         target: _lines([(series, series, x, y) for series, (x, y) in curves.items()], looks)
         for target, curves in profiles.items()
     }
-    return Chart(name, "Target gap", json_item(plot), views)
 
 
 def _lines(lines: Iterable[_Line], looks: Mapping[str, Look]) -> list[list[Any]]:
@@ -151,6 +192,8 @@ def _figure(x: str, y: str, **settings: Any) -> Any:
         **settings,
     )
     plot.toolbar.logo = None
+    few: Any = LogTicker(desired_num_ticks=4, num_minor_ticks=10)  # more overlap on a telephone
+    plot.xaxis.ticker = few
     plot.axis.axis_label_text_font_style = "normal"
     return plot
 
@@ -171,7 +214,7 @@ def _add_lines(
         marks = {
             "name": f"marker{place}",
             "size": 5 if shape == "step" else 7,
-            "fill_color": look.colour,
+            "fill_color": None if look.marker in _HOLLOW else look.colour,
             **shared,
         }
         markers.append(plot.scatter("x", "y", marker=_MARKERS[look.marker][0], **marks))

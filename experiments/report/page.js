@@ -1,5 +1,6 @@
 "use strict";
-// Sorts and filters the tables, fills the charts, shows and hides solvers, changes the theme.
+// Sorts and filters the tables, fills the charts and scales their axes, shows and hides solvers,
+// changes the theme, and prints in the light one.
 
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
@@ -48,7 +49,8 @@ function setUpFilters() {
         (select) => select.value && row.cells[select.dataset.column].textContent !== select.value);
       shown += !row.hidden;
     }
-    form.querySelector("output").textContent = `${shown} of ${rows.length} runs`;
+    const noun = rows.length === 1 ? "run" : "runs";
+    form.querySelector("output").textContent = `${shown} of ${rows.length} ${noun}`;
   };
   form.addEventListener("input", apply);
   form.addEventListener("reset", () => setTimeout(apply));
@@ -68,6 +70,12 @@ function fill(chart, view) {
   const lines = chart.views[view] ?? [];
   const figure = document.querySelector(`[data-chart="${chart.name}"]`);
   figure.querySelector(".empty").hidden = lines.length > 0;
+  const select = figure.querySelector("select.view");
+  figure.querySelector(".shown").textContent = // all of a name that the choice may cut off
+    `${select.parentElement.firstChild.data.trim()}: ${select.selectedOptions[0]?.text ?? ""}`;
+  if (plot.target && lines.length) {
+    plot.target.data = { x: [lines[0][2][0]], y: plot.target.data.y };
+  }
   for (const [place, source] of plot.sources.entries()) {
     const data = { x: [], y: [], label: [] };
     for (const [owner, label, x, y] of lines) {
@@ -95,6 +103,21 @@ function hide(places, value) {
   showSolvers();
 }
 
+/** Make an axis "Log" or "Linear", and show all there is. */
+function scale(plot, axis, kind) {
+  const make = (type, settings) => new (Bokeh.Models.get(type))(settings);
+  const { model } = plot.view;
+  const [ruler] = axis === "x" ? model.below : model.left;
+  const { desired_num_ticks } = ruler.ticker;
+  const [marks, hint] = kind === "Log" ? ["Log", "log"] : ["Basic", "auto"];
+  ruler.ticker = make(`${marks}Ticker`, { desired_num_ticks });
+  ruler.formatter = make(`${marks}TickFormatter`);
+  model[`${axis}_range`].scale_hint = hint;
+  model[`${axis}_scale`] = make(`${kind}Scale`);
+  plot.view.reset();
+}
+
+/** Paint the charts in the colours of the page as it is now, and at once: paper does not wait. */
 function paint() {
   const ink = getComputedStyle(document.documentElement).getPropertyValue("--ink");
   for (const plot of plots.values()) {
@@ -102,9 +125,10 @@ function paint() {
       const [line, marker] = plot.lines[place];
       line.glyph.line_color = { value: ink };
       marker.glyph.line_color = { value: ink };
-      marker.glyph.fill_color = { value: ink };
+      if (marker.glyph.fill_color.value !== null) marker.glyph.fill_color = { value: ink };
     }
-    plot.view.request_repaint();
+    plot.view.invalidate_painters();
+    plot.view.paint();
   }
 }
 
@@ -116,11 +140,17 @@ async function draw(chart) {
   const places = all("input[data-solver]", figure).map((_, place) => place);
   plots.set(chart.name, {
     view,
+    target: named("target"),
     sources: places.map((place) => named(`source${place}`)),
     lines: places.map((place) => [named(`line${place}`), named(`marker${place}`)]),
   });
-  const select = figure.querySelector("select");
+  const select = figure.querySelector("select.view");
   select.addEventListener("change", () => fill(chart, select.value));
+  for (const choice of all("select[data-axis]", figure)) {
+    choice.addEventListener("change", () => {
+      scale(plots.get(chart.name), choice.dataset.axis, choice.value);
+    });
+  }
   figure.querySelector(".all").addEventListener("click", () => hide(places, false));
   figure.querySelector(".none").addEventListener("click", () => hide(places, true));
   for (const box of all("input[data-solver]", figure)) {
@@ -146,7 +176,13 @@ function setUpTheme() {
     tell();
   });
   prefersDark.addEventListener("change", tell);
-  matchMedia("print").addEventListener("change", paint);
+  const print = (now) => {
+    root.toggleAttribute("data-printing", now);
+    paint();
+  };
+  addEventListener("beforeprint", () => print(true));
+  addEventListener("afterprint", () => print(false));
+  matchMedia("print").addEventListener("change", (event) => print(event.matches));
   tell();
 }
 

@@ -13,7 +13,6 @@ import pandas as pd
 
 from experiments.benchmark.cheapest import kind_of
 from experiments.benchmark.report import missed
-from experiments.noise import Comparison
 from experiments.plots.overview import duration
 from experiments.plots.style import file_name
 from experiments.tables import worst_outcome
@@ -34,6 +33,7 @@ MEANINGS = {  # worst first
     "solved": "certified to be within the target gap",
 }
 _FAILURES = list(MEANINGS)[: list(MEANINGS).index("inaccurate")]
+_CLAIMS = ("optimal", "infeasible")
 _MOST_FAILURES = 60
 _MIB = 2**20
 
@@ -69,10 +69,11 @@ def reason(run: Mapping[Any, Any]) -> str:
         return recorded
     if run["outcome"] not in (*_FAILURES, "inaccurate"):
         return ""
-    claim = f"claimed {run['claimed']}" if run["claimed"] != "none" else "made no claim"
+    claim = f"claimed {run['claimed']}" if run["claimed"] in _CLAIMS else "made no claim"
     gap, target = run["relative_gap"], run["target_gap"]
     known = f"relative gap {gap:.1e}, target {target:.0e}" if np.isfinite(gap) else "no bound"
-    return f"{claim}; {known}" + (f"; {signal}" if isinstance(signal, str) else "")
+    limit = f"ended after {duration(run['time_solve'])}" if run["outcome"] == "time_limit" else ""
+    return "; ".join(filter(None, [claim, known, limit, signal if isinstance(signal, str) else ""]))
 
 
 def counts(results: pd.DataFrame) -> list[tuple[str, int, str]]:
@@ -177,6 +178,7 @@ def time_rows(table: pd.DataFrame) -> tuple[list[str], list[list[Cell]]]:
     solvers = sorted(str(name) for name in table["solver"].unique())
     swept = table.groupby("solver")["setting"].transform("nunique") > 1
     table = table.assign(setting=table["setting"].where(swept, ""))
+    table = table.assign(fastest=table["fastest"] & (len(solvers) > 1))
     rows: list[list[Cell]] = []
     for problem, mine in table.groupby("problem", sort=False):
         cells = {str(row["solver"]): _time(row) for row in mine.to_dict("records")}
@@ -191,13 +193,18 @@ def _time(row: Mapping[Any, Any]) -> Cell:
     return Cell(duration(row["time"]) + setting, _value(row["time"]), bool(row["fastest"]))
 
 
+def _ratio(value: float) -> Cell:
+    """Return a ratio in two digits or more, `1.0×`."""
+    return Cell(f"{value:.1f}×" if value < 9.95 else f"{value:.0f}×", _value(value))
+
+
 def mean_rows(means: pd.DataFrame) -> Iterator[list[Cell]]:
     """Yield for each solver at one target: shifted mean, its ratio to the least, and its counts."""
     for row in means.to_dict("records"):
         yield [
             Cell(str(row["solver"])),
             Cell(duration(row["mean"]), _value(row["mean"])),
-            Cell(Comparison(row["ratio"]).factor, _value(row["ratio"])),
+            _ratio(row["ratio"]),
             Cell(f"{row['solved']} of {row['problems']}", str(row["solved"])),
             _count(row["impossible"]),
         ]

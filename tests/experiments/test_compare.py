@@ -5,9 +5,11 @@ import json
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from experiments.cli import main
 from experiments.compare import regressed, set_side_by_side
+from experiments.compare.terminal import to_terminal
 from experiments.plan import TWIN
 from experiments.records import COLUMNS, Outcome
 from experiments.store import Store
@@ -159,3 +161,19 @@ def test_the_command_tells_what_changed_and_exits_with_one_for_a_regression(tmp_
     assert "WORSE: 1 unsolved, 1 slower" in worse.output
     assert "solved → crashed" in worse.output
     assert CliRunner().invoke(main, ["compare", good, str(tmp_path)]).exit_code == 2
+
+
+def test_what_cannot_be_compared_is_one_line_a_solver_and_is_not_praised(capsys):
+    first = [row for p in "pqr" for row in runs(p)] + runs("s", "libsvm")
+    second = [row for p in "pqr" for row in runs(p, "pegasos")] + runs("s", "libsvm", **CRASHED)
+    second = [
+        row | {"problem_hash": "another"} if row["problem_id"] == "s" else row for row in second
+    ]
+    manifest = {"host": "here", "run_ids": [], "versions": {}, "code": {}}
+    Console(width=120).print(to_terminal(changes(first, second), manifest, manifest))
+    told = capsys.readouterr().out
+    lines = [line.split() for line in told.splitlines()]
+    assert ["missing", "3", "problems", "smo", "solved", "→", "–"] in lines
+    assert ["new", "3", "problems", "pegasos", "–", "→", "solved"] in lines
+    assert ["other", "data", "s", "libsvm", "solved", "→", "crashed"] in lines
+    assert "nothing could be compared: 1 other data, 3 missing, 3 new" in told

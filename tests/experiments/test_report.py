@@ -205,7 +205,37 @@ def test_missing_runs_are_told(tmp_path):
     folder = stored(tmp_path / "x", [run(), run("q")])
     lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
     (folder / "runs.jsonl").write_bytes(lines[0])
-    assert "<strong>1 runs are missing</strong>" in report(folder)
+    assert "<strong>1 run is missing</strong>" in report(folder)
+
+
+def summary_of(folder):
+    return report(folder).partition('id="summary"')[2].partition('id="times"')[0]
+
+
+def test_no_solver_is_called_the_quickest_where_none_arrived_or_none_competed(tmp_path):
+    nobody = [run(solver=s, relative_gap=0.1, verdict="inaccurate") for s in ("smo", "libsvm")]
+    text = summary_of(stored(tmp_path / "nobody", nobody))
+    assert "No solver reached a gap of 1e-06" in text
+    assert "Quickest" not in text
+    alone = stored(tmp_path / "alone", [run()])
+    assert "Quickest" not in summary_of(alone)
+    assert "1 of 1 planned run," in summary_of(alone)
+    times = report(alone).partition('id="times"')[2].partition("<section")[0]
+    assert "<b>" not in times.partition("<tbody>")[2]
+    assert 'data-chart="performance"' not in report(alone)
+    assert 'data-chart="data"' in report(alone)
+
+
+def test_a_solver_that_stops_by_itself_makes_no_claim_and_a_late_one_is_told_its_time(tmp_path):
+    rows = [
+        run(claimed="stopped", relative_gap=0.1, verdict="inaccurate"),
+        run("q", status="time_limit", relative_gap=0.1, verdict="inaccurate", time_solve=20.4),
+    ]
+    results = load_results(stored(tmp_path / "x", rows))
+    results = results.assign(outcome=outcomes(results), series="smo", configuration="smo")
+    reasons = [row[3].text for row in run_rows(results)]
+    assert reasons[0].endswith("target 1e-06; ended after 20 s")
+    assert reasons[1] == "made no claim; relative gap 1.0e-01, target 1e-06"
 
 
 def test_a_folder_without_results_is_refused(tmp_path):
@@ -344,8 +374,40 @@ def test_a_solver_that_is_not_ticked_is_hidden_in_every_chart(page):
 def test_choosing_a_problem_shows_its_curves(page):
     times = "plots.get('convergence').sources.map(source => source.data.x.at(-1) ?? null)"
     assert sorted(page.evaluate(times)) == [0.02, 0.5]
-    page.locator("#curves select").select_option("2")
+    page.locator("#curves select.view").select_option("2")
+    assert page.locator("#curves .shown").text_content() == "Problem: hard"
     assert [x for x in page.evaluate(times) if x is not None] == [0.7]
+
+
+def test_each_axis_of_convergence_becomes_linear_and_back_with_the_keyboard(page):
+    state = """() => {
+        const {x_scale, y_scale, x_range, y_range, below} = plots.get('convergence').view.model;
+        return [x_scale.type, y_scale.type, below[0].ticker.type, x_range.start, y_range.start];
+    }"""
+    page.locator("#convergence").scroll_into_view_if_needed()
+    page.wait_for_function("() => plots.get('convergence').view.model.y_range.start > 0")
+    before = page.evaluate(state)
+    assert before[:3] == ["LogScale", "LogScale", "LogTicker"]
+    page.get_by_label("Time axis").focus()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => plots.get('convergence').view.model.x_range.start < 0")
+    assert page.evaluate(state)[:3] == ["LinearScale", "LogScale", "BasicTicker"]
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => plots.get('convergence').view.model.y_range.start < 0")
+    assert page.evaluate(state)[:2] == ["LinearScale"] * 2
+    page.get_by_label("Time axis").select_option("logarithmic")
+    page.get_by_label("Gap axis").select_option("logarithmic")
+    page.wait_for_function("() => plots.get('convergence').view.model.y_range.start > 0")
+    assert page.evaluate(state) == pytest.approx(before)
+
+
+def test_the_target_is_in_sight_even_if_every_answer_is_far_better(page):
+    page.locator("#convergence").scroll_into_view_if_needed()
+    page.evaluate("fill({name: 'convergence', views: [[[0, 'smo', [1], [1e-12]]]]}, 0)")
+    ends = "(({start, end}) => [start, end])(plots.get('convergence').view.model.y_range)"
+    page.wait_for_function(f"() => {ends}[0] < 1e-12 && {ends}[1] < 1")
+    assert page.evaluate(ends)[1] > 1e-6
 
 
 def test_a_profile_tells_shares_of_all_problems(page):
@@ -378,6 +440,54 @@ def test_both_themes_are_legible_and_change_at_a_press(page):
     assert light != dark
     page.get_by_role("button", name="Light theme").click()
     assert page.evaluate(colours) == light
+
+
+@pytest.mark.parametrize("colour_scheme", ["light", "dark"])
+def test_paper_is_light_whatever_the_theme_charts_included(page, colour_scheme, tmp_path):
+    drawn = "plots.get('performance').view.canvas.primary.canvas.toDataURL()"
+    page.locator("#performance").scroll_into_view_if_needed()
+    page.wait_for_function("() => plots.get('performance').view.frame.x_scale.compute(1) > 0")
+    light = page.evaluate(drawn)
+    page.emulate_media(color_scheme=colour_scheme)
+    if colour_scheme == "light":
+        page.get_by_role("button", name="Dark theme").click()
+    page.wait_for_function(f"light => {drawn} !== light", arg=light)
+    dark = page.evaluate(drawn)
+    page.evaluate(f"addEventListener('beforeprint', () => window.printed = {drawn})")
+    page.pdf(path=tmp_path / "report.pdf")
+    assert page.evaluate("window.printed") == light
+    page.wait_for_function(f"dark => {drawn} === dark", arg=dark)
+    page.emulate_media(media="print", color_scheme=colour_scheme)
+    page.wait_for_function(f"light => {drawn} === light", arg=light)
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page.emulate_media(media="screen", color_scheme=colour_scheme)
+    page.wait_for_function(f"dark => {drawn} === dark", arg=dark)
+
+
+def test_nothing_is_wider_than_a_telephone(page):
+    page.set_viewport_size({"width": 400, "height": 800})
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+
+
+def test_every_control_can_be_reached_with_the_keyboard_is_named_and_shows_the_focus(page):
+    focused = """() => {
+        let e = document.activeElement;
+        const named = e.textContent.trim() || e.labels?.[0] || e.ariaLabel || e.shadowRoot;
+        while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+        return [e.matches('body'), Boolean(named), getComputedStyle(e).outlineStyle];
+    }"""
+    reached = page.evaluate("document.querySelectorAll('a, button, input, select, summary').length")
+    seen = 0
+    while seen < 300:
+        page.keyboard.press("Tab")
+        over, named, outline = page.evaluate(focused)
+        if over:
+            break
+        assert named
+        assert outline != "none"
+        seen += 1
+    hidden = page.locator("details:not([open]) :is(button, a)").count()
+    assert reached - hidden <= seen < 300
 
 
 def test_hostile_names_are_shown_as_they_are(page):

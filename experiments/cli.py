@@ -12,16 +12,17 @@ from pathlib import Path
 
 import click
 
-from experiments.terminal import INTERRUPTED, console, find, find_one, read, refuse
+from experiments.terminal import INTERRUPTED, console, find, find_one, prepare, read, refuse
 from experiments.written import init, schema, table
 
-_EVERYTHING = ("solvers", "problems", "losses", "datasets", "kernels", "experiments")
+_EVERYTHING = ("solvers", "problems", "losses", "datasets", "kernels", "experiments", "columns")
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dualgap", prog_name="dualgap")
 def main() -> None:
     """Compare solvers on support vector machine problems, and believe none of them."""
+    prepare()
 
 
 @main.command()
@@ -86,7 +87,7 @@ def run(
 @main.command()
 @click.argument("experiment", metavar="[FILE|NAME]", default="verify")
 @click.option("--solver", "more", metavar="NAME|FILE:CLASS", multiple=True, help="Check it too.")
-@click.option("--out", type=click.Path(path_type=Path), help="Keep the runs in this folder.")
+@click.option("--out", type=click.Path(path_type=Path), help="Keep runs and tables in this folder.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Processes.")
 @click.option("--rigorous", is_flag=True, help="Prove every bound in ball arithmetic.")
 def verify(
@@ -97,13 +98,15 @@ def verify(
     Exit 1 if any differs by more than 1e-6, or, with --rigorous, contradicts another.
     """
     from dataclasses import replace  # noqa: PLC0415
+    from functools import partial  # noqa: PLC0415
     from tempfile import TemporaryDirectory  # noqa: PLC0415
 
     from experiments.config import ConfigError  # noqa: PLC0415
     from experiments.plan import plan  # noqa: PLC0415
-    from experiments.running import Manner, executor_for, run_all  # noqa: PLC0415
+    from experiments.running import Manner, executor_for, run_all, tell_written  # noqa: PLC0415
     from experiments.store import Store, StoreError, load_results  # noqa: PLC0415
-    from experiments.verify import compare, to_terminal, with_solvers  # noqa: PLC0415
+    from experiments.verify import compare, with_solvers  # noqa: PLC0415
+    from experiments.verify_tables import to_terminal, write_verification  # noqa: PLC0415
 
     try:
         described = with_solvers(read(find_one(experiment)), more)
@@ -120,7 +123,10 @@ def verify(
             refuse(str(error))
         ending = run_all(executor_for(described, Manner(workers=workers)), cases, store)
         verification = compare(load_results(folder), proven=described.target == "proven")
-    console().print(to_terminal(verification))
+        console().print(to_terminal(verification))
+        if out:
+            write = partial(write_verification, folder, verification, described.name)
+            tell_written(write, folder)
     if ending:
         click.echo(f"{ending}: not every problem was checked", err=True)
     sys.exit(130 if ending == INTERRUPTED else 0 if verification.passed and not ending else 1)
@@ -198,7 +204,7 @@ def gallery(names: tuple[str, ...], out: Path | None) -> None:
 @main.command("list")
 @click.argument("kind", type=click.Choice(_EVERYTHING), required=False)
 def list_names(kind: str | None) -> None:
-    """List the names that experiment files know, with their settings."""
+    """List the names that experiment files know, with their settings, and the columns of results."""
     from experiments.listing import listing  # noqa: PLC0415
 
     for chosen in [kind] if kind else _EVERYTHING:

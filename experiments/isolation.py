@@ -1,7 +1,7 @@
 """One case at a time in a process of its own, with limits that are enforced from outside.
 
-A slot's process is used again until something goes wrong in it: a crash, a hang, too much memory, or
-a child left behind. Limits of a phase, beyond which it is ended:
+A slot's process is used again until something goes wrong in it: a crash, a hang, too much memory, a
+child left behind, or its own state changed (`tampering`). Limits of a phase, beyond which it is ended:
 
 - loading the data: ten minutes;
 - solving: 1.5·time_limit + `grace` (solvers stop by themselves at their next yield; looking at them
@@ -48,6 +48,9 @@ _LOOKING = 1.5  # solving and being looked at, over solving
 _JOINED = 5.0  # seconds
 _OUTPUT = 4000  # characters kept of what a run prints
 _UNCLEAN = ("crashed", "out_of_memory")
+_KILLED = (
+    "the process was killed by SIGKILL, not by dualgap: perhaps by the kernel, for want of memory"
+)
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class Slot:
 
     def start(self, case: Case) -> None:
         """Begin to run a case, in the process that ran the last one if that is fit."""
-        if self._worker is not None and not self._worker.pool.active:
+        if self._worker is not None and not self._worker.fit(self.board.read()[0]):
             self.stop()  # it died between two cases
         if self._worker is None:
             self._worker = _Worker(self.board, self.threads)
@@ -147,13 +150,13 @@ class Slot:
             seconds = time.monotonic() - self._begun
         limit, allowed = self.limits.limit_of(phase), self.limits.memory_limit
         used = self._worker.resident(pid) if pid else 0
+        if allowed is not None and used > allowed:  # no time is given, in which it could take more
+            reason = f"used {_size(used)} of memory, memory_limit is {_size(allowed)}"
+            return self._ended(failed(self.case, "out_of_memory", reason, "SIGKILL"))
         if seconds > limit:
             how = self._worker.terminate(pid, self.future)
             reason = f"killed after {seconds:.0f} s of {phase} without an end"
             return self._ended(failed(self.case, "time_limit", reason, how))
-        if allowed is not None and used > allowed:  # no time is given, in which it could take more
-            reason = f"used {_size(used)} of memory, memory_limit is {_size(allowed)}"
-            return self._ended(failed(self.case, "out_of_memory", reason, "SIGKILL"))
         return None
 
     def _gone(self) -> Outcome:
@@ -168,9 +171,12 @@ class Slot:
             reason = f"the process ended with exit code {code}"
             return failed(case, "crashed", reason, f"exit {code}")
         name = signal.Signals(-code).name
-        if name == "SIGKILL" and oom_kills() > self._oom_kills:
-            return failed(case, "out_of_memory", "the system was out of memory and killed it", name)
-        return failed(case, "crashed", f"the process was killed by {name}", name)
+        if name != "SIGKILL":
+            return failed(case, "crashed", f"the process was killed by {name}", name)
+        if oom_kills() > self._oom_kills:
+            reason = "the process was killed by SIGKILL, by the kernel: the memory was full"
+            return failed(case, "out_of_memory", reason, name)
+        return failed(case, "crashed", _KILLED, name)
 
     def _ended(self, outcome: Outcome) -> Outcome:
         """Return the outcome with what was printed; free the slot, and end an unfit worker."""
@@ -180,7 +186,8 @@ class Slot:
         if record["signal"] and (line := telling_line(printed)):
             record = record | {"reason": f"{record['reason']}; its output: {line}"}
         self.case = self.future = None
-        if record["status"] in _UNCLEAN or record["signal"] or descendants(self.board.read()[0]):
+        unclean = record["status"] in _UNCLEAN or record["signal"] or outcome.damage
+        if unclean or descendants(self.board.read()[0]):
             self.stop()
         return replace(outcome, record=record, output=(printed + outcome.output)[-_OUTPUT:])
 
@@ -199,6 +206,10 @@ class _Worker:
             context=context,
         )
 
+    def fit(self, pid: int) -> bool:
+        """Return whether another case can be run; `pid` has run the last one."""
+        return self.pool.active and alive(pid)  # the pool takes a while to notice a death
+
     def resident(self, pid: int) -> int:
         """Return the memory of the worker and all that it started, which is noted for its end."""
         running = descendants(pid)
@@ -216,16 +227,23 @@ class _Worker:
 
     def end(self, pid: int) -> None:
         """Kill what is left of the worker and all that it started."""
+        self.pool.stop()  # before the kill, so that no other worker is started in its place
         if pid:
             self.seen |= set(descendants(pid))
             signal_group(pid, signal.SIGKILL)
         kill(self.seen)
-        self.guard.dismiss()
-        self.pool.stop()
         # the pool waits for ever for the rest of a result whose sender was killed
-        joining = Thread(target=self.pool.join, daemon=True)
-        joining.start()
-        joining.join(_JOINED)
+        closing = Thread(target=self._close, daemon=True)
+        closing.start()
+        closing.join(_JOINED)
+
+    def _close(self) -> None:
+        """Close what a worker is given, once the pool starts none any more.
+
+        Until then its thread may be starting one, which would be given other files of the same numbers.
+        """
+        self.pool.join()
+        self.guard.dismiss()
         self.capture.close()
 
 

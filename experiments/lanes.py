@@ -91,10 +91,7 @@ class Isolation(WorkerPlugin):
 
 
 class _Lane:
-    """A slot and the one thread that uses it.
-
-    On Linux a process dies with the thread that started it, and Dask's threads may end at any time.
-    """
+    """A slot and the one thread that uses it, whichever of Dask's threads asks; those may end."""
 
     def __init__(self, slot: Slot) -> None:
         self.slot, self.used = slot, 0.0

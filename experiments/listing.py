@@ -1,4 +1,4 @@
-"""What experiment files may name: `dualgap list`."""
+"""What experiment files may name, and what is recorded of their runs: `dualgap list`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.checked import Option, option_of, options_of
+from experiments.columns import RESULTS, TRACES
 from experiments.config import experiment_names, find_experiments
 from experiments.specs import FORMULATIONS, KERNELS
 from problems import Kernel, datasets
@@ -29,6 +30,7 @@ def listing(kind: str) -> Table:
         "datasets": (("data set", "settings", "what it is"), _datasets()),
         "kernels": (("kernel", "settings", "what it is", "source"), _kernels()),
         "experiments": (("experiment", "what it is"), _experiments()),
+        "columns": (("column", "what it is"), _columns()),
     }[kind]
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for head in heads:
@@ -77,6 +79,12 @@ def _experiments() -> Iterator[_Row]:
             yield name, files[0].read_text().splitlines()[0].removeprefix("#").strip()
         else:
             yield name, "all of these: " + ", ".join(file.stem for file in files)
+
+
+def _columns() -> Iterator[_Row]:
+    yield from RESULTS.items()
+    yield "of traces:", "a row for each look at a running solver"
+    yield from TRACES.items()
 
 
 def _first_line(cls: type) -> str:

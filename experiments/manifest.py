@@ -21,6 +21,7 @@ SCHEMA = 1
 NAME = "manifest.json"
 _ROOT = Path(__file__).parents[1]
 _PACKAGES = ("problems", "solvers", "experiments")
+_KINDS = {"run_ids": list, "experiment": str, "code": dict, "versions": dict}
 _BEGUN_WITH = ("experiment", "code", "versions", "host", "date")
 
 
@@ -76,8 +77,10 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     """
     path = folder / NAME
     try:
-        manifest = json.loads(path.read_text())
-        schema, _ = manifest["schema"], manifest["run_ids"]
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        schema = manifest["schema"]
+        if schema == SCHEMA:
+            _check_kinds(manifest)
     except FileNotFoundError:
         raise ManifestError(f"{folder}: holds no results (there is no {path})") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
@@ -88,6 +91,16 @@ def read_manifest(folder: Path) -> dict[str, Any]:
             "run the experiment again"
         )
     return manifest
+
+
+def _check_kinds(manifest: Mapping[str, Any]) -> None:
+    """Raise KeyError or ValueError if what is read later is missing or of another kind."""
+    run_ids = manifest["run_ids"]
+    for name, kind in _KINDS.items():
+        if not isinstance(manifest.get(name, kind()), kind):
+            raise ValueError(f"{name!r} is not a {kind.__name__}")
+    if not all(isinstance(run_id, str) for run_id in run_ids):
+        raise ValueError("'run_ids' are not all text")
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:

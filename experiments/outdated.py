@@ -2,8 +2,8 @@
 
     python -m experiments.outdated      a line for each thing that is out of date, and exit 1
 
-The README's tables and the tables of benchmarks are derived from the records anew and compared; the
-figures, and the rest, are held to their digests (see `published`).
+The tables of README.md, results/README.md, benchmarks and verifications are derived from the records
+anew and compared; figures, reports and the rest are held to their digests (see `published`).
 """
 
 from __future__ import annotations
@@ -19,32 +19,42 @@ import numpy as np
 import pandas as pd
 
 from experiments.benchmark import tables_of
-from experiments.publish import BENCHMARK, README_TABLE, ROOT, readme_table
-from experiments.published import broken_seals, read_records
+from experiments.published import BENCHMARK, broken_seals, folders_in, read_records
+from experiments.readme import DOCUMENTS, ROOT, TABLE, table_of
 from experiments.store import StoreError
+from experiments.verify import compare
+from experiments.verify_tables import CHECKS, to_frame
 
 _ADVICE = "make results/<name> runs an experiment and publishes it again"
 
 
 def outdated(root: Path = ROOT) -> list[str]:
-    """Return what is out of date in `root`/results and `root`/README.md, a sentence each."""
-    folders = sorted(path for path in (root / "results").iterdir() if path.is_dir())
-    faults = [fault for folder in folders for fault in _in_folder(folder)]
-    return faults + list(_in_readme((root / "README.md").read_text(), root))
+    """Return what is out of date in `root`/results and the documents, a sentence each."""
+    results = root / "results"
+    faults = [fault for folder in folders_in(results) for fault in _in_folder(folder)]
+    documents = [name for name in DOCUMENTS if (root / name).is_file()]
+    return faults + [fault for name in documents for fault in _in_document(name, root)]
 
 
 def _in_folder(folder: Path) -> Iterator[str]:
     yield from broken_seals(folder)
-    if not folder.name.startswith(BENCHMARK):
-        return
     try:
-        derived = tables_of(read_records(folder))
+        derived = _derived(folder)
     except StoreError as error:
         yield str(error)
         return
     for name, table in derived.items():
-        if not _says(folder / f"{name}.csv", table):
-            yield f"{folder.name}: {name}.csv is not what its runs.csv gives"
+        if not _says(folder / name, table):
+            yield f"{folder.name}: {name} is not what its runs.csv gives"
+
+
+def _derived(folder: Path) -> dict[str, pd.DataFrame]:
+    """Return the tables of a folder that its records alone give, by the names of their files."""
+    if folder.name.startswith(BENCHMARK):
+        return {f"{name}.csv": table for name, table in tables_of(read_records(folder)).items()}
+    if (folder / CHECKS).is_file():
+        return {CHECKS: to_frame(compare(read_records(folder)))}
+    return {}
 
 
 def _says(file: Path, table: pd.DataFrame) -> bool:
@@ -61,18 +71,19 @@ def _same(old: pd.Series, new: pd.Series) -> bool:
     return old.astype(str).tolist() == new.astype(str).tolist()
 
 
-def _in_readme(text: str, root: Path) -> Iterator[str]:
-    for name, table in README_TABLE.findall(text):
+def _in_document(document: str, root: Path) -> Iterator[str]:
+    text = (root / document).read_text()
+    for name, table in TABLE.findall(text):
         try:
-            current = readme_table(name, root / "results")
+            current = table_of(name, root / "results")
         except (OSError, StoreError) as error:
-            yield f"README.md: the {name} table has no records ({error})"
+            yield f"{document}: the {name} table has no records ({error})"
             continue
         if _rows(table) != _rows(current):  # what is said below them is no number
-            yield f"README.md: the {name} table is not what results/ says"
-    for shown in re.findall(r"\]\((results/[^)]+)\)", text):
-        if not (root / shown).is_file():
-            yield f"README.md: there is no {shown}"
+            yield f"{document}: the {name} table is not what results/ says"
+    for shown in re.findall(r"\]\(([^):#]+)\)", text):
+        if not (root / document).parent.joinpath(shown).exists():
+            yield f"{document}: there is no {shown}"
 
 
 def _rows(text: str) -> list[str]:

@@ -5,29 +5,48 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from multiprocessing.context import BaseContext
 from pathlib import Path
 
 import psutil
 
-# Reads the ids of process groups until its input ends, as it does when whoever holds the other end
-# dies; then kills the last group and removes the file named by its argument, and its folder.
-_GUARD = """
-while read -r line; do group=$line; done
-[ -n "$group" ] && kill -s KILL -- "-$group" 2>/dev/null
+# Reads the ids of workers until its input ends, as it does when whoever holds the other end dies;
+# then stops the last of them, kills what that has started, as long as it finds more, and its group,
+# and removes the file named by its argument, and its folder.
+_GUARD = r"""
+while read -r line; do worker=$line; done
+family() {
+    grep -ls "^PPid:.$1\$" /proc/[0-9]*/status | while IFS=/ read -r _ _ child _; do
+        echo "$child"
+        family "$child"
+    done
+}
+if [ -n "$worker" ]; then
+    kill -s STOP "$worker" 2>/dev/null
+    before=
+    while found=$(family "$worker"); [ "$found" != "$before" ]; do
+        kill -s KILL $found 2>/dev/null
+        before=$found
+    done
+    kill -s KILL -- "-$worker" 2>/dev/null
+fi
 rm -f -- "$1"
 rmdir -- "${1%/*}" 2>/dev/null
 """
 
 
 class Guard:
-    """A small process that kills a worker's process group if this process dies without doing so.
+    """A small process that kills a worker and all that it started, if this process dies before.
+
+    The worker goes last: as the subreaper of what it started it keeps that together, whatever group
+    or session it moved to. Without /proc only the worker's group is killed.
 
     Attributes
     ----------
-    writer : where a worker writes its process group's id, a line; passed to it when it is started.
+    writer : where a worker writes its id, which is its group's too, as a line; passed to it when it
+        is started.
     """
 
     def __init__(self, context: BaseContext, path: str) -> None:
@@ -86,13 +105,30 @@ def kill(processes: Iterable[psutil.Process]) -> None:
             process.kill()
 
 
-def oom_kills() -> int:
-    """Return how often this system has killed a process for memory (Linux; else 0)."""
-    with suppress(OSError):
-        for line in Path("/proc/vmstat").read_text().splitlines():
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
+def oom_kills(root: Path = Path("/")) -> int:
+    """Return how often the kernel has killed a process for want of memory (Linux; else 0).
+
+    Of our control group if it tells, else of the whole machine; `root` is where /proc and /sys are.
+    """
+    for path in (*_group_counters(root), root / "proc/vmstat"):
+        with suppress(OSError):
+            for line in path.read_text().splitlines():
+                if line.startswith("oom_kill "):
+                    return int(line.split()[1])
     return 0
+
+
+def _group_counters(root: Path) -> Iterator[Path]:
+    """Yield where our control group may count the kills, in version 2 and version 1."""
+    groups, mounted = "", root / "sys/fs/cgroup"
+    with suppress(OSError):
+        groups = (root / "proc/self/cgroup").read_text()
+    for line in groups.splitlines():  # number:controllers:/path
+        _, controllers, group = line.split(":", 2)
+        if not controllers:
+            yield mounted / group.lstrip("/") / "memory.events"
+        elif "memory" in controllers.split(","):
+            yield mounted / "memory" / group.lstrip("/") / "memory.oom_control"
 
 
 def cores() -> int:

@@ -11,17 +11,46 @@ import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from ruamel.yaml import YAML
 
 from experiments import disk
+from experiments.manifest import NAME
 from experiments.records import COLUMNS, TEXT_COLUMNS
 from experiments.store import StoreError, load_results
 
+BENCHMARK = "bench_"  # how the names of benchmarks begin
 DIGESTS = "digests.json"
 _RECORDS = ("runs.csv", "manifest.json")
 _NUMBERS = [name for name in COLUMNS if name not in TEXT_COLUMNS]
+
+
+def folders_in(results: Path) -> list[Path]:
+    """Return the folders that hold something published, in order."""
+    return sorted({path.parent for path in results.rglob(f"*{NAME}")})
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a folder of results; of several told together the one it is named after.
+
+    Raises
+    ------
+    StoreError
+        If there is none, or it cannot be read.
+    """
+    own = folder / f"{folder.name}-{NAME}"
+    try:
+        return json.loads((own if own.is_file() else folder / NAME).read_text())
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{folder}: its manifest cannot be read: {error}") from None
+
+
+def experiment_name(folder: Path) -> str:
+    """Return the name of the experiment that a folder has the runs of."""
+    return str(YAML(typ="safe").load(manifest_of(folder)["experiment"])["name"])
 
 
 def read_records(folder: Path) -> pd.DataFrame:

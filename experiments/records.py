@@ -9,29 +9,21 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
+from experiments.columns import RESULTS, TRACES
 from experiments.plan import TWIN, Case, dataset_text
 from experiments.specs import kernel_text
 
-_COLUMNS = """
-run_id problem_id problem_hash family_hash formulation dataset n d kernel C epsilon lam solver params
-seed repetition target_gap status claimed verdict reason objective primal_objective dual_objective
-gap relative_gap suboptimality kkt_violation violating_pair primal_residual dual_residual
-complementarity projection_distance bound_source time_setup time_solve cpu_time peak_rss iterations
-n_kernel_evals n_support n_free n_bounded margin train_accuracy test_accuracy threads signal host
-versions
-"""
 _TEXT_COLUMNS = """
 run_id problem_id problem_hash family_hash formulation dataset kernel solver params status claimed
 verdict reason bound_source signal host versions
 """
-_TRACE_COLUMNS = "run_id time iteration primal_objective dual_objective gap kkt_violation"
 _PACKAGES = """
 dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel highspy osqp piqp proxsuite
 qpsolvers quadprog scs scikit-learn-intelex snapml
 """
-COLUMNS = _COLUMNS.split()
+COLUMNS = list(RESULTS)
 TEXT_COLUMNS = _TEXT_COLUMNS.split()
-TRACE_COLUMNS = _TRACE_COLUMNS.split()
+TRACE_COLUMNS = list(TRACES)
 FULL_TRACE_COLUMNS = [*TRACE_COLUMNS, "n_support", "objective"]
 PACKAGES = _PACKAGES.split()
 BAD = ("crashed", "diverged", "out_of_memory")  # a run that ends so fails the command
@@ -47,12 +39,14 @@ class Outcome:
     trace : one row for each look at the solver.
     model : arrays that draw the decision function of samples in the plane; empty for others.
     output : the end of what the run printed.
+    damage : what it changed of its process, which is not fit for another run then.
     """
 
     record: dict[str, Any]
     trace: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     model: dict[str, Any] = field(default_factory=dict[str, Any])
     output: str = ""
+    damage: str = ""
 
     @property
     def run_id(self) -> str:

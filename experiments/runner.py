@@ -25,6 +25,7 @@ from experiments.plan import Case
 from experiments.processes import cores
 from experiments.records import Outcome, blank_record, failed
 from experiments.specs import build_problem, build_solver, build_source
+from experiments.tampering import Functions
 from experiments.worker import Phase
 from problems import (
     Certificate,
@@ -46,11 +47,16 @@ dual_residual complementarity projection_distance
 """
 _MEASURABLE = 0.05  # seconds of solving, below which CPU time says nothing of threads
 _ROWS = 1000  # predicted at a time
+_LONGEST = 1000  # characters of a reason
 _MOST_DRAWN = 5000  # samples of a model that is kept for a picture
 
 
 class _DataChanged(Exception):
     """A solver wrote to the samples that others use too."""
+
+
+class _Forged(Exception):
+    """A solver replaced a function that measures or certifies it."""
 
 
 def run_case(
@@ -65,16 +71,36 @@ def run_case(
     threads : how many the solver may use; None for as many as there are cores.
     """
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), np.errstate():
             return _run(case, report, threads or cores())
     except BaseException as error:  # a solver may also call sys.exit
         lacking = isinstance(error, MemoryError)
         status = Status.OUT_OF_MEMORY if lacking else Status.CRASHED
-        return replace(failed(case, status, _last_line(error)), output=traceback.format_exc())
+        return replace(failed(case, status, _last_line(error)), output=_printable(_traceback()))
+
+
+def _traceback() -> str:
+    try:
+        return traceback.format_exc()
+    except BaseException as error:  # of an exception whose own methods fail
+        return f"no traceback: {type(error).__name__}"
+
+
+def _printable(text: str) -> str:
+    """Return text with nothing that a file in UTF-8 cannot hold."""
+    return text.encode(errors="backslashreplace").decode()
+
+
+def _sentence(text: str) -> str:
+    """Return text on one line, without control characters, of a length that a table can show."""
+    plain = "".join(c if c.isprintable() else " " for c in _printable(text[: 2 * _LONGEST]))
+    line = " ".join(plain.split())
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ..."
 
 
 def _last_line(error: BaseException) -> str:
-    text = "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]
+    lines = "".join(traceback.format_exception_only(error)).strip().splitlines()
+    text = _sentence(next((line for line in reversed(lines) if line.strip()), ""))
     frames = traceback.extract_tb(error.__traceback__)
     return f"{text} ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else text
 
@@ -85,6 +111,7 @@ def _run(case: Case, report: Callable[[Phase], object], threads: int) -> Outcome
     checksum = content_hash(data.X, data.y)
     problem = build_problem(case.problem, data)
     report("solving")
+    found = Functions()
     _reset_peak()
     np.random.seed(case.repetition)  # noqa: NPY002 - for solvers from outside that draw from it
     looks = _Looks(case.run_id, problem)
@@ -97,10 +124,14 @@ def _run(case: Case, report: Callable[[Phase], object], threads: int) -> Outcome
         callback=looks if case.trace else None,
     )
     report("certifying")
-    solution = replace(solution, rigorous=case.proven)
     if content_hash(data.X, data.y) != checksum:
         _load.cache_clear()
         raise _DataChanged("the solver changed X or y in place; it must work on a copy")
+    if replaced := found.replaced():
+        raise _Forged(f"the solver replaced {replaced}, which measures or certifies it")
+    # anew from the file and the data: a solver may have changed the problem that it was given
+    solution = replace(solution, problem=build_problem(case.problem, data), rigorous=case.proven)
+    problem = solution.problem
     record = blank_record(case) | {
         "problem_hash": problem.hash,
         "family_hash": problem.family_hash,
@@ -157,7 +188,7 @@ def _answer(solution: Solution, threads: int) -> dict[str, Any]:
         "status": str(solution.status),
         "claimed": str(solution.claimed),
         "verdict": solution.verdict,
-        "reason": "; ".join(filter(None, (solution.reason, _excess(solution, threads)))),
+        "reason": "; ".join(filter(None, (_sentence(solution.reason), _excess(solution, threads)))),
         "bound_source": c.bound_source,
         "objective": float(solution.objective),
         "time_setup": float(solution.time_setup),

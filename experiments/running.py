@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -129,12 +130,18 @@ def _report(folder: Path, title: str) -> pd.DataFrame:
     """Write the tables and print the summary; return the results."""
     results = load_results(folder)
     summary = summarise(results)
-    try:
-        paths = write_tables(folder, to_markdown(summary, title))
-    except OSError as error:  # the runs themselves are recorded
-        paths = []
-        click.echo(f"{folder}: the tables cannot be written: {error.strerror}", err=True)
+    # before it is printed, which fails where nobody reads it
+    tell_written(partial(write_tables, folder, to_markdown(summary, title)), folder)
     console().print(to_terminal(summary))
+    return results
+
+
+def tell_written(write: Callable[[], list[Path]], folder: Path) -> None:
+    """Write tables into a folder and print their paths, or why they cannot be written."""
+    try:
+        paths = write()
+    except OSError as error:  # the runs themselves are recorded
+        click.echo(f"{folder}: the tables cannot be written: {error.strerror}", err=True)
+        return
     for path in paths:
         click.echo(path)
-    return results

@@ -7,7 +7,8 @@
     runs.parquet, runs.csv, traces.parquet, summary.md    made from runs.jsonl at the end
 
 A line is on the disk before the next run is recorded, so that a crash loses nothing that was
-reported. A torn line, left by a full disk or a killed process, is passed over when reading.
+reported. A torn line, left by a full disk or a killed process, and a damaged one are passed over when
+reading.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
@@ -211,8 +213,11 @@ def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
     path = Path(folder) / "models" / f"{run_id}.npz"
     if not path.is_file():
         return None
-    with np.load(path) as stored:
-        arrays = dict(stored)
+    try:
+        with path.open("rb") as file, np.load(file) as stored:
+            arrays = dict(stored)
+    except (ValueError, EOFError, OSError, BadZipFile):  # damaged: it is only for a picture
+        return None
     w = arrays["w"]
     return arrays | {
         "w": None if np.isnan(w).any() else w,
@@ -237,10 +242,21 @@ def _lines(folder: Path) -> Iterator[dict[str, Any]]:
     if not path.exists():
         return
     for line in path.read_bytes().splitlines():
-        with suppress(ValueError, KeyError, TypeError):
+        with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
             content = json.loads(line)
-            if "run_id" in content["record"] and "trace" in content:
-                yield content
+            _check_row(content["record"], COLUMNS)
+            for row in content["trace"]:
+                _check_row(row, FULL_TRACE_COLUMNS)
+            yield content
+
+
+def _check_row(row: dict[str, Any], columns: Iterable[str]) -> None:
+    """Raise ValueError, TypeError, KeyError or AttributeError for what a table cannot hold."""
+    hash(row["run_id"])
+    for name in columns:
+        value = row.get(name)
+        if value is not None and name not in TEXT_COLUMNS:
+            float(value)
 
 
 def _refuse_used(folder: Path, used: bool, resume: bool) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
@@ -15,6 +17,20 @@ if TYPE_CHECKING:
 
 WIDTH = 100  # columns, where the output is not a terminal
 INTERRUPTED = "interrupted"
+
+
+def prepare() -> None:
+    """Make printing safe, wherever it goes; exit with 2 where the current folder is gone."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started us
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process
+        stream = getattr(sys, name)
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # not every terminal has a ×
+    try:
+        os.getcwd()
+    except OSError:
+        refuse("the current folder has been removed; change to another one")
 
 
 def find(name: str) -> list[Path]:

@@ -9,16 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from math import inf, isfinite, isnan, nan
 from operator import attrgetter
 from typing import Any
 
 import pandas as pd
-from rich import box
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
 
 from experiments.config import ConfigError, Experiment
 from experiments.entries import OutsideSolvers
@@ -208,50 +203,3 @@ def _difference(run: _Run, best: _Run) -> float:
 
 def _number(value: Any, missing: float) -> float:
     return missing if value is None or isnan(value) else float(value)
-
-
-def to_terminal(verification: Verification) -> Group:
-    """Return every difference, what each solver came to, and the outcome in a sentence."""
-    colour = "green" if verification.passed else "red"
-    outcome = Text(verification.sentence, style=f"bold {colour}")
-    return Group(_differences(verification), _by_solver(verification), outcome)
-
-
-def _differences(verification: Verification) -> Table:
-    solvers = list(dict.fromkeys(check.solver for check in verification.checks))
-    table = _table("Difference to the QP optimum: of the worse bound, relative")
-    table.add_column("problem", overflow="fold", ratio=1)
-    for name in ("optimum", *solvers):
-        table.add_column(name, justify="right", overflow="fold")
-    for problem, group in groupby(verification.checks, attrgetter("problem_id")):
-        checks = {check.solver: check for check in group}
-        reference = next(iter(checks.values())).reference
-        cells = [_cell(checks[name]) if name in checks else Text("") for name in solvers]
-        table.add_row(Text(problem), "" if isnan(reference) else f"{reference:.8g}", *cells)
-    return table
-
-
-def _cell(check: Check) -> Text:
-    said = next(
-        (s for s in (check.status, check.verdict) if s in ("unsupported", "infeasible")), ""
-    )
-    shown = said or (check.status if isnan(check.difference) else f"{check.difference:.1e}")
-    return Text(shown, style="red" if not check.passed else "dim" if said else "green")
-
-
-def _by_solver(verification: Verification) -> Table:
-    table = _table("")
-    for name in ("solver", "problems", "passed", "failed", "unsupported", "worst difference"):
-        table.add_column(name, justify="left" if name == "solver" else "right")
-    for solver in dict.fromkeys(check.solver for check in verification.checks):
-        checks = [check for check in verification.checks if check.solver == solver]
-        unsupported = sum(check.status == "unsupported" for check in checks)
-        failed = sum(not check.passed for check in checks)
-        known = [check.difference for check in checks if not isnan(check.difference)]
-        counts = len(checks), len(checks) - failed - unsupported, failed, unsupported
-        table.add_row(Text(solver), *map(str, counts), f"{max(known):.1e}" if known else "")
-    return table
-
-
-def _table(title: str) -> Table:
-    return Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)

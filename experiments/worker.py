@@ -12,9 +12,11 @@ import os
 import signal
 import struct
 import sys
-import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from time import monotonic  # by value: a solver may replace that of the module
 from typing import TYPE_CHECKING, Literal, TextIO
+
+from experiments.tampering import Surroundings
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -50,7 +52,7 @@ class Board:
 
     def write(self, phase: Phase) -> None:
         """Say that `phase` begins now."""
-        entry = _LAYOUT.pack(os.getpid(), _PHASES.index(phase), time.monotonic())
+        entry = _LAYOUT.pack(os.getpid(), _PHASES.index(phase), monotonic())
         file = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             os.pwrite(file, entry, 0)
@@ -63,7 +65,7 @@ class Board:
             entry = file.read(_LAYOUT.size)
             if len(entry) == _LAYOUT.size:
                 pid, phase, since = _LAYOUT.unpack(entry)
-                return pid, _PHASES[phase], time.monotonic() - since
+                return pid, _PHASES[phase], monotonic() - since
         return 0, "loading", 0.0
 
     def clear(self) -> None:
@@ -78,9 +80,10 @@ def start_worker(
     """Make this process a worker.
 
     Its numerical libraries use `threads` threads. It leads a session of its own, so that Ctrl-C does
-    not reach it and everything it starts is killed with it. On Linux it dies with its parent, and
-    stays the ancestor of what its children leave behind; `guard` learns whom to kill then. What
-    solvers print goes to `printed`, as do the Python stacks when a signal ends it.
+    not reach it and everything it starts is killed with it. On Linux it stays the ancestor of what its
+    children leave behind. `guard` learns whom to kill when its parent dies; without one it dies with
+    its parent by itself, on Linux, and what it started does not. What solvers print goes to `printed`,
+    as do the Python stacks when a signal ends it.
     """
     for name in _THREAD_VARIABLES:
         os.environ[name] = str(threads)
@@ -93,7 +96,8 @@ def start_worker(
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if sys.platform == "linux":
         system = ctypes.CDLL(None)
-        system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if guard is None:
+            system.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         system.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     nowhere = os.open(os.devnull, os.O_RDWR)
     os.dup2(nowhere, 0)
@@ -110,8 +114,10 @@ def run(case: Case, board: Board, threads: int) -> Outcome:
     sys.stdout, sys.stderr = (_text(stream) for stream in (1, 2))
     from experiments.runner import run_case  # noqa: PLC0415 - after the environment is set
 
+    found = Surroundings()
     try:
-        return run_case(case, board.write, threads)
+        outcome = run_case(case, board.write, threads)
+        return replace(outcome, damage=found.damaged())
     finally:
         _flush()
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from problems.box_gap import gap_terms, kkt_violation, middle, violating_pair
 from problems.dataset import Vector
-from problems.dual_point import DualPoint, dual_from_weights, feasible_dual
+from problems.dual_point import DualPoint, dual_from_weights, feasible_dual, lost_norm2
 from problems.fenchel import gap_between, missing_bound, relative, risk_bounds
 from problems.forms import Point
 from problems.formulation import Formulation
@@ -95,13 +95,15 @@ def certify(problem: Formulation, solution_or_point: Any, rigorous: bool = False
     Parameters
     ----------
     problem : any formulation.
-    solution_or_point : a `Solution`, a `Point`, or anything with `alpha`, `w` and `b`, None where
-        not known.
+    solution_or_point : a `Solution`, a `Point`, or anything else with `alpha` or `w`, None where not
+        known. An array is neither: every face of a problem has both.
     rigorous : evaluate both bounds in ball arithmetic, rounded outwards, so that they are theorems
         about the stored data; see `rigorous` for the cost.
 
     Raises
     ------
+    TypeError
+        If it has neither `alpha` nor `w`.
     ValueError
         If `alpha` or `w` has the wrong shape.
     """
@@ -176,6 +178,11 @@ def _without_point(problem: Formulation, reason: str) -> Certificate:
 
 def _as_point(problem: Formulation, answer: Any) -> Point:
     answer = getattr(answer, "point", answer)
+    if not (hasattr(answer, "alpha") or hasattr(answer, "w")):
+        raise TypeError(
+            f"solution_or_point: must be a Solution, a Point, or have alpha or w, got "
+            f"{type(answer).__name__}; tell what an array holds: Point(alpha=...) or Point(w=...)"
+        )
     point = Point(*(getattr(answer, name, None) for name in ("alpha", "w", "b")))
     for name, size in (("alpha", problem.n * problem.outputs), ("w", problem.n_weights)):
         value = getattr(point, name)
@@ -196,11 +203,13 @@ def _soft_bounds(
     interval = best_intercept(problem, dual.scores)
     r = g if a is None else g + middle(*interval) * a
     terms = gap_terms(r, below, above)
-    dual_objective = -0.5 * float(x @ (g + p))
-    gap = float(terms.sum())
-    primal_objective = dual_objective + gap
-    w, scores = _weights(problem, dual.alpha), dual.scores
-    norm2 = float(problem.beta(dual.alpha) @ scores)
+    w, scores, beta = _weights(problem, dual.alpha), dual.scores, problem.beta(dual.alpha)
+    norm2 = float(beta @ scores)
+    lost = lost_norm2(problem, beta, norm2)
+    norm2 += lost
+    dual_objective = -0.5 * float(x @ (g + p)) - 0.5 * lost
+    gap = float(terms.sum()) + lost
+    primal_objective = float(np.maximum(0.0, dual_objective + gap))
     if own_w is not None:
         w, scores, norm2 = own_w, problem.X @ own_w, float(own_w @ own_w)
         interval = best_intercept(problem, scores)

@@ -59,6 +59,18 @@ def feasible_dual(problem: Formulation, alpha: Vector) -> DualPoint:
     )
 
 
+def lost_norm2(problem: Formulation, beta: Vector, norm2: float) -> float:
+    """Return by how much ‖Σ βᵢφ(xᵢ)‖² may be larger than `norm2`, where that is all rounding error.
+
+    A sum of large entries that cancel may come out as nothing, or below 0, and such a dual objective
+    above the optimum. Below the rounding error of the sum nothing is known of its size.
+    """
+    diagonal = np.sqrt(np.maximum(problem.kernel.diagonal(problem.X), 0.0))
+    length2 = float(np.sum(np.square(diagonal @ np.abs(beta))))
+    eps = float(np.finfo(float).eps)
+    return max(0.0, (eps**2 if problem.is_linear else eps) * length2 - norm2)
+
+
 def dual_from_weights(problem: Formulation, w: Vector) -> DualPoint:
     """Return a good dual point for weights `w` (d,): the best of several candidates.
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from problems.dataset import Vector
-from problems.dual_point import DualPoint, feasible_dual
+from problems.dual_point import DualPoint, feasible_dual, lost_norm2
 from problems.forms import Point
 from problems.formulation import Formulation
 from problems.losses import ScalarLoss
@@ -33,12 +33,13 @@ def risk_bounds(problem: Formulation, alpha: Vector | None, w: Vector | None) ->
     dual = _recovered(problem, w) if alpha is None else _feasible(problem, alpha)
     beta, scores = problem.beta(dual.alpha), dual.scores
     norm2 = float((beta * scores).sum())
+    lost = lost_norm2(problem, beta, norm2)
     b = best_offset(problem, scores)
     terms = _terms(problem, beta, scores + b)
-    dual_objective = 0.0 - 0.5 * norm2 - _conjugates(problem, beta)
+    dual_objective = 0.0 - 0.5 * (norm2 + lost) - _conjugates(problem, beta)
     residual = _residual(problem, beta, scores + b)
-    gap, own_w = float(terms.sum()), w
-    primal_objective = dual_objective + gap
+    gap, own_w = float(terms.sum()) + lost, w
+    primal_objective = float(np.maximum(0.0, dual_objective + gap))
     if own_w is not None:
         scores = problem.X @ own_w
         b = best_offset(problem, scores)

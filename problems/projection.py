@@ -28,17 +28,18 @@ def project(
         return np.clip(z, lb, ub)
     if not np.isfinite(z).all():
         raise ValueError("z: must be finite, got NaN or infinite entries")
-    moving = a != 0  # 0 times an infinite bound is no number
-    lowest = float((a[moving] * np.where(a > 0, lb, ub)[moving]).sum())
-    highest = float((a[moving] * np.where(a > 0, ub, lb)[moving]).sum())
-    if not lowest <= delta <= highest:
-        raise ValueError(f"delta: a'x = {delta:g} cannot be met within [{lowest:g}, {highest:g}]")
-    point = z
+    point, moving = z, a != 0  # 0 times an infinite bound is no number
     for _ in range(3):  # from far away, rounding leaves some of the equality to the next round
         clipped = np.clip(point, lb, ub)
         rounding = 8 * np.finfo(float).eps * (float(np.abs(a * clipped).sum()) + abs(delta))
         if abs(float(a @ clipped) - delta) <= rounding:
             return clipped  # a feasible point keeps its exact zeros
+        lowest = float((a[moving] * np.where(a > 0, lb, ub)[moving]).sum())
+        highest = float((a[moving] * np.where(a > 0, ub, lb)[moving]).sum())
+        if not lowest <= delta <= highest:
+            raise ValueError(
+                f"delta: a'x = {delta:g} cannot be met within [{lowest:g}, {highest:g}]"
+            )
         # copies: compiled once for writable contiguous arrays, whatever the caller holds
         copies = (np.array(v, dtype=np.float64) for v in (point, lb, ub, a))
         mu = _multiplier(*copies, float(delta))  # type: ignore[call-arg]

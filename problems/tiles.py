@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numba
@@ -34,8 +35,9 @@ Tile = NDArray[Any]
 Job = Callable[[int, int], None]
 
 _ROWS, _COLUMNS = 256, 512
-# Of K, that are worth a thread: waking it takes 0.05 ms, on a busy machine more.
-_LEAST_VALUES = 65_536
+# Of K, that are worth a thread: starting it takes 0.1 ms, waking it half of that, on a busy machine
+# some milliseconds.
+_LEAST_VALUES = 131_072
 _SPARSE = 0.3  # share of nonzero entries up to which sparse rows are faster than a dense product
 _MOST_FEATURES = 4096  # of sparse samples: dense columns of more leave the cache
 # Above this value of gamma·max‖x‖² the exponent has lost too many digits to cancellation.
@@ -70,7 +72,6 @@ class Tiles:
 
     def __init__(self, gram: Gram, threads: int) -> None:
         self.gram, self.kernel, self.threads = gram, gram.kernel, threads
-        self._pool = ThreadPoolExecutor(threads)
         self._samples: dict[np.dtype[Any], _Dense | _Sparse] = {}
         X: Any = gram.X
         self._sparse = scipy.sparse.issparse(X) and X.nnz <= _SPARSE * X.shape[0] * X.shape[1]
@@ -84,7 +85,12 @@ class Tiles:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._pool.shutdown()
+        if "_pool" in vars(self):
+            self._pool.shutdown()
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self.threads)
 
     def precise(self, dtype: Any) -> bool:
         """Whether the kernel's values have nearly all the digits of `dtype`."""
@@ -110,6 +116,11 @@ class Tiles:
         K = np.empty((rows.size, columns.size), columns.dtype) if out is None else out
 
         def fill(first: int, last: int) -> None:
+            if len(columns.sections) == 1:  # a tile is then a part of K itself
+                for low in range(first, last, _ROWS):
+                    part = slice(low, min(low + _ROWS, last))
+                    self._evaluate(rows[part], columns.sections[0][2], K[part])
+                return
             for low, high, left, right, tile in self._tiles(rows, columns, first, last):
                 K[low:high, left:right] = tile
 
@@ -133,7 +144,8 @@ class Tiles:
         """Run job(first, last) on all threads, over parts of range(count) of at least `least`."""
         if count == 0:
             return
-        size = max(1, least, -(-count // self.threads))
+        parts = min(self.threads, max(1, count // max(1, least)))
+        size = -(-count // parts)
         others = range(size, count, size)
         waiting = [self._pool.submit(job, at, min(at + size, count)) for at in others]
         job(0, min(size, count))
@@ -176,9 +188,11 @@ class _Dense:
         X = X.toarray() if scipy.sparse.issparse(X) else X
         if norms:
             X = X - X.mean(axis=0)  # distances stay, and less of them is lost to cancellation
-            half, one = -0.5 * squared_norms(X), np.ones(X.shape[0])
-            self.rows = np.column_stack([X, half, one]).astype(dtype)
-            self.columns = np.column_stack([X, one, half]).astype(dtype)
+            half, d = -0.5 * squared_norms(X), X.shape[1]
+            self.rows = np.ones((X.shape[0], d + 2), dtype)
+            self.rows[:, :d], self.rows[:, d] = X, half
+            self.columns = self.rows.copy()
+            self.columns[:, d], self.columns[:, d + 1] = 1.0, half
         else:
             self.rows = self.columns = np.ascontiguousarray(X, dtype)
 

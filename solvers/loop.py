@@ -7,16 +7,16 @@ growing times, and never cost more than half the time spent solving.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, replace
-from typing import Any
+from time import perf_counter, process_time  # by value: a solver may replace those of the module
+from typing import Any, get_args
 
 import numpy as np
 
 from problems import Formulation, Multiclass, Point, Unsupported, certify, reduce
-from problems.dataset import check_positive
-from problems.forms import FormPoint
+from problems.dataset import Vector, check_positive, shown
+from problems.forms import Claim, FormPoint
 from problems.reductions import Reduction
 from solvers.base import NotInstalled, Solver, Status
 from solvers.solution import Look, Solution
@@ -25,6 +25,7 @@ _FIRST_LOOK = 1e-3  # seconds
 _GROWTH = 1.25  # between the times of two looks
 _COST_FACTOR = 2.0  # seconds solving for each second spent looking
 _END = object()
+_CLAIMS = get_args(Claim)
 
 
 def solve(
@@ -81,7 +82,7 @@ def solve(
         )
     if max_iter is not None and any(f.name == "max_iter" for f in fields(solver)):
         solver = replace(solver, max_iter=max_iter)  # type: ignore[call-arg]
-    begun = time.perf_counter()
+    begun = perf_counter()
     try:
         reduction = reduce(problem, solver.form, _start(problem, initial))
         refusal = solver.refuses(reduction.form)
@@ -92,7 +93,7 @@ def solve(
         status = Status.UNSUPPORTED if isinstance(stop, Unsupported) else Status.NOT_INSTALLED
         return Solution(problem, solver, Point(), status, note=str(stop), target_gap=target_gap)
     run = _Run(problem, reduction, target_gap, stop_at_target, callback)
-    run.time_setup = time.perf_counter() - begun
+    run.time_setup = perf_counter() - begun
     status = run.until_stopped(solver.iterates(state), time_limit, max_iter)
     return run.solution(solver, status)
 
@@ -157,6 +158,36 @@ def _growth_of_box(problem: Formulation, initial: Any) -> Any:
     return new / old if np.isfinite(old).all() and np.isfinite(new).all() else 1.0
 
 
+def _shown(point: Any) -> FormPoint:
+    """Return a point in plain float64 arrays; TypeError or ValueError if it is not one."""
+    if type(point) is not FormPoint:  # of a subclass a field may be anything at all
+        raise TypeError(f"a solver yields FormPoint, this one {type(point).__name__}")
+    if not isinstance(point.claim, str) or point.claim not in _CLAIMS:
+        raise ValueError(f"claim: must be one of {', '.join(_CLAIMS)}, got {shown(point.claim)}")
+    if not isinstance(point.iterations, (int, np.integer)) or point.iterations < 0:
+        raise ValueError(
+            f"iterations: must be a whole number of 0 or more, got {shown(point.iterations)}"
+        )
+    if not isinstance(point.counters, Mapping) or not isinstance(point.note, str):
+        raise TypeError("a point's counters are a mapping, and its note is text")
+    if all(
+        v is None or (type(v) is np.ndarray and v.dtype == float) for v in (point.x, point.beta)
+    ):
+        return point
+    return replace(point, x=_floats(point.x, "x"), beta=_floats(point.beta, "beta"))
+
+
+def _floats(values: Any, name: str) -> Vector | None:
+    if values is None:
+        return None
+    if np.ma.isMaskedArray(values):
+        raise TypeError(f"{name}: is a masked array; yield an array of floats")
+    array = np.asarray(values)
+    if array.dtype.kind not in "bifu":
+        raise TypeError(f"{name}: must be an array of floats, got {array.dtype}")
+    return array.astype(np.float64)
+
+
 class _Run:
     """State of one call of `solve`: the clock, the looks taken, the latest point."""
 
@@ -183,14 +214,14 @@ class _Run:
         """Run the solver and return why it stopped."""
         status = None
         while status is None:
-            cpu_begun, begun = time.process_time(), time.perf_counter()
-            point = next(iterates, _END)
-            self.time_solve += time.perf_counter() - begun
-            self.cpu_time += time.process_time() - cpu_begun
-            if point is _END:
+            cpu_begun, begun = process_time(), perf_counter()
+            found = next(iterates, _END)
+            # on the solver's time, so that no array is computed off it
+            point = None if found is _END else _shown(found)
+            self.time_solve += perf_counter() - begun
+            self.cpu_time += process_time() - cpu_begun
+            if point is None:
                 return self._ended(time_limit, max_iter)
-            if not isinstance(point, FormPoint):
-                raise TypeError(f"a solver yields FormPoint, this one {type(point).__name__}")
             self.latest = point
             status = self._limit_reached(point, time_limit, max_iter) or self._look_if_due(point)
         return status
@@ -231,13 +262,13 @@ class _Run:
         return Status.FINISHED if reached else None
 
     def _look(self, point: FormPoint) -> float:
-        begun = time.perf_counter()
+        begun = perf_counter()
         certificate = certify(self.problem, self.reduction.recover(point))
         look = Look(self.time_solve, point.iterations, certificate)
         self.looks.append(look)
         if self.callback is not None:
             self.callback(look)
-        return time.perf_counter() - begun
+        return perf_counter() - begun
 
     def solution(self, solver: Solver, status: Status) -> Solution:
         """Return the solution at the latest point; the last look is always there."""

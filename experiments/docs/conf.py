@@ -31,6 +31,7 @@ extensions = [
 ]
 exclude_patterns = ["figures", "_extensions", "**/_run"]
 highlight_language = "none"
+default_role = "literal"  # as docstrings are written here: `X` is code
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"  # the signature has them already

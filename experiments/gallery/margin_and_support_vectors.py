@@ -24,7 +24,7 @@ from solvers import Solution, solve
 
 def compute() -> Solution:
     """Solve the hard margin on two clouds that lie apart."""
-    data = datasets.load("two_gaussians", n=40, distance=4, seed=0)
+    data = datasets.load("two_gaussians", n=40, distance=4, seed=4)
     return solve(HardMarginDual(data.X, data.y), target_gap=1e-9)
 
 
@@ -37,7 +37,7 @@ def draw(solution: Solution) -> Figure:
     draw_solution(ax, solution)
     ax.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
     along = np.array([-w[1], w[0]]) / np.linalg.norm(w)
-    foot = 2.6 * along - b * w / (w @ w)  # on f = 0
+    foot = 1.5 * along - b * w / (w @ w)  # on f = 0
     ends = tuple(foot + w / (w @ w)), tuple(foot - w / (w @ w))
     ax.annotate(
         "", *ends, arrowprops={"arrowstyle": "<->", "linewidth": 1.0, "shrinkA": 0, "shrinkB": 0}

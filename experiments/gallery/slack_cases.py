@@ -2,10 +2,15 @@
 Slack: the four places of a sample
 ==================================
 
-The soft margin lets a sample be on the wrong side of its margin, at the price C·ξ with
-ξ = max(0, 1 − y·f(x)). Outside the margin ξ = 0 and α = 0; on it ξ = 0 and 0 ≤ α ≤ C; inside it
-0 < ξ < 1 and α = C; beyond the hyperplane ξ > 1 and α = C. Each dotted line leads from a sample to
-where it should be; its length is ξ/‖w‖.
+The soft margin lets a sample be on the wrong side of its margin, at the price C·ξ, where the slack is
+ξ = max(0, 1 − y·f(x)). There are four places:
+
+- outside the margin ξ = 0, and α = 0;
+- on it ξ = 0, and 0 ≤ α ≤ C;
+- inside it 0 < ξ < 1, and α = C;
+- beyond the hyperplane ξ > 1, and α = C.
+
+Each dotted line leads from a sample to where it should be; its length is ξ/‖w‖.
 
 From M. Straka's NPFL129 notes (slack variables, support vectors) and P. Gori's notes, figure 5.
 """
@@ -27,7 +32,7 @@ from solvers import Solution, solve
 
 def compute() -> Solution:
     """Solve a soft margin on two clouds that overlap."""
-    data = datasets.load("two_gaussians", n=30, distance=2.4, seed=2)
+    data = datasets.load("two_gaussians", n=30, distance=2.4, seed=186)
     return solve(SoftMarginPrimal(data.X, data.y, C=1.0), target_gap=1e-9)
 
 
@@ -44,9 +49,10 @@ def draw(solution: Solution) -> Figure:
     for i in np.flatnonzero(xi > 1e-6):
         ax.plot(*np.transpose([X[i], goals[i]]), color="black", linestyle=":", linewidth=0.9)
         side: dict[str, Any] = {
-            "xytext": (9 * y[i], 0),
-            "ha": "left" if y[i] > 0 else "right",
+            "xytext": (-9 * y[i], 0),  # away from where it should be
+            "ha": "right" if y[i] > 0 else "left",
             "va": "center",
+            "bbox": {"facecolor": "white", "alpha": 0.6, "linewidth": 0, "pad": 0.5},
         }
         ax.annotate(f"ξ = {xi[i]:.2g}", X[i], textcoords="offset points", **side)
     legend(new, region_keys(), columns=3)

@@ -4,8 +4,9 @@ SMO's box: how far a pair may move
 
 SMO moves two multipliers along the line tᵢaᵢ + tⱼaⱼ = constant, which keeps the equality, and within
 the box 0 ≤ aᵢ, aⱼ ≤ C. The best aⱼ on the line is clipped to [L, H]:
-equal labels, L = max(0, aᵢ + aⱼ − C) and H = min(C, aᵢ + aⱼ);
-different labels, L = max(0, aⱼ − aᵢ) and H = min(C, C + aⱼ − aᵢ).
+
+- equal labels: L = max(0, aᵢ + aⱼ − C) and H = min(C, aᵢ + aⱼ);
+- different labels: L = max(0, aⱼ − aᵢ) and H = min(C, C + aⱼ − aᵢ).
 
 From M. Straka's NPFL129 notes, "SMO Update Rules", and L. Minku's notes on SMO.
 """
@@ -21,7 +22,7 @@ from experiments.gallery import write
 from experiments.plots.style import BLACK, BLUE, GREY, VERMILION, key, legend, panels, style
 
 C = 1.0
-STARTS = {BLUE: (0.35, 0.15, 0.95), VERMILION: (0.55, 0.8, 1.3)}  # aᵢ, aⱼ, and the best aⱼ
+STARTS = {BLUE: (0.35, 0.15, 0.9), VERMILION: (0.55, 0.8, 1.3)}  # aᵢ, aⱼ, and the best aⱼ
 
 MARKS: dict[str, dict[str, Any]] = {
     "now": {"marker": "o"},
@@ -54,9 +55,9 @@ def draw(moves: dict[bool, dict[str, dict[str, float]]]) -> Figure:
     new, axes = panels(["equal labels, tᵢ = tⱼ", "different labels, tᵢ ≠ tⱼ"], share="both")
     for ax, by_colour in zip(axes, moves.values(), strict=True):
         ax.plot([0, C, C, 0, 0], [0, 0, C, C, 0], color=BLACK)
-        for (colour, move), depth in zip(by_colour.items(), (-0.16, -0.3), strict=True):
+        for (colour, move), depth in zip(by_colour.items(), (-0.3, -0.16), strict=True):
             _draw_move(ax, colour, move, depth)
-        ax.set(xlim=(-0.25, 1.55), ylim=(-0.42, 1.4), xlabel="$a_j$", aspect="equal")
+        ax.set(xlim=(-0.25, 1.55), ylim=(-0.5, 1.4), xlabel="$a_j$", aspect="equal")
         ax.set(xticks=[0, C], xticklabels=["0", "C"], yticks=[0, C], yticklabels=["0", "C"])
         ax.grid(visible=False)
     axes[0].set_ylabel("$a_i$")

@@ -3,8 +3,8 @@ The 2×2 picture of a training run
 =================================
 
 Decision regions with the support vectors, the dual objective L_D by step, α by sample, and the number
-of support vectors by step: first nearly all samples have a multiplier, in the end only those near the
-border.
+of support vectors by step: α begins at 0, soon many samples have a multiplier, in the end only those
+near the border.
 
 From C. Anderson's notebook on dual gradient ascent, whose loop draws it while it runs.
 """

@@ -9,6 +9,7 @@
     overview                  verdict and time of every solver on every problem
     cross_validation          score on the part held out against a parameter; a panel a choice
     losses                    losses against the margin, where a run has regularised risks
+    differences               distance to the QP optimum; what `dualgap verify` has checked
 
 Each function takes the `Runs` of a folder (`gather` makes them from its tables), or one of them with
 its answer, and returns a matplotlib `Figure`; it is drawn and saved inside `style()`.
@@ -21,12 +22,14 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.hosts import apart
 from experiments.plots.bounds_against_iterations import bounds_against_iterations
 from experiments.plots.cross_validation import cross_validation, validated
 from experiments.plots.decision_regions import decision_regions, planar
+from experiments.plots.differences import differences
 from experiments.plots.gap_against_time import gap_against_time
 from experiments.plots.losses import losses
 from experiments.plots.overview import overview, pages
@@ -36,17 +39,20 @@ from experiments.plots.time_against_n import growing, time_against_n
 from experiments.plots.training import training
 from experiments.plots.voting_regions import strategy, voted, voting_regions
 from experiments.store import load_model, load_results, read_traces
+from experiments.verify_tables import CHECKS
 
 __all__ = [
     "Runs",
     "bounds_against_iterations",
     "cross_validation",
     "decision_regions",
+    "differences",
     "gap_against_time",
     "gather",
     "losses",
     "overview",
     "plot_all",
+    "plot_checks",
     "plot_runs",
     "style",
     "time_against_n",
@@ -67,7 +73,16 @@ def plot_all(directory: Path) -> list[Path]:
     """
     model = partial(load_model, directory)
     runs = gather(apart(load_results(directory)), read_traces(directory), model)
-    return plot_runs(runs, directory / "figures")
+    return plot_runs(runs, directory / "figures") + plot_checks(directory)
+
+
+def plot_checks(directory: Path) -> list[Path]:
+    """Draw what `dualgap verify` found in `directory`, if it did, into its folder `figures`."""
+    checks = directory / CHECKS
+    if not checks.is_file():
+        return []
+    with style():
+        return save(differences(pd.read_csv(checks)), directory / "figures", "differences")
 
 
 def plot_runs(runs: Runs, folder: Path) -> list[Path]:

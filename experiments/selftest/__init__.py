@@ -44,6 +44,7 @@ PROPERTIES = (
     Property("deterministic", "behaviour.deterministic", _ALL, fresh=True),
     Property("global state", "behaviour.global_state", (*_SOFT, *_SPARSE[1:]), fresh=True),
     Property("inputs unchanged", "behaviour.inputs_unchanged", _ALL),
+    Property("nothing beforehand", "behaviour.nothing_beforehand", _SOFT),
     Property("stateless", "behaviour.stateless", _SOFT),
     Property("ends by itself", "behaviour.ends_by_itself", _ALL),
     Property("time limit", "behaviour.time_limit", _SOFT),

@@ -8,6 +8,7 @@ import pickle
 import random
 import signal
 import warnings
+from collections import deque
 from dataclasses import fields
 from itertools import islice
 from typing import Any, get_args
@@ -16,8 +17,9 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
-from experiments.selftest.bench import Bench, NotJudged, changed
-from problems import ERM, FormPoint, Formulation, Unsupported, reduce
+from experiments.selftest.bench import WRONG, Bench, NotJudged, changed
+from experiments.tampering import Functions, Surroundings
+from problems import ERM, QP, FormPoint, Formulation, Unsupported, certify, reduce
 from problems.forms import Claim, Form
 from problems.structured import Chains
 from solvers import NotInstalled, Solution, Status
@@ -68,13 +70,47 @@ def inputs_unchanged(bench: Bench, name: str) -> str:
     form = _form(bench, problem)
     arrays = {**_arrays(problem, "problem"), **_arrays(form, "form")}
     before = {where: array.copy() for where, array in arrays.items()}
+    identity = changed(problem).hash  # anew: that of a problem is remembered
     for _ in islice(bench.solver.iterates(bench.solver.prepare(form)), _MOST_POINTS):
         pass
     touched = [where for where, old in before.items() if not _equal(old, arrays[where])]
     gram = form.gram
     if gram is not None and not _equal(gram.dense(), problem.gram().dense()):
         touched.append("the Gram matrix")
+    if not touched and changed(problem).hash != identity:
+        touched.append("the problem's parameters")
     return f"it changes {', '.join(touched)} in place" if touched else ""
+
+
+def nothing_beforehand(bench: Bench, name: str) -> str:
+    """What is prepared, off the clock, holds for any samples: they are others when solving begins."""
+    problem = bench.problem(name)
+    form = _form(bench, problem)
+    if (
+        form.gram is None
+        or form.gram.X is not problem.X
+        or (isinstance(form, QP) and form.G is not None)
+    ):
+        raise NotJudged("its form holds copies of the samples")
+    state = bench.solver.prepare(form)
+    if form.gram.evaluations:
+        return f"it computes {form.gram.evaluations} kernel values in prepare, which is not timed"
+    other = _change_samples(problem)
+    points = deque(islice(bench.solver.iterates(state), _MOST_POINTS), maxlen=1)
+    if not points or not bench.solve(other).certificate.relative_gap <= WRONG:
+        raise NotJudged("it does not solve this problem")
+    answer = reduce(other, bench.solver.form).recover(points[0])
+    gap = certify(other, answer).relative_gap
+    told = "it solves in prepare, which is not timed: the answer is to the samples that were there"
+    return f"{told} (relative gap {gap:.2g})" if gap > 10 * WRONG else ""
+
+
+def _change_samples(problem: Formulation) -> Formulation:
+    """Write other samples into a dense problem, in place, and return the problem that it is now."""
+    samples = problem.X[::-1] * np.where(np.arange(problem.d) == 0, -1.0, 1.0)
+    problem.X.flags.writeable = True
+    problem.X[...] = samples
+    return changed(problem, X=samples)
 
 
 def global_state(bench: Bench, name: str) -> str:
@@ -84,8 +120,9 @@ def global_state(bench: Bench, name: str) -> str:
     random numbers; it may not change what else is there.
     """
     problem = bench.problem(name)
-    before = _surroundings()
+    before, functions = _surroundings(), Functions()
     bench.solve(problem, max_iter=1)  # imports
+    found = Surroundings()
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         random.random()  # else seeding twice does not show
@@ -95,6 +132,8 @@ def global_state(bench: Bench, name: str) -> str:
         bench.solve(problem, max_iter=1)
         after = _surroundings() | _after_imports()
     touched = [what for what, old in before.items() if after.get(what) != old]
+    if not touched:
+        touched = [what for what in (functions.replaced(), found.damaged()) if what]
     return f"it changes {', '.join(touched)}" if touched else ""
 
 
@@ -149,7 +188,7 @@ def _form(bench: Bench, problem: Formulation) -> Form:
 
 
 def _objection_to(point: Any, form: Form) -> str:
-    if not isinstance(point, FormPoint):
+    if type(point) is not FormPoint:
         return f"it yields {type(point).__name__}, not FormPoint"
     if point.claim not in get_args(Claim):
         return f"claim must be one of {', '.join(get_args(Claim))}, got {point.claim!r}"

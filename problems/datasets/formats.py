@@ -3,10 +3,15 @@
 A line of LIBSVM text is ``label index:value index:value ... # comment``, indices increasing
 and beginning at 1 (C.-C. Chang, C.-J. Lin, "LIBSVM", 2011, and its README). scikit-learn
 parses it; only when it fails is the file read again, in Python, to name the line.
+
+An archive may unpack to `UNPACKED_RATIO` times its own size, or to `UNPACKED_ALWAYS` bytes if that
+is more: a small file that unpacks without end would fill the memory. Files that are not compressed
+have no limit.
 """
 
 import bz2
 import gzip
+import io
 import lzma
 import math
 import zipfile
@@ -26,6 +31,8 @@ _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, "
 # what a damaged archive raises; OSError covers a wrong header and a wrong checksum
 _DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 _LARGEST_INDEX = 2**31 - 1
+UNPACKED_RATIO = 100  # text of samples has 3 to 30
+UNPACKED_ALWAYS = 2**28  # bytes
 
 
 def read_file(
@@ -53,7 +60,8 @@ def read_file(
     OSError
         If the file is missing or cannot be read.
     ValueError
-        If its content is not usable; the message names the file, the line and the problem.
+        If its content is not usable; the message names the file, the line and the problem. So it
+        does if an archive unpacks to more than its size allows, see above.
     """
     check_readable(path)
     if path.suffix == ".npz":
@@ -79,6 +87,8 @@ def _read_text(path: Path, zero_based: bool, n_features: int | None) -> tuple[Ma
     try:
         with _open(path) as stream:
             X, y = load_svmlight_file(stream, zero_based=zero_based)  # pyright: ignore[reportArgumentType]
+    except _TooLarge:
+        raise
     except (*_DAMAGE, ValueError, OverflowError) as error:
         found = next(_problems(path, zero_based), f"{path}: {error}")
         raise ValueError(found) from error
@@ -92,7 +102,45 @@ def _read_text(path: Path, zero_based: bool, n_features: int | None) -> tuple[Ma
 
 
 def _open(path: Path) -> IO[bytes]:
-    return _OPENERS.get(path.suffix, open)(path, "rb")
+    if path.suffix not in _OPENERS:
+        return path.open("rb")
+    return io.BufferedReader(_Unpacked(path, _OPENERS[path.suffix](path, "rb")), 2**16)
+
+
+class _TooLarge(ValueError):
+    """An archive unpacks to more than its size allows."""
+
+
+class _Unpacked(io.RawIOBase):
+    """What an archive holds, up to what its size allows."""
+
+    def __init__(self, path: Path, stream: Any) -> None:
+        self._path, self._stream, self._read = path, stream, 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        count = self._stream.readinto(buffer)
+        self._read += count
+        _check_unpacked(self._path, self._read, "unpack it first: plain text has no limit")
+        return count
+
+    def close(self) -> None:
+        self._stream.close()
+        super().close()
+
+
+def _check_unpacked(path: Path, unpacked: int, remedy: str) -> None:
+    """Raise ValueError if an archive unpacks to more than its size allows."""
+    size = path.stat().st_size
+    limit = max(UNPACKED_ALWAYS, UNPACKED_RATIO * size)
+    if unpacked > limit:
+        raise _TooLarge(
+            f"{path}: the archive of {size} bytes unpacks to more than {limit / 2**20:.0f} MiB, the "
+            f"limit for an archive of its size ({UNPACKED_RATIO} times that, and at least "
+            f"{UNPACKED_ALWAYS / 2**20:.0f} MiB); if that is what it should hold, {remedy}"
+        )
 
 
 def _problems(path: Path, zero_based: bool) -> Iterator[str]:
@@ -178,9 +226,13 @@ def _read_npz(path: Path) -> tuple[Matrix, NDArray[Any]]:
 
 def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
-        with path.open("rb") as stream, zipfile.ZipFile(stream):
-            pass  # np.load takes whatever is no archive for a pickle, and says so
+        # np.load alone takes whatever is no archive for a pickle, and says so
+        with path.open("rb") as stream, zipfile.ZipFile(stream) as members:
+            unpacked = sum(member.file_size for member in members.infolist())
+        _check_unpacked(path, unpacked, "save it with numpy.savez, which does not compress")
         with np.load(path, allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
+    except _TooLarge:
+        raise
     except (*_DAMAGE, zipfile.BadZipFile, ValueError) as error:
         raise ValueError(f"{path}: is not a complete .npz archive ({error})") from error

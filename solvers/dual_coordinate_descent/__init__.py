@@ -80,12 +80,16 @@ class DualCoordinateDescent(Solver):
 
     def prepare(self, form: BoxQP) -> BoxQP:
         """Compile the loops, for more samples than features and for fewer."""
-        warm_up(self, form, samples=400)
-        warm_up(self, form, samples=4)
+        quick = DualCoordinateDescent(tol=1e-6)  # whatever the settings, the loops are the same
+        warm_up(quick, form, samples=400)
+        warm_up(quick, form, samples=4)
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
-        """Yield after each epoch and each Newton step; the point changes with whole proximal steps."""
+        """Yield after each epoch and each Newton step, after several where they are short.
+
+        The point changes with whole proximal steps.
+        """
         # small products and systems: on busy cores a second thread made w8a ten times slower
         yield from Threads().one_at_a_time(self._points(form))
 
@@ -95,11 +99,12 @@ class DualCoordinateDescent(Solver):
             return
         state = Descent(whole(form), form.delta, form.a is not None, _start(form))
         claim: Claim = "optimal"
-        for _ in self._improvements(state, form.start is not None):
+        for count, _ in enumerate(self._improvements(state, form.start is not None), 1):
             if state.count.iterations >= self.max_iter or state.stuck:
                 claim = "stopped"
                 break
-            yield _point(state, "none")
+            if count % state.improvements_before_pause == 0:
+                yield _point(state, "none")
         state.balance()
         yield _point(state, claim)
 

@@ -24,6 +24,7 @@ from solvers.dual_coordinate_descent.rows import Part, combine, scores
 _FIRST_SIGMA = 10.0
 _NEIGHBOURS = 8  # that stay together in the order of an epoch: half the time of w8a's epochs
 _ENTRIES_BEFORE_PAUSE = 2**21  # of X, some 10 ms
+_SHORTEST = 1 / 8  # of that, between two pauses, so that they cost little in comparison
 _GROWTH = 3.0  # of σ and ρ per step; with 5 a9a and w8a took a fifth more Newton steps
 _LARGEST_SIGMA = 1e6  # times Qₖₖ·(ub − lb) where that is over 1; beyond it σ only adds rounding
 _LARGEST_RHO = 100.0  # times the first
@@ -110,6 +111,12 @@ class Descent:
             self.nu += self.rho * self.t
             self.count.epochs += 1
             yield
+
+    @property
+    def improvements_before_pause(self) -> int:
+        """How many epochs or Newton steps, if they are short, to leave between two pauses."""
+        multiplications = self.part.rows.size + min(self.x.size, self.w.size) ** 3
+        return max(1, int(_SHORTEST * _ENTRIES_BEFORE_PAUSE / multiplications))
 
     def proximal_step(self) -> Iterator[None]:
         """Take one proximal step on the active variables, pausing after each Newton step."""

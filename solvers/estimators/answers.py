@@ -22,6 +22,7 @@ from problems.box_gap import middle
 from problems.intercept import best_intercept
 from solvers import Solution, Solver, Status, find_solver, solve
 from solvers.smo import SMO
+from solvers.threads import Threads
 
 SHARPER = 1e-6
 _SMALL = 2000  # samples up to which that costs milliseconds
@@ -35,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A point with its dual variables cleaned and its intercept, and how it was come by."""
+    """A point with its dual variables and intercept, and how it was come by."""
 
     point: Point
     iterations: int
@@ -75,9 +76,11 @@ def dual_answer(problem: Formulation, solver: Solver, by_default: bool, verbose:
     if not by_default:
         alpha = _cleaned(problem, certified_alpha(solution))
         return Answer(Point(alpha, b=solution.b), solution.iterations, converged)
-    assert solution.point.alpha is not None
-    alpha = _cleaned(problem, solution.point.alpha)
-    return Answer(Point(alpha, b=offset(problem, alpha)), solution.iterations, converged)
+    alpha = solution.point.alpha
+    assert alpha is not None
+    with Threads().limited(1):  # small products
+        b = offset(problem, alpha)
+    return Answer(Point(alpha, b=b), solution.iterations, converged)
 
 
 def refined(problem: Formulation, solver: Any) -> Solution:
@@ -129,10 +132,9 @@ def warn_unless(converged: bool, max_iter: int) -> None:
 
 
 def _cleaned(problem: Formulation, alpha: Vector) -> Vector:
-    """Return `alpha` with 0 for what is nearly 0."""
+    """Return `alpha` with 0 for what is nearly 0, beside its bound and the others."""
     size = np.abs(alpha)
-    upper = problem.upper
-    scale = np.where(np.isfinite(upper), upper, size.max(initial=0.0))
+    scale = np.minimum(problem.upper, size.max(initial=0.0))
     return np.where(size > _AT_ZERO * scale, alpha, 0.0)
 
 

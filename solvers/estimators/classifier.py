@@ -68,7 +68,7 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
     classes_, class_weight_, n_iter_, fit_status_, shape_fit_ : as in scikit-learn. Classes are those
         of samples with a positive weight.
     n_features_in_, feature_names_in_ : not for a function as kernel.
-    certificate_ : see `KernelMachine`.
+    certificate_ : see `CertifiedEstimator`.
     """
 
     def __init__(
@@ -138,12 +138,12 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
     def _fit_pairs(self, X: Any, labels: Any, upper: Any) -> tuple[Block, list[int]]:
         """Solve the problem of each pair; return LIBSVM's layout of all β (K − 1, n)."""
         classes, solver = len(self.classes_), self._solver()
-        duals, self._answers, self.fit_status_ = np.zeros((classes - 1, labels.size)), [], 0
-        self.__dict__.pop("_certificates", None)
+        duals, self.fit_status_ = np.zeros((classes - 1, labels.size)), 0
+        self._forget()
         intercepts: list[float] = []
         iterations: list[int] = []
         for pair in pairs_of(classes):
-            rows = np.flatnonzero(np.isin(labels, pair))
+            rows = np.flatnonzero((labels == pair[0]) | (labels == pair[1]))
             positive = pair[1] if classes == 2 else pair[0]
             signs = np.where(labels[rows] == positive, 1.0, -1.0)
             taken = None if classes == 2 else rows

@@ -43,7 +43,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # pyright: ignore[reportUntype
     ----------
     coef_ (1 or K, d), intercept_ (1 or K,), classes_, n_iter_, n_features_in_, feature_names_in_ :
         as in scikit-learn.
-    certificate_ : what the answer is worth; of more than two classes a list, one for each.
+    certificate_ : see `CertifiedEstimator`.
     """
 
     def __init__(
@@ -92,6 +92,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # pyright: ignore[reportUntype
         self.classes_, labels = encoded(targets)
         balance = class_weights(self.class_weight, self.classes_, labels, weights.values)
         C = self.C * weights.values
+        self._forget()
         solver = self._solver(self.loss == "squared_hinge", samples.shape[1])
         fitted = [
             self._solved(self._problem(samples, labels == k, C, balance, k), solver)
@@ -99,8 +100,6 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # pyright: ignore[reportUntype
         ]
         self.coef_, self.intercept_ = self._split(np.array([f.w for f in fitted]))
         self.n_iter_ = max(f.iterations for f in fitted)
-        certificates = [f.certificate for f in fitted]
-        self.certificate_ = certificates[0] if len(certificates) == 1 else certificates
         warn_unless(all(f.converged for f in fitted), self.max_iter)
         return self
 

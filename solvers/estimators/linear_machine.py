@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 import scipy
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from problems import Certificate, Formulation, Vector
-from solvers import Solver, solve
+from problems import Formulation, Point, Vector
+from solvers import Solution, Solver, solve
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.estimators.answers import (
     SHARPER,
@@ -26,6 +25,7 @@ from solvers.estimators.answers import (
     log,
     refined,
 )
+from solvers.estimators.certified import CertifiedEstimator
 from solvers.estimators.samples import (
     Weights,
     check_choice,
@@ -46,10 +46,9 @@ class Fitted:
     w: Vector
     iterations: int
     converged: bool
-    certificate: Certificate
 
 
-class LinearMachine(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
+class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseClass]
     """Base of the linear estimators; `LinearSVC` and `LinearSVR` tell the parameters."""
 
     C: Any
@@ -113,11 +112,23 @@ class LinearMachine(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         sharpened = isinstance(solver, DualCoordinateDescent) and self.solver is None
         solution = refined(problem, solver) if sharpened else solve(problem, solver)
         log(solution, self.verbose)
-        certified_alpha(solution)
-        w = solution.w
-        assert w is not None
+        w = self._weights(solution)
+        self._answers.append((lambda: problem, Point(solution.point.alpha, w)))
         converged = is_converged(solution, getattr(solver, "tol", 0.0))
-        return Fitted(w, max(1, solution.iterations), converged, solution.certificate)
+        return Fitted(w, max(1, solution.iterations), converged)
+
+    def _weights(self, solution: Solution) -> Vector:
+        """Return w; points of the default solvers are feasible, and need no certificate for it."""
+        point, problem, w = solution.point, solution.problem, None
+        if self.solver is None:
+            w = point.w
+            if w is None and point.alpha is not None:
+                w = problem.X.T @ problem.beta(point.alpha)
+        if w is None or not np.isfinite(w).all():
+            certified_alpha(solution)
+            w = solution.w
+        assert w is not None
+        return w
 
     def _split(self, w: Any) -> tuple[Any, Any]:
         """Return the features' weights and the intercepts of weights (machines, d or d + 1)."""

@@ -27,7 +27,7 @@ class LinearSVR(RegressorMixin, LinearMachine):  # pyright: ignore[reportUntyped
     Attributes
     ----------
     coef_ (d,), intercept_ (1,), n_iter_, n_features_in_, feature_names_in_ : as in scikit-learn.
-    certificate_ : what the answer is worth.
+    certificate_ : see `CertifiedEstimator`.
     """
 
     def __init__(
@@ -74,10 +74,11 @@ class LinearSVR(RegressorMixin, LinearMachine):  # pyright: ignore[reportUntyped
             if squared
             else SVRDual(samples, targets, C, epsilon, intercept=False)
         )
+        self._forget()
         fitted = self._solved(problem, self._solver(squared, samples.shape[1]))
         coef, self.intercept_ = self._split(fitted.w[None, :])
         self.coef_ = coef[0]
-        self.n_iter_, self.certificate_ = fitted.iterations, fitted.certificate
+        self.n_iter_ = fitted.iterations
         warn_unless(fitted.converged, self.max_iter)
         return self
 

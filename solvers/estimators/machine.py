@@ -7,28 +7,22 @@ as its Gram matrix.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from problems import (
     RBF,
-    Certificate,
-    Formulation,
     Gram,
     Kernel,
     Linear,
-    Point,
     Polynomial,
     Precomputed,
     Sigmoid,
-    certify,
 )
 from problems.dataset import check_samples
 from problems.kernels import Block, as_dense
@@ -36,6 +30,7 @@ from problems.kernels.base import stacked
 from solvers import Solver
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.estimators.answers import Answer, chosen_solver, dual_answer
+from solvers.estimators.certified import CertifiedEstimator, Problem
 from solvers.estimators.samples import (
     Weights,
     check_number,
@@ -49,10 +44,8 @@ from solvers.smo import SMO
 _CHUNK_VALUES = 2**23  # kernel values at a time in predictions
 _NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
-Problem = Callable[[], Formulation]
 
-
-class KernelMachine(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
+class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseClass]
     """Base of the estimators with a kernel; `SVC` and `SVR` tell the parameters."""
 
     kernel: Any
@@ -71,28 +64,6 @@ class KernelMachine(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.sparse = not tags.input_tags.pairwise
         return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the training samples out; certificates that were read stay."""
-        return {k: v for k, v in super().__getstate__().items() if k != "_answers"}
-
-    @property
-    def certificate_(self) -> Certificate | list[Certificate]:
-        """What the answer is worth; of more than two classes a list, one for each pair.
-
-        It is of the dual variables with their best intercept, which `intercept_` is up to `tol`.
-        Computed when it is first read, from the samples that were given to `fit`: they are kept for
-        it, but not pickled. It costs about as much as predicting all of them.
-        """
-        check_is_fitted(self)
-        if "_certificates" not in vars(self):
-            if "_answers" not in vars(self):
-                raise AttributeError(
-                    "certificate_: the samples were left behind when this was pickled; "
-                    "read certificate_ before"
-                )
-            self._certificates = [certify(problem(), point) for problem, point in self._answers]
-        return self._certificates[0] if len(self._certificates) == 1 else self._certificates
 
     @property
     def coef_(self) -> Any:
@@ -187,7 +158,6 @@ class KernelMachine(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
     def _answer(self, problem: Problem, solver: Solver) -> Answer:
         """Solve one problem, and remember what `certificate_` needs."""
         answer = dual_answer(problem(), solver, self.solver is None, self.verbose)
-        self._answers: list[tuple[Problem, Point]]
         self._answers.append((problem, answer.point))
         return answer
 

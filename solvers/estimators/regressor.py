@@ -30,7 +30,7 @@ class SVR(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseCl
     ----------
     support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_, n_iter_, fit_status_,
     shape_fit_, n_features_in_, feature_names_in_ : as in scikit-learn.
-    certificate_ : see `KernelMachine`.
+    certificate_ : see `CertifiedEstimator`.
     """
 
     def __init__(
@@ -75,8 +75,7 @@ class SVR(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseCl
         samples, targets, weights = self._checked(X, y, sample_weight, y_numeric=True)
         targets = np.asarray(targets, dtype=np.float64)
         self._kernel = self._kernel_for(samples, weights)
-        self._answers = []
-        self.__dict__.pop("_certificates", None)
+        self._forget()
         upper = self.C * weights.values
         X_fit = check_samples(samples)
         problem = partial(SVRDual, X_fit, targets, upper, self.epsilon, self._kernel)

@@ -31,7 +31,7 @@ and take longer than that saves.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
 from problems.dataset import check_positive
@@ -78,7 +78,7 @@ class SMO(Solver):
 
     def prepare(self, form: BoxQP) -> BoxQP:
         """Compile the steps, for both precisions."""
-        quick = replace(self, tol=0.1)
+        quick = SMO(tol=0.1)
         warm_up(quick, form)
         warm_up(quick, form, samples=SINGLE_FROM)
         return form

@@ -23,7 +23,8 @@ _WORKING_SET = 512  # a float32 block takes 1 MiB: it stays in the second-level 
 _WORST, _RANDOM, _KEPT = 16, 320, 160  # its parts: of either kind, of both, of the last set
 _WORTHWHILE = 0.02  # share of the violation, below which a violator can wait
 _STEPS_PER_ROUND = 20_000
-_INNER_ACCURACY = 0.1  # a round ends when its set's violation has fallen to this share
+_INNER_ACCURACY = 0.1  # a round ends when its set's violation has fallen to this share ...
+_DIGITS_LOST = 1e4  # ... or, with all variables in the set, to so many times their rounding error
 _MOST_REPLACED = 0.25  # share of the members, above which all rows are computed anew
 _PATIENCE = 20  # rounds without halving the violation, after which a Newton step is tried ...
 _NEWTON_ROUNDS = 12  # ... and as many more for a Newton step on k² = 1000² kernel values
@@ -49,6 +50,11 @@ class Active:
         self.whole = 0 < members.size <= min(ONE_SET, self.slab.shape[0])
         if self.whole:
             self._keep(np.arange(members.size), np.arange(members.size))
+
+    @property
+    def complete(self) -> bool:
+        """Whether all variables are active, in one working set."""
+        return self.whole and self.members.size == self.state.variables.n
 
     def take(self, members: Indices) -> None:
         """Make `members` active; where most of them were before, their rows stay."""
@@ -83,7 +89,13 @@ class Active:
         self.last_set = np.setdiff1d(self.last_set, places)
 
     def reduce(self, share: float, least: float) -> Iterator[None]:
-        """Run rounds until the violation is at most `share` of the first, or `least`."""
+        """Run rounds until the violation is at most `share` of the first, or `least`.
+
+        Pauses before each.
+        """
+        accuracy = _INNER_ACCURACY
+        if self.complete and not self.tube.any():  # a round takes no variable across its tube
+            accuracy = _DIGITS_LOST * float(np.finfo(self.slab.dtype).eps)
         target, best, slow, futile = -np.inf, np.inf, 0, 0
         while not self.state.at_limit:
             up, down, violation = self.violation()
@@ -91,6 +103,7 @@ class Active:
                 target = max(least, share * violation)
             if violation <= target:
                 return
+            yield
             if violation <= 0.5 * best:
                 best, slow, futile = violation, 0, 0
             slow += 1
@@ -99,8 +112,7 @@ class Active:
                 self._newton_step()
                 self.state.stuck = self.state.in_single and futile > _FUTILE
             else:
-                self._round(up, down, max(least, _INNER_ACCURACY * violation))
-            yield
+                self._round(up, down, max(least, accuracy * violation))
 
     def violation(self) -> tuple[Vector, Vector, float]:
         """Return the slopes of rising and falling, and by how much they are out of order."""

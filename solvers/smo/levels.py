@@ -58,7 +58,7 @@ def _points(state: State, active: Active, tol: float, gap: float | None) -> Iter
 
 def _improvements(state: State, active: Active, tol: float, gap: float | None) -> Iterator[None]:
     """Run the algorithm until it has come to an end, pausing now and then."""
-    best, slow = np.inf, 0
+    best, slow, pausing = np.inf, 0, False
     while True:
         violation = state.violation()
         if violation <= tol or (gap is not None and state.relative_gap() <= gap):
@@ -70,9 +70,12 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
         if state.in_single and (state.stuck or state.refreshes > _FUTILE):
             state.work_in_double()
             active.start_with(active.members[:0])
+            pausing = False
             continue
         if state.at_limit:
             return
+        if pausing:  # not if that was the end: small problems are solved without a pause
+            yield
         slow = slow + 1 if violation > 0.5 * best else 0
         best = min(best, violation)
         if slow > _PATIENCE or state.crowded():
@@ -80,11 +83,13 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
             state.grow()
         active.take(state.choose(active.members))
         share = _SHARE if active.members.size < state.variables.n else _SHARE_OF_ALL
-        for count, _ in enumerate(active.reduce(share, 0.5 * tol), 1):
-            if count % _LOOK == 0:
+        if active.complete and gap is None:
+            share = 0.0  # nothing to look at before the end
+        for count, _ in enumerate(active.reduce(share, 0.5 * tol)):
+            if count and (active.complete or count % _LOOK == 0):
                 yield
         yield from state.absorb(active.members, active.z, active.f, active.b)
-        yield
+        pausing = True
 
 
 def _point(state: State, z: Vector, claim: Claim) -> FormPoint:

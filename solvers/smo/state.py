@@ -8,6 +8,7 @@ before anything is claimed. What is changed after that is small, and so are its 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numba
@@ -42,7 +43,6 @@ class State:
         self.variables = v = self.merged.variables
         self.equality = form.a is not None
         self.z, self.f, self.b = v.start.copy(), np.zeros(v.n), 0.0
-        self.rng = np.random.default_rng(0)
         self.steps = self.newton_steps = self.refreshes = 0
         self.stuck = self.unbounded = self.solved = False
         bounded = bool(np.isfinite(v.lo).all() and np.isfinite(v.hi).all())
@@ -60,6 +60,11 @@ class State:
         self.f = self.products(np.arange(v.n), support, self.z[support])
         self.noise_squared = self.noise_most = 0.0
         self.note_change(self.z)
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """For choices among violators; made when first needed, which takes as long as a small round."""
+        return np.random.default_rng(0)
 
     def work_in_double(self) -> None:
         """Go on in float64, where float32 leads no further."""
@@ -90,7 +95,7 @@ class State:
     def crowded(self) -> bool:
         """Whether free variables alone would take up more than half of the active ones."""
         v = self.variables
-        return 2 * free_variables(self.z, v.lo, v.hi, v.tube).size > self.size
+        return self.size < v.n and 2 * free_variables(self.z, v.lo, v.hi, v.tube).size > self.size
 
     def grow(self) -> None:
         """Let twice as many variables be active: fewer of their rows can be kept."""
@@ -204,11 +209,11 @@ class State:
         """Take over the active variables, and bring all other scores up to date."""
         change = z - self.z[members]
         self.z[members], self.f[members], self.b = z, f, b
+        if members.size == self.variables.n:
+            return
         rest = np.ones(self.variables.n, np.bool_)
         rest[members] = False
         others, moved = np.flatnonzero(rest), np.flatnonzero(change)
-        if not others.size:
-            return
         for at in range(0, moved.size, _AT_A_TIME):
             part = moved[at : at + _AT_A_TIME]
             self.f[others] += self.products(others, members[part], change[part])

@@ -57,8 +57,8 @@ def from_form(form: BoxQP) -> Variables:
     if x is None:
         x = project(np.zeros(form.n), form.lb, form.ub, form.a, form.delta)
     a = form.Q.sign if form.a is None else form.a
-    ends = np.stack([form.lb * a, form.ub * a])
-    lo, hi, q, z = ends.min(axis=0), ends.max(axis=0), form.p / a, x * a
+    ends = form.lb * a, form.ub * a
+    lo, hi, q, z = np.minimum(*ends), np.maximum(*ends), form.p / a, x * a
     if _is_doubled(form):
         n = form.n // 2
         tube, q, z = (q[:n] - q[n:]) / 2, (q[:n] + q[n:]) / 2, z[:n] + z[n:]

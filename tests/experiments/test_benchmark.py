@@ -25,8 +25,9 @@ from experiments.cli import main
 from experiments.floor import KernelFloor
 from experiments.plots import style
 from experiments.plots.speedup import speedup
-from experiments.publish import benchmarks_table, publish_benchmark
-from experiments.publish import main as publish
+from experiments.publish import main as publish_command
+from experiments.publish import publish
+from experiments.readme import benchmarks_table
 from experiments.records import COLUMNS
 from experiments.store import load_results
 from problems import RBF, Linear, SoftMarginDual, SVRDual, datasets, reduce
@@ -343,11 +344,12 @@ def readme(tmp_path):
 
 
 def test_a_run_with_a_floor_succeeds_and_is_published(tiny, tmp_path, readme):
-    target = publish_benchmark([tiny], tmp_path)
+    target = publish([tiny], tmp_path)
     assert target == tmp_path / "results" / "bench_tiny"
     written = {file.name for file in target.iterdir()}
     tables = {"benchmark.csv", "means.csv", "floors.csv", "runs.csv"}
-    assert written == {"benchmark.md", "digests.json", "manifest.json", "speedup.svg", *tables}
+    told = {"benchmark.md", "digests.json", "manifest.json", "report.html", "speedup.svg"}
+    assert written == told | tables
     text = (target / "benchmark.md").read_text()
     assert "Noise (A/A): two runs of the same configuration" in text
     assert "× floor" in text
@@ -385,7 +387,7 @@ def test_the_readme_has_a_row_for_each_peer_in_each_published_benchmark(tmp_path
 
 
 def test_benchmarks_that_belong_together_are_published_under_the_first_name(tiny, tmp_path, readme):
-    target = publish_benchmark([tiny, tiny], tmp_path)
+    target = publish([tiny, tiny], tmp_path)
     text = (target / "benchmark.md").read_text()
     assert text.startswith("# bench_tiny, bench_tiny")
 
@@ -395,6 +397,6 @@ def test_only_benchmarks_are_published_together(tiny, tmp_path):
     shutil.copytree(tiny, other)
     manifest = (other / "manifest.json").read_text().replace("bench_tiny", "plain")
     (other / "manifest.json").write_text(manifest)
-    result = CliRunner().invoke(publish, [str(tiny), str(other)])
+    result = CliRunner().invoke(publish_command, [str(tiny), str(other)])
     assert result.exit_code == 2
     assert "only benchmarks" in result.output

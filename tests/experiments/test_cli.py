@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -161,6 +162,7 @@ def test_plot_refuses_a_folder_without_results(command, tmp_path):
         ("datasets", "breast_cancer"),
         ("kernels", "rbf"),
         ("experiments", "quickstart"),
+        ("columns", "relative_gap"),
     ],
 )
 def test_list_names_what_experiment_files_know(command, kind, name):
@@ -206,3 +208,33 @@ def _wait_for(condition, seconds=60.0):
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("how", "variables"),
+    [("exec >&-", {}), ("exec >&- 2>&-", {}), (":", {"PYTHONIOENCODING": "ascii"})],
+    ids=["no output", "no output and no errors", "an output of ASCII"],
+)
+def test_a_run_needs_nobody_who_reads_what_it_prints(tmp_path, write, how, variables):
+    line = f'{how}; "{sys.executable}" -m experiments.cli run "{write()}" --out "{tmp_path}/x"'
+    done = subprocess.run(
+        ["/bin/sh", "-c", line], capture_output=True, check=False, env=os.environ | variables
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"Traceback" not in done.stderr
+    assert (tmp_path / "x/summary.md").is_file()
+
+
+def test_a_folder_that_was_removed_is_told_in_a_line(tmp_path, write):
+    (tmp_path / "gone").mkdir()
+    line = f'cd "{tmp_path}/gone"; rmdir "{tmp_path}/gone"; exec "$0" "$@"'
+    root = str(Path(__file__).parents[2])
+    done = subprocess.run(
+        ["/bin/sh", "-c", line, sys.executable, "-m", "experiments.cli", "run", str(write())],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | {"PYTHONPATH": root},
+    )
+    assert done.returncode == 2
+    assert done.stderr.strip() == "the current folder has been removed; change to another one"

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from experiments.config import ExperimentFile
+
 DOCS = Path(__file__).parents[2] / "experiments" / "docs"
 
 
@@ -62,11 +64,38 @@ def test_names_and_what_they_are_become_a_list_and_other_sections_stay():
     assert "Returns\n-------\nVector\n    It." in page
 
 
-def test_every_tutorial_is_in_the_index():
+def test_names_on_one_line_are_items_of_their_own():
+    page = pages(
+        "Sum.\n\nAttributes\n----------\ngap : primal − dual; share : of it. n, d : sizes."
+    )
+    assert "- ``gap``: primal − dual;\n- ``share``: of it.\n- ``n, d``: sizes." in page
+
+
+def test_every_page_is_in_the_index():
     index = (DOCS / "index.rst").read_text()
-    tutorials = sorted(path.stem for path in (DOCS / "tutorials").glob("*.rst"))
-    assert len(tutorials) == 6
-    assert all(f"tutorials/{name}\n" in index for name in tutorials)
+    pages = [path.relative_to(DOCS).with_suffix("") for path in DOCS.glob("*/*.rst")]
+    assert len(pages) == 10
+    assert all(f"   {page}\n" in index for page in pages)
+
+
+@pytest.mark.parametrize("kind", ["solvers", "problems", "losses", "kernels", "datasets"])
+def test_every_setting_has_a_type_a_default_and_a_meaning(kind: str, monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "_extensions")
+    entries = list(_extension("settings_tables").entries(kind))
+    assert len(entries) > 5
+    for entry in entries:
+        for setting in entry.settings:
+            assert all(setting), f"{entry.name}: {setting}"
+            assert "typing." not in setting.type
+
+
+def test_keys_of_an_experiment_file_are_told_as_a_reader_of_yaml_says_them(monkeypatch):
+    monkeypatch.syspath_prepend(DOCS / "_extensions")
+    keys = {key.name: key for key in _extension("settings_tables").file_keys()}
+    assert list(keys) == list(ExperimentFile.model_fields)
+    assert keys["problems"].default == "required"
+    assert (keys["time_limit"].type, keys["time_limit"].default) == ("a number or null", "null")
+    assert keys["trace"].default == "true"
 
 
 def test_the_solver_of_the_tutorial_is_the_one_of_the_readme():

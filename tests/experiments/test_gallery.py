@@ -212,7 +212,7 @@ def test_the_training_picture_ends_certified_with_fewer_support_vectors() -> Non
     solution = numbers("training_picture")
     counts = [int(np.count_nonzero(look.certificate.point.alpha)) for look in solution.trace]
     assert solution.verdict == "solved"
-    assert counts[-1] < counts[0]
+    assert counts[-1] < max(counts)  # the first look may be at the start, where α = 0
 
 
 def test_pegasos_stays_in_its_ball_and_its_average_ends_near_the_optimum() -> None:

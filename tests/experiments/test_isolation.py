@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import subprocess
 import sys
 import time
 from contextlib import closing
+from multiprocessing import reduction
+from multiprocessing.process import BaseProcess
+from threading import Event, current_thread, main_thread
 
 import psutil
 import pytest
 
 from experiments.isolation import Limits, Slot
+from experiments.processes import oom_kills
 from experiments.worker import Board
-
-# pebble's own thread may start a worker anew while its pool is being stopped, and fail at that
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 
 BORN = """
 import subprocess
@@ -57,7 +59,6 @@ def test_a_process_that_dies_between_two_cases_costs_no_run(slot, case_of, stran
         assert outcome.record["status"] == "finished"
         os.kill(int(outcome.output), 9)
         _wait_until_gone(int(outcome.output))
-        time.sleep(0.3)  # the pool notices within a tenth of a second
 
 
 @pytest.mark.parametrize("alone", [False, True], ids=["in its group", "in its own session"])
@@ -150,6 +151,79 @@ def test_a_death_while_a_result_is_sent_does_not_hold_up_the_slot(slot, case_of,
     assert slot.run(case_of()).record["verdict"] == "solved"
 
 
+def test_a_pool_that_starts_a_process_anew_is_closed_after_that(
+    slot, case_of, strange, monkeypatch
+):
+    """Its thread is held up between noting the files for a process and opening more of them."""
+    slot.limits, held, dump = Limits(), Event(), reduction.dump
+
+    def slow(what, file):
+        dump(what, file)
+        if isinstance(what, BaseProcess) and current_thread() is not main_thread():
+            held.set()
+            time.sleep(0.3)
+
+    monkeypatch.setattr(reduction, "dump", slow)
+    low = os.open(os.devnull, os.O_RDONLY)
+    slot.start(case_of(strange("os._exit(3)\nyield")))
+    os.close(low)  # the next file gets its number, and the one after that whichever is closed then
+    _wait_for(lambda: slot.outcome() is not None)
+    assert held.is_set()
+
+
+KILLED = "os.kill(os.getpid(), signal.SIGKILL)\nyield"
+
+
+def test_a_kill_by_another_is_told_as_such(slot, case_of, strange):
+    slot.limits = Limits()
+    record = slot.run(case_of(strange(KILLED))).record
+    assert (record["status"], record["signal"]) == ("crashed", "SIGKILL")
+    assert record["reason"].startswith(
+        "the process was killed by SIGKILL, not by dualgap: perhaps by"
+    )
+
+
+def test_a_kill_that_the_kernel_counts_is_out_of_memory(slot, case_of, strange, monkeypatch):
+    slot.limits = Limits()
+    monkeypatch.setattr("experiments.isolation.oom_kills", itertools.count(7).__next__)
+    record = slot.run(case_of(strange(KILLED))).record
+    assert (record["status"], record["signal"]) == ("out_of_memory", "SIGKILL")
+    assert "by the kernel: the memory was full" in record["reason"]
+    exited = slot.run(case_of(strange("os._exit(137)\nyield"))).record
+    assert (exited["status"], exited["signal"]) == ("crashed", "exit 137")
+
+
+@pytest.mark.parametrize(
+    ("files", "kills"),
+    [
+        ({}, 0),
+        ({"proc/vmstat": "pgfault 9\noom_kill 3\n"}, 3),
+        ({"proc/self/cgroup": "0::/\n", "proc/vmstat": "oom_kill 3\n"}, 3),
+        (
+            {
+                "proc/self/cgroup": "0::/user/a:b\n",
+                "sys/fs/cgroup/user/a:b/memory.events": "oom 8\noom_kill 2\noom_group_kill 1\n",
+                "proc/vmstat": "oom_kill 3\n",
+            },
+            2,
+        ),
+        (
+            {
+                "proc/self/cgroup": "9:name=systemd:/\n5:cpu,memory:/job\n0::/\n",
+                "sys/fs/cgroup/memory/job/memory.oom_control": "under_oom 0\noom_kill 1\n",
+            },
+            1,
+        ),
+    ],
+    ids=["no /proc", "the machine's", "no group's", "version 2", "version 1"],
+)
+def test_the_kernels_count_is_of_our_control_group_where_it_tells(tmp_path, files, kills):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert oom_kills(tmp_path) == kills
+
+
 GRANDPARENT = """
 import sys
 from experiments.config import read_experiment
@@ -164,8 +238,9 @@ if __name__ == "__main__":
 """
 
 
-def test_a_grandchild_does_not_outlive_a_kill_of_the_command(write, strange, tmp_path):
-    born = BORN.format(alone=False, mark=str(tmp_path / "mark"))
+@pytest.mark.parametrize("alone", [False, True], ids=["in its group", "in its own session"])
+def test_a_grandchild_does_not_outlive_a_kill_of_the_command(write, strange, tmp_path, alone):
+    born = BORN.format(alone=alone, mark=str(tmp_path / "mark"))
     solver = strange(f"{born}\ntime.sleep(600)\nyield")
     text = "name: x\nproblems:\n  - {formulation: soft_margin_dual, dataset: two_moons}\n"
     path = write(f"{text}solvers: ['{solver}']\n")
@@ -189,3 +264,29 @@ def _wait_for(condition, seconds=60.0):
     while not condition():
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+DAMAGE = {
+    "working directory": "os.chdir('/')",
+    "output": "sys.stdout.flush(); os.close(1); os.close(2)",
+    "environment": "os.environ.pop('PATH', None)",
+    "threads": "import threading\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()",
+    "signal handlers": "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)",
+    "recursion limit": "sys.setrecursionlimit(10**8)",
+    "garbage collection": "import gc\ngc.disable()",
+    "clock": "time.monotonic = lambda: -1e9",
+    "subnormal numbers": "import snapml",
+}
+
+
+@pytest.mark.parametrize("body", DAMAGE.values(), ids=DAMAGE)
+def test_a_process_that_a_solver_changed_is_not_used_again(slot, case_of, strange, body, tmp_path):
+    if "snapml" in body:
+        pytest.importorskip("snapml", reason="it is built with -ffast-math")
+    pids = [tmp_path / "first", tmp_path / "second"]
+    tell = "open({!r}, 'w').write(str(os.getpid()))"
+    for mark, then in zip(pids, (body, "pass"), strict=True):
+        solver = strange(f"{tell.format(str(mark))}\n{then}\nyield FormPoint(x)")
+        outcome = slot.run(case_of(solver))
+    assert outcome.record["status"] == "finished"
+    assert pids[0].read_text() != pids[1].read_text()

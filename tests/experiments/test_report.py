@@ -339,7 +339,9 @@ def test_a_search_and_a_choice_leave_the_rows_that_match(page):
     assert shown(page) == 1
     assert page.locator("#filters output").text_content() == "1 of 6 runs"
     page.get_by_role("button", name="Clear").click()
-    page.wait_for_function("document.querySelectorAll('#all tbody tr:not([hidden])').length === 6")
+    page.wait_for_function(
+        "() => document.querySelectorAll('#all tbody tr:not([hidden])').length === 6"
+    )
     page.get_by_label("Outcome").select_option("crashed")
     assert shown(page) == 2
     page.locator("#filters").get_by_label("Problem").select_option("hard")
@@ -422,7 +424,7 @@ def test_hovering_over_a_point_tells_whose_it_is(page):
         return [view.frame.x_scale.compute(x[0]), view.frame.y_scale.compute(y[0]), label[0]];
     }"""
     page.locator("#convergence").scroll_into_view_if_needed()
-    page.wait_for_function("plots.get('convergence').view.frame.x_scale.compute(0.5) > 0")
+    page.wait_for_function("() => plots.get('convergence').view.frame.x_scale.compute(0.5) > 0")
     x, y, label = page.evaluate(place)
     box = page.locator("#convergence").bounding_box()
     page.mouse.move(box["x"] + x - 1, box["y"] + y)
@@ -466,7 +468,7 @@ def test_paper_is_light_whatever_the_theme_charts_included(page, colour_scheme, 
 
 def test_nothing_is_wider_than_a_telephone(page):
     page.set_viewport_size({"width": 400, "height": 800})
-    assert page.evaluate("document.documentElement.scrollWidth") == 400
+    page.wait_for_function("() => document.documentElement.scrollWidth === 400")
 
 
 def test_every_control_can_be_reached_with_the_keyboard_is_named_and_shows_the_focus(page):

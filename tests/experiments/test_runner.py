@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 import warnings
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from experiments.records import COLUMNS
 from experiments.runner import run_case
+from solvers import loop
 
 LINE = """\
 name: line
@@ -74,13 +76,10 @@ def test_without_trace_nothing_is_looked_at(case_of):
 
 LATE = """
 class Late:
-    def __init__(self):
-        self.asked = 0
     def __array__(self, *_, **__):
-        self.asked += 1
-        if self.asked > 1:
-            raise OverflowError("late")
-        return np.zeros(24)
+        raise OverflowError("late")
+class Other(FormPoint):
+    pass
 """
 # what a solver does, and the status and reason that its row must have
 FAILURES = {
@@ -105,6 +104,31 @@ FAILURES = {
         {"iterates": "yield FormPoint(Late())", "before": LATE},
         "crashed",
         "OverflowError: late",
+    ),
+    "computes its answer later": (
+        {"iterates": "yield Other(x)", "before": LATE},
+        "crashed",
+        "yields FormPoint, this one Other",
+    ),
+    "complex numbers": ({"iterates": "yield FormPoint(x + 1j)"}, "crashed", "floats, got complex"),
+    "masked": ({"iterates": "yield FormPoint(np.ma.array(x))"}, "crashed", "a masked array"),
+    "claims anything": (
+        {"iterates": "yield FormPoint(x, claim=['optimal'])"},
+        "crashed",
+        "claim: must be one of optimal, infeasible, stopped, none",
+    ),
+    "iterations below zero": (
+        {"iterates": "yield FormPoint(x, iterations=-1)"},
+        "crashed",
+        "iterations: must be a whole number of 0 or more, got -1",
+    ),
+    "an exception without text": (
+        {
+            "before": "class E(Exception):\n    def __str__(self):\n        1 / 0",
+            "iterates": "raise E\nyield",
+        },
+        "crashed",
+        "<exception str() failed>",
     ),
     "no point": ({"iterates": "return\nyield"}, "finished", "ended without giving a point"),
     "yields None": ({"iterates": "yield None"}, "crashed", "yields FormPoint, this one NoneType"),
@@ -173,7 +197,7 @@ def test_what_a_failed_run_keeps_of_its_traceback(case_of, strange):
 def test_a_solver_that_uses_more_threads_than_allowed_is_told_on(case_of, strange, monkeypatch):
     import time
 
-    monkeypatch.setattr(time, "process_time", lambda: 3.9 * time.perf_counter())
+    monkeypatch.setattr(loop, "process_time", lambda: 3.9 * time.perf_counter())
     case = case_of(strange("time.sleep(0.1)\nyield FormPoint(x)"))
     record = run_case(case, threads=2).record
     assert record["reason"] == "used 3.9 threads, 2 were allowed"
@@ -188,3 +212,43 @@ def test_bad_data_costs_only_its_rows(case_of):
     record = _row(case_of(text=text))
     assert record["status"] == "crashed"
     assert "positive" in record["reason"]
+
+
+def test_a_solver_that_changes_the_problem_is_certified_on_the_one_it_was_given(case_of, strange):
+    answer = "yield FormPoint(x + 1.0, claim='optimal')"
+    eased = "object.__setattr__(form.gram.kernel, 'gamma', 1e9)"
+    honest, record = (_row(case_of(strange(body))) for body in (answer, f"{eased}\n{answer}"))
+    for name in ("problem_hash", "primal_objective", "dual_objective", "verdict"):
+        assert record[name] == honest[name]
+
+
+def test_a_solver_that_replaces_what_certifies_it_costs_its_row(case_of, strange, monkeypatch):
+    import problems
+
+    monkeypatch.setattr(problems, "certify", problems.certify)  # put back afterwards
+    forged = "import problems\nproblems.certify = lambda *_: None\nyield FormPoint(x)"
+    record = _row(case_of(strange(forged)))
+    assert record["status"] == "crashed"
+    assert "the solver replaced problems.certify" in record["reason"]
+
+
+def test_a_solver_that_replaces_the_clock_is_timed_all_the_same(case_of, strange, monkeypatch):
+    monkeypatch.setattr(time, "perf_counter", time.perf_counter)
+    body = "time.perf_counter = lambda: 0.0\nyield FormPoint(x)"
+    record = _row(case_of(strange(body)))
+    assert record["status"] == "crashed"
+    assert "the solver replaced time.perf_counter" in record["reason"]
+
+
+def test_the_error_handling_of_numpy_does_not_leak(case_of, strange):
+    before = np.geterr()
+    _row(case_of(strange("np.seterr(all='raise')\nyield FormPoint(x)")))
+    assert np.geterr() == before
+
+
+def test_a_reason_is_one_line_that_a_file_can_hold(case_of, strange):
+    note = "'\\ud800 a\\nb \\x1b' + 'c' * 10**6"
+    record = _row(case_of(strange(f"yield FormPoint(x, note={note})")))
+    assert record["reason"].startswith("\\ud800 a b ccc")
+    assert len(record["reason"]) < 1100
+    record["reason"].encode()

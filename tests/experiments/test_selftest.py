@@ -93,6 +93,16 @@ def test_the_zoo_is_caught_by_the_property_that_its_fault_breaks(solver, expecte
     assert all(sentence.startswith(f"{expected} on ") for sentence in outcome.sentences)
 
 
+@pytest.mark.parametrize(("solver", "expected", "words"), _members("cheats"))
+def test_a_solver_that_cheats_is_caught_at_it(solver, expected, words):
+    kernel = words in ("the problem's parameters", "kernel values in prepare")
+    problem = "four_gaussians rbf C=1" if kernel else "two_gaussians linear C=1"
+    item = replace(BY_NAME[expected], problems=(problem,))
+    outcome = try_solver(solver, SHORT, [item]).outcomes[0]
+    assert outcome.result == "failed"
+    assert words in outcome.sentences[0]
+
+
 @pytest.mark.parametrize(("solver", "expected", "words"), _members("processes"))
 def test_a_solver_that_ends_or_holds_its_process_fails_only_that_property(solver, expected, words):
     limits = replace(SHORT, first=2.0) if words == "killed" else SHORT

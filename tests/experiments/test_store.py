@@ -393,3 +393,55 @@ def test_the_summary_ranks_by_time_those_that_are_solved(folder):
     assert math.isnan(crashed["time"])
     assert "SIGSEGV" in to_markdown(summary, "stored")
     assert set(summary["solver"]) == {"smo (tol=0.1)", "smo (tol=1e-08)"}
+
+
+DAMAGED_LINES = {
+    "zeros": b"\0\0\0\0",
+    "another encoding": '{"record": {}}'.encode("utf-16"),
+    "an id that is a list": b'{"record": {"run_id": [1]}, "trace": []}',
+    "text for a record": b'{"record": "run_id", "trace": []}',
+    "a number for a trace": b'{"record": {"run_id": "x"}, "trace": 3}',
+    "text for a number": b'{"record": {"run_id": "x", "time_solve": "fast"}, "trace": []}',
+    "text in a trace": b'{"record": {"run_id": "x"}, "trace": [{"run_id": "x", "time": "t"}]}',
+    "numbers for a trace's rows": b'{"record": {"run_id": "x"}, "trace": [1, 2]}',
+    "brackets without end": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("line", DAMAGED_LINES.values(), ids=DAMAGED_LINES)
+def test_a_damaged_line_is_passed_over(folder, ids, line):
+    before, traces = load_results(folder), load_traces(folder)
+    log = folder / "runs.jsonl"
+    log.write_bytes(log.read_bytes() + line.replace(b'"x"', f'"{ids[0]}"'.encode()) + b"\n")
+    assert recorded(folder) == set(ids)
+    pd.testing.assert_frame_equal(load_results(folder), before)
+    pd.testing.assert_frame_equal(load_traces(folder), traces)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"run_ids": None},
+        {"run_ids": [[1]]},
+        {"run_ids": {"a": 1}},
+        {"code": []},
+        {"versions": 3},
+        {"experiment": None},
+    ],
+)
+def test_a_damaged_manifest_is_refused(folder, ids, change):
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    (name,) = change
+    with pytest.raises(StoreError, match=f"manifest.json: cannot be read: .*{name}"):
+        load_results(folder)
+    with pytest.raises(StoreError, match="cannot be read"):
+        Store.open(folder, TEXT, ids, resume=True)
+
+
+def test_a_damaged_model_is_none(folder, ids):
+    models = folder / "models"
+    models.mkdir(exist_ok=True)
+    for content in (b"", b"junk", b"PK\3\4junk"):
+        (models / f"{ids[0]}.npz").write_bytes(content)
+        assert load_model(folder, ids[0]) is None

@@ -394,6 +394,21 @@ def test_a_point_of_the_wrong_size_is_refused(point, message):
         certify(SOFT["linear"], point)
 
 
+@pytest.mark.parametrize(
+    ("answer", "name"),
+    [
+        (np.zeros(30), "ndarray"),
+        ((np.zeros(3), 0.0), "tuple"),
+        ({"alpha": 0}, "dict"),
+        (None, "None"),
+    ],
+)
+def test_what_does_not_tell_alpha_from_w_is_refused(answer, name):
+    told = rf"solution_or_point: must be a Solution, a Point, .* got {name}.*Point\(alpha=\.\.\.\)"
+    with pytest.raises(TypeError, match=told):
+        certify(SOFT["linear"], answer)
+
+
 def test_weights_alone_are_refused_with_a_kernel():
     with pytest.raises(ValueError, match="alpha: is needed with a kernel"):
         certify(SOFT["rbf"], Point(w=np.zeros(3)))
@@ -436,3 +451,29 @@ def test_rounding_at_a_huge_C_does_not_spoil_a_right_answer():
         assert solve(problem, SMO(tol=1e-10)).certificate.relative_gap < 1e-8
         alpha = solve(problem, SMO(tol=1e-10)).alpha
         assert certify(problem, Point(0.999 * alpha)).relative_gap > 1e-4
+
+
+def test_a_dual_bound_made_of_rounding_error_is_not_believed():
+    """βᵀKβ = 0 but for rounding: entries of 1e8·C² cancel, and came out below 0."""
+    rng = np.random.default_rng(3)
+    X, y = rng.standard_normal((18, 2)), np.where(np.arange(18) < 9, 1.0, -1.0)
+    kernel = 1e8 * Linear() + 1e-8 * RBF(1.0)
+    zero = Point(alpha=np.zeros(18))
+    for C in (1e2, 1e4, 1e6, 1e8):
+        for problem in (
+            SoftMarginDual(np.ones((18, 2)) + 1e-9 * X, y, C, kernel),
+            SoftMarginDual(np.ones((18, 2)), y, C, kernel),
+        ):
+            best = certify(problem, zero).primal_objective
+            for alpha in (np.full(18, C), C * (0.5 + 0.5 * rng.random(18))):
+                found = certify(problem, Point(alpha=alpha))
+                assert found.dual_objective <= best * (1 + 1e-9)
+
+
+def test_a_primal_bound_is_never_below_zero():
+    rng = np.random.default_rng(0)
+    problem = SVRDual(rng.standard_normal((9, 2)), 1e-3 * rng.standard_normal(9), 1.0, 10.0)
+    for size in (1e-300, 1e-100, 1.0, 1e100, 1e160, 1e300):
+        found = certify(problem, Point(alpha=size * rng.standard_normal(9)))
+        assert not found.primal_objective < 0
+        assert not found.gap < 0

@@ -4,12 +4,14 @@ import bz2
 import gzip
 import lzma
 import os
+import tracemalloc
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from problems import datasets
+from problems.datasets import formats
 
 TEXT = "+1 1:0.5 3:-2 # first\n\n-1 2:1e-3\n-1 1:1\n"
 SAMPLES = np.array([[0.5, 0, -2], [0, 1e-3, 0], [1, 0, 0]])
@@ -125,6 +127,52 @@ def test_damaged_archive_is_refused_by_name(write, ending, damage):
         load(path)
     assert str(error.value).startswith(str(path))
     assert "line" in str(error.value)
+
+
+BOMBS = {
+    "one endless line": b"1" * 2**18,
+    "empty lines": b"\n" * 2**18,
+    "good lines": b"1 1:1\n-1 1:2\n" * 2**14,
+}
+
+
+@pytest.mark.parametrize("ending", [".gz", ".bz2", ".xz"])
+@pytest.mark.parametrize("kind", BOMBS)
+def test_an_archive_that_unpacks_without_end_is_refused(write, monkeypatch, ending, kind):
+    """Read up to the limit, and no further: the content is some 30 times as large."""
+    monkeypatch.setattr(formats, "UNPACKED_ALWAYS", 2**20)
+    monkeypatch.setattr(formats, "UNPACKED_RATIO", 2)
+    path = write(WRITERS[ending](BOMBS[kind]) * 128, "bomb.txt" + ending)
+    tracemalloc.start()
+    with pytest.raises(ValueError, match=r"^.*MiB, the limit for .* unpack it first") as error:
+        load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert str(error.value).startswith(
+        f"{path}: the archive of {path.stat().st_size} bytes unpacks"
+    )
+    assert peak < 2**24
+    small = write(WRITERS[ending](TEXT.encode()), "small.txt" + ending)
+    assert load(small).n == 3
+
+
+def test_an_npz_that_unpacks_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(formats, "UNPACKED_ALWAYS", 2**20)
+    X, y = np.ones((2**14, 16)), np.ones(2**14)
+    np.savez_compressed(tmp_path / "bomb.npz", X=X, y=y)
+    with pytest.raises(
+        ValueError, match=r"^.*bomb\.npz: the archive of .* save it with numpy.savez"
+    ):
+        load(tmp_path / "bomb.npz")
+    np.savez(tmp_path / "plain.npz", X=X, y=y)
+    assert load(tmp_path / "plain.npz").n == 2**14
+
+
+def test_the_documented_limit_stops_a_small_bomb(write):
+    zeros = bz2.compress(bytes(2**23))
+    path = write(zeros * 33, "bomb.bz2")  # 264 MiB in 1 KiB
+    with pytest.raises(ValueError, match="unpacks to more than 256 MiB"):
+        load(path)
 
 
 @pytest.mark.parametrize(

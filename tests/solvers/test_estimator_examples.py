@@ -91,3 +91,11 @@ def test_example_plot_svm_tie_breaking():
     np.testing.assert_array_equal(ours.predict(grid), theirs.predict(grid))
     with pytest.raises(ValueError, match="break_ties"):
         ours.set_params(decision_function_shape="ovo").predict(grid)
+
+
+@pytest.mark.parametrize("C", [1e6, 1e8, 1e10])
+def test_example_plot_rbf_parameters_where_all_dual_variables_are_far_below_C(C):
+    X, y = datasets.load_iris(return_X_y=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    ours, theirs = (m.SVC(C=C, gamma=1.0).fit(X[::2], y[::2]) for m in (estimators, svm))
+    np.testing.assert_array_equal(ours.predict(X), theirs.predict(X))

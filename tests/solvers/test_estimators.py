@@ -192,27 +192,6 @@ def test_pandas_names_pipelines_grid_search_and_pickles():
     pd.testing.assert_series_equal(pd.Series(again.predict(X)), pd.Series(model.predict(X)))
 
 
-def test_certificates_survive_pickling_once_read_and_say_so_otherwise():
-    X, y = IRIS
-    model = SVC().fit(X, y)
-    with pytest.raises(AttributeError, match="read certificate_ before"):
-        _ = pickle.loads(pickle.dumps(model)).certificate_
-    gap = largest_gap(model)
-    assert largest_gap(pickle.loads(pickle.dumps(model))) == gap
-    assert len(model.certificate_) == 3
-    model.fit(X[y > 0], y[y > 0])
-    assert model.certificate_.relative_gap < 1e-6
-
-
-def test_certificates_are_of_the_samples_as_they_were():
-    X, y = DIABETES[0].copy(), DIABETES[1].copy()
-    model = SVR().fit(X, y)
-    gap = SVR().fit(X, y).certificate_.relative_gap
-    X[:] = 0.0
-    y[:] = 0.0
-    assert model.certificate_.relative_gap == gap
-
-
 def test_default_tolerance_is_at_least_as_accurate_as_libsvm():
     X, y = datasets.make_classification(2500, 10, flip_y=0.1, random_state=0)
     ours = SVC().fit(X, y)

@@ -195,6 +195,12 @@ def test_snap_ml_solves_the_same_problem(name: str) -> None:
     assert abs(excess(solution)) <= 1e-3
 
 
+def test_snap_ml_leaves_subnormal_numbers_to_others() -> None:
+    installed(SnapML())
+    solve(LINEAR["one C"], SnapML())
+    assert sys.float_info.min / 2 > 0
+
+
 def test_snap_ml_stops_at_its_limit() -> None:
     installed(SnapML())
     solution = solve(LINEAR["one C"], SnapML(tol=1e-12), max_iter=3)

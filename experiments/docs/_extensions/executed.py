@@ -61,7 +61,8 @@ class Terminal(SphinxDirective):
             if done.returncode != self.options.get("exit", 0):
                 raise self.severe(f"{command!r} exited with {done.returncode}:\n{done.stdout}")
         text = "\n\n".join(shown)
-        return [nodes.literal_block(text, text, language="console")]
+        # not "console": there a line that begins with # is a prompt
+        return [nodes.literal_block(text, text, language="none", classes=["terminal"])]
 
     def _run(self, command: str, folder: Path) -> subprocess.CompletedProcess[str]:
         path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])

@@ -1,0 +1,70 @@
+"""The columns of `load_results` and `load_traces`, and what each means: `dualgap list columns`.
+
+Objectives and bounds are in the scale ½‖w‖² + Σ Cᵢ·lossᵢ where nothing else is said, times in seconds.
+What a run does not have is NaN, never 0.
+"""
+
+from __future__ import annotations
+
+RESULTS = {  # in the order of the table
+    "run_id": "hash of everything that decides what is run",
+    "problem_id": "the problem in words, unique in its experiment",
+    "problem_hash": "identity of the formulation, its data and parameters; equal in every experiment",
+    "family_hash": "the same for a problem's primal, dual and risk, whose optimum is one",
+    "formulation": "what `dualgap list problems` calls it",
+    "dataset": "its name and options",
+    "n": "number of training samples",
+    "d": "number of features",
+    "kernel": "its name and settings; empty where the formulation takes none",
+    "C": "weight of the slacks",
+    "epsilon": "half-width of the tube of a regression",
+    "lam": "weight of the ridge (lam/2)‖w‖² of a risk; C = 1/(n·lam)",
+    "solver": "its name, or file.py:Class for one from outside",
+    "params": "the solver's settings, as JSON",
+    "seed": "of a solver that draws random numbers",
+    "repetition": "number of the repetition, from 0",
+    "target_gap": "relative gap at which the verdict is 'solved'",
+    "status": "the process: how it ended",
+    "claimed": "the solver: optimal, infeasible, stopped (it makes no claim) or none (no answer)",
+    "verdict": "the certificate: solved, inaccurate, wrong, infeasible or uncertified",
+    "reason": "why it ended so, or why a bound is missing; empty if there is nothing to say",
+    "objective": "of the answer, in the formulation's own sign and scale",
+    "primal_objective": "upper bound on the optimum: the primal objective at the answer",
+    "dual_objective": "lower bound on the optimum: the dual objective at the answer",
+    "gap": "primal_objective − dual_objective",
+    "relative_gap": "gap / max(|primal_objective|, |dual_objective|)",
+    "suboptimality": "primal_objective less the best lower bound of any run with this family_hash",
+    "kkt_violation": "natural residual: min over ν of max |α − clip(α − r, lb, ub)|, r = Qα + p + νa",
+    "violating_pair": "how far the most violating pair is from optimal: LIBSVM's stopping measure",
+    "primal_residual": "largest violation of α's box and equality, before it was projected",
+    "dual_residual": "largest violation of a margin that no slack may absorb: hard margin only, else 0",
+    "complementarity": "largest product of a variable's distance to a bound and that bound's multiplier",
+    "projection_distance": "how far α was moved to be feasible before it was certified, in ‖·‖₂",
+    "bound_source": "what the bounds are from: 'alpha', 'alpha and w' (the solver's own w), "
+    "'recovered from w', 'none'; 'proven: ...' where they are theorems",
+    "time_setup": "seconds of preparing: imports, compilation",
+    "time_solve": "seconds inside the algorithm; looking and certifying are not counted",
+    "cpu_time": "seconds of all threads inside the algorithm",
+    "peak_rss": "largest resident memory of the process, in bytes",
+    "iterations": "the solver's own count: steps, epochs, ... differ from one solver to the next",
+    "n_kernel_evals": "kernel values computed, if the solver counts them",
+    "n_support": "support vectors: samples with α ≠ 0 (at least 1e-8 of C)",
+    "n_free": "support vectors between their bounds, 0 < |α| < C",
+    "n_bounded": "support vectors at their bound, |α| = C",
+    "margin": "width 2/‖w‖ of the strip −1 ≤ f ≤ 1; two classes only",
+    "train_accuracy": "share of training samples whose class is right; of a regression R²",
+    "test_accuracy": "the same of the samples held out by `test_size` or `folds`",
+    "threads": "most threads that a numerical library of the process may use",
+    "signal": "that ended the process, such as SIGKILL",
+    "host": "the machine: times are comparable only within one",
+    "versions": "of Python and of the packages that decide numbers and times, as JSON",
+}
+TRACES = {  # a row for each look at a running solver
+    "run_id": "the run that was looked at",
+    "time": "seconds inside the algorithm until then",
+    "iteration": "the solver's own count until then",
+    "primal_objective": "upper bound on the optimum then",
+    "dual_objective": "lower bound on the optimum then",
+    "gap": "primal_objective − dual_objective",
+    "kkt_violation": "natural residual",
+}

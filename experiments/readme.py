@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pandas as pd
 from experiments import disk
 from experiments.noise import MARK, without_twins
 from experiments.published import BENCHMARK, folders_in, manifest_of, read_records
+from experiments.store import StoreError
 from experiments.tables import summarise
 from experiments.verify import compare
 from experiments.verify_tables import CHECKS, by_solver
@@ -38,13 +40,14 @@ _RATIOS = (
 
 
 def rewrite(root: Path = ROOT) -> None:
-    """Make the tables of the documents below `root` again."""
+    """Make the tables of the documents below `root` again, those that there are records for."""
     for document in DOCUMENTS:
         path = root / document
         if path.is_file():
             text = path.read_text()
             for name, _ in TABLE.findall(text):
-                text = with_table(text, name, table_of(name, root / "results"))
+                with suppress(StoreError):
+                    text = with_table(text, name, table_of(name, root / "results"))
             disk.replace(path, text.encode())
 
 

@@ -11,8 +11,9 @@ quickstart: $(STAMP)
 	$(BIN)/dualgap run quickstart --out $$out && \
 	$(BIN)/dualgap plot $$out
 
+# Three processes keep two cores busy, as some tests wait for what they started.
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3
 
 # Kills runs at 300 random moments and resumes them; a quarter of an hour.
 torture: $(STAMP)

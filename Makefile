@@ -9,7 +9,8 @@ STAMP := $(VENV)/.installed
 quickstart: $(STAMP)
 	@out=runs/quickstart-$$(date +%Y%m%d-%H%M%S) && \
 	$(BIN)/dualgap run quickstart --out $$out && \
-	$(BIN)/dualgap plot $$out
+	$(BIN)/dualgap plot $$out && \
+	$(BIN)/dualgap report $$out
 
 # Three processes keep two cores busy, as some tests wait for what they started.
 test: $(STAMP)

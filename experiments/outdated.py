@@ -58,11 +58,13 @@ def _derived(folder: Path) -> dict[str, pd.DataFrame]:
 
 
 def _says(file: Path, table: pd.DataFrame) -> bool:
-    """Whether a file has the numbers of a table; columns of another version are passed over."""
+    """Whether a file has the numbers of a table."""
     if not file.is_file():
         return False
     old, new = pd.read_csv(file), pd.read_csv(io.StringIO(table.to_csv(index=False)))
-    return len(old) == len(new) and all(_same(old[name], new[name]) for name in set(old) & set(new))
+    if len(old) != len(new) or list(old) != list(new):
+        return False
+    return all(_same(old[name], new[name]) for name in old)
 
 
 def _same(old: pd.Series, new: pd.Series) -> bool:

@@ -32,6 +32,13 @@ _TABLES = ("summary.md", CHECKS, "verification.md")
 
 
 def publish(folders: Sequence[Path], root: Path = ROOT, group: str = "") -> Path:
+    """Write what runs say to `root`/results, and the documents' tables; see `write_results`."""
+    target = write_results(folders, root, group)
+    rewrite(root)
+    return target
+
+
+def write_results(folders: Sequence[Path], root: Path = ROOT, group: str = "") -> Path:
     """Write what runs say to `root`/results/[group/]name; return that folder.
 
     Parameters
@@ -66,7 +73,6 @@ def publish(folders: Sequence[Path], root: Path = ROOT, group: str = "") -> Path
     else:
         _tell_run(folders[0], target)
     seal(target)
-    rewrite(root)
     return target
 
 
@@ -105,7 +111,8 @@ def main(folders: tuple[Path, ...]) -> None:
             rewrite(ROOT)
         elif len(folders) == 1 and not (folders[0] / NAME).is_file():
             for run in sorted(path.parent for path in folders[0].glob(f"*/{NAME}")):
-                click.echo(publish([run], group=folders[0].name))
+                click.echo(write_results([run], group=folders[0].name))
+            rewrite(ROOT)
         else:
             click.echo(publish(folders))
     except (StoreError, ValueError) as error:

@@ -127,8 +127,7 @@ def _link(file: Path) -> str:
 
 def _ratio(row: dict[Hashable, Any]) -> str:
     text = f"{row['mean']:.2g}×"
-    noisy = row.get("within_noise") is True  # tables that were published before have no such column
-    text = f"{text} {MARK}" if noisy else f"**{text}**"
+    text = f"{text} {MARK}" if row["within_noise"] is True else f"**{text}**"
     if row["problems"] > 1:
         text += f" ({row['least']:.2g} to {row['most']:.2g}, {row['problems']} problems)"
     return text + (f", failed {row['failed']}" if row["failed"] else "")

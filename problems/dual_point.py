@@ -65,10 +65,15 @@ def lost_norm2(problem: Formulation, beta: Vector, norm2: float) -> float:
     A sum of large entries that cancel may come out as nothing, or below 0, and such a dual objective
     above the optimum. Below the rounding error of the sum nothing is known of its size.
     """
+    return max(0.0, rounding_of_norm2(problem, beta) - norm2)
+
+
+def rounding_of_norm2(problem: Formulation, beta: Vector) -> float:
+    """Return the rounding error of ‖Σ βᵢφ(xᵢ)‖², as if all terms had one sign."""
     diagonal = np.sqrt(np.maximum(problem.kernel.diagonal(problem.X), 0.0))
     length2 = float(np.sum(np.square(diagonal @ np.abs(beta))))
     eps = float(np.finfo(float).eps)
-    return max(0.0, (eps**2 if problem.is_linear else eps) * length2 - norm2)
+    return (eps**2 if problem.is_linear else eps) * length2
 
 
 def dual_from_weights(problem: Formulation, w: Vector) -> DualPoint:

@@ -13,7 +13,7 @@ import numpy as np
 
 from problems.box_gap import gap_terms, kkt_violation, middle, violating_pair
 from problems.dataset import Vector
-from problems.dual_point import DualPoint, lost_norm2
+from problems.dual_point import DualPoint, lost_norm2, rounding_of_norm2
 from problems.fenchel import gap_between, missing_bound, relative
 from problems.forms import Point
 from problems.formulation import Formulation
@@ -160,10 +160,7 @@ def no_margin(dual: float) -> str:
 def _best_length(problem: Formulation, alpha: Vector, quadratic: float) -> tuple[float, float]:
     """Return s = 1ᵀα / αᵀQα and the dual value (1ᵀα)² / (2αᵀQα) of sα."""
     total = float(alpha.sum())
-    # αᵀQα below its own rounding error tells nothing about its size
-    length = float(alpha @ np.sqrt(problem.kernel.diagonal(problem.X)))
-    eps = float(np.finfo(float).eps)
-    quadratic = max(quadratic, (eps * length) ** 2 if problem.is_linear else eps * length**2)
+    quadratic = max(quadratic, rounding_of_norm2(problem, problem.beta(alpha)))
     if total <= 0 or quadratic <= 0:
         return 1.0, 0.0
     return total / quadratic, 0.5 * total * (total / quadratic)

@@ -14,9 +14,9 @@ import pandas as pd
 
 from experiments.plots.gap_against_time import FLOOR
 from experiments.plots.runs import Runs, relative_gap
+from experiments.report.times import SOONEST
 from problems import Vector
 
-_SOONEST = 1e-7  # seconds: the clock's resolution, for what took no time at all
 _POINTS = 40_000  # of all curves together: what a page of a few megabytes has room for
 _FEWEST, _MOST = 12, 120  # points of one curve
 
@@ -54,7 +54,7 @@ def _curve(run: pd.Series, known: Mapping[str, pd.DataFrame], most: int) -> Curv
         looks = looks.sort_values("time", kind="stable")
         times, gaps = looks["time"].to_numpy(dtype=np.float64), relative_gap(looks)
     certified = np.isfinite(gaps) & np.isfinite(times)
-    times, gaps = times[certified].clip(_SOONEST), gaps[certified].clip(FLOOR)
+    times, gaps = times[certified].clip(SOONEST), gaps[certified].clip(FLOOR)
     kept = thinned(len(times), most)
     return Curve(str(run["series"]), str(run["configuration"]), times[kept], gaps[kept])
 

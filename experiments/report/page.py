@@ -65,8 +65,8 @@ class Page:
 
 def render(page: Page) -> str:
     """Return the page as HTML."""
-    scripts = [_library(), (_FOLDER / "page.js").read_text()] if page.charts else []
-    scripts = scripts or [(_FOLDER / "page.js").read_text()]
+    scripts = [_library()] if page.charts else []
+    scripts.append((_FOLDER / "page.js").read_text())
     template = _environment().get_template("page.html.j2")
     return template.render(
         page=page,

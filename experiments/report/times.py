@@ -33,7 +33,7 @@ from problems import Vector
 
 SHIFT = 0.01  # seconds
 IMPOSSIBLE = ("unsupported", "not_installed")
-_SOONEST = 1e-7  # seconds: the clock's resolution, for what took no time at all
+SOONEST = 1e-7  # seconds: the clock's resolution, for what took no time at all
 _COLUMNS = ["target", "problem", "solver", "setting", "time", "gap", "outcome", "n", "fastest"]
 Curves = dict[str, tuple[Vector, Vector]]
 
@@ -53,7 +53,7 @@ def times_to_gaps(results: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
         for target in targets_of(results)
     ]
     table = pd.concat(tables, ignore_index=True)
-    table["time"] = table["time"].clip(lower=_SOONEST)
+    table["time"] = table["time"].clip(lower=SOONEST)
     noise = noise_of_problems(aa_pairs(faces_joined(results)))
     groups = table.groupby(["target", "problem"], sort=False)
     fastest = [_fastest(rows, noise.get(str(rows["problem"].iloc[0]), 1.0)) for _, rows in groups]

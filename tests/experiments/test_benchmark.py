@@ -374,7 +374,7 @@ def test_the_readme_has_a_row_for_each_peer_in_each_published_benchmark(tmp_path
         folder.mkdir(parents=True)
         row = {"target": 1e-3, "solver": "libsvm", "kind": "peer", "mean": ratio, "problems": 2}
         ours = {"target": 1e-3, "solver": "smo", "kind": "ours", "mean": 1.0, "problems": 2}
-        more = {"least": ratio / 2, "most": 2 * ratio, "failed": 1, "alone": 0}
+        more = {"least": ratio / 2, "most": 2 * ratio, "failed": 1, "within_noise": False}
         pd.DataFrame([row | more, ours | more]).to_csv(folder / "means.csv", index=False)
     lines = benchmarks_table(tmp_path / "results").splitlines()
     assert len(lines) == 4

@@ -24,7 +24,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/python -m experiments.outdated
+	$(BIN)/python -m experiments.publishing.outdated
 
 # All that results/ holds: two hours, as benchmarks are measured again; one at a time is
 # `make results/quickstart`. A row that is wrong or crashed (exit 1) is a result too.
@@ -38,7 +38,7 @@ results/%: always $(STAMP)
 	  rm -rf runs/published/$$name; \
 	  $(BIN)/dualgap $(or $(COMMAND_$*),run) $$name --out runs/published/$$name || test $$? -eq 1 || exit; \
 	done
-	$(BIN)/python -m experiments.publish $(addprefix runs/published/,$* $(TOLD_WITH_$*))
+	$(BIN)/python -m experiments.publishing.publish $(addprefix runs/published/,$* $(TOLD_WITH_$*))
 
 verify: $(STAMP)
 	$(BIN)/dualgap verify

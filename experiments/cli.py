@@ -12,8 +12,8 @@ from pathlib import Path
 
 import click
 
-from experiments.terminal import INTERRUPTED, console, find, find_one, prepare, read, refuse
-from experiments.written import init, schema, table
+from experiments.commands.write import init, schema, table
+from experiments.output.terminal import INTERRUPTED, console, find, find_one, prepare, read, refuse
 
 _EVERYTHING = ("solvers", "problems", "losses", "datasets", "kernels", "experiments", "columns")
 
@@ -50,7 +50,7 @@ def run(
 
     A folder of experiment files, or its name (such as notes), stands for all of them.
     """
-    from experiments.running import Manner, endings, run_into  # noqa: PLC0415
+    from experiments.commands.session import Manner, endings, run_into  # noqa: PLC0415
 
     manner = Manner(
         resume=resume or anyway or retry is not None,
@@ -65,7 +65,7 @@ def run(
     several = files[0].stem != Path(experiment).stem
     folder = out or Path("runs") / (Path(experiment).name if several else described[0].name)
     if dry_run:
-        from experiments.preview import preview  # noqa: PLC0415
+        from experiments.commands.dry_run import preview  # noqa: PLC0415
 
         for one in described:
             place = folder / one.name if several else folder
@@ -101,12 +101,12 @@ def verify(
     from functools import partial  # noqa: PLC0415
     from tempfile import TemporaryDirectory  # noqa: PLC0415
 
-    from experiments.config import ConfigError  # noqa: PLC0415
-    from experiments.plan import plan  # noqa: PLC0415
-    from experiments.running import Manner, executor_for, run_all, tell_written  # noqa: PLC0415
-    from experiments.store import Store, StoreError, load_results  # noqa: PLC0415
-    from experiments.verify import compare, with_solvers  # noqa: PLC0415
-    from experiments.verify_tables import to_terminal, write_verification  # noqa: PLC0415
+    from experiments.analysis.verify import compare, with_solvers  # noqa: PLC0415
+    from experiments.cases.plan import plan  # noqa: PLC0415
+    from experiments.commands.session import Manner, executor_for, run_all, tell_written  # noqa: PLC0415
+    from experiments.files.experiment import ConfigError  # noqa: PLC0415
+    from experiments.output.verify_tables import to_terminal, write_verification  # noqa: PLC0415
+    from experiments.store.folder import Store, StoreError, load_results  # noqa: PLC0415
 
     try:
         described = with_solvers(read(find_one(experiment)), more)
@@ -137,7 +137,7 @@ def verify(
 def plot(folder: Path) -> None:
     """Draw the figures of a results FOLDER."""
     from experiments.plots import plot_all  # noqa: PLC0415
-    from experiments.store import StoreError  # noqa: PLC0415
+    from experiments.store.folder import StoreError  # noqa: PLC0415
 
     try:
         paths = plot_all(folder)
@@ -154,7 +154,7 @@ def plot(folder: Path) -> None:
 def report(folder: Path, out: Path | None) -> None:
     """Write what a results FOLDER tells into one HTML file."""
     from experiments.report import write_report  # noqa: PLC0415
-    from experiments.store import StoreError  # noqa: PLC0415
+    from experiments.store.folder import StoreError  # noqa: PLC0415
 
     target = out or folder / "report.html"
     try:
@@ -173,10 +173,10 @@ def compare_folders(first: Path, second: Path) -> None:
 
     Exit 1 if something became wrong, unsolved or broken in the SECOND.
     """
-    from experiments.compare import regressed, set_side_by_side  # noqa: PLC0415
-    from experiments.compare.terminal import to_terminal  # noqa: PLC0415
-    from experiments.manifest import read_manifest  # noqa: PLC0415
-    from experiments.store import StoreError, load_results  # noqa: PLC0415
+    from experiments.analysis.compare import regressed, set_side_by_side  # noqa: PLC0415
+    from experiments.output.comparison import to_terminal  # noqa: PLC0415
+    from experiments.store.folder import StoreError, load_results  # noqa: PLC0415
+    from experiments.store.manifest import read_manifest  # noqa: PLC0415
 
     try:
         changes = set_side_by_side(load_results(first), load_results(second))
@@ -205,7 +205,7 @@ def gallery(names: tuple[str, ...], out: Path | None) -> None:
 @click.argument("kind", type=click.Choice(_EVERYTHING), required=False)
 def list_names(kind: str | None) -> None:
     """List the names that experiment files know, with their settings, and the columns of results."""
-    from experiments.listing import listing  # noqa: PLC0415
+    from experiments.commands.listing import listing  # noqa: PLC0415
 
     for chosen in [kind] if kind else _EVERYTHING:
         console().print(listing(chosen))
@@ -219,7 +219,7 @@ def selftest(solver: str, only: tuple[str, ...]) -> None:
 
     Exit 1 if a property fails.
     """
-    from experiments.progress import progress  # noqa: PLC0415
+    from experiments.output.progress import progress  # noqa: PLC0415
     from experiments.selftest import properties, try_solver  # noqa: PLC0415
     from experiments.selftest.report import line, to_terminal  # noqa: PLC0415
 
@@ -239,7 +239,7 @@ def selftest(solver: str, only: tuple[str, ...]) -> None:
 @main.command()
 def doctor() -> None:
     """Examine this installation, and solve a small problem with it."""
-    from experiments.doctor import examine  # noqa: PLC0415
+    from experiments.commands.doctor import examine  # noqa: PLC0415
 
     report, healthy = examine()
     console().print(report)

@@ -1,12 +1,22 @@
 """What is solved: formulations, kernels, the three forms, and certificates."""
 
-from problems.certificates import Certificate, certify
+from problems.certificates.certify import Certificate, certify
+from problems.certificates.geometry import Geometry, describe
 from problems.dataset import Dataset, Matrix, Vector
-from problems.erm import HingeERM, RegularizedERM
 from problems.forms import ERM, QP, BoxQP, FormPoint, Point
-from problems.formulation import Formulation
-from problems.geometry import Geometry, describe
-from problems.gram import Gram
+from problems.formulations.erm import HingeERM, RegularizedERM
+from problems.formulations.formulation import Formulation
+from problems.formulations.multiclass import Multiclass, OneVsOne, OneVsRest
+from problems.formulations.softmax import SoftmaxERM
+from problems.formulations.structured import ChainMargin
+from problems.formulations.svm import (
+    HardMarginDual,
+    HardMarginPrimal,
+    SoftMarginDual,
+    SoftMarginPrimal,
+)
+from problems.formulations.svr import SVRDual, SVRPrimal
+from problems.gram.gram import Gram
 from problems.kernels import (
     RBF,
     Exponential,
@@ -30,12 +40,7 @@ from problems.kernels import (
     encode_sets,
     encode_strings,
 )
-from problems.multiclass import Multiclass, OneVsOne, OneVsRest
 from problems.reductions import Unsupported, reduce
-from problems.softmax import SoftmaxERM
-from problems.structured import ChainMargin
-from problems.svm import HardMarginDual, HardMarginPrimal, SoftMarginDual, SoftMarginPrimal
-from problems.svr import SVRDual, SVRPrimal
 
 __all__ = [
     "ERM",

@@ -18,7 +18,7 @@ import numpy as np
 import scipy
 
 from problems.dataset import Vector
-from problems.gram import Gram, SignedGram
+from problems.gram.gram import Gram, SignedGram
 from problems.losses import Loss
 
 Claim = Literal["optimal", "infeasible", "stopped", "none"]

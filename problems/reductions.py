@@ -16,10 +16,10 @@ import scipy
 
 from problems.dataset import Vector
 from problems.forms import ERM, QP, BoxQP, FormPoint, Point
-from problems.formulation import Formulation
-from problems.gram import GIBIBYTE, Gram, SignedGram
+from problems.formulations.formulation import Formulation
+from problems.formulations.structured import ChainMargin, Chains
+from problems.gram.gram import GIBIBYTE, Gram, SignedGram
 from problems.projection import project
-from problems.structured import ChainMargin, Chains
 
 F = TypeVar("F", BoxQP, QP, ERM, Chains)
 

@@ -22,10 +22,10 @@ import scipy
 
 from problems.dataset import check_positive
 from problems.forms import ERM, BoxQP, Form, FormPoint
+from problems.formulations.svm import SoftMarginDual
 from problems.kernels import RBF, Kernel, Linear
 from problems.projection import project
 from problems.reductions import reduce
-from problems.svm import SoftMarginDual
 
 _WARM_UP = 30  # points of a small problem, at most
 

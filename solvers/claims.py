@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from problems.box_gap import best_multiplier, gap_terms, middle
+from problems.certificates.box_gap import best_multiplier, gap_terms, middle
 from problems.dataset import Vector
 from problems.forms import BoxQP
 

@@ -21,8 +21,8 @@ import scipy
 
 from problems.dataset import Indices, Vector
 from problems.forms import QP, Claim, FormPoint
+from problems.formulations.structured import Chains
 from problems.kernels import Block
-from problems.structured import Chains
 from solvers.base import Solver
 from solvers.cvxopt_qp import CvxoptQP
 

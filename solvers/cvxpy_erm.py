@@ -17,9 +17,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from problems.forms import ERM, FormPoint
-from problems.gram import Gram
+from problems.formulations.softmax import Softmax
+from problems.gram.gram import Gram
 from problems.losses import IntervalLoss, Logistic
-from problems.softmax import Softmax
 from solvers.base import NotInstalled, Solver
 
 _MOST_WEIGHT = 1e12  # with 1/ΣC below 1e-12 it called answers optimal whose gap was 1

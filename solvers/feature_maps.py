@@ -1,6 +1,6 @@
 """Kernels for linear methods: samples are mapped to finitely many features, then solved as linear ones.
 
-    K ≈ Z Zᵀ (random Fourier or Nyström features, `problems.feature_maps`),   K replaced by Z Zᵀ
+    K ≈ Z Zᵀ (random Fourier or Nyström features, `problems.gram.feature_maps`),   K replaced by Z Zᵀ
 
 The answer for Z Zᵀ is a feasible dual point of the problem itself, and is certified as that: the gap
 tells what the approximation cost. How far Z Zᵀ is from K is measured on pairs of samples, and recorded
@@ -22,14 +22,14 @@ from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from problems.feature_maps import (
+from problems.forms import ERM, BoxQP, FormPoint
+from problems.gram.feature_maps import (
     KernelError,
     kernel_error,
     nystroem_features,
     random_fourier_features,
 )
-from problems.forms import ERM, BoxQP, FormPoint
-from problems.gram import Gram, SignedGram
+from problems.gram.gram import Gram, SignedGram
 from problems.kernels import RBF, Block, Linear
 from solvers.base import Solver, warm_up
 from solvers.dual_coordinate_descent import DualCoordinateDescent

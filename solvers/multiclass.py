@@ -15,7 +15,7 @@ import numpy as np
 
 from problems import Certificate, Multiclass, Point, certify
 from problems.forms import Claim
-from problems.multiclass import Part, summed_bounds
+from problems.formulations.multiclass import Part, summed_bounds
 from solvers.base import Solver, Status
 from solvers.loop import solve
 from solvers.solution import Look, Solution

@@ -23,7 +23,7 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
-from problems.formulation import Formulation
+from problems.formulations.formulation import Formulation
 from problems.kernels import Block
 from solvers.base import Solver
 

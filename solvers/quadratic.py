@@ -17,7 +17,7 @@ import scipy
 
 from problems.dataset import Vector
 from problems.forms import QP
-from problems.gram import Gram, SignedGram
+from problems.gram.gram import Gram, SignedGram
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,8 +19,8 @@ import numba
 import numpy as np
 import scipy
 
+from problems.certificates.fenchel import relative
 from problems.dataset import Indices, Vector
-from problems.fenchel import relative
 from problems.forms import ERM, FormPoint
 from problems.kernels import Block
 from problems.logistic import logistic_step

@@ -27,7 +27,7 @@ import pandas as pd
 import psutil
 
 from experiments.cli import main as dualgap
-from experiments.store import load_results, recorded
+from experiments.store.folder import load_results, recorded
 
 EXPERIMENT = """\
 name: torture
@@ -140,7 +140,7 @@ def main() -> None:
     parser.add_argument("--forked", action="store_true")
     options = parser.parse_args()
     if options.forked:
-        for name in ("executors", "progress", "runner", "tables"):
+        for name in ("executors.local", "output.progress", "cases.case", "output.tables"):
             import_module(f"experiments.{name}")
     with TemporaryDirectory() as folder:
         start = forked if options.forked else spawned

@@ -1,7 +1,7 @@
 """What a benchmark says: times at equal certified gap, against the peers and against the floor.
 
     dualgap run bench_kernel_small --out runs/bench_kernel_small
-    python -m experiments.publish runs/bench_kernel_small
+    python -m experiments.publishing.publish runs/bench_kernel_small
 
 A benchmark is an experiment whose name begins with `bench_`: solvers and peers, each with a list of
 tolerances, and perhaps `floor.py:KernelFloor`. `cheapest` and `tables` do the arithmetic on its
@@ -16,16 +16,16 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.benchmark.cheapest import cheapest, configurations, faces_joined, floors
+from experiments.analysis.cheapest import cheapest, configurations, faces_joined, floors
+from experiments.analysis.hosts import apart
+from experiments.analysis.noise import aa_pairs, noise_of_means
 from experiments.benchmark.report import machine_in_words, to_markdown
 from experiments.benchmark.tables import growth, intercepts, means, passes
-from experiments.hosts import apart
-from experiments.noise import aa_pairs, noise_of_means
 from experiments.plots.runs import Runs
 from experiments.plots.speedup import speedup
 from experiments.plots.style import file_name, looks, save, style
 from experiments.plots.time_against_n import growing, time_against_n
-from experiments.store import load_results
+from experiments.store.folder import load_results
 
 __all__ = [
     "cheapest",

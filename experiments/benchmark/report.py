@@ -9,7 +9,15 @@ import numpy as np
 import pandas as pd
 from scipy.stats import gmean
 
-from experiments.benchmark.cheapest import cheapest, faces_joined, floors
+from experiments.analysis.cheapest import cheapest, faces_joined, floors
+from experiments.analysis.hosts import told_apart
+from experiments.analysis.noise import (
+    FEWEST,
+    MARK,
+    Comparison,
+    aa_pairs,
+    noise_of_means,
+)
 from experiments.benchmark.tables import (
     common_words,
     growth,
@@ -17,14 +25,6 @@ from experiments.benchmark.tables import (
     means,
     passes,
     telling,
-)
-from experiments.hosts import told_apart
-from experiments.noise import (
-    FEWEST,
-    MARK,
-    Comparison,
-    aa_pairs,
-    noise_of_means,
 )
 from experiments.plots.overview import duration
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from experiments.benchmark.cheapest import Row, configurations
-from experiments.noise import compare
+from experiments.analysis.cheapest import Row, configurations
+from experiments.analysis.noise import compare
 from experiments.plots.time_against_n import exponent, without_size
 
 _NOT_RUN = ("unsupported", "not_installed")

@@ -18,16 +18,16 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from experiments.analysis.cheapest import faces_joined, kind_of
+from experiments.analysis.hosts import apart
+from experiments.analysis.noise import FEWEST, aa_pairs, is_twin, noise_of_problems, ranks
 from experiments.benchmark import cheapest
-from experiments.benchmark.cheapest import faces_joined, kind_of
 from experiments.benchmark.tables import telling
-from experiments.hosts import apart
-from experiments.noise import FEWEST, aa_pairs, is_twin, noise_of_problems, ranks
+from experiments.output.tables import solver_labels, worst_outcome
 from experiments.paper import caption
 from experiments.paper.text import FORMATS, Cell, PaperTable, rounded
 from experiments.paper.values import NOT_RUN, SETTLED, VALUES, Value, parse_value
-from experiments.published import read_records
-from experiments.tables import solver_labels, worst_outcome
+from experiments.store.published import read_records
 
 __all__ = ["FORMATS", "VALUES", "PaperTable", "paper_table"]
 

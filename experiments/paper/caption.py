@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from experiments.analysis.noise import FEWEST
 from experiments.benchmark.report import machine_in_words
 from experiments.benchmark.tables import common_words
-from experiments.manifest import ManifestError, read_manifest
-from experiments.noise import FEWEST
 from experiments.paper.values import NOT_RUN, SETTLED, VALUES
+from experiments.store.manifest import ManifestError, read_manifest
 
 
 def shown_in_words(names: Iterable[str], results: pd.DataFrame, target: float | None) -> str:

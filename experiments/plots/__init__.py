@@ -25,7 +25,8 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.hosts import apart
+from experiments.analysis.hosts import apart
+from experiments.output.verify_tables import CHECKS
 from experiments.plots.bounds_against_iterations import bounds_against_iterations
 from experiments.plots.cross_validation import cross_validation, validated
 from experiments.plots.decision_regions import decision_regions, planar
@@ -38,8 +39,7 @@ from experiments.plots.style import PANELS, chunks, file_name, save, style
 from experiments.plots.time_against_n import growing, time_against_n
 from experiments.plots.training import training
 from experiments.plots.voting_regions import strategy, voted, voting_regions
-from experiments.store import load_model, load_results, read_traces
-from experiments.verify_tables import CHECKS
+from experiments.store.folder import load_model, load_results, read_traces
 
 __all__ = [
     "Runs",

@@ -8,7 +8,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.cross_validation import mean_scores
+from experiments.analysis.cross_validation import mean_scores
 from experiments.plots.runs import Runs
 from experiments.plots.style import PANELS, key, label_outside, legend, looks, panels
 

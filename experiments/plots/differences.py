@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.analysis.verify import TOLERANCE
 from experiments.plots.style import BLUE, TEXT_WIDTH, VERMILION, figure
-from experiments.verify import TOLERANCE
 
 
 def differences(checks: pd.DataFrame) -> Figure:

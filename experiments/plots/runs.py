@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.noise import without_twins
+from experiments.analysis.noise import without_twins
+from experiments.output.tables import solver_labels
 from experiments.plots.style import Look, looks
-from experiments.tables import solver_labels
 from problems import Vector
 
 _ACCURACY = frozenset({"tol"})  # runs that differ only in it are one series: a sweep

@@ -18,12 +18,18 @@ from pathlib import Path
 import pandas as pd
 from ruamel.yaml import YAML
 
-from experiments import disk
-from experiments.benchmark.cheapest import ACCURACY, kind_of
+from experiments.analysis.cheapest import ACCURACY, kind_of
+from experiments.analysis.hosts import apart
+from experiments.analysis.noise import without_twins
+from experiments.analysis.profiles import (
+    data_profile,
+    penalty_of,
+    performance_profile,
+    shifted_means,
+    times_to_gaps,
+)
 from experiments.benchmark.report import machine_in_words
-from experiments.hosts import apart
-from experiments.manifest import read_manifest
-from experiments.noise import without_twins
+from experiments.output.tables import solver_labels
 from experiments.plots.runs import Runs
 from experiments.plots.style import looks
 from experiments.report import summary
@@ -36,15 +42,9 @@ from experiments.report.charts import (
 )
 from experiments.report.curves import convergence
 from experiments.report.page import Page, Section, render
-from experiments.report.times import (
-    data_profile,
-    penalty_of,
-    performance_profile,
-    shifted_means,
-    times_to_gaps,
-)
-from experiments.store import load_results, planned, read_traces
-from experiments.tables import solver_labels
+from experiments.store import disk
+from experiments.store.folder import load_results, planned, read_traces
+from experiments.store.manifest import read_manifest
 
 __all__ = ["write_report"]
 

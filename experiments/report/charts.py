@@ -23,9 +23,9 @@ from bokeh.models import (
 )
 from bokeh.plotting import figure
 
+from experiments.analysis.profiles import Curves
 from experiments.plots.style import BLACK, Look
 from experiments.report.curves import Curve
-from experiments.report.times import Curves
 from problems import Vector
 
 _INK = "var(--ink)"  # the page's colour of text stands for black, which a dark page would swallow

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from experiments.analysis.profiles import SOONEST
 from experiments.plots.gap_against_time import FLOOR
 from experiments.plots.runs import Runs, relative_gap
-from experiments.report.times import SOONEST
 from problems import Vector
 
 _POINTS = 40_000  # of all curves together: what a page of a few megabytes has room for

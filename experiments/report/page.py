@@ -18,9 +18,9 @@ from bokeh.resources import Resources
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
+from experiments.analysis.profiles import SHIFT
 from experiments.report.charts import Chart, Swatch
 from experiments.report.summary import MEANINGS, RUN_HEADS, Cell, Failure, Repeat
-from experiments.report.times import SHIFT
 
 _FOLDER = Path(__file__).parent
 _Table = tuple[list[str], list[list[Cell]]]  # heads, rows

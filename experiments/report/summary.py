@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.benchmark.cheapest import kind_of
+from experiments.analysis.cheapest import kind_of
 from experiments.benchmark.report import missed
+from experiments.output.tables import worst_outcome
 from experiments.plots.overview import duration
 from experiments.plots.style import file_name
-from experiments.tables import worst_outcome
 
 MEANINGS = {  # worst first
     "wrong": "claimed to be optimal and certified not to be, or claimed infeasible and refuted",

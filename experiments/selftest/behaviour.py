@@ -17,11 +17,11 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
+from experiments.cases.integrity import Functions, Surroundings
 from experiments.selftest.bench import WRONG, Bench, NotJudged, changed
-from experiments.tampering import Functions, Surroundings
 from problems import ERM, QP, FormPoint, Formulation, Unsupported, certify, reduce
 from problems.forms import Claim, Form
-from problems.structured import Chains
+from problems.formulations.structured import Chains
 from solvers import NotInstalled, Solution, Status
 
 _MOST_POINTS = 10_000  # of one run: some yield after every step

@@ -17,9 +17,9 @@ import numpy as np
 from experiments.selftest.outcome import Limits, Outcome, Property
 from experiments.selftest.problems import PROBLEMS
 from problems import Formulation, Unsupported
-from problems.box_gap import middle
-from problems.fenchel import relative
-from problems.intercept import best_intercept
+from problems.certificates.box_gap import middle
+from problems.certificates.fenchel import relative
+from problems.certificates.offsets import best_intercept
 from solvers import Solution, Solver, Status, find_solver, solve
 
 WRONG = 1e-2  # excess above which a claim of optimality is a lie

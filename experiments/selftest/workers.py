@@ -15,7 +15,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
 from experiments.selftest.outcome import Limits, Outcome, Property
-from experiments.worker import start_worker
+from experiments.workers.start import start_worker
 
 LOADING = "loading the solver"
 _THREADS = 2  # enough for a race to show

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from problems.dataset import Vector
-from problems.gram import SignedGram
+from problems.gram.gram import SignedGram
 from solvers.cvxopt_qp.kkt import Bounds
 from solvers.quadratic import ScaledQP
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from problems.dataset import Vector
-from problems.gram import SignedGram
+from problems.gram.gram import SignedGram
 from solvers.cvxopt_qp.kkt import Bounds, Solve
 from solvers.cvxopt_qp.shifted import Shifted, shifted_gram
 from solvers.quadratic import ScaledQP

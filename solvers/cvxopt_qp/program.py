@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 
 from problems.dataset import Vector
-from problems.gram import SignedGram
+from problems.gram.gram import SignedGram
 from solvers.cvxopt_qp.dual import DualSystem, dual_system
 from solvers.cvxopt_qp.kkt import Bounds, System, kkt_solver, operators
 from solvers.cvxopt_qp.primal import primal_system

@@ -27,7 +27,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from problems.dataset import Indices, Matrix, Vector
-from problems.gram import Gram
+from problems.gram.gram import Gram
 from problems.kernels import Block
 from solvers.cvxopt_qp.kkt import Solve, cholesky, compact, weighted_gram
 

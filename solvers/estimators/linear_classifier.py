@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from problems import Formulation, SoftMarginDual, Vector
-from problems.erm import WeightedERM
+from problems.formulations.erm import WeightedERM
 from problems.losses import SquaredHinge
 from solvers.estimators.answers import warn_unless
 from solvers.estimators.linear_machine import LinearMachine

@@ -7,7 +7,7 @@ from typing import Any
 from sklearn.base import RegressorMixin
 
 from problems import SVRDual
-from problems.erm import WeightedERM
+from problems.formulations.erm import WeightedERM
 from problems.losses import SquaredEpsilonInsensitive
 from solvers.estimators.answers import warn_unless
 from solvers.estimators.linear_machine import LinearMachine

@@ -20,8 +20,8 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from problems.certificates.fenchel import relative
 from problems.dataset import Indices, Vector
-from problems.fenchel import relative
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
 from solvers.base import Solver, warm_up

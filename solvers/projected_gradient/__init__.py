@@ -23,7 +23,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
-from problems.box_gap import violating_pair
+from problems.certificates.box_gap import violating_pair
 from problems.dataset import check_positive
 from problems.forms import BoxQP, FormPoint
 from solvers.base import Solver, warm_up

@@ -14,7 +14,7 @@ claimed the scores near the margin are computed in float64, and it goes on in fl
 float32 leads no further.
 
 What the parts bought (two cores; rounds are what a solution costs where values are cheap):
-- tiles of K on threads of our own, `problems.tiles`: a sparse row of a9a meets dense columns in two
+- tiles of K on threads of our own, `problems.gram.tiles`: a sparse row of a9a meets dense columns in two
   fifths of the dense product's time
 - pair steps without branches, `pairs`: 0.6 µs a step at 512 variables, from 15
 - violators at random instead of the worst alone, `active`: cpusmall in a quarter of the rounds

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from problems.dataset import Indices, Vector
-from problems.tiles import Tile
+from problems.gram.tiles import Tile
 from solvers.smo.face import newton_step
 from solvers.smo.pairs import pair_steps
 from solvers.smo.state import State, free_variables, largest, slopes

@@ -11,7 +11,7 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
-from problems.tiles import Tiles
+from problems.gram.tiles import Tiles
 from solvers.claims import FAR
 from solvers.smo.active import Active
 from solvers.smo.state import State

@@ -19,7 +19,7 @@ import numba
 import numpy as np
 
 from problems.dataset import Vector
-from problems.tiles import Tile
+from problems.gram.tiles import Tile
 
 _FAST = {"reassoc", "contract", "nsz"}
 _BARRED = np.float32(1e30)

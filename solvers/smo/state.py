@@ -16,8 +16,8 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
+from problems.gram.tiles import Columns, Tile, Tiles
 from problems.kernels import Block
-from problems.tiles import Columns, Tile, Tiles
 from solvers.smo.duplicates import merge
 from solvers.smo.variables import from_form
 

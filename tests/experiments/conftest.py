@@ -80,9 +80,9 @@ def strange(tmp_path):
 @pytest.fixture
 def case_of(write):
     """Return the first case of an experiment, its solver replaced by another."""
-    from experiments.config import read_experiment
-    from experiments.plan import plan
-    from experiments.specs import SolverSpec
+    from experiments.cases.plan import plan
+    from experiments.files.experiment import read_experiment
+    from experiments.files.specs import SolverSpec
 
     def _case(solver=None, text=GOOD, **head):
         lines = "".join(f"{key}: {value}\n" for key, value in head.items())
@@ -97,7 +97,7 @@ def case_of(write):
 @pytest.fixture
 def outcome(tmp_path):
     """Read an experiment file of any content: an Experiment, or the lines of the refusal."""
-    from experiments.config import ConfigError, Experiment, read_experiment
+    from experiments.files.experiment import ConfigError, Experiment, read_experiment
 
     path = tmp_path / "any.yaml"
 

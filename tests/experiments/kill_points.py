@@ -18,12 +18,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from experiments import disk
-from experiments.config import read_experiment
-from experiments.plan import plan
-from experiments.records import Outcome, failed
-from experiments.runner import run_case
-from experiments.store import Store, load_results, read_traces, recorded, write_tables
+from experiments.cases.case import run_case
+from experiments.cases.plan import plan
+from experiments.cases.records import Outcome, failed
+from experiments.files.experiment import read_experiment
+from experiments.store import disk
+from experiments.store.folder import Store, load_results, read_traces, recorded, write_tables
 
 _COUNTED = ("open", "write", "fsync", "replace", "unlink")
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
+from problems.formulations.softmax import Softmax, probabilities, project_to_simplex
 from problems.losses import (
     LOSSES,
     EpsilonInsensitive,
@@ -16,7 +17,6 @@ from problems.losses import (
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
-from problems.softmax import Softmax, probabilities, project_to_simplex
 
 SCALAR = {
     "hinge": Hinge(),

@@ -20,7 +20,7 @@ from problems import (
     SVRPrimal,
     reduce,
 )
-from problems.gram import Gram, SignedGram
+from problems.gram.gram import Gram, SignedGram
 from solvers import CvxoptQP, solve
 from solvers.cvxopt_qp import kkt, shifted
 from solvers.cvxopt_qp.program import Program, matrix_programs, structured_program

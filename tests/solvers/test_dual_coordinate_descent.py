@@ -17,8 +17,8 @@ from problems import (
     SVRDual,
     reduce,
 )
-from problems.box_gap import kkt_violation, violating_pair
-from problems.gram import Gram, SignedGram
+from problems.certificates.box_gap import kkt_violation, violating_pair
+from problems.gram.gram import Gram, SignedGram
 from problems.kernels import Linear
 from solvers import SMO, DualCoordinateDescent, Status, solve
 from solvers.dual_coordinate_descent import descent, proximal

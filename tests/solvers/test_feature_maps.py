@@ -19,7 +19,7 @@ from problems import (
     SVRDual,
     datasets,
 )
-from problems.feature_maps import kernel_error, nystroem_features, random_fourier_features
+from problems.gram.feature_maps import kernel_error, nystroem_features, random_fourier_features
 from solvers import (
     SMO,
     DualCoordinateDescent,

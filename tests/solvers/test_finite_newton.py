@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from problems import RBF, RegularizedERM
-from problems.erm import WeightedERM
+from problems.formulations.erm import WeightedERM
 from problems.losses import Hinge, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from solvers import solve
 from solvers.finite_newton import FiniteNewton

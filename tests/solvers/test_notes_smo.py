@@ -15,7 +15,7 @@ from problems import (
     reduce,
 )
 from problems.forms import BoxQP as Form
-from problems.gram import Gram, SignedGram
+from problems.gram.gram import Gram, SignedGram
 from solvers import solve
 from solvers.base import Status
 from solvers.platt_smo import PlattSMO

@@ -18,7 +18,7 @@ from problems import (
     certify,
     reduce,
 )
-from problems.gram import Gram
+from problems.gram.gram import Gram
 from solvers import solve
 from solvers.base import Status
 from solvers.pegasos import Pegasos

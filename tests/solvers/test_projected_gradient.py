@@ -16,8 +16,8 @@ from problems import (
     certify,
     reduce,
 )
-from problems.box_gap import kkt_violation, violating_pair
-from problems.gram import Gram, SignedGram
+from problems.certificates.box_gap import kkt_violation, violating_pair
+from problems.gram.gram import Gram, SignedGram
 from solvers import ProjectedGradient, Status, projected_gradient, solve
 from solvers.smo import levels
 

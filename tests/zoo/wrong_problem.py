@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from problems import Linear, Polynomial
-from problems.gram import Gram, SignedGram
+from problems.gram.gram import Gram, SignedGram
 from solvers import SMO, Pegasos
 
 

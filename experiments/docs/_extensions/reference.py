@@ -13,9 +13,9 @@ from click.testing import CliRunner
 from docstrings import escape
 from settings_tables import HEADS, entries, file_keys, table
 
+from experiments.cases.columns import RESULTS, TRACES
 from experiments.cli import main
-from experiments.columns import RESULTS, TRACES
-from experiments.listing import listing
+from experiments.commands.listing import listing
 from experiments.report.summary import MEANINGS
 
 KINDS = ("solvers", "problems", "losses", "kernels", "datasets", "experiments")

@@ -15,9 +15,9 @@ from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_
 
 from docstrings import INLINE, escape
 
-from experiments.checked import Option, in_words, option_of, options_of
-from experiments.config import ExperimentFile
-from experiments.specs import FORMULATIONS, KERNELS, plain
+from experiments.files.experiment import ExperimentFile
+from experiments.files.settings import Option, in_words, option_of, options_of
+from experiments.files.specs import FORMULATIONS, KERNELS, plain
 from problems import Kernel, datasets
 from problems.datasets.source import snake_case
 from problems.losses import LOSSES

@@ -1,0 +1,1 @@
+"""Data frames in, data frames out: what the records say."""

@@ -1,0 +1,158 @@
+"""When each solver first had a certified answer as good as a target, and what follows from that.
+
+A run that was looked at while it ran reaches a target gap at its first look within it; one that was
+only looked at in the end reaches it then, or not at all. Of a solver's settings that trade time for
+accuracy the cheapest that reaches the target stands for it, its time the median over the repetitions
+(`benchmark.cheapest`).
+
+Performance profile (Dolan & Moré, Benchmarking optimization software with performance profiles, 2002):
+
+    ρ_s(τ) = share of the problems p with t_ps ≤ τ · min over solvers of t_p
+
+Data profile (Moré & Wild, Benchmarking derivative-free optimization algorithms, 2009), with seconds for
+function values and the n samples for the variables:
+
+    d_s(κ) = share of the problems p with t_ps ≤ κ · (n_p + 1)
+
+A solver that does not reach the target has t_ps = ∞: it counts in the share, on every problem.
+
+Shifted geometric mean: exp(mean of log(t + shift)) − shift, with a penalty for t = ∞.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import pandas as pd
+
+from experiments.analysis.cheapest import cheapest, faces_joined, kind_of, targets_of
+from experiments.analysis.noise import aa_pairs, noise_of_problems, ranks
+from experiments.plots.runs import relative_gap
+from problems import Vector
+
+SHIFT = 0.01  # seconds
+IMPOSSIBLE = ("unsupported", "not_installed")
+SOONEST = 1e-7  # seconds: the clock's resolution, for what took no time at all
+_COLUMNS = ["target", "problem", "solver", "setting", "time", "gap", "outcome", "n", "fastest"]
+Curves = dict[str, tuple[Vector, Vector]]
+
+
+def times_to_gaps(results: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each target gap, problem and solver.
+
+    Columns: target, problem, solver, setting (its accuracy in words), time (s; NaN if the target was not
+    reached), gap, outcome ("reached", or how it ended), n, fastest (whether no other is faster by more
+    than the noise). All faces of a problem are one problem.
+    """
+    if results["solver"].map(kind_of).eq("floor").all():  # or no runs at all
+        return pd.DataFrame(columns=_COLUMNS)
+    gaps = relative_gap(traces)
+    tables = [
+        cheapest(_stopped_at(target, results, traces[gaps <= target]), [target])
+        for target in targets_of(results)
+    ]
+    table = pd.concat(tables, ignore_index=True)
+    table["time"] = table["time"].clip(lower=SOONEST)
+    noise = noise_of_problems(aa_pairs(faces_joined(results)))
+    groups = table.groupby(["target", "problem"], sort=False)
+    fastest = [_fastest(rows, noise.get(str(rows["problem"].iloc[0]), 1.0)) for _, rows in groups]
+    return table.assign(fastest=pd.concat(fastest))[_COLUMNS]
+
+
+def _stopped_at(target: float, results: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs as if each had been stopped at its first look within the target.
+
+    A proof that the problem is infeasible is as good as any answer.
+    """
+    first = results["run_id"].map(within.groupby("run_id")["time"].min())
+    reached = first.notna()
+    proven = results["verdict"] == "infeasible"
+    return results.assign(
+        time_solve=first.where(reached, results["time_solve"]),
+        relative_gap=results["relative_gap"].mask(reached, target).mask(proven, 0.0),
+        bound_source=results["bound_source"].mask(reached | proven, "looks"),
+    )
+
+
+def _fastest(rows: pd.DataFrame, noise: float) -> pd.Series:
+    reached = rows.dropna(subset=["time"]).sort_values("time", kind="stable")
+    first = [rank == 1 for rank in ranks(reached["times"].tolist(), noise)]
+    return pd.Series(first, index=reached.index, dtype=bool).reindex(rows.index, fill_value=False)
+
+
+def performance_profile(table: pd.DataFrame) -> Curves:
+    """Return for each solver (τ, ρ), the corners of its profile at one target of `times_to_gaps`."""
+    times = _by_problem(table, table["time"])
+    return _profiles(times.div(times.min(axis=1), axis=0), left=1.0)
+
+
+def data_profile(table: pd.DataFrame) -> Curves:
+    """Return for each solver (κ in seconds, d), the corners of its profile at one target."""
+    budgets = _by_problem(table, table["time"] / (table["n"] + 1))
+    return _profiles(budgets, left=_least(budgets))
+
+
+def _by_problem(table: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
+    columns = table.assign(value=values).pivot(index="problem", columns="solver", values="value")
+    return columns.astype(np.float64)
+
+
+def _least(values: pd.DataFrame) -> float:
+    known = values.to_numpy()
+    return float(known[np.isfinite(known)].min(initial=np.inf))
+
+
+def _profiles(values: pd.DataFrame, left: float) -> Curves:
+    """Return the distribution function of each column, from `left` to beyond the last step of all."""
+    if not np.isfinite(values.to_numpy()).any():
+        return {}
+    right = max(1.1 * float(np.nanmax(values.to_numpy())), 2 * left)
+    return {str(name): _steps(values[name].to_numpy(), left, right) for name in values.columns}
+
+
+def _steps(values: Vector, left: float, right: float) -> tuple[Vector, Vector]:
+    corners, counts = np.unique(values[np.isfinite(values)], return_counts=True)
+    shares = counts.cumsum() / len(values)
+    if len(corners) == 0 or corners[0] > left:
+        corners, shares = np.append(left, corners), np.append(0.0, shares)
+    return np.append(corners, right), np.append(shares, shares[-1])
+
+
+def shifted_means(table: pd.DataFrame, penalty: float) -> pd.DataFrame:
+    """Return one row for each target and solver, the least mean first.
+
+    Columns: target, solver, mean (s; shifted geometric, `penalty` seconds where the target was not
+    reached), ratio (to the least), solved, impossible and problems (how many).
+    """
+    pairs = table.groupby(["target", "solver"], sort=False)
+    rows = pd.DataFrame([_mean(rows, penalty) for _, rows in pairs])
+    if rows.empty:
+        return rows
+    rows["ratio"] = rows["mean"] / rows.groupby("target")["mean"].transform("min")
+    return rows.sort_values(["target", "mean"], ascending=[False, True], kind="stable")
+
+
+def _mean(rows: pd.DataFrame, penalty: float) -> dict[str, object]:
+    return {
+        "target": rows["target"].iloc[0],
+        "solver": rows["solver"].iloc[0],
+        "mean": shifted_mean(rows["time"].fillna(penalty)),
+        "solved": int(rows["time"].notna().sum()),
+        "impossible": int(rows["outcome"].isin(IMPOSSIBLE).sum()),
+        "problems": len(rows),
+    }
+
+
+def shifted_mean(times: Iterable[float]) -> float:
+    """Return exp(mean of log(t + SHIFT)) − SHIFT, in seconds."""
+    return float(np.expm1(np.log1p(np.asarray(list(times)) / SHIFT).mean())) * SHIFT
+
+
+def penalty_of(time_limit: float | None, results: pd.DataFrame) -> tuple[float, str]:
+    """Return what a target that was not reached counts as, in seconds and in words."""
+    if time_limit is not None:
+        return float(time_limit), f"{time_limit:g} s, the time limit of a run"
+    slowest = float(results["time_solve"].max())
+    seconds = 10 * slowest if np.isfinite(slowest) else 1.0
+    return seconds, f"{seconds:.3g} s, ten times the slowest run, as there was no time limit"

@@ -1,0 +1,205 @@
+"""Every solver against the QP optimum: the flagship check.
+
+Each problem is solved by two independent QP back ends, whose certified intervals [dual, primal] must
+have the optimum in common, and by the solvers under test, whose bounds must match the better one's.
+Where the bounds are proven, all solvers' intervals must have the optimum in common, without any slack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import inf, isfinite, isnan, nan
+from operator import attrgetter
+from typing import Any
+
+import pandas as pd
+
+from experiments.files.entries import OutsideSolvers
+from experiments.files.experiment import ConfigError, Experiment
+from experiments.files.yamlfile import Fault, Node
+from experiments.output.tables import solver_labels
+
+REFERENCES = ("cvxopt_qp", "cvxpy_qp")
+TOLERANCE = 1e-6
+_ROUNDING = 1e-12
+_SETTLED = ("solved", "infeasible")
+
+_Run = dict[str, Any]  # one row of the results
+
+
+@dataclass(frozen=True)
+class Check:
+    """One run against the QP optimum.
+
+    Attributes
+    ----------
+    objective, reference : its objective and the QP's, in the formulation's own sign and scale.
+    difference : of its worse bound to the reference's, relative to the optimum.
+    """
+
+    problem_id: str
+    solver: str
+    objective: float
+    reference: float
+    difference: float
+    status: str
+    verdict: str
+    passed: bool
+    reason: str
+
+    @property
+    def badness(self) -> tuple[bool, float]:
+        """Failures above passes, then by difference; a missing one is the worst failure."""
+        missing = -inf if self.passed else inf
+        return not self.passed, missing if isnan(self.difference) else self.difference
+
+
+@dataclass(frozen=True)
+class Verification:
+    """All checks of an experiment, in the order of its problems; `proven`: every bound is a theorem."""
+
+    checks: tuple[Check, ...]
+    proven: bool = False
+
+    @property
+    def passed(self) -> bool:
+        """Whether there was something to check and every check passed."""
+        return bool(self.checks) and all(check.passed for check in self.checks)
+
+    @property
+    def sentence(self) -> str:
+        """The outcome and its worst case."""
+        if not self.checks:
+            return "FAILED: nothing was compared"
+        worst = max(self.checks, key=attrgetter("badness"))
+        place = f"{worst.solver} on {worst.problem_id}"
+        if self.passed:
+            bounds = "; every bound is proven, and all agree" if self.proven else ""
+            return f"passed{bounds}; the worst difference is {worst.difference:.1e}: {place}"
+        failed = [check for check in self.checks if not check.passed]
+        names = ", ".join(dict.fromkeys(check.solver for check in failed))
+        return f"FAILED in {len(failed)} runs of {names}; the worst is {place}: {worst.reason}"
+
+
+def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
+    """Return the experiment with more solvers, each a name or `path/to/file.py:ClassName`.
+
+    Raises
+    ------
+    ConfigError
+        If there is no such solver.
+    """
+    try:
+        with OutsideSolvers(experiment.folder) as outside:
+            more = tuple(outside.solver_spec(Node(name, 0)) for name in names)
+    except Fault as fault:
+        raise ConfigError("--solver", [fault]) from None
+    return replace(experiment, solvers=experiment.solvers + more)
+
+
+def compare(
+    results: pd.DataFrame, tolerance: float = TOLERANCE, proven: bool = False
+) -> Verification:
+    """Compare every run of `results` (the records' columns) with the QP optimum of its problem.
+
+    A run passes if neither of its bounds is more than `tolerance` from the reference's, relative to
+    the optimum; on an infeasible problem if it is proven infeasible. A pair that is unsupported is
+    listed, and passes. With `proven` every bound must be a theorem, and the intervals of all runs on
+    a problem must have a number in common.
+    """
+    labelled = results.assign(solver_label=solver_labels(results))
+    groups = labelled.groupby("problem_id", sort=False)
+    problems: list[list[Any]] = [group.to_dict("records") for _, group in groups]
+    checks = (check for runs in problems for check in _checks(runs, tolerance, proven))
+    return Verification(tuple(checks), proven)
+
+
+def _checks(runs: list[_Run], tolerance: float, proven: bool) -> list[Check]:
+    references = [run for run in runs if run["solver"] in REFERENCES]
+    fault = _disagreement(references)
+    best = min(references, key=lambda run: _number(run["relative_gap"], inf), default=None)
+    faults = [fault or (_conflict(run, runs) if proven else "") for run in runs]
+    return [_check(r, best, f, tolerance) for r, f in zip(runs, faults, strict=True)]
+
+
+def _check(run: _Run, best: _Run | None, fault: str, tolerance: float) -> Check:
+    difference = nan if best is None else _difference(run, best)
+    reason = _objection(run, best, fault, difference, tolerance)
+    return Check(
+        problem_id=run["problem_id"],
+        solver=run["solver_label"],
+        objective=_number(run["objective"], nan),
+        reference=nan if best is None else _number(best["objective"], nan),
+        difference=difference,
+        status=run["status"],
+        verdict=run["verdict"],
+        passed=not reason,
+        reason=reason or str(run["reason"] or ""),
+    )
+
+
+def _objection(
+    run: _Run, best: _Run | None, fault: str, difference: float, tolerance: float
+) -> str:
+    """Return why a run does not pass, or an empty string."""
+    if run["status"] == "unsupported":
+        return ""
+    if best is None or fault:
+        return fault
+    verdicts = run["verdict"], best["verdict"]
+    if "infeasible" in verdicts:
+        return "" if verdicts[0] == verdicts[1] else f"{verdicts[0]}, but the QP is {verdicts[1]}"
+    if isnan(difference):
+        return str(run["reason"] or f"no objective ({run['status']})")
+    if difference > tolerance:
+        return f"differs by {difference:.1e} from the QP optimum"
+    return ""
+
+
+def _disagreement(references: list[_Run]) -> str:
+    """Return how the QP back ends fail to settle the optimum, or an empty string."""
+    present = [run for run in references if run["status"] != "not_installed"]
+    if len({run["solver"] for run in present}) < len(REFERENCES):
+        return f"needs both QP references, {' and '.join(REFERENCES)}"
+    for run in present:
+        if run["verdict"] not in _SETTLED:
+            return f"the reference {run['solver']} is {run['verdict']}: {run['reason']}"
+    if len({run["verdict"] for run in present}) > 1:
+        return "the QP back ends disagree about feasibility"
+    lower = max(run["dual_objective"] for run in present)
+    upper = min(run["primal_objective"] for run in present)
+    if lower > upper + _ROUNDING * max(abs(lower), abs(upper)):
+        return "the QP back ends' certified intervals have nothing in common"
+    return ""
+
+
+def _conflict(run: _Run, runs: list[_Run]) -> str:
+    """Return why a run's bounds are no theorem, or which other run's exclude them, or nothing."""
+    lower, upper = run["dual_objective"], run["primal_objective"]
+    if isnan(lower):
+        return ""
+    if not (run["bound_source"].startswith("proven") or run["verdict"] == "infeasible"):
+        return "its bounds are not proven"
+    for other in runs:
+        if other["dual_objective"] > upper or other["primal_objective"] < lower:
+            bounds = f"[{other['dual_objective']!r}, {other['primal_objective']!r}]"
+            return f"proven [{lower!r}, {upper!r}], but {other['solver_label']} proves {bounds}"
+    return ""
+
+
+def _difference(run: _Run, best: _Run) -> float:
+    """Return how far the worse of both bounds is from the reference's, relative to the optimum.
+
+    Both bounds count: a right α does not excuse a wrong w.
+    """
+    bounds = ("primal_objective", "dual_objective")
+    distances = [abs(_number(run[name], nan) - _number(best[name], nan)) for name in bounds]
+    if not all(isfinite(distance) for distance in distances):
+        return nan
+    distance = max(distances)
+    return distance / abs(best["dual_objective"]) if distance else 0.0
+
+
+def _number(value: Any, missing: float) -> float:
+    return missing if value is None or isnan(value) else float(value)

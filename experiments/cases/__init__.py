@@ -1,0 +1,1 @@
+"""What one run is, and what is recorded of it."""

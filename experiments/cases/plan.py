@@ -1,0 +1,169 @@
+"""From an experiment to its list of cases: pure, and the same on every machine.
+
+For each problem all solvers run once, then all again, in an order shuffled anew each time, so that
+neither a warm machine nor a busy hour favours one of them. Where the noise is asked for, the first
+configuration of each solver runs twice in every round, at two places of its order (see `noise`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from experiments.files.experiment import Experiment
+from experiments.files.specs import (
+    ProblemSpec,
+    SolverSpec,
+    find_path,
+    is_outside,
+    kernel_text,
+    settings_text,
+)
+
+TWIN = "A/A"  # stands among the `params` of the second of two identical runs
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run: a problem, a solver, a repetition.
+
+    Attributes
+    ----------
+    run_id : hash of everything that decides what is run.
+    problem_id : the problem in words, unique in the plan.
+    seed : for a solver that draws random numbers; None where there is nothing to seed.
+    folder : where relative paths begin; not part of the identity.
+    proven : whether its bounds are to be theorems, see `problems.certificates.rigorous`.
+    twin : the same as another case, run to see how far apart their times are.
+    """
+
+    run_id: str
+    problem_id: str
+    problem: ProblemSpec
+    solver: SolverSpec
+    repetition: int
+    seed: int | None
+    target_gap: float
+    time_limit: float | None
+    memory_limit: int | None
+    trace: bool
+    folder: str
+    proven: bool = False
+    twin: bool = False
+
+
+def plan(experiment: Experiment) -> list[Case]:
+    """Return the cases of an experiment in the order in which they are started."""
+    names = problem_ids(experiment.problems)
+    return list(_cases(experiment, names))
+
+
+def outside_files(cases: Iterable[Case]) -> set[Path]:
+    """Return the files of the solvers from outside."""
+    used = {(case.solver.name, case.folder) for case in cases if is_outside(case.solver.name)}
+    return {find_path(name.rpartition(":")[0], folder) for name, folder in used}
+
+
+def _cases(experiment: Experiment, names: list[str]) -> Iterator[Case]:
+    first = {solver.name: solver for solver in reversed(experiment.solvers)}
+    twins = tuple(first.values()) if experiment.noise else ()
+    entrants = [*((s, False) for s in experiment.solvers), *((s, True) for s in twins)]
+    for problem, name in zip(experiment.problems, names, strict=True):
+        for repetition in range(experiment.repetitions):
+            order = _rng(experiment.seed, "order", name, repetition).permutation(len(entrants))
+            for index in order:
+                yield _case(experiment, problem, name, entrants[index], repetition)
+
+
+def _case(
+    experiment: Experiment,
+    problem: ProblemSpec,
+    name: str,
+    entrant: tuple[SolverSpec, bool],
+    repetition: int,
+) -> Case:
+    solver, twin = entrant
+    seed = solver.settings.get("seed")
+    if solver.seeded:
+        drawn = _rng(experiment.seed, asdict(solver), repetition)
+        seed = int(drawn.integers(2**31))
+    case = Case(
+        run_id="",
+        problem_id=name,
+        problem=problem,
+        solver=solver,
+        repetition=repetition,
+        seed=seed,
+        target_gap=experiment.target_gap,
+        time_limit=experiment.time_limit,
+        memory_limit=experiment.memory_limit,
+        trace=experiment.trace,
+        folder="",
+        proven=experiment.target == "proven",
+    )
+    # neither the folder nor the name in words decides what is run
+    decides = asdict(replace(case, problem_id=""))
+    del decides["twin"]
+    if not case.proven:  # ids are the same as before there was a choice
+        del decides["proven"]
+    identity = digest(decides, TWIN) if twin else digest(decides)
+    return replace(case, run_id=identity[:16], folder=experiment.folder, twin=twin)
+
+
+def digest(*parts: Any) -> str:
+    """Return the SHA-256 of plain values, the same on every machine."""
+    text = json.dumps(parts, sort_keys=True, separators=(",", ":"), default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _rng(seed: int, *parts: Any) -> np.random.Generator:
+    entropy = [seed, int(digest(*parts)[:16], 16)]
+    return np.random.default_rng(np.random.SeedSequence(entropy))
+
+
+def problem_ids(problems: tuple[ProblemSpec, ...]) -> list[str]:
+    """Return a readable name for each problem, with the data set's options that tell it apart."""
+    differing = _differing(problems)
+    return [
+        _problem_id(p, {k: v for k, v in p.dataset.items() if k in differing[dataset_text(p)]})
+        for p in problems
+    ]
+
+
+def _differing(problems: tuple[ProblemSpec, ...]) -> dict[str, set[str]]:
+    """Return for each data set's name the options in which the plan's data sets of it differ."""
+    first: dict[str, dict[str, Any]] = {}
+    differing: dict[str, set[str]] = {}
+    for problem in problems:
+        name, options = dataset_text(problem), problem.dataset
+        like = first.setdefault(name, options)
+        differing.setdefault(name, set()).update(
+            k for k in {**like, **options} if like.get(k) != options.get(k)
+        )
+    return differing
+
+
+def _problem_id(problem: ProblemSpec, options: dict[str, Any]) -> str:
+    values = dict(problem.parameters)
+    parts = [settings_text(dataset_text(problem), options), problem.formulation]
+    if "kernel" in values:
+        parts.append(kernel_text(values.pop("kernel")))
+    if "loss" in values:
+        parts.append(kernel_text(values.pop("loss")))
+    usual = problem.formulation not in ("hinge_erm", "regularized_erm")
+    if values.get("intercept") == usual:
+        del values["intercept"]
+    shown = (f"{value:.12g}" if isinstance(value, float) else value for value in values.values())
+    return " ".join([*parts, *(f"{k}={v}" for k, v in zip(values, shown, strict=True))])
+
+
+def dataset_text(problem: ProblemSpec) -> str:
+    """Return the name of a problem's data set; of a file, its own name."""
+    path = problem.dataset.get("path")
+    return problem.dataset["name"] if path is None else str(path).replace("\\", "/").split("/")[-1]

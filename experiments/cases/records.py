@@ -1,0 +1,100 @@
+"""What is recorded of a run: one row of results, rows of its trace, and perhaps a small model."""
+
+from __future__ import annotations
+
+import json
+import platform
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from experiments.cases.columns import RESULTS, TRACES
+from experiments.cases.plan import TWIN, Case, dataset_text
+from experiments.files.specs import kernel_text
+
+_TEXT_COLUMNS = """
+run_id problem_id problem_hash family_hash formulation dataset kernel solver params status claimed
+verdict reason bound_source signal host versions
+"""
+_PACKAGES = """
+dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel highspy osqp piqp proxsuite
+qpsolvers quadprog scs scikit-learn-intelex snapml
+"""
+COLUMNS = list(RESULTS)
+TEXT_COLUMNS = _TEXT_COLUMNS.split()
+TRACE_COLUMNS = list(TRACES)
+FULL_TRACE_COLUMNS = [*TRACE_COLUMNS, "n_support", "objective"]
+PACKAGES = _PACKAGES.split()
+BAD = ("crashed", "diverged", "out_of_memory")  # a run that ends so fails the command
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one run gave.
+
+    Attributes
+    ----------
+    record : a value for every column; None where there is none.
+    trace : one row for each look at the solver.
+    model : arrays that draw the decision function of samples in the plane; empty for others.
+    output : the end of what the run printed.
+    damage : what it changed of its process, which is not fit for another run then.
+    """
+
+    record: dict[str, Any]
+    trace: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    model: dict[str, Any] = field(default_factory=dict[str, Any])
+    output: str = ""
+    damage: str = ""
+
+    @property
+    def run_id(self) -> str:
+        """Which case this is the outcome of."""
+        return self.record["run_id"]
+
+
+def blank_record(case: Case) -> dict[str, Any]:
+    """Return a record with what is known before the run, and None for everything else."""
+    parameters = case.problem.parameters
+    settings = case.solver.settings | ({"seed": case.seed} if case.solver.seeded else {})
+    settings |= {TWIN: True} if case.twin else {}
+    known = {
+        "run_id": case.run_id,
+        "problem_id": case.problem_id,
+        "formulation": case.problem.formulation,
+        "dataset": dataset_text(case.problem),
+        "kernel": kernel_text(parameters.get("kernel")),
+        "C": parameters.get("C"),
+        "epsilon": parameters.get("epsilon"),
+        "lam": parameters.get("lam"),
+        "solver": case.solver.name,
+        "params": json.dumps(settings, default=str),
+        "seed": case.seed,
+        "repetition": case.repetition,
+        "target_gap": case.target_gap,
+        "claimed": "none",
+        "verdict": "uncertified",
+        "bound_source": "none",
+        "host": platform.node(),
+        "versions": json.dumps(versions()),
+    }
+    return dict.fromkeys(COLUMNS) | known
+
+
+def failed(case: Case, status: str, reason: str, signal: str | None = None) -> Outcome:
+    """Return the outcome of a run that gave no answer."""
+    ending = {"status": status, "reason": reason, "signal": signal}
+    return Outcome(blank_record(case) | ending)
+
+
+@cache
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of the packages that decide numbers and times."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,108 @@
+"""Whether an installation is whole: `dualgap doctor`."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires, version
+from re import match
+
+from rich import box
+from rich.table import Table
+from rich.text import Text
+
+_Row = tuple[str, str, bool]  # what, found, whether it is as it must be
+
+
+def examine() -> tuple[Table, bool]:
+    """Return a table of what was found, and whether nothing that is needed is missing."""
+    sections = {
+        "machine": _machine,
+        "packages": _packages,
+        "threads": _threads,
+        "folders": _folders,
+        "self-check": _solves,
+    }
+    rows = [row for name, section in sections.items() for row in _guarded(name, section)]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
+    for what, found, fine in rows:
+        table.add_row(what, Text(found, style="" if fine else "red"))
+    return table, all(fine for _, _, fine in rows)
+
+
+def _guarded(name: str, section: Callable[[], Iterator[_Row]]) -> Iterator[_Row]:
+    """Yield a section's rows; a package that is missing, or broken, ends it with a row that says so."""
+    try:
+        yield from section()
+    except Exception as error:
+        yield name, f"{type(error).__name__}: {error}", False
+
+
+def _machine() -> Iterator[_Row]:
+    import psutil  # noqa: PLC0415 - whatever is missing, the rest is examined
+
+    from experiments.workers.supervision import cores  # noqa: PLC0415
+
+    memory = psutil.virtual_memory()
+    yield "python", f"{platform.python_version()} on {platform.platform()}", True
+    yield "cores", str(cores()), True
+    gibibytes = f"{memory.total / 2**30:.1f} GiB, {memory.available / 2**30:.1f} GiB of it free"
+    yield "memory", gibibytes, True
+
+
+def _packages() -> Iterator[_Row]:
+    for requirement in requires("dualgap") or []:
+        name = match(r"[A-Za-z0-9._-]+", requirement)
+        if name is None:
+            continue
+        optional = "extra ==" in requirement
+        yield _package(name.group(), optional)
+
+
+def _package(name: str, optional: bool) -> _Row:
+    try:
+        return name, version(name) + (" (optional)" if optional else ""), True
+    except PackageNotFoundError:
+        hint = (
+            'absent (optional: pip install "dualgap[qp]")' if optional else "missing: pip install"
+        )
+        return name, hint if optional else f"{hint} {name}", optional
+
+
+def _threads() -> Iterator[_Row]:
+    from threadpoolctl import threadpool_info  # noqa: PLC0415
+
+    import_module("scipy.linalg")  # so that its pools are there to be seen
+    for pool in threadpool_info():
+        name = f"threads of {pool['internal_api']}"
+        yield (
+            name,
+            f"{pool['num_threads']} ({pool['prefix']} {pool['version'] or ''})".strip(),
+            True,
+        )
+
+
+def _folders() -> Iterator[_Row]:
+    from problems import datasets  # noqa: PLC0415
+
+    yield "cache of data sets", str(datasets.cache_folder()), True
+    try:
+        folder = datasets.data_folder()
+    except NotADirectoryError as error:
+        yield "DUALGAP_DATA", str(error), False
+    else:
+        yield "DUALGAP_DATA", "not set" if folder is None else str(folder), True
+
+
+def _solves() -> Iterator[_Row]:
+    """Solve a small problem with the default solver, and show what the certificate says."""
+    from problems import RBF, SoftMarginDual, datasets  # noqa: PLC0415
+    from solvers import all_solvers, solve  # noqa: PLC0415
+
+    yield "solvers", ", ".join(all_solvers()), True
+    data = datasets.make("four_gaussians", n=80).load()
+    solution = solve(SoftMarginDual(data.X, data.y, 1.0, RBF(0.05)))
+    c = solution.certificate
+    bounds = f"{c.dual_objective:.10g} ≤ optimum ≤ {c.primal_objective:.10g}"
+    yield "self-check", f"{solution.verdict}: {bounds}", solution.verdict == "solved"

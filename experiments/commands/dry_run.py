@@ -1,0 +1,269 @@
+"""What `dualgap run` would do: the plan, what is known to be impossible, and about how long it takes.
+
+The time is that of an earlier run of the same problems and solvers, where a folder holds one; elsewhere
+the time limit is a bound. Both are of solving alone: loading data and certifying answers come on top.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from experiments.cases.plan import Case, plan
+from experiments.files.entries import few_samples
+from experiments.files.experiment import Experiment
+from experiments.files.specs import (
+    FORMULATIONS,
+    SolverSpec,
+    build_kernel,
+    build_problem,
+    build_solver,
+    is_outside,
+    plain,
+    settings_text,
+)
+from experiments.plots.overview import duration
+from experiments.store.folder import StoreError, recorded
+from experiments.store.published import read_records
+from problems import Dataset, Multiclass, Unsupported, reduce
+from solvers import find_solver
+
+_MOST = 20  # lines of a list
+_Settings = dict[str, Any]
+_Times = Mapping[tuple[str, str], list[tuple[_Settings, float]]]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """How long runs take together, in seconds of solving.
+
+    Attributes
+    ----------
+    measured : of those that an earlier run had; counted : how many these are.
+    limited : of the others at most, by their time limits; bounded : how many these are.
+    unknown : how many have neither. source : the folder of the earlier run, None if there is none.
+    """
+
+    measured: float = 0.0
+    counted: int = 0
+    limited: float = 0.0
+    bounded: int = 0
+    unknown: int = 0
+    source: Path | None = None
+
+    def in_words(self, workers: int) -> str:
+        """Return the estimate as a sentence, for so many processes at once."""
+        parts: list[str] = []
+        if self.counted:
+            told = duration(self.measured / workers)
+            parts.append(f"about {told}, as {self.counted} runs took in {self.source}")
+        if self.bounded:
+            told = duration(self.limited / workers)
+            parts.append(f"at most {told} for {self.bounded} runs, by their time limit")
+        if self.unknown:
+            parts.append(f"unknown for {self.unknown} runs: no time limit, and no earlier run")
+        return "; ".join(parts) or "nothing to run"
+
+
+def preview(experiment: Experiment, folder: Path, workers: int = 1, resume: bool = False) -> Group:
+    """Return the plan of an experiment for the terminal; nothing is run and nothing written.
+
+    Parameters
+    ----------
+    folder : where the runs would go. workers : processes. resume : whether recorded runs are left out.
+    """
+    cases = plan(experiment)
+    done = _recorded(folder)
+    refusals = impossible(cases)
+    left = [case for case in cases if not (resume and case.run_id in done)]
+    possible = [case for case in left if _pair(case) not in refusals]
+    twins = ["the first of each a second time (A/A)"] if experiment.noise else []
+    told = {
+        "problems": _listed(dict.fromkeys(case.problem_id for case in cases)),
+        "solvers": _listed([*map(_told, experiment.solvers), *twins]),
+        "repetitions": str(experiment.repetitions),
+        "limits": _limits(experiment),
+        "target gap": f"{experiment.target_gap:g}, {experiment.target}",
+        "impossible": _listed(_grouped(refusals)) or "no pair, as far as is known without the data",
+        "runs": _counts(len(cases), len(left), len(possible)),
+        "solving time": f"{estimate(possible, folder).in_words(workers)} ({_processes(workers)})",
+        "folder": str(folder) + _state(len(done), resume),
+    }
+    return Group(Text(experiment.name, style="bold"), _facts(told))
+
+
+def estimate(cases: Sequence[Case], folder: Path) -> Estimate:
+    """Return how long the cases take, from an earlier run in `folder` or beside it, else by limits.
+
+    Folders beside it count if their names begin like its own; the latest of them is taken.
+    """
+    source, spent = _earlier(folder, cases)
+    known = [time for time in spent if time is not None]
+    others = [case.time_limit for case, time in zip(cases, spent, strict=True) if time is None]
+    limits = [limit for limit in others if limit is not None]
+    return Estimate(
+        float(np.sum(known)),
+        len(known),
+        float(np.sum(limits)),
+        len(limits),
+        len(others) - len(limits),
+        source,
+    )
+
+
+def _earlier(folder: Path, cases: Sequence[Case]) -> tuple[Path | None, list[float | None]]:
+    """Return a folder that has runs like these, and the seconds that each took there, if it is known."""
+    beside = folder.parent.glob(f"{folder.name}*") if folder.parent.is_dir() else ()
+    others = sorted((p for p in beside if p.is_dir() and p != folder), key=_modified, reverse=True)
+    for place in (folder, *others):
+        try:
+            times = _times(read_records(place))
+        except StoreError:
+            continue
+        spent = [_spent(case, times) for case in cases]
+        if any(time is not None for time in spent):
+            return place, spent
+    return None, [None] * len(cases)
+
+
+def _modified(path: Path) -> float:
+    return path.stat().st_mtime
+
+
+def _times(results: pd.DataFrame) -> _Times:
+    """Return for each problem and solver the settings of its runs, and their seconds with setup."""
+    spent = results["time_solve"] + results["time_setup"].fillna(0.0)
+    columns = (results["problem_id"], results["solver"], results["params"], spent)
+    found: dict[tuple[str, str], list[tuple[_Settings, float]]] = {}
+    for problem, solver, params, seconds in zip(*columns, strict=True):
+        if seconds >= 0:  # not NaN
+            found.setdefault((problem, solver), []).append((json.loads(params), seconds))
+    return found
+
+
+def _spent(case: Case, times: _Times) -> float | None:
+    """Return the median of the runs whose settings, as far as both know them, are the case's."""
+    own = {k: v for k, v in case.solver.settings.items() if k != "seed"}
+    alike = [
+        seconds
+        for settings, seconds in times.get((case.problem_id, case.solver.name), [])
+        if all(settings.get(key, value) == value for key, value in own.items())
+    ]
+    return float(np.median(alike)) if alike else None
+
+
+def impossible(cases: Iterable[Case]) -> dict[tuple[str, str], str]:
+    """Return why a problem and a solver do not go together, for the pairs that are known not to.
+
+    Each problem is built on two samples of no meaning, so that no data are read: what depends on the
+    data is not found, nor what solvers from outside refuse.
+    """
+    found: dict[tuple[str, str], str] = {}
+    tried: set[tuple[str, str]] = set()
+    for case in cases:
+        pair = _pair(case)
+        if pair in tried or is_outside(case.solver.name):
+            continue
+        tried.add(pair)
+        reason = _refusal(case)
+        if reason:
+            found[pair] = reason
+    return found
+
+
+def _refusal(case: Case) -> str | None:
+    spec = case.problem
+    kernel = spec.parameters.get("kernel")
+    if kernel is not None and not build_kernel(kernel).psd:
+        return None  # it may be positive semidefinite on the samples
+    try:
+        samples = few_samples(FORMULATIONS[spec.formulation], spec.parameters.get("length", 1))
+        problem = build_problem(spec, Dataset(*samples))
+        problem = problem.parts[0].problem if isinstance(problem, Multiclass) else problem
+        solver = build_solver(case.solver, case.folder, case.seed)
+        return solver.refuses(reduce(problem, solver.form, None).form)
+    except Unsupported as refused:
+        return str(refused)
+    except (
+        ValueError,
+        TypeError,
+        ImportError,
+    ):  # the samples do not suit the kernel; or no package
+        return None
+
+
+def _pair(case: Case) -> tuple[str, str]:
+    return case.problem_id, settings_text(case.solver.name, case.solver.settings)
+
+
+def _recorded(folder: Path) -> set[str]:
+    return recorded(folder) if (folder / "runs.jsonl").is_file() else set()
+
+
+def _told(solver: SolverSpec) -> str:
+    """Return a solver with those of its settings that are not the usual ones."""
+    if is_outside(solver.name):
+        return settings_text(solver.name, solver.settings)
+    usual = {f.name: plain(f.default) for f in fields(find_solver(solver.name))}
+    chosen = {k: v for k, v in solver.settings.items() if v != usual[k]}
+    return settings_text(solver.name, chosen)
+
+
+def _listed(names: Iterable[str]) -> str:
+    """Return names line by line; of many the first."""
+    every = list(names)
+    more = [f"... and {len(every) - _MOST} more"] if len(every) > _MOST else []
+    return "\n".join(every[:_MOST] + more)
+
+
+def _grouped(refusals: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    """Yield each solver's reason once, with how many problems it is of."""
+    counted = Counter((solver.partition("(")[0], why) for (_, solver), why in refusals.items())
+    for (solver, why), count in counted.items():
+        yield f"{solver}: {why} ({count} {'pair' if count == 1 else 'pairs'})"
+
+
+def _counts(planned: int, left: int, possible: int) -> str:
+    recorded = f", {planned - left} of them recorded" if left < planned else ""
+    impossible = f", {left - possible} of them impossible" if possible < left else ""
+    return f"{planned}{recorded}{impossible}"
+
+
+def _limits(experiment: Experiment) -> str:
+    time, memory = experiment.time_limit, experiment.memory_limit
+    return ", ".join(
+        (
+            "no time limit" if time is None else f"{time:g} s of solving a run",
+            "no memory limit" if memory is None else f"{memory / 2**30:.3g} GiB a worker",
+        )
+    )
+
+
+def _processes(workers: int) -> str:
+    return "1 process" if workers == 1 else f"{workers} processes"
+
+
+def _state(recorded: int, resume: bool) -> str:
+    if not recorded:
+        return ""
+    missing = "" if resume else "; add --resume to go on with them, or choose another --out"
+    return f" (has {recorded} runs{missing})"
+
+
+def _facts(told: Mapping[str, str]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for key, value in told.items():
+        table.add_row(key, Text(value))
+    return table

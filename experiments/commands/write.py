@@ -1,0 +1,95 @@
+"""Commands that write a text: `dualgap init`, `schema` and `table`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import click
+
+from experiments.output.terminal import refuse, write
+
+_FORMATS = ("latex", "markdown", "csv")
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+
+
+@click.command()
+@click.argument("folder", type=_FOLDER)
+@click.option(
+    "--format", "kind", type=click.Choice(_FORMATS), default="markdown", show_default=True
+)
+@click.option("--rows", metavar="PATTERN", multiple=True, help="Rows to show, in order [all].")
+@click.option(
+    "--columns", metavar="PATTERN", multiple=True, help="Columns to show, in order [all]."
+)
+@click.option(
+    "--values",
+    metavar="NAME[:DIGITS],...",
+    default="time",
+    help="time, ratio, gap, objective, suboptimality, kkt, support, memory, ... [time]",
+)
+@click.option("--digits", type=click.IntRange(1, 17), help="Significant digits.")
+@click.option(
+    "--by", type=click.Choice(["problem", "solver"]), default="problem", help="Rows [problem]."
+)
+@click.option(
+    "--target", type=float, metavar="GAP", help="Of each solver the cheapest to this gap."
+)
+@click.option("--out", type=_FILE, help="A file [the terminal].")
+def table(
+    folder: Path,
+    kind: str,
+    rows: tuple[str, ...],
+    columns: tuple[str, ...],
+    values: str,
+    digits: int | None,
+    by: Literal["problem", "solver"],
+    target: float | None,
+    out: Path | None,
+) -> None:
+    """Make a table for a paper from a results FOLDER; the fastest are bold, as far as noise allows.
+
+    A PATTERN is a name, a part of it, or has the wildcards * and ?.
+    """
+    from experiments.paper import paper_table  # noqa: PLC0415
+    from experiments.store.folder import StoreError  # noqa: PLC0415
+
+    try:
+        made = paper_table(
+            folder,
+            rows=rows,
+            columns=columns,
+            values=values.split(","),
+            digits=digits,
+            by=by,
+            target=target,
+        )
+    except (StoreError, ValueError) as error:
+        refuse(str(error))
+    write(made.to(kind), out)
+
+
+@click.command()
+@click.argument("file", type=click.Path(path_type=Path), default=Path("experiment.yaml"))
+@click.option("--schema", is_flag=True, help="Also write the JSON schema beside it, for editors.")
+def init(file: Path, schema: bool) -> None:
+    """Write a commented experiment FILE [experiment.yaml] that runs as it is."""
+    from experiments.files.template import write_template  # noqa: PLC0415
+
+    try:
+        for path in write_template(file, schema):
+            click.echo(path)
+    except FileExistsError:
+        refuse(f"{file}: is there already; choose another name")
+    except OSError as error:
+        refuse(f"{file}: cannot be written: {error.strerror or error}")
+
+
+@click.command()
+@click.option("--out", type=_FILE, help="A file [the terminal].")
+def schema(out: Path | None) -> None:
+    """Print the JSON schema of experiment files, with which editors complete and check them."""
+    from experiments.files.schema import schema_text  # noqa: PLC0415
+
+    write(schema_text(), out)

@@ -1,0 +1,1 @@
+"""Where cases are run."""

@@ -1,0 +1,215 @@
+"""One entry of an experiment file, its grid expanded: from a node to a checked description.
+
+A class that is inside the toolkit is built here once, so that its own checks speak before anything
+runs. A solver from outside may do anything when its file is imported, so that is done in a process
+of its own; a file that cannot be imported is left to fail in its own runs.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable
+from functools import partial
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from pebble import ProcessPool
+
+from experiments.files.settings import Option, build, name_and_settings, option_of, options_of
+from experiments.files.specs import (
+    FORMULATIONS,
+    KERNELS,
+    ProblemSpec,
+    SolverSpec,
+    build_source,
+    find_path,
+    is_outside,
+    plain,
+    solver_class,
+    values_of,
+)
+from experiments.files.yamlfile import Fault, Node, unknown
+from experiments.workers.start import start_worker
+from problems import Formulation, Kernel, Matrix, Vector, datasets
+from problems.losses import LOSSES, Loss
+from solvers import all_solvers
+
+_IMPORT_LIMIT = 30.0  # seconds
+_TWO_SAMPLES = np.eye(2), np.array([1.0, -1.0])
+_TWO_CLASSES = np.eye(2), np.array([0.0, 1.0])  # as problems of K classes count them
+_MOST_LENGTH = 10_000  # of a sequence that a description is tried on
+_LATER_OPTIONS = {"multiclass": False, "folds": None, "fold": None}
+
+
+def problem_spec(node: Node, folder: str) -> ProblemSpec:
+    """Return the description of one problem; `folder` is the experiment file's.
+
+    Raises
+    ------
+    Fault
+        At the line of what is not accepted.
+    """
+    if not isinstance(node.value, dict):
+        raise Fault(node.line, f"a problem must be a mapping, got {node.plain!r}")
+    for key in ("formulation", "dataset"):
+        if key not in node.value:
+            raise Fault(node.line, f"a problem needs the key {key!r}")
+    chosen: Node = node.value["formulation"]
+    if not isinstance(chosen.value, str) or chosen.value not in FORMULATIONS:
+        raise Fault(chosen.line, unknown("formulation", chosen.plain, FORMULATIONS))
+    formulation: str = chosen.value
+    parameters = _parameters(formulation, node)
+    dataset, task = _dataset(node.value["dataset"], folder)
+    if task == "regression" and not _takes_targets(formulation, parameters):
+        raise Fault(
+            chosen.line,
+            f"{formulation} needs labels, but {dataset['name']} is a regression data set; "
+            "use svr_dual, svr_primal or regularized_erm with the squared loss, or a "
+            "classification data set",
+        )
+    return ProblemSpec(formulation, dataset, parameters)
+
+
+def _takes_targets(formulation: str, parameters: dict[str, Any]) -> bool:
+    if "loss" in parameters:
+        return LOSSES[parameters["loss"]["name"]].is_regression
+    return FORMULATIONS[formulation].family == "svr"
+
+
+def _parameters(formulation: str, node: Node) -> dict[str, Any]:
+    """Check a formulation's parameters by building it on two samples.
+
+    Of a kernel only its settings: whether samples suit it is for the data to tell.
+    """
+    cls = FORMULATIONS[formulation]
+    options = {k: v for k, v in options_of(cls).items() if k not in ("X", "y")}
+    if "C" in options:  # one C for each sample cannot be told before the data are there
+        options["C"] = Option(float, options["C"].required)
+    given = {k: v for k, v in node.value.items() if k not in ("formulation", "dataset")}
+    chosen = dict[str, Any]()
+    if "kernel" in options and "kernel" in given:
+        chosen["kernel"] = plain(kernel(given.pop("kernel")))
+    samples = few_samples(cls, given["length"].value if "length" in given else 1)
+    make, rest = partial(cls, *samples), Node(given, node.line)
+    problem = build(make, options, rest, formulation, {"loss": loss} if "loss" in options else None)
+    return values_of(problem, leave_out=("X", "y")) | chosen
+
+
+def few_samples(cls: type[Formulation], length: Any = 1) -> tuple[Matrix, Vector]:
+    """Return samples that a formulation can be built on; `length` is that of its sequences."""
+    if cls.family == "structured":
+        sequences = length if isinstance(length, int) and 0 < length <= _MOST_LENGTH else 1
+        return np.repeat(_TWO_CLASSES[0], sequences, 0), np.repeat(_TWO_CLASSES[1], sequences)
+    return _TWO_CLASSES if cls.family in ("softmax", "multiclass") else _TWO_SAMPLES
+
+
+def kernel(node: Node) -> Kernel:
+    """Return the kernel of a node; `left`, `right` and `kernel` inside it are kernels again."""
+    name, settings = name_and_settings(node, "kernel")
+    if name.value not in KERNELS:
+        raise Fault(name.line, unknown("kernel", name.value, KERNELS))
+    cls = KERNELS[name.value]
+    nested: dict[str, Callable[[Node], Any]] = dict.fromkeys(("left", "right", "kernel"), kernel)
+    return build(cls, options_of(cls), settings, name.value, nested)
+
+
+def loss(node: Node) -> Loss:
+    """Return the loss of a node: a name, or a mapping with a name and settings."""
+    name, settings = name_and_settings(node, "loss")
+    if name.value not in LOSSES:
+        raise Fault(name.line, unknown("loss", name.value, LOSSES))
+    cls = LOSSES[name.value]
+    return build(cls, options_of(cls), settings, name.value)
+
+
+def _dataset(node: Node, folder: str) -> tuple[dict[str, Any], str]:
+    """Return the description of a data set, and its task."""
+    name, settings = name_and_settings(node, "dataset")
+    if name.value not in datasets.names():
+        raise Fault(name.line, unknown("data set", name.value, datasets.names()))
+    options = {k: option_of(f, f.type) for k, f in datasets.fields(name.value).items()}
+    source = build(partial(datasets.make, name.value), options, settings, name.value)
+    values = {k: v for k, v in values_of(source).items() if k in options}
+    for option, usual in _LATER_OPTIONS.items():  # ids are the same as before there was a choice
+        if values.get(option) == usual:
+            values.pop(option, None)
+    spec = {"name": name.value} | values
+    try:
+        build_source(spec, folder).check()
+    except (OSError, ValueError) as error:
+        line = settings.value.get("path", name).line
+        raise Fault(line, f"{name.value}: {error}") from None
+    return spec, str(source.task)
+
+
+def solver_spec(node: Node, folder: str) -> SolverSpec:
+    """Return the description of one solver, from this toolkit or from a file."""
+    name, settings = name_and_settings(node, "solver")
+    try:
+        cls = solver_class(name.value, folder)
+    except ValueError as error:
+        if not str(error).startswith("solver "):
+            raise  # the file's own, while it was imported
+        raise Fault(name.line, str(error)) from None
+    solver = build(cls, options_of(cls), settings, name.value)
+    values = values_of(solver)
+    return SolverSpec(name.value, values, "seed" in values and "seed" not in settings.value)
+
+
+class OutsideSolvers:
+    """Describes solvers; those from files in a process of its own, started when first needed."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = folder
+        self.pool: ProcessPool | None = None
+        self.unimportable: set[str] = set()
+
+    def __enter__(self) -> OutsideSolvers:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        if self.pool is not None:
+            self.pool.stop()
+            self.pool.join()
+
+    def solver_spec(self, node: Node) -> SolverSpec:
+        """Return the description of one solver.
+
+        Raises
+        ------
+        Fault
+            At the line of what is not accepted.
+        """
+        name, settings = name_and_settings(node, "solver")
+        if not is_outside(name.value):
+            if name.value not in all_solvers():
+                raise Fault(name.line, unknown("solver", name.value, all_solvers()))
+            return solver_spec(node, self.folder)
+        try:
+            file = find_path(name.value.rpartition(":")[0], self.folder)
+        except ValueError as error:
+            raise Fault(name.line, f"solver: {error}") from None
+        if not file.is_file():
+            raise Fault(name.line, f"solver {name.value}: there is no file {file}")
+        if name.value in self.unimportable:
+            return SolverSpec(name.value, settings.plain)
+        try:
+            return self._described(node)
+        except (Fault, KeyboardInterrupt):
+            raise
+        except BaseException:  # whatever importing it does; its runs will tell
+            self.unimportable.add(name.value)
+            return SolverSpec(name.value, settings.plain)
+
+    def _described(self, node: Node) -> SolverSpec:
+        if self.pool is None:
+            context = multiprocessing.get_context("spawn")
+            self.pool = ProcessPool(1, initializer=start_worker, initargs=[1], context=context)
+        call = self.pool.schedule(solver_spec, args=[node, self.folder], timeout=_IMPORT_LIMIT)
+        return call.result()

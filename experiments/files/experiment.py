@@ -1,0 +1,264 @@
+"""Experiment files: read, checked whole, and refused with file and line before anything runs.
+
+An experiment is a list of problems and a list of solvers, every one solved by every other; a list
+anywhere inside an entry is an axis of a grid. See `configs/quickstart.yaml` for a commented example.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from experiments.files.entries import OutsideSolvers, problem_spec
+from experiments.files.grid import expand, grid_size
+from experiments.files.specs import ProblemSpec, SolverSpec
+from experiments.files.yamlfile import LARGEST, ConfigError, Fault, Node, parse, unknown
+
+__all__ = ["ConfigError", "Experiment", "experiment_names", "find_experiments", "read_experiment"]
+
+CONFIGS = Path(__file__).parents[1] / "configs"
+S = TypeVar("S")
+
+SAFE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._ +-]{0,99}$"  # as JSON schemas and Python both read it
+SIZE = r"^\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]*)\s*$"
+_MOST_CASES = 100_000
+_UNITS = {"": 1, "B": 1} | {
+    f"{letter}{suffix}": base**power
+    for power, letter in enumerate("KMGT", start=1)
+    for suffix, base in (("B", 1000), ("iB", 1024))
+}
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A checked experiment file.
+
+    Attributes
+    ----------
+    time_limit : seconds of solving a run, or None. memory_limit : bytes a worker, or None.
+    target_gap : relative gap at which a verdict is "solved".
+    target : what bounds are made of: "certified" in float64, "proven" in ball arithmetic.
+    trace : whether solvers are looked at while they run.
+    noise : whether the first configuration of each solver is run twice, to measure the noise.
+    folder : where relative paths begin. text : the file itself.
+    """
+
+    name: str
+    problems: tuple[ProblemSpec, ...]
+    solvers: tuple[SolverSpec, ...]
+    seed: int
+    repetitions: int
+    time_limit: float | None
+    memory_limit: int | None
+    target_gap: float
+    target: Literal["certified", "proven"]
+    trace: bool
+    noise: bool
+    folder: str
+    text: str
+
+
+def _as_bytes(value: Any) -> Any:
+    """Return bytes for text such as "4GiB" or "500MB"; anything else is left as it is."""
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(SIZE, value)
+    if match is None or match[2] not in _UNITS:
+        raise ValueError("be a size such as 4GiB or 500MB, or a number of bytes")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def _safe_name(name: str) -> str:
+    if not re.fullmatch(SAFE_NAME, name):
+        raise ValueError(
+            "consist of at most 100 letters, digits, '.', '_', '-', '+' and spaces and begin with a "
+            "letter or digit, as it becomes a folder"
+        )
+    return name
+
+
+class ExperimentFile(BaseModel):
+    """The shape of an experiment file; what is inside the lists is checked entry by entry."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    name: Annotated[
+        str,
+        BeforeValidator(lambda v: _safe_name(v) if isinstance(v, str) else v),
+        Field(description="also the folder of the runs", pattern=SAFE_NAME),
+    ]
+    problems: Annotated[
+        list[Any], Field(min_length=1, description="each is solved by every solver")
+    ]
+    solvers: Annotated[list[Any], Field(min_length=1, description="names, or names with settings")]
+    seed: Annotated[
+        int, Field(ge=0, lt=2**64, description="of everything that is drawn at random")
+    ] = 0
+    repetitions: Annotated[int, Field(ge=1, description="runs of each solver on each problem")] = 1
+    time_limit: Annotated[
+        Annotated[float, Field(gt=0)] | None, Field(description="seconds of solving a run")
+    ] = None
+    memory_limit: Annotated[
+        Annotated[int, Field(gt=0), BeforeValidator(_as_bytes)] | None,
+        Field(description="of a worker: bytes, or a size such as 4GiB"),
+    ] = None
+    target_gap: Annotated[
+        float, Field(gt=0, lt=1, description="relative gap at which a verdict is 'solved'")
+    ] = 1e-6
+    target: Annotated[
+        Literal["certified", "proven"],
+        Field(description="bounds in float64, or theorems from ball arithmetic"),
+    ] = "certified"
+    trace: Annotated[bool, Field(description="look at solvers while they run")] = True
+    noise: Annotated[
+        bool, Field(description="run the first of each solver twice, to measure the noise")
+    ] = False
+
+
+def experiment_names() -> list[str]:
+    """Return the names of the experiments that come with the toolkit, and of folders of them."""
+    folders = (path.name for path in CONFIGS.iterdir() if path.is_dir())
+    return sorted([*(path.stem for path in CONFIGS.rglob("*.yaml")), *folders])
+
+
+def find_experiments(name: str) -> list[Path]:
+    """Return the file for a path, or for the name of an experiment that comes with the toolkit.
+
+    A folder, or its name, stands for all experiment files in it.
+
+    Raises
+    ------
+    ConfigError
+        If there is none.
+    """
+    with suppress(OSError, ValueError):  # no file can have such a name
+        for path in (Path(name), CONFIGS / name):
+            files = sorted(path.glob("*.yaml")) if path.is_dir() else []
+            if files:
+                return files
+        named = CONFIGS.rglob(f"{name}.yaml") if re.fullmatch(r"[\w-]+", name) else []
+        for path in (Path(name), *named):
+            if path.is_file():
+                return [path]
+    if Path(name).suffix in (".yaml", ".yml") or "/" in name:
+        raise ConfigError(name, [Fault(0, "there is no such file")])
+    raise ConfigError(name, [Fault(0, unknown("experiment", name, experiment_names()))])
+
+
+def read_experiment(path: Path) -> Experiment:
+    """Read and check an experiment file.
+
+    Raises
+    ------
+    ConfigError
+        With everything that is wrong with it, line by line.
+    """
+    try:
+        with path.open("rb") as file:
+            content = file.read(LARGEST + 1)
+    except OSError as error:
+        raise ConfigError(path, [Fault(0, f"cannot be read: {error.strerror}")]) from None
+    if len(content) > LARGEST:
+        raise ConfigError(path, [Fault(0, f"is larger than {LARGEST // 1024} KiB; shorten it")])
+    try:
+        return _experiment(path, content)
+    except Fault as fault:
+        raise ConfigError(path, [fault]) from None
+
+
+def _experiment(path: Path, content: bytes) -> Experiment:
+    root = parse(content)
+    if not isinstance(root.value, dict):
+        raise Fault(1, "must be a mapping with the keys name, problems and solvers")
+    faults: list[Fault] = []
+    shape = _shape(root, faults)
+    folder = str(path.absolute().parent)
+    entries = {key: _entries(root.value.get(key), faults) for key in ("problems", "solvers")}
+    _refuse_enormous(root, entries, shape.repetitions if shape else 1)
+    problems = _checked(entries["problems"], lambda node: problem_spec(node, folder), faults)
+    with OutsideSolvers(folder) as outside:
+        solvers = _checked(entries["solvers"], outside.solver_spec, faults)
+    if faults or shape is None:
+        raise ConfigError(path, faults)
+    return Experiment(
+        **shape.model_dump(exclude={"problems", "solvers"}),
+        problems=problems,
+        solvers=solvers,
+        folder=folder,
+        text=content.decode(),
+    )
+
+
+def _shape(root: Node, faults: list[Fault]) -> ExperimentFile | None:
+    try:
+        return ExperimentFile.model_validate(root.plain)
+    except ValidationError as error:
+        for found in error.errors():
+            key = str(found["loc"][0])
+            line = root.value.get(key, root).line
+            faults.append(Fault(line, _shape_text(key, found)))
+    return None
+
+
+def _shape_text(key: str, found: Any) -> str:
+    if found["type"] == "extra_forbidden":
+        return unknown("key", key, ExperimentFile.model_fields)
+    if found["type"] == "missing":
+        return f"needs the key {key!r}"
+    if found["type"] == "too_short":
+        return f"{key}: must have at least one entry, got {found['input']!r}"
+    message = found["msg"].removeprefix("Value error, ").removeprefix("Input should ")
+    return f"{key}: must {message}, got {found['input']!r}"
+
+
+def _entries(listed: Node | None, faults: list[Fault]) -> list[Node]:
+    """Return the entries of `problems` or `solvers` whose grids are not empty."""
+    entries: list[Node] = []
+    for entry in listed.value if listed is not None and isinstance(listed.value, list) else ():
+        try:
+            grid_size(entry)
+            entries.append(entry)
+        except Fault as fault:
+            faults.append(fault)
+    return entries
+
+
+def _refuse_enormous(root: Node, entries: dict[str, list[Node]], repetitions: int) -> None:
+    problems, solvers = (sum(map(grid_size, entries[key])) for key in ("problems", "solvers"))
+    cases = max(problems, 1) * max(solvers, 1) * repetitions
+    if cases > _MOST_CASES:
+        longer = "problems" if problems >= solvers else "solvers"
+        raise Fault(
+            root.value.get(longer, root).line,
+            f"the grid has {_many(cases)} cases ({_many(problems)} problems, {_many(solvers)} "
+            f"solvers, {_many(repetitions)} repetitions); at most {_MOST_CASES:,} are accepted: "
+            "shorten its lists",
+        )
+
+
+def _many(count: int) -> str:
+    return f"{count:,}" if count < 10**18 else "more than 10^18"
+
+
+def _checked(entries: list[Node], check: Callable[[Node], S], faults: list[Fault]) -> tuple[S, ...]:
+    """Return what `check` makes of every case of the entries' grids; the same one twice is a fault."""
+    lines: dict[str, int] = {}
+    specs: list[S] = []
+    for node in chain.from_iterable(map(expand, entries)):
+        try:
+            spec = check(node)
+        except Fault as fault:
+            faults.append(fault)
+            continue
+        if str(spec) in lines:
+            faults.append(Fault(node.line, f"repeats the case of line {lines[str(spec)]}"))
+        lines.setdefault(str(spec), node.line)
+        specs.append(spec)
+    return tuple(specs)

@@ -1,0 +1,132 @@
+"""From a mapping in an experiment file to a checked instance of a frozen dataclass.
+
+One mechanism for kernels, data sets, solvers and formulations: names and types come from the
+class's fields, ranges from its own `__post_init__`, and what is wrong is said at its line.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import types
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticSchemaGenerationError
+
+from experiments.files.yamlfile import Fault, Node, unknown
+
+T = TypeVar("T")
+
+
+class Option(NamedTuple):
+    """A key that is accepted: the type of its value, and whether it must be there."""
+
+    type: Any
+    required: bool
+
+
+def options_of(cls: Any) -> dict[str, Option]:
+    """Return the fields of a dataclass as options."""
+    hints = get_type_hints(cls)
+    return {f.name: option_of(f, hints[f.name]) for f in dataclasses.fields(cls) if f.init}
+
+
+def option_of(field: dataclasses.Field[Any], hint: Any) -> Option:
+    """Return one field of a dataclass as an option."""
+    missing = dataclasses.MISSING
+    return Option(hint, field.default is missing and field.default_factory is missing)
+
+
+def name_and_settings(node: Node, what: str) -> tuple[Node, Node]:
+    """Split {name: x, setting: ...}, or the bare string x, into the name and the rest."""
+    if isinstance(node.value, str):
+        return node, Node({}, node.line)
+    if not isinstance(node.value, dict):
+        raise Fault(node.line, f"{what}: must be a name or a mapping, got {node.plain!r}")
+    if "name" not in node.value:
+        raise Fault(node.line, f"{what}: needs the key 'name'")
+    name = node.value["name"]
+    if not isinstance(name.value, str):
+        raise Fault(name.line, f"{what}: name must be text, got {name.plain!r}")
+    return name, Node({k: v for k, v in node.value.items() if k != "name"}, node.line)
+
+
+def build(
+    make: Callable[..., T],
+    options: Mapping[str, Option],
+    settings: Node,
+    what: str,
+    convert: Mapping[str, Callable[[Node], Any]] | None = None,
+) -> T:
+    """Return make(**settings), with every name, type and range checked.
+
+    Parameters
+    ----------
+    make : a dataclass, or a function that makes one.
+    options : what it accepts.
+    settings : a node holding a mapping.
+    what : how messages call it.
+    convert : functions for options that are not plain values.
+
+    Raises
+    ------
+    Fault
+        At the line of the first setting that is not accepted.
+    """
+    given: dict[str, Node] = settings.value
+    for key, child in given.items():
+        if key not in options:
+            raise Fault(child.line, f"{what}: {unknown('setting', key, options)}")
+    for key, option in options.items():
+        if option.required and key not in given:
+            raise Fault(settings.line, f"{what}: needs the setting {key!r}")
+    convert = convert or {}
+    values = {
+        key: convert[key](child) if key in convert else _typed(what, key, options[key].type, child)
+        for key, child in given.items()
+    }
+    try:
+        return make(**values)
+    except (ValueError, TypeError, ArithmeticError) as error:
+        named = re.match(r"\w+", str(error))
+        at = given.get(named.group(), settings) if named else settings
+        raise Fault(at.line, f"{what}: {error}") from None
+
+
+def _typed(what: str, key: str, hint: Any, node: Node) -> Any:
+    """Return the value as `hint`: 3 is a float, true is no number, '1' is no number."""
+    try:
+        # as JSON, a list is accepted where a tuple is wanted
+        return _adapter(hint).validate_json(json.dumps(node.plain), strict=True)
+    except PydanticSchemaGenerationError:
+        return node.plain
+    except ValidationError:
+        text = f"{what}: {key}: must be {in_words(hint)}, got {node.plain!r}"
+        raise Fault(node.line, text) from None
+
+
+@cache
+def _adapter(hint: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(hint)
+
+
+def in_words(hint: Any) -> str:
+    """Return what values a type stands for, in words."""
+    words = {
+        bool: "true or false",
+        int: "a whole number",
+        float: "a number",
+        str: "text",
+        Path: "text",
+        type(None): "null",
+    }
+    if get_origin(hint) is Literal:
+        return "one of " + ", ".join(map(str, get_args(hint)))
+    if get_origin(hint) in (Union, types.UnionType):
+        return " or ".join(dict.fromkeys(in_words(part) for part in get_args(hint)))
+    return words.get(hint) or getattr(hint, "__name__", str(hint))

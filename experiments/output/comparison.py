@@ -1,0 +1,141 @@
+"""What became of each solver on each problem, for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from experiments.analysis.compare import CHANGES, REGRESSIONS, Change, regressed
+from experiments.analysis.noise import MARK, Comparison, compare
+from experiments.plots.overview import duration
+from experiments.store.manifest import differences
+
+_UNTOLD = ("same", "unclear")  # counted, but not listed
+_GOOD = ("faster", "solved", "mended")
+_NOT_COMPARED = ("other data", "missing", "new")
+
+
+def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, Any]) -> Group:
+    """Return what changed, a sum for each solver, and how the two folders differ.
+
+    Parameters
+    ----------
+    old, new : the manifests of the first and the second folder.
+    """
+    told = [change for change in changes if change.change not in _UNTOLD]
+    parts: list[Any] = [_listed(told), ""] if told else []
+    parts += [_by_solver(changes), "", *_notes(changes, old, new), "", _sentence(changes)]
+    return Group(*parts)
+
+
+def _listed(changes: Sequence[Change]) -> Table:
+    table = _table("What changed")
+    for name in ("change", "problem", "solver", "outcome", "gap", "time", "ratio"):
+        table.add_column(name, overflow="fold")
+    for change in _joined(changes):
+        table.add_row(*_cells(change))
+    return table
+
+
+def _joined(changes: Sequence[Change]) -> list[Change]:
+    """Return the changes, with those where nothing was compared as one a solver, or a problem."""
+    groups: dict[tuple[str, str], list[Change]] = {}
+    for place, change in enumerate(changes):
+        shared = change.problem if change.change == "other data" else change.solver
+        alone = change.change not in _NOT_COMPARED
+        groups.setdefault((change.change, str(place) if alone else shared), []).append(change)
+    return [_one(group) for group in groups.values()]
+
+
+def _one(changes: Sequence[Change]) -> Change:
+    first, *others = changes
+    if not others:
+        return first
+    outcomes = {(change.before, change.after) for change in changes}
+    before, after = outcomes.pop() if len(outcomes) == 1 else ("", "")
+    if first.change == "other data":
+        return Change(first.change, first.problem, f"{len(changes)} solvers", before, after)
+    return Change(first.change, f"{len(changes)} problems", first.solver, before, after)
+
+
+def _cells(change: Change) -> list[Text]:
+    word = change.change
+    colour = "red" if word in REGRESSIONS else "green" if word in _GOOD else "yellow"
+    gaps = [f"{gap:.1e}" if np.isfinite(gap) else "" for gap in change.gaps]
+    return [
+        Text(word, style=colour),
+        Text(change.problem),
+        Text(change.solver),
+        Text(_arrow(change.before, change.after)),
+        Text(_arrow(*gaps)),
+        Text(_arrow(*map(duration, change.times))),
+        Text(_ratio(change.comparison)),
+    ]
+
+
+def _arrow(before: str, after: str) -> str:
+    return before if before == after else f"{before or '–'} → {after or '–'}"
+
+
+def _ratio(compared: Comparison) -> str:
+    return "" if np.isnan(compared.ratio) else compared.factor + compared.spread
+
+
+def _by_solver(changes: Sequence[Change]) -> Table:
+    """Return for each solver the mean ratio of its times, and how often what became of it."""
+    words = [word for word in CHANGES if any(change.change == word for change in changes)]
+    table = _table(
+        "By solver: geometric mean of times in the second folder over those in the first"
+    )
+    for name in ("solver", "ratio", "compared", *words):
+        table.add_column(name, justify="left" if name in ("solver", "ratio") else "right")
+    for solver in sorted({change.solver for change in changes}):
+        mine = [change for change in changes if change.solver == solver]
+        pairs = [change.samples for change in mine if not np.isnan(change.comparison.ratio)]
+        counts = [sum(change.change == word for change in mine) for word in words]
+        cells = [solver, _ratio(compare(pairs)), str(len(pairs)), *(str(n or "") for n in counts)]
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Text]:
+    seen = {change.change for change in changes}
+    notes = [f"{word}: {text}." for word, text in CHANGES.items() if word in seen]
+    intervals = sum(not np.isnan(change.comparison.low) for change in changes)
+    if intervals:
+        notes += [
+            f"{MARK}: 1 is inside the 95 % interval, or an A/A pair differs as much. Of {intervals} "
+            "such intervals one in twenty misses by chance."
+        ]
+    notes += [f"The folders differ: {text}." for text in differences(old, new)]
+    if old["host"] != new["host"]:
+        notes.append(f"The folders are of different hosts: {old['host']}, {new['host']}.")
+    return [Text(note, style="dim") for note in notes]
+
+
+def _sentence(changes: Sequence[Change]) -> Text:
+    counts = [(word, sum(change.change == word for change in changes)) for word in CHANGES]
+    told = ", ".join(f"{count} {word}" for word, count in counts if count)
+    if not told:
+        return Text("nothing to compare", style="bold")
+    if all(change.change in _NOT_COMPARED for change in changes):
+        return Text(f"nothing could be compared: {told}", style="bold yellow")
+    if regressed(changes):
+        return Text(f"WORSE: {told}", style="bold red")
+    return Text(f"nothing became wrong, unsolved or broken: {told}", style="bold green")
+
+
+def _table(title: str) -> Table:
+    return Table(
+        title=Text(title, style="bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )

@@ -1,0 +1,58 @@
+"""How far a run is, on standard error: a bar in a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Generic, TypeVar
+
+import click
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from experiments.cases.records import Outcome
+
+_EVERY = 5.0  # seconds between two lines
+
+T = TypeVar("T")
+
+
+def line_of(outcome: Outcome) -> str:
+    """Return the outcome of a run in a line."""
+    record = outcome.record
+    ended = record["verdict"] if record["status"] == "finished" else record["status"]
+    return f"{record['solver']} on {record['problem_id']}: {ended}"
+
+
+@contextmanager
+def progress(total: int, line: Callable[[T], str] = line_of) -> Generator[Callable[[T], None]]:
+    """Yield a function to call with each outcome of `total`, of which `line` is shown."""
+    if not sys.stderr.isatty():
+        yield _Lines(total, line)
+        return
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}", markup=False),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda outcome: bar.update(task, advance=1, description=line(outcome))
+
+
+class _Lines(Generic[T]):
+    """Prints a line at most every few seconds, and one for the last outcome."""
+
+    def __init__(self, total: int, line: Callable[[T], str]) -> None:
+        self.total, self.line = total, line
+        self.done, self.printed = 0, -_EVERY
+
+    def __call__(self, outcome: T) -> None:
+        self.done += 1
+        now = time.monotonic()
+        if now - self.printed >= _EVERY or self.done == self.total:
+            click.echo(f"{self.done}/{self.total} {self.line(outcome)}", err=True)
+            self.printed = now

@@ -1,0 +1,132 @@
+"""What a verification came to: as a table of checks, as Markdown, and for the terminal."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from itertools import groupby
+from math import isnan
+from operator import attrgetter
+from pathlib import Path
+
+import pandas as pd
+from rich import box
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from experiments.analysis.verify import Check, Verification
+from experiments.output import tables
+from experiments.store import disk
+from experiments.store.folder import load_results, write_tables
+
+CHECKS = "verification.csv"
+_DIFFERENCES = "Difference to the QP optimum: of the worse bound, relative"
+_COUNTED = ["solver", "problems", "passed", "failed", "unsupported", "worst difference"]
+
+
+def write_verification(folder: Path, verification: Verification, title: str) -> list[Path]:
+    """Write all tables of a folder that was verified; return their paths.
+
+    Those of any run, and two more: `verification.csv` (see `to_frame`) and `verification.md`.
+    """
+    told = {
+        CHECKS: to_frame(verification).to_csv(index=False),
+        "verification.md": to_markdown(verification, title),
+    }
+    for name, text in told.items():
+        disk.replace(folder / name, text.encode())
+    summary = tables.to_markdown(tables.summarise(load_results(folder)), title)
+    return [*write_tables(folder, summary), *(folder / name for name in told)]
+
+
+def to_frame(verification: Verification) -> pd.DataFrame:
+    """Return the checks as a table, one row each; its columns are the attributes of `Check`."""
+    names = [field.name for field in fields(Check)]
+    rows = [[getattr(check, name) for name in names] for check in verification.checks]
+    return pd.DataFrame(rows, columns=names)
+
+
+def by_solver(verification: Verification) -> pd.DataFrame:
+    """Return in text how many problems each solver was checked on, how that ended, and how far off."""
+    lines: list[dict[str, str]] = []
+    for solver, checks in to_frame(verification).groupby("solver", sort=False):
+        unsupported = int((checks["status"] == "unsupported").sum())
+        failed = int((~checks["passed"].astype(bool)).sum())
+        worst = checks["difference"].max()
+        counts = {
+            "problems": len(checks),
+            "passed": len(checks) - failed - unsupported,
+            "failed": failed,
+            "unsupported": unsupported,
+        }
+        told = {name: str(count) for name, count in counts.items()}
+        shown = "" if isnan(worst) else f"{worst:.1e}"
+        lines.append({"solver": str(solver)} | told | {"worst difference": shown})
+    return pd.DataFrame(lines, columns=_COUNTED)
+
+
+def to_markdown(verification: Verification, title: str) -> str:
+    """Return the outcome in a sentence, what each solver came to, and every difference."""
+    checks = to_frame(verification)
+    shown = checks.assign(cell=[_shown(check) for check in verification.checks])
+    table = shown.pivot_table("cell", "problem_id", "solver", aggfunc="first", sort=False)
+    optima = shown.groupby("problem_id", sort=False)["reference"].first()
+    table.insert(0, "optimum", ["" if isnan(value) else f"{value:.8g}" for value in optima])
+    parts = [
+        f"# {title}",
+        verification.sentence,
+        by_solver(verification).to_markdown(index=False, disable_numparse=True),
+        f"## {_DIFFERENCES}",
+        table.fillna("").reset_index().to_markdown(index=False, disable_numparse=True),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def to_terminal(verification: Verification) -> Group:
+    """Return every difference, what each solver came to, and the outcome in a sentence."""
+    colour = "green" if verification.passed else "red"
+    outcome = Text(verification.sentence, style=f"bold {colour}")
+    return Group(_differences(verification), _by_solver(verification), outcome)
+
+
+def _differences(verification: Verification) -> Table:
+    solvers = list(dict.fromkeys(check.solver for check in verification.checks))
+    table = _table(_DIFFERENCES)
+    table.add_column("problem", overflow="fold", ratio=1)
+    for name in ("optimum", *solvers):
+        table.add_column(name, justify="right", overflow="fold")
+    for problem, group in groupby(verification.checks, attrgetter("problem_id")):
+        checks = {check.solver: check for check in group}
+        reference = next(iter(checks.values())).reference
+        cells = [_cell(checks[name]) if name in checks else Text("") for name in solvers]
+        table.add_row(Text(problem), "" if isnan(reference) else f"{reference:.8g}", *cells)
+    return table
+
+
+def _cell(check: Check) -> Text:
+    colour = "dim" if _without_number(check) else "green"
+    return Text(_shown(check), style=colour if check.passed else "red")
+
+
+def _shown(check: Check) -> str:
+    known = check.status if isnan(check.difference) else f"{check.difference:.1e}"
+    return _without_number(check) or known
+
+
+def _without_number(check: Check) -> str:
+    ends = (check.status, check.verdict)
+    return next((word for word in ends if word in ("unsupported", "infeasible")), "")
+
+
+def _by_solver(verification: Verification) -> Table:
+    counted = by_solver(verification)
+    table = _table("")
+    for name in counted:
+        table.add_column(str(name), justify="left" if name == "solver" else "right")
+    for row in counted.itertuples(index=False):
+        table.add_row(*(Text(str(cell)) for cell in row))
+    return table
+
+
+def _table(title: str) -> Table:
+    return Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)

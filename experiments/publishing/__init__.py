@@ -1,0 +1,1 @@
+"""Published results, and the documents that quote them."""

@@ -1,0 +1,309 @@
+"""The folder of a run: what is appended as runs complete, and the tables made from it.
+
+    manifest.json     the experiment file, the planned run ids, versions; written first
+    runs.jsonl        one line a run: its record, its trace, the end of its output; the truth, only
+                      ever appended to; of two lines of one run the later counts
+    models/*.npz      answers to small problems in the plane, for pictures
+    runs.parquet, runs.csv, traces.parquet, summary.md    made from runs.jsonl at the end
+
+A line is on the disk before the next run is recorded, so that a crash loses nothing that was
+reported. A torn line, left by a full disk or a killed process, and a damaged one are passed over when
+reading.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zipfile import BadZipFile
+
+import numpy as np
+import pandas as pd
+
+from experiments.cases.records import (
+    COLUMNS,
+    FULL_TRACE_COLUMNS,
+    TEXT_COLUMNS,
+    TRACE_COLUMNS,
+    Outcome,
+)
+from experiments.files.specs import build_kernel
+from experiments.store import disk
+from experiments.store.manifest import (
+    NAME,
+    ManifestError,
+    differences,
+    new_manifest,
+    read_manifest,
+    succeeding,
+)
+
+_BEGINNINGS = {"runs.jsonl", f".{NAME}.new"}
+_OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
+
+
+class StoreError(Exception):
+    """A folder that cannot be written to or read, with what to do."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """The folder of one run of one plan, open for appending."""
+
+    folder: Path
+    file: int
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path,
+        text: str,
+        run_ids: Sequence[str],
+        resume: bool = False,
+        anyway: bool = False,
+        files: Iterable[Path] = (),
+    ) -> Store:
+        """Open a folder for the plan of an experiment file, and write the manifest first.
+
+        Parameters
+        ----------
+        folder : created if it is missing.
+        text : the experiment file. run_ids : of its plan, in order.
+        resume : go on where the folder's runs end.
+        anyway : also if the plan, the code or the libraries have changed; the manifest will tell.
+        files : of solvers from outside, part of the code.
+
+        Raises
+        ------
+        StoreError
+            If the folder is not empty (without `resume`), was begun with something else (without
+            `anyway`), is written to by another process, or cannot be written to.
+        """
+        manifest = new_manifest(text, run_ids, files)
+        try:
+            disk.make_folder(folder)
+            _refuse_used(folder, any(folder.iterdir()), resume)
+            file = disk.open_to_append(folder / "runs.jsonl")
+            try:
+                _lock(file, folder)
+                _refuse_used(folder, not _is_beginning(folder), resume)  # others may have begun
+                _settle_manifest(folder, manifest, anyway)
+                _end_line(file)
+            except BaseException:
+                os.close(file)
+                raise
+        except OSError as error:
+            raise StoreError(f"{folder}: cannot be written to: {error.strerror}") from None
+        return cls(folder, file)
+
+    def append(self, outcome: Outcome) -> None:
+        """Record one run; it is on the disk when this returns.
+
+        Raises
+        ------
+        OSError
+            If the disk is full; what was recorded before is not lost.
+        """
+        model = self.folder / "models" / f"{outcome.run_id}.npz"
+        if outcome.model:
+            disk.make_folder(model.parent)
+            content = io.BytesIO()
+            np.savez_compressed(content, **outcome.model)
+            disk.replace(model, content.getvalue())
+        else:
+            disk.remove(model)  # of the run that this one repeats
+        content = {"record": outcome.record, "trace": outcome.trace, "output": outcome.output}
+        disk.append(self.file, json.dumps(content, default=str).encode() + b"\n")
+
+    def close(self) -> None:
+        """Close the folder, so that others may write to it."""
+        os.close(self.file)
+
+
+def write_tables(folder: Path, summary: str) -> list[Path]:
+    """Write the tables made from a folder's runs, each replaced as a whole; return their paths."""
+    results, traces = load_results(folder), read_traces(folder)
+    tables = {
+        "summary.md": summary.encode(),
+        "runs.csv": results.to_csv(index=False).encode(),
+        "runs.parquet": results.to_parquet(index=False),
+        "traces.parquet": traces.to_parquet(index=False),
+    }
+    for name, content in tables.items():
+        disk.replace(folder / name, content)
+    return [folder / name for name in tables]
+
+
+def recorded(folder: Path, retry: Collection[str] = ()) -> set[str]:
+    """Return the ids of the runs that a folder has, less those with a status or verdict in `retry`."""
+    return {
+        run_id
+        for run_id, line in _latest(folder).items()
+        if line["record"].get("status") not in retry and line["record"].get("verdict") not in retry
+    }
+
+
+def planned(folder: Path) -> list[str]:
+    """Return the ids of the runs that a folder's plan has, in order.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds no results, or results of another version.
+    """
+    try:
+        return read_manifest(folder)["run_ids"]
+    except ManifestError as error:
+        raise StoreError(str(error)) from None
+
+
+def load_results(folder: Path | str) -> pd.DataFrame:
+    """Return the runs of a folder in the order of the plan, one row each; NaN is what there is not.
+
+    `suboptimality` is the primal objective less the best dual bound that any run on the same problem
+    reached, in any of its faces.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds no results.
+    """
+    folder = Path(folder)
+    run_ids, latest = planned(folder), _latest(folder)
+    ordered = [latest[run_id]["record"] for run_id in run_ids if run_id in latest]
+    table = pd.DataFrame(ordered, columns=COLUMNS).astype(object)
+    # a run that was killed could not tell its size; others on the same problem can
+    table[_OF_THE_PROBLEM] = table[_OF_THE_PROBLEM].fillna(
+        table.groupby("problem_id")[_OF_THE_PROBLEM].transform("first")
+    )
+    for column in COLUMNS:
+        if column not in TEXT_COLUMNS:
+            table[column] = pd.to_numeric(table[column]).astype(np.float64)
+    best = table.groupby("family_hash")["dual_objective"].transform("max")
+    table["suboptimality"] = table["primal_objective"] - best
+    return table
+
+
+def load_traces(folder: Path | str) -> pd.DataFrame:
+    """Return the looks at the running solvers, one row each.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds no results.
+    """
+    return read_traces(folder)[TRACE_COLUMNS]
+
+
+def read_traces(folder: Path | str) -> pd.DataFrame:
+    """Return `load_traces` with two columns more: n_support and objective."""
+    known = set(planned(Path(folder)))
+    latest = _latest(Path(folder))
+    rows = [row for run_id in latest if run_id in known for row in latest[run_id]["trace"]]
+    table = pd.DataFrame(rows, columns=FULL_TRACE_COLUMNS)
+    return table.astype({name: np.float64 for name in FULL_TRACE_COLUMNS if name != "run_id"})
+
+
+def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
+    """Return X, y, alpha, w (None with a kernel), b and kernel of an answer; None if none was kept.
+
+    Of several binary problems alpha is (n, parts), w (2, parts) and b (parts,).
+    """
+    path = Path(folder) / "models" / f"{run_id}.npz"
+    if not path.is_file():
+        return None
+    try:
+        with path.open("rb") as file, np.load(file) as stored:
+            arrays = dict(stored)
+    except (ValueError, EOFError, OSError, BadZipFile):  # damaged: it is only for a picture
+        return None
+    w = arrays["w"]
+    return arrays | {
+        "w": None if np.isnan(w).any() else w,
+        "b": arrays["b"] if arrays["b"].ndim else float(arrays["b"]),
+        "kernel": build_kernel(json.loads(str(arrays["kernel"]))),
+    }
+
+
+def output_of(folder: Path | str, run_id: str) -> str:
+    """Return the end of what a run printed; empty if there is nothing, or no such run."""
+    return _latest(Path(folder)).get(run_id, {}).get("output", "")
+
+
+def _latest(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the last line of each run."""
+    return {line["record"]["run_id"]: line for line in _lines(folder)}
+
+
+def _lines(folder: Path) -> Iterator[dict[str, Any]]:
+    """Yield what each line of `runs.jsonl` holds, passing over torn lines."""
+    path = folder / "runs.jsonl"
+    if not path.exists():
+        return
+    for line in path.read_bytes().splitlines():
+        with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            content = json.loads(line)
+            _check_row(content["record"], COLUMNS)
+            for row in content["trace"]:
+                _check_row(row, FULL_TRACE_COLUMNS)
+            yield content
+
+
+def _check_row(row: dict[str, Any], columns: Iterable[str]) -> None:
+    """Raise ValueError, TypeError, KeyError or AttributeError for what a table cannot hold."""
+    hash(row["run_id"])
+    for name in columns:
+        value = row.get(name)
+        if value is not None and name not in TEXT_COLUMNS:
+            float(value)
+
+
+def _refuse_used(folder: Path, used: bool, resume: bool) -> None:
+    if used and not resume:
+        raise StoreError(
+            f"{folder}: is not empty; add --resume to go on with its runs, or choose another --out"
+        )
+    if not _is_beginning(folder):
+        planned(folder)
+
+
+def _is_beginning(folder: Path) -> bool:
+    """Whether a folder is empty, or of a run that was killed before it had a manifest."""
+    return {path.name for path in folder.iterdir()} <= _BEGINNINGS and not recorded(folder)
+
+
+def _settle_manifest(folder: Path, manifest: dict[str, Any], anyway: bool) -> None:
+    """Write the manifest, or find that the folder's own says the same."""
+    if not _is_beginning(folder):
+        old = read_manifest(folder)
+        changed = differences(old, manifest)
+        if not changed:
+            return
+        if not anyway:
+            raise StoreError(
+                f"{folder}: was begun with {', '.join(changed)}; add --anyway to go on all the same, "
+                "or choose another --out"
+            )
+        manifest = succeeding(old, manifest)
+    disk.replace(folder / NAME, json.dumps(manifest, indent=1).encode())
+
+
+def _lock(file: int, folder: Path) -> None:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise StoreError(f"{folder}: another process is writing to it; wait for it") from None
+
+
+def _end_line(file: int) -> None:
+    """End a torn last line, so that the next record begins on its own."""
+    size = os.fstat(file).st_size
+    if size and os.pread(file, 1, size - 1) != b"\n":
+        disk.append(file, b"\n")

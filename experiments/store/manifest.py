@@ -1,0 +1,136 @@
+"""What a folder of runs was begun with: the plan, the code, the libraries, the machine.
+
+Runs of other code or other libraries do not compare with those that are there: going on with a folder
+is refused if any of them has changed, unless it is asked for, and then the manifest tells.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from experiments.cases.records import versions
+from experiments.workers.machine import machine
+
+SCHEMA = 1
+NAME = "manifest.json"
+_ROOT = Path(__file__).parents[2]
+_PACKAGES = ("problems", "solvers", "experiments")
+_KINDS = {"run_ids": list, "experiment": str, "code": dict, "versions": dict}
+_BEGUN_WITH = ("experiment", "code", "versions", "host", "date")
+
+
+class ManifestError(Exception):
+    """A folder without a manifest that this version can read."""
+
+
+def new_manifest(text: str, run_ids: Sequence[str], files: Iterable[Path] = ()) -> dict[str, Any]:
+    """Return the manifest of a plan, made here and now.
+
+    Parameters
+    ----------
+    text : the experiment file. run_ids : of its plan, in order.
+    files : of solvers from outside.
+    """
+    return {
+        "schema": SCHEMA,
+        "experiment": text,
+        "run_ids": list(run_ids),
+        "code": code_version(files),
+        "versions": versions(),
+        "host": platform.node(),
+        "platform": platform.platform(),
+        "machine": machine(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "earlier": [],
+    }
+
+
+def code_version(files: Iterable[Path] = ()) -> dict[str, str]:
+    """Return a hash of the source of each of the three packages, and of each file besides."""
+    packages = {name: sorted((_ROOT / name).rglob("*.py")) for name in _PACKAGES}
+    for path in sorted(files):
+        packages.setdefault(path.name, []).append(path)
+    return {name: _hash(paths) for name, paths in packages.items()}
+
+
+def _hash(paths: Iterable[Path]) -> str:
+    digest = hashlib.sha256()
+    for path in paths:
+        content = path.read_bytes() if path.is_file() else b""
+        digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:16]
+
+
+def read_manifest(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a folder.
+
+    Raises
+    ------
+    ManifestError
+        If the folder holds no results, or results of another version.
+    """
+    path = folder / NAME
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+        schema = manifest["schema"]
+        if schema == SCHEMA:
+            _check_kinds(manifest)
+    except FileNotFoundError:
+        raise ManifestError(f"{folder}: holds no results (there is no {path})") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ManifestError(f"{path}: cannot be read: {error}") from None
+    if schema != SCHEMA:
+        raise ManifestError(
+            f"{folder}: holds results of schema {schema}, this version reads {SCHEMA}; "
+            "run the experiment again"
+        )
+    return manifest
+
+
+def _check_kinds(manifest: Mapping[str, Any]) -> None:
+    """Raise KeyError or ValueError if what is read later is missing or of another kind."""
+    run_ids = manifest["run_ids"]
+    for name, kind in _KINDS.items():
+        if not isinstance(manifest.get(name, kind()), kind):
+            raise ValueError(f"{name!r} is not a {kind.__name__}")
+    if not all(isinstance(run_id, str) for run_id in run_ids):
+        raise ValueError("'run_ids' are not all text")
+
+
+def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return in words how the plan, the code and the libraries of two manifests differ."""
+    found: list[str] = []
+    if old["run_ids"] != new["run_ids"]:
+        before, now = set(old["run_ids"]), set(new["run_ids"])
+        found.append(
+            f"another plan ({len(before)} runs, of which {len(before - now)} are not planned now, "
+            f"and {len(now - before)} are new)"
+        )
+    code, libraries = (_changed(old.get(key, {}), new[key]) for key in ("code", "versions"))
+    if code:
+        found.append(f"other code ({', '.join(name for name, *_ in code)})")
+    if libraries:
+        told = (
+            f"{name} {was or 'missing'}, now {now or 'missing'}" for name, was, now in libraries
+        )
+        found.append(f"other libraries ({'; '.join(told)})")
+    return found
+
+
+def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[tuple[str, str, str]]:
+    names = [*old, *(name for name in new if name not in old)]
+    both = [(name, old.get(name, ""), new.get(name, "")) for name in names]
+    return [entry for entry in both if entry[1] != entry[2]]
+
+
+def succeeding(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `new`, telling of `old` and how it differed."""
+    begun = {key: old[key] for key in _BEGUN_WITH if key in old}
+    earlier = begun | {"differs": differences(old, new)}
+    return dict(new) | {"earlier": [*old.get("earlier", []), earlier]}

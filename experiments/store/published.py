@@ -1,0 +1,105 @@
+"""The folders of `results/`: their records read back, and whether all is as it was published.
+
+The records are `runs.csv` (or several `<name>-runs.csv`) with their manifests. What was made from them
+is held to the digests in `digests.json`, written last when a folder is published: figures cannot be
+derived again from the records alone, as they show the traces too.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from ruamel.yaml import YAML
+
+from experiments.cases.records import COLUMNS, TEXT_COLUMNS
+from experiments.store.folder import StoreError, disk, load_results
+from experiments.store.manifest import NAME
+
+BENCHMARK = "bench_"  # how the names of benchmarks begin
+DIGESTS = "digests.json"
+_RECORDS = ("runs.csv", "manifest.json")
+_NUMBERS = [name for name in COLUMNS if name not in TEXT_COLUMNS]
+
+
+def folders_in(results: Path) -> list[Path]:
+    """Return the folders that hold something published, in order."""
+    return sorted({path.parent for path in results.rglob(f"*{NAME}")})
+
+
+def manifest_of(folder: Path) -> dict[str, Any]:
+    """Return the manifest of a folder of results; of several told together the one it is named after.
+
+    Raises
+    ------
+    StoreError
+        If there is none, or it cannot be read.
+    """
+    own = folder / f"{folder.name}-{NAME}"
+    try:
+        return json.loads((own if own.is_file() else folder / NAME).read_text())
+    except (OSError, ValueError) as error:
+        raise StoreError(f"{folder}: its manifest cannot be read: {error}") from None
+
+
+def experiment_name(folder: Path) -> str:
+    """Return the name of the experiment that a folder has the runs of."""
+    return str(YAML(typ="safe").load(manifest_of(folder)["experiment"])["name"])
+
+
+def read_records(folder: Path) -> pd.DataFrame:
+    """Return the runs of a folder, as `load_results` does, also of a published one.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds no results.
+    """
+    files = sorted(folder.glob("*runs.csv"))
+    if (folder / "runs.jsonl").is_file() or not files:
+        return load_results(folder)
+    try:
+        return pd.concat([_read(file) for file in files], ignore_index=True)
+    except (OSError, ValueError, KeyError) as error:
+        raise StoreError(f"{folder}: its runs cannot be read: {error}") from None
+
+
+def _read(file: Path) -> pd.DataFrame:
+    """Return a table of runs as it was written: every digit, and the text "NA" as text."""
+    table = pd.read_csv(file, dtype=object, keep_default_na=False, na_values=[""])[COLUMNS]
+    return table.astype(dict.fromkeys(_NUMBERS, np.float64))
+
+
+def seal(folder: Path) -> None:
+    """Note the digests of all files of a published folder."""
+    disk.replace(folder / DIGESTS, (json.dumps(_digests(folder), indent=1) + "\n").encode())
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != DIGESTS)
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def broken_seals(folder: Path) -> Iterator[str]:
+    """Yield what is not as it was published, a sentence each."""
+    try:
+        sealed: dict[str, str] = json.loads((folder / DIGESTS).read_text())
+    except (OSError, ValueError) as error:
+        yield f"{folder.name}: {DIGESTS} cannot be read ({error})"
+        return
+    found = _digests(folder)
+    changed = [name for name in sealed if found.get(name, sealed[name]) != sealed[name]]
+    records = [name for name in changed if name.endswith(_RECORDS)]
+    if records:
+        told = " and ".join(records)
+        yield f"{folder.name}: {told} changed after tables and figures were made of it"
+    for name in changed:
+        if name not in records:
+            yield f"{folder.name}: {name} is not the one that was made of the records"
+    for name in sorted(sealed.keys() ^ found.keys()):
+        yield f"{folder.name}: {name} is {'missing' if name in sealed else 'of no publication'}"

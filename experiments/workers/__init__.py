@@ -1,0 +1,1 @@
+"""A healthy process for runs; nothing numerical is imported here."""

@@ -1,0 +1,29 @@
+"""The machine that times were measured on, as a benchmark has to tell it."""
+
+from __future__ import annotations
+
+import platform
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from experiments.workers.supervision import cores
+
+
+def machine() -> dict[str, Any]:
+    """Return the processor's name, the cores this process may use, and the memory in bytes."""
+    return {
+        "processor": _processor(),
+        "cores": cores(),
+        "memory": int(psutil.virtual_memory().total),
+    }
+
+
+def _processor() -> str:
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        named = next(line for line in lines if line.startswith("model name"))
+        return named.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

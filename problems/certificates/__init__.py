@@ -1,0 +1,1 @@
+"""Bounds on the optimum, from a point and the data alone."""

@@ -1,0 +1,160 @@
+"""What an answer means for the samples: margin, distances, slacks, and the kinds of multipliers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from problems.certificates.certify import Certificate
+from problems.dataset import Indices, Matrix, Vector, check_samples
+from problems.forms import Point
+from problems.formulations.formulation import Formulation
+
+_AT_BOUND = (
+    1e-8  # relative to C (hard margin: to the largest α): interior points never touch a bound
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Geometry:
+    """The margin and every sample's place, from a certified answer (α, w, b).
+
+    Attributes
+    ----------
+    b_interval : all optimal intercepts for these weights.
+    """
+
+    problem: Formulation
+    point: Point
+    b_interval: tuple[float, float]
+
+    @cached_property
+    def norm(self) -> float:
+        """‖w‖ in feature space."""
+        if self.point.w is not None:
+            return float(np.linalg.norm(self.point.w))
+        beta = self.problem.beta(self._alpha)
+        return float(np.sqrt(max(0.0, (beta * self._scores).sum())))
+
+    @property
+    def margin(self) -> float:
+        """Width 2/‖w‖ of the strip between f = −1 and f = 1; inf when w = 0."""
+        return 2.0 / self.norm if self.norm > 0 else float("inf")
+
+    @cached_property
+    def decision(self) -> Vector:
+        """f(xᵢ) = wᵀφ(xᵢ) + b of the training samples, shape (n,); of K classes their scores (n, K)."""
+        return self.problem.combine(self._scores + self._b)
+
+    @property
+    def distances(self) -> Vector:
+        """Signed distance yᵢf(xᵢ)/‖w‖ of each sample to the hyperplane (regression: f(xᵢ) − yᵢ).
+
+        Raises
+        ------
+        ValueError
+            For K classes, which have K − 1 hyperplanes each.
+        """
+        if self.decision.ndim > 1:
+            raise ValueError("there is no one hyperplane between more than two classes")
+        if self.problem.is_regression:
+            return self.decision - self.problem.y
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.problem.y * self.decision / self.norm
+
+    @property
+    def slacks(self) -> Vector:
+        """Each sample's loss ξᵢ: how far it is inside the margin, or outside the tube.
+
+        Raises
+        ------
+        ValueError
+            For several binary problems, where a sample has one in each.
+        """
+        if self.problem.family == "multiclass":
+            raise ValueError("every binary part has its own slacks: describe the parts")
+        return self.problem.loss.value(self.problem.y, self.decision)
+
+    @property
+    def kinds(self) -> NDArray[np.str_]:
+        """For each sample "zero" (α = 0), "free" (0 < α < C) or "bounded" (α = C).
+
+        Losses whose slopes have no limit leave α without a bound; of K classes the largest α counts.
+        """
+        size = np.abs(self._alpha).reshape(self.problem.n, -1).max(axis=1)
+        C = self.problem.upper
+        scale = np.where(np.isinf(C), size.max(initial=0.0), C)
+        kinds = np.where(size > _AT_BOUND * scale, "free", "zero")
+        return np.where(size >= C * (1 - _AT_BOUND), "bounded", kinds)
+
+    @property
+    def support(self) -> Indices:
+        """Indices of the support vectors."""
+        return np.flatnonzero(self.kinds != "zero")
+
+    @property
+    def b_average(self) -> float:
+        """The notes' intercept: yᵢ − wᵀφ(xᵢ) averaged over free support vectors (else over all).
+
+        For regression each free sample lies on the tube: yᵢ − sign(αᵢ)·epsilon − wᵀφ(xᵢ).
+        """
+        if not self.problem.intercept:
+            return 0.0
+        chosen = self.kinds == "free"
+        chosen = chosen if chosen.any() else self.kinds != "zero"
+        if not chosen.any():
+            return float(self.point.b or 0.0)
+        tube = np.sign(self._alpha) * self.problem.tube
+        return float((self.problem.y - tube - self._scores)[chosen].mean())
+
+    def decision_function(self, X: Matrix) -> Vector:
+        """Return f(x) for new samples, the rows of `X` (m, d); of K classes their scores (m, K).
+
+        Raises
+        ------
+        ValueError
+            If `X` is not usable, or there is no answer to predict with.
+        """
+        return self.problem.combine(self.outputs(X))
+
+    def outputs(self, X: Matrix) -> Vector:
+        """Return wᵀφ(x) + b for the rows of `X` (m, d), before several of them vote.
+
+        Raises
+        ------
+        ValueError
+            As `decision_function`.
+        """
+        X = check_samples(X)
+        if X.shape[1] != self.problem.d:
+            raise ValueError(f"X: has {X.shape[1]} features, the problem has {self.problem.d}")
+        if self.point.w is not None:
+            return self.problem.scores(X, self.point.w) + self._b
+        alpha = self._alpha
+        support = np.flatnonzero(alpha if alpha.ndim == 1 else alpha.any(axis=1))
+        beta = self.problem.beta(alpha)[support]
+        return self.problem.kernel.cross(X, self.problem.X, support) @ beta + self._b
+
+    @property
+    def _b(self) -> float | Vector:
+        return 0.0 if self.point.b is None else self.point.b
+
+    @property
+    def _alpha(self) -> Vector:
+        if self.point.alpha is None:
+            raise ValueError("there is no answer: the solver gave no usable point")
+        return self.point.alpha
+
+    @cached_property
+    def _scores(self) -> Vector:
+        if self.point.w is not None:
+            return self.problem.scores(self.problem.X, self.point.w)
+        return self.problem.gram(memory=0).matvec(self.problem.beta(self._alpha))
+
+
+def describe(problem: Formulation, certificate: Certificate) -> Geometry:
+    """Return the geometry of the point that a certificate speaks of."""
+    return Geometry(problem, certificate.point, certificate.b_interval)

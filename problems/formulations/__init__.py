@@ -1,0 +1,1 @@
+"""The formulations: what is minimised."""

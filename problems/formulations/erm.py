@@ -1,0 +1,154 @@
+"""Regularised empirical risk: min (lam/2)‖w‖² + (1/n) Σ ℓ(yᵢ, wᵀφ(xᵢ) + b), b = 0 unless `intercept`.
+
+Divided by lam this is ½‖w‖² + C Σ ℓ with C = 1/(n·lam), and it is certified in that scale. The choice
+of ℓ makes it the soft margin (hinge), ridge regression (squared), logistic regression, support vector
+regression (epsilon-insensitive) or a perceptron (Gori's notes, eq. 40 to 44).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from problems.dataset import Matrix, Vector, check_positive
+from problems.formulations.formulation import Face, Family, Formulation
+from problems.kernels import Kernel, Linear
+from problems.losses import LOSSES, EpsilonInsensitive, Hinge, Logistic, ScalarLoss, SquaredHinge
+
+
+def check_lam(lam: Any, n: int) -> float:
+    """Return `lam` as a float whose C = 1/(n·lam) is within (0, 1e300]; ValueError if it is not."""
+    number = check_positive(lam, "lam")
+    C = 1.0 / max(n * number, np.finfo(float).tiny)
+    if not 0 < C <= 1e300:
+        raise ValueError(f"lam: C = 1/(n*lam) must be within (0, 1e300], got lam = {number!r}")
+    return number
+
+
+class _Risk(Formulation):
+    lam: float
+    face: ClassVar[Face] = "risk"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("lam", check_lam(self.lam, self.n))
+
+    @property
+    def weight(self) -> Vector:
+        """C = 1/(n·lam) for each sample."""
+        return np.full(self.n, 1.0 / (self.n * self.lam))
+
+    @property
+    def upper(self) -> Vector:
+        """The largest |αᵢ|: C times the loss's steepest slope, inf for squared losses."""
+        return self.weight * self.loss.steepest
+
+    def objective(self, primal: float, dual: float) -> float:
+        """Return lam times the value in the scale ½‖w‖² + C Σ ℓ."""
+        return self.lam * primal
+
+
+@dataclass(frozen=True, eq=False)
+class HingeERM(_Risk):
+    """min (lam/2)‖w‖² + (1/n) Σ max(0, 1 − yᵢ(wᵀxᵢ + b)), with b = 0 unless `intercept`."""
+
+    X: Matrix
+    y: Vector
+    lam: float
+    intercept: bool = False
+
+    family: ClassVar[Family] = "soft_margin"
+    source: ClassVar[str] = "Shalev-Shwartz et al. 2011; NPFL129 and Gori's notes"
+
+
+@dataclass(frozen=True, eq=False)
+class RegularizedERM(_Risk):
+    """min (lam/2)‖w‖² + (1/n) Σ ℓ(yᵢ, wᵀφ(xᵢ) + b); `loss` is a loss or its name.
+
+    Losses for labels −1 and +1: hinge, squared_hinge, logistic, perceptron; for real targets:
+    squared, epsilon_insensitive and squared_epsilon_insensitive (these two with an `epsilon`). With
+    the hinge loss it is the soft margin, with the epsilon-insensitive one support vector regression.
+    """
+
+    X: Matrix
+    y: Vector
+    lam: float
+    loss: Any = Logistic()  # noqa: RUF009 - frozen
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    intercept: bool = False
+
+    source: ClassVar[str] = "Gori's notes, eq. 40-44; Hastie, Tibshirani & Friedman 2009, ch. 12"
+
+    def __post_init__(self) -> None:
+        if isinstance(self.loss, str) and self.loss in LOSSES and "epsilon" not in self.loss:
+            self._set("loss", LOSSES[self.loss]())
+        if not isinstance(self.loss, ScalarLoss):
+            raise ValueError(
+                f"loss: must be one of {', '.join(LOSSES)} (with an epsilon as "
+                f"EpsilonInsensitive(0.1)), got {self.loss!r}"
+            )
+        super().__post_init__()
+
+    @property
+    def family(self) -> Family:  # type: ignore[override]
+        """The soft margin or the regression that it is, if it is one; else "risk"."""
+        if isinstance(self.loss, Hinge):
+            return "soft_margin"
+        return "svr" if isinstance(self.loss, EpsilonInsensitive) else "risk"
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the loss takes real targets."""
+        return self.loss.is_regression
+
+    @property
+    def tube(self) -> float:
+        """Half-width of the loss's tube, 0 if it has none."""
+        return float(getattr(self.loss, "epsilon", 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class WeightedERM(Formulation):
+    """min ½‖w‖² + Σ Cᵢ·ℓ(yᵢ, wᵀφ(xᵢ) + b), b = 0 unless `intercept`: a risk with weighted samples.
+
+    For smooth losses; the hinge and the tube with weights are `SoftMarginDual` and `SVRDual`.
+    """
+
+    X: Matrix
+    y: Vector
+    C: Any
+    loss: Any = SquaredHinge()  # noqa: RUF009 - frozen
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    intercept: bool = False
+
+    face: ClassVar[Face] = "primal"
+    family: ClassVar[Family] = "risk"
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.loss, ScalarLoss) or not self.loss.is_smooth:
+            raise ValueError(
+                f"loss: must be a smooth loss, such as SquaredHinge(), got {self.loss!r}"
+            )
+        super().__post_init__()
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether the loss takes real targets."""
+        return self.loss.is_regression
+
+    @property
+    def tube(self) -> float:
+        """Half-width of the loss's tube, 0 if it has none."""
+        return float(getattr(self.loss, "epsilon", 0.0))
+
+    @property
+    def weight(self) -> Vector:
+        """Cᵢ of each sample."""
+        return np.full(self.n, self.C, dtype=np.float64)
+
+    @property
+    def upper(self) -> Vector:
+        """The largest |αᵢ|: Cᵢ times the loss's steepest slope, inf for squared losses."""
+        return self.weight * self.loss.steepest

@@ -1,0 +1,330 @@
+"""Several classes through binary problems: one against the rest, or one against one.
+
+    min Σⱼ [½‖wⱼ‖² + C Σᵢ ℓ(sᵢⱼ, wⱼᵀφ(xᵢ) + bⱼ)]   over the samples with sᵢⱼ ≠ 0
+one-vs-rest  part k of K: sᵢₖ = +1 for the samples of class k, −1 for all others
+one-vs-one   part (k, l), k < l: +1 for class k, −1 for class l, 0 for the samples of other classes
+The parts share nothing but the samples: each is a binary problem with a certificate of its own, and the
+bounds of the sum are the sums of the bounds. A sample's class is then voted on, by the outputs fⱼ:
+majority  a vote for the winner of each part, k where fⱼ ≥ 0 and l where fⱼ < 0
+soccer    3 points for the winner, 0 for the loser (Gori's notes): by itself that is the majority, so
+          inside the margin, |fⱼ| < 1, there is a draw of 1 point each, as football counts it;
+          a support vector on the margin has won, however a solver rounds it
+margin    the winner gets |fⱼ|, the loser loses as much
+Against the rest only class k can win anything. A tie goes to the larger sum of margins, hence against
+the rest to the largest fₖ whichever the rule is. Where the vote itself is tied it is *ambiguous*:
+against the rest where no class or several claim a sample (Bishop 2006, section 4.1.2, figure 4.2;
+NPFL129 notes).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import combinations
+from math import fsum
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from problems.certificates.fenchel import relative
+from problems.dataset import Indices, Matrix, Vector, check_classes
+from problems.forms import Point
+from problems.formulations.erm import RegularizedERM
+from problems.formulations.formulation import Face, Family, Formulation
+from problems.formulations.svm import SoftMarginDual
+from problems.kernels import Block, Kernel, Linear, Precomputed
+from problems.losses import LOSSES, Hinge, Perceptron, ScalarLoss
+
+if TYPE_CHECKING:
+    from problems.certificates.certify import Certificate
+
+Voting = Literal["majority", "soccer", "margin"]
+_ON_MARGIN = 1e-3  # solvers leave f = 1 with an error of their tolerance, LIBSVM's is 1e-3
+_ADDED = ("primal_objective", "dual_objective", "gap")
+_LARGEST = (
+    "kkt_violation",
+    "violating_pair",
+    "primal_residual",
+    "dual_residual",
+    "complementarity",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One binary problem: class `positive` against `negative`, or against all others if that is None.
+
+    Attributes
+    ----------
+    rows : indices of its samples among all.
+    """
+
+    positive: int
+    negative: int | None
+    rows: Indices
+    problem: Formulation
+
+    @property
+    def name(self) -> str:
+        """The part in words."""
+        other = "the rest" if self.negative is None else self.negative
+        return f"class {self.positive} against {other}"
+
+
+class Multiclass(Formulation):
+    """Base of the two strategies, which tell the pairs of classes.
+
+    `outputs` is the number of parts. An answer's `alpha` has shape (n, parts), 0 for samples that are
+    not in a part (what stands there is not looked at), its `w` (d, parts), its `b` (parts,).
+    """
+
+    face: ClassVar[Face] = "primal"
+    family: ClassVar[Family] = "multiclass"
+    voting: Voting
+
+    def __post_init__(self) -> None:
+        if isinstance(self.loss, str) and self.loss in LOSSES and "epsilon" not in self.loss:
+            self._set("loss", LOSSES[self.loss]())
+        _check_loss(self.loss)
+        if self.voting not in get_args(Voting):
+            accepted = ", ".join(get_args(Voting))
+            raise ValueError(f"voting: must be one of {accepted}, got {self.voting!r}")
+        super().__post_init__()
+        if np.ndim(self.C) and not isinstance(self.loss, Hinge):
+            raise ValueError(
+                f"C: the {self.loss.name} loss takes one number for all samples; "
+                "one for each is for the hinge loss"
+            )
+
+    def _check_y(self) -> Vector:
+        y = check_classes(self.y, self.n)
+        missing = np.setdiff1d(np.arange(y.max()), y)
+        if missing.size:
+            raise ValueError(
+                f"y: class {missing[0]:.0f} has no samples; number the classes that there are"
+            )
+        return y
+
+    @property
+    def classes(self) -> int:
+        """K, the number of classes."""
+        return int(self.y.max()) + 1
+
+    @property
+    def pairs(self) -> list[tuple[int, int | None]]:
+        """The class on the positive side of each part and the one on the other; None for all others."""
+        raise NotImplementedError
+
+    @property
+    def outputs(self) -> int:
+        """Number of parts."""
+        return len(self.pairs)
+
+    @cached_property
+    def signs(self) -> Block:
+        """sᵢⱼ: +1, −1, or 0 for the samples that are not in part j, shape (n, parts)."""
+        return np.column_stack([_signs(self.y, *pair) for pair in self.pairs])
+
+    @cached_property
+    def parts(self) -> tuple[Part, ...]:
+        """The binary problems."""
+        columns = zip(self.pairs, self.signs.T, strict=True)
+        return tuple(self._part(*pair, signs) for pair, signs in columns)
+
+    def _part(self, positive: int, negative: int | None, signs: Vector) -> Part:
+        rows = np.flatnonzero(signs)
+        X, y, C = self.X, signs[rows], self.C
+        if rows.size < self.n:
+            X, C = X[rows], C[rows] if np.ndim(C) else C
+            X = X[:, rows] if _is_precomputed(self.kernel) else X
+        if isinstance(self.loss, Hinge):
+            problem = SoftMarginDual(X, y, C, self.kernel, self.intercept)
+        else:
+            lam = 1.0 / (rows.size * C)
+            problem = RegularizedERM(X, y, lam, self.loss, self.kernel, self.intercept)
+        return Part(positive, negative, rows, problem)
+
+    @property
+    def upper(self) -> Vector:
+        """The largest αᵢⱼ of each sample, shape (n,): C times the loss's steepest slope."""
+        return self.weight * self.loss.steepest
+
+    @property
+    def weight(self) -> Vector:
+        """C of each sample, shape (n,)."""
+        return np.full(self.n, self.C, dtype=np.float64)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """The strategy and the loss; how the outputs vote does not change what is minimised."""
+        return type(self).__name__, self.loss
+
+    def beta(self, alpha: Vector) -> Vector:
+        """Return sᵢⱼαᵢⱼ: wⱼ = Σ βᵢⱼφ(xᵢ)."""
+        return self.signs.reshape(alpha.shape) * alpha
+
+    def alpha(self, beta: Vector) -> Vector:
+        """Return the dual variables for the coefficients `beta`."""
+        return self.beta(beta)
+
+    def split(self, point: Point) -> list[Point]:
+        """Return the answer to each part."""
+        alpha = None if point.alpha is None else point.alpha.reshape(self.n, -1)
+        w = None if point.w is None else point.w.reshape(self.d, -1)
+        return [
+            Point(None if alpha is None else alpha[part.rows, j], None if w is None else w[:, j])
+            for j, part in enumerate(self.parts)
+        ]
+
+    def join(self, points: Sequence[Point]) -> Point:
+        """Return the answers to all parts as one; alpha, w or b is None if a part has none."""
+        alphas, ws, bs = ([getattr(p, name) for p in points] for name in ("alpha", "w", "b"))
+        alpha = None
+        if all(a is not None for a in alphas):
+            alpha = np.zeros((self.n, self.outputs))
+            for j, part in enumerate(self.parts):
+                alpha[part.rows, j] = alphas[j]
+        w = np.column_stack(ws) if all(w is not None for w in ws) else None
+        return Point(alpha, w, np.array(bs) if all(b is not None for b in bs) else None)
+
+    def combine(self, f: Vector, voting: Voting | None = None) -> Block:
+        """Return the score of each class for the outputs `f` (m, parts), shape (m, K).
+
+        That is what it got in the vote, and for ties s/(3(|s| + 1)) more, where s is its sum of
+        margins: between −⅓ and ⅓, so that no vote is outdone (scikit-learn's SVC counts like this).
+        `voting` is the rule, by default the problem's own.
+        """
+        margins = self.votes(f, "margin")
+        if (voting or self.voting) == "margin":
+            return margins
+        return self.votes(f, voting) + margins / (3.0 * (np.abs(margins) + 1.0))
+
+    def votes(self, f: Vector, voting: Voting | None = None) -> Block:
+        """Return what each class got for the outputs `f` (m, parts), shape (m, K).
+
+        `voting` is the rule, by default the problem's own.
+        """
+        won, lost = _points(f.reshape(len(f), -1), voting or self.voting)
+        positive, negative = (
+            np.array([[k == pair[side] for k in range(self.classes)] for pair in self.pairs])
+            for side in (0, 1)
+        )
+        return won @ positive + lost @ negative
+
+    def ambiguous(self, f: Vector, voting: Voting | None = None) -> NDArray[np.bool_]:
+        """Return whether the most votes went to several classes (of none, to all), shape (m,)."""
+        votes = self.votes(f, voting)
+        return (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsRest(Multiclass):
+    """K binary problems, each class against all others, for y in {0, ..., K − 1}; see `Multiclass`.
+
+    Parameters
+    ----------
+    C : a number, or with the hinge loss one for each sample.
+    loss : of labels −1 and +1, or its name: hinge, squared_hinge or logistic.
+    voting : majority, soccer or margin; the prediction is that of the largest output with each.
+    """
+
+    X: Matrix
+    y: Vector
+    C: Any = 1.0
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    intercept: bool = True
+    loss: Any = Hinge()  # noqa: RUF009 - frozen
+    voting: Voting = "majority"
+
+    source: ClassVar[str] = "Vapnik 1998; Rifkin & Klautau 2004; NPFL129 and Gori's notes"
+
+    @property
+    def pairs(self) -> list[tuple[int, int | None]]:
+        """Each class against all others."""
+        return [(k, None) for k in range(self.classes)]
+
+
+@dataclass(frozen=True, eq=False)
+class OneVsOne(Multiclass):
+    """K(K−1)/2 binary problems, one for each pair of classes, for y in {0, ..., K − 1}.
+
+    Parameters
+    ----------
+    C : a number, or with the hinge loss one for each sample.
+    loss : of labels −1 and +1, or its name: hinge, squared_hinge or logistic.
+    voting : majority (Friedman 1996), soccer or margin, see the module.
+    """
+
+    X: Matrix
+    y: Vector
+    C: Any = 1.0
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    intercept: bool = True
+    loss: Any = Hinge()  # noqa: RUF009 - frozen
+    voting: Voting = "majority"
+
+    source: ClassVar[str] = "Friedman 1996; Hsu & Lin 2002; NPFL129 and Gori's notes"
+
+    @property
+    def pairs(self) -> list[tuple[int, int | None]]:
+        """Every pair of classes, the smaller one on the positive side."""
+        return list(combinations(range(self.classes), 2))
+
+
+def summed_bounds(problem: Multiclass, parts: Sequence[Certificate]) -> dict[str, Any]:
+    """Return the fields of a `Certificate` for the sum of the parts.
+
+    Proven bounds stay proven: their sum is rounded outwards.
+    """
+    sums = {name: fsum(getattr(part, name) for part in parts) for name in _ADDED}
+    if all(part.bound_source.startswith("proven") for part in parts):
+        outwards = {"dual_objective": -np.inf}
+        sums = {k: float(np.nextafter(v, outwards.get(k, np.inf))) for k, v in sums.items()}
+    gaps = [part.relative_gap for part in parts]
+    worst = parts[int(np.argmax(gaps))]  # NaN counts as the largest
+    told = zip(problem.parts, parts, strict=True)
+    reasons = [f"{part.name}: {c.reason}" for part, c in told if c.reason]
+    return {
+        **sums,
+        **{name: float(np.max([getattr(part, name) for part in parts])) for name in _LARGEST},
+        "relative_gap": relative(sums["gap"], sums["primal_objective"], sums["dual_objective"]),
+        "projection_distance": float(np.linalg.norm([part.projection_distance for part in parts])),
+        "bound_source": worst.bound_source,
+        "point": problem.join([part.point for part in parts]),
+        "reason": reasons[0] if reasons else "",
+        "parts": tuple(parts),
+    }
+
+
+def _check_loss(loss: Any) -> None:
+    if not isinstance(loss, ScalarLoss) or loss.is_regression:
+        raise ValueError(f"loss: must be hinge, squared_hinge or logistic, got {loss!r}")
+    if isinstance(loss, Perceptron):
+        raise ValueError(
+            "loss: the perceptron's risk is least at w = 0, which tells no classes apart"
+        )
+
+
+def _signs(y: Vector, positive: int, negative: int | None) -> Vector:
+    others = -1.0 if negative is None else np.where(y == negative, -1.0, 0.0)
+    return np.where(y == positive, 1.0, others)
+
+
+def _points(f: Block, voting: Voting) -> tuple[Block, Block]:
+    """Return what the outputs `f` (m, parts) give to the positive and to the negative side."""
+    if voting == "majority":
+        return np.where(f >= 0, 1.0, 0.0), np.where(f < 0, 1.0, 0.0)
+    if voting == "margin":
+        return f, -f
+    won, lost = f >= 1.0 - _ON_MARGIN, f <= _ON_MARGIN - 1.0
+    return np.select([won, lost], [3.0, 0.0], 1.0), np.select([lost, won], [3.0, 0.0], 1.0)
+
+
+def _is_precomputed(kernel: Any) -> bool:
+    """Whether the columns of `X` are samples too: of a matrix of kernel values, or in a combination."""
+    if isinstance(kernel, Precomputed):
+        return True
+    inside = [getattr(kernel, f.name) for f in fields(kernel)]
+    return any(_is_precomputed(part) for part in inside if isinstance(part, Kernel))

@@ -1,0 +1,137 @@
+"""Multinomial logistic regression: the softmax loss for K classes, and its regularised risk.
+
+    min (lam/2)‖W‖² + (1/n) Σᵢ [ln Σₖ exp(fᵢₖ) − fᵢ,yᵢ],   f = X W,   W (d, K)
+dual, with a matrix of coefficients alpha (n, K) and C = 1/(n·lam):
+    max −½‖Xᵀalpha‖² − C Σᵢₖ pᵢₖ·ln pᵢₖ,   pᵢ = e_yᵢ − alphaᵢ/C in the simplex,   W = Xᵀalpha
+(Straka's notes, s-NLL; the dual by the entropy of p: Shalev-Shwartz & Zhang 2014, section 5.3.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from problems.dataset import Matrix, Vector, check_classes
+from problems.formulations.erm import check_lam
+from problems.formulations.formulation import Face, Family, Formulation
+from problems.logistic import negative_entropy
+from problems.losses import Loss
+
+_ROUNDING = 1e-12  # of a distribution's sum
+
+
+@dataclass(frozen=True)
+class Softmax(Loss):
+    """ℓ(y, f) = ln Σₖ exp(fₖ) − f_y for y in {0, ..., K − 1} and scores f (n, K).
+
+    Conjugate Σₖ pₖ·ln pₖ for p = s + e_y in the simplex (its negative entropy). The logistic loss is
+    the case K = 2 with scores (f, 0).
+    """
+
+    classes: int
+    source: ClassVar[str] = "Bridle 1990; NPFL129 notes (s-NLL)"
+
+    @property
+    def steepest(self) -> float:
+        """1, in each score."""
+        return 1.0
+
+    @property
+    def smoothness(self) -> float:
+        """½, the largest eigenvalue of diag(p) − ppᵀ."""
+        return 0.5
+
+    def value(self, y: Vector, f: Vector) -> Vector:
+        """Return ln Σₖ exp(fₖ) − f_y, shape (n,)."""
+        f = f - f.max(axis=1, keepdims=True)
+        return np.log(np.exp(f).sum(axis=1)) - f[np.arange(y.size), y.astype(int)]
+
+    def subgradient(self, y: Vector, f: Vector) -> Vector:
+        """Return p − e_y with p = softmax(f), shape (n, K)."""
+        return probabilities(f) - self.unit(y)
+
+    def curvature_times(self, y: Vector, f: Vector, v: Vector) -> Vector:
+        """Return (diag(p) − ppᵀ)·v for each sample, shape (n, K)."""
+        p = probabilities(f)
+        return p * (v - (p * v).sum(axis=1, keepdims=True))
+
+    def conjugate(self, y: Vector, s: Vector) -> Vector:
+        """Return Σₖ pₖ·ln pₖ for p = s + e_y, shape (n,); +inf where p is no distribution."""
+        p = s + self.unit(y)
+        inside = (p.min(axis=1) >= -_ROUNDING) & (np.abs(p.sum(axis=1) - 1.0) <= _ROUNDING)
+        return np.where(inside, negative_entropy(np.maximum(p, 0.0)).sum(axis=1), np.inf)
+
+    def unit(self, y: Vector) -> Vector:
+        """Return the unit vectors e_y, shape (n, K)."""
+        return np.eye(self.classes)[y.astype(int)]
+
+
+@dataclass(frozen=True, eq=False)
+class SoftmaxERM(Formulation):
+    """min (lam/2)‖W‖² + (1/n) Σ [ln Σₖ exp(fᵢₖ) − fᵢ,yᵢ], f = XW, for y in {0, ..., K − 1}.
+
+    W has shape (d, K), alpha (n, K): the answer's `w` and `alpha`. There is no intercept.
+    """
+
+    X: Matrix
+    y: Vector
+    lam: float
+
+    face: ClassVar[Face] = "risk"
+    family: ClassVar[Family] = "softmax"
+    source: ClassVar[str] = "NPFL129 notes (s-NLL); Bishop 2006, section 4.3.4"
+    intercept: ClassVar[bool] = False  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("lam", check_lam(self.lam, self.n))
+
+    def _check_y(self) -> Vector:
+        return check_classes(self.y, self.n)
+
+    @property
+    def outputs(self) -> int:
+        """K, the number of classes."""
+        return int(self.y.max()) + 1
+
+    @property
+    def loss(self) -> Softmax:
+        """The softmax loss."""
+        return Softmax(self.outputs)
+
+    @property
+    def upper(self) -> Vector:
+        """C = 1/(n·lam), the largest |alphaᵢₖ|, for each sample."""
+        return np.full(self.n, 1.0 / (self.n * self.lam))
+
+    def beta(self, alpha: Vector) -> Vector:
+        """Return `alpha` (n, K) itself: W = Xᵀalpha."""
+        return alpha
+
+    def alpha(self, beta: Vector) -> Vector:
+        """Return `beta` itself."""
+        return beta
+
+    def objective(self, primal: float, dual: float) -> float:
+        """Return lam times the value in the scale ½‖W‖² + C Σ lossᵢ."""
+        return self.lam * primal
+
+
+def probabilities(f: Vector) -> Vector:
+    """Return softmax(f) for each row of scores (n, K)."""
+    odds = np.exp(f - f.max(axis=1, keepdims=True))
+    return odds / odds.sum(axis=1, keepdims=True)
+
+
+def project_to_simplex(p: Vector) -> Vector:
+    """Return the nearest distribution to each row of `p` (n, K): max(p − θ, 0), θ found by sorting.
+
+    Duchi, Shalev-Shwartz, Singer & Chandra 2008, figure 1.
+    """
+    falling = -np.sort(-p, axis=1)
+    excess = (np.cumsum(falling, axis=1) - 1.0) / np.arange(1, p.shape[1] + 1)
+    last = (falling > excess).sum(axis=1) - 1
+    projected = np.maximum(p - excess[np.arange(p.shape[0]), last][:, None], 0.0)
+    return projected / projected.sum(axis=1, keepdims=True)

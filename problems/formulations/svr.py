@@ -1,0 +1,58 @@
+"""Epsilon-insensitive support vector regression (Vapnik 1995), primal and dual.
+
+    primal  min ½‖w‖² + Σ Cᵢ·max(0, |yᵢ − wᵀφ(xᵢ) − b| − epsilon)
+    dual    min ½βᵀKβ − yᵀβ + epsilon·‖β‖₁     s.t. −Cᵢ ≤ βᵢ ≤ Cᵢ, 1ᵀβ = 0
+with β = α − α*, w = Σ βᵢφ(xᵢ). Without an intercept b = 0 and 1ᵀβ = 0 is dropped.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from problems.dataset import Matrix, Vector, check_positive
+from problems.formulations.formulation import Face, Family, Formulation
+from problems.kernels import Kernel, Linear
+from problems.losses import EpsilonInsensitive, Loss
+
+
+class _Regression(Formulation):
+    epsilon: float
+    family: ClassVar[Family] = "svr"
+    source: ClassVar[str] = "Vapnik 1995; Smola & Schölkopf 2004"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("epsilon", check_positive(self.epsilon, "epsilon", zero=True))
+
+    @property
+    def loss(self) -> Loss:
+        """The epsilon-insensitive loss."""
+        return EpsilonInsensitive(self.epsilon)
+
+
+@dataclass(frozen=True, eq=False)
+class SVRPrimal(_Regression):
+    """min ½‖w‖² + Σ Cᵢ·max(0, |yᵢ − wᵀxᵢ − b| − epsilon); `C` is a number or one for each sample."""
+
+    X: Matrix
+    y: Vector
+    C: Any
+    epsilon: float
+    intercept: bool = True
+
+    face: ClassVar[Face] = "primal"
+
+
+@dataclass(frozen=True, eq=False)
+class SVRDual(_Regression):
+    """min ½βᵀKβ − yᵀβ + epsilon·‖β‖₁ s.t. −Cᵢ ≤ βᵢ ≤ Cᵢ, 1ᵀβ = 0 (the last only with an intercept)."""
+
+    X: Matrix
+    y: Vector
+    C: Any
+    epsilon: float
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    intercept: bool = True
+
+    face: ClassVar[Face] = "dual"

@@ -1,0 +1,179 @@
+"""Two folders side by side: what changed is told, what did not is not, and noise is no change."""
+
+import json
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from experiments.analysis.compare import regressed, set_side_by_side
+from experiments.cases.plan import TWIN
+from experiments.cases.records import COLUMNS, Outcome
+from experiments.cli import main
+from experiments.output.comparison import to_terminal
+from experiments.store.folder import Store
+
+QUIET = (1.0, 1.01, 0.99, 1.0)
+
+
+def runs(problem="p", solver="smo", times=QUIET, **changes):
+    """Return the repetitions of a solver on a problem, solved in these times."""
+    known = {
+        "problem_id": problem,
+        "problem_hash": f"hash of {problem}",
+        "family_hash": f"family of {problem}",
+        "formulation": "soft_margin_dual",
+        "solver": solver,
+        "params": json.dumps({"tol": 1e-6}),
+        "target_gap": 1e-6,
+        "status": "finished",
+        "claimed": "optimal",
+        "verdict": "solved",
+        "reason": "",
+        "relative_gap": 1e-8,
+        "host": "here",
+    }
+    rows = [dict.fromkeys(COLUMNS) | known | {"time_solve": t} for t in times]
+    return [row | {"repetition": i} | changes for i, row in enumerate(rows)]
+
+
+def changes(first, second):
+    """Return the changes between two lists of rows."""
+    return set_side_by_side(*(pd.DataFrame(rows, columns=COLUMNS) for rows in (first, second)))
+
+
+def only(first, second):
+    """Return the one change between two lists of rows."""
+    (change,) = changes(first, second)
+    return change
+
+
+CRASHED = {"status": "crashed", "verdict": "uncertified", "relative_gap": float("nan")}
+INACCURATE = {"verdict": "inaccurate", "relative_gap": 1e-4}
+
+
+def test_a_folder_beside_itself_has_no_changes():
+    both = runs() + runs("q", times=(1.0, 2.0, 3.0)) + runs("r", **INACCURATE)
+    found = changes(both, both)
+    assert [change.change for change in found] == ["same"] * 3
+    assert not regressed(found)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "word"),
+    [
+        ({}, {"verdict": "wrong", "relative_gap": 0.5}, "wrong"),
+        ({}, INACCURATE, "unsolved"),
+        ({}, CRASHED, "unsolved"),
+        (INACCURATE, CRASHED, "broken"),
+        (INACCURATE, {}, "solved"),
+        (CRASHED, INACCURATE, "mended"),
+        (INACCURATE, {**INACCURATE, "relative_gap": 1e-2}, "less accurate"),
+        ({}, {"relative_gap": 9e-7}, "same"),
+        (CRASHED, CRASHED, "same"),
+    ],
+)
+def test_what_became_right_or_wrong_has_a_word_for_it(before, after, word):
+    change = only(runs(**before), runs(**after))
+    assert change.change == word
+    assert regressed([change]) == (word in ("wrong", "unsolved", "broken"))
+
+
+def test_a_failure_of_one_repetition_is_a_failure():
+    after = runs()
+    after[2] |= CRASHED
+    assert only(runs(), after).change == "unsolved"
+
+
+def test_only_what_exceeds_the_noise_is_faster_or_slower():
+    slow = [2 * t for t in QUIET]
+    assert only(runs(), runs(times=slow)).change == "slower"
+    assert only(runs(times=slow), runs()).change == "faster"
+    assert only(runs(times=slow), runs()).comparison.ratio == pytest.approx(0.5)
+    assert only(runs(times=(1, 2, 3, 4)), runs(times=(1.2, 2.4, 3.6, 4.8))).change == "same"
+
+
+def test_too_few_repetitions_tell_nothing_about_times():
+    change = only(runs(times=(1.0,)), runs(times=(5.0,)))
+    assert change.change == "unclear"
+    assert change.comparison.ratio == 5
+
+
+def test_times_of_different_hosts_are_not_compared():
+    change = only(runs(), runs(times=[9 * t for t in QUIET], host="there"))
+    assert change.change == "unclear"
+    assert change.samples == ((), ())
+
+
+def test_a_pair_that_differs_as_much_makes_a_difference_noise():
+    twins = runs(times=[1.5 * t for t in QUIET], params=json.dumps({"tol": 1e-6, TWIN: True}))
+    change = only(runs() + twins, runs(times=[1.3 * t for t in QUIET]))
+    assert change.change == "same"
+    assert change.comparison.within_noise
+
+
+def test_runs_of_one_folder_alone_are_missing_or_new():
+    found = changes(runs() + runs("q"), runs() + runs("r", "libsvm"))
+    assert [(c.change, c.problem) for c in found] == [("missing", "q"), ("new", "r"), ("same", "p")]
+    assert not regressed(found)
+
+
+def test_a_problem_that_was_renamed_is_found_by_its_hash():
+    change = only(runs(), runs("another name", problem_hash="hash of p"))
+    assert (change.change, change.problem) == ("same", "p")
+
+
+def test_a_problem_whose_data_changed_is_not_compared():
+    assert only(runs(), runs(problem_hash="another", **CRASHED)).change == "other data"
+
+
+def test_a_new_setting_does_not_part_a_solver_from_what_it_was():
+    known, grown = {"tol": 1e-6, "seed": 1}, {"shrinking": True, "tol": 1e-6, "seed": 2}
+    found = changes(runs(params=json.dumps(known)), runs(params=json.dumps(grown)))
+    assert [change.change for change in found] == ["same"]
+
+
+def test_variants_of_a_new_setting_are_kept_apart():
+    grown = [
+        row
+        for on in (True, False)
+        for row in runs(params=json.dumps({"tol": 1e-6, "shrinking": on}))
+    ]
+    assert sorted(c.change for c in changes(runs(), grown)) == ["missing", "new", "new"]
+
+
+def test_the_command_tells_what_changed_and_exits_with_one_for_a_regression(tmp_path):
+    def stored(name, rows):
+        store = Store.open(tmp_path / name, "name: x\n", ids := [f"r{i}" for i in range(len(rows))])
+        for run_id, row in zip(ids, rows, strict=True):
+            store.append(Outcome(row | {"run_id": run_id}))
+        store.close()
+        return str(tmp_path / name)
+
+    good = stored("good", runs() + runs("q"))
+    bad = stored("bad", runs(times=[3 * t for t in QUIET]) + runs("q", **CRASHED))
+    same = CliRunner().invoke(main, ["compare", good, good])
+    assert same.exit_code == 0, same.output
+    assert "nothing became wrong, unsolved or broken: 2 same" in same.output
+    worse = CliRunner().invoke(main, ["compare", good, bad])
+    assert worse.exit_code == 1
+    assert "WORSE: 1 unsolved, 1 slower" in worse.output
+    assert "solved → crashed" in worse.output
+    assert CliRunner().invoke(main, ["compare", good, str(tmp_path)]).exit_code == 2
+
+
+def test_what_cannot_be_compared_is_one_line_a_solver_and_is_not_praised(capsys):
+    first = [row for p in "pqr" for row in runs(p)] + runs("s", "libsvm")
+    second = [row for p in "pqr" for row in runs(p, "pegasos")] + runs("s", "libsvm", **CRASHED)
+    second = [
+        row | {"problem_hash": "another"} if row["problem_id"] == "s" else row for row in second
+    ]
+    manifest = {"host": "here", "run_ids": [], "versions": {}, "code": {}}
+    Console(width=120).print(to_terminal(changes(first, second), manifest, manifest))
+    told = capsys.readouterr().out
+    lines = [line.split() for line in told.splitlines()]
+    assert ["missing", "3", "problems", "smo", "solved", "→", "–"] in lines
+    assert ["new", "3", "problems", "pegasos", "–", "→", "solved"] in lines
+    assert ["other", "data", "s", "libsvm", "solved", "→", "crashed"] in lines
+    assert "nothing could be compared: 1 other data, 3 missing, 3 new" in told

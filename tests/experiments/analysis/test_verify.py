@@ -1,0 +1,118 @@
+"""`dualgap verify`: what matches the QP optimum passes, what does not is named."""
+
+import math
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from experiments.analysis.verify import compare
+from experiments.cli import main
+
+ROW = {
+    "problem_id": "p",
+    "solver": "smo",
+    "params": "{}",
+    "status": "finished",
+    "verdict": "solved",
+    "reason": "",
+    "objective": -1.0,
+    "primal_objective": 1.0 + 1e-9,
+    "dual_objective": 1.0,
+    "relative_gap": 1e-9,
+}
+QP = [ROW | {"solver": "cvxopt_qp"}, ROW | {"solver": "cvxpy_qp", "relative_gap": 1e-8}]
+
+
+def verification(*rows):
+    return compare(pd.DataFrame([*QP, *rows]))
+
+
+def test_an_equal_answer_passes():
+    result = verification(ROW)
+    assert result.passed
+    assert "worst difference is" in result.sentence
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"dual_objective": 0.9, "objective": -0.9}, "differs by 1.0e-01"),
+        ({"primal_objective": 1.1}, "differs by 1.0e-01"),
+        ({"primal_objective": math.inf, "reason": "no bound"}, "no bound"),
+        ({"status": "crashed", "dual_objective": math.nan, "reason": "boom"}, "boom"),
+        ({"verdict": "infeasible"}, "infeasible, but the QP is solved"),
+    ],
+)
+def test_a_different_answer_fails_with_its_reason(change, reason):
+    result = verification(ROW | change)
+    assert not result.passed
+    assert reason in result.sentence
+    assert "smo on p" in result.sentence
+
+
+def test_an_unsupported_pair_is_listed_and_passes():
+    result = verification(ROW | {"status": "unsupported", "dual_objective": math.nan})
+    assert result.passed
+    assert [c.status for c in result.checks][-1] == "unsupported"
+
+
+def test_references_that_contradict_each_other_fail_everybody():
+    apart = QP[1] | {"dual_objective": 1.1, "primal_objective": 1.2}
+    result = compare(pd.DataFrame([QP[0], apart, ROW]))
+    assert not any(check.passed for check in result.checks)
+    assert "nothing in common" in result.sentence
+
+
+def test_one_reference_is_not_enough():
+    assert "needs both QP references" in compare(pd.DataFrame([QP[0], ROW])).sentence
+
+
+def test_nothing_compared_is_a_failure():
+    assert not compare(pd.DataFrame(columns=list(ROW))).passed
+
+
+EXPERIMENT = """
+name: small
+problems:
+  - {formulation: soft_margin_dual, dataset: {name: two_moons, n: 40}, kernel: {name: rbf, gamma: 1}}
+solvers: [cvxopt_qp, cvxpy_qp, {name: smo, tol: 1e-8}]
+trace: false
+"""
+WRONG = """
+from dataclasses import dataclass
+from typing import ClassVar
+import numpy as np
+from problems import BoxQP, FormPoint
+from solvers import SMO, Solver
+
+@dataclass(frozen=True)
+class IgnoresC(Solver):
+    "Solves with half of every C."
+    form: ClassVar = BoxQP
+
+    def iterates(self, form):
+        for point in SMO(tol=1e-8).iterates(form):
+            last = point
+        yield FormPoint(last.x / 2, claim="optimal")
+"""
+
+
+def test_the_command_passes_and_with_a_planted_wrong_solver_names_it(tmp_path):
+    experiment, planted = tmp_path / "small.yaml", tmp_path / "wrong.py"
+    experiment.write_text(EXPERIMENT)
+    planted.write_text(WRONG)
+    right = CliRunner().invoke(main, ["verify", str(experiment)])
+    assert right.exit_code == 0, right.output
+    assert "passed; the worst difference" in right.output
+    arguments = ["verify", str(experiment), "--solver", f"{planted}:IgnoresC"]
+    wrong = CliRunner().invoke(main, arguments)
+    assert wrong.exit_code == 1
+    assert "FAILED in 1 runs of" in wrong.output
+    assert "IgnoresC" in wrong.output
+
+
+def test_an_unknown_solver_is_refused():
+    result = CliRunner().invoke(main, ["verify", "--solver", "smoo"])
+    assert result.exit_code == 2
+    assert "did you mean 'smo'" in result.output

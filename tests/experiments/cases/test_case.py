@@ -1,0 +1,254 @@
+from __future__ import annotations
+
+import json
+import math
+import time
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.cases.case import run_case
+from experiments.cases.records import COLUMNS
+from solvers import loop
+
+LINE = """\
+name: line
+problems:
+  - {formulation: svr_dual, dataset: {name: regression, n: 40, test_size: 0.25}, C: 1, epsilon: 0.1}
+solvers:
+  - {name: smo, tol: 1e-6}
+"""
+
+
+def _row(case):
+    record = run_case(case).record
+    assert list(record) == COLUMNS
+    return record
+
+
+def test_a_solved_case_is_recorded_whole(case_of):
+    record = _row(case_of())
+    missing = {key for key, value in record.items() if pd.isna(value)}
+    of_others = {"epsilon", "lam", "seed", "suboptimality", "test_accuracy", "signal"}
+    assert missing == of_others
+    assert (record["n"], record["d"], record["kernel"]) == (24, 2, "rbf(gamma=0.05)")
+    assert (record["status"], record["reason"]) == ("finished", "")
+    assert record["n_support"] == record["n_free"] + record["n_bounded"] > 0
+    assert record["peak_rss"] > 2**20
+    assert json.loads(record["params"])["tol"] == 1e-6
+    assert {"python", "numpy", "numba"} <= set(json.loads(record["versions"]))
+
+
+def test_the_row_repeats_exactly_what_the_certificate_says(case_of):
+    from experiments.files.specs import build_problem, build_source
+    from solvers import SMO, solve
+
+    case = case_of()
+    problem = build_problem(case.problem, build_source(case.problem.dataset, case.folder).load())
+    solution = solve(problem, SMO(tol=1e-6))
+    record = _row(case)
+    assert record["relative_gap"] == solution.certificate.relative_gap
+    assert record["margin"] == solution.geometry.margin
+    assert record["problem_hash"] == problem.hash
+
+
+def test_a_regression_is_measured_by_its_share_of_explained_variance(case_of):
+    record = _row(case_of(text=LINE))
+    assert 0.9 < record["test_accuracy"] < 1
+    assert 0.9 < record["train_accuracy"] < 1
+    assert record["margin"] is None
+
+
+def test_looks_and_a_model_are_kept_for_samples_in_the_plane(case_of):
+    outcome = run_case(case_of())
+    assert outcome.trace
+    assert outcome.trace[-1]["n_support"] == outcome.record["n_support"]
+    assert outcome.trace[-1]["objective"] == outcome.record["objective"]
+    assert outcome.model["X"].shape == (24, 2)
+    assert json.loads(str(outcome.model["kernel"])) == {"name": "rbf", "gamma": 0.05}
+
+
+def test_without_trace_nothing_is_looked_at(case_of):
+    assert run_case(case_of(trace="false")).trace == []
+
+
+LATE = """
+class Late:
+    def __array__(self, *_, **__):
+        raise OverflowError("late")
+class Other(FormPoint):
+    pass
+"""
+# what a solver does, and the status and reason that its row must have
+FAILURES = {
+    "raises in iterates": ({"iterates": "1 / 0\nyield"}, "crashed", "ZeroDivisionError: division"),
+    "raises in prepare": (
+        {"prepare": "raise KeyError('k')"},
+        "crashed",
+        "KeyError: 'k' (strange.py",
+    ),
+    "raises at import": (
+        {"before": "import nosuchmodule"},
+        "crashed",
+        "No module named 'nosuchmodule'",
+    ),
+    "syntax error": ({"before": "def ("}, "crashed", "SyntaxError"),
+    "exits": ({"iterates": "sys.exit(3)\nyield"}, "crashed", "SystemExit: 3"),
+    "out of memory": ({"iterates": "raise MemoryError\nyield"}, "out_of_memory", "MemoryError"),
+    "not a number": ({"iterates": "yield FormPoint(x * np.nan)"}, "diverged", "NaN"),
+    "unsupported": ({"refuses": "return 'only on Sundays'"}, "unsupported", "only on Sundays"),
+    "not installed": ({"prepare": "raise NotInstalled('get it')"}, "not_installed", "get it"),
+    "raises while recovering": (
+        {"iterates": "yield FormPoint(Late())", "before": LATE},
+        "crashed",
+        "OverflowError: late",
+    ),
+    "computes its answer later": (
+        {"iterates": "yield Other(x)", "before": LATE},
+        "crashed",
+        "yields FormPoint, this one Other",
+    ),
+    "complex numbers": ({"iterates": "yield FormPoint(x + 1j)"}, "crashed", "floats, got complex"),
+    "masked": ({"iterates": "yield FormPoint(np.ma.array(x))"}, "crashed", "a masked array"),
+    "claims anything": (
+        {"iterates": "yield FormPoint(x, claim=['optimal'])"},
+        "crashed",
+        "claim: must be one of optimal, infeasible, stopped, none",
+    ),
+    "iterations below zero": (
+        {"iterates": "yield FormPoint(x, iterations=-1)"},
+        "crashed",
+        "iterations: must be a whole number of 0 or more, got -1",
+    ),
+    "an exception without text": (
+        {
+            "before": "class E(Exception):\n    def __str__(self):\n        1 / 0",
+            "iterates": "raise E\nyield",
+        },
+        "crashed",
+        "<exception str() failed>",
+    ),
+    "no point": ({"iterates": "return\nyield"}, "finished", "ended without giving a point"),
+    "yields None": ({"iterates": "yield None"}, "crashed", "yields FormPoint, this one NoneType"),
+    "yields nothing": ({"iterates": "return; yield"}, "finished", "ended without giving a point"),
+    "wrong shape": ({"iterates": "yield FormPoint(x[:3])"}, "crashed", "alpha"),
+    "writes to X": ({"iterates": "form.gram.X[0] = 3\nyield FormPoint(x)"}, "crashed", "read-only"),
+    "forces a write": (
+        {"iterates": "X = form.gram.X\nX.flags.writeable = True\nX[0] = 3\nyield FormPoint(x)"},
+        "crashed",
+        "changed X or y in place",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FAILURES)
+def test_a_solver_that_fails_is_a_row_with_its_reason(case_of, strange, kind):
+    bodies, status, reason = FAILURES[kind]
+    record = _row(case_of(strange(**bodies)))
+    assert record["status"] == status
+    assert reason in record["reason"]
+    assert record["verdict"] == "uncertified"
+    for column in ("objective", "relative_gap", "n_support", "train_accuracy"):
+        assert record[column] is None or math.isnan(record[column]), column
+
+
+def test_a_false_claim_is_called_wrong(case_of, strange):
+    record = _row(case_of(strange("yield FormPoint(x, claim='optimal')")))
+    assert (record["status"], record["claimed"], record["verdict"]) == (
+        "finished",
+        "optimal",
+        "wrong",
+    )
+
+
+def test_a_solver_that_never_stops_is_stopped_at_its_limit(case_of, strange):
+    record = _row(case_of(strange("while True: yield FormPoint(x)"), time_limit=0.05))
+    assert (record["status"], record["verdict"]) == ("time_limit", "inaccurate")
+    assert 0.05 < record["time_solve"] < 5
+
+
+def test_a_changed_data_set_is_read_anew(case_of, strange):
+    run_case(case_of(strange(**FAILURES["forces a write"][0])))
+    assert run_case(case_of()).record["verdict"] == run_case(case_of()).record["verdict"] != "wrong"
+
+
+def test_warnings_filters_and_random_state_do_not_leak(case_of, strange):
+    before = list(warnings.filters)
+    body = """
+        import warnings
+        warnings.simplefilter('ignore')
+        x[:2] = np.random.rand()
+        yield FormPoint(x)
+        """
+    first, second = (run_case(case_of(strange(body))).record for _ in range(2))
+    assert warnings.filters == before
+    assert first["objective"] == second["objective"]
+    assert np.isfinite(first["objective"])
+
+
+def test_what_a_failed_run_keeps_of_its_traceback(case_of, strange):
+    outcome = run_case(case_of(strange("1 / 0\nyield")))
+    assert outcome.output.startswith("Traceback")
+    assert "strange.py" in outcome.output
+
+
+def test_a_solver_that_uses_more_threads_than_allowed_is_told_on(case_of, strange, monkeypatch):
+    import time
+
+    monkeypatch.setattr(loop, "process_time", lambda: 3.9 * time.perf_counter())
+    case = case_of(strange("time.sleep(0.1)\nyield FormPoint(x)"))
+    record = run_case(case, threads=2).record
+    assert record["reason"] == "used 3.9 threads, 2 were allowed"
+    assert record["cpu_time"] / record["time_solve"] == pytest.approx(3.9, rel=0.05)
+    assert run_case(case, threads=4).record["reason"] == ""
+
+
+def test_bad_data_costs_only_its_rows(case_of):
+    text = (
+        "name: x\nproblems:\n  - {formulation: soft_margin_dual, dataset: digits}\nsolvers: [smo]\n"
+    )
+    record = _row(case_of(text=text))
+    assert record["status"] == "crashed"
+    assert "positive" in record["reason"]
+
+
+def test_a_solver_that_changes_the_problem_is_certified_on_the_one_it_was_given(case_of, strange):
+    answer = "yield FormPoint(x + 1.0, claim='optimal')"
+    eased = "object.__setattr__(form.gram.kernel, 'gamma', 1e9)"
+    honest, record = (_row(case_of(strange(body))) for body in (answer, f"{eased}\n{answer}"))
+    for name in ("problem_hash", "primal_objective", "dual_objective", "verdict"):
+        assert record[name] == honest[name]
+
+
+def test_a_solver_that_replaces_what_certifies_it_costs_its_row(case_of, strange, monkeypatch):
+    import problems
+
+    monkeypatch.setattr(problems, "certify", problems.certify)  # put back afterwards
+    forged = "import problems\nproblems.certify = lambda *_: None\nyield FormPoint(x)"
+    record = _row(case_of(strange(forged)))
+    assert record["status"] == "crashed"
+    assert "the solver replaced problems.certify" in record["reason"]
+
+
+def test_a_solver_that_replaces_the_clock_is_timed_all_the_same(case_of, strange, monkeypatch):
+    monkeypatch.setattr(time, "perf_counter", time.perf_counter)
+    body = "time.perf_counter = lambda: 0.0\nyield FormPoint(x)"
+    record = _row(case_of(strange(body)))
+    assert record["status"] == "crashed"
+    assert "the solver replaced time.perf_counter" in record["reason"]
+
+
+def test_the_error_handling_of_numpy_does_not_leak(case_of, strange):
+    before = np.geterr()
+    _row(case_of(strange("np.seterr(all='raise')\nyield FormPoint(x)")))
+    assert np.geterr() == before
+
+
+def test_a_reason_is_one_line_that_a_file_can_hold(case_of, strange):
+    note = "'\\ud800 a\\nb \\x1b' + 'c' * 10**6"
+    record = _row(case_of(strange(f"yield FormPoint(x, note={note})")))
+    assert record["reason"].startswith("\\ud800 a b ccc")
+    assert len(record["reason"]) < 1100
+    record["reason"].encode()

@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from experiments.cases.plan import digest, plan
+from experiments.files.experiment import read_experiment
+
+TEXT = """\
+name: plan
+problems:
+  - formulation: soft_margin_dual
+    dataset: {name: four_gaussians, n: [24, 40]}
+    kernel: {name: rbf, gamma: 0.05}
+    C: [1, 10]
+  - {formulation: hinge_erm, dataset: breast_cancer, lam: 0.1}
+solvers:
+  - {name: smo, tol: [1e-3, 1e-6]}
+  - {name: platt_smo}
+  - {name: platt_smo, seed: 7}
+repetitions: 3
+"""
+
+
+@pytest.fixture
+def cases(write):
+    return plan(read_experiment(write(TEXT)))
+
+
+def test_every_case_is_planned_once(cases):
+    assert len(cases) == len({case.run_id for case in cases}) == 5 * 4 * 3
+
+
+def test_problem_ids_are_readable_and_unique(cases):
+    ids = list(dict.fromkeys(case.problem_id for case in cases))
+    assert ids == [
+        "four_gaussians(n=24) soft_margin_dual rbf(gamma=0.05) C=1",
+        "four_gaussians(n=24) soft_margin_dual rbf(gamma=0.05) C=10",
+        "four_gaussians(n=40) soft_margin_dual rbf(gamma=0.05) C=1",
+        "four_gaussians(n=40) soft_margin_dual rbf(gamma=0.05) C=10",
+        "breast_cancer hinge_erm lam=0.1",
+    ]
+
+
+def test_hashes_are_the_same_on_every_machine():
+    # stored results are found again by these: a change here makes old folders unusable
+    assert digest("case", 1, 0.1, {"b": [None, True], "a": 1e-6})[:16] == "68d3f79eb2f58a69"
+
+
+def test_the_folder_of_the_file_does_not_decide_a_run(write, tmp_path):
+    (tmp_path / "other").mkdir()
+    here = plan(read_experiment(write(TEXT)))
+    there = plan(read_experiment(write(TEXT, "other/plan.yaml")))
+    assert [case.run_id for case in here] == [case.run_id for case in there]
+
+
+@pytest.mark.parametrize("line", ["time_limit: 3", "target_gap: 1e-3", "seed: 1", "trace: false"])
+def test_what_decides_a_run_is_in_its_id(write, cases, line):
+    changed = plan(read_experiment(write(TEXT + line + "\n")))
+    seeded = {case.run_id for case in changed if case.solver.seeded}
+    assert seeded.isdisjoint(case.run_id for case in cases)
+
+
+def test_repetitions_have_seeds_of_their_own_unless_the_file_sets_them(cases):
+    platt = [case for case in cases if case.solver.name == "platt_smo"]
+    free = [case.seed for case in platt if case.solver.seeded]
+    assert {case.seed for case in platt if not case.solver.seeded} == {7}
+    assert len(set(free)) == 3  # one a repetition: repetitions are compared on equal draws
+    assert all(case.seed is None for case in cases if case.solver.name == "smo")
+
+
+def test_repetitions_are_interleaved_in_a_seeded_order(write, cases):
+    rounds = [(case.problem_id, case.repetition) for case in cases]
+    assert rounds == sorted(rounds, key=lambda r: (rounds.index((r[0], 0)), r[1]))
+    orders = {tuple(str(c.solver) for c in cases[i : i + 4]) for i in range(0, len(cases), 4)}
+    assert len(orders) > 1
+    assert plan(read_experiment(write(TEXT))) == [replace(case) for case in cases]

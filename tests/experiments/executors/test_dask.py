@@ -1,0 +1,288 @@
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing, contextmanager
+from dataclasses import replace
+
+import pandas as pd
+import psutil
+import pytest
+from click.testing import CliRunner
+
+pytest.importorskip("distributed", reason="dask is not installed")
+
+from experiments import load_results
+from experiments.analysis.hosts import apart
+from experiments.cases.plan import plan
+from experiments.cases.records import blank_record
+from experiments.cli import main
+from experiments.executors.dask import DaskExecutor
+from experiments.executors.local import ExecutorError, LocalExecutor
+from experiments.executors.slot import Limits
+from experiments.files.experiment import read_experiment
+from experiments.files.specs import SolverSpec
+from experiments.output.tables import summarise, to_markdown
+
+GRID = """\
+name: grid
+problems:
+  - formulation: soft_margin_dual
+    dataset: {name: four_gaussians, n: 24}
+    kernel: {name: rbf, gamma: 0.05}
+    C: [1, 2, 4]
+solvers: [{name: smo, tol: 1e-6}, {name: smo, tol: 1e-8}]
+trace: false
+"""
+LIMITS = Limits(time_limit=30)
+SLEEPS = "import pathlib\npathlib.Path({mark!r}).touch()\ntime.sleep({seconds})\nyield FormPoint(x)"
+
+
+@pytest.fixture
+def cases(write):
+    return plan(read_experiment(write(GRID)))
+
+
+@pytest.fixture
+def another(tmp_path, strange, case_of):
+    """Return a case whose solver, in a file of its own, does what is told."""
+
+    def _another(name, body):
+        strange(body)
+        path = (tmp_path / "strange.py").rename(tmp_path / f"{name}.py")
+        return replace(case_of(), run_id=name, solver=SolverSpec(f"{path}:Strange", {}))
+
+    return _another
+
+
+def _rows(outcomes):
+    """Return the records by run, of which there is one each."""
+    records = [outcome.record for outcome in outcomes]
+    rows = {record["run_id"]: record for record in records}
+    assert len(rows) == len(records)
+    return rows
+
+
+MEASURED = ("time_setup", "time_solve", "cpu_time", "peak_rss")
+
+
+def _table(rows):
+    return {key: {k: v for k, v in row.items() if k not in MEASURED} for key, row in rows.items()}
+
+
+def test_a_grid_gives_the_same_table_as_on_this_machine_alone(cases, another, tmp_path):
+    """And one that hangs, crashes, or whose file is missing costs its own row, whatever it does."""
+    hangs = another(
+        "hangs", "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass\nyield"
+    )
+    faults = another("faults", "import ctypes; ctypes.string_at(0)\nyield")
+    missing = another("missing", "yield FormPoint(x)")
+    (tmp_path / "missing.py").unlink()
+    mine = [hangs, faults, missing, *cases]
+    distributed = _rows(DaskExecutor(Limits(time_limit=0.5, grace=4), workers=2).run(mine))
+    alone = _rows(LocalExecutor(2, time_limit=30).run(cases))
+    assert set(distributed) == {case.run_id for case in mine}
+    assert _table({key: distributed[key] for key in alone}) == _table(alone)
+    assert {row["verdict"] for row in alone.values()} == {"solved"}
+    assert distributed["hangs"]["status"] == "time_limit"
+    assert "killed after" in distributed["hangs"]["reason"]
+    assert (distributed["faults"]["status"], distributed["faults"]["signal"]) == (
+        "crashed",
+        "SIGSEGV",
+    )
+    assert f"{tmp_path}/missing.py" in distributed["missing"]["reason"]
+    assert not _left()
+
+
+def test_runs_of_a_lost_worker_are_run_elsewhere(cases, another, tmp_path):
+    """One that takes every worker with it is a row crashed; the runs beside it are not."""
+    mark = str(tmp_path / "begun")
+    waits = another("waits", SLEEPS.format(mark=mark, seconds=1))
+    kills = another("kills", "os.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(60)\nyield")
+    rows = {}
+    with closing(DaskExecutor(LIMITS, workers=2).run([waits, *cases, kills])) as outcomes:
+        for outcome in outcomes:
+            if not rows:  # one is done, and `waits` is perhaps in the middle
+                _dask_worker_of(mark).kill()
+            assert outcome.run_id not in rows
+            rows[outcome.run_id] = outcome.record
+    assert set(rows) == {case.run_id for case in (waits, kills, *cases)}
+    assert {rows[case.run_id]["verdict"] for case in cases} == {"solved"}
+    assert (rows["waits"]["status"], rows["waits"]["verdict"]) == ("finished", "inaccurate")
+    assert rows["kills"]["status"] == "crashed"
+    assert rows["kills"]["host"] is None
+    assert "the Dask worker died while it ran" in rows["kills"]["reason"]
+    assert not _left()
+
+
+def test_a_scheduler_that_is_lost_ends_the_command_and_keeps_what_is_recorded(
+    write, strange, tmp_path
+):
+    text = GRID.replace("{name: smo, tol: 1e-8}", f"'{strange('time.sleep(600); yield')}'")
+    out = tmp_path / "out"
+    with _scheduler(tmp_path) as (address, scheduler, worker):
+        command = _start(write(text), out, "--address", address)
+        _wait_for(lambda: _recorded(out))
+        worker_processes = worker.children(recursive=True)
+        scheduler.kill()
+        told = command.communicate(timeout=60)[1]
+    assert command.returncode == 1, told
+    assert "stopped: the Dask scheduler is lost" in told
+    assert "--resume" in told
+    assert "Traceback" not in told
+    assert len(load_results(out)) >= 1
+    _wait_for(lambda: not any(process.is_running() for process in worker_processes))
+
+
+def test_an_interrupted_command_leaves_no_process(write, strange, tmp_path):
+    text = GRID.replace("{name: smo, tol: 1e-8}", f"'{strange('time.sleep(600); yield')}'")
+    out = tmp_path / "out"
+    command = _start(write(text), out, "--workers", "2")
+    _wait_for(lambda: _recorded(out))
+    processes = psutil.Process(command.pid).children(recursive=True)
+    os.killpg(command.pid, signal.SIGINT)  # as a terminal does
+    told = command.communicate(timeout=60)[1]
+    assert command.returncode == 130, told
+    assert "Traceback" not in told
+    assert "interrupted; go on with" in told
+    _wait_for(lambda: not any(process.is_running() for process in processes))
+    left = {path.name for path in tmp_path.iterdir()} - {"__pycache__"}  # of strange.py, by Python
+    assert left == {"out", "small.yaml", "strange.py"}
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nowhere", "no://127.0.0.1:8786"])
+def test_an_address_where_nothing_answers_is_refused(write, tmp_path, address):
+    arguments = ["--executor", "dask", "--address", address]
+    result = _invoke(write(GRID), tmp_path / "out", *arguments)
+    assert result.exit_code == 2
+    assert f"--address {address}: no Dask scheduler answers there" in result.output
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--address", "tcp://127.0.0.1:9"], "add --executor dask"),
+        (["--executor", "dask", "--workers", "2", "--address", "x"], "has its own workers"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(write, tmp_path, arguments, told):
+    result = _invoke(write(GRID), tmp_path / "out", *arguments)
+    assert result.exit_code == 2
+    assert told in result.output
+
+
+def test_without_dask_the_command_tells_how_to_install_it(write, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    monkeypatch.delitem(sys.modules, "experiments.executors.dask")
+    result = _invoke(write(GRID), tmp_path / "out", "--executor", "dask")
+    assert result.exit_code == 2
+    assert "pip install 'dualgap[dask]'" in result.output
+
+
+def test_a_number_of_workers_below_1_is_refused():
+    with pytest.raises(ValueError, match="workers: must be 1 or more, got 0"):
+        DaskExecutor(LIMITS, 0)
+
+
+def test_running_at_an_address_where_nothing_answers_is_an_error(cases):
+    with pytest.raises(ExecutorError, match="no Dask scheduler answers"):
+        next(DaskExecutor(LIMITS, address="nowhere").run(cases))
+
+
+def _results(cases, hosts):
+    rows = [
+        blank_record(case)
+        | {"host": host, "status": "finished", "verdict": "solved", "time_solve": seconds}
+        | {"primal_objective": 1.0, "suboptimality": 0.0, "family_hash": "f"}
+        for case in cases[:2]
+        for seconds, host in enumerate(hosts, 1)
+    ]
+    numbers = ["objective", "relative_gap", "kkt_violation", "n_support"]
+    return pd.DataFrame(rows).astype(dict.fromkeys(numbers, float))
+
+
+def test_solvers_are_ranked_within_one_host_and_the_table_says_so(cases):
+    summary = summarise(_results(cases, ["ape", "bee"]))
+    assert summary.groupby("problem").size().tolist() == [2, 2]
+    for problem, rows in summary.groupby("problem"):
+        assert problem.endswith(f" on {rows['host'].iloc[0]}")
+        assert rows["host"].nunique() == 1
+        assert rows["time"].nunique() == 1
+        assert rows["rank"].min() == 1
+    assert "Run on several hosts (ape, bee)" in to_markdown(summary, "x")
+
+
+def test_a_table_of_one_host_does_not_tell_of_hosts(cases):
+    one = _results(cases, ["ape", "ape"])
+    assert apart(one) is one
+    assert "hosts" not in to_markdown(summarise(one), "x")
+    lost = one.assign(host=["ape", None, "ape", "ape"])
+    assert apart(lost) is lost
+
+
+def _invoke(*arguments):
+    path, out, *others = map(str, arguments)
+    return CliRunner().invoke(main, ["run", path, "--out", out, *others])
+
+
+def _start(path, out, *arguments):
+    command = [sys.executable, "-m", "experiments.cli", "run", path, "--out", out]
+    return subprocess.Popen(
+        [*command, "--executor", "dask", *arguments],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=out.parent,
+        start_new_session=True,
+    )
+
+
+@contextmanager
+def _scheduler(folder):
+    """Start a scheduler and a worker; yield its address and the two processes."""
+    file = folder / "scheduler.json"
+    options = ["--scheduler-file", file, "--no-dashboard"]
+    dask = [sys.executable, "-m", "dask"]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": folder}
+    place = ["--host", "127.0.0.1"]
+    with (
+        subprocess.Popen([*dask, "scheduler", "--port", "0", *place, *options], **quiet) as one,
+        subprocess.Popen([*dask, "worker", *place, *options, "--nthreads", "2"], **quiet) as two,
+    ):
+        try:
+            _wait_for(lambda: file.exists() and file.stat().st_size)
+            address = pd.read_json(file, typ="series")["address"]
+            yield address, psutil.Process(one.pid), psutil.Process(two.pid)
+        finally:
+            one.kill()
+            two.terminate()
+
+
+def _dask_worker_of(mark):
+    """Return the Dask worker whose isolated process has made the mark."""
+    _wait_for(lambda: os.path.exists(mark))
+    time.sleep(0.1)
+    workers = [c for c in psutil.Process().children() if len(c.children())]
+    return next(w for w in workers if "spawn_main" in " ".join(w.cmdline()))
+
+
+def _recorded(out):
+    path = out / "runs.jsonl"
+    return path.exists() and path.stat().st_size
+
+
+def _left():
+    """Return the command lines of child processes that are still running."""
+    children = psutil.Process().children(recursive=True)
+    return [c.cmdline() for c in children if "spawn_main" in " ".join(c.cmdline())]
+
+
+def _wait_for(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -1,0 +1,150 @@
+from __future__ import annotations
+
+import time
+from contextlib import closing
+from dataclasses import replace
+
+import psutil
+import pytest
+
+from experiments.cases.records import COLUMNS
+from experiments.executors.local import LocalExecutor
+from experiments.files.specs import SolverSpec
+
+# what a solver does, and the status, signal and reason that its row must have
+DEATHS = {
+    "exits": ("os._exit(7)\nyield", "crashed", "exit 7", "exit code 7"),
+    "exits with 0": ("os._exit(0)\nyield", "crashed", "exit 0", "exit code 0"),
+    "is killed": (
+        "os.kill(os.getpid(), signal.SIGKILL)\nyield",
+        "crashed",
+        "SIGKILL",
+        "not by dualgap",
+    ),
+    "faults": (
+        "import ctypes; ctypes.string_at(0)\nyield",
+        "crashed",
+        "SIGSEGV",
+        "killed by SIGSEGV",
+    ),
+    "aborts": ("os.abort()\nyield", "crashed", "SIGABRT", "SIGABRT"),
+    "dies at import": ("yield", "crashed", "exit 5", "exit code 5"),
+    "ends from a thread": (
+        "import threading; threading.Thread(target=os._exit, args=[3]).start(); time.sleep(9)\nyield",
+        "crashed",
+        "exit 3",
+        "exit code 3",
+    ),
+    "hangs silently": ("time.sleep(600)\nyield", "time_limit", "SIGTERM", "strange.py"),
+    "hangs in compiled code that holds the GIL": (
+        "import itertools; sum(itertools.repeat(0))\nyield",
+        "time_limit",
+        "SIGTERM",
+        "strange.py",
+    ),
+    "hangs and prints all the time": (
+        "while True: print('.' * 99, flush=True)\nyield",
+        "time_limit",
+        "SIGTERM",
+        "killed after",
+    ),
+    "ignores SIGTERM": (
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)\nyield",
+        "time_limit",
+        "SIGKILL",
+        "killed after",
+    ),
+    "cannot be sent": (
+        "yield FormPoint(x, claim=Word('optimal'))",
+        "crashed",
+        None,
+        "cannot be sent",
+    ),
+    "takes memory": (
+        "x = [np.ones(2**22) for _ in range(40)]; time.sleep(60)\nyield",
+        "out_of_memory",
+        "SIGKILL",
+        "memory_limit is 600 MiB",
+    ),
+}
+
+WORD = """
+class Word(str):
+    def __str__(self):
+        return self
+    def __reduce__(self):
+        raise TypeError("cannot be sent")
+"""
+
+
+@pytest.fixture
+def strange_cases(case_of, strange, tmp_path):
+    """A case for every way to die, each between two that are fine."""
+    fine = case_of()
+    cases = [replace(fine, run_id="fine before")]
+    for kind, (body, *_) in DEATHS.items():
+        (tmp_path / kind).mkdir()
+        before = "os._exit(5)" if kind == "dies at import" else WORD
+        moved = tmp_path / kind / "strange.py"
+        path = strange(body, before=before).rpartition(":")[0]
+        (tmp_path / "strange.py").rename(moved)
+        assert path
+        cases.append(replace(fine, run_id=kind, solver=SolverSpec(f"{moved}:Strange", {})))
+    return [*cases, replace(fine, run_id="fine after")]
+
+
+def test_a_process_that_dies_costs_its_own_row(strange_cases):
+    executor = LocalExecutor(2, time_limit=0.5, memory_limit=600 * 2**20, grace=2.5)
+    outcomes = {outcome.run_id: outcome.record for outcome in executor.run(strange_cases)}
+    assert set(outcomes) == {case.run_id for case in strange_cases}
+    for name in ("fine before", "fine after"):
+        assert outcomes[name]["verdict"] == "solved"
+    for kind, (_, status, signal, reason) in DEATHS.items():
+        record = outcomes[kind]
+        assert (record["status"], record["signal"]) == (status, signal), kind
+        assert reason in record["reason"], kind
+        assert record["time_solve"] is None, kind
+        assert list(record) == COLUMNS
+    assert not _workers()
+
+
+def test_nothing_is_left_running_when_the_iterator_is_closed(case_of, strange, tmp_path):
+    mark = tmp_path / "grandchild"
+    body = f"""
+        import subprocess
+        child = subprocess.Popen(["sleep", "600"])
+        open({str(mark)!r}, "w").write(str(child.pid))
+        time.sleep(600)
+        yield
+        """
+    case = case_of(strange(body))
+    fine = case_of()
+    with closing(LocalExecutor(2).run([case, fine])) as outcomes:
+        next(outcomes)
+        _wait_for(lambda: mark.exists() and mark.read_text())
+    pid = int(mark.read_text())
+    _wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
+    assert not _workers()
+
+
+def test_a_worker_has_its_share_of_threads(case_of):
+    (outcome,) = LocalExecutor(workers=64).run([case_of()])
+    assert outcome.record["threads"] == 1
+
+
+def test_a_number_of_workers_below_1_is_refused():
+    with pytest.raises(ValueError, match="workers: must be 1 or more, got 0"):
+        LocalExecutor(0)
+
+
+def _workers():
+    """Return the command lines of child processes that are still running."""
+    children = psutil.Process().children(recursive=True)
+    return [c.cmdline() for c in children if "spawn_main" in " ".join(c.cmdline())]
+
+
+def _wait_for(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)

@@ -1,0 +1,292 @@
+"""One case in a process of its own: how it is ended, what it leaves, what is kept of its output."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import subprocess
+import sys
+import time
+from contextlib import closing
+from multiprocessing import reduction
+from multiprocessing.process import BaseProcess
+from threading import Event, current_thread, main_thread
+
+import psutil
+import pytest
+
+from experiments.executors.slot import Limits, Slot
+from experiments.workers.start import Board
+from experiments.workers.supervision import oom_kills
+
+BORN = """
+import subprocess
+child = subprocess.Popen(["sleep", "600"], start_new_session={alone})
+open({mark!r}, "w").write(str(child.pid))
+"""
+
+
+@pytest.fixture
+def slot(tmp_path):
+    slot = Slot(Limits(time_limit=0.2, grace=0.5), Board(str(tmp_path / "board")), 1)
+    with closing(_Stopped(slot)):
+        yield slot
+
+
+class _Stopped:
+    def __init__(self, slot):
+        self.close = slot.stop
+
+
+def test_a_process_is_used_again_until_something_goes_wrong_in_it(slot, case_of, strange, tmp_path):
+    mark = tmp_path / "mark"
+    wrong = f"if os.path.exists({str(mark)!r}): 1 / 0"
+    case = case_of(strange(f"print(os.getpid())\n{wrong}\nyield FormPoint(x)"))
+    first, second = (slot.run(case).output for _ in range(2))
+    assert first == second != ""
+    mark.touch()
+    third = slot.run(case).output
+    assert third.startswith(first)
+    assert "ZeroDivisionError" in third
+    mark.unlink()
+    assert slot.run(case).output not in ("", first)
+
+
+def test_a_process_that_dies_between_two_cases_costs_no_run(slot, case_of, strange):
+    case = case_of(strange("print(os.getpid())\nyield FormPoint(x)"))
+    for _ in range(2):
+        outcome = slot.run(case)
+        assert outcome.record["status"] == "finished"
+        os.kill(int(outcome.output), 9)
+        _wait_until_gone(int(outcome.output))
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["in its group", "in its own session"])
+@pytest.mark.parametrize(
+    "then",
+    ["time.sleep(600)", "os._exit(1)", "pass"],
+    ids=["solver hangs", "solver exits", "solver ends well"],
+)
+def test_no_grandchild_outlives_the_run(slot, case_of, strange, tmp_path, alone, then):
+    born = BORN.format(alone=alone, mark=str(tmp_path / "mark"))
+    wait = "time.sleep(0.5)" if alone and then == "os._exit(1)" else "pass"  # until it was seen
+    outcome = slot.run(case_of(strange(f"{born}\n{wait}\n{then}\nyield FormPoint(x)")))
+    expected = {"time.sleep(600)": "time_limit", "os._exit(1)": "crashed", "pass": "finished"}
+    assert outcome.record["status"] == expected[then]
+    _wait_until_gone(int((tmp_path / "mark").read_text()))
+
+
+def test_a_grandchild_whose_parent_has_ended_is_found(slot, case_of, strange, tmp_path):
+    born = BORN.format(alone=True, mark=str(tmp_path / "mark"))
+    body = f"""
+import subprocess
+subprocess.run([sys.executable, "-c", {born!r}], check=True)
+time.sleep(600)
+yield
+"""
+    slot.limits = Limits(time_limit=0.2, grace=2)
+    assert slot.run(case_of(strange(body))).record["status"] == "time_limit"
+    _wait_until_gone(int((tmp_path / "mark").read_text()))
+
+
+def test_the_end_of_a_flood_is_kept_and_the_solver_is_not_blocked(slot, case_of, strange):
+    body = """
+        import subprocess
+        for _ in range(200):
+            os.write(1, b"x" * 10**5)
+        subprocess.run(["sh", "-c", "echo child >&2"], check=True)
+        print("last", end="")
+        yield FormPoint(x)
+        """
+    slot.limits = Limits()
+    outcome = slot.run(case_of(strange(body)))
+    assert outcome.record["status"] == "finished"
+    assert len(outcome.output) == 4000
+    assert outcome.output.endswith("xchild\nlast")
+    assert slot.run(case_of()).output == ""  # nothing of it is taken for the next run's
+
+
+def test_a_run_that_crashed_tells_where_it_was(slot, case_of, strange):
+    slot.limits = Limits()
+    outcome = slot.run(case_of(strange("import ctypes; ctypes.string_at(0)\nyield")))
+    assert "Fatal Python error: Segmentation fault" in outcome.output
+    assert "strange.py" in outcome.output
+    assert outcome.record["reason"].startswith("the process was killed by SIGSEGV; its output: ")
+    outcome = slot.run(case_of(strange("print('goodbye'); os._exit(3)\nyield")))
+    assert outcome.record["reason"].endswith("exit code 3; its output: goodbye")
+
+
+def test_a_solver_that_closes_its_streams_does_not_harm_the_next(slot, case_of, strange):
+    body = "print('here'); sys.stdout.close(); sys.stderr = None\nyield FormPoint(x)"
+    case = case_of(strange(body))
+    for _ in range(2):
+        outcome = slot.run(case)
+        assert outcome.record["status"] == "finished", outcome.record["reason"]
+        assert outcome.output == "here\n"
+
+
+def test_a_death_while_a_result_is_sent_does_not_hold_up_the_slot(slot, case_of, strange):
+    body = """
+        class Slow(str):
+            def __str__(self):
+                return self
+            def __reduce__(self):
+                channel = [f for f in range(3, 30) if _is_pipe(f)]
+                for file in channel:
+                    os.set_blocking(file, False)
+                    try:
+                        os.write(file, b"\\x00\\x00\\xff\\xff" + b"x" * 100)
+                    except OSError:
+                        pass
+                os._exit(1)
+        def _is_pipe(file):
+            try:
+                return "pipe" in os.readlink(f"/proc/self/fd/{file}")
+            except OSError:
+                return False
+        yield FormPoint(x, claim=Slow("none"))
+        """
+    slot.limits = Limits()
+    assert slot.run(case_of(strange(body))).record["status"] == "crashed"
+    assert slot.run(case_of()).record["verdict"] == "solved"
+
+
+def test_a_pool_that_starts_a_process_anew_is_closed_after_that(
+    slot, case_of, strange, monkeypatch
+):
+    """Its thread is held up between noting the files for a process and opening more of them."""
+    slot.limits, held, dump = Limits(), Event(), reduction.dump
+
+    def slow(what, file):
+        dump(what, file)
+        if isinstance(what, BaseProcess) and current_thread() is not main_thread():
+            held.set()
+            time.sleep(0.3)
+
+    monkeypatch.setattr(reduction, "dump", slow)
+    low = os.open(os.devnull, os.O_RDONLY)
+    slot.start(case_of(strange("os._exit(3)\nyield")))
+    os.close(low)  # the next file gets its number, and the one after that whichever is closed then
+    _wait_for(lambda: slot.outcome() is not None)
+    assert held.is_set()
+
+
+KILLED = "os.kill(os.getpid(), signal.SIGKILL)\nyield"
+
+
+def test_a_kill_by_another_is_told_as_such(slot, case_of, strange):
+    slot.limits = Limits()
+    record = slot.run(case_of(strange(KILLED))).record
+    assert (record["status"], record["signal"]) == ("crashed", "SIGKILL")
+    assert record["reason"].startswith(
+        "the process was killed by SIGKILL, not by dualgap: perhaps by"
+    )
+
+
+def test_a_kill_that_the_kernel_counts_is_out_of_memory(slot, case_of, strange, monkeypatch):
+    slot.limits = Limits()
+    monkeypatch.setattr("experiments.executors.slot.oom_kills", itertools.count(7).__next__)
+    record = slot.run(case_of(strange(KILLED))).record
+    assert (record["status"], record["signal"]) == ("out_of_memory", "SIGKILL")
+    assert "by the kernel: the memory was full" in record["reason"]
+    exited = slot.run(case_of(strange("os._exit(137)\nyield"))).record
+    assert (exited["status"], exited["signal"]) == ("crashed", "exit 137")
+
+
+@pytest.mark.parametrize(
+    ("files", "kills"),
+    [
+        ({}, 0),
+        ({"proc/vmstat": "pgfault 9\noom_kill 3\n"}, 3),
+        ({"proc/self/cgroup": "0::/\n", "proc/vmstat": "oom_kill 3\n"}, 3),
+        (
+            {
+                "proc/self/cgroup": "0::/user/a:b\n",
+                "sys/fs/cgroup/user/a:b/memory.events": "oom 8\noom_kill 2\noom_group_kill 1\n",
+                "proc/vmstat": "oom_kill 3\n",
+            },
+            2,
+        ),
+        (
+            {
+                "proc/self/cgroup": "9:name=systemd:/\n5:cpu,memory:/job\n0::/\n",
+                "sys/fs/cgroup/memory/job/memory.oom_control": "under_oom 0\noom_kill 1\n",
+            },
+            1,
+        ),
+    ],
+    ids=["no /proc", "the machine's", "no group's", "version 2", "version 1"],
+)
+def test_the_kernels_count_is_of_our_control_group_where_it_tells(tmp_path, files, kills):
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert oom_kills(tmp_path) == kills
+
+
+GRANDPARENT = """
+import sys
+from experiments.files.experiment import read_experiment
+from experiments.executors.slot import Limits, Slot
+from experiments.cases.plan import plan
+from experiments.workers.start import Board
+from pathlib import Path
+
+if __name__ == "__main__":
+    case = plan(read_experiment(Path(sys.argv[1])))[0]
+    Slot(Limits(), Board(sys.argv[2]), 1).run(case)
+"""
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["in its group", "in its own session"])
+def test_a_grandchild_does_not_outlive_a_kill_of_the_command(write, strange, tmp_path, alone):
+    born = BORN.format(alone=alone, mark=str(tmp_path / "mark"))
+    solver = strange(f"{born}\ntime.sleep(600)\nyield")
+    text = "name: x\nproblems:\n  - {formulation: soft_margin_dual, dataset: two_moons}\n"
+    path = write(f"{text}solvers: ['{solver}']\n")
+    script = tmp_path / "script.py"
+    script.write_text(GRANDPARENT)
+    (tmp_path / "boards").mkdir()
+    command = [sys.executable, script, path, tmp_path / "boards" / "0"]
+    with subprocess.Popen(command) as process:
+        _wait_for(lambda: (tmp_path / "mark").exists() and (tmp_path / "mark").read_text())
+        process.kill()
+    _wait_until_gone(int((tmp_path / "mark").read_text()))
+    _wait_for(lambda: not (tmp_path / "boards").exists())
+
+
+def _wait_until_gone(pid):
+    _wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
+
+
+def _wait_for(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+DAMAGE = {
+    "working directory": "os.chdir('/')",
+    "output": "sys.stdout.flush(); os.close(1); os.close(2)",
+    "environment": "os.environ.pop('PATH', None)",
+    "threads": "import threading\nthreading.Thread(target=time.sleep, args=(600,), daemon=True).start()",
+    "signal handlers": "import signal\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)",
+    "recursion limit": "sys.setrecursionlimit(10**8)",
+    "garbage collection": "import gc\ngc.disable()",
+    "clock": "time.monotonic = lambda: -1e9",
+    "subnormal numbers": "import snapml",
+}
+
+
+@pytest.mark.parametrize("body", DAMAGE.values(), ids=DAMAGE)
+def test_a_process_that_a_solver_changed_is_not_used_again(slot, case_of, strange, body, tmp_path):
+    if "snapml" in body:
+        pytest.importorskip("snapml", reason="it is built with -ffast-math")
+    pids = [tmp_path / "first", tmp_path / "second"]
+    tell = "open({!r}, 'w').write(str(os.getpid()))"
+    for mark, then in zip(pids, (body, "pass"), strict=True):
+        solver = strange(f"{tell.format(str(mark))}\n{then}\nyield FormPoint(x)")
+        outcome = slot.run(case_of(solver))
+    assert outcome.record["status"] == "finished"
+    assert pids[0].read_text() != pids[1].read_text()

@@ -1,0 +1,112 @@
+"""Every kernel, symbolic data set and feature map is named in an experiment file, and recorded."""
+
+import json
+
+import pytest
+
+from experiments.cases.case import run_case
+from experiments.cases.plan import plan
+from experiments.files.experiment import ConfigError, read_experiment
+from experiments.files.specs import build_kernel
+from problems.kernels import KERNELS
+
+MOONS = "{name: two_moons, n: 60, test_size: 0.25}"
+SETS, STRINGS, GRAPHS = (
+    f"{{name: {name}, n: 60, test_size: 0.25}}"
+    for name in ("planted_sets", "motif_strings", "graph_families")
+)
+NAMED = {
+    "linear": (MOONS, "linear"),
+    "polynomial": (MOONS, "{name: polynomial, degree: 3}"),
+    "rbf": (MOONS, "{name: rbf, gamma: 1}"),
+    "sum": (MOONS, "{name: sum, left: linear, right: {name: rbf, gamma: 1}}"),
+    "product": (MOONS, "{name: product, left: linear, right: {name: rbf, gamma: 1}}"),
+    "scaled": (MOONS, "{name: scaled, kernel: linear, factor: 2}"),
+    "exponential": (MOONS, "{name: exponential, kernel: linear}"),
+    "polynomial_of": (MOONS, "{name: polynomial_of, kernel: linear, coefficients: [[1, 0, 2]]}"),
+    "subset": (MOONS, "{name: subset, kernel: {name: rbf, gamma: 1}, features: [[1]]}"),
+    "quadratic_form": (MOONS, "{name: quadratic_form, matrix: [[[2, 1], [1, 2]]]}"),
+    "fisher": (MOONS, "{name: fisher, components: 3}"),
+    "set_intersection": (SETS, "{name: set_intersection, normalize: true}"),
+    "spectrum": (STRINGS, "{name: spectrum, k: 3}"),
+    "weisfeiler_lehman": (GRAPHS, "{name: weisfeiler_lehman, iterations: 2}"),
+}
+
+
+def _cases(tmp_path, dataset, kernel, solver="{name: smo, tol: 1e-8}"):
+    text = (
+        "name: kernels\nproblems:\n"
+        f"  - {{formulation: soft_margin_dual, dataset: {dataset}, kernel: {kernel}, C: 1}}\n"
+        f"solvers:\n  - {solver}\n"
+    )
+    path = tmp_path / "kernels.yaml"
+    path.write_text(text)
+    return plan(read_experiment(path))
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_kernel_is_named_built_solved_and_recorded(tmp_path, name):
+    (case,) = _cases(tmp_path, *NAMED[name])
+    record = run_case(case).record
+    assert record["verdict"] == "solved", record["reason"]
+    assert record["kernel"].startswith(name)
+    assert record["test_accuracy"] > 0.5
+    plain = case.problem.parameters["kernel"]
+    assert json.loads(json.dumps(plain)) == plain  # numbers, text, lists and dicts only
+    assert build_kernel(plain).name == name
+
+
+def test_only_kernels_that_need_no_samples_of_their_own_are_left_out():
+    assert set(KERNELS) - set(NAMED) == {"sigmoid", "precomputed"}
+
+
+def test_a_list_of_lists_is_one_value_and_a_list_of_settings_a_grid(tmp_path):
+    kernel = "{name: subset, kernel: linear, features: [[0], [0, 1]]}"
+    cases = _cases(tmp_path, MOONS, kernel)
+    chosen = [case.problem.parameters["kernel"]["features"] for case in cases]
+    assert chosen == [[0], [0, 1]]
+
+
+@pytest.mark.parametrize("solver", ["nystroem", "random_fourier"])
+def test_the_error_of_a_feature_map_is_in_the_record(tmp_path, solver):
+    settings = f"{{name: {solver}, components: 20}}"
+    (case,) = _cases(tmp_path, MOONS, "{name: rbf, gamma: 1}", settings)
+    record = run_case(case).record
+    assert record["claimed"] == "stopped"
+    assert "|K - ZZ'|" in record["reason"]
+    assert record["relative_gap"] < 1
+
+
+@pytest.mark.parametrize(
+    ("kernel", "words"),
+    [
+        ("{name: spectrum, k: 0}", "k: must be a whole number of 1 or more, got 0"),
+        ("{name: spectrum, k: 2.5}", "k: must be a whole number, got 2.5"),
+        ("{name: spectrum}", "needs the setting 'k'"),
+        ("{name: spectral, k: 2}", "did you mean 'spectrum'"),
+        ("{name: weisfeiler_lehman, iterations: -1}", "iterations: must be"),
+        ("{name: quadratic_form, matrix: [[[1, 2], [2, 1]]]}", "smallest eigenvalue is -1"),
+        ("{name: polynomial_of, kernel: linear, coefficients: [[-1]]}", "coefficients: must be"),
+        ("{name: subset, kernel: {name: rbf}, features: [[0]]}", "needs the setting 'gamma'"),
+    ],
+)
+def test_a_bad_kernel_is_refused_before_anything_runs(tmp_path, kernel, words):
+    with pytest.raises(ConfigError, match=words):
+        _cases(tmp_path, MOONS, kernel)
+
+
+@pytest.mark.parametrize(
+    ("dataset", "kernel", "words"),
+    [
+        (MOONS, "{name: spectrum, k: 2}", "rows of letter numbers"),
+        (MOONS, "set_intersection", "rows of zeros and ones"),
+        (MOONS, "weisfeiler_lehman", "rows of graphs have"),
+        (MOONS, "{name: subset, kernel: linear, features: [[2]]}", "column 2 is not there"),
+        ("{name: planted_sets, standardize: true}", "set_intersection", "leave standardize out"),
+    ],
+)
+def test_samples_that_do_not_suit_a_kernel_cost_their_own_row(tmp_path, dataset, kernel, words):
+    (case,) = _cases(tmp_path, dataset, kernel)
+    record = run_case(case).record
+    assert record["status"] in ("crashed", "unsupported")
+    assert words in record["reason"]

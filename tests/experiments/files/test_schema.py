@@ -1,0 +1,124 @@
+"""The JSON schema says of experiment files what reading them says."""
+
+from __future__ import annotations
+
+from textwrap import dedent
+
+import jsonschema
+import pytest
+
+from experiments.files.experiment import CONFIGS, ConfigError, read_experiment
+from experiments.files.schema import experiment_schema
+from experiments.files.yamlfile import parse
+
+FILES = sorted(CONFIGS.rglob("*.yaml"))
+FRAME = """\
+name: small
+problems:
+  - {problem}
+solvers:
+  - {solver}
+{more}
+"""
+PROBLEM = "{formulation: soft_margin_dual, dataset: {name: four_gaussians, n: 24}}"
+GOOD = {
+    "solver": ["smo", "{name: smo, tol: [1e-3, 1e-6]}", "{name: [smo, platt_smo], tol: 1e-6}"],
+    "problem": [
+        "{formulation: [soft_margin_dual, soft_margin_primal], dataset: iris, C: [1, 10]}",
+        "{formulation: soft_margin_dual, dataset: [wine, {name: iris, positive: [0, setosa]}]}",
+        "{formulation: soft_margin_dual, dataset: wine, kernel: [linear, {name: rbf, gamma: 1}]}",
+        "{formulation: soft_margin_dual, dataset: wine, kernel: {name: sum, left: linear, right: "
+        "{name: rbf, gamma: [1, 2]}}}",
+        "{formulation: soft_margin_dual, dataset: wine, kernel: {name: polynomial_of, kernel: linear, "
+        "coefficients: [[1, 0, 2], [0, 1]]}}",
+        "{formulation: regularized_erm, dataset: wine, lam: 0.1, loss: [hinge, {name: logistic}]}",
+    ],
+    "more": ["memory_limit: 4GiB", "memory_limit: 4096", "time_limit: 3\ntarget: proven"],
+}
+BAD = {
+    "solver": [
+        "no_such_solver",
+        "{tol: 1e-3}",
+        "{name: smo, tolerance: 1e-3}",
+        "{name: smo, tol: small}",
+        "{name: smo, tol: []}",
+        "{name: [smo, pegasos], epochs: 10}",
+        "3",
+    ],
+    "problem": [
+        "{formulation: soft_margin, dataset: wine}",
+        "{formulation: soft_margin_dual}",
+        "{formulation: soft_margin_dual, dataset: no_such_set}",
+        "{formulation: soft_margin_dual, dataset: {name: wine, n: 7}}",
+        "{formulation: soft_margin_dual, dataset: wine, lam: 1}",
+        "{formulation: soft_margin_dual, dataset: wine, C: many}",
+        "{formulation: soft_margin_dual, dataset: wine, kernel: rbf}",
+        "{formulation: soft_margin_dual, dataset: wine, kernel: {name: rbf, gamma: yes}}",
+        "{formulation: soft_margin_dual, dataset: wine, kernel: {name: sum, left: linear}}",
+        "{formulation: soft_margin_dual, dataset: wine, kernel: {name: sum, left: linear, right: "
+        "{name: rbf, gama: 1}}}",
+        "{formulation: hinge_erm, dataset: wine}",
+    ],
+    "more": [
+        "repetitions: 0",
+        "target_gap: 1",
+        "target: exact",
+        "trace: 1",
+        "memory_limit: much",
+        "time: 3",
+        "seed: -1",
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def validator():
+    schema = experiment_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def _file(part: str, text: str) -> str:
+    parts = {"problem": PROBLEM, "solver": "smo", "more": ""} | {part: text}
+    filled = FRAME
+    for name, content in parts.items():
+        filled = filled.replace(f"{{{name}}}", content)
+    return filled
+
+
+def _cases(samples: dict[str, list[str]]) -> list[tuple[str, str]]:
+    return [(part, text) for part, texts in samples.items() for text in texts]
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_every_experiment_that_comes_along_fits_the_schema(file, validator):
+    assert list(validator.iter_errors(parse(file.read_bytes()).plain)) == []
+
+
+@pytest.mark.parametrize(("part", "text"), _cases(GOOD))
+def test_what_is_read_fits_the_schema(part, text, validator, tmp_path):
+    path = tmp_path / "file.yaml"
+    path.write_text(_file(part, text))
+    read_experiment(path)
+    assert list(validator.iter_errors(parse(path.read_bytes()).plain)) == []
+
+
+@pytest.mark.parametrize(("part", "text"), _cases(BAD))
+def test_what_is_refused_does_not_fit_the_schema(part, text, validator, tmp_path):
+    path = tmp_path / "file.yaml"
+    path.write_text(_file(part, text))
+    with pytest.raises(ConfigError):
+        read_experiment(path)
+    assert not validator.is_valid(parse(path.read_bytes()).plain)
+
+
+def test_a_solver_from_a_file_may_have_any_settings(validator):
+    text = _file("solver", "{name: my/solver.py:Mine, anything: [1, two]}")
+    assert validator.is_valid(parse(dedent(text).encode()).plain)
+
+
+def test_an_error_names_the_place_and_the_key(validator):
+    text = _file("problem", "{formulation: soft_margin_dual, dataset: {name: wine, size: 7}}")
+    (error,) = validator.iter_errors(parse(text.encode()).plain)
+    assert list(error.absolute_path) == ["problems", 0, "dataset"]
+    assert "'size' was unexpected" in error.message

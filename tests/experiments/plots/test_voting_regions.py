@@ -1,0 +1,75 @@
+"""Regions that votes leave ambiguous: from an experiment file to the numbers in its figure."""
+
+import numpy as np
+import pytest
+
+from experiments.cases.case import run_case
+from experiments.cases.plan import plan
+from experiments.files.experiment import read_experiment
+from experiments.plots import plot_runs, style
+from experiments.plots.runs import gather
+from experiments.plots.voting_regions import voted, voting_regions
+from experiments.store.folder import Store, load_model, load_results, read_traces
+
+TEXT = """\
+name: regions
+problems:
+  - formulation: [one_vs_rest, one_vs_one]
+    dataset: {name: blobs, n: 45, multiclass: true, test_size: 0.2}
+    kernel: [linear, {name: rbf, gamma: 0.5}]
+    voting: [majority, soccer]
+solvers:
+  - {name: smo, tol: 1e-6}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder of results as the runner leaves it."""
+    path = tmp_path_factory.mktemp("voting")
+    (path / "regions.yaml").write_text(TEXT)
+    cases = plan(read_experiment(path / "regions.yaml"))
+    store = Store.open(path / "results", TEXT, [case.run_id for case in cases])
+    for case in cases:
+        store.append(run_case(case))
+    store.close()
+    return path / "results"
+
+
+def test_every_part_is_solved_and_classes_are_predicted(folder):
+    table = load_results(folder)
+    assert len(table) == 8
+    assert set(table["verdict"]) == {"solved"}
+    assert (table[["train_accuracy", "test_accuracy"]] > 0.8).all().all()
+    assert table["margin"].isna().all()
+    assert table["family_hash"].nunique() == 4  # two strategies, two kernels
+
+
+def test_the_figure_has_a_panel_for_each_strategy_and_rule(folder):
+    model = {name: load_model(folder, name) for name in load_results(folder)["run_id"]}
+    runs = gather(load_results(folder), read_traces(folder), model.get)
+    groups = voted(runs)
+    assert len(groups) == 2
+    assert not any("one_vs" in title or "voting" in title for title in groups)
+    with style():
+        for title, answers in groups.items():
+            assert [run["formulation"] for run, _ in answers] == ["one_vs_rest", "one_vs_one"]
+            new = voting_regions(title, answers)
+            titles = [ax.get_title() for ax in new.axes]
+            rules = ("majority", "soccer", "margin")
+            expected = [
+                f"{name}, {rule}" for name in ("one-vs-rest", "one-vs-one") for rule in rules
+            ]
+            assert [text.splitlines()[0] for text in titles] == expected
+            shares = np.array([float(text.split(":")[1].split()[0]) for text in titles])
+            assert (shares[[0, 1, 4]] > 1).all()  # several claim a sample, or draws
+            assert (shares[[2, 5]] == 0).all()  # margins are never tied
+
+
+def test_figures_of_several_classes_are_drawn_among_the_others(folder, tmp_path):
+    table = load_results(folder)
+    table = table[table["problem_id"].str.contains("linear.*majority")]
+    runs = gather(table, read_traces(folder), lambda name: load_model(folder, name))
+    names = {path.stem.split("-")[0] for path in plot_runs(runs, tmp_path)}
+    assert "voting_regions" in names
+    assert not names & {"decision_regions", "training"}

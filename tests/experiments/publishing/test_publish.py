@@ -1,0 +1,118 @@
+"""Published results: what a folder of them holds, and the tables of the documents."""
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from experiments.cli import main
+from experiments.publishing.outdated import outdated
+from experiments.publishing.publish import publish
+from experiments.publishing.readme import compact_table
+
+EXPERIMENT = """\
+# What a tiny run is for. This is not told.
+name: tiny
+problems:
+  - {formulation: soft_margin_dual, dataset: {name: two_gaussians, n: 30}}
+solvers: [{name: smo, tol: 1e-8}, cvxopt_qp, cvxpy_qp]
+"""
+DOCUMENT = "a\n<!-- tiny table -->\nold\n<!-- end of table -->\nb\n"
+
+
+@pytest.fixture
+def ran(tmp_path):
+    """Return the folder of a run that a command has made of an experiment."""
+
+    def _ran(command, text=EXPERIMENT):
+        experiment, folder = tmp_path / "tiny.yaml", tmp_path / "run"
+        experiment.write_text(text)
+        result = CliRunner().invoke(main, [command, str(experiment), "--out", str(folder)])
+        assert result.exit_code == 0, result.output
+        return folder
+
+    return _ran
+
+
+def _names(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_run_is_published_with_its_report_and_its_table_put_between_the_markers(ran, tmp_path):
+    (tmp_path / "README.md").write_text(DOCUMENT)
+    target = publish([ran("run")], tmp_path)
+    assert target == tmp_path / "results" / "tiny"
+    assert {"manifest.json", "runs.csv", "summary.md", "report.html"} <= _names(target)
+    assert {"overview.svg", "digests.json"} <= _names(target)
+    assert not [name for name in _names(target) if name.endswith(".png")]
+    text = (tmp_path / "README.md").read_text()
+    assert "old" not in text
+    assert "two_gaussians soft_margin_dual" in text
+    assert text.startswith("a\n")
+    assert text.endswith("b\n")
+    assert outdated(tmp_path) == []
+
+
+def test_a_group_of_runs_has_a_folder_and_rows_in_the_index(ran, tmp_path):
+    index = tmp_path / "results" / "README.md"
+    index.parent.mkdir()
+    index.write_text("<!-- index table -->\n<!-- end of table -->\n")
+    publish([ran("run")], tmp_path, group="notes")
+    (row,) = index.read_text().splitlines()[4:-2]
+    cells = [cell.strip() for cell in row.split("|")[1:-1]]
+    assert cells[0] == "[notes/tiny](notes/tiny/summary.md)"
+    assert cells[1] == "What a tiny run is for."
+    assert cells[2] == "3"
+    assert cells[4] == "[page](notes/tiny/report.html)"
+    assert outdated(tmp_path) == []
+
+
+def test_a_verification_is_published_as_its_differences(ran, tmp_path):
+    (tmp_path / "README.md").write_text(DOCUMENT)
+    target = publish([ran("verify")], tmp_path)
+    assert {"verification.csv", "verification.md", "differences.svg"} <= _names(target)
+    text = (tmp_path / "README.md").read_text()
+    assert "The check passed; the worst difference is" in text
+    assert text.count("\n| ") == 4  # heads, and a row a solver
+    assert outdated(tmp_path) == []
+
+
+def test_a_difference_that_the_records_do_not_give_is_found(ran, tmp_path):
+    (tmp_path / "README.md").write_text("")
+    table = publish([ran("verify")], tmp_path) / "verification.csv"
+    checks = pd.read_csv(table).assign(difference=0.0)
+    checks.to_csv(table, index=False)
+    assert outdated(tmp_path) == [
+        "tiny: verification.csv is not the one that was made of the records",
+        "tiny: verification.csv is not what its runs.csv gives",
+    ]
+
+
+def test_an_unfinished_run_is_refused(ran, tmp_path):
+    folder = ran("run")
+    lines = (folder / "runs.jsonl").read_text().splitlines(keepends=True)
+    (folder / "runs.jsonl").write_text("".join(lines[:2]))
+    with pytest.raises(ValueError, match="1 of its planned runs are missing; resume it first"):
+        publish([folder], tmp_path)
+    assert not (tmp_path / "results").exists()
+
+
+def test_only_benchmarks_are_told_together(ran, tmp_path):
+    folder = ran("run")
+    with pytest.raises(ValueError, match=r"only benchmarks .* are published together"):
+        publish([folder, folder], tmp_path)
+
+
+def test_cells_show_time_gap_or_why_not():
+    summary = pd.DataFrame(
+        {
+            "problem": ["p"] * 4,
+            "solver": ["a", "b", "c", "d"],
+            "outcome": ["solved", "inaccurate", "unsupported", "crashed"],
+            "time": [0.0123, 1.0, float("nan"), 1.0],
+            "gap": [1e-8, 3e-3, float("nan"), 1.0],
+        }
+    )
+    table = compact_table(summary)
+    assert [cell.strip() for cell in table.splitlines()[2].split("|")[2:-1]] == [
+        "12.3 ms", "≈ 3e-03", "–", "crashed",
+    ]  # fmt: skip

@@ -1,0 +1,221 @@
+"""The selftest: our own solvers conform, and every solver of the zoo is caught for its fault."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+import warnings
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from click.testing import CliRunner
+from threadpoolctl import threadpool_limits
+
+from experiments.cli import main
+from experiments.selftest import PROPERTIES, Limits, check_name, try_solver
+from experiments.selftest.bench import Bench, load
+from experiments.selftest.outcome import Outcome, Report
+from experiments.selftest.problems import PROBLEMS
+from experiments.selftest.theory import disjoint
+from problems import Certificate
+from solvers import Solver
+
+ZOO = Path(__file__).parents[2] / "zoo"
+BY_NAME = {item.name: item for item in PROPERTIES}
+SHORT = Limits(loading=60.0, first=60.0, solving=0.3, grace=0.2)
+CORE = ["smo", "dual_coordinate_descent", "pegasos", "projected_gradient"]
+SLOW = {"large features", "mixed features", "large C", "imbalance"}  # as they go up to a time limit
+
+
+def _solvers_of(name: str) -> list[type[Solver]]:
+    spec = importlib.util.spec_from_file_location(f"zoo_{name}", ZOO / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type) and value.__module__ == module.__name__
+        if not value.__name__.startswith("_")
+    ]
+
+
+def _members(*files: str) -> list[object]:
+    return [
+        pytest.param(f"{ZOO / file}.py:{cls.__name__}", cls.expected, cls.words, id=cls.__name__)
+        for file in files
+        for cls in _solvers_of(file)
+        if cls.expected  # type: ignore[attr-defined]
+    ]
+
+
+@pytest.fixture
+def tidy(monkeypatch):
+    """Undo what a careless solver does to the process."""
+    states = np.random.get_state(), random.getstate(), os.getcwd()  # noqa: NPY002
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    with warnings.catch_warnings(), np.errstate(), threadpool_limits(2, user_api="blas"):
+        yield
+    np.random.set_state(states[0])  # noqa: NPY002
+    random.setstate(states[1])
+    os.chdir(states[2])
+
+
+def _try(
+    solver: str, *names: str, problems: int | None = None, limits: Limits = SHORT
+) -> list[Outcome]:
+    """Try some properties in this process, on their first few problems."""
+    bench, digests = Bench(load(solver), limits), dict[str, str]()
+    outcomes = []
+    for name in names:
+        item = BY_NAME[name]
+        outcome = bench.check(replace(item, problems=item.problems[:problems]), digests, str)
+        digests |= outcome.digests
+        outcomes.append(outcome)
+    return outcomes
+
+
+@pytest.mark.usefixtures("tidy")
+@pytest.mark.parametrize(
+    ("solver", "expected", "words"),
+    _members("answers", "claims", "wrong_problem", "side_effects"),
+)
+def test_the_zoo_is_caught_by_the_property_that_its_fault_breaks(solver, expected, words):
+    names = ["answers", expected] if expected == "deterministic" else [expected]
+    outcome = _try(solver, *names, problems=2)[-1]
+    assert outcome.result == "failed"
+    assert any(words in sentence for sentence in outcome.sentences), outcome.sentences
+    assert all(sentence.startswith(f"{expected} on ") for sentence in outcome.sentences)
+
+
+@pytest.mark.parametrize(("solver", "expected", "words"), _members("cheats"))
+def test_a_solver_that_cheats_is_caught_at_it(solver, expected, words):
+    kernel = words in ("the problem's parameters", "kernel values in prepare")
+    problem = "four_gaussians rbf C=1" if kernel else "two_gaussians linear C=1"
+    item = replace(BY_NAME[expected], problems=(problem,))
+    outcome = try_solver(solver, SHORT, [item]).outcomes[0]
+    assert outcome.result == "failed"
+    assert words in outcome.sentences[0]
+
+
+@pytest.mark.parametrize(("solver", "expected", "words"), _members("processes"))
+def test_a_solver_that_ends_or_holds_its_process_fails_only_that_property(solver, expected, words):
+    limits = replace(SHORT, first=2.0) if words == "killed" else SHORT
+    item = replace(BY_NAME[expected], problems=("two_gaussians linear C=1",))
+    outcome = try_solver(solver, limits, [item]).outcomes[0]
+    assert outcome.result == "failed"
+    assert len(outcome.sentences) == 1
+    assert words in outcome.sentences[0]
+    assert "two_gaussians linear C=1" in outcome.sentences[0]
+    assert not [
+        p for p in psutil.process_iter(["cmdline"]) if p.info["cmdline"] == ["sleep", "4242"]
+    ]
+
+
+def test_after_some_hangs_the_rest_is_not_run():
+    limits = Limits(loading=60.0, first=1.0, each=1.0, hangs=2)
+    report = try_solver(f"{ZOO / 'processes.py'}:HangsEverywhere", limits, PROPERTIES[:4])
+    assert [o.result for o in report.outcomes] == ["failed", "failed", "not run", "not run"]
+    assert "the solver hung in answers, deterministic" in report.sentences[-1]
+    assert not report.passed
+
+
+def test_a_solver_that_refuses_everything_does_not_conform():
+    report = try_solver(f"{ZOO / 'answers.py'}:RefusesAll", SHORT, PROPERTIES[:1])
+    assert not report.passed
+    assert report.sentences == (
+        "solved nothing: it refuses every problem (the stars are not right for this problem)",
+    )
+
+
+@pytest.mark.usefixtures("tidy")
+@pytest.mark.parametrize("name", CORE)
+def test_our_own_solvers_conform(name):
+    names = [item.name for item in PROPERTIES if item.name not in SLOW]
+    outcomes = _try(name, *names, limits=Limits())
+    assert any(outcome.tried for outcome in outcomes)
+    assert [text for outcome in outcomes for text in outcome.sentences] == []
+
+
+def test_the_command_passes_our_own_solver_and_prints_a_table():
+    result = CliRunner().invoke(main, ["selftest", "cvxopt_qp"])
+    assert result.exit_code == 0, result.output
+    assert "cvxopt_qp conforms" in result.output
+    for item in PROPERTIES:
+        assert item.name in result.output
+
+
+def test_the_command_fails_a_liar_with_a_sentence():
+    liar = f"{ZOO / 'claims.py'}:Overclaims"
+    result = CliRunner().invoke(main, ["selftest", liar, "--property", "claims"])
+    assert result.exit_code == 1
+    assert "✗ claims on two_gaussians linear C=1: claims optimal, but" in result.output
+    assert "does not conform: 1 of 1 properties failed" in result.output
+
+
+def test_the_command_names_the_properties_that_there_are():
+    result = CliRunner().invoke(main, ["selftest", "smo", "--property", "beauty"])
+    assert result.exit_code == 2
+    assert "unknown property beauty; there are answers" in result.output
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("no_such_solver", "unknown solver"),
+        ("nowhere.py:Solver", "there is no file"),
+        (f"{ZOO / 'claims.py'}:Nobody", "has Overclaims, DeniesSuccess"),
+    ],
+)
+def test_a_solver_that_does_not_exist_is_bad_input(name, message):
+    with pytest.raises(ValueError, match=message):
+        check_name(name)
+    result = CliRunner().invoke(main, ["selftest", name])
+    assert result.exit_code == 2
+    assert message in result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        ("raise ValueError('no luck')", "raised ValueError: no luck"),
+        ("os._exit(3)", "exited with 3"),
+    ],
+)
+def test_a_file_that_cannot_be_imported_fails_once_and_is_not_tried_again(strange, before, words):
+    report = try_solver(strange(before=before), SHORT, PROPERTIES[:2])
+    assert [o.result for o in report.outcomes] == ["failed", "not run"]
+    assert words in report.sentences[0]
+    assert "could not be loaded" in report.sentences[1]
+
+
+def test_every_problem_of_the_plan_exists_and_every_problem_is_used():
+    planned = {problem for item in PROPERTIES for problem in item.problems}
+    assert planned - set(PROBLEMS) == set()
+    assert {name for name in set(PROBLEMS) - planned if not name.startswith("1:1000")} == set()
+    assert len({item.name for item in PROPERTIES}) == len(PROPERTIES)
+
+
+def test_problems_are_built_anew_with_data_of_their_own():
+    for build in PROBLEMS.values():
+        first, second = build(), build()
+        assert first.hash == second.hash
+        assert first.y is not second.y
+
+
+def test_certified_intervals_that_theory_joins_must_meet():
+    first = Certificate(primal_objective=2.0, dual_objective=1.0)
+    assert disjoint(first, Certificate(primal_objective=4.5, dual_objective=3.5), 2.0) == ""
+    assert "do not meet" in disjoint(first, Certificate(5.0, 4.5), 2.0)
+
+
+def test_a_report_without_failures_passes_and_one_left_out_does_not():
+    passed = Outcome("claims", "passed", tried=("x",))
+    assert Report("s", (passed,)).passed
+    assert not Report("s", (passed, BY_NAME["sign"].not_run("no time"))).passed

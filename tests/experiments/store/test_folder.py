@@ -1,0 +1,448 @@
+from __future__ import annotations
+
+import errno
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments import load_results, load_traces
+from experiments.cases.case import run_case
+from experiments.cases.plan import plan
+from experiments.cases.records import failed
+from experiments.files.experiment import read_experiment
+from experiments.output.tables import summarise, to_markdown
+from experiments.store.folder import (
+    Store,
+    StoreError,
+    disk,
+    load_model,
+    output_of,
+    read_traces,
+    recorded,
+    write_tables,
+)
+from problems import RBF
+
+CONTRACT = (  # what scripts outside of the repository read: never change it without them
+    "run_id, problem_id, problem_hash, family_hash, formulation, dataset, n, d, kernel, C, epsilon, "
+    "lam, solver, params, seed, repetition, target_gap, status, claimed, verdict, reason, objective, "
+    "primal_objective, dual_objective, gap, relative_gap, suboptimality, kkt_violation, "
+    "violating_pair, primal_residual, dual_residual, complementarity, projection_distance, "
+    "bound_source, time_setup, time_solve, cpu_time, peak_rss, iterations, n_kernel_evals, "
+    "n_support, n_free, n_bounded, margin, train_accuracy, test_accuracy, threads, signal, host, "
+    "versions"
+)
+TRACE_CONTRACT = "run_id, time, iteration, primal_objective, dual_objective, gap, kkt_violation"
+TEXT = """\
+name: stored
+problems:
+  - {formulation: [soft_margin_dual, soft_margin_primal], dataset: {name: four_gaussians, n: 24}}
+solvers:
+  - {name: smo, tol: [1e-1, 1e-8]}
+"""
+
+
+@pytest.fixture
+def cases(write):
+    return plan(read_experiment(write(TEXT)))
+
+
+@pytest.fixture
+def ids(cases):
+    return [case.run_id for case in cases]
+
+
+@pytest.fixture
+def folder(tmp_path, cases, ids):
+    """A folder with all runs of the plan but the last, which was killed."""
+    store = Store.open(tmp_path / "out", TEXT, ids)
+    for case in cases[:-1]:
+        store.append(run_case(case))
+    store.append(failed(cases[-1], "crashed", "the process was killed by SIGSEGV", "SIGSEGV"))
+    store.close()
+    return store.folder
+
+
+def test_results_have_exactly_the_columns_of_the_contract(folder):
+    assert list(load_results(folder).columns) == CONTRACT.split(", ")
+    assert list(load_traces(folder).columns) == TRACE_CONTRACT.split(", ")
+    assert list(read_traces(folder).columns) == [
+        *TRACE_CONTRACT.split(", "),
+        "n_support",
+        "objective",
+    ]
+
+
+def test_a_killed_run_is_a_row_with_nan_and_never_0(folder):
+    row = load_results(folder).iloc[-1]
+    assert (row["status"], row["signal"], row["claimed"]) == ("crashed", "SIGSEGV", "none")
+    measured = [
+        "objective",
+        "gap",
+        "time_solve",
+        "time_setup",
+        "iterations",
+        "n_support",
+        "peak_rss",
+    ]
+    assert row[measured].isna().all()
+    assert (row["n"], row["d"]) == (24, 2)  # as the other runs on the same problem say
+
+
+def test_suboptimality_is_measured_from_the_best_bound_of_all_faces(folder):
+    results = load_results(folder)
+    assert results["family_hash"].nunique() == 1
+    best = results["dual_objective"].max()
+    expected = results["primal_objective"] - best
+    pd.testing.assert_series_equal(results["suboptimality"], expected, check_names=False)
+    assert (results["suboptimality"].dropna() >= -1e-12 * abs(best)).all()
+
+
+def test_rows_are_in_the_order_of_the_plan(tmp_path, cases, ids):
+    store = Store.open(tmp_path / "out", TEXT, ids)
+    for case in reversed(cases):
+        store.append(failed(case, "crashed", "x"))
+    store.close()
+    assert load_results(tmp_path / "out")["run_id"].tolist() == ids
+
+
+def test_planned_runs_that_never_ran_are_not_invented(tmp_path, ids):
+    Store.open(tmp_path / "out", TEXT, ids).close()
+    results = load_results(tmp_path / "out")
+    assert len(results) == 0
+    assert list(results.columns) == CONTRACT.split(", ")
+    assert len(load_traces(tmp_path / "out")) == 0
+    assert write_tables(tmp_path / "out", to_markdown(summarise(results), "x"))
+
+
+def test_a_torn_last_line_loses_only_itself(folder, ids):
+    path = folder / "runs.jsonl"
+    path.write_bytes(path.read_bytes()[:-20])
+    assert load_results(folder)["run_id"].tolist() == ids[:-1]
+    store = Store.open(folder, TEXT, ids, resume=True)
+    assert recorded(folder) == set(ids[:-1])
+    store.append(run_case(plan_case(folder, ids[-1])))
+    store.close()
+    assert load_results(folder)["run_id"].tolist() == ids
+
+
+def plan_case(folder, run_id):
+    path = folder.parent / "small.yaml"
+    return next(case for case in plan(read_experiment(path)) if case.run_id == run_id)
+
+
+def test_a_record_that_is_there_twice_counts_once(folder, ids):
+    path = folder / "runs.jsonl"
+    path.write_bytes(path.read_bytes() * 2)
+    assert load_results(folder)["run_id"].tolist() == ids
+    assert load_traces(folder)["run_id"].nunique() == 3
+
+
+@pytest.mark.parametrize("tear", [1, 100, 1000])
+def test_lines_are_whole_or_passed_over(folder, tear):
+    path = folder / "runs.jsonl"
+    content = path.read_bytes()
+    path.write_bytes(content[:-tear] + b"\xff\x00garbage\n[1]\n3\n" + content)
+    assert len(load_results(folder)) == 4
+
+
+def test_a_folder_in_use_is_refused_without_resume(folder, ids):
+    with pytest.raises(StoreError, match="--resume"):
+        Store.open(folder, TEXT, ids)
+
+
+def test_a_folder_of_another_plan_is_refused(folder, ids):
+    with pytest.raises(StoreError, match="another plan"):
+        Store.open(folder, TEXT, ids[1:], resume=True)
+
+
+def test_a_folder_without_results_is_refused(tmp_path):
+    (tmp_path / "x").touch()
+    with pytest.raises(StoreError, match="holds no results"):
+        Store.open(tmp_path, TEXT, [], resume=True)
+    with pytest.raises(StoreError, match="holds no results"):
+        load_results(tmp_path / "nowhere")
+
+
+def test_resume_starts_in_a_missing_or_empty_folder(tmp_path, ids):
+    (tmp_path / "empty").mkdir()
+    for name in ("empty", "missing"):
+        store = Store.open(tmp_path / name, TEXT, ids, resume=True)
+        store.close()
+        assert json.loads((tmp_path / name / "manifest.json").read_text())["run_ids"] == ids
+
+
+def test_two_writers_on_one_folder_are_refused(tmp_path, ids):
+    first = Store.open(tmp_path / "out", TEXT, ids)
+    with pytest.raises(StoreError, match="another process"):
+        Store.open(tmp_path / "out", TEXT, ids, resume=True)
+    first.close()
+    Store.open(tmp_path / "out", TEXT, ids, resume=True).close()
+
+
+def test_results_of_another_schema_are_refused(folder):
+    path = folder / "manifest.json"
+    path.write_text(path.read_text().replace('"schema": 1', '"schema": 0'))
+    with pytest.raises(StoreError, match="schema 0"):
+        load_results(folder)
+
+
+def test_of_two_runs_of_a_case_the_later_counts_and_the_earlier_stays_in_the_log(
+    folder, cases, ids
+):
+    before = (folder / "runs.jsonl").read_bytes()
+    assert recorded(folder) == set(ids)
+    assert recorded(folder, ["crashed", "time_limit"]) == set(ids[:-1])
+    assert recorded(folder, ["solved", "inaccurate"]) == {ids[-1]}
+    store = Store.open(folder, TEXT, ids, resume=True)
+    store.append(run_case(cases[-1]))
+    store.append(failed(cases[0], "crashed", "x"))
+    store.close()
+    results = load_results(folder)
+    assert results["run_id"].tolist() == ids
+    assert results["status"].tolist() == ["crashed", *["finished"] * 3]
+    assert (folder / "runs.jsonl").read_bytes().startswith(before)
+    assert load_model(folder, ids[0]) is None  # it is of the answer that no longer counts
+    assert ids[0] not in set(load_traces(folder)["run_id"])
+
+
+def test_the_output_of_a_run_is_kept(folder, cases, ids):
+    assert output_of(folder, ids[0]) == ""
+    store = Store.open(folder, TEXT, ids, resume=True)
+    store.append(replace(failed(cases[0], "crashed", "x"), output="last\nwords"))
+    store.close()
+    assert output_of(folder, ids[0]) == "last\nwords"
+
+
+CHANGES = {
+    "plan": ("run_ids", lambda ids: [*ids[1:], "new"], r"another plan \(4 runs, of which 1 are"),
+    "code": ("code", lambda code: code | {"solvers": "0"}, r"other code \(solvers\)"),
+    "version": ("versions", lambda v: v | {"numpy": "1.0"}, r"numpy 1.0, now "),
+    "package": ("versions", lambda v: v | {"ghost": "1.0"}, r"ghost 1.0, now missing"),
+    "no code": ("code", lambda code: {}, r"other code \(problems, solvers, experiments\)"),
+}
+
+
+@pytest.mark.parametrize("kind", CHANGES)
+def test_going_on_with_something_else_is_refused_unless_told(folder, ids, kind):
+    key, change, told = CHANGES[kind]
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    path.write_text(json.dumps(manifest | {key: change(manifest[key])}))
+    changed = path.read_bytes()
+    with pytest.raises(StoreError, match=told) as refusal:
+        Store.open(folder, TEXT, ids, resume=True)
+    assert "--anyway" in str(refusal.value)
+    assert path.read_bytes() == changed
+    Store.open(folder, TEXT, ids, resume=True, anyway=True).close()
+    told_now = json.loads(path.read_text())
+    assert told_now[key] == manifest[key]
+    assert re.search(told, told_now["earlier"][0]["differs"][0])
+    Store.open(folder, TEXT, ids, resume=True).close()  # from now on it is the same
+
+
+def test_a_changed_solver_from_outside_is_other_code(tmp_path, ids):
+    file = tmp_path / "mine.py"
+    file.write_text("a = 1")
+    Store.open(tmp_path / "out", TEXT, ids, files=[file]).close()
+    Store.open(tmp_path / "out", TEXT, ids, resume=True, files=[file]).close()
+    file.write_text("a = 2")
+    with pytest.raises(StoreError, match=r"other code \(mine.py\)"):
+        Store.open(tmp_path / "out", TEXT, ids, resume=True, files=[file])
+
+
+def test_runs_that_are_planned_no_longer_are_not_in_the_tables(folder, ids):
+    Store.open(folder, TEXT, ids[2:], resume=True, anyway=True).close()
+    assert load_results(folder)["run_id"].tolist() == ids[2:]
+    assert set(load_traces(folder)["run_id"]) <= set(ids[2:])
+
+
+class Failing:
+    """Stands for `os` in `disk`; one of its operations fails."""
+
+    def __init__(self, operation, number):
+        self.operation, self.number = operation, number
+
+    def __getattr__(self, name):
+        return self._fail if name == self.operation else getattr(os, name)
+
+    def _fail(self, *arguments):
+        if self.operation == "write":
+            os.write(arguments[0], arguments[1][:10])
+        raise OSError(self.number, os.strerror(self.number))
+
+
+@pytest.mark.parametrize("operation", ["write", "fsync"])
+def test_a_full_disk_loses_only_the_run_that_met_it(folder, cases, ids, monkeypatch, operation):
+    store = Store.open(folder, TEXT, ids, resume=True)
+    monkeypatch.setattr(disk, "os", Failing(operation, errno.ENOSPC))
+    with pytest.raises(OSError, match="No space left"):
+        store.append(failed(cases[0], "crashed", "later"))
+    with pytest.raises(OSError, match="No space left"):
+        write_tables(folder, "text")
+    monkeypatch.undo()
+    store.close()
+    assert not list(folder.glob(".*"))
+    assert not (folder / "runs.csv").exists()
+    store = Store.open(folder, TEXT, ids, resume=True)
+    store.append(failed(cases[1], "crashed", "after"))
+    store.close()
+    assert load_results(folder)["run_id"].tolist() == ids
+    assert load_results(folder)["reason"].iloc[1] == "after"
+
+
+def test_a_folder_that_is_read_only_is_refused(tmp_path, folder, ids, monkeypatch):
+    monkeypatch.setattr(disk, "os", Failing("open", errno.EROFS))
+    for place, resume in ((tmp_path / "new", False), (folder, True)):
+        with pytest.raises(StoreError, match="cannot be written to: Read-only file system"):
+            Store.open(place, TEXT, ids, resume)
+
+
+def test_a_clock_that_is_moved_backwards_changes_no_order(tmp_path, cases, ids, monkeypatch):
+    import time
+
+    store = Store.open(tmp_path / "out", TEXT, ids)
+    real = time.time
+    for i, reason in enumerate(("first", "second")):
+        monkeypatch.setattr(time, "time", lambda i=i: real() - 1e6 * i)
+        store.append(failed(cases[0], "crashed", reason))
+    store.close()
+    assert load_results(tmp_path / "out")["reason"].tolist() == ["second"]
+
+
+def test_a_lock_is_not_inherited_by_workers(tmp_path, ids):
+    store = Store.open(tmp_path / "out", TEXT, ids)
+    assert not os.get_inheritable(store.file)
+    with subprocess.Popen(["sleep", "60"], close_fds=False) as child:
+        store.close()
+        Store.open(tmp_path / "out", TEXT, ids, resume=True).close()
+        child.kill()
+
+
+def test_a_death_at_any_operation_on_the_folder_changes_no_table(write):
+    text = TEXT.replace("[soft_margin_dual, soft_margin_primal]", "soft_margin_dual")
+    script = Path(__file__).parents[1] / "kill_points.py"
+    command = [sys.executable, script, write(text)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    figures = json.loads(done.stdout)
+    assert figures["operations"] > 40
+    assert figures["deaths"] >= figures["points"] > figures["operations"]
+    assert figures["differing"] == []
+
+
+def test_ten_kills_of_a_run_lose_nothing():
+    script = Path(__file__).parents[2] / "torture.py"
+    command = [sys.executable, script, "10", "--forked"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.startswith("kills: 10, ")
+
+
+def test_a_file_in_place_of_the_folder_is_refused(tmp_path, ids):
+    (tmp_path / "out").touch()
+    with pytest.raises(StoreError, match="cannot be written to"):
+        Store.open(tmp_path / "out", TEXT, ids)
+
+
+def test_the_answer_of_a_problem_in_the_plane_comes_back(tmp_path, case_of):
+    for text, kernel in (("rbf", RBF(0.05)), ("linear", None)):
+        case = case_of() if kernel else case_of(text=TEXT)
+        outcome = run_case(case)
+        store = Store.open(tmp_path / text, TEXT, [case.run_id])
+        store.append(outcome)
+        store.close()
+        model = load_model(store.folder, case.run_id)
+        assert model is not None
+        assert model["alpha"].shape == (24,)
+        assert (model["w"] is None) == (kernel is not None)
+        if kernel:
+            assert model["kernel"] == kernel
+    assert load_model(tmp_path / "rbf", "nothing") is None
+
+
+def test_tables_say_the_same_as_the_runs(folder):
+    results = load_results(folder)
+    write_tables(folder, "text")
+    pd.testing.assert_frame_equal(
+        pd.read_parquet(folder / "runs.parquet"), results, check_dtype=False
+    )
+    csv = pd.read_csv(folder / "runs.csv")
+    assert np.allclose(csv["gap"], results["gap"], equal_nan=True)
+    assert list(csv.columns) == list(results.columns)
+    assert not list(folder.glob(".*"))
+
+
+def test_the_summary_ranks_by_time_those_that_are_solved(folder):
+    summary = summarise(load_results(folder))
+    assert len(summary) == 4
+    for _, rows in summary.groupby("problem"):
+        solved = (rows["outcome"] == "solved").tolist()
+        assert solved == sorted(solved, reverse=True)
+        assert rows["rank"].notna().tolist() == solved
+    crashed = summary[summary["outcome"] == "crashed"].iloc[0]
+    assert "SIGSEGV" in crashed["reason"]
+    assert math.isnan(crashed["time"])
+    assert "SIGSEGV" in to_markdown(summary, "stored")
+    assert set(summary["solver"]) == {"smo (tol=0.1)", "smo (tol=1e-08)"}
+
+
+DAMAGED_LINES = {
+    "zeros": b"\0\0\0\0",
+    "another encoding": '{"record": {}}'.encode("utf-16"),
+    "an id that is a list": b'{"record": {"run_id": [1]}, "trace": []}',
+    "text for a record": b'{"record": "run_id", "trace": []}',
+    "a number for a trace": b'{"record": {"run_id": "x"}, "trace": 3}',
+    "text for a number": b'{"record": {"run_id": "x", "time_solve": "fast"}, "trace": []}',
+    "text in a trace": b'{"record": {"run_id": "x"}, "trace": [{"run_id": "x", "time": "t"}]}',
+    "numbers for a trace's rows": b'{"record": {"run_id": "x"}, "trace": [1, 2]}',
+    "brackets without end": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("line", DAMAGED_LINES.values(), ids=DAMAGED_LINES)
+def test_a_damaged_line_is_passed_over(folder, ids, line):
+    before, traces = load_results(folder), load_traces(folder)
+    log = folder / "runs.jsonl"
+    log.write_bytes(log.read_bytes() + line.replace(b'"x"', f'"{ids[0]}"'.encode()) + b"\n")
+    assert recorded(folder) == set(ids)
+    pd.testing.assert_frame_equal(load_results(folder), before)
+    pd.testing.assert_frame_equal(load_traces(folder), traces)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"run_ids": None},
+        {"run_ids": [[1]]},
+        {"run_ids": {"a": 1}},
+        {"code": []},
+        {"versions": 3},
+        {"experiment": None},
+    ],
+)
+def test_a_damaged_manifest_is_refused(folder, ids, change):
+    path = folder / "manifest.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | change))
+    (name,) = change
+    with pytest.raises(StoreError, match=f"manifest.json: cannot be read: .*{name}"):
+        load_results(folder)
+    with pytest.raises(StoreError, match="cannot be read"):
+        Store.open(folder, TEXT, ids, resume=True)
+
+
+def test_a_damaged_model_is_none(folder, ids):
+    models = folder / "models"
+    models.mkdir(exist_ok=True)
+    for content in (b"", b"junk", b"PK\3\4junk"):
+        (models / f"{ids[0]}.npz").write_bytes(content)
+        assert load_model(folder, ids[0]) is None

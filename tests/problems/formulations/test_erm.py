@@ -1,0 +1,304 @@
+"""Regularised risks with every loss: their certificates against the definitions."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+from problems import (
+    ERM,
+    QP,
+    RBF,
+    BoxQP,
+    HingeERM,
+    Point,
+    Polynomial,
+    Precomputed,
+    RegularizedERM,
+    Sigmoid,
+    SoftMarginDual,
+    SoftmaxERM,
+    SVRDual,
+    Unsupported,
+    certify,
+    describe,
+    reduce,
+)
+from problems.formulations.softmax import Softmax, probabilities
+from problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((30, 3))
+Y = np.where(X[:, 0] + rng.standard_normal(30) > 0, 1.0, -1.0)
+TARGETS = X @ [1.0, -2.0, 0.5] + 2.0 + 0.3 * rng.standard_normal(30)
+CLASSES = np.digitize(TARGETS, [1.0, 3.0])
+LAM, N = 0.05, 30
+C = 1 / (N * LAM)
+
+RISKS = {
+    "squared_hinge": RegularizedERM(X, Y, LAM, "squared_hinge"),
+    "squared_hinge, intercept": RegularizedERM(X, Y, LAM, "squared_hinge", intercept=True),
+    "logistic": RegularizedERM(sp.csr_array(X), Y, LAM),
+    "logistic, intercept": RegularizedERM(X, Y, LAM, intercept=True),
+    "logistic, rbf": RegularizedERM(X, Y, LAM, kernel=RBF(0.5)),
+    "perceptron": RegularizedERM(X, Y, LAM, "perceptron"),
+    "perceptron, intercept": RegularizedERM(X, Y, LAM, "perceptron", intercept=True),
+    "squared": RegularizedERM(X, TARGETS, LAM, "squared"),
+    "squared, intercept": RegularizedERM(X, TARGETS, LAM, "squared", intercept=True),
+    "squared, polynomial": RegularizedERM(X, TARGETS, LAM, "squared", Polynomial(2)),
+    "squared tube": RegularizedERM(X, TARGETS, LAM, SquaredEpsilonInsensitive(0.2)),
+}
+LINEAR = {name: risk for name, risk in RISKS.items() if risk.is_linear}
+
+
+def gram(problem):
+    dense = problem.X.toarray() if sp.issparse(problem.X) else problem.X
+    return problem.kernel(dense, dense)
+
+
+def primal_value(problem, w, b):
+    return 0.5 * w @ w + C * problem.loss.value(problem.y, X @ w + b).sum()
+
+
+def dual_value(problem, alpha):
+    beta = alpha if problem.is_regression else Y * alpha
+    conjugates = problem.loss.conjugate(problem.y, -beta / C)
+    return -0.5 * beta @ gram(problem) @ beta - C * conjugates.sum()
+
+
+def feasible(problem, seed):
+    """Random dual variables within the loss's domain, and on the plane of an intercept."""
+    local = np.random.default_rng(seed)
+    beta = local.uniform(0.1, 0.4, N) * C * (1 if problem.is_regression else Y)
+    if problem.intercept:
+        beta -= beta.mean() if problem.is_regression else 0.0
+        for sign in () if problem.is_regression else (1, -1):
+            beta[sign == Y] *= C / abs(beta[sign == Y].sum())
+    return beta if problem.is_regression else Y * beta
+
+
+@pytest.mark.parametrize("name", RISKS)
+@given(seed=st.integers(0, 1000))
+def test_the_bounds_from_alpha_are_the_definitions(name, seed):
+    problem = RISKS[name]
+    alpha = feasible(problem, seed)
+    c = certify(problem, Point(alpha))
+    assert c.dual_objective == pytest.approx(dual_value(problem, alpha), rel=1e-9, abs=1e-9)
+    beta = problem.beta(alpha)
+    scores = gram(problem) @ beta
+    primal = 0.5 * beta @ scores + C * problem.loss.value(problem.y, scores + c.point.b).sum()
+    assert c.primal_objective == pytest.approx(primal, rel=1e-9)
+    assert c.gap >= 0
+    assert c.primal_residual <= 1e-12
+    assert c.bound_source == "alpha"
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@given(seed=st.integers(0, 1000), size=st.floats(1e-3, 1e3))
+def test_any_weights_lie_above_any_dual_point(name, seed, size):
+    problem = LINEAR[name]
+    w = size * np.random.default_rng(seed).standard_normal(3)
+    from_w, both = certify(problem, Point(w=w)), certify(problem, Point(feasible(problem, seed), w))
+    assert from_w.primal_objective == pytest.approx(primal_value(problem, w, from_w.point.b))
+    assert from_w.dual_objective <= both.primal_objective * (1 + 1e-12)
+    assert both.dual_objective <= from_w.primal_objective * (1 + 1e-12)
+    assert (from_w.bound_source, both.bound_source) == ("recovered from w", "alpha and w")
+
+
+@pytest.mark.parametrize("name", [name for name in RISKS if "intercept" in name])
+@given(seed=st.integers(0, 1000), off=st.floats(-3.0, 3.0))
+def test_the_intercept_is_the_best_one(name, seed, off):
+    problem = RISKS[name]
+    w = np.random.default_rng(seed).standard_normal(3)
+    b = certify(problem, Point(w=w)).point.b
+    best = primal_value(problem, w, b)
+    assert best <= primal_value(problem, w, b + off) * (1 + 1e-12)
+
+
+def test_alpha_off_the_plane_or_the_domain_is_projected():
+    problem = RISKS["logistic, intercept"]
+    c = certify(problem, Point(np.full(N, 2 * C)))
+    assert c.primal_residual >= C
+    assert c.projection_distance > 0
+    assert abs(Y @ c.point.alpha) <= 1e-12
+    assert (c.point.alpha >= 0).all()
+    assert (c.point.alpha <= C).all()
+
+
+@pytest.mark.parametrize("name", ["squared", "squared, polynomial"])
+def test_ridge_regression_is_certified_at_its_closed_form(name):
+    problem = RISKS[name]
+    alpha = np.linalg.solve(gram(problem) + N * LAM * np.eye(N), TARGETS)
+    c = certify(problem, Point(alpha))
+    assert c.relative_gap <= 1e-13
+    assert c.kkt_violation <= 1e-12
+    assert certify(problem, Point(1.01 * alpha)).relative_gap > 1e-5
+
+
+def test_ridge_regression_with_an_intercept_centres_the_data():
+    centred = X - X.mean(axis=0)
+    w = np.linalg.solve(centred.T @ centred + N * LAM * np.eye(3), centred.T @ TARGETS)
+    c = certify(RISKS["squared, intercept"], Point(w=w))
+    assert c.relative_gap <= 1e-13
+    assert c.point.b == pytest.approx(TARGETS.mean() - X.mean(axis=0) @ w, rel=1e-12)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_the_perceptrons_optimum_is_zero(intercept):
+    """Every w ≠ 0 costs ½‖w‖² and w = 0 nothing: regularised, it is a degenerate problem."""
+    problem = RegularizedERM(X, Y, LAM, "perceptron", intercept=intercept)
+    at_zero = certify(problem, Point(w=np.zeros(3)))
+    beside = certify(problem, Point(w=np.full(3, 1e-3)))
+    assert (at_zero.primal_objective, at_zero.dual_objective, at_zero.gap) == (0, 0, 0)
+    assert at_zero.relative_gap == 0
+    assert "w = 0 is optimal" in at_zero.reason
+    assert 0 < beside.gap == beside.primal_objective
+    assert beside.relative_gap == pytest.approx(beside.gap / (N * C))
+
+
+def test_one_class_with_an_intercept_costs_nothing():
+    problem = RegularizedERM(X, np.ones(N), LAM, intercept=True)
+    c = certify(problem, Point(w=np.zeros(3)))
+    assert c.gap <= 1e-300
+    assert np.isfinite(c.point.b)
+
+
+@pytest.mark.parametrize("name", LINEAR)
+@pytest.mark.parametrize("size", [1e160, 1e308])
+def test_weights_beyond_float64_have_no_bound_and_a_reason(name, size):
+    c = certify(LINEAR[name], Point(w=np.full(3, size)))
+    assert not np.isfinite(c.gap)
+    assert "float64" in c.reason
+
+
+def test_the_hinge_risk_is_the_soft_margin():
+    risk, old = RegularizedERM(X, Y, LAM, "hinge"), HingeERM(X, Y, LAM)
+    alpha = np.random.default_rng(1).uniform(0, C, N)
+    assert risk.family_hash == old.family_hash
+    assert certify(risk, Point(alpha)).gap == certify(old, Point(alpha)).gap
+    with_kernel = RegularizedERM(X, Y, LAM, "hinge", RBF(1.0), intercept=True)
+    assert with_kernel.family_hash == SoftMarginDual(X, Y, C, RBF(1.0)).family_hash
+    assert reduce(with_kernel, QP).form.n == reduce(with_kernel, BoxQP).form.n == N
+
+
+def test_the_epsilon_insensitive_risk_is_support_vector_regression():
+    risk = RegularizedERM(X, TARGETS, LAM, EpsilonInsensitive(0.1), RBF(1.0), intercept=True)
+    assert risk.family_hash == SVRDual(X, TARGETS, C, 0.1, RBF(1.0)).family_hash
+
+
+def test_losses_tell_families_apart():
+    names = ("squared_hinge", "logistic", "perceptron")
+    risks = [RegularizedERM(X, Y, LAM, name) for name in names]
+    risks += [RegularizedERM(X, Y, LAM, SquaredEpsilonInsensitive(e)) for e in (0.1, 0.2)]
+    assert len({risk.family_hash for risk in risks}) == 5
+    assert len({risk.hash for risk in risks}) == 5
+
+
+@pytest.mark.parametrize("form", [QP, BoxQP])
+def test_a_risk_that_is_no_quadratic_program_says_so(form):
+    with pytest.raises(Unsupported, match="logistic loss is not told as a quadratic program"):
+        reduce(RISKS["logistic"], form)
+
+
+def test_an_indefinite_kernel_has_no_bounds():
+    c = certify(RegularizedERM(X, Y, LAM, kernel=Sigmoid(1.0, -1.0)), Point(np.full(N, 0.1)))
+    assert np.isnan(c.gap)
+    assert c.reason == "indefinite kernel, stationarity only"
+
+
+def test_proofs_are_for_the_piecewise_linear_losses():
+    c = certify(RISKS["logistic"], Point(w=np.ones(3)), rigorous=True)
+    assert np.isnan(c.gap)
+    assert "no ball arithmetic" in c.reason
+
+
+def test_a_precomputed_kernel_gives_the_same_certificate():
+    alpha = feasible(RISKS["logistic, rbf"], 0)
+    K = RegularizedERM(RBF(0.5)(X, X), Y, LAM, kernel=Precomputed())
+    assert certify(K, Point(alpha)).gap == pytest.approx(
+        certify(RISKS["logistic, rbf"], Point(alpha)).gap
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"loss": "hing"}, "loss: must be one of hinge, squared_hinge"),
+        ({"loss": "epsilon_insensitive"}, "with an epsilon"),
+        ({"loss": Softmax(3)}, "loss: must be one of"),
+        ({"lam": 0.0}, "lam: must be"),
+        ({"y": TARGETS}, "y: labels must be -1 and"),
+        ({"intercept": 1}, "intercept: must be"),
+    ],
+)
+def test_a_bad_setting_is_refused_by_name(change, message):
+    with pytest.raises(ValueError, match=message):
+        RegularizedERM(**({"X": X, "y": Y, "lam": LAM} | change))
+
+
+SOFTMAX = SoftmaxERM(X, CLASSES, LAM)
+
+
+@given(seed=st.integers(0, 1000))
+def test_the_bounds_of_softmax_are_the_definitions(seed):
+    local = np.random.default_rng(seed)
+    p = probabilities(local.standard_normal((N, 3)))
+    alpha, w = C * (np.eye(3)[CLASSES] - p), local.standard_normal((3, 3))
+    c = certify(SOFTMAX, Point(alpha, w))
+    scores = X @ w
+    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
+    losses = -np.log(odds[np.arange(N), CLASSES] / odds.sum(axis=1))
+    dual = -0.5 * ((X.T @ alpha) ** 2).sum() - C * (p * np.log(p)).sum()
+    assert c.primal_objective == pytest.approx(0.5 * (w**2).sum() + C * losses.sum())
+    assert c.dual_objective == pytest.approx(dual)
+    assert c.point.alpha.shape == (N, 3)
+    assert np.allclose(c.point.alpha, alpha)
+
+
+def test_softmax_variables_off_the_simplex_are_projected():
+    c = certify(SOFTMAX, Point(np.ones((N, 3))))
+    p = np.eye(3)[CLASSES] - c.point.alpha / C
+    assert c.projection_distance > 0
+    assert c.primal_residual > 0
+    assert np.isfinite(c.dual_objective)
+    assert np.allclose(p.sum(axis=1), 1.0)
+    assert (p >= -1e-15).all()
+
+
+def test_softmax_of_two_classes_is_logistic_regression_at_twice_lam():
+    """With weights ±v the penalty is lam‖v‖² and the scores differ by 2vᵀx."""
+    two = SoftmaxERM(X, (Y > 0).astype(int), LAM)
+    v = rng.standard_normal(3)
+    one = RegularizedERM(X, Y, LAM / 2)
+    pair = certify(two, Point(w=np.column_stack([-v, v]))).primal_objective
+    assert LAM * pair == pytest.approx(
+        LAM / 2 * certify(one, Point(w=2 * v)).primal_objective, rel=1e-12
+    )
+
+
+def test_softmax_points_have_a_geometry():
+    c = certify(SOFTMAX, Point(w=rng.standard_normal((3, 3))))
+    geometry = describe(SOFTMAX, c)
+    assert geometry.decision.shape == geometry.decision_function(X).shape == (N, 3)
+    assert set(geometry.kinds) <= {"zero", "free", "bounded"}
+    with pytest.raises(ValueError, match="no one hyperplane"):
+        _ = geometry.distances
+
+
+@pytest.mark.parametrize("y", [Y, TARGETS, np.zeros(N)])
+def test_softmax_classes_are_counted_from_zero(y):
+    with pytest.raises(ValueError, match="y: classes must be 0, 1"):
+        SoftmaxERM(X, y, LAM)
+
+
+def test_a_softmax_point_of_the_wrong_size_is_refused():
+    with pytest.raises(ValueError, match="w: has 3 entries, expected 9"):
+        certify(SOFTMAX, Point(w=np.ones(3)))
+
+
+def test_every_risk_has_an_erm_form():
+    for problem in [*RISKS.values(), SOFTMAX]:
+        form = reduce(problem, ERM).form
+        assert np.allclose(form.C, C)
+        assert form.loss == problem.loss

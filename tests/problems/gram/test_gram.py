@@ -1,0 +1,111 @@
+"""The Gram operator: what it computes, how much it counts, and how little it holds."""
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from problems import RBF, Gram, Linear, Precomputed, Sigmoid
+from problems.gram.gram import SignedGram
+
+rng = np.random.default_rng(0)
+X = rng.standard_normal((40, 3))
+K = RBF(0.5)(X, X)
+SAMPLES = {
+    "rbf": (X, RBF(0.5)),
+    "linear": (X, Linear()),
+    "sparse": (sp.csr_array(np.maximum(X, 0.0)), RBF(0.5)),
+    "precomputed": (K, Precomputed()),
+}
+
+
+@pytest.mark.parametrize("remembered", [False, True])
+@pytest.mark.parametrize(("samples", "kernel"), SAMPLES.values(), ids=SAMPLES)
+def test_every_access_shows_the_same_matrix(samples, kernel, remembered):
+    gram = Gram(samples, kernel)
+    full = Gram(samples, kernel).dense()
+    if remembered:
+        gram.dense()
+    rows, v = np.array([5, 1, 30]), rng.standard_normal(40)
+    v[::3] = 0.0
+    np.testing.assert_allclose(
+        gram.block(rows, slice(2, 9)), full[rows][:, 2:9], rtol=1e-12, atol=1e-14
+    )
+    np.testing.assert_allclose(gram.columns(rows), full[:, rows], rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(gram.diagonal(), np.diag(full), rtol=1e-12)
+    np.testing.assert_allclose(gram.matvec(v), full @ v, rtol=1e-10, atol=1e-12)
+    assert gram.columns(rows).T.flags.c_contiguous
+
+
+def test_every_kernel_value_is_counted_once():
+    gram = Gram(X, RBF(0.5))
+    gram.block(np.array([1, 2]), slice(0, 5))
+    assert gram.evaluations == 10
+    gram.columns(np.array([0, 1, 2]))
+    assert gram.evaluations == 130
+    v = np.zeros(40)
+    v[[3, 7]] = 1.0
+    gram.matvec(v)
+    assert gram.evaluations == 210
+    gram.matvec(np.zeros(40))
+    assert gram.evaluations == 210
+    gram.dense()
+    assert gram.evaluations == 210 + 1600
+    gram.dense(), gram.block(slice(None), slice(None)), gram.matvec(v), gram.columns(np.array([1]))
+    assert gram.evaluations == 1810
+
+
+def test_a_matrix_larger_than_the_memory_is_refused():
+    assert Gram(X, RBF(0.5), memory=8 * 1600).fits
+    gram = Gram(X, RBF(0.5), memory=8 * 1600 - 1)
+    assert not gram.fits
+    with pytest.raises(MemoryError, match="Gram matrix of 40 samples needs"):
+        gram.dense()
+    with pytest.raises(MemoryError, match="dense matrix of 80 variables"):
+        SignedGram(Gram(X, RBF(0.5), 8 * 1600), None, np.tile(np.arange(40), 2)).dense()
+
+
+def test_a_product_never_holds_the_matrix():
+    samples = rng.standard_normal((6000, 2))  # the whole matrix would take 288 MB
+    gram = Gram(samples, RBF(0.5), memory=0)
+    tracemalloc.start()
+    product = gram.matvec(np.ones(6000))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 150e6
+    assert product[0] == pytest.approx(RBF(0.5)(samples[:1], samples).sum())
+
+
+@pytest.mark.parametrize("remembered", [False, True])
+@pytest.mark.parametrize("kernel", [RBF(0.5), Linear()], ids=["rbf", "linear"])
+@pytest.mark.parametrize("repeats", [False, True], ids=["once each", "twice each"])
+def test_signed_gram_is_the_matrix_of_the_dual(kernel, repeats, remembered):
+    index = np.tile(np.arange(40), 2) if repeats else None
+    sign = np.repeat([1.0, -1.0], 40) if repeats else rng.choice([-1.0, 1.0], 40)
+    Q = SignedGram(Gram(X, kernel), sign, index)
+    chosen = np.arange(40) if index is None else index
+    full = np.outer(sign, sign) * kernel(X, X)[np.ix_(chosen, chosen)]
+    if remembered:
+        np.testing.assert_allclose(Q.dense(), full, rtol=1e-12)
+    rows, v = np.array([3, 39, 0]), rng.standard_normal(sign.size)
+    np.testing.assert_allclose(Q.block(rows, slice(1, 7)), full[rows][:, 1:7], rtol=1e-12)
+    np.testing.assert_allclose(Q.columns(rows), full[:, rows], rtol=1e-12)
+    np.testing.assert_allclose(Q.diagonal(), np.diag(full), rtol=1e-12)
+    np.testing.assert_allclose(Q.matvec(v), full @ v, rtol=1e-10, atol=1e-11)
+
+
+def test_semidefiniteness_is_tested_where_it_is_not_declared():
+    assert not Gram(X, Sigmoid(1.0, -1.0)).is_positive_semidefinite()
+    assert not Gram(np.array([[0.0, 1.0], [1.0, 0.0]]), Precomputed()).is_positive_semidefinite()
+    for K_psd in (K, X @ X.T, np.zeros((4, 4)), np.ones((50, 50))):
+        assert Gram(K_psd, Precomputed()).is_positive_semidefinite()
+
+
+@pytest.mark.parametrize("limit", [0, 5000], ids=["Lanczos", "Cholesky"])
+def test_a_larger_gram_matrix_is_tested_in_time(monkeypatch, limit):
+    monkeypatch.setattr("problems.gram.gram._MOST_FACTORED", limit)
+    samples = rng.standard_normal((300, 5))
+    linear = samples @ samples.T
+    assert Gram(linear, Precomputed()).is_positive_semidefinite()
+    assert not Gram(linear - 0.1 * np.eye(300), Precomputed()).is_positive_semidefinite()

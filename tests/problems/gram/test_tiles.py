@@ -1,0 +1,103 @@
+"""Tiles of a Gram matrix agree with the Gram matrix, for every kernel, precision and shape."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from problems import RBF, Linear, Polynomial, Precomputed, Sigmoid
+from problems.gram.exponential import exponentials
+from problems.gram.gram import Gram
+from problems.gram.tiles import Tiles
+from problems.kernels import Kernel
+
+KERNELS: dict[str, Kernel] = {
+    "linear": Linear(),
+    "polynomial": Polynomial(3, 0.2, 1.0),
+    "rbf": RBF(0.3),
+    "sigmoid": Sigmoid(0.1, -0.2),
+    "sum": RBF(0.3) + 0.5 * Linear(),
+}
+ACCURACY = {np.float32: 2e-5, np.float64: 1e-12}
+
+
+def samples(n: int = 700, d: int = 9, sparse: bool = False) -> np.ndarray | sp.csr_array:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((n, d)) + 3.0
+    if not sparse:
+        return X
+    X[rng.random((n, d)) < 0.8] = 0.0
+    X[17] = 0.0  # a row without entries
+    return sp.csr_array(X)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("kernel", list(KERNELS))
+def test_blocks_and_products_are_those_of_the_gram_matrix(
+    kernel: str, sparse: bool, dtype: type
+) -> None:
+    X = samples(sparse=sparse)
+    gram = Gram(X, KERNELS[kernel])
+    rng = np.random.default_rng(1)
+    rows, cols = rng.permutation(700)[:611], rng.permutation(700)[:530]  # more than one tile
+    weights = rng.standard_normal(530)
+    K = gram.block(rows, cols)
+    scale = np.abs(K).max()
+    with Tiles(gram, 2) as tiles:
+        columns = tiles.columns(cols, dtype)
+        block, product = tiles.block(rows, columns), tiles.product(rows, columns, weights)
+    assert block.dtype == dtype
+    assert np.abs(block - K).max() <= ACCURACY[dtype] * scale
+    assert np.abs(product - K @ weights).max() <= 50 * ACCURACY[dtype] * scale
+
+
+def test_blocks_are_written_where_asked_and_values_are_counted() -> None:
+    gram = Gram(samples(), RBF(0.3))
+    rows, cols = np.arange(5), np.arange(40)
+    out = np.full((5, 40), np.nan)
+    with Tiles(gram, 2) as tiles:
+        before = gram.evaluations
+        tiles.block(rows, tiles.columns(cols, np.float64), out)
+        assert gram.evaluations - before == out.size
+    assert np.allclose(out, gram.block(rows, cols))
+
+
+def test_a_gram_matrix_in_place_of_samples_is_read() -> None:
+    X = samples(60)
+    K = X @ X.T
+    with Tiles(Gram(K, Precomputed()), 1) as tiles:
+        rows, cols = np.array([3, 1, 59]), np.arange(60)
+        assert np.array_equal(tiles.block(rows, tiles.columns(cols, np.float64)), K[rows])
+
+
+def test_far_samples_leave_single_precision() -> None:
+    X = 1e3 * samples(60)
+    with Tiles(Gram(X, RBF(1.0)), 1) as tiles:
+        assert not tiles.precise(np.float32)
+        assert not tiles.precise(np.float64)
+        columns = tiles.columns(np.arange(60), np.float64)
+        assert np.array_equal(tiles.block(np.arange(60), columns), RBF(1.0)(X, X))
+
+
+def test_an_error_in_a_thread_reaches_the_caller() -> None:
+    def fail(first: int, _: int) -> None:
+        if first:
+            raise ZeroDivisionError
+
+    with Tiles(Gram(samples(), RBF(1.0)), 2) as tiles, pytest.raises(ZeroDivisionError):
+        tiles.run(fail, 10)
+
+
+def test_exponentials_are_right_to_the_last_digits() -> None:
+    x = -np.random.default_rng(0).random((100, 99)) * 20
+    single = x.astype(np.float32)
+    true = np.exp(np.float64(np.float32(4.0)) * single.astype(np.float64))
+    exponentials(single, 4.0)
+    assert np.abs(single / true - 1)[true > np.exp(-79.0)].max() <= 1.5e-7
+    double = x.copy()
+    exponentials(double, 4.0)
+    assert np.allclose(double, np.exp(4.0 * x), rtol=1e-14, atol=0)
+    far = np.full((1, 3), -1e30, np.float32)
+    exponentials(far, 1.0)
+    assert (far <= 2e-35).all()
+    assert (far >= 0).all()

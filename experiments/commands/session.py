@@ -14,8 +14,8 @@ import pandas as pd
 
 from experiments.cases.plan import Case, outside_files, plan
 from experiments.cases.records import BAD
-from experiments.executors.local import Executor, ExecutorError, LocalExecutor
-from experiments.executors.slot import Limits
+from experiments.executors.base import Executor, ExecutorError, Limits
+from experiments.executors.registry import find_executor
 from experiments.files.experiment import Experiment
 from experiments.output.progress import progress
 from experiments.output.tables import summarise, to_markdown, to_terminal
@@ -26,7 +26,7 @@ from solvers.solution import Verdict
 
 
 @dataclass(frozen=True)
-class Manner:
+class RunOptions:
     """How an experiment is run.
 
     Attributes
@@ -45,35 +45,35 @@ class Manner:
     address: str | None = None
 
 
-class Ending(NamedTuple):
+class RunExit(NamedTuple):
     """The exit code of an experiment, and why it ended early, if it did."""
 
     code: int
     early: str = ""
 
 
-def run_into(described: Experiment, folder: Path, manner: Manner) -> Ending:
+def run_into(described: Experiment, folder: Path, options: RunOptions) -> RunExit:
     """Run an experiment into a folder, and print its summary."""
     cases = plan(described)
-    chosen = executor_for(described, manner)
+    chosen = executor_for(described, options)
     try:
         store = Store.open(
             folder,
             described.text,
             [case.run_id for case in cases],
-            resume=manner.resume,
-            anyway=manner.anyway,
+            resume=options.resume,
+            anyway=options.anyway,
             files=outside_files(cases),
         )
     except StoreError as error:
         refuse(str(error))
-    done = recorded(folder, manner.retry)
+    done = recorded(folder, options.retry)
     early = run_all(chosen, [case for case in cases if case.run_id not in done], store)
     results = _report(folder, described.name)
     if early:
-        return Ending(130 if early == INTERRUPTED else 1, early)
+        return RunExit(130 if early == INTERRUPTED else 1, early)
     bad = results["status"].isin(BAD) | (results["verdict"] == "wrong")
-    return Ending(int(bad.any()))
+    return RunExit(int(bad.any()))
 
 
 def endings(names: str | None) -> tuple[str, ...]:
@@ -86,25 +86,18 @@ def endings(names: str | None) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-def executor_for(experiment: Experiment, manner: Manner) -> Executor:
+def executor_for(experiment: Experiment, options: RunOptions) -> Executor:
     """Return where the cases are run; exit with 2 if that is impossible."""
-    workers, address = manner.workers, manner.address
-    if manner.executor == "local":
-        if address is not None:
-            refuse("--address: is of a Dask scheduler; add --executor dask")
-        return LocalExecutor(workers or 1, experiment.time_limit, experiment.memory_limit)
-    if address is not None and workers is not None:
-        refuse("--workers: a scheduler at --address has its own workers; leave out one of the two")
-    try:
-        from experiments.executors.dask import DaskExecutor  # noqa: PLC0415 - an optional package
-    except ModuleNotFoundError as error:
-        refuse(f"--executor dask: {error}; install it with: pip install 'dualgap[dask]'")
     limits = Limits(experiment.time_limit, experiment.memory_limit)
-    executor = DaskExecutor(limits, workers or 1, address)
+    try:
+        chosen = find_executor(options.executor)
+    except ValueError as error:
+        refuse(f"--executor: {error}")
+    executor = chosen(limits, options.workers, options.address)
     try:
         executor.check()
     except ExecutorError as error:
-        refuse(f"--address {error}")
+        refuse(str(error))
     return executor
 
 

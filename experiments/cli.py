@@ -29,8 +29,10 @@ def main() -> None:
 @click.argument("experiment", metavar="FILE|NAME")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the results [runs/<name>].")
 @click.option("--resume", is_flag=True, help="Run only what the folder does not have yet.")
-@click.option("--retry", metavar="STATUS,...", help="Resume, and run again what ended so.")
-@click.option("--anyway", is_flag=True, help="Resume though plan, code or libraries have changed.")
+@click.option(
+    "--retry", metavar="STATUS,...", help="Resume, and rerun runs with these statuses."
+)
+@click.option("--force", is_flag=True, help="Resume although plan, code or libraries have changed.")
 @click.option("--workers", type=click.IntRange(1), help="Processes [1].")
 @click.option("--executor", metavar="NAME", default="local", help="local or dask [local].")
 @click.option("--address", metavar="TCP://HOST:PORT", help="A running Dask scheduler [a new one].")
@@ -40,7 +42,7 @@ def run(
     out: Path | None,
     resume: bool,
     retry: str | None,
-    anyway: bool,
+    force: bool,
     workers: int | None,
     executor: str,
     address: str | None,
@@ -50,12 +52,12 @@ def run(
 
     A folder of experiment files, or its name (such as notes), stands for all of them.
     """
-    from experiments.commands.session import RunOptions, endings, run_into  # noqa: PLC0415
+    from experiments.commands.session import RunOptions, retried, run_into  # noqa: PLC0415
 
     options = RunOptions(
-        resume=resume or anyway or retry is not None,
-        retry=endings(retry),
-        anyway=anyway,
+        resume=resume or force or retry is not None,
+        retry=retried(retry),
+        force=force,
         workers=workers,
         executor=executor,
         address=address,
@@ -103,7 +105,7 @@ def verify(
 
     from experiments.analysis.verify import compare, with_solvers  # noqa: PLC0415
     from experiments.cases.plan import plan  # noqa: PLC0415
-    from experiments.commands.session import RunOptions, executor_for, run_all, tell_written  # noqa: PLC0415
+    from experiments.commands.session import RunOptions, echo_written, executor_for, run_all  # noqa: PLC0415
     from experiments.files.experiment import ConfigError  # noqa: PLC0415
     from experiments.output.verify_tables import to_terminal, write_verification  # noqa: PLC0415
     from experiments.store.folder import Store, StoreError, load_results  # noqa: PLC0415
@@ -126,7 +128,7 @@ def verify(
         console().print(to_terminal(verification))
         if out:
             write = partial(write_verification, folder, verification, described.name)
-            tell_written(write, folder)
+            echo_written(write, folder)
     if ending:
         click.echo(f"{ending}: not every problem was checked", err=True)
     sys.exit(130 if ending == INTERRUPTED else 0 if verification.passed and not ending else 1)

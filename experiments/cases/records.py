@@ -9,22 +9,14 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from experiments.cases.columns import RESULTS, TRACES
+from experiments.cases.columns import COLUMNS
 from experiments.cases.plan import TWIN, Case, dataset_text
 from experiments.files.specs import kernel_text
 
-_TEXT_COLUMNS = """
-run_id problem_id problem_hash family_hash formulation dataset kernel solver params status claimed
-verdict reason bound_source signal host versions
-"""
 _PACKAGES = """
 dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel highspy osqp piqp proxsuite
 qpsolvers quadprog scs scikit-learn-intelex snapml
 """
-COLUMNS = list(RESULTS)
-TEXT_COLUMNS = _TEXT_COLUMNS.split()
-TRACE_COLUMNS = list(TRACES)
-FULL_TRACE_COLUMNS = [*TRACE_COLUMNS, "n_support", "objective"]
 PACKAGES = _PACKAGES.split()
 BAD = ("crashed", "diverged", "out_of_memory")  # a run that ends so fails the command
 

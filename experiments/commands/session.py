@@ -20,7 +20,7 @@ from experiments.files.experiment import Experiment
 from experiments.output.progress import progress
 from experiments.output.tables import summarise, to_markdown, to_terminal
 from experiments.output.terminal import INTERRUPTED, console, refuse
-from experiments.store.folder import Store, StoreError, load_results, recorded, write_tables
+from experiments.store.folder import Store, StoreError, load_tables, recorded, write_tables
 from solvers.base import Status
 from solvers.solution import Verdict
 
@@ -31,15 +31,15 @@ class RunOptions:
 
     Attributes
     ----------
-    resume : go on where the folder's runs end. retry : statuses and verdicts that are run again.
-    anyway : though plan, code or libraries have changed.
-    workers : processes, None for the usual number. executor : "local" or "dask".
-    address : of a Dask scheduler, None for one of its own.
+    resume : continue where the folder's runs end.
+    retry : statuses and verdicts of runs that are run again.
+    force : resume although plan, code or libraries have changed.
+    workers, executor, address : see `Executor`; the executor is a name.
     """
 
     resume: bool = False
     retry: tuple[str, ...] = ()
-    anyway: bool = False
+    force: bool = False
     workers: int | None = None
     executor: str = "local"
     address: str | None = None
@@ -62,7 +62,7 @@ def run_into(described: Experiment, folder: Path, options: RunOptions) -> RunExi
             described.text,
             [case.run_id for case in cases],
             resume=options.resume,
-            anyway=options.anyway,
+            force=options.force,
             files=outside_files(cases),
         )
     except StoreError as error:
@@ -76,13 +76,15 @@ def run_into(described: Experiment, folder: Path, options: RunOptions) -> RunExi
     return RunExit(int(bad.any()))
 
 
-def endings(names: str | None) -> tuple[str, ...]:
-    """Return the statuses and verdicts that a list names; exit with 2 if it names something else."""
+def retried(names: str | None) -> tuple[str, ...]:
+    """Return the statuses and verdicts of a list; exit with 2 if it has anything else."""
     accepted = list(dict.fromkeys([*map(str, Status), *get_args(Verdict)]))
     chosen = [] if names is None else [name.strip() for name in names.split(",")]
     for name in chosen:
         if name not in accepted:
-            refuse(f"--retry: must list, by commas, some of {', '.join(accepted)}; got {name!r}")
+            refuse(
+                f"--retry: must be a comma-separated list of {', '.join(accepted)}; got {name!r}"
+            )
     return tuple(chosen)
 
 
@@ -121,15 +123,17 @@ def run_all(executor: Executor, cases: Sequence[Case], store: Store) -> str:
 
 def _report(folder: Path, title: str) -> pd.DataFrame:
     """Write the tables and print the summary; return the results."""
-    results = load_results(folder)
+    results, traces = load_tables(folder)
     summary = summarise(results)
     # before it is printed, which fails where nobody reads it
-    tell_written(partial(write_tables, folder, to_markdown(summary, title)), folder)
+    echo_written(
+        partial(write_tables, folder, results, traces, to_markdown(summary, title)), folder
+    )
     console().print(to_terminal(summary))
     return results
 
 
-def tell_written(write: Callable[[], list[Path]], folder: Path) -> None:
+def echo_written(write: Callable[[], list[Path]], folder: Path) -> None:
     """Write tables into a folder and print their paths, or why they cannot be written."""
     try:
         paths = write()

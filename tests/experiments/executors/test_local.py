@@ -7,7 +7,7 @@ from dataclasses import replace
 import psutil
 import pytest
 
-from experiments.cases.records import COLUMNS
+from experiments.cases.columns import COLUMNS
 from experiments.executors.base import Limits
 from experiments.executors.local import LocalExecutor
 from experiments.files.specs import SolverSpec

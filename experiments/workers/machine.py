@@ -1,15 +1,14 @@
-"""The machine that times were measured on, as a benchmark has to tell it."""
+"""The machine that times were measured on, as a benchmark has to describe it."""
 
 from __future__ import annotations
 
+import os
 import platform
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
-
-from experiments.workers.supervision import cores
 
 
 def machine() -> dict[str, Any]:
@@ -19,6 +18,11 @@ def machine() -> dict[str, Any]:
         "cores": cores(),
         "memory": int(psutil.virtual_memory().total),
     }
+
+
+def cores() -> int:
+    """Return how many processor cores this process may use."""
+    return len(psutil.Process().cpu_affinity() or [0]) if psutil.LINUX else os.cpu_count() or 1
 
 
 def _processor() -> str:

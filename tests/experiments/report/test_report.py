@@ -18,7 +18,8 @@ from experiments.analysis.profiles import (
     shifted_means,
     times_to_gaps,
 )
-from experiments.cases.records import COLUMNS, FULL_TRACE_COLUMNS, Outcome
+from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS
+from experiments.cases.records import Outcome
 from experiments.cli import main
 from experiments.plots.style import looks
 from experiments.report import report, write_report

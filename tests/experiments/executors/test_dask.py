@@ -16,7 +16,7 @@ from click.testing import CliRunner
 pytest.importorskip("distributed", reason="dask is not installed")
 
 from experiments import load_results
-from experiments.analysis.hosts import apart
+from experiments.analysis.hosts import split_by_host
 from experiments.cases.plan import plan
 from experiments.cases.records import blank_record
 from experiments.cli import main
@@ -219,10 +219,10 @@ def test_solvers_are_ranked_within_one_host_and_the_table_says_so(cases):
 
 def test_a_table_of_one_host_does_not_tell_of_hosts(cases):
     one = _results(cases, ["ape", "ape"])
-    assert apart(one) is one
+    assert split_by_host(one) is one
     assert "hosts" not in to_markdown(summarise(one), "x")
     lost = one.assign(host=["ape", None, "ape", "ape"])
-    assert apart(lost) is lost
+    assert split_by_host(lost) is lost
 
 
 def _invoke(*arguments):

@@ -31,9 +31,10 @@ from problems.gram.feature_maps import (
 )
 from problems.gram.gram import Gram, SignedGram
 from problems.kernels import RBF, Block, Linear
-from solvers.base import Solver, warm_up
+from solvers.base import Solver
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.pegasos import Pegasos
+from solvers.warm_up import warm_up
 
 Map = Literal["nystroem", "random_fourier"]
 _SOURCES = {"nystroem": "Williams & Seeger 2001", "random_fourier": "Rahimi & Recht 2007"}

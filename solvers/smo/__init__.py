@@ -36,10 +36,11 @@ from typing import ClassVar
 
 from problems.dataset import check_positive
 from problems.forms import BoxQP, FormPoint
-from solvers.base import Solver, warm_up
+from solvers.base import Solver
 from solvers.smo.active import Active
 from solvers.smo.levels import minimise
 from solvers.smo.state import SINGLE_FROM
+from solvers.warm_up import warm_up
 
 
 @dataclass(frozen=True)

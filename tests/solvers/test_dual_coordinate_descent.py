@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from solvers.dual_coordinate_descent.rows import combine, normal_matrix, row_products, scores, whole
 
 from problems import (
     RBF,
@@ -22,7 +23,6 @@ from problems.gram.gram import Gram, SignedGram
 from problems.kernels import Linear
 from solvers import SMO, DualCoordinateDescent, Status, solve
 from solvers.dual_coordinate_descent import descent, proximal
-from solvers.dual_coordinate_descent.rows import combine, normal_matrix, row_products, scores, whole
 
 TIGHT = DualCoordinateDescent(tol=1e-9)
 

@@ -67,7 +67,7 @@ class StochasticSubgradient(Solver):
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each block of steps."""
         risk, rows = _risk(form), as_rows(form.gram.X)
-        state = initial_state(form.gram.X.shape[1], 0)
+        state = initial_state(form.gram.X.shape[1], form.n)
         draws, shares = np.random.default_rng(self.seed), form.C / form.C.sum()
         limit = form.n * int(self.epochs)
         limit = limit if self.max_iter is None else min(limit, int(self.max_iter))

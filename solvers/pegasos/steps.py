@@ -27,7 +27,7 @@ _SMALLEST_SCALE = 1e-3
 class State(NamedTuple):
     """Everything that a step changes, in place.
 
-    v (d,), counts (n,) : w and its dual coefficients, but for the scale; no counts are kept if n is 0.
+    v (d,), counts (n,) : w and its dual coefficients, but for the scale.
     lag, count_lag : corrections of the lazy average.
     total, count_total : the sums Σ weightₜ·wₜ as of the last `settle`.
     numbers : scale, ‖w‖², samples drawn so far, unaveraged, and Σ weightₜ; see the names below.
@@ -82,7 +82,7 @@ def risk_of(form: ERM, weight: Vector, first: float, radius: float, power: int) 
 
 
 def initial_state(d: int, n: int) -> State:
-    """Return w = 0 with d coordinates (0 with a kernel) and n dual coefficients (0 for none)."""
+    """Return w = 0 with d coordinates (0 with a kernel) and n dual coefficients."""
     state = State(*(np.zeros(size) for size in (d, n, d, n, d, n, 5)))
     state.numbers[SCALE] = 1.0
     return state
@@ -127,9 +127,8 @@ def steps(
                 f = scale * dot(rows, row, v) if moved else shrink * scores[k]
                 norm2 += change * (2.0 * f + change * risk.samples[i, 3])
                 change, moved = change / scale, True
-                if counts.size > 0:
-                    counts[i] += change
-                    count_lag[i] += unaveraged * change
+                counts[i] += change
+                count_lag[i] += unaveraged * change
                 if not of_gram:
                     add(rows, row, change, v)
                     add(rows, row, unaveraged * change, lag)

@@ -23,7 +23,7 @@ import numpy as np
 from problems.certificates.fenchel import relative
 from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
-from problems.losses import EpsilonInsensitive, Hinge
+from problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
 from solvers.base import Solver
 from solvers.pegasos.steps import WEIGHTS, Risk, State, initial_state, risk_of, settle, steps
 from solvers.rows import Rows, as_rows
@@ -183,6 +183,7 @@ def _blocks(
 def _relative_gap(form: ERM, beta: Vector | None) -> float:
     """Return the relative duality gap of β clipped to its box, with the w that it gives."""
     assert beta is not None
+    assert isinstance(form.loss, IntervalLoss)
     lower, upper = form.loss.ends(form.y)
     highest, lowest = np.where(lower > -inf, form.C, 0.0), np.where(upper < inf, -form.C, 0.0)
     beta = np.clip(beta, lowest, highest)

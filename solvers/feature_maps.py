@@ -183,6 +183,8 @@ def _refuses_map(gram: Gram, chosen: Map) -> str | None:
 def _refuses_box(form: BoxQP) -> str | None:
     if not np.isfinite(form.ub).all():
         return "finitely many features need not separate what the kernel does: C must be finite"
+    if form.groups is not None:
+        return "dual coordinate descent holds one equality at most, and this problem has several"
     if form.a is not None and (form.a == 0).any():
         return "dual coordinate descent needs every coefficient of the equality to be nonzero"
     return None

@@ -23,9 +23,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from problems.dataset import Vector, check_positive
+from problems.dataset import check_positive
 from problems.forms import BoxQP, Claim, FormPoint
-from problems.projection import project
 from solvers.base import Solver
 from solvers.dual_coordinate_descent.blocks import whole
 from solvers.dual_coordinate_descent.descent import Descent
@@ -75,6 +74,10 @@ class DualCoordinateDescent(Solver):
             return (
                 "dual coordinate descent keeps w, which has coordinates only for the linear kernel"
             )
+        if form.groups is not None:
+            return (
+                "dual coordinate descent holds one equality at most, and this problem has several"
+            )
         if form.a is not None and (form.a == 0).any():
             return "dual coordinate descent needs every coefficient of the equality to be nonzero"
         return None
@@ -96,9 +99,11 @@ class DualCoordinateDescent(Solver):
 
     def _points(self, form: BoxQP) -> Iterator[FormPoint]:
         if _is_unbounded(form):
-            yield FormPoint(_start(form), claim="infeasible")
+            yield FormPoint(form.first_point(), claim="infeasible")
             return
-        state = Descent(whole(form), form.delta, form.a is not None, _start(form))
+        state = Descent(
+            whole(form), float(form.delta.sum()), form.a is not None, form.first_point()
+        )
         claim: Claim = "optimal"
         for count, _ in enumerate(self._improvements(state, form.start is not None), 1):
             if state.count.iterations >= self.max_iter or state.stuck:
@@ -155,13 +160,6 @@ def _sample(state: Descent, rng: np.random.Generator) -> Descent | None:
     sample = Descent(taken, state.delta, state.equality, start, state.count)
     sample.sigma *= n / size
     return sample
-
-
-def _start(form: BoxQP) -> Vector:
-    """Return the given start, else the feasible point nearest to 0."""
-    if form.start is not None:
-        return form.start.copy()
-    return project(np.zeros(form.n), form.lb, form.ub, form.a, form.delta)
 
 
 def _is_unbounded(form: BoxQP) -> bool:

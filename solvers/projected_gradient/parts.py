@@ -35,7 +35,7 @@ class Parts(Active):
         members = self.members[chosen]
         K = state.block(members, members, state.columns(members))
         a = np.ones(z.size) if state.equality else None
-        box = Box(lambda v: K @ v.astype(K.dtype), z, -u, a, float(z.sum()), lo, hi)
+        box = Box(lambda v: K @ v.astype(K.dtype), z, -u, a, None, z.sum(keepdims=True), lo, hi)
         most, taken = min(_MOST_STEPS, state.max_steps - state.steps), 0
         for taken, (z, g) in enumerate(barzilai_borwein(box)):
             if violating_pair(g, a, z - lo, hi - z) <= target or taken >= most:

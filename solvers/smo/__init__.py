@@ -73,6 +73,8 @@ class SMO(Solver):
 
     def refuses(self, form: BoxQP) -> str | None:
         """Every variable must take part in the equality, or none."""
+        if form.groups is not None:
+            return "SMO moves pairs along one equality, and this problem has several"
         if form.a is not None and (form.a == 0).any():
             return "SMO needs every coefficient of the equality to be nonzero"
         return None

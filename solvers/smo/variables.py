@@ -15,7 +15,6 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
-from problems.projection import project
 
 ONE_SET = 1024  # variables up to which all are one working set, whose block of K is kept
 
@@ -53,9 +52,7 @@ class Variables:
 
 def from_form(form: BoxQP) -> Variables:
     """Return the variables of a box QP, at its start or the feasible point nearest to 0."""
-    x = form.start
-    if x is None:
-        x = project(np.zeros(form.n), form.lb, form.ub, form.a, form.delta)
+    x = form.first_point()
     a = form.Q.sign if form.a is None else form.a
     ends = form.lb * a, form.ub * a
     lo, hi, q, z = np.minimum(*ends), np.maximum(*ends), form.p / a, x * a

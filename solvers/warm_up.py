@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from itertools import islice
 from typing import Any
@@ -25,12 +26,18 @@ def warm_up(solver: Solver, form: Form, samples: int = 32) -> None:
     Once for each solver and kind of form: again and again it takes 10 ms, ten times a small fit.
     """
     gram, intercept = _gram_and_intercept(form)
-    _run_small(solver, samples, gram.is_linear, scipy.sparse.issparse(gram.X), intercept)
+    grouped = isinstance(form, BoxQP) and form.groups is not None
+    sparse = scipy.sparse.issparse(gram.X)
+    _run_small(solver, samples, gram.is_linear, sparse, intercept, grouped)
 
 
 @cache
-def _run_small(solver: Solver, samples: int, linear: bool, sparse: bool, intercept: bool) -> None:
+def _run_small(
+    solver: Solver, samples: int, linear: bool, sparse: bool, intercept: bool, grouped: bool
+) -> None:
     tiny = reduce(_small_problem(samples, linear, sparse, intercept), solver.form).form
+    if grouped:
+        tiny = replace(tiny, groups=np.arange(samples) % 2, delta=np.zeros(2))
     project(np.arange(4.0), np.zeros(4), np.ones(4), np.ones(4), 1.0)
     for _ in islice(solver.iterates(tiny), _MOST_POINTS):
         pass

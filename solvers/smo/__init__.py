@@ -72,9 +72,9 @@ class SMO(Solver):
             check_positive(self.gap, "gap")
 
     def refuses(self, form: BoxQP) -> str | None:
-        """Every variable must take part in the equality, or none."""
-        if form.groups is not None:
-            return "SMO moves pairs along one equality, and this problem has several"
+        """Every variable must take part in an equality, or none."""
+        if form.groups is not None and (form.groups < 0).any():
+            return "SMO moves pairs along equalities, and some variables here are in none"
         if form.a is not None and (form.a == 0).any():
             return "SMO needs every coefficient of the equality to be nonzero"
         return None

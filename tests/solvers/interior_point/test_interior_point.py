@@ -1,4 +1,4 @@
-"""The structured Newton systems of CvxoptQP against CVXOPT's contract, dense and written out."""
+"""The structured Newton systems against CVXOPT's contract, dense and written out."""
 
 from collections.abc import Callable
 
@@ -21,9 +21,9 @@ from problems import (
     reduce,
 )
 from problems.gram.gram import Gram, SignedGram
-from solvers import CvxoptQP, solve
-from solvers.cvxopt_qp import kkt, shifted
-from solvers.cvxopt_qp.program import Program, matrix_programs, structured_program
+from solvers import InteriorPoint, solve
+from solvers.interior_point import kkt, shifted
+from solvers.interior_point.program import Program, matrix_programs, structured_program
 from solvers.quadratic import ScaledQP, scaled
 
 RNG = np.random.default_rng(5)
@@ -138,7 +138,7 @@ def test_a_box_that_is_shifted_and_an_equality_that_is_not_zero() -> None:
     ub = lb + rng.uniform(0.5, 2.0, n)
     A, b = sp.csc_array(Y[None, :]), np.array([0.7])
     form = QP(SignedGram(Gram(X, RBF(0.5)), Y), q, None, None, A, b, lb, ub)
-    x = list(CvxoptQP().iterates(form))[-1].x
+    x = list(InteriorPoint().iterates(form))[-1].x
     assert x is not None
     assert abs(Y @ x - 0.7) <= 1e-9
     reduced = form.P.dense() @ x + q  # Σ (x−lb)·max(r,0) + (ub−x)·max(−r,0) at the best multiplier
@@ -155,7 +155,7 @@ def test_a_qp_without_known_structure_is_solved_by_cvxopt_itself() -> None:
     P, q, A = sp.csc_array(root @ root.T), rng.standard_normal(6), sp.csc_array(np.ones((1, 6)))
     form = QP(P, q, None, None, A, np.ones(1), np.zeros(6), np.full(6, np.inf))
     assert structured_program(scaled(form)) is None
-    last = list(CvxoptQP().iterates(form))[-1]
+    last = list(InteriorPoint().iterates(form))[-1]
     assert last.claim == "optimal"
     assert last.x is not None
     assert abs(last.x.sum() - 1) <= 1e-9
@@ -167,7 +167,7 @@ def test_where_a_factor_breaks_down_cvxopt_takes_over(monkeypatch: pytest.Monkey
 
     for module in (kkt, shifted):
         monkeypatch.setattr(module, "cholesky", break_down)
-    solution = solve(SoftMarginDual(X, Y), CvxoptQP())
+    solution = solve(SoftMarginDual(X, Y), InteriorPoint())
     assert solution.claimed == "optimal"
     assert solution.certificate.relative_gap <= 1e-8
 
@@ -176,7 +176,7 @@ def test_the_matrix_of_a_linear_dual_is_never_formed() -> None:
     rng = np.random.default_rng(6)
     y = np.where(rng.random(20_000) < 0.5, 1.0, -1.0)
     problem = SoftMarginDual(rng.standard_normal((20_000, 5)) + 0.5 * y[:, None], y)
-    solution = solve(problem, CvxoptQP())
+    solution = solve(problem, InteriorPoint())
     assert solution.counters["kernel_evaluations"] == 0
     assert solution.certificate.relative_gap <= 1e-8
 
@@ -187,11 +187,11 @@ def test_linear_problems_are_solved_at_any_slack_weight(face: type, weight: floa
     rng = np.random.default_rng(7)
     y = np.where(rng.random(1000) < 0.5, 1.0, -1.0)
     problem = face(rng.standard_normal((1000, 10)) + 0.2 * y[:, None], y, weight)
-    assert solve(problem, CvxoptQP()).certificate.relative_gap <= 1e-8
+    assert solve(problem, InteriorPoint()).certificate.relative_gap <= 1e-8
 
 
 def test_every_iteration_can_be_looked_at() -> None:
-    points = list(CvxoptQP().iterates(reduce(SoftMarginDual(X, Y), QP).form))
+    points = list(InteriorPoint().iterates(reduce(SoftMarginDual(X, Y), QP).form))
     assert [p.iterations for p in points] == sorted(p.iterations for p in points)
     assert len(points) >= points[-1].iterations
     assert {p.claim for p in points[:-1]} == {"stopped"}
@@ -201,7 +201,7 @@ def test_every_iteration_can_be_looked_at() -> None:
 def test_a_hard_margin_that_does_not_exist_ends_within_a_few_iterations(face: type) -> None:
     rng = np.random.default_rng(8)
     samples, y = rng.standard_normal((300, 10)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
-    last = list(CvxoptQP().iterates(reduce(face(samples, y), QP).form))[-1]
+    last = list(InteriorPoint().iterates(reduce(face(samples, y), QP).form))[-1]
     assert last.claim == "infeasible"
     assert last.iterations <= 10
 
@@ -211,5 +211,5 @@ def test_a_hard_margin_that_does_not_exist_ends_within_a_few_iterations(face: ty
 def test_a_margin_is_not_called_infeasible_for_its_units(face: type, size: float) -> None:
     samples = RNG.standard_normal((30, 3))
     samples[:, 0] = Y[:30] * (1 + np.abs(samples[:, 0]))
-    solution = solve(face(size * samples, Y[:30]), CvxoptQP())
+    solution = solve(face(size * samples, Y[:30]), InteriorPoint())
     assert solution.claimed != "infeasible"

@@ -1,10 +1,11 @@
-"""A Newton step on a face of the box: all free variables at once.
+"""A Newton step on the free variables, all of them at once.
 
 The minimum over the plane Σd = 0 satisfies
     [K  1] [d]     [−g]
     [1ᵀ 0] [ν]  =  [ 0]
-for K among the free variables and their gradient g (Nocedal & Wright 2006, section 16.5). Pair steps
-find out quickly which variables are free, but converge only linearly on them.
+for K among the free variables and their gradient g (Nocedal & Wright 2006, section 16.5), with a row
+of ones for every group where there are several equalities. Pair steps find out quickly which variables
+are free, but converge only linearly on them.
 
 Up to 3000 variables the system is factored. Above, it is solved to two digits by conjugate gradients
 on the plane, which need products with K only (Gould, Hribar & Nocedal 2001), preconditioned by what
@@ -31,7 +32,7 @@ _RESIDUAL = 3e-2  # relative, in the norm of the preconditioner
 Apply = Callable[[Vector], Vector]
 
 
-class FaceMatrix(Protocol):
+class FreeMatrix(Protocol):
     """K among the free variables."""
 
     def columns(self, chosen: Indices | None) -> Block:
@@ -44,19 +45,29 @@ class FaceMatrix(Protocol):
 
 
 def newton_step(
-    K: FaceMatrix, g: Vector, z: Vector, lo: Vector, hi: Vector, equality: bool
+    K: FreeMatrix,
+    g: Vector,
+    z: Vector,
+    lo: Vector,
+    hi: Vector,
+    equality: bool,
+    groups: Indices | None = None,
 ) -> Vector | None:
     """Return where the free variables are best moved, or None where no step leads down.
 
     The end of Newton's step is clipped to the box and brought back onto the equality; on the way
-    there, s, the objective is least at the share −gᵀs/sᵀKs. Shapes: (k,).
+    there, s, the objective is least at the share −gᵀs/sᵀKs. Shapes: (k,); `groups` says which of
+    several equalities each variable is in.
     """
+    if groups is not None:  # numbered without gaps
+        groups = np.unique(groups, return_inverse=True)[1]
     solve = _by_factor if g.size <= _FACTORED else _by_conjugate_gradients
-    d = solve(K, g, equality)
+    d = solve(K, g, equality, groups)
     if d is None or not np.isfinite(d).all():
         return None
-    total = float(z.sum())
-    end = project(np.clip(z + d, lo, hi), lo, hi, np.ones(z.size) if equality else None, total)
+    total = z.sum(keepdims=True) if groups is None else np.bincount(groups, z).astype(np.float64)
+    ones = np.ones(z.size) if equality else None
+    end = project(np.clip(z + d, lo, hi), lo, hi, ones, total, groups)
     s = end - z
     slope, curvature = float(g @ s), float(s @ K.product(s))
     if slope >= 0 or curvature <= 0:
@@ -65,7 +76,7 @@ def newton_step(
     return end if share == 1.0 else np.clip(z + share * s, lo, hi)
 
 
-def _by_factor(K: FaceMatrix, g: Vector, equality: bool) -> Vector | None:
+def _by_factor(K: FreeMatrix, g: Vector, equality: bool, groups: Indices | None) -> Vector | None:
     matrix = K.columns(None)
     ridge = _RIDGE * float(np.trace(matrix)) / g.size
     for _ in range(4):
@@ -80,7 +91,7 @@ def _by_factor(K: FaceMatrix, g: Vector, equality: bool) -> Vector | None:
     def invert(v: Vector) -> Vector:
         return cho_solve(factor, v, check_finite=False)
 
-    return _on_plane(invert, g.size, equality)(-g)
+    return _on_plane(invert, g.size, equality, groups)(-g)
 
 
 def _shifted_factor(matrix: Block, ridge: float) -> tuple[Block, bool]:
@@ -89,10 +100,12 @@ def _shifted_factor(matrix: Block, ridge: float) -> tuple[Block, bool]:
     return cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
 
 
-def _on_plane(invert: Apply, size: int, equality: bool) -> Apply:
-    """Return v ↦ M⁻¹v − (multiple of M⁻¹1 that brings it onto the plane Σ = 0)."""
+def _on_plane(invert: Apply, size: int, equality: bool, groups: Indices | None) -> Apply:
+    """Return v ↦ M⁻¹v − (multiple of M⁻¹1 that brings it onto the plane Σ = 0), or group by group."""
     if not equality:
         return invert
+    if groups is not None:
+        return _on_planes(invert, groups)
     across = invert(np.ones(size))
 
     def solve(v: Vector) -> Vector:
@@ -102,9 +115,23 @@ def _on_plane(invert: Apply, size: int, equality: bool) -> Apply:
     return solve
 
 
-def _by_conjugate_gradients(K: FaceMatrix, g: Vector, equality: bool) -> Vector | None:
+def _on_planes(invert: Apply, groups: Indices) -> Apply:
+    E = np.eye(int(groups.max()) + 1)[groups]
+    across = np.column_stack([invert(ones) for ones in E.T])
+    inner = E.T @ across
+
+    def solve(v: Vector) -> Vector:
+        step = invert(v)
+        return step - across @ np.linalg.solve(inner, E.T @ step)
+
+    return solve
+
+
+def _by_conjugate_gradients(
+    K: FreeMatrix, g: Vector, equality: bool, groups: Indices | None
+) -> Vector | None:
     """Return an approximate solution: each iterate is a descent direction on the plane."""
-    precondition = _on_plane(_preconditioner(K, g.size), g.size, equality)
+    precondition = _on_plane(_preconditioner(K, g.size), g.size, equality, groups)
     d, r = np.zeros(g.size), g.copy()
     y = precondition(r)
     p, size = -y, float(r @ y)
@@ -124,7 +151,7 @@ def _by_conjugate_gradients(K: FaceMatrix, g: Vector, equality: bool) -> Vector 
     return d if d.any() else None
 
 
-def _preconditioner(K: FaceMatrix, size: int) -> Apply:
+def _preconditioner(K: FreeMatrix, size: int) -> Apply:
     """Return v ↦ P⁻¹v = (v − C(σW + CᵀC)⁻¹Cᵀv)/σ, with σ what is left of K's diagonal on average."""
     chosen = np.linspace(0, size - 1, min(_LANDMARKS, size // 4)).astype(np.int64)
     C = K.columns(chosen)

@@ -10,7 +10,7 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.gram.gram import SignedGram
-from solvers.cvxopt_qp.kkt import Bounds
+from solvers.interior_point.kkt import Bounds
 from solvers.quadratic import ScaledQP
 
 _ROUNDING = 100 * float(np.finfo(float).eps)

@@ -1,6 +1,8 @@
-"""CVXOPT's primal-dual interior-point method for convex quadratic programs.
+"""An interior-point method that knows the structure of a support vector machine.
 
     min ½xᵀPx + qᵀx  s.t. Gx + s = h, s ≥ 0, A x = b_eq
+
+The iteration is CVXOPT's primal-dual method, called once for every step; the Newton systems are ours.
 
 Each iteration scales by the current s and z (Nesterov & Todd), and solves one Newton system twice
 (Mehrotra's predictor and corrector): Vandenberghe 2010, "The CVXOPT linear and quadratic cone program
@@ -22,9 +24,9 @@ import numpy as np
 
 from problems.forms import QP, Claim, FormPoint
 from solvers.base import Solver
-from solvers.cvxopt_qp.divergence import is_farkas, is_ray
-from solvers.cvxopt_qp.kkt import view
-from solvers.cvxopt_qp.program import Program, programs
+from solvers.interior_point.divergence import is_farkas, is_ray
+from solvers.interior_point.kkt import view
+from solvers.interior_point.program import Program, programs
 from solvers.quadratic import ScaledQP, refuse_indefinite, scaled
 from solvers.threads import Threads
 
@@ -39,13 +41,13 @@ Answer = dict[str, Any]  # what `coneqp` returns
 
 
 @dataclass(frozen=True)
-class CvxoptQP(Solver):
-    """CVXOPT on any convex QP, with a Newton system that knows the problem's structure.
+class InteriorPoint(Solver):
+    """CVXOPT's iteration on any convex QP, with Newton systems that know the problem's structure.
 
-    Against CVXOPT's own Newton systems, in one run: half the time on an RBF dual of 2000 samples, a
-    seventh on a regression of 1000 (its matrix is (n, n), not (2n, 2n)), a sixtieth on a primal of
-    1500×50. Of the RBF dual's 0.48 s, 0.3 are eleven Cholesky factors in single precision and 0.1 the
-    Gram matrix: what is left to gain is a second thread.
+    Against `CvxoptQP`, CVXOPT with its own Newton systems, in one run: half the time on an RBF dual of
+    2000 samples, a seventh on a regression of 1000 (its matrix is (n, n), not (2n, 2n)), a sixtieth on
+    a primal of 1500×50. Of the RBF dual's 0.48 s, 0.3 are eleven Cholesky factors in single precision
+    and 0.1 the Gram matrix: what is left to gain is a second thread.
 
     Attributes
     ----------

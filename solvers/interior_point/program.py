@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from problems.dataset import Vector
 from problems.gram.gram import SignedGram
-from solvers.cvxopt_qp.dual import DualSystem, dual_system
-from solvers.cvxopt_qp.kkt import Bounds, System, kkt_solver, operators
-from solvers.cvxopt_qp.primal import primal_system
-from solvers.cvxopt_qp.shifted import DenseGram
+from solvers.cvxopt_qp import inequality_rows, to_cvxopt
+from solvers.interior_point.dual import DualSystem, dual_system
+from solvers.interior_point.kkt import Bounds, System, kkt_solver, operators
+from solvers.interior_point.primal import primal_system
+from solvers.interior_point.shifted import DenseGram
 from solvers.quadratic import ScaledQP
 
 _PIVOTING_LIMIT = 3000  # rows and columns of G up to which a dense pivoted factor is affordable
@@ -61,8 +61,6 @@ def programs(qp: ScaledQP) -> Iterator[Program]:
 
 def structured_program(qp: ScaledQP) -> Program | None:
     """Return `qp` with a Newton system that knows its structure; None where none is known."""
-    from cvxopt import matrix  # noqa: PLC0415 - slow to import
-
     A = np.zeros((0, qp.q.size)) if qp.A is None else qp.A.toarray()
     bounds = Bounds(qp.lb, qp.ub)
     system = dual_system(qp, bounds) or primal_system(qp, bounds)
@@ -70,55 +68,28 @@ def structured_program(qp: ScaledQP) -> Program | None:
         return None
     P, G = operators(system)
     h = bounds.sides if qp.h is None else np.concatenate([qp.h, bounds.sides])
-    sides, equalities = matrix(h), _equalities(qp)
+    q, sides, A_eq, b = (to_cvxopt(M) for M in (qp.q, h, qp.A, qp.b_eq))
     start = _middle(qp) if _gains_from_the_middle(system) else None
-    return Program(P, matrix(qp.q), G, sides, *equalities, kkt_solver(system, A), 0, start)
+    return Program(P, q, G, sides, A_eq, b, kkt_solver(system, A), 0, start)
 
 
 def matrix_programs(qp: ScaledQP) -> Iterator[Program]:
     """Yield `qp` as CVXOPT's matrices, the finite bounds as rows of G, with its own factors."""
-    from cvxopt import matrix, misc  # noqa: PLC0415 - slow to import
+    from cvxopt import misc  # noqa: PLC0415 - slow to import
 
-    G, h = _inequality_rows(qp)
-    P = sparse(qp.P) if scipy.sparse.issparse(qp.P) else matrix(qp.P)
-    A, b = _equalities(qp)
-    no_rows = sparse(scipy.sparse.csc_array((0, qp.q.size)))
-    dims = {"l": h.size, "q": [], "s": []}
-    pivoting = (misc.kkt_ldl,) if sum(G.shape) <= _PIVOTING_LIMIT else ()
+    rows, sides = inequality_rows(qp)
+    P, q, G, h, A, b = (to_cvxopt(M) for M in (qp.P, qp.q, rows, sides, qp.A, qp.b_eq))
+    no_rows = to_cvxopt(scipy.sparse.csc_array((0, qp.q.size)))
+    dims = {"l": sides.size, "q": [], "s": []}
+    pivoting = (misc.kkt_ldl,) if sum(rows.shape) <= _PIVOTING_LIMIT else ()
     for kkt in (misc.kkt_chol2, *pivoting):
-        factor = kkt(sparse(G), dims, no_rows if A is None else A)
-        newton = partial(_factor_of, factor, P)
+        newton = partial(_factor_of, kkt(G, dims, no_rows if A is None else A), P)
         # without refinement these lose the last digits where P is singular
-        yield Program(P, matrix(qp.q), sparse(G), matrix(h), A, b, newton, refinement=1)
+        yield Program(P, q, G, h, A, b, newton, refinement=1)
 
 
 def _factor_of(factor: Any, P: Any, W: Any) -> Any:
     return factor(W, P)
-
-
-def sparse(M: scipy.sparse.csc_array) -> Any:
-    """Return `M` as CVXOPT's sparse matrix."""
-    from cvxopt import spmatrix  # noqa: PLC0415 - slow to import
-
-    entries = scipy.sparse.coo_array(M)
-    rows, cols = (c.astype(np.int64) for c in entries.coords)
-    return spmatrix(entries.data, rows, cols, entries.shape)
-
-
-def _equalities(qp: ScaledQP) -> tuple[Any, Any]:
-    from cvxopt import matrix  # noqa: PLC0415 - slow to import
-
-    return (None, None) if qp.A is None else (sparse(qp.A), matrix(qp.b_eq))
-
-
-def _inequality_rows(qp: ScaledQP) -> tuple[scipy.sparse.csc_array, Vector]:
-    """Return G and h with a row −xᵢ ≤ −lbᵢ and a row xᵢ ≤ ubᵢ for every finite bound."""
-    bounds = Bounds(qp.lb, qp.ub)
-    identity = scipy.sparse.eye_array(qp.q.size, format="csr")
-    blocks, sides = [-identity[bounds.lower], identity[bounds.upper]], [bounds.sides]
-    if qp.G is not None and qp.h is not None:
-        blocks, sides = [qp.G, *blocks], [qp.h, *sides]
-    return scipy.sparse.csc_array(scipy.sparse.vstack(blocks)), np.concatenate(sides)
 
 
 def _gains_from_the_middle(system: System) -> bool:
@@ -135,10 +106,9 @@ def _gains_from_the_middle(system: System) -> bool:
 
 def _middle(qp: ScaledQP) -> dict[str, Any] | None:
     """Return the middle of the box with all multipliers 1; None without a box around everything."""
-    from cvxopt import matrix  # noqa: PLC0415 - slow to import
-
     half = (qp.ub - qp.lb) / 2
     if not np.isfinite(half).all() or not (half > 0).all():
         return None
     slacks = np.concatenate([half, half])
-    return {"x": matrix(qp.lb + half), "s": matrix(slacks), "z": matrix(np.ones(slacks.size))}
+    start = {"x": qp.lb + half, "s": slacks, "z": np.ones(slacks.size)}
+    return {name: to_cvxopt(values) for name, values in start.items()}

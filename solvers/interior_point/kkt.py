@@ -7,9 +7,9 @@ CVXOPT scales each inequality of Gx + s = h by dᵢ = √(sᵢ/zᵢ) and asks fo
     G x − d²∘z        = bz        H x + Aᵀ y = bx + Gᵀ(ω∘bz),  H = P + Gᵀ diag(ω) G.
 
 With t = H⁻¹(bx + Gᵀ(ω∘bz)) the few equalities are a border: (A H⁻¹ Aᵀ) y = A t − by, x = t − H⁻¹Aᵀ y.
-What is left is to solve with H, which has the structure of the problem (`solvers.cvxopt_qp.dual` and
-`.primal`). Vandenberghe 2010, "The CVXOPT linear and quadratic cone program solvers", sections 4
-(elimination) and 10 (problem structure).
+What is left is to solve with H, which has the structure of the problem (see `dual` and `primal`).
+Vandenberghe 2010, "The CVXOPT linear and quadratic cone program solvers", sections 4 (elimination) and
+10 (problem structure).
 """
 
 from __future__ import annotations

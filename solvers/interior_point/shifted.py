@@ -29,7 +29,7 @@ import numpy as np
 from problems.dataset import Indices, Matrix, Vector
 from problems.gram.gram import Gram
 from problems.kernels import Block
-from solvers.cvxopt_qp.kkt import Solve, cholesky, compact, weighted_gram
+from solvers.interior_point.kkt import Solve, cholesky, compact, weighted_gram
 
 _LOW_RANK = 0.5  # of n: where n·d² flops for XᵀX stop being fewer than n³/3 for a Cholesky factor
 _ACCURACY = 1e-10  # of a Newton step in the norm of its matrix; the next one corrects the rest

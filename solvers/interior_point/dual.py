@@ -23,8 +23,8 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.gram.gram import SignedGram
-from solvers.cvxopt_qp.kkt import Bounds, Solve
-from solvers.cvxopt_qp.shifted import Shifted, shifted_gram
+from solvers.interior_point.kkt import Bounds, Solve
+from solvers.interior_point.shifted import Shifted, shifted_gram
 from solvers.quadratic import ScaledQP
 
 

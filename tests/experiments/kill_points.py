@@ -24,7 +24,7 @@ from experiments.cases.plan import plan
 from experiments.cases.records import Outcome, failed
 from experiments.files.experiment import read_experiment
 from experiments.store import disk
-from experiments.store.folder import Store, load_results, read_traces, recorded, write_tables
+from experiments.store.folder import Store, load_tables, recorded, write_tables
 
 _COUNTED = ("open", "write", "fsync", "replace", "unlink")
 
@@ -66,9 +66,9 @@ def session(folder: Path, outcomes: list[Outcome]) -> str:
         if outcome.run_id not in done:
             store.append(outcome)
     store.close()
-    write_tables(folder, "summary")
+    write_tables(folder, *load_tables(folder), "summary")
     models = sorted(path.name for path in (folder / "models").iterdir())
-    tables = [load_results(folder).to_csv(), read_traces(folder).to_csv()]
+    tables = [table.to_csv() for table in load_tables(folder)]
     return "\n".join([(folder / "runs.csv").read_text(), *tables, *models])
 
 

@@ -80,13 +80,13 @@ def test_retry_names_what_it_accepts(command, write):
 
 
 @pytest.mark.usefixtures("in_process")
-def test_another_plan_is_refused_and_run_when_told(command, write):
+def test_another_plan_is_refused_and_run_when_forced(command, write):
     assert command("run", write(GRID), "--out", "x").exit_code == 0
     other = write(GRID.replace("4]", "8]"))
     result = command("run", other, "--out", "x", "--resume")
     assert result.exit_code == 2
     assert "another plan (3 runs, of which 1 are not planned now, and 1 are new)" in result.output
-    result = command("run", other, "--out", "x", "--resume", "--anyway")
+    result = command("run", other, "--out", "x", "--resume", "--force")
     assert result.exit_code == 0, result.output
     assert "1/1" in result.output
     assert load_results("x")["C"].tolist() == [1, 2, 8]

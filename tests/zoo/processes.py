@@ -42,7 +42,7 @@ class Segfault(_Deadly):
 class ExitsAtOnce(_Deadly):
     """It calls os._exit with a code that says that all is well."""
 
-    words: ClassVar[str] = "exited with 0"
+    words: ClassVar[str] = "ended with exit code 0"
 
     def strike(self):
         os._exit(0)

@@ -18,9 +18,10 @@ from experiments.analysis.profiles import (
     shifted_means,
     times_to_gaps,
 )
-from experiments.cases.records import COLUMNS, FULL_TRACE_COLUMNS, Outcome
+from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS
+from experiments.cases.records import Outcome
 from experiments.cli import main
-from experiments.plots.style import looks
+from experiments.plots.style import line_styles
 from experiments.report import report, write_report
 from experiments.report.charts import swatches
 from experiments.report.curves import thinned
@@ -171,7 +172,7 @@ def test_thinning_keeps_both_ends():
 
 
 def test_more_than_eight_solvers_differ_by_more_than_colour():
-    drawn = swatches(looks([f"solver {i}" for i in range(30)]))
+    drawn = swatches(line_styles([f"solver {i}" for i in range(30)]))
     assert len({(s.colour, s.dash, s.marker) for s in drawn}) == 30
     assert len({s.marker for s in drawn}) == 11
 

@@ -184,7 +184,7 @@ def test_a_solver_that_does_not_exist_is_bad_input(name, message):
     ("before", "words"),
     [
         ("raise ValueError('no luck')", "raised ValueError: no luck"),
-        ("os._exit(3)", "exited with 3"),
+        ("os._exit(3)", "ended with exit code 3"),
     ],
 )
 def test_a_file_that_cannot_be_imported_fails_once_and_is_not_tried_again(strange, before, words):

@@ -1,6 +1,6 @@
 """The command line: `dualgap run`, `verify`, `plot`, `report`, `compare`, `list`, `selftest`, ...
 
-Exit codes: 0 when everything asked for came out; 1 when a row is wrong, crashed, diverged or out of
+Exit codes: 0 when everything succeeded; 1 when a row is wrong, crashed, diverged or out of
 memory, or a check failed; 2 for bad input; 130 when interrupted. Everything heavy is imported inside
 the commands, so that `dualgap --help` answers at once.
 """
@@ -76,7 +76,7 @@ def run(
         ended = run_into(one, folder / one.name if several else folder, options)
         if ended.early:
             click.echo(
-                f"{ended.early}; go on with: dualgap run {experiment} --out {folder} --resume",
+                f"{ended.early}; resume with: dualgap run {experiment} --out {folder} --resume",
                 err=True,
             )
             sys.exit(ended.code)
@@ -86,7 +86,9 @@ def run(
 
 @main.command()
 @click.argument("experiment", metavar="[FILE|NAME]", default="verify")
-@click.option("--solver", "more", metavar="NAME|FILE:CLASS", multiple=True, help="Check it too.")
+@click.option(
+    "--solver", "more", metavar="NAME|FILE:CLASS", multiple=True, help="Check this solver too."
+)
 @click.option("--out", type=click.Path(path_type=Path), help="Keep runs and tables in this folder.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Processes.")
 @click.option("--rigorous", is_flag=True, help="Prove every bound in ball arithmetic.")
@@ -152,7 +154,7 @@ def plot(folder: Path) -> None:
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="[FOLDER/report.html]")
 def report(folder: Path, out: Path | None) -> None:
-    """Write what a results FOLDER tells into one HTML file."""
+    """Write a report on a results FOLDER as one HTML file."""
     from experiments.report import write_report  # noqa: PLC0415
     from experiments.store.folder import StoreError  # noqa: PLC0415
 
@@ -169,7 +171,7 @@ def report(folder: Path, out: Path | None) -> None:
 @click.argument("first", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("second", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def compare_folders(first: Path, second: Path) -> None:
-    """Set two results folders side by side: what got faster, slower, right, wrong.
+    """Compare two results folders: which runs became faster, slower, right or wrong.
 
     Exit 1 if something became wrong, unsolved or broken in the SECOND.
     """
@@ -204,7 +206,7 @@ def gallery(names: tuple[str, ...], out: Path | None) -> None:
 @main.command("list")
 @click.argument("kind", type=click.Choice(_EVERYTHING), required=False)
 def list_names(kind: str | None) -> None:
-    """List the names that experiment files know, with their settings, and the columns of results."""
+    """List the names that experiment files accept, with their settings, and the columns of results."""
     from experiments.commands.listing import listing  # noqa: PLC0415
 
     for chosen in [kind] if kind else _EVERYTHING:
@@ -213,9 +215,9 @@ def list_names(kind: str | None) -> None:
 
 @main.command()
 @click.argument("solver", metavar="NAME|FILE:CLASS")
-@click.option("--property", "only", metavar="NAME", multiple=True, help="Try this one [all].")
+@click.option("--property", "only", metavar="NAME", multiple=True, help="Test only this one [all].")
 def selftest(solver: str, only: tuple[str, ...]) -> None:
-    """Try a solver's behaviour and claims on small problems; it ends within two minutes.
+    """Test a solver's behaviour and claims on small problems; this takes at most two minutes.
 
     Exit 1 if a property fails.
     """

@@ -86,9 +86,7 @@ def run(
 
 @main.command()
 @click.argument("experiment", metavar="[FILE|NAME]", default="verify")
-@click.option(
-    "--solver", "more", metavar="NAME|FILE:CLASS", multiple=True, help="Check this solver too."
-)
+@click.option("--solver", "more", metavar="NAME|FILE:CLASS", multiple=True, help="Check it too.")
 @click.option("--out", type=click.Path(path_type=Path), help="Keep runs and tables in this folder.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Processes.")
 @click.option("--rigorous", is_flag=True, help="Prove every bound in ball arithmetic.")

@@ -37,7 +37,7 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
     "--target",
     type=float,
     metavar="GAP",
-    help="Show the cheapest setting of each solver that reaches this gap.",
+    help="The cheapest setting of each solver that reaches it.",
 )
 @click.option("--out", type=_FILE, help="A file [the terminal].")
 def table(

@@ -119,9 +119,7 @@ class ExperimentFile(BaseModel):
     trace: Annotated[bool, Field(description="evaluate iterates while solvers run")] = True
     noise: Annotated[
         bool,
-        Field(
-            description="run the first configuration of each solver twice, to measure timing noise"
-        ),
+        Field(description="run the first of each solver twice, to measure timing noise"),
     ] = False
 
 

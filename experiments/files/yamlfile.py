@@ -110,9 +110,7 @@ def _load(text: str) -> Any:
         raise Fault(1, f"is nested deeper than {_DEEPEST} levels") from None
     except Fault:
         raise
-    except (
-        Exception
-    ) as error:  # errors of the library itself, such as the OverflowError of "\\U99999999"
+    except Exception as error:  # of the library itself, such as the OverflowError of "\\U99999999"
         raise Fault(1, _not_yaml(error)) from None
 
 

@@ -101,9 +101,10 @@ def verify(
     from functools import partial  # noqa: PLC0415
     from tempfile import TemporaryDirectory  # noqa: PLC0415
 
-    from experiments.analysis.verify import compare, with_solvers  # noqa: PLC0415
+    from experiments.analysis.verify import compare  # noqa: PLC0415
     from experiments.cases.plan import plan  # noqa: PLC0415
     from experiments.commands.session import RunOptions, echo_written, executor_for, run_all  # noqa: PLC0415
+    from experiments.commands.verify import with_solvers  # noqa: PLC0415
     from experiments.files.experiment import ConfigError  # noqa: PLC0415
     from experiments.output.verify_tables import to_terminal, write_verification  # noqa: PLC0415
     from experiments.store.folder import Store, StoreError, load_results  # noqa: PLC0415

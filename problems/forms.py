@@ -1,7 +1,7 @@
 """The three canonical forms a solver can ask for.
 
 `QP`      min ½xᵀPx + qᵀx   s.t. Gx ≤ h, A x = b_eq, lb ≤ x ≤ ub
-`BoxQP`   min ½xᵀQx + pᵀx   s.t. aᵀx = delta (or none), lb ≤ x ≤ ub
+`BoxQP`   min ½xᵀQx + pᵀx   s.t. Σ_{i∈g} aᵢxᵢ = delta_g for disjoint groups g, lb ≤ x ≤ ub
 `ERM`     min ½‖w‖² + Σᵢ Cᵢ·loss(yᵢ, wᵀφ(xᵢ) + b)   (b = 0 without intercept)
 
 A form is what a solver is given and never changes. `start` is where to begin, if the caller has an
@@ -12,30 +12,54 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cached_property
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy
 
-from problems.dataset import Vector
+from problems.certificates.box_gap import (
+    best_multiplier,
+    gap_terms,
+    kkt_violation,
+    middle,
+    violating_pair,
+)
+from problems.dataset import Indices, Vector
 from problems.gram.gram import Gram, SignedGram
 from problems.losses import Loss
+from problems.projection import members_of, project
 
 Claim = Literal["optimal", "infeasible", "stopped", "none"]
 
 
+class Equality(NamedTuple):
+    """One equality Σ aᵢxᵢ = delta over the variables `members`, where `a` is that of these alone."""
+
+    members: Indices
+    a: Vector
+    delta: float
+
+
 @dataclass(frozen=True, eq=False)
 class BoxQP:
-    """min ½xᵀQx + pᵀx s.t. aᵀx = delta, lb ≤ x ≤ ub; no equality when `a` is None.
+    """min ½xᵀQx + pᵀx s.t. Σ_{i∈g} aᵢxᵢ = delta_g for every group g, lb ≤ x ≤ ub.
 
-    Shapes: `Q` (n, n) as an operator, `p, a, lb, ub, start` (n,). `ub` may be +inf.
-    `start`, if there is one, is feasible.
+    Attributes
+    ----------
+    Q : (n, n) as an operator.
+    p, lb, ub : (n,); bounds may be infinite.
+    a : (n,) coefficients of the equalities; None where there is none.
+    groups : (n,) the equality that each variable is in, −1 for none; None for one equality of all.
+    delta : (number of groups,), empty where there is no equality.
+    start : (n,) where to begin, or None; it is feasible.
     """
 
     Q: SignedGram
     p: Vector
     a: Vector | None
-    delta: float
+    groups: Indices | None
+    delta: Vector
     lb: Vector
     ub: Vector
     start: Vector | None = None
@@ -49,6 +73,62 @@ class BoxQP:
     def gram(self) -> Gram:
         """The Gram matrix behind Q, which counts kernel evaluations."""
         return self.Q.gram
+
+    @cached_property
+    def equalities(self) -> tuple[Equality, ...]:
+        """The equalities one by one; they have no variable in common."""
+        if self.a is None:
+            return ()
+        if self.groups is None:
+            return (Equality(np.arange(self.n), self.a, float(self.delta[0])),)
+        members = members_of(self.groups, self.delta.size)
+        return tuple(
+            Equality(i, self.a[i], float(d)) for i, d in zip(members, self.delta, strict=True)
+        )
+
+    def equality_rows(self) -> tuple[scipy.sparse.csc_array, Vector] | tuple[None, None]:
+        """Return A (groups, n) and b_eq of the equalities Ax = b_eq; None, None without any."""
+        if self.a is None:
+            return None, None
+        if self.groups is None:
+            return scipy.sparse.csc_array(self.a[None, :]), self.delta
+        inside = np.flatnonzero(self.groups >= 0)
+        entries = self.a[inside], (self.groups[inside], inside)
+        return scipy.sparse.csc_array(entries, shape=(self.delta.size, self.n)), self.delta
+
+    def project(self, z: Vector) -> Vector:
+        """Return the feasible point nearest to `z` (n,)."""
+        return project(z, self.lb, self.ub, self.a, self.delta, self.groups)
+
+    def first_point(self) -> Vector:
+        """Return where to begin: a copy of `start`, else the feasible point nearest to 0."""
+        return self.project(np.zeros(self.n)) if self.start is None else self.start.copy()
+
+    def multipliers(self, g: Vector) -> list[tuple[float, float]]:
+        """Return the interval of best multipliers ν_g of each equality, for the gradient `g` (n,)."""
+        return [
+            best_multiplier(g[i], a, (self.ub - self.lb)[i], constant=delta - float(a @ self.lb[i]))
+            for i, a, delta in self.equalities
+        ]
+
+    def lagrangian_gradient(self, g: Vector) -> Vector:
+        """Return r = g + ν_g·aᵢ at the best multipliers, for the gradient `g` (n,)."""
+        r = g.copy()
+        for (i, a, _), interval in zip(self.equalities, self.multipliers(g), strict=True):
+            r[i] += middle(*interval) * a
+        return r
+
+    def gap_terms(self, g: Vector, x: Vector) -> Vector:
+        """Return each variable's share of the duality gap at `x` (n,) with the gradient `g`."""
+        return gap_terms(self.lagrangian_gradient(g), x - self.lb, self.ub - x)
+
+    def violating_pair(self, g: Vector, x: Vector) -> float:
+        """Return how far the most violating pair is from optimal, see `box_gap.violating_pair`."""
+        return violating_pair(g, self.a, x - self.lb, self.ub - x, self.groups)
+
+    def kkt_violation(self, g: Vector, x: Vector) -> float:
+        """Return the natural residual, see `box_gap.kkt_violation`."""
+        return kkt_violation(g, self.a, x - self.lb, self.ub - x, self.groups)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,31 +1,65 @@
-"""The nearest point of {lb ≤ x ≤ ub, aᵀx = delta}: min ½‖x − z‖².
+"""The nearest point of {lb ≤ x ≤ ub, Σ_{i∈g} aᵢxᵢ = delta_g for every group g}: min ½‖x − z‖².
+
+The groups are disjoint, so each is projected by itself.
 
 By duality x(μ) = clip(z − μa, lb, ub), where aᵀx(μ) falls with μ and is linear between 2n
 breakpoints. A pivot breakpoint halves those in question, and what lies outside the bracket is
-summed once and never looked at again: O(n) (Kiwiel 2008, "Breakpoint searching algorithms for the
+summed once and never read again: O(n) (Kiwiel 2008, "Breakpoint searching algorithms for the
 continuous quadratic knapsack problem").
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numba
 import numpy as np
 
-from problems.dataset import Vector
+from problems.dataset import Indices, Vector
 
 
 def project(
-    z: Vector, lb: Vector, ub: Vector, a: Vector | None = None, delta: float = 0.0
+    z: Vector,
+    lb: Vector,
+    ub: Vector,
+    a: Vector | None = None,
+    delta: float | Vector = 0.0,
+    groups: Indices | None = None,
 ) -> Vector:
-    """Return the Euclidean projection of `z` (n,) onto the box, and the hyperplane if `a` is given.
+    """Return the Euclidean projection of `z` (n,) onto the box, and the hyperplanes if `a` is given.
+
+    Parameters
+    ----------
+    z, lb, ub : (n,) the point and the box; bounds may be infinite.
+    a : (n,) coefficients of the equalities, or None.
+    delta : a number for one equality, else (groups,).
+    groups : (n,) the equality that each variable is in, −1 for none; None for one equality of all.
 
     Raises
     ------
     ValueError
-        If `z` is not finite, or the box and the hyperplane have no point in common.
+        If `z` is not finite, or the box and a hyperplane have no point in common.
     """
     if a is None:
         return np.clip(z, lb, ub)
+    totals = np.atleast_1d(np.asarray(delta, dtype=np.float64))
+    if groups is None:
+        return _project_group(z, lb, ub, a, float(totals[0]))
+    x = np.clip(z, lb, ub)
+    for members, total in zip(members_of(groups, totals.size), totals, strict=True):
+        x[members] = _project_group(z[members], lb[members], ub[members], a[members], float(total))
+    return x
+
+
+def members_of(groups: Indices, count: int | None = None) -> list[Indices]:
+    """Return the variables in each of the groups 0, ..., count − 1, in their order; −1 is in none."""
+    order = np.argsort(groups, kind="stable")
+    count = int(groups.max(initial=-1)) + 1 if count is None else count
+    ends = np.searchsorted(groups[order], np.arange(count + 1))
+    return [order[first:last] for first, last in pairwise(ends)]
+
+
+def _project_group(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -> Vector:
     if not np.isfinite(z).all():
         raise ValueError("z: must be finite, got NaN or infinite entries")
     point, moving = z, a != 0  # 0 times an infinite bound is no number
@@ -42,7 +76,7 @@ def project(
             )
         # copies: compiled once for writable contiguous arrays, whatever the caller holds
         copies = (np.array(v, dtype=np.float64) for v in (point, lb, ub, a))
-        mu = _multiplier(*copies, float(delta))  # type: ignore[call-arg]
+        mu = _multiplier(*copies, delta)  # type: ignore[call-arg]
         # at either end of the range μ is ±inf: every variable sits at its bound
         step = np.where(moving, mu, 0.0) * np.where(moving, a, 1.0)
         point = np.clip(point - step, lb, ub)
@@ -63,7 +97,7 @@ def _multiplier(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -> f
             first[i], last[i] = min(ends), max(ends)
             active[count] = i
             count += 1
-    slope = 0.0  # settled variables add constant − slope·μ
+    slope = 0.0  # decided variables add constant − slope·μ
     low, high = -np.inf, np.inf
     while count > 0:
         middle = active[count // 2]

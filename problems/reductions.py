@@ -104,7 +104,7 @@ def _to_box(problem: Formulation, alpha: Vector | None, gram: Gram) -> Reduction
     else:
         Q = SignedGram(gram, problem.y)
     start = None if alpha is None else to_box_variables(problem, alpha)
-    form = BoxQP(Q, p, a, 0.0, np.zeros(p.size), ub, start)
+    form = BoxQP(Q, p, a, None, np.zeros(int(a is not None)), np.zeros(p.size), ub, start)
 
     def recover(point: FormPoint) -> Point:
         return Point(None if point.x is None else from_box_variables(problem, point.x))
@@ -143,8 +143,7 @@ def _to_qp(problem: Formulation, alpha: Vector | None, gram: Gram) -> Reduction[
 
 def _dual_qp(problem: Formulation, alpha: Vector | None, gram: Gram) -> Reduction[QP]:
     box = _to_box(problem, alpha, gram)
-    A = None if box.form.a is None else scipy.sparse.csc_array(box.form.a[None, :])
-    b_eq = None if A is None else np.zeros(1)
+    A, b_eq = box.form.equality_rows()
     form = QP(box.form.Q, box.form.p, None, None, A, b_eq, box.form.lb, box.form.ub, box.form.start)
     return Reduction(form, box.recover)
 

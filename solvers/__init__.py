@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import pkgutil
 import sys
 from functools import cache
@@ -82,7 +83,7 @@ def _solvers_of(module: Any) -> list[type[Solver]]:
         for value in vars(module).values()
         if isinstance(value, type)
         and issubclass(value, Solver)
-        and value is not Solver
+        and not inspect.isabstract(value)
         and value.__module__ == module.__name__
     ]
 

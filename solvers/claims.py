@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from problems.certificates.box_gap import best_multiplier, gap_terms, middle
 from problems.dataset import Vector
 from problems.forms import BoxQP
 
@@ -16,12 +15,7 @@ def is_near(form: BoxQP, x: Vector, g: Vector) -> bool:
 
     `g` is the gradient Qx + p. A box with infinite bounds has no gap to go by.
     """
-    below, above = x - form.lb, form.ub - x
     if not np.isfinite(form.ub).all():
         return True
-    r = g
-    if form.a is not None:
-        constant = form.delta - float(form.a @ form.lb)
-        r = g + middle(*best_multiplier(g, form.a, form.ub - form.lb, constant)) * form.a
-    gap, value = float(gap_terms(r, below, above).sum()), 0.5 * float(x @ (g + form.p))
+    gap, value = float(form.gap_terms(g, x).sum()), 0.5 * float(x @ (g + form.p))
     return gap <= FAR * max(abs(value), abs(value - gap))

@@ -112,7 +112,7 @@ def mistake_bound(problem: Formulation, maximal: Solution) -> float:
 
 def _is_hard_margin(form: BoxQP) -> bool:
     plain = bool((form.p == -1).all() and (form.lb == 0).all() and np.isposinf(form.ub).all())
-    return plain and form.delta == 0
+    return plain and form.groups is None and not form.delta.any()
 
 
 @numba.njit(cache=True)

@@ -25,8 +25,9 @@ from problems.certificates.box_gap import middle
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.kernels import Block
-from solvers.base import Solver, warm_up
-from solvers.simplified_smo import bias, limits, pair_refusal, pair_start, partner
+from solvers.base import Solver
+from solvers.simplified_smo import bias, limits, pair_refusal, partner
+from solvers.warm_up import warm_up
 
 _ROUNDING = 1e-12  # relative size below which a curvature or a change of xⱼ is taken for zero
 _BLOCK_ENTRIES = 2**19  # samples looked at between two yields: about a millisecond
@@ -66,7 +67,7 @@ class PlattSMO(Solver):
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after each block of steps."""
-        Q, t, C, x = form.Q.dense(), np.array(form.a), form.ub.copy(), pair_start(form)
+        Q, t, C, x = form.Q.dense(), np.array(form.a), form.ub.copy(), form.first_point()
         draws = np.random.default_rng(self.seed)
         block = max(1, _BLOCK_ENTRIES // form.n)
         errors = t * (Q @ x + form.p)  # E without b

@@ -1,11 +1,11 @@
 """Møller's scaled conjugate gradient on the dual's augmented Lagrangian.
 
-    min ½xᵀQx + pᵀx  s.t. aᵀx = delta, lb ≤ x ≤ ub
+    min ½xᵀQx + pᵀx  s.t. Ax = delta, lb ≤ x ≤ ub,   a row of A for each group
 
 SCG knows no constraints. They become penalties with multipliers ν, l, u (Hestenes 1969, Powell 1969):
-    L(x) = ½xᵀQx + pᵀx + ν(aᵀx − delta) + ½μ(aᵀx − delta)²
+    L(x) = ½xᵀQx + pᵀx + νᵀ(Ax − delta) + ½μ‖Ax − delta‖²
            + (1/2μ) Σ max(0, lᵢ + μ(lbᵢ − xᵢ))² + (1/2μ) Σ max(0, uᵢ + μ(xᵢ − ubᵢ))²
-minimised in x by SCG, after which ν ← ν + μ(aᵀx − delta), l ← max(0, l + μ(lb − x)) and u likewise,
+minimised in x by SCG, after which ν ← ν + μ(Ax − delta), l ← max(0, l + μ(lb − x)) and u likewise,
 until nothing is violated; without multipliers μ would have to grow beyond all bounds.
 
 SCG (Møller 1993) is the conjugate gradient method for functions that are not quadratic, without a line
@@ -24,7 +24,6 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
-from problems.projection import project
 from solvers.base import Solver
 from solvers.claims import is_near
 
@@ -84,7 +83,7 @@ class SCG(Solver):
         while claim == "none":
             now = Progress(x, 0, False)
             for now in minimise(lagrangian, x, accuracy, self.max_iter - spent):
-                yield FormPoint(_feasible(form, now.x), iterations=spent + now.iterations)
+                yield FormPoint(form.project(now.x), iterations=spent + now.iterations)
             x, spent = now.x, spent + now.iterations
             violation = lagrangian.update(x)
             if now.settled and violation <= self.tol * float(np.abs(x).max()):
@@ -94,11 +93,7 @@ class SCG(Solver):
             elif violation > 0.25 * before:
                 lagrangian.mu *= _GROWTH
             before = violation
-        yield FormPoint(_feasible(form, x), iterations=spent, claim=claim)
-
-
-def _feasible(form: BoxQP, x: Vector) -> Vector:
-    return project(x, form.lb, form.ub, form.a, form.delta)
+        yield FormPoint(form.project(x), iterations=spent, claim=claim)
 
 
 class _Lagrangian:
@@ -107,7 +102,7 @@ class _Lagrangian:
     def __init__(self, form: BoxQP) -> None:
         self.form, self.Q = form, form.Q.dense()
         self.mu = max(1.0, float(np.trace(self.Q)) / form.n)
-        self.nu = 0.0
+        self.nu = np.zeros(form.delta.size)
         self.lower, self.upper = np.zeros(form.n), np.zeros(form.n)
 
     def __call__(self, x: Vector) -> tuple[float, Vector]:
@@ -117,15 +112,15 @@ class _Lagrangian:
         high = np.maximum(0.0, self.upper + mu * (x - form.ub))
         value = 0.5 * float(x @ Qx) + float(form.p @ x) + float(low @ low + high @ high) / (2 * mu)
         gradient = Qx + form.p - low + high
-        if form.a is not None:
-            off = float(form.a @ x) - form.delta
-            value += self.nu * off + 0.5 * mu * off**2
-            gradient += (self.nu + mu * off) * form.a
+        for k, (i, a, delta) in enumerate(form.equalities):
+            off = float(a @ x[i]) - delta
+            value += self.nu[k] * off + 0.5 * mu * off**2
+            gradient[i] += (self.nu[k] + mu * off) * a
         return value, gradient
 
     def is_near(self, x: Vector) -> bool:
         """Whether the duality gap at x, made feasible, allows to call it optimal."""
-        x = _feasible(self.form, x)
+        x = self.form.project(x)
         return is_near(self.form, x, self.Q @ x + self.form.p)
 
     def update(self, x: Vector) -> float:
@@ -134,9 +129,9 @@ class _Lagrangian:
         violation = float(np.abs(x - np.clip(x, form.lb, form.ub)).max())
         self.lower = np.maximum(0.0, self.lower + self.mu * (form.lb - x))
         self.upper = np.maximum(0.0, self.upper + self.mu * (x - form.ub))
-        if form.a is not None:
-            off = float(form.a @ x) - form.delta
-            self.nu += self.mu * off
+        for k, (i, a, delta) in enumerate(form.equalities):
+            off = float(a @ x[i]) - delta
+            self.nu[k] += self.mu * off
             violation = max(violation, abs(off))
         return violation
 

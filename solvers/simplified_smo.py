@@ -21,8 +21,8 @@ import numpy as np
 from problems.dataset import Indices, Vector, check_positive
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
-from problems.projection import project
-from solvers.base import Solver, warm_up
+from solvers.base import Solver
+from solvers.warm_up import warm_up
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 _CALL = 1000  # what calling a pass costs, in entries read
@@ -73,7 +73,7 @@ class SimplifiedSMO(Solver):
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after each pass, or after several short ones."""
         Q, p, t, C = form.Q.dense(), form.p.copy(), np.array(form.a), form.ub.copy()
-        x, b = pair_start(form), 0.0
+        x, b = form.first_point(), 0.0
         draws = np.random.default_rng(self.seed)
         block = max(1, _BLOCK_ENTRIES // (form.n**2 + _CALL))
         unchanged = passes = 0
@@ -94,6 +94,8 @@ def pair_refusal(form: BoxQP, solver: str) -> str | None:
     """Return why the textbook pair update cannot solve this form, or None if it can."""
     if form.a is None:
         return f"{solver} moves pairs along the equality, and without an intercept there is none"
+    if form.groups is not None:
+        return f"{solver} moves pairs along one equality, and this problem has several"
     if (np.abs(form.a) != 1).any():
         return f"{solver} needs every coefficient of the equality to be +1 or -1"
     if (form.lb != 0).any():
@@ -101,13 +103,6 @@ def pair_refusal(form: BoxQP, solver: str) -> str | None:
     if not form.Q.fits:
         return f"{solver} works on the whole matrix Q, which for {form.n} variables does not fit"
     return None
-
-
-def pair_start(form: BoxQP) -> Vector:
-    """Return the given start, else the feasible point nearest to 0 (for an SVM 0 itself)."""
-    if form.start is not None:
-        return form.start.copy()
-    return project(np.zeros(form.n), form.lb, form.ub, form.a, form.delta)
 
 
 @numba.njit(cache=True)

@@ -31,3 +31,8 @@ def _processor() -> str:
         named = next(line for line in lines if line.startswith("model name"))
         return named.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def bytes_text(size: float) -> str:
+    """Return a number of bytes in MiB or GiB."""
+    return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

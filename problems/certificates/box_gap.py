@@ -1,24 +1,27 @@
 """Optimality of a feasible point of a box QP, from the point and its gradient alone.
 
-For min ½xᵀQx + pᵀx s.t. aᵀx = delta, lb ≤ x ≤ ub, with gradient g = Qx + p and any ν,
-r(ν) = g + νa, the duality gap is
+For min ½xᵀQx + pᵀx s.t. Σ_{i∈g} aᵢxᵢ = delta_g for every group g, lb ≤ x ≤ ub, with gradient
+g = Qx + p, any ν_g and rᵢ(ν) = gᵢ + ν_g·aᵢ, the duality gap is
     gap(ν) = Σᵢ (xᵢ − lbᵢ)·max(rᵢ, 0) + (ubᵢ − xᵢ)·max(−rᵢ, 0)  ≥  0,
 with the Lagrange multipliers of the bounds eliminated (Boyd & Vandenberghe 2004, section 5.5). It is
-convex and piecewise linear in ν, so the best ν is found exactly, by sorting. For an SVM ν is the
-intercept b.
+convex and piecewise linear in each ν_g, and the groups are disjoint, so that the best ν is found
+exactly, by sorting each group. For an SVM with one group ν is the intercept b.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
-from problems.dataset import Vector
+from problems.dataset import Indices, Vector
+from problems.projection import members_of
 
 
 def best_multiplier(
     g: Vector, a: Vector, width: Vector, constant: float = 0.0
 ) -> tuple[float, float]:
-    """Return the interval [ν₁, ν₂] of minimisers of the gap.
+    """Return the interval [ν₁, ν₂] of minimisers of the gap, of variables in one group.
 
     Up to a constant the gap is Σᵢ widthᵢ·max(−rᵢ(ν), 0) + ν·constant with width = ub − lb and
     constant = delta − aᵀlb: its slope rises by |aᵢ|·widthᵢ at each breakpoint νᵢ = −gᵢ/aᵢ.
@@ -57,14 +60,19 @@ def gap_terms(r: Vector, below: Vector, above: Vector) -> Vector:
     return below * np.maximum(r, 0.0) + above * np.maximum(-r, 0.0)
 
 
-def kkt_violation(g: Vector, a: Vector | None, below: Vector, above: Vector) -> float:
+def kkt_violation(
+    g: Vector, a: Vector | None, below: Vector, above: Vector, groups: Indices | None = None
+) -> float:
     """Return the natural residual min over ν of maxᵢ |xᵢ − clip(xᵢ − rᵢ(ν), lbᵢ, ubᵢ)|.
 
     |xᵢ − clip(…)| = |clip(rᵢ, −aboveᵢ, belowᵢ)|. A level t is reached by some ν exactly if the
     intervals of ν that keep each entry at or below t have a point in common, so t is bisected.
     """
     if a is None:
-        return float(np.abs(np.clip(g, -above, below)).max())
+        return float(np.abs(np.clip(g, -above, below)).max(initial=0.0))
+    if groups is not None:
+        pieces = _pieces(a, groups)
+        return max(kkt_violation(g[i], own, below[i], above[i]) for i, own in pieces)
     fixed = a == 0
     least = float(np.abs(np.clip(g, -above, below))[fixed].max(initial=0.0))
     g, a, below, above = g[~fixed], a[~fixed], below[~fixed], above[~fixed]
@@ -91,10 +99,19 @@ def _reachable(t: float, g: Vector, a: Vector, below: Vector, above: Vector) -> 
     return float(lower.max()) <= float(upper.min())
 
 
-def violating_pair(g: Vector, a: Vector | None, below: Vector, above: Vector) -> float:
-    """Return how far the most violating pair is from optimal.
+def _pieces(a: Vector, groups: Indices) -> Iterator[tuple[Indices, Vector | None]]:
+    """Yield the variables in no group, then those of each, with their coefficients."""
+    yield np.flatnonzero(groups < 0), None
+    for members in members_of(groups):
+        yield members, a[members]
 
-    With the equality max(0, m − M), m = max −gᵢ/aᵢ over variables that can raise aᵢxᵢ and M the
+
+def violating_pair(
+    g: Vector, a: Vector | None, below: Vector, above: Vector, groups: Indices | None = None
+) -> float:
+    """Return how far the most violating pair is from optimal; of several groups the largest.
+
+    With an equality max(0, m − M), m = max −gᵢ/aᵢ over variables that can raise aᵢxᵢ and M the
     minimum over those that can lower it (Keerthi et al. 2001; LIBSVM's measure). Without it the
     largest minus the smallest projected gradient, 0 counted among both (LIBLINEAR's).
     """
@@ -103,6 +120,9 @@ def violating_pair(g: Vector, a: Vector | None, below: Vector, above: Vector) ->
         projected = np.where(above <= 0, np.maximum(projected, 0.0), projected)
         projected[(below <= 0) & (above <= 0)] = 0.0
         return float(projected.max(initial=0.0) - projected.min(initial=0.0))
+    if groups is not None:
+        pieces = _pieces(a, groups)
+        return max(violating_pair(g[i], own, below[i], above[i]) for i, own in pieces)
     alone = a == 0
     if alone.any():  # they take no part in the equality: as without it
         rest = violating_pair(g[alone], None, below[alone], above[alone])

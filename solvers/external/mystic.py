@@ -1,6 +1,6 @@
 """mystic's constrained direct search on the dual.
 
-    min f(Π(x)),  f(x) = ½xᵀQx + pᵀx,  Π the projection onto {aᵀx = delta, lb ≤ x ≤ ub}
+    min f(Π(x)),  f(x) = ½xᵀQx + pᵀx,  Π the projection onto the feasible set
 
 mystic (McKerns et al. 2011) constrains any minimiser through a transform of its parameters that imposes
 the constraints, here the exact projection. Its minimiser here is Powell's (1964) method of conjugate
@@ -22,7 +22,6 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
-from problems.projection import project
 from solvers.base import NotInstalled, Solver
 
 _MOST = 200  # variables; an iteration of Powell's method is a line search along each
@@ -75,7 +74,7 @@ class Mystic(Solver):
         Q, p = form.Q.dense(), form.p
 
         def feasible(x: Vector) -> Vector:
-            return project(np.asarray(x, dtype=np.float64), form.lb, form.ub, form.a, form.delta)
+            return form.project(np.asarray(x, dtype=np.float64))
 
         def objective(x: Vector) -> float:
             x = feasible(x)
@@ -100,7 +99,7 @@ class Mystic(Solver):
         if form.start is not None:
             return form.start.tolist()
         width = np.where(np.isfinite(form.ub), form.ub - form.lb, 1.0)
-        return project(form.lb + 0.1 * width, form.lb, form.ub, form.a, form.delta).tolist()
+        return form.project(form.lb + 0.1 * width).tolist()
 
     def _termination(self) -> Any:
         termination = importlib.import_module("mystic.termination")

@@ -1,6 +1,6 @@
 """SciPy's general constrained minimisers on the dual.
 
-    min ½xᵀQx + pᵀx  s.t. aᵀx = delta, lb ≤ x ≤ ub
+    min ½xᵀQx + pᵀx  s.t. Σ_{i∈g} aᵢxᵢ = delta_g for every group g, lb ≤ x ≤ ub
 
 `slsqp`: sequential least squares programming (Kraft 1988); each iteration factors a dense n by n model.
 `trust-constr`: a trust-region interior-point method (Byrd, Hribar & Nocedal 1999) given Q as its
@@ -20,7 +20,6 @@ import numpy as np
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
-from problems.projection import project
 from solvers.base import Solver
 from solvers.claims import is_near
 
@@ -85,7 +84,7 @@ class ScipyMinimize(Solver):
             )  # of steps clipped to the bounds, of flat quasi-Newton steps
             result = minimize(
                 objective,
-                project(start, form.lb, form.ub, form.a, form.delta),
+                form.project(start),
                 method=self.method,
                 jac=True,
                 bounds=Bounds(form.lb, form.ub),
@@ -93,17 +92,18 @@ class ScipyMinimize(Solver):
                 options=self._options(),
                 hess=hessian if self.method == "trust-constr" else None,
             )
-        x = project(result.x, form.lb, form.ub, form.a, form.delta)
+        x = form.project(result.x)
         # on features of 1e8 it is content with its start
         near = result.status in _OPTIMAL[self.method] and is_near(form, x, Q @ x + p)
         yield FormPoint(x, iterations=int(result.nit), claim="optimal" if near else "stopped")
 
     def _equality(self, form: BoxQP) -> Any:
-        if form.a is None:
+        A, _ = form.equality_rows()
+        if A is None:
             return ()
         from scipy.optimize import LinearConstraint  # noqa: PLC0415 - slow to import
 
-        return LinearConstraint(form.a[None, :], form.delta, form.delta)
+        return LinearConstraint(A.toarray(), form.delta, form.delta)
 
     def _options(self) -> dict[str, float]:
         if self.method == "slsqp":

@@ -55,7 +55,7 @@ def is_regression(form: BoxQP) -> bool:
 
 
 def _has_plain_box(form: BoxQP) -> bool:
-    return form.delta == 0 and bool((form.lb == 0).all())
+    return form.groups is None and not form.delta.any() and bool((form.lb == 0).all())
 
 
 def regression_targets(form: BoxQP) -> tuple[Vector, float]:

@@ -105,7 +105,7 @@ class SVMLight(Solver):
 
 def _with_equality(form: BoxQP) -> BoxQP:
     """Return the form as it would be with an intercept, by which the two problems are recognised."""
-    return form if form.a is not None else replace(form, a=form.Q.sign)
+    return form if form.a is not None else replace(form, a=form.Q.sign, delta=np.zeros(1))
 
 
 def _kernel_options(kernel: Any) -> list[Any]:

@@ -1,6 +1,6 @@
 """Projected gradient methods for the box QP.
 
-    min ½xᵀQx + pᵀx  s.t. aᵀx = delta, lb ≤ x ≤ ub
+    min ½xᵀQx + pᵀx  s.t. Σ_{i∈g} aᵢxᵢ = delta_g for every group g, lb ≤ x ≤ ub
 
 One step is x ← Π(x − λg) with g = Qx + p and Π the exact projection onto the feasible set. The
 variants differ in λ and in what they add:
@@ -23,15 +23,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
-from problems.certificates.box_gap import violating_pair
 from problems.dataset import check_positive
 from problems.forms import BoxQP, FormPoint
-from solvers.base import Solver, warm_up
+from solvers.base import Solver
 from solvers.claims import is_near
 from solvers.projected_gradient.notebook import ascent, is_hard_margin_dual
 from solvers.projected_gradient.parts import Parts
 from solvers.projected_gradient.steps import Box, accelerated, barzilai_borwein, plain
 from solvers.smo.levels import minimise
+from solvers.warm_up import warm_up
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 
@@ -109,7 +109,7 @@ class ProjectedGradient(Solver):
     def _in_parts(self, form: BoxQP) -> bool:
         """Whether rows of K are worth having, and every variable has its place in the equality."""
         many = form.n >= _LEAST_IN_PARTS and not form.gram.is_linear
-        in_equality = form.a is None or bool((form.a != 0).all())
+        in_equality = form.a is None or (bool((form.a != 0).all()) and form.groups is None)
         return self.variant == "barzilai_borwein" and many and in_equality
 
     def _at_once(self, form: BoxQP) -> Iterator[FormPoint]:
@@ -121,7 +121,7 @@ class ProjectedGradient(Solver):
         }[self.variant]()
         x, count = box.x, 0
         for count, (x, g) in enumerate(steps):
-            violation = violating_pair(g, form.a, x - form.lb, form.ub - x)
+            violation = form.violating_pair(g, x)
             if violation <= self.tol and is_near(form, x, g):
                 yield FormPoint(x.copy(), iterations=count, claim="optimal")
                 return

@@ -28,5 +28,6 @@ def ascent(form: BoxQP, rate: float, tol: float, max_iter: int) -> Iterator[Form
 
 def is_hard_margin_dual(form: BoxQP) -> bool:
     """Whether the notes' loop is meant for this problem."""
-    linear = bool((form.p == -1).all()) and form.a is not None and form.delta == 0
-    return linear and bool((form.lb == 0).all() and np.isposinf(form.ub).all())
+    one_equality = form.a is not None and form.groups is None and not form.delta.any()
+    cone = bool((form.lb == 0).all() and np.isposinf(form.ub).all())
+    return one_equality and cone and bool((form.p == -1).all())

@@ -29,13 +29,13 @@ class Parts(Active):
     def _round(self, up: Vector, down: Vector, target: float) -> None:
         """Solve on a working set to a violation of `target`, or a share of what it is."""
         state = self.state
-        target = max(target, _ACCURACY * state.order(up, down)[1])
+        target = max(target, _ACCURACY * state.order(up, down, None)[1])
         chosen = self._choose(up, down)
         z, lo, hi, u = self._on_one_side(chosen)
         members = self.members[chosen]
         K = state.block(members, members, state.columns(members))
         a = np.ones(z.size) if state.equality else None
-        box = Box(lambda v: K @ v.astype(K.dtype), z, -u, a, float(z.sum()), lo, hi)
+        box = Box(lambda v: K @ v.astype(K.dtype), z, -u, a, None, z.sum(keepdims=True), lo, hi)
         most, taken = min(_MOST_STEPS, state.max_steps - state.steps), 0
         for taken, (z, g) in enumerate(barzilai_borwein(box)):
             if violating_pair(g, a, z - lo, hi - z) <= target or taken >= most:

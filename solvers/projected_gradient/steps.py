@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from problems.dataset import Vector
+from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
 from problems.projection import project
 
@@ -21,7 +21,7 @@ _REFRESH = 100  # steps after which a gradient kept by updates is computed afres
 
 @dataclass(frozen=True, eq=False)
 class Box:
-    """min ½xᵀQx + pᵀx s.t. aᵀx = delta, lb ≤ x ≤ ub, with p known through a gradient.
+    """min ½xᵀQx + pᵀx s.t. the equalities of a `BoxQP`, lb ≤ x ≤ ub, with p known through a gradient.
 
     Attributes
     ----------
@@ -33,18 +33,17 @@ class Box:
     x: Vector
     g: Vector
     a: Vector | None
-    delta: float
+    groups: Indices | None
+    delta: Vector
     lb: Vector
     ub: Vector
 
     @classmethod
     def of(cls, form: BoxQP) -> Box:
         """Return the problem of `form`, at its start or the feasible point nearest to 0."""
-        x = form.start
-        if x is None:
-            x = project(np.zeros(form.n), form.lb, form.ub, form.a, form.delta)
+        x = form.first_point()
         g = form.Q.matvec(x) + form.p
-        return cls(form.Q.matvec, x, g, form.a, form.delta, form.lb, form.ub)
+        return cls(form.Q.matvec, x, g, form.a, form.groups, form.delta, form.lb, form.ub)
 
     def gradient(self, x: Vector) -> Vector:
         """Return Qx + p."""
@@ -52,7 +51,7 @@ class Box:
 
     def nearest(self, z: Vector) -> Vector:
         """Return Π(z)."""
-        return project(z, self.lb, self.ub, self.a, self.delta)
+        return project(z, self.lb, self.ub, self.a, self.delta, self.groups)
 
     def free(self, x: Vector) -> Vector:
         """Return 1 for each variable between its bounds, 0 for others."""
@@ -103,7 +102,7 @@ def barzilai_borwein(box: Box) -> Iterator[tuple[Vector, Vector]]:
         yield x, g
         recent.append(value)
         # a multiple of a in g moves no projection, but its rounding would drown a small slope
-        r = _without_normal(g, box.a, free)
+        r = _without_normal(g, box, free)
         target = box.nearest(x - step * r)
         d = target - x
         slope = float(r @ d)
@@ -122,12 +121,12 @@ def barzilai_borwein(box: Box) -> Iterator[tuple[Vector, Vector]]:
         if count % _REFRESH == 0:
             g = box.gradient(x)
         free = box.free(x)
-        step = _spectral_step(d, Qd, curvature, box.a, free, count % 2 == 1)
+        step = _spectral_step(d, Qd, curvature, box, free, count % 2 == 1)
         step = float(np.clip(step, first * _STEPS[0], first * _STEPS[1]))
 
 
 def _spectral_step(
-    d: Vector, Qd: Vector, curvature: float, a: Vector | None, free: Vector, short: bool
+    d: Vector, Qd: Vector, curvature: float, box: Box, free: Vector, short: bool
 ) -> float:
     """Return dᵀd/dᵀQd, or the short step dᵀQd/‖v‖² with v = Qd on the free variables' plane aᵀv = 0.
 
@@ -137,20 +136,26 @@ def _spectral_step(
     if curvature <= 0:
         return np.inf
     if short:
-        v = _without_normal(Qd, a, free) * free
+        v = _without_normal(Qd, box, free) * free
         size = float(v @ v)
         if size > 0:
             return curvature / size
     return float(d @ d) / curvature
 
 
-def _without_normal(v: Vector, a: Vector | None, free: Vector) -> Vector:
-    """Return v minus the multiple of a that makes its free part orthogonal to a."""
-    if a is None:
+def _without_normal(v: Vector, box: Box, free: Vector) -> Vector:
+    """Return v minus the multiples of a, one a group, that make its free part orthogonal to a."""
+    if box.a is None:
         return v
-    normal = a * free
-    size = float(normal @ normal)
-    return v - float(normal @ v) / size * a if size > 0 else v
+    normal = box.a * free
+    if box.groups is None:
+        size = float(normal @ normal)
+        return v - float(normal @ v) / size * box.a if size > 0 else v
+    group, count = box.groups + 1, box.delta.size + 1  # with the variables in none first
+    size, along = np.bincount(group, normal**2, count), np.bincount(group, normal * v, count)
+    share = np.divide(along, size, out=np.zeros(count), where=size > 0)
+    share[0] = 0.0
+    return v - share[group] * box.a
 
 
 def _first_step(box: Box) -> float:

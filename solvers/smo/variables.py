@@ -15,7 +15,6 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
-from problems.projection import project
 
 ONE_SET = 1024  # variables up to which all are one working set, whose block of K is kept
 
@@ -25,6 +24,7 @@ class Variables:
     """Costs, bounds and start of z, shape (n,) each; z = `multiplier`·x.
 
     Variable k stands for `scale[k]`·φ(x_sample[k]); None is 1 for all. `doubled`: z = x[:n] − x[n:].
+    `groups`: the equality of each variable where there are several, Σ_{i∈g} zᵢ = delta_g; else None.
     """
 
     form: BoxQP
@@ -37,6 +37,7 @@ class Variables:
     start: Vector
     multiplier: Vector
     doubled: bool
+    groups: Indices | None = None
 
     @property
     def n(self) -> int:
@@ -53,9 +54,7 @@ class Variables:
 
 def from_form(form: BoxQP) -> Variables:
     """Return the variables of a box QP, at its start or the feasible point nearest to 0."""
-    x = form.start
-    if x is None:
-        x = project(np.zeros(form.n), form.lb, form.ub, form.a, form.delta)
+    x = form.first_point()
     a = form.Q.sign if form.a is None else form.a
     ends = form.lb * a, form.ub * a
     lo, hi, q, z = np.minimum(*ends), np.maximum(*ends), form.p / a, x * a
@@ -65,13 +64,15 @@ def from_form(form: BoxQP) -> Variables:
         return Variables(form, form.Q.index[:n], None, q, tube, lo[n:], hi[:n], z, a[:n], True)
     scale = form.Q.sign / a
     scaled = None if (scale == 1).all() else scale
-    return Variables(form, form.Q.index, scaled, q, np.zeros(form.n), lo, hi, z, a, False)
+    tube = np.zeros(form.n)
+    return Variables(form, form.Q.index, scaled, q, tube, lo, hi, z, a, False, form.groups)
 
 
 def _is_doubled(form: BoxQP) -> bool:
     """Whether every sample has two variables, one for each side of its tube, as in regression."""
     n = form.n // 2
-    if form.n != 2 * n or not np.array_equal(form.Q.index[:n], form.Q.index[n:]):
+    twice = form.n == 2 * n and np.array_equal(form.Q.index[:n], form.Q.index[n:])
+    if form.groups is not None or not twice:
         return False
     sides = np.repeat([1.0, -1.0], n)
     has_tube = bool((form.lb == 0).all() and (form.p[:n] + form.p[n:] >= 0).all())

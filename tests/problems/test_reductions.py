@@ -73,7 +73,7 @@ def test_the_box_qps_objective_is_minus_the_dual(problem):
     assert 0.5 * x @ form.Q.matvec(x) + form.p @ x == pytest.approx(minus_dual(problem, alpha))
     assert ((form.lb <= x) & (x <= form.ub)).all()
     if problem.intercept:
-        assert form.a @ x == pytest.approx(form.delta, abs=1e-12)
+        assert form.a @ x == pytest.approx(form.delta[0], abs=1e-12)
     else:
         assert form.a is None
     np.testing.assert_array_equal(reduction.recover(FormPoint(x)).alpha, alpha)

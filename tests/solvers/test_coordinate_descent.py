@@ -118,7 +118,7 @@ def test_boxes_may_be_shifted_and_variables_without_curvature_go_to_their_bounds
     lb = rng.uniform(-3, 1, 12)
     p = np.append([-1.0, 1.0], rng.standard_normal(10))
     Q = SignedGram(Gram(A @ A.T, Precomputed()))
-    form = BoxQP(Q, p, None, 0.0, lb, lb + rng.uniform(0, 4, 12))
+    form = BoxQP(Q, p, None, None, np.zeros(0), lb, lb + rng.uniform(0, 4, 12))
     *_, last = CoordinateDescent(tol=1e-9).iterates(form)
     x = last.x
     assert last.claim == "optimal"

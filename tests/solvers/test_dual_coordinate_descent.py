@@ -22,7 +22,13 @@ from problems.gram.gram import Gram, SignedGram
 from problems.kernels import Linear
 from solvers import SMO, DualCoordinateDescent, Status, solve
 from solvers.dual_coordinate_descent import descent, proximal
-from solvers.dual_coordinate_descent.rows import combine, normal_matrix, row_products, scores, whole
+from solvers.dual_coordinate_descent.blocks import (
+    combine,
+    normal_matrix,
+    row_products,
+    scores,
+    whole,
+)
 
 TIGHT = DualCoordinateDescent(tol=1e-9)
 
@@ -49,9 +55,9 @@ def shifted_box(n: int, d: int, equality: bool, seed: int) -> BoxQP:
     lb = rng.uniform(-3, 1, n)
     ub = lb + rng.uniform(0.0, 4, n)
     a = rng.uniform(0.2, 3, n) * rng.choice([-1.0, 1.0], n) if equality else None
-    delta = float(a @ rng.uniform(lb, ub)) if a is not None else 0.0
+    delta = np.zeros(0) if a is None else np.array([a @ rng.uniform(lb, ub)])
     Q = SignedGram(Gram(rng.standard_normal((n, d)), Linear()), rng.uniform(-2, 2, n))
-    return BoxQP(Q, rng.standard_normal(n), a, delta, lb, ub)
+    return BoxQP(Q, rng.standard_normal(n), a, None, delta, lb, ub)
 
 
 def kinds(intercept: bool) -> list[Formulation]:
@@ -108,7 +114,7 @@ def test_shifted_boxes_are_solved(equality: bool, d: int, seed: int) -> None:
     assert kkt_violation(g, form.a, x - form.lb, form.ub - x) <= 1e-8
     assert violating_pair(g, form.a, x - form.lb, form.ub - x) <= 2e-9
     if form.a is not None:
-        assert form.a @ x == pytest.approx(form.delta, abs=1e-12)
+        assert form.a @ x == pytest.approx(form.delta[0], abs=1e-12)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

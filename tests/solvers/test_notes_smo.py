@@ -157,17 +157,21 @@ def test_what_cannot_be_solved_is_refused_with_a_sentence(solver):
     assert "without an intercept" in answer.reason
     form = reduce(SoftMarginDual(X, y, 1.0), BoxQP).form
     zeros, ones = np.zeros(20), np.ones(20)
-    assert "+1 or -1" in solver().refuses(Form(form.Q, form.p, 2 * y, 0.0, zeros, ones))
-    assert "lower bound" in solver().refuses(Form(form.Q, form.p, y, 0.0, -ones, ones))
+    assert "+1 or -1" in solver().refuses(
+        Form(form.Q, form.p, 2 * y, None, form.delta, zeros, ones)
+    )
+    assert "lower bound" in solver().refuses(Form(form.Q, form.p, y, None, form.delta, -ones, ones))
     too_large = SignedGram(Gram(X, RBF(1.0), memory=100), y)
-    assert "does not fit" in solver().refuses(Form(too_large, form.p, y, 0.0, zeros, ones))
+    assert "does not fit" in solver().refuses(
+        Form(too_large, form.p, y, None, form.delta, zeros, ones)
+    )
 
 
 @BOTH
 def test_shifted_equality_is_solved(solver):
     X, y = cancer(40)
     base = reduce(SoftMarginDual(X, y, 1.0), BoxQP).form
-    form = Form(base.Q, base.p, base.a, 1.5, base.lb, base.ub)
+    form = Form(base.Q, base.p, base.a, None, np.array([1.5]), base.lb, base.ub)
     *_, last = solver(tol=1e-5).iterates(form)
     assert form.a @ last.x == pytest.approx(1.5)
 

@@ -41,7 +41,15 @@ def shifted_box(n: int, equality: bool, seed: int) -> BoxQP:
     a[1] = 0.0
     delta = float(a @ rng.uniform(lb, np.minimum(ub, 2)))
     Q = SignedGram(Gram(A @ A.T / n, Precomputed()), rng.choice([-1.0, 1.0], n))
-    return BoxQP(Q, 5 * rng.standard_normal(n), a if equality else None, delta * equality, lb, ub)
+    return BoxQP(
+        Q,
+        5 * rng.standard_normal(n),
+        a if equality else None,
+        None,
+        np.full(int(equality), delta),
+        lb,
+        ub,
+    )
 
 
 @pytest.fixture(params=["at once", "in parts"])
@@ -71,7 +79,7 @@ def test_shifted_boxes_are_solved(variant: str, equality: bool, seed: int) -> No
     assert min(below.min(), above.min()) >= 0
     assert kkt_violation(g, form.a, below, above) <= 1e-7
     if form.a is not None:
-        assert abs(form.a @ x - form.delta) <= 1e-11 * (1 + abs(form.delta))
+        assert abs(form.a @ x - form.delta[0]) <= 1e-11 * (1 + abs(form.delta[0]))
 
 
 @pytest.mark.usefixtures("parts")

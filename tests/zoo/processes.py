@@ -75,7 +75,7 @@ class HangsPrinting(_Deadly):
     words: ClassVar[str] = "killed"
 
     def strike(self):
-        subprocess.Popen(["sleep", "4242"])
+        subprocess.Popen(["sleep", f"4242.{os.getppid()}"])
         while True:
             print("still alive " * 1000)  # noqa: T201
             time.sleep(1e-4)

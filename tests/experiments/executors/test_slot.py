@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from importlib.util import find_spec
 from multiprocessing import reduction
 from multiprocessing.process import BaseProcess
 from threading import Event, current_thread, main_thread
@@ -281,8 +282,10 @@ DAMAGE = {
 
 @pytest.mark.parametrize("body", DAMAGE.values(), ids=DAMAGE)
 def test_a_process_that_a_solver_changed_is_not_used_again(slot, case_of, strange, body, tmp_path):
-    if "snapml" in body:
-        pytest.importorskip("snapml", reason="it is built with -ffast-math")
+    if (
+        "snapml" in body and find_spec("snapml") is None
+    ):  # importing it here would change this process
+        pytest.skip("snapml is not installed")
     pids = [tmp_path / "first", tmp_path / "second"]
     tell = "open({!r}, 'w').write(str(os.getpid()))"
     for mark, then in zip(pids, (body, "pass"), strict=True):

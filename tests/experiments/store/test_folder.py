@@ -330,24 +330,28 @@ def test_a_lock_is_not_inherited_by_workers(tmp_path, ids):
         child.kill()
 
 
-def test_a_death_at_any_operation_on_the_folder_changes_no_table(write):
+@pytest.mark.parametrize("step", [3, pytest.param(1, marks=pytest.mark.exhaustive)])
+def test_a_death_at_any_operation_on_the_folder_changes_no_table(write, step):
+    """At any of them where the step is 1, else at every third, of every kind."""
     text = TEXT.replace("[soft_margin_dual, soft_margin_primal]", "soft_margin_dual")
     script = Path(__file__).parents[1] / "kill_points.py"
-    command = [sys.executable, script, write(text)]
+    command = [sys.executable, script, write(text), str(step)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
     assert figures["operations"] > 40
-    assert figures["deaths"] >= figures["points"] > figures["operations"]
+    assert figures["deaths"] >= figures["points"] > figures["operations"] / step
+    assert set(figures["kinds"]) == {"open", "write", "fsync", "replace", "unlink"}
     assert figures["differing"] == []
 
 
-def test_ten_kills_of_a_run_lose_nothing():
+@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.exhaustive)])
+def test_kills_of_a_run_lose_nothing(kills):
     script = Path(__file__).parents[2] / "torture.py"
-    command = [sys.executable, script, "10", "--forked"]
+    command = [sys.executable, script, str(kills), "--forked"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("kills: 10, ")
+    assert done.stdout.startswith(f"kills: {kills}, ")
 
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path, ids):

@@ -105,11 +105,19 @@ def test_box_qps_of_another_kind_are_refused() -> None:
     form = reduce(SoftMarginDual(*samples(), 1.0), BoxQP).form
     n, ones = form.n, np.ones(form.n)
     others = [
-        BoxQP(form.Q, form.p, form.a, 1.0, form.lb, form.ub),
-        BoxQP(form.Q, form.p, form.a, 0.0, form.lb - 1, form.ub),
-        BoxQP(form.Q, 2 * form.p, form.a, 0.0, form.lb, form.ub),
-        BoxQP(form.Q, form.p, 2 * ones, 0.0, form.lb, form.ub),
-        BoxQP(SignedGram(Gram(np.eye(n), Precomputed())), form.p, form.a, 0.0, form.lb, form.ub),
+        BoxQP(form.Q, form.p, form.a, None, np.ones(1), form.lb, form.ub),
+        BoxQP(form.Q, form.p, form.a, None, form.delta, form.lb - 1, form.ub),
+        BoxQP(form.Q, 2 * form.p, form.a, None, form.delta, form.lb, form.ub),
+        BoxQP(form.Q, form.p, 2 * ones, None, form.delta, form.lb, form.ub),
+        BoxQP(
+            SignedGram(Gram(np.eye(n), Precomputed())),
+            form.p,
+            form.a,
+            None,
+            form.delta,
+            form.lb,
+            form.ub,
+        ),
     ]
     for other in others:
         assert "C-SVC and epsilon-SVR" in str(LibSVM().refuses(other))

@@ -98,16 +98,11 @@ def verify(
     Exit 1 if any differs by more than 1e-6, or, with --rigorous, contradicts another.
     """
     from dataclasses import replace  # noqa: PLC0415
-    from functools import partial  # noqa: PLC0415
     from tempfile import TemporaryDirectory  # noqa: PLC0415
 
-    from experiments.analysis.verify import compare  # noqa: PLC0415
-    from experiments.cases.plan import plan  # noqa: PLC0415
-    from experiments.commands.session import RunOptions, echo_written, executor_for, run_all  # noqa: PLC0415
-    from experiments.commands.verify import with_solvers  # noqa: PLC0415
+    from experiments.commands.session import RunOptions  # noqa: PLC0415
+    from experiments.commands.verify import verify_into, with_solvers  # noqa: PLC0415
     from experiments.files.experiment import ConfigError  # noqa: PLC0415
-    from experiments.output.verify_tables import to_terminal, write_verification  # noqa: PLC0415
-    from experiments.store.folder import Store, StoreError, load_results  # noqa: PLC0415
 
     try:
         described = with_solvers(read(find_one(experiment)), more)
@@ -115,22 +110,12 @@ def verify(
         refuse(str(error))
     if rigorous:
         described = replace(described, target="proven")
-    cases = plan(described)
     with TemporaryDirectory() as scratch:
-        folder = out or Path(scratch)
-        try:
-            store = Store.open(folder, described.text, [case.run_id for case in cases])
-        except StoreError as error:
-            refuse(str(error))
-        ending = run_all(executor_for(described, RunOptions(workers=workers)), cases, store)
-        verification = compare(load_results(folder), proven=described.target == "proven")
-        console().print(to_terminal(verification))
-        if out:
-            write = partial(write_verification, folder, verification, described.name)
-            echo_written(write, folder)
-    if ending:
-        click.echo(f"{ending}: not every problem was checked", err=True)
-    sys.exit(130 if ending == INTERRUPTED else 0 if verification.passed and not ending else 1)
+        options = RunOptions(workers=workers)
+        verification, early = verify_into(described, out or Path(scratch), options, keep=bool(out))
+    if early:
+        click.echo(f"{early}: not every problem was checked", err=True)
+    sys.exit(130 if early == INTERRUPTED else 0 if verification.passed and not early else 1)
 
 
 @main.command()

@@ -21,9 +21,8 @@ from experiments.cli import main
 from experiments.floor import KernelFloor
 from experiments.output.text import machine_text
 from experiments.plots.style import style
-from experiments.publishing.publish import main as publish_command
+from experiments.publishing.documents import benchmarks_table
 from experiments.publishing.publish import publish
-from experiments.publishing.readme import benchmarks_table
 from experiments.store.folder import load_results
 from problems import RBF, Linear, SoftMarginDual, SVRDual, datasets, reduce
 from problems.forms import BoxQP
@@ -339,7 +338,7 @@ def readme(tmp_path):
 
 
 def test_a_run_with_a_floor_succeeds_and_is_published(tiny, tmp_path, readme):
-    target = publish([tiny], tmp_path)
+    (target,) = publish([tiny], tmp_path)
     assert target == tmp_path / "results" / "bench_tiny"
     written = {file.name for file in target.iterdir()}
     tables = {"benchmark.csv", "means.csv", "floors.csv", "runs.csv"}
@@ -382,7 +381,7 @@ def test_the_readme_has_a_row_for_each_peer_in_each_published_benchmark(tmp_path
 
 
 def test_benchmarks_that_belong_together_are_published_under_the_first_name(tiny, tmp_path, readme):
-    target = publish([tiny, tiny], tmp_path)
+    (target,) = publish([tiny, tiny], tmp_path)
     text = (target / "benchmark.md").read_text()
     assert text.startswith("# bench_tiny, bench_tiny")
 
@@ -392,6 +391,6 @@ def test_only_benchmarks_are_published_together(tiny, tmp_path):
     shutil.copytree(tiny, other)
     manifest = (other / "manifest.json").read_text().replace("bench_tiny", "plain")
     (other / "manifest.json").write_text(manifest)
-    result = CliRunner().invoke(publish_command, [str(tiny), str(other)])
+    result = CliRunner().invoke(main, ["publish", str(tiny), str(other)])
     assert result.exit_code == 2
     assert "only benchmarks" in result.output

@@ -17,7 +17,7 @@ from experiments.analysis.verify import Check, Verification
 from experiments.output import tables
 from experiments.output.text import markdown_table, terminal_table
 from experiments.store import disk
-from experiments.store.folder import load_results, write_tables
+from experiments.store.folder import load_tables, write_tables
 
 CHECKS = "verification.csv"
 _DIFFERENCES = "Difference to the QP optimum: of the worse bound, relative"
@@ -29,14 +29,16 @@ def write_verification(folder: Path, verification: Verification, title: str) -> 
 
     Those of any run, and two more: `verification.csv` (see `to_frame`) and `verification.md`.
     """
-    told = {
+    texts = {
         CHECKS: to_frame(verification).to_csv(index=False),
         "verification.md": to_markdown(verification, title),
     }
-    for name, text in told.items():
+    for name, text in texts.items():
         disk.replace(folder / name, text.encode())
-    summary = tables.to_markdown(tables.summarise(load_results(folder)), title)
-    return [*write_tables(folder, summary), *(folder / name for name in told)]
+    results, traces = load_tables(folder)
+    summary = tables.to_markdown(tables.summarise(results), title)
+    written = write_tables(folder, results, traces, summary)
+    return [*written, *(folder / name for name in texts)]
 
 
 def to_frame(verification: Verification) -> pd.DataFrame:

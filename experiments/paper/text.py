@@ -122,7 +122,7 @@ class PaperTable:
 def latex(text: str) -> str:
     """Return text that LaTeX prints as it is; numbers such as 4e-07 as 4·10⁻⁷.
 
-    Characters that pdflatex does not know are told by their code points.
+    Characters that pdflatex does not know are shown by their code points.
     """
     parts = _EXPONENT.split(text)  # text, mantissa, exponent, text, ...
     plain = ["".join(map(_latex_character, part)) for part in parts[0::3]]

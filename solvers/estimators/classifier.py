@@ -28,7 +28,7 @@ from problems.dataset import check_samples
 from problems.kernels import Block
 from solvers.estimators.answers import warn_unless
 from solvers.estimators.machine import KernelMachine
-from solvers.estimators.samples import check_choice, check_number, class_weights, encoded, part
+from solvers.estimators.samples import check_choice, check_number, class_weights, encoded, subset
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -48,7 +48,7 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         kernel of `problems`, such as `RBF(0.1) + Linear()`.
     degree, gamma, coef0 : of the kernel, see `problems.kernels`. gamma="scale" is 1/(d·Var(X)),
         where a sample counts as often as its weight says; "auto" is 1/d.
-    shrinking : for solvers that have it as a setting ("libsvm"); SMO always rests variables.
+    shrinking : for solvers that have it as a setting ("libsvm"); SMO always shrinks.
     probability : deprecated, as in scikit-learn: True fits `predict_proba` by `CalibratedClassifierCV`
         (ensemble=False), as its documentation recommends to do directly.
     tol : maximal violating pair at which to stop. Up to 2000 samples a millionth of it is reached.
@@ -224,7 +224,7 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
 
 
 def _problem(X: Matrix, rows: Any, y: Vector, C: Vector, kernel: Kernel) -> Formulation:
-    X = X if rows is None else part(X, rows, isinstance(kernel, Precomputed))
+    X = X if rows is None else subset(X, rows, isinstance(kernel, Precomputed))
     if np.isinf(C).any():
         return HardMarginDual(X, y, kernel)
     return SoftMarginDual(X, y, C, kernel)

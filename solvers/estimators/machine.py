@@ -46,7 +46,7 @@ _NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 
 class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseClass]
-    """Base of the estimators with a kernel; `SVC` and `SVR` tell the parameters."""
+    """Base of the estimators with a kernel; `SVC` and `SVR` have the parameters."""
 
     kernel: Any
     solver: Any
@@ -59,7 +59,7 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
     support_vectors_: Any
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that a Gram matrix is split along both axes."""
+        """State that a Gram matrix is split along both axes."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.sparse = not tags.input_tags.pairwise

@@ -23,9 +23,9 @@ What each measure gained (two cores; rounds are what a solution costs where valu
 - up to 1024 variables as one working set: splice in less than half the time
 
 The time relative to the arithmetic lower bound: see the tables in results/bench_kernel_svc. Problems
-whose support vectors are nearly all free stay farthest, at 10 to 30 times: their rows are added to the scores some twenty times
-each, which takes longer than computing them. More Newton steps (`newton`) would halve the rounds there,
-and take longer than that saves.
+whose support vectors are nearly all free stay farthest, at 10 to 30 times: their rows are added to the
+scores some twenty times each, which takes longer than computing them. More Newton steps (`newton`) would
+halve the rounds there, and take longer than that saves.
 """
 
 from __future__ import annotations

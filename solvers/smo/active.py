@@ -210,9 +210,9 @@ class Active:
         if uncached.size:
             self.f += self.state.products(self.members, uncached, change[~known])
 
-    def _add_kept_rows(self, cache_rows: Indices, weights: Tile) -> None:
+    def _add_kept_rows(self, at: Indices, weights: Tile) -> None:
         def add(first: int, last: int) -> None:
-            add_rows(self.f, self.cache, cache_rows, weights, first, last)
+            add_rows(self.f, self.cache, at, weights, first, last)
 
         self.state.tiles.run(add, self.f.size, _LEAST_COLUMNS)
 
@@ -227,24 +227,22 @@ class Active:
 
 
 @numba.njit(cache=True, nogil=True)
-def add_rows(
-    f: Vector, cache: Tile, cache_rows: Indices, weights: Tile, first: int, last: int
-) -> None:
+def add_rows(f: Vector, cache: Tile, at: Indices, weights: Tile, first: int, last: int) -> None:
     """Add weighted rows of the cache to f[first:last], four at a time: f is read and written less."""
     k = 0
-    while k + 3 < cache_rows.size:
+    while k + 3 < at.size:
         r0, r1, r2, r3 = (
-            cache[cache_rows[k]],
-            cache[cache_rows[k + 1]],
-            cache[cache_rows[k + 2]],
-            cache[cache_rows[k + 3]],
+            cache[at[k]],
+            cache[at[k + 1]],
+            cache[at[k + 2]],
+            cache[at[k + 3]],
         )
         w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
         for t in range(first, last):
             f[t] += (w0 * r0[t] + w1 * r1[t]) + (w2 * r2[t] + w3 * r3[t])
         k += 4
-    while k < cache_rows.size:
-        row, weight = cache[cache_rows[k]], weights[k]
+    while k < at.size:
+        row, weight = cache[at[k]], weights[k]
         for t in range(first, last):
             f[t] += weight * row[t]
         k += 1

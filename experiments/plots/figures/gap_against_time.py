@@ -6,18 +6,19 @@ repetitions). One that was seen only at its end is a point, or several for sever
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.analysis.evaluations import LEAST_GAP, convergence
+from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import (
-    Look,
+    LineStyle,
     decades,
     key,
     label_outside,
@@ -28,11 +29,21 @@ from experiments.plots.style import (
 )
 from problems import Vector
 
-FLOOR = 1e-16  # relative gaps below it, zero included, are drawn here: float64 ends there
-_SOONEST = 1e-7  # seconds: the clock's resolution, for what took no time at all
 _TARGET: dict[str, Any] = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 0.9}
-_FLOORED: dict[str, Any] = {"color": "#555555", "marker": 7, "linestyle": "none"}  # 7: caret down
+_LEAST_GAPED: dict[str, Any] = {
+    "color": "#555555",
+    "marker": 7,
+    "linestyle": "none",
+}  # 7: caret down
 _REACHED: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white", "markersize": 5.5}
+
+
+class GapAgainstTime(Drawing):
+    """Certified relative gap against seconds; a panel a problem."""
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield a figure for every six problems."""
+        yield from self.paged(gap_against_time, runs)
 
 
 def gap_against_time(runs: Runs, problems: Sequence[str]) -> Figure:
@@ -48,8 +59,8 @@ def gap_against_time(runs: Runs, problems: Sequence[str]) -> Figure:
     lines = {series for series, times, _ in drawn if len(times) > 1}
     points = {series for series, _, _ in drawn} - lines
     solvers = [
-        *solver_keys(runs.looks, lines),
-        *solver_keys(runs.looks, points, linestyle="none"),
+        *solver_keys(runs.styles, lines),
+        *solver_keys(runs.styles, points, linestyle="none"),
     ]
     legend(figure, [*solvers, *_keys(drawn)])
     return figure
@@ -62,14 +73,9 @@ def _curves(runs: Runs, problem: str) -> list[_Curve]:
     """Return the curve of each typical run that has a certified gap."""
     curves: list[_Curve] = []
     for run in runs.typical(problem):
-        looks = runs.trace(run["run_id"])
-        if len(looks) < 2:
-            looks = pd.DataFrame({"time": [run["time_solve"]], "relative_gap": run["relative_gap"]})
-        looks = looks[np.isfinite(looks["relative_gap"])]
-        if len(looks):
-            times = looks["time"].to_numpy(dtype=np.float64)
-            gaps = looks["relative_gap"].to_numpy(dtype=np.float64)
-            curves.append((str(run["series"]), times.clip(_SOONEST), gaps.clip(FLOOR)))
+        times, gaps = convergence(run, runs.trace(run["run_id"]))
+        if len(times):
+            curves.append((str(run["series"]), times, gaps))
     return curves
 
 
@@ -77,7 +83,7 @@ def _range(runs: Runs, drawn: Sequence[_Curve]) -> tuple[float, float]:
     """Return the limits that hold every curve and target, with room for the marks at the floor."""
     targets = runs.table["target_gap"].dropna().to_numpy(dtype=np.float64)
     heights = np.concatenate([targets, *(gaps for _, _, gaps in drawn)])
-    low, high = float(heights.min(initial=1.0)), float(heights.max(initial=FLOOR))
+    low, high = float(heights.min(initial=1.0)), float(heights.max(initial=LEAST_GAP))
     return low / 10, 4 * max(low, high)
 
 
@@ -87,7 +93,7 @@ def _panel(ax: Axes, runs: Runs, problem: str, curves: Sequence[_Curve]) -> None
     if np.isfinite(target):
         ax.axhline(target, **_TARGET)
     for series, times, gaps in curves:
-        _curve(ax, runs.looks[series], series, times, gaps, target)
+        _curve(ax, runs.styles[series], series, times, gaps, target)
     if not curves:
         note(ax, "no certified gap")
     decades(ax)
@@ -95,7 +101,7 @@ def _panel(ax: Axes, runs: Runs, problem: str, curves: Sequence[_Curve]) -> None
 
 def _curve(
     ax: Axes,
-    look: Look,
+    line: LineStyle,
     series: str,
     times: Vector,
     gaps: Vector,
@@ -103,20 +109,20 @@ def _curve(
 ) -> None:
     """Draw one line, marked where it reaches the target and where it ends, or one point."""
     if len(times) == 1:
-        ax.plot(times, gaps, label=series, **look.line(linestyle="none"))
+        ax.plot(times, gaps, label=series, **line.arguments(linestyle="none"))
     else:
-        ax.plot(times, gaps, label=series, **look.line(markevery=[-1]))
+        ax.plot(times, gaps, label=series, **line.arguments(markevery=[-1]))
         reached = np.flatnonzero(gaps <= target)[:1]
-        ax.plot(times[reached], gaps[reached], label="_reached", **look.line(**_REACHED))
-    low = gaps <= FLOOR
+        ax.plot(times[reached], gaps[reached], label="_reached", **line.arguments(**_REACHED))
+    low = gaps <= LEAST_GAP
     if low.any():
-        ax.plot(times[low], 0.4 * gaps[low], label="_floored", **_FLOORED)
+        ax.plot(times[low], 0.4 * gaps[low], label="_floored", **_LEAST_GAPED)
 
 
 def _keys(drawn: Sequence[_Curve]) -> list[tuple[Artist, str]]:
     keys: list[tuple[Artist, str]] = [
         (key(**_TARGET), "target gap"),
-        (key(marker="o", color="#555555", **_REACHED), "first look within the target"),
+        (key(marker="o", color="#555555", **_REACHED), "first evaluation within the target"),
     ]
-    floored = any((gaps <= FLOOR).any() for _, _, gaps in drawn)
-    return [*keys, (key(**_FLOORED), f"0, or below {FLOOR:g}")] if floored else keys
+    floored = any((gaps <= LEAST_GAP).any() for _, _, gaps in drawn)
+    return [*keys, (key(**_LEAST_GAPED), f"0, or below {LEAST_GAP:g}")] if floored else keys

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import (
     count_axis,
@@ -28,6 +29,14 @@ _FACES: dict[str, dict[str, Any]] = {
 }
 
 
+class BoundsAgainstIterations(Drawing):
+    """Dual ≤ optimum ≤ primal against iterations; a panel a problem."""
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield a figure for every six problems."""
+        yield from self.paged(bounds_against_iterations, runs)
+
+
 def bounds_against_iterations(runs: Runs, problems: Sequence[str]) -> Figure:
     """Draw primal and dual bounds against each solver's own count, one panel a problem.
 
@@ -43,20 +52,20 @@ def bounds_against_iterations(runs: Runs, problems: Sequence[str]) -> Figure:
         (key(color="#555555", linestyle=face["linestyle"]), name)
         for name, face in zip(names, _FACES.values(), strict=True)
     ]
-    legend(figure, [*solver_keys(runs.looks, seen, linestyle="-"), *faces])
+    legend(figure, [*solver_keys(runs.styles, seen, linestyle="-"), *faces])
     return figure
 
 
 def _panel(ax: Axes, runs: Runs, problem: str) -> set[str]:
     seen: set[str] = set()
     for run in runs.typical(problem):
-        looks = runs.trace(run["run_id"])
-        looks = (
-            looks
-            if len(looks) > 1
+        evaluations = runs.trace(run["run_id"])
+        evaluations = (
+            evaluations
+            if len(evaluations) > 1
             else pd.DataFrame(run).T.rename(columns={"iterations": "iteration"})
         )
-        seen |= _lines(ax, runs, str(run["series"]), looks)
+        seen |= _lines(ax, runs, str(run["series"]), evaluations)
     if seen:
         count_axis(ax)
         ax.set_ylim(*_window(runs.of(problem), ax))
@@ -66,15 +75,15 @@ def _panel(ax: Axes, runs: Runs, problem: str) -> set[str]:
     return seen
 
 
-def _lines(ax: Axes, runs: Runs, series: str, looks: pd.DataFrame) -> set[str]:
+def _lines(ax: Axes, runs: Runs, series: str, evaluations: pd.DataFrame) -> set[str]:
     """Draw both bounds where they are finite; return the series if anything was drawn."""
     seen: set[str] = set()
     for column, face in _FACES.items():
-        values = looks[["iteration", column]].to_numpy(dtype=np.float64)
+        values = evaluations[["iteration", column]].to_numpy(dtype=np.float64)
         values = values[np.isfinite(values).all(axis=1)]
         if len(values):
             every = max(1, len(values) // 5)
-            drawn = runs.looks[series].line(**face, markevery=every, markersize=3.5)
+            drawn = runs.styles[series].arguments(**face, markevery=every, markersize=3.5)
             ax.plot(values[:, 0], values[:, 1], label=f"{series} {column}", **drawn)
             seen.add(series)
     return seen

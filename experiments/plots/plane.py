@@ -1,20 +1,20 @@
-"""Decision regions of two-dimensional problems: f(x) = wᵀφ(x) + b, its margins and its vectors."""
+"""Answers to two-dimensional problems, drawn: f(x) = wᵀφ(x) + b, its margins and support vectors."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from experiments.plots.runs import Model, Runs
-from experiments.plots.style import BLUE, ORANGE, key, label_outside, legend, panels, wrap
+from experiments.plots.style import BLUE, ORANGE, key
 from problems import Vector
 from problems.kernels import Block
 
+Answer = tuple[pd.Series, Model]
 _GRID = 160  # points a side
 _AT_BOUND = 1e-8  # relative to C, as in problems.certificates.geometry
 CLASSES = ((-1.0, ORANGE, "o"), (1.0, BLUE, "^"))
@@ -25,25 +25,20 @@ _RINGS: dict[str, dict[str, Any]] = {
 }
 
 
-def decision_regions(models: Sequence[tuple[pd.Series, Model]]) -> Figure:
-    """Draw the answers of up to six solvers to one problem, one panel a solver."""
-    titles = [f"{run['series']}: {run['verdict']}" for run, _ in models]
-    new, axes = panels(titles, height=2.1, share="both")
-    new.suptitle(wrap(str(models[0][0]["problem_id"]), 90), fontsize=8.5)
-    for ax, (run, model) in zip(axes, models, strict=True):
-        draw_regions(ax, run, model)
-    label_outside(axes, "$x_1$", "$x_2$")
-    legend(new, region_keys(), columns=3)
-    return new
+def binary_answers(runs: Runs) -> Iterator[tuple[str, list[Answer]]]:
+    """Yield each problem of two classes in the plane with its answers."""
+    for problem in runs.problems:
+        answers = [a for a in planar(runs, problem) if np.isin(a[1]["y"], (-1.0, 1.0)).all()]
+        if answers:
+            yield problem, answers
 
 
-def planar(runs: Runs, problem: str) -> list[tuple[pd.Series, Model]]:
-    """Return the typical runs on a two-dimensional classification problem that left an answer.
+def planar(runs: Runs, problem: str) -> list[Answer]:
+    """Return the typical runs on a two-dimensional problem that left an answer.
 
-    One a solver, the best certified; the best of them first.
+    There is one run a solver, its best certified one, and they are sorted by their gaps.
     """
-    table = runs.of(problem)
-    if not (table["d"] == 2).any() or table["formulation"].str.startswith("svr", na=False).any():
+    if not (runs.of(problem)["d"] == 2).any():
         return []
     best: dict[str, tuple[float, pd.Series, Model]] = {}
     for run in runs.typical(problem):
@@ -91,8 +86,8 @@ def decision(model: Model, points: Block) -> Vector:
     alpha = np.asarray(model["alpha"], dtype=np.float64)
     support = np.flatnonzero(alpha)
     beta = (alpha * model["y"])[support]
-    parts = np.array_split(points, _GRID)  # keeps the kernel's block small
-    values = [model["kernel"].cross(part, model["X"], support) @ beta for part in parts]
+    blocks = np.array_split(points, _GRID)  # small ones, as the kernel matrix of each is dense
+    values = [model["kernel"].cross(block, model["X"], support) @ beta for block in blocks]
     return np.concatenate(values) + b
 
 

@@ -16,8 +16,18 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from experiments.benchmark.tables import telling, tried_in_vain
-from experiments.plots.style import GREY, TEXT_WIDTH, figure, key, legend, looks, solver_keys, wrap
+from experiments.analysis.cheapest import tried_in_vain
+from experiments.analysis.labels import distinct_names
+from experiments.plots.style import (
+    GREY,
+    TEXT_WIDTH,
+    figure,
+    key,
+    legend,
+    line_styles,
+    solver_keys,
+    wrap,
+)
 
 _ROW_INCHES = 0.34
 _NAME = 30  # characters of a problem's name in a line, of which there are two
@@ -34,7 +44,7 @@ def speedup(table: pd.DataFrame) -> Figure:
     targets = list(ratios["target"].unique())
     shown = table[table["target"].isin(targets) & (_is_slower(table) | (table["kind"] == "peer"))]
     problems = [str(problem) for problem in table["problem"].unique()]
-    styles = looks(shown["solver"].astype(str))
+    styles = line_styles(shown["solver"].astype(str))
     new = figure(TEXT_WIDTH, max(1.4, _ROW_INCHES * len(problems)) + 1.1)
     limits = _limits(ratios["ratio"])
     first: Axes | None = None
@@ -48,7 +58,7 @@ def speedup(table: pd.DataFrame) -> Figure:
             mine = rows[rows["solver"] == solver]
             mine = mine.assign(y=[problems.index(str(p)) + offset for p in mine["problem"]])
             missed = tried_in_vain(mine) & mine["problem"].isin(solved)
-            _points(ax, mine, missed, styles[solver].line(), limits[1])
+            _points(ax, mine, missed, styles[solver].arguments(), limits[1])
         _decorate(ax, limits, i == 1, problems)
     entries = solver_keys(styles, styles, linestyle="none")
     if any(line.get_markerfacecolor() == "white" for ax in new.axes for line in ax.lines):
@@ -99,4 +109,4 @@ def _decorate(
     ax.set_yticks(range(len(problems)))
     ax.tick_params(axis="y", length=0, labelleft=leftmost)
     if leftmost:
-        ax.set_yticklabels([wrap(name, _NAME) for name in telling(problems)])
+        ax.set_yticklabels([wrap(name, _NAME) for name in distinct_names(problems)])

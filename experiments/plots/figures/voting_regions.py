@@ -7,7 +7,7 @@ f = 0; where the soccer score counts draws also f = ±1. Hatched is where votes 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, cast, get_args
 
@@ -19,9 +19,20 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from experiments.files.specs import FORMULATIONS
-from experiments.plots.decision_regions import planar, span
+from experiments.output.text import file_name
+from experiments.plots.drawing import Drawing, Named
+from experiments.plots.plane import planar, span
 from experiments.plots.runs import Model, Runs
-from experiments.plots.style import BLACK, GREY, key, label_outside, legend, looks, panels, wrap
+from experiments.plots.style import (
+    BLACK,
+    GREY,
+    key,
+    label_outside,
+    legend,
+    line_styles,
+    panels,
+    wrap,
+)
 from problems import Geometry, Multiclass, Point
 from problems.formulations.multiclass import Voting
 from problems.kernels import Block
@@ -50,6 +61,15 @@ def voted(runs: Runs) -> dict[str, list[Answer]]:
             for answer in planar(runs, problem)[:1]:
                 groups.setdefault(told, {}).setdefault(formulation, answer)
     return {told: list(answers.values()) for told, answers in groups.items()}
+
+
+class VotingRegions(Drawing):
+    """What binary subproblems vote for in the plane; a panel a voting rule."""
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield a figure for each two-dimensional problem of several classes."""
+        for title, answers in voted(runs).items():
+            yield file_name(self.name, title), voting_regions(title, answers)
 
 
 def voting_regions(title: str, answers: Sequence[Answer]) -> Figure:
@@ -111,9 +131,16 @@ class _Votes:
             _line(ax, self.x1, self.x2, f, 0.0, color=BLACK, linewidths=0.9)
             for level in (-1.0, 1.0) if rule == "soccer" else ():
                 _line(ax, self.x1, self.x2, f, level, color=GREY, linewidths=0.6)
-        for look, k in zip(_looks(self.problem.classes), range(self.problem.classes), strict=True):
+        for line, k in zip(_styles(self.problem.classes), range(self.problem.classes), strict=True):
             own = self.problem.X[self.problem.y == k]
-            ax.scatter(own[:, 0], own[:, 1], s=9, c=look.colour, marker=look.marker, linewidths=0)
+            ax.scatter(
+                own[:, 0],
+                own[:, 1],
+                s=9,
+                c=line.colour,
+                marker=line.marker,
+                linewidths=0,
+            )
         ax.set(xlim=extent[:2], ylim=extent[2:])
         ax.grid(visible=False)
 
@@ -126,20 +153,20 @@ def _line(
         ax.contour(x1, x2, f, [level], colors=color, linestyles=[dash], linewidths=[linewidths])
 
 
-def _looks(classes: int) -> list[Any]:
-    return list(looks(f"{k:04}" for k in range(classes)).values())
+def _styles(classes: int) -> list[Any]:
+    return list(line_styles(f"{k:04}" for k in range(classes)).values())
 
 
 def _tints(classes: int) -> Block:
     """Return the colour of each class's region, shape (K, 3)."""
-    colours = np.array([to_rgb(look.colour) for look in _looks(classes)])
+    colours = np.array([to_rgb(line.colour) for line in _styles(classes)])
     return 1.0 - _TINT * (1.0 - colours)
 
 
 def _keys(classes: int) -> list[tuple[Any, str]]:
     samples = [
-        (key(color=look.colour, marker=look.marker, linestyle="none"), f"class {k}")
-        for k, look in enumerate(_looks(classes))
+        (key(color=line.colour, marker=line.marker, linestyle="none"), f"class {k}")
+        for k, line in enumerate(_styles(classes))
     ]
     tied = Patch(facecolor="none", edgecolor="#444444", hatch=_HATCH, linewidth=0.5)
     return [

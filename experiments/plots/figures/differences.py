@@ -6,12 +6,26 @@ its median. Answers that are the optimum they are compared with, the better QP b
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.analysis.verify import TOLERANCE
+from experiments.plots.drawing import Drawing, Named
+from experiments.plots.runs import Runs
 from experiments.plots.style import BLUE, TEXT_WIDTH, VERMILION, figure
+
+
+class Differences(Drawing):
+    """Distance of each answer to the QP optimum, as `dualgap verify` has found it."""
+
+    needs = ("checks",)
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield one figure."""
+        yield self.name, differences(runs.checks)
 
 
 def differences(checks: pd.DataFrame) -> Figure:

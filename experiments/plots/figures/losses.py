@@ -7,11 +7,15 @@ passes through (0, 1) (Gori's notes, figure 6; Ben-David et al. 2012).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.plots.style import Look, key, legend, looks, panels
+from experiments.plots.drawing import Drawing, Named
+from experiments.plots.runs import Runs
+from experiments.plots.style import LineStyle, key, legend, line_styles, panels
 from problems import Vector
 from problems.losses import Hinge, Logistic, Perceptron, Squared, SquaredHinge
 
@@ -19,6 +23,15 @@ _MARGIN = np.linspace(-2.0, 3.0, 501)
 _ONE = np.ones_like(_MARGIN)  # the label +1: then f is the margin
 _HIGHEST = 4.0
 _Curves = dict[str, Vector]
+
+
+class Losses(Drawing):
+    """Losses against the margin, where a run has a regularised risk."""
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield one figure, which does not depend on the runs."""
+        if (runs.table["formulation"] == "regularized_erm").any():
+            yield self.name, losses()
 
 
 def losses() -> Figure:
@@ -36,16 +49,16 @@ def losses() -> Figure:
         "logistic / ln 2": as_they_are["logistic"] / np.log(2.0),
         "hinge": as_they_are["hinge"],
     }
-    drawn = looks([*as_they_are, *surrogates])
+    drawn = line_styles([*as_they_are, *surrogates])
     new, axes = panels(["losses of classification", "surrogates of the 0-1 loss"], share="both")
     for ax, curves in zip(axes, (as_they_are, surrogates), strict=True):
         _draw(ax, curves, drawn)
     axes[0].set_ylabel("loss")
-    legend(new, [(key(**look.line(marker="")), name) for name, look in drawn.items()])
+    legend(new, [(key(**line.arguments(marker="")), name) for name, line in drawn.items()])
     return new
 
 
-def _draw(ax: Axes, curves: _Curves, drawn: dict[str, Look]) -> None:
+def _draw(ax: Axes, curves: _Curves, drawn: dict[str, LineStyle]) -> None:
     for name, values in curves.items():
-        ax.plot(_MARGIN, values, **drawn[name].line(marker=""))
+        ax.plot(_MARGIN, values, **drawn[name].arguments(marker=""))
     ax.set(xlabel="margin y f", ylim=(-0.1, _HIGHEST), xlim=(_MARGIN[0], _MARGIN[-1]))

@@ -3,15 +3,15 @@
 import numpy as np
 import pandas as pd
 
-from experiments.benchmark.primal_against_dual import costs, draw, to_markdown
+from experiments.plots.figures.primal_against_dual import costs, draw, to_markdown
 
 
 def results() -> pd.DataFrame:
-    faces = (("primal", "linear"), ("dual", "linear"), ("dual", "rbf(gamma=1)"))
+    views = (("primal", "linear"), ("dual", "linear"), ("dual", "rbf(gamma=1)"))
     rows = [
         {
-            "problem_id": f"{face} {kernel} {n}",
-            "formulation": f"soft_margin_{face}",
+            "problem_id": f"{view} {kernel} {n}",
+            "formulation": f"soft_margin_{view}",
             "kernel": kernel,
             "n": float(n),
             "d": 10.0,
@@ -20,7 +20,7 @@ def results() -> pd.DataFrame:
             "verdict": "solved",
         }
         for n in (100, 200)
-        for face, kernel in faces
+        for view, kernel in views
         for time in (1.0, 3.0, 2.0)
     ]
     rows.append(rows[0] | {"problem_id": "other", "verdict": "inaccurate"})
@@ -28,7 +28,7 @@ def results() -> pd.DataFrame:
 
 
 def test_sizes_are_those_of_the_note_and_only_solved_runs_count():
-    table = costs(results()).set_index(["face", "n"])
+    table = costs(results()).set_index(["view", "n"])
     assert len(table) == 6
     assert table.loc[("primal, linear", 100), ["variables", "model"]].tolist() == [111, 11]
     assert table.loc[("dual, linear", 200), ["variables", "model"]].tolist() == [200, 1101]
@@ -39,7 +39,7 @@ def test_sizes_are_those_of_the_note_and_only_solved_runs_count():
 def test_the_table_and_the_figure_show_every_cost():
     table = costs(results())
     text = to_markdown(table)
-    assert all(face in text for face in set(table["face"]))
+    assert all(view in text for view in set(table["view"]))
     axes = draw(table).axes
     assert len(axes) == 4
     drawn = axes[0].lines[0]

@@ -6,14 +6,32 @@ of support vectors by step: the picture of Anderson's notes on support vector ma
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.plots.decision_regions import CLASSES, draw_regions, region_keys, upper
+from experiments.output.text import file_name
+from experiments.plots.drawing import Drawing, Named
+from experiments.plots.plane import CLASSES, binary_answers, draw_regions, region_keys, upper
 from experiments.plots.runs import Model, Runs
 from experiments.plots.style import BLACK, count_axis, figure, legend, note, wrap
+
+
+class Training(Drawing):
+    """How a solver trained on a two-dimensional problem; a figure a solver and problem."""
+
+    needs = ("table", "traces")
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield a figure for each answer whose run has a trace."""
+        for problem, answers in binary_answers(runs):
+            for run, model in answers:
+                if len(runs.trace(run["run_id"])) > 1:
+                    name = file_name(self.name, problem, str(run["series"]))
+                    yield name, training(runs, run, model)
 
 
 def training(runs: Runs, run: pd.Series, model: Model) -> Figure:
@@ -24,18 +42,18 @@ def training(runs: Runs, run: pd.Series, model: Model) -> Figure:
     new.suptitle(wrap(title, 80), fontsize=8.5)
     draw_regions(regions, run, model)
     regions.set(xlabel="$x_1$", ylabel="$x_2$")
-    looks = runs.trace(run["run_id"])
-    _by_step(objective, looks, "dual_objective", "dual objective $L_D$")
+    evaluations = runs.trace(run["run_id"])
+    _by_step(objective, evaluations, "dual_objective", "dual objective $L_D$")
     _multipliers(multipliers, run, model)
-    _by_step(count, looks, "n_support", f"support vectors (of {len(model['y'])})")
+    _by_step(count, evaluations, "n_support", f"support vectors (of {len(model['y'])})")
     if count.lines:
         count.set_ylim(0, 1.1 * count.dataLim.y1 + 1)
     legend(new, region_keys(), columns=3)
     return new
 
 
-def _by_step(ax: Axes, looks: pd.DataFrame, column: str, label: str) -> None:
-    values = looks[["iteration", column]].to_numpy(dtype=np.float64)
+def _by_step(ax: Axes, evaluations: pd.DataFrame, column: str, label: str) -> None:
+    values = evaluations[["iteration", column]].to_numpy(dtype=np.float64)
     values = values[np.isfinite(values).all(axis=1)]
     ax.set(xlabel="step", ylabel=label)
     if not len(values):

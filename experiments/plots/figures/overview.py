@@ -15,6 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
+from experiments.output.text import duration
+from experiments.plots.drawing import Drawing, Named, numbered
 from experiments.plots.runs import Runs
 from experiments.plots.style import chunks, figure, legend, wrap
 
@@ -56,6 +58,16 @@ def pages(runs: Runs) -> Iterator[tuple[list[str], list[str]]]:
             yield problems, some
 
 
+class Overview(Drawing):
+    """Verdict and time of every solver on every problem."""
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield as many figures as the problems and solvers need."""
+        every = list(pages(runs))
+        for i, (problems, solvers) in enumerate(every, 1):
+            yield numbered(self.name, i, every), overview(runs, problems, solvers)
+
+
 def overview(runs: Runs, problems: Sequence[str], solvers: Sequence[str]) -> Figure:
     """Draw the table of verdicts and times, one row a problem and one column a solver."""
     names = max(len(line) for p in problems for line in wrap(p, _NAME, 1).splitlines())
@@ -86,17 +98,6 @@ def outcome_of(status: str, verdict: object) -> str:
     if status in _ENDED or verdict not in OUTCOMES:
         return status if status in OUTCOMES else "uncertified"
     return str(verdict)
-
-
-def duration(seconds: float) -> str:
-    """Return a time in two digits with its unit, nothing for NaN."""
-    if not np.isfinite(seconds):
-        return ""
-    for unit, size in (("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
-        if seconds >= (600.0 if unit == "min" else 0.995 * size):
-            value = seconds / size
-            return f"{value:.1f} {unit}" if value < 9.95 else f"{value:.0f} {unit}"
-    return "<1 µs"
 
 
 def _cell(ax: Axes, x: int, y: int, runs: pd.DataFrame) -> str:

@@ -1,6 +1,6 @@
 """What the primal and the dual of one machine cost, as the lecture notes tabulate it, measured.
 
-    python -m experiments.benchmark.primal_against_dual runs/primal_against_dual
+    dualgap plot runs/primal_against_dual --figure primal_against_dual
 
                       primal             dual
     variables         d + 1 (+ n slacks) n
@@ -8,28 +8,25 @@
     training          grows with d       grows with n
     predicting        O(d) a sample      O(nSV·d) a sample
 
-(Straka's NPFL129 notes, lecture 7.) Variables, model and training time are of the runs in the folder;
-what a prediction takes is measured on this machine, with models of the same sizes. Writes
-primal_against_dual.md, .png and .svg into the folder.
+(Straka's NPFL129 notes, lecture 7.) Variables, model and training time are those of the runs; the time
+of a prediction is measured on this machine when the figure is drawn, with models of the same sizes.
 """
 
 from __future__ import annotations
 
 import time
-from pathlib import Path
+from collections.abc import Iterator
 
-import click
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 from threadpoolctl import threadpool_limits
 
-from experiments.plots.style import key, legend, looks, panels, save, style
-from experiments.plots.time_against_n import label_sizes
-from experiments.store.folder import load_results
+from experiments.plots.drawing import Drawing, Named
+from experiments.plots.runs import Runs
+from experiments.plots.style import key, label_sizes, legend, line_styles, panels
 from problems import RBF, Kernel, Linear
 
-_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _SAMPLES = 1000  # predicted at a time
 _TRIALS = 15
 _MEASURES = {
@@ -40,14 +37,26 @@ _MEASURES = {
 }
 
 
+class PrimalAgainstDual(Drawing):
+    """Size of the problem and the model, and times, against n; a panel a cost."""
+
+    on_request = True  # it measures predictions on this machine, and takes a fixed set of problems
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield a figure and the table that it shows."""
+        table = costs(runs.table)
+        yield self.name, draw(table)
+        yield self.name, to_markdown(table)
+
+
 def costs(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each face and size: n, d, face, variables, model, train (s), predict (µs).
+    """Return one row for each view and size: n, d, view, variables, model, train (s), predict (µs).
 
     Times are medians; runs that the certificate does not call solved are left out.
     """
     solved = results[results["verdict"] == "solved"]
     rows = [_row(runs) for _, runs in solved.groupby("problem_id", sort=False)]
-    return pd.DataFrame(rows, columns=["face", "n", "d", *_MEASURES])
+    return pd.DataFrame(rows, columns=["view", "n", "d", *_MEASURES])
 
 
 def _row(runs: pd.DataFrame) -> list[object]:
@@ -77,38 +86,21 @@ def _predicting(d: int, support: int = 0, kernel: Kernel | None = None) -> float
 
 
 def to_markdown(table: pd.DataFrame) -> str:
-    """Return the table in words."""
-    shown = table.rename(columns=_MEASURES).sort_values(["d", "n", "face"])
+    """Return the table as Markdown."""
+    shown = table.rename(columns=_MEASURES).sort_values(["d", "n", "view"])
     return "# Primal against dual\n\n" + shown.to_markdown(index=False, floatfmt=".3g") + "\n"
 
 
 def draw(table: pd.DataFrame) -> Figure:
-    """Draw each cost against n, a line for each face and d."""
-    lines = table.assign(label=table["face"] + ", d = " + table["d"].astype(str))
-    drawn = looks(dict.fromkeys(lines["label"]))
+    """Draw each cost against n, a line for each view and d."""
+    lines = table.assign(label=table["view"] + ", d = " + table["d"].astype(str))
+    drawn = line_styles(dict.fromkeys(lines["label"]))
     new, axes = panels(list(_MEASURES.values()), height=2.2)
     for measure, ax in zip(_MEASURES, axes, strict=True):
         for label, rows in lines.groupby("label", sort=False):
             ordered = rows.sort_values("n")
-            ax.plot(ordered["n"], ordered[measure], **drawn[str(label)].line())
+            ax.plot(ordered["n"], ordered[measure], **drawn[str(label)].arguments())
         ax.set(xscale="log", yscale="log", xlabel="samples n")
         label_sizes(ax, np.unique(table["n"].to_numpy(dtype=np.float64)))
-    legend(new, [(key(**look.line()), name) for name, look in drawn.items()])
+    legend(new, [(key(**line.arguments()), name) for name, line in drawn.items()])
     return new
-
-
-@click.command()
-@click.argument("folder", type=_FOLDER)
-def main(folder: Path) -> None:
-    """Write the table and the figure of the FOLDER of a run."""
-    table = costs(load_results(folder))
-    path = folder / "primal_against_dual.md"
-    path.write_text(to_markdown(table))
-    with style():
-        written = save(draw(table), folder, "primal_against_dual")
-    for each in (path, *written):
-        click.echo(each)
-
-
-if __name__ == "__main__":
-    main()

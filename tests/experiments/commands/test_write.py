@@ -28,7 +28,7 @@ def test_init_does_not_overwrite(command, tmp_path):
     (tmp_path / "experiment.yaml").write_text("mine")
     refused = command("init")
     assert refused.exit_code == 2
-    assert "experiment.yaml: is there already" in refused.output
+    assert "experiment.yaml: exists already" in refused.output
     assert (tmp_path / "experiment.yaml").read_text() == "mine"
 
 

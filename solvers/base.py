@@ -1,9 +1,9 @@
 """What a solver is.
 
 A solver is one file with one frozen dataclass: its fields are its settings, `form` is the class of
-problem it takes, `iterates` is the algorithm. It yields a `FormPoint` whenever it is willing to be
-looked at; a compiled or external method yields once for each block of work, or once at the end. The
-clock, the limits, the looking and the certificate belong to `solvers.loop.solve`.
+problem it takes, `iterates` is the algorithm. It yields a `FormPoint` whenever its iterate may be
+inspected; a compiled or external method yields once for each block of work, or once at the end. The
+clock, the limits, the evaluations and the certificate belong to `solvers.loop.solve`.
 """
 
 from __future__ import annotations
@@ -79,4 +79,4 @@ class Solver(ABC):
 
     @abstractmethod
     def iterates(self, state: Any, /) -> Iterator[FormPoint]:
-        """Run the algorithm, yielding a `FormPoint` whenever it may be looked at."""
+        """Run the algorithm, yielding a `FormPoint` whenever its iterate may be inspected."""

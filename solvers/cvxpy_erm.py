@@ -3,7 +3,7 @@
     min (lam/2)‖w‖² + Σ (Cᵢ/ΣC)·ℓ(yᵢ, fᵢ)   s.t. f = Xw + b,   lam = 1/ΣC
 Losses of a distance are linear or quadratic, ln(1 + exp(·)) and ln Σₖ exp(·) are exponential cones
 (Boyd & Vandenberghe 2004; Agrawal et al. 2018). The multipliers of f = Xw + b, times ΣC, are the dual
-coefficients β. With a kernel w = Σ βᵢφ(xᵢ) is told by coefficients: ‖w‖² = βᵀKβ and f = Kβ + b.
+coefficients β. With a kernel w = Σ βᵢφ(xᵢ) is given by coefficients: ‖w‖² = βᵀKβ and f = Kβ + b.
 """
 
 from __future__ import annotations

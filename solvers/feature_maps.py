@@ -3,7 +3,7 @@
     K ≈ Z Zᵀ (random Fourier or Nyström features, `problems.gram.feature_maps`),   K replaced by Z Zᵀ
 
 The answer for Z Zᵀ is a feasible dual point of the problem itself, and is certified as that: the gap
-tells what the approximation cost. How far Z Zᵀ is from K is measured on pairs of samples, and recorded
+shows what the approximation cost. How far Z Zᵀ is from K is measured on pairs of samples, and recorded
 with the answer. None of them claims anything of the exact problem ("stopped").
 
 Small errors of K add up over all pairs of support vectors. Relative gap of the exact problem on 160

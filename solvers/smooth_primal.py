@@ -82,7 +82,7 @@ class LBFGS(Solver):
 
     Attributes
     ----------
-    tol : of the largest entry of ∇F; it also ends where float64 no longer tells F's fall.
+    tol : of the largest entry of ∇F; it also ends where float64 no longer resolves F's fall.
     max_iter : iterations, after which it makes no claim.
     memory : gradients kept.
     """
@@ -114,7 +114,7 @@ class LBFGS(Solver):
         risk = SmoothRisk(form)
         options = {
             "gtol": self.tol,
-            "ftol": np.finfo(float).eps,  # as far as F can be told
+            "ftol": np.finfo(float).eps,  # as far as F is resolved
             "maxiter": int(self.max_iter),
             "maxfun": 100 * int(self.max_iter),
             "maxcor": int(self.memory),

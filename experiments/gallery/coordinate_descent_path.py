@@ -6,7 +6,8 @@ Each step moves one coordinate to the minimum along it: the path has right angle
 corner lies where a line along an axis touches a contour. On a smooth, strictly convex function it ends
 at the minimum; where the function has a kink across the axes it may get stuck.
 
-From M. Straka's NPFL129 notes, "Sequential Minimal Optimization Algorithm"; SMO is derived from it.
+From M. Straka's NPFL129 notes, "Sequential Minimal Optimization Algorithm": SMO is derived from this
+loop.
 """
 
 from __future__ import annotations

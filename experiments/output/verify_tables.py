@@ -6,7 +6,6 @@ from dataclasses import fields
 from itertools import groupby
 from math import isnan
 from operator import attrgetter
-from pathlib import Path
 
 import pandas as pd
 from rich.console import Group
@@ -14,31 +13,19 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.analysis.verify import Check, Verification
-from experiments.output import tables
 from experiments.output.text import markdown_table, terminal_table
-from experiments.store import disk
-from experiments.store.folder import load_tables, write_tables
 
 CHECKS = "verification.csv"
 _DIFFERENCES = "Difference to the QP optimum: of the worse bound, relative"
 _COUNTED = ["solver", "problems", "passed", "failed", "unsupported", "worst difference"]
 
 
-def write_verification(folder: Path, verification: Verification, title: str) -> list[Path]:
-    """Write all tables of a folder that was verified; return their paths.
-
-    Those of any run, and two more: `verification.csv` (see `to_frame`) and `verification.md`.
-    """
-    texts = {
+def verification_texts(verification: Verification, title: str) -> dict[str, str]:
+    """Return the files of a verification: `verification.csv` (see `to_frame`) and `verification.md`."""
+    return {
         CHECKS: to_frame(verification).to_csv(index=False),
         "verification.md": to_markdown(verification, title),
     }
-    for name, text in texts.items():
-        disk.replace(folder / name, text.encode())
-    results, traces = load_tables(folder)
-    summary = tables.to_markdown(tables.summarise(results), title)
-    written = write_tables(folder, results, traces, summary)
-    return [*written, *(folder / name for name in texts)]
 
 
 def to_frame(verification: Verification) -> pd.DataFrame:

@@ -4,7 +4,7 @@
 
 Chang & Lin 2011, "LIBSVM: a library for support vector machines"; working pairs by Fan, Chen & Lin
 2005. The duals of C-SVC (p = −1, a = y) and epsilon-SVR (every sample twice, with signs +1 and −1)
-are recognised from the form and told to scikit-learn's SVC and SVR.
+are recognised from the form and given to scikit-learn's SVC and SVR.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class Mystic(Solver):
         for count in range(1, self.max_iter + 1):
             with _same_random_state():
                 ended = bool(search.Step())
-            # it judges by how little the last iterations gained, which does not bound the rest
+            # it judges by how little the last iterations gained, which bounds no later gain
             claim: Claim = "stopped" if ended or count == self.max_iter else "none"
             yield FormPoint(feasible(search.bestSolution), iterations=count, claim=claim)
             if ended:

@@ -80,7 +80,7 @@ class SGD(Solver):
             )
 
     def _estimator(self, form: ERM) -> tuple[Any, dict[str, Any]]:
-        """Return the estimator, and what `partial_fit` must be told of the labels."""
+        """Return the estimator, and what `partial_fit` needs to know of the labels."""
         models = importlib.import_module("sklearn.linear_model")
         settings: dict[str, Any] = {
             "penalty": "l2",

@@ -94,7 +94,7 @@ class SnapML(Solver):
             max_iter=int(self.max_iter),
             n_jobs=int(self.threads),
             fit_intercept=False,
-            generate_training_history="summary",  # nothing else tells the number of epochs
+            generate_training_history="summary",  # nothing else states the number of epochs
         )
 
 

@@ -147,8 +147,8 @@ class Pegasos(Solver):
         if self.sampling == "permutation":
             blocks = form.n // _NEIGHBOURS
             first = _NEIGHBOURS * draws.permutation(blocks)
-            rest = np.arange(_NEIGHBOURS * blocks, form.n)
-            return np.append(first[:, None] + np.arange(_NEIGHBOURS), rest)
+            last = np.arange(_NEIGHBOURS * blocks, form.n)
+            return np.append(first[:, None] + np.arange(_NEIGHBOURS), last)
         return draws.choice(form.n, form.n, p=form.C / form.C.sum())
 
     def _point(self, form: ERM, state: State, done: int) -> FormPoint:
@@ -163,7 +163,7 @@ class Pegasos(Solver):
 def _blocks(
     form: ERM, samples: Indices, batch_size: int
 ) -> Iterator[tuple[Rows, Indices, Indices]]:
-    """Yield whole batches of an epoch with their rows: of X, of the Gram matrix, or a part of it."""
+    """Yield whole batches of an epoch with their rows: of X, of the Gram matrix, or some of its own."""
     gram, rows = form.gram, None
     if gram.is_linear:
         rows = as_rows(gram.X)
@@ -174,8 +174,8 @@ def _blocks(
     for start in range(0, samples.size, size):
         block = samples[start : start + size]
         if rows is None:
-            part = as_rows(gram.block(block, slice(None)))
-            yield part, np.arange(block.size), block
+            some = as_rows(gram.block(block, slice(None)))
+            yield some, np.arange(block.size), block
         else:
             yield rows, block, block
 

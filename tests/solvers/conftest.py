@@ -44,9 +44,9 @@ class Data:
 
 def _data() -> Data:
     rng = np.random.default_rng(7)
-    y = np.where(np.arange(60) % 3 == 0, 1.0, -1.0)
-    X = rng.standard_normal((60, 4)) + 0.6 * y[:, None]
-    targets = X @ [1.0, -2.0, 0.5, 0.0] + 3.0 + 0.3 * rng.standard_normal(60)
+    y = np.where(np.arange(42) % 3 == 0, 1.0, -1.0)
+    X = rng.standard_normal((42, 4)) + 0.6 * y[:, None]
+    targets = X @ [1.0, -2.0, 0.5, 0.0] + 3.0 + 0.3 * rng.standard_normal(42)
     return Data(X, y, targets, X + 2.5 * y[:, None])
 
 

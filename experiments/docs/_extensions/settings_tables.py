@@ -18,7 +18,7 @@ from docstrings import INLINE, escape
 from experiments.files import catalogue
 from experiments.files.catalogue import first_sentence
 from experiments.files.experiment import ExperimentFile
-from experiments.files.settings import Option, in_words, options_of
+from experiments.files.settings import Option, options_of, type_text
 from experiments.files.specs import plain
 from problems import Kernel, datasets
 
@@ -145,7 +145,7 @@ def _words(hint: Any) -> str:
         return "a list"
     if get_origin(hint) in (Union, UnionType):
         return " or ".join(dict.fromkeys(map(_words, get_args(hint))))
-    return in_words(hint)
+    return type_text(hint)
 
 
 def _shown(value: Any) -> str:

@@ -29,10 +29,10 @@ def cheapest(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
     """Return one row for each target (those of `targets_of`, if not given), problem and solver.
 
     Columns: target, problem, solver, kind, setting, time, times, gap, ratio (its time over that of the
-    fastest of ours), low, high, within_noise (see `noise.Comparison`), floors (its time relative to
+    our fastest solver), low, high, within_noise (see `noise.Comparison`), floors (its time relative to
     the arithmetic lower bound), memory, outcome, n. Of a solver that did not reach the target the time
     is NaN, `gap` its best one, and `outcome` says how it ended; "reached" otherwise. `reference` has the
-    times of the fastest of ours, none of them for that one itself and where ours did not reach the
+    times of our fastest solver, none of them for that one itself and where ours did not reach the
     target.
     """
     known = configurations(results)
@@ -49,7 +49,7 @@ def cheapest(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
 
 
 def _compared(rows: pd.DataFrame, noise: Mapping[str, float]) -> pd.DataFrame:
-    """Return the rows of one target and problem with their ratios to the fastest of ours."""
+    """Return the rows of one target and problem with their ratios to our fastest solver."""
     fastest = rows[rows["kind"] == "ours"].dropna(subset=["time"]).nsmallest(1, "time")
     reference = fastest["times"].iloc[0] if len(fastest) else ()
     factor = noise.get(str(rows["problem"].iloc[0]), 1.0)

@@ -28,7 +28,7 @@ from experiments.workers.machine import bytes_text
 _LEGEND = (
     "Each cell is the cheapest run of that solver, whatever its tolerance, whose certified relative "
     "gap is at or below the target: the median time over the repetitions, the accuracy that was "
-    "asked for, and how many times longer it took than the fastest of ours. Times are of solving "
+    "asked for, and the time relative to our fastest solver. Times are of solving "
     "alone: loading the data, compiling and certifying are left out. `–` stands for a target that "
     "was not reached, with the best certified gap and how that run ended."
 )
@@ -67,7 +67,7 @@ def to_markdown(results: pd.DataFrame, title: str, machine: Sequence[str]) -> st
     for target, rows in table.groupby("target", sort=False):
         parts += [f"## Certified relative gap at most {target:.0e}", _at_target(rows)]
     rates = means(table, noise_of_means(pairs))
-    parts += ["## Ratios to the fastest of ours", _means(rates, len(names)), _noise(pairs)]
+    parts += ["## Ratios to our fastest solver", _means(rates, len(names)), _noise(pairs)]
     parts += _section("Problems", _problems(arithmetic_bounds(results)))
     parts += _section("Growth with n", _growth(growth(table)))
     parts += _section("What the intercept costs", _intercepts(intercepts(table)))

@@ -103,7 +103,7 @@ class PaperTable:
         styled = styled.format_index(escape="html", axis=0).format_index(escape="html", axis=1)
         return styled.set_caption(html.escape(self.caption)).to_html()
 
-    def _styled(self, shown: Callable[[str], str], bold: str) -> Styler:
+    def _styled(self, shown: Callable[[object], str], bold: str) -> Styler:
         """Return the texts of the cells as a table, those of the winners with the style `bold`."""
         heads = pd.MultiIndex.from_product([self.groups, self.heads], names=["", self.corner])
         columns = heads if len(self.heads) > 1 else heads.droplevel(1).rename(self.corner)
@@ -119,12 +119,12 @@ class PaperTable:
         return pd.DataFrame(cells, pd.Index(self.rows, name=self.corner), heads)
 
 
-def latex(text: str) -> str:
+def latex(text: object) -> str:
     """Return text that LaTeX prints as it is; numbers such as 4e-07 as 4·10⁻⁷.
 
     Characters that pdflatex does not know are shown by their code points.
     """
-    parts = _EXPONENT.split(text)  # text, mantissa, exponent, text, ...
+    parts = _EXPONENT.split(str(text))  # text, mantissa, exponent, text, ...
     plain = ["".join(map(_latex_character, part)) for part in parts[0::3]]
     powers = [
         f"${mantissa} \\cdot 10^{{{int(exponent)}}}$"

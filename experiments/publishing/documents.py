@@ -31,7 +31,7 @@ _LEGEND = (
     "reached (≈). –: this solver cannot take this problem; the run's reason says why."
 )
 _RATIOS = (
-    "How many times longer the baseline took than the fastest of ours at equal certified gap: geometric "
+    "The time of the baseline relative to our fastest solver at equal certified gap: geometric "
     "mean, least and most over the problems that both solved. *failed*: problems that ours solved to "
     "this gap and the baseline did not at any tolerance tried. "
     f"{MARK}: the difference is within the noise of the measurement."

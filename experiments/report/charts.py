@@ -117,7 +117,7 @@ def convergence_chart(
     curves: Mapping[str, Sequence[Curve]], styles: Mapping[str, LineStyle], target: float
 ) -> Chart:
     """Return the certified gap against time, a view a problem."""
-    plot = _figure("time solving (s)", "certified relative gap", y_axis_type="log")
+    plot = _figure("solving time (s)", "certified relative gap", y_axis_type="log")
     dotted: Any = {"line_color": _GREY, "line_dash": "dotted", "line_width": 2}
     plot.add_layout(Span(location=target, dimension="width", **dotted))
     # a span does not extend the axis' range, an invisible point at its height does
@@ -135,7 +135,7 @@ def convergence_chart(
 
 def performance_chart(profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]) -> Chart:
     """Return the performance profiles, a view a target gap."""
-    plot = _profile_figure("time / time of the fastest", "@x{%.3g} × the fastest", styles)
+    plot = _profile_figure("time relative to the fastest", "@x{%.3g} × the fastest", styles)
     views = _profile_views(profiles, styles)
     return Chart(
         "performance", "Performance profile", _PERFORMANCE, "Target gap", json_item(plot), views
@@ -154,7 +154,7 @@ def data_chart(profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]) 
 
 
 def _profile_figure(x: str, within: str, styles: Mapping[str, LineStyle]) -> Any:
-    plot = _figure(x, "share of the problems solved", y_range=Range1d(start=-0.02, end=1.04))
+    plot = _figure(x, "share of problems solved", y_range=Range1d(start=-0.02, end=1.04))
     plot.yaxis.formatter = NumeralTickFormatter(format="0 %")
     _add_lines(plot, styles, "step", [("", "@label"), ("within", within), ("solved", "@y{0 %}")])
     return plot

@@ -46,7 +46,7 @@ def bounds_against_iterations(runs: Runs, problems: Sequence[str]) -> Figure:
     seen: set[str] = set()
     for ax, problem in zip(axes, problems, strict=True):
         seen |= _panel(ax, runs, problem)
-    label_outside(axes, "iterations (own count)", "objective")
+    label_outside(axes, "iterations (solver's own count)", "objective")
     names = ("primal (upper bound)", "dual (lower bound, hollow)")
     views = [
         (key(color="#555555", linestyle=view["linestyle"]), name)

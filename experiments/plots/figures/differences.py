@@ -53,5 +53,7 @@ def differences(checks: pd.DataFrame) -> Figure:
     )
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.grid(axis="y", visible=False)
-    ax.set_xlabel("relative difference of the worse bound to the QP optimum; a mark a problem")
+    ax.set_xlabel(
+        "relative difference between the worse bound and the QP optimum; one mark per problem"
+    )
     return new

@@ -55,7 +55,7 @@ def gap_against_time(runs: Runs, problems: Sequence[str]) -> Figure:
     axes[0].set_ylim(*_range(runs, drawn))
     for ax, problem in zip(axes, problems, strict=True):
         _panel(ax, runs, problem, curves[problem])
-    label_outside(axes, "time solving (s)", "certified relative gap")
+    label_outside(axes, "solving time (s)", "certified relative gap")
     lines = {series for series, times, _ in drawn if len(times) > 1}
     points = {series for series, _, _ in drawn} - lines
     solvers = [

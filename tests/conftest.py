@@ -31,12 +31,12 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests marked `exhaustive`, but those that are named one by one."""
-    named = any("::" in argument for argument in config.args)
-    if config.getoption("exhaustive") or named:
-        return
-    left_out = [item for item in items if item.get_closest_marker("exhaustive")]
-    config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    long = [item for item in items if item.get_closest_marker("exhaustive")]
+    for item in long:
+        item.add_marker(pytest.mark.timeout(600))
+    if not config.getoption("exhaustive") and not any("::" in name for name in config.args):
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
 
 
 @pytest.hookimpl(wrapper=True)

@@ -74,7 +74,7 @@ class SolverSpec:
 
 
 def values_of(instance: Any, leave_out: tuple[str, ...] = ()) -> Spec:
-    """Return every field of a frozen dataclass, with kernels and paths told plainly."""
+    """Return every field of a frozen dataclass, with kernels and paths as plain values."""
     chosen = [f.name for f in fields(instance) if f.name not in leave_out]
     return {key: plain(getattr(instance, key)) for key in chosen}
 
@@ -84,12 +84,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, (Kernel, Loss)):
         return {"name": value.name} | values_of(value)
     if isinstance(value, tuple):
-        return [plain(part) for part in cast("tuple[Any, ...]", value)]
+        return [plain(item) for item in cast("tuple[Any, ...]", value)]
     return str(value) if isinstance(value, Path) else value
 
 
 def build_kernel(spec: Spec) -> Kernel:
-    """Return the kernel that a description tells."""
+    """Return the kernel of a description."""
     settings = {
         k: build_kernel(v) if isinstance(v, dict) else v for k, v in _settings(spec).items()
     }
@@ -97,12 +97,12 @@ def build_kernel(spec: Spec) -> Kernel:
 
 
 def build_loss(spec: Spec) -> Loss:
-    """Return the loss that a description tells."""
+    """Return the loss of a description."""
     return LOSSES[spec["name"]](**_settings(spec))
 
 
 def build_source(spec: Spec, folder: str) -> datasets.Source:
-    """Return the data source that a description tells; `folder` is the experiment file's."""
+    """Return the data source of a description; `folder` is the experiment file's."""
     settings = _settings(spec)
     if "path" in settings:
         settings["path"] = str(find_path(settings["path"], folder))

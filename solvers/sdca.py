@@ -19,12 +19,12 @@ import numba
 import numpy as np
 import scipy
 
-from problems.certificates.fenchel import relative
+from problems.certificates.certificate import relative
 from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
 from problems.kernels import Block
-from problems.logistic import logistic_step
 from problems.losses import IntervalLoss, Logistic
+from problems.losses.logistic import logistic_step
 from solvers.arrays import read_only, unsigned
 from solvers.base import Solver, warm_up
 from solvers.dual_coordinate_descent.rows import FAST, Rows, add, dot

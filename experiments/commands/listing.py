@@ -12,8 +12,8 @@ from rich.text import Text
 from experiments.cases.columns import RESULTS, TRACES
 from experiments.files.experiment import experiment_names, find_experiments
 from experiments.files.settings import Option, option_of, options_of
-from experiments.files.specs import FORMULATIONS, KERNELS
-from problems import Kernel, datasets
+from experiments.files.specs import KERNELS
+from problems import FORMULATIONS, Kernel, datasets
 from problems.formulations.softmax import Softmax
 from problems.losses import LOSSES, Loss
 from solvers import all_solvers

@@ -19,8 +19,8 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerati
 
 from experiments.files.experiment import SIZE, ExperimentFile
 from experiments.files.settings import Option, option_of, options_of
-from experiments.files.specs import FORMULATIONS, KERNELS, plain
-from problems import Kernel, datasets
+from experiments.files.specs import KERNELS, plain
+from problems import FORMULATIONS, Kernel, datasets
 from problems.losses import LOSSES
 from solvers import all_solvers
 

@@ -18,11 +18,10 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.files.specs import FORMULATIONS
 from experiments.plots.decision_regions import planar, span
 from experiments.plots.runs import Model, Runs
 from experiments.plots.style import BLACK, GREY, key, label_outside, legend, looks, panels, wrap
-from problems import Geometry, Multiclass, Point
+from problems import FORMULATIONS, Geometry, Multiclass, Point
 from problems.formulations.multiclass import Voting
 from problems.kernels import Block
 

@@ -8,7 +8,6 @@ clock, the limits, the looking and the certificate belong to `solvers.loop.solve
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from problems.formulations.svm import SoftMarginDual
 from problems.kernels import RBF, Kernel, Linear
 from problems.projection import project
 from problems.reductions import reduce
+from problems.registry import snake_case
 
 _WARM_UP = 30  # points of a small problem, at most
 
@@ -68,7 +68,7 @@ class Solver(ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name" not in cls.__dict__:
-            cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+            cls.name = snake_case(cls.__name__)
 
     def __post_init__(self) -> None:
         if hasattr(self, "tol"):

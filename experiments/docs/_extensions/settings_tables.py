@@ -19,8 +19,8 @@ from experiments.files.experiment import ExperimentFile
 from experiments.files.settings import Option, in_words, option_of, options_of
 from experiments.files.specs import KERNELS, plain
 from problems import FORMULATIONS, Kernel, datasets
-from problems.datasets.source import snake_case
 from problems.losses import LOSSES
+from problems.registry import snake_case
 from solvers import all_solvers
 
 COMMON = {

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: quickstart test torture check verify results docs clean always
+.PHONY: quickstart test test-all test-environment torture check verify results docs clean always
 
 quickstart: $(STAMP)
 	@out=runs/quickstart-$$(date +%Y%m%d-%H%M%S) && \
@@ -12,9 +12,20 @@ quickstart: $(STAMP)
 	$(BIN)/dualgap plot $$out && \
 	$(BIN)/dualgap report $$out
 
-# Three processes keep two cores busy, as some tests wait for what they started.
+# Three processes keep two cores busy, as some tests wait for what they started. Each begins with a
+# third of the files, so that few kernels are compiled more than once.
+TESTS := $(BIN)/python -m pytest -n 3 --dist worksteal
+
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 3
+	$(TESTS)
+
+# The long tests too, and more of the cases that are drawn at random.
+test-all: $(STAMP)
+	$(TESTS) --exhaustive
+
+# The baselines and the browser's driver, without which some tests are skipped.
+test-environment: $(STAMP)
+	@$(BIN)/python -m pip install --quiet --constraint requirements.lock --group ci --editable '.[peers]'
 
 # Kills runs at 300 random moments and resumes them; a quarter of an hour.
 torture: $(STAMP)

@@ -29,10 +29,10 @@ def main() -> None:
 @click.argument("experiment", metavar="FILE|NAME")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the results [runs/<name>].")
 @click.option("--resume", is_flag=True, help="Run only what the folder does not have yet.")
-@click.option("--retry", metavar="STATUS,...", help="Resume, and run again what ended so.")
-@click.option("--anyway", is_flag=True, help="Resume though plan, code or libraries have changed.")
+@click.option("--retry", metavar="STATUS,...", help="Resume, and rerun runs with these statuses.")
+@click.option("--force", is_flag=True, help="Resume although plan, code or libraries have changed.")
 @click.option("--workers", type=click.IntRange(1), help="Processes [1].")
-@click.option("--executor", type=click.Choice(["local", "dask"]), default="local", help="[local]")
+@click.option("--executor", metavar="NAME", default="local", help="local or dask [local].")
 @click.option("--address", metavar="TCP://HOST:PORT", help="A running Dask scheduler [a new one].")
 @click.option("--dry-run", is_flag=True, help="Only show the plan, and about how long it takes.")
 def run(
@@ -40,7 +40,7 @@ def run(
     out: Path | None,
     resume: bool,
     retry: str | None,
-    anyway: bool,
+    force: bool,
     workers: int | None,
     executor: str,
     address: str | None,
@@ -50,12 +50,12 @@ def run(
 
     A folder of experiment files, or its name (such as notes), stands for all of them.
     """
-    from experiments.commands.session import Manner, endings, run_into  # noqa: PLC0415
+    from experiments.commands.session import RunOptions, retried, run_into  # noqa: PLC0415
 
-    manner = Manner(
-        resume=resume or anyway or retry is not None,
-        retry=endings(retry),
-        anyway=anyway,
+    options = RunOptions(
+        resume=resume or force or retry is not None,
+        retry=retried(retry),
+        force=force,
         workers=workers,
         executor=executor,
         address=address,
@@ -69,11 +69,11 @@ def run(
 
         for one in described:
             place = folder / one.name if several else folder
-            console().print(preview(one, place, workers or 1, manner.resume))
+            console().print(preview(one, place, workers or 1, options.resume))
         return
     code = 0
     for one in described:
-        ended = run_into(one, folder / one.name if several else folder, manner)
+        ended = run_into(one, folder / one.name if several else folder, options)
         if ended.early:
             click.echo(
                 f"{ended.early}; go on with: dualgap run {experiment} --out {folder} --resume",
@@ -101,9 +101,10 @@ def verify(
     from functools import partial  # noqa: PLC0415
     from tempfile import TemporaryDirectory  # noqa: PLC0415
 
-    from experiments.analysis.verify import compare, with_solvers  # noqa: PLC0415
+    from experiments.analysis.verify import compare  # noqa: PLC0415
     from experiments.cases.plan import plan  # noqa: PLC0415
-    from experiments.commands.session import Manner, executor_for, run_all, tell_written  # noqa: PLC0415
+    from experiments.commands.session import RunOptions, echo_written, executor_for, run_all  # noqa: PLC0415
+    from experiments.commands.verify import with_solvers  # noqa: PLC0415
     from experiments.files.experiment import ConfigError  # noqa: PLC0415
     from experiments.output.verify_tables import to_terminal, write_verification  # noqa: PLC0415
     from experiments.store.folder import Store, StoreError, load_results  # noqa: PLC0415
@@ -121,12 +122,12 @@ def verify(
             store = Store.open(folder, described.text, [case.run_id for case in cases])
         except StoreError as error:
             refuse(str(error))
-        ending = run_all(executor_for(described, Manner(workers=workers)), cases, store)
+        ending = run_all(executor_for(described, RunOptions(workers=workers)), cases, store)
         verification = compare(load_results(folder), proven=described.target == "proven")
         console().print(to_terminal(verification))
         if out:
             write = partial(write_verification, folder, verification, described.name)
-            tell_written(write, folder)
+            echo_written(write, folder)
     if ending:
         click.echo(f"{ending}: not every problem was checked", err=True)
     sys.exit(130 if ending == INTERRUPTED else 0 if verification.passed and not ending else 1)

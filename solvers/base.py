@@ -12,22 +12,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
-from itertools import islice
 from typing import Any, ClassVar
 
-import numpy as np
-import scipy
-
 from problems.dataset import check_positive
-from problems.forms import ERM, BoxQP, Form, FormPoint
-from problems.formulations.svm import SoftMarginDual
-from problems.kernels import RBF, Kernel, Linear
-from problems.projection import project
-from problems.reductions import reduce
+from problems.forms import FormPoint
 from problems.registry import snake_case
-
-_WARM_UP = 30  # points of a small problem, at most
 
 
 class Status(StrEnum):
@@ -91,40 +80,3 @@ class Solver(ABC):
     @abstractmethod
     def iterates(self, state: Any, /) -> Iterator[FormPoint]:
         """Run the algorithm, yielding a `FormPoint` whenever it may be looked at."""
-
-
-def warm_up(solver: Solver, form: Form, samples: int = 32) -> None:
-    """Run a compiled solver on a small problem like `form`, so that compiling is not timed.
-
-    Once for each solver and kind of form: again and again it takes 10 ms, ten times a small fit.
-    """
-    gram, intercept = _gram_and_intercept(form)
-    _run_small(solver, samples, gram.is_linear, scipy.sparse.issparse(gram.X), intercept)
-
-
-@cache
-def _run_small(solver: Solver, samples: int, linear: bool, sparse: bool, intercept: bool) -> None:
-    tiny = reduce(_small_problem(samples, linear, sparse, intercept), solver.form).form
-    project(np.arange(4.0), np.zeros(4), np.ones(4), np.ones(4), 1.0)
-    for _ in islice(solver.iterates(tiny), _WARM_UP):
-        pass
-
-
-def _small_problem(samples: int, linear: bool, sparse: bool, intercept: bool) -> SoftMarginDual:
-    """Return a problem with eight features, of which each sample has two."""
-    X = np.zeros((samples, 8))
-    place = np.arange(samples)
-    X[place, place % 8] = (place + 1) / samples
-    X[place, (3 * place + 1) % 8] = 0.5
-    y = np.where(place % 3 == 0, 1.0, -1.0)
-    kernel: Kernel = Linear() if linear else RBF(1.0)
-    like = scipy.sparse.csr_array(X) if sparse else X
-    return SoftMarginDual(like, y, 1.0, kernel, intercept)
-
-
-def _gram_and_intercept(form: Form) -> tuple[Any, bool]:
-    if isinstance(form, BoxQP):
-        return form.gram, form.a is not None
-    if isinstance(form, ERM):
-        return form.gram, form.intercept
-    raise TypeError("only solvers of BoxQP and ERM forms are compiled")

@@ -23,7 +23,8 @@ from problems.certificates.box_gap import gap_terms, violating_pair
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
-from solvers.base import Solver, warm_up
+from solvers.base import Solver
+from solvers.warm_up import warm_up
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 _FAR = 1e-2  # relative gap with which nothing is claimed to be optimal

@@ -16,6 +16,7 @@ Sources: Rahimi & Recht 2007, "Random features for large-scale kernel machines";
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args
@@ -24,23 +25,94 @@ import numpy as np
 
 from problems.forms import ERM, BoxQP, FormPoint
 from problems.gram.feature_maps import (
-    KernelError,
     kernel_error,
     nystroem_features,
     random_fourier_features,
 )
 from problems.gram.gram import Gram, SignedGram
 from problems.kernels import RBF, Block, Linear
-from solvers.base import Solver, warm_up
+from solvers.base import Solver
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.pegasos import Pegasos
+from solvers.warm_up import warm_up
 
 Map = Literal["nystroem", "random_fourier"]
-_SOURCES = {"nystroem": "Williams & Seeger 2001", "random_fourier": "Rahimi & Recht 2007"}
+_SOURCES: dict[Map, str] = {
+    "nystroem": "Williams & Seeger 2001",
+    "random_fourier": "Rahimi & Recht 2007",
+}
+
+
+class _Mapped(Solver, ABC):
+    """Base: map the samples, then solve the linear problem in the variables that both have."""
+
+    components: int
+    seed: int
+
+    @abstractmethod
+    def _map(self) -> Map:
+        """Return which features it takes."""
+
+    @abstractmethod
+    def _linear(self) -> Solver:
+        """Return the solver of the linear problem."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self._map() not in get_args(Map):
+            raise ValueError(f"map: must be one of {', '.join(get_args(Map))}, got {self._map()!r}")
+        even = self._map() == "random_fourier"  # half of the features are cosines, half sines
+        if self.components < 1 or (even and self.components % 2) or self.components % 1:
+            wanted = "an even number of 2" if even else "a whole number of 1"
+            raise ValueError(f"components: must be {wanted} or more, got {self.components!r}")
+        self._linear()
+
+    def refuses(self, form: Any) -> str | None:
+        """What the map or the linear solver refuses, and the hard margin."""
+        if self._map() == "random_fourier" and not isinstance(form.gram.kernel, RBF):
+            return "random Fourier features are those of the RBF kernel; nystroem takes any kernel"
+        if isinstance(form, BoxQP) and not np.isfinite(form.ub).all():
+            return "finitely many features need not separate what the kernel does: C must be finite"
+        return self._linear().refuses(_with_gram(form, Gram(form.gram.X, Linear())))
+
+    def prepare(self, form: Any) -> Any:
+        """Compile the linear solver, for more samples than features and for fewer."""
+        warm_up(self, form, samples=400)
+        warm_up(self, form, samples=4)
+        return form
+
+    def iterates(self, form: Any) -> Iterator[FormPoint]:
+        """Map the samples, then yield as the linear solver does."""
+        rng = np.random.default_rng(self.seed)
+        Z = self._features(form.gram, rng)
+        error = kernel_error(form.gram, Z, rng)
+        measured = {"kernel_error_max": error.largest, "kernel_error_mean": error.mean}
+        note = (
+            f"{Z.shape[1]} features: |K - ZZ'| is {error.mean:.2g} on average and at most "
+            f"{error.largest:.2g} on {error.pairs} pairs"
+        )
+        approximate = _with_gram(form, Gram(Z, Linear(), form.gram.memory))
+        for point in self._linear().iterates(approximate):
+            x = point.x if isinstance(form, BoxQP) else None
+            counters = {**point.counters, **measured}
+            yield replace(point, x=x, claim="stopped", counters=counters, note=note)
+
+    def _features(self, gram: Gram, rng: np.random.Generator) -> Block:
+        if self._map() == "nystroem":
+            return nystroem_features(gram, self.components, rng)
+        assert isinstance(gram.kernel, RBF)
+        return random_fourier_features(gram.X, gram.kernel, self.components, rng)
+
+
+def _with_gram(form: Any, gram: Gram) -> Any:
+    """Return `form` with another Gram matrix."""
+    if isinstance(form, BoxQP):
+        return replace(form, Q=SignedGram(gram, form.Q.sign, form.Q.index))
+    return replace(form, gram=gram)
 
 
 @dataclass(frozen=True)
-class Nystroem(Solver):
+class Nystroem(_Mapped):
     """Dual coordinate descent on Nyström features, for any kernel.
 
     Attributes
@@ -58,28 +130,15 @@ class Nystroem(Solver):
     form: ClassVar = BoxQP
     source: ClassVar[str] = _SOURCES["nystroem"]
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_components(self.components, "nystroem")
+    def _map(self) -> Map:
+        return "nystroem"
 
-    def refuses(self, form: BoxQP) -> str | None:
-        """What coordinate descent refuses, and the hard margin."""
-        return _refuses_box(form)
-
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile the descent, for more samples than features and for fewer."""
-        return _prepared(self, form)
-
-    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
-        """Map the samples, then yield as coordinate descent does."""
-        rng = np.random.default_rng(self.seed)
-        Z = nystroem_features(form.gram, self.components, rng)
-        descent = DualCoordinateDescent(self.tol, max_iter=self.max_iter, seed=self.seed)
-        yield from _mapped(descent, form, Z, rng)
+    def _linear(self) -> Solver:
+        return DualCoordinateDescent(self.tol, max_iter=self.max_iter, seed=self.seed)
 
 
 @dataclass(frozen=True)
-class RandomFourier(Solver):
+class RandomFourier(Nystroem):
     """Dual coordinate descent on random Fourier features, for the RBF kernel.
 
     Attributes
@@ -89,36 +148,14 @@ class RandomFourier(Solver):
     seed : of the frequencies, the descent's order, and the pairs on which the error is measured.
     """
 
-    components: int = 200
-    tol: float = 1e-3
-    max_iter: int = 10_000
-    seed: int = 0
-
-    form: ClassVar = BoxQP
     source: ClassVar[str] = _SOURCES["random_fourier"]
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_components(self.components, "random_fourier")
-
-    def refuses(self, form: BoxQP) -> str | None:
-        """Frequencies are drawn from the kernel's Fourier transform; else as `nystroem`."""
-        return _refuses_map(form.gram, "random_fourier") or _refuses_box(form)
-
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile the descent, for more samples than features and for fewer."""
-        return _prepared(self, form)
-
-    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
-        """Map the samples, then yield as coordinate descent does."""
-        rng = np.random.default_rng(self.seed)
-        Z = _features(form.gram, "random_fourier", self.components, rng)
-        descent = DualCoordinateDescent(self.tol, max_iter=self.max_iter, seed=self.seed)
-        yield from _mapped(descent, form, Z, rng)
+    def _map(self) -> Map:
+        return "random_fourier"
 
 
 @dataclass(frozen=True)
-class MappedPegasos(Solver):
+class MappedPegasos(_Mapped):
     """Pegasos, a primal method, on Nyström or random Fourier features.
 
     Attributes
@@ -140,89 +177,8 @@ class MappedPegasos(Solver):
     form: ClassVar = ERM
     source: ClassVar[str] = f"Shalev-Shwartz et al. 2011; {'; '.join(_SOURCES.values())}"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.map not in get_args(Map):
-            raise ValueError(f"map: must be one of {', '.join(get_args(Map))}, got {self.map!r}")
-        _check_components(self.components, self.map)
-        self._pegasos()
+    def _map(self) -> Map:
+        return self.map
 
-    def _pegasos(self) -> Pegasos:
+    def _linear(self) -> Solver:
         return Pegasos(self.tol, self.epochs, self.max_iter, self.batch_size, seed=self.seed)
-
-    def refuses(self, form: ERM) -> str | None:
-        """What the map or Pegasos on linear features refuses."""
-        linear = replace(form, gram=Gram(form.gram.X, Linear()))
-        return _refuses_map(form.gram, self.map) or self._pegasos().refuses(linear)
-
-    def prepare(self, form: ERM) -> ERM:
-        """Compile the steps."""
-        warm_up(self, form)
-        return form
-
-    def iterates(self, form: ERM) -> Iterator[FormPoint]:
-        """Map the samples, then yield as Pegasos does."""
-        rng = np.random.default_rng(self.seed)
-        Z = _features(form.gram, self.map, self.components, rng)
-        yield from _mapped(self._pegasos(), form, Z, rng)
-
-
-def _check_components(components: int, chosen: Map) -> None:
-    least, step = (2, 2) if chosen == "random_fourier" else (1, 1)
-    if components < least or components % step:
-        wanted = "an even number of 2" if step == 2 else "a whole number of 1"
-        raise ValueError(f"components: must be {wanted} or more, got {components!r}")
-
-
-def _refuses_map(gram: Gram, chosen: Map) -> str | None:
-    if chosen == "random_fourier" and not isinstance(gram.kernel, RBF):
-        return "random Fourier features are those of the RBF kernel; nystroem takes any kernel"
-    return None
-
-
-def _refuses_box(form: BoxQP) -> str | None:
-    if not np.isfinite(form.ub).all():
-        return "finitely many features need not separate what the kernel does: C must be finite"
-    if form.groups is not None:
-        return "dual coordinate descent holds one equality at most, and this problem has several"
-    if form.a is not None and (form.a == 0).any():
-        return "dual coordinate descent needs every coefficient of the equality to be nonzero"
-    return None
-
-
-def _prepared(solver: Any, form: BoxQP) -> BoxQP:
-    warm_up(solver, form, samples=400)
-    warm_up(solver, form, samples=4)
-    return form
-
-
-def _features(gram: Gram, chosen: Map, components: int, rng: np.random.Generator) -> Block:
-    if chosen == "nystroem":
-        return nystroem_features(gram, components, rng)
-    assert isinstance(gram.kernel, RBF)
-    return random_fourier_features(gram.X, gram.kernel, components, rng)
-
-
-def _mapped(
-    solver: Solver, form: BoxQP | ERM, Z: Block, rng: np.random.Generator
-) -> Iterator[FormPoint]:
-    """Yield what `solver` does with Z Zᵀ in place of K, in the variables that both problems have."""
-    error = kernel_error(form.gram, Z, rng)
-    linear = Gram(Z, Linear(), form.gram.memory)
-    if isinstance(form, BoxQP):
-        approximate = replace(form, Q=SignedGram(linear, form.Q.sign, form.Q.index))
-    else:
-        approximate = replace(form, gram=linear)
-    measured = {"kernel_error_max": error.largest, "kernel_error_mean": error.mean}
-    note = _told(error, Z.shape[1])
-    for point in solver.iterates(approximate):
-        x = point.x if isinstance(form, BoxQP) else None
-        counters = {**point.counters, **measured}
-        yield replace(point, x=x, claim="stopped", counters=counters, note=note)
-
-
-def _told(error: KernelError, features: int) -> str:
-    return (
-        f"{features} features: |K - ZZ'| is {error.mean:.2g} on average and at most "
-        f"{error.largest:.2g} on {error.pairs} pairs"
-    )

@@ -19,6 +19,7 @@ from problems.dataset import Vector, check_positive, shown
 from problems.forms import Claim, FormPoint
 from problems.reductions import Reduction
 from solvers.base import NotInstalled, Solver, Status
+from solvers.multiclass import solve_subproblems
 from solvers.solution import Look, Solution
 
 _FIRST_LOOK = 1e-3  # seconds
@@ -68,11 +69,10 @@ def solve(
         check_positive(time_limit, "time_limit")
     solver = default_solver(problem, target_gap) if solver is None else solver
     if isinstance(problem, Multiclass):
-        from solvers.multiclass import solve_parts  # noqa: PLC0415 - it calls this for every part
-
-        return solve_parts(
+        return solve_subproblems(
             problem,
             solver,
+            solve,
             target_gap=target_gap,
             stop_at_target=stop_at_target,
             initial=initial,

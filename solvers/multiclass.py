@@ -17,7 +17,6 @@ from problems import Certificate, Multiclass, Point, certify
 from problems.forms import Claim
 from problems.formulations.multiclass import Part
 from solvers.base import Solver, Status
-from solvers.loop import solve
 from solvers.solution import Look, Solution
 
 _FROM_BEST = [Status.FINISHED, Status.MAX_ITER, Status.TIME_LIMIT, Status.DIVERGED]
@@ -26,9 +25,10 @@ _NO_ANSWER = (Status.UNSUPPORTED, Status.NOT_INSTALLED)
 _GROWTH = 1.25  # between the times of two looks, as in the loop
 
 
-def solve_parts(
+def solve_subproblems(
     problem: Multiclass,
     solver: Solver,
+    solve: Callable[..., Solution],
     *,
     target_gap: float,
     stop_at_target: bool,
@@ -37,7 +37,7 @@ def solve_parts(
     max_iter: int | None,
     callback: Callable[[Look], object] | None,
 ) -> Solution:
-    """Solve every part with `solver`; the arguments are those of `solve`.
+    """Solve every part with `solver` by calling `solve`, whose arguments the others are.
 
     Times, iterations and counters are sums, the status is the worst of the parts' and the claim the
     weakest. `Solution.parts` has the answers to the parts.

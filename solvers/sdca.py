@@ -13,11 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numba
 import numpy as np
-import scipy
 
 from problems.certificates.certificate import relative
 from problems.dataset import Indices, Vector
@@ -25,9 +24,9 @@ from problems.forms import ERM, FormPoint
 from problems.kernels import Block
 from problems.losses import IntervalLoss, Logistic
 from problems.losses.logistic import logistic_step
-from solvers.arrays import read_only, unsigned
-from solvers.base import Solver, warm_up
-from solvers.dual_coordinate_descent.rows import FAST, Rows, add, dot
+from solvers.base import Solver
+from solvers.rows import FAST, Rows, add, as_rows, dot, read_only
+from solvers.warm_up import warm_up
 
 _CHECK_GROWTH = 1.2  # between the epochs after which the gap is looked at, which costs an epoch
 _NO_COLUMN = np.empty((0, 0))
@@ -116,15 +115,6 @@ def _dual(form: ERM) -> Dual:
         float(loss.steepest),
         isinstance(loss, Logistic),
     )
-
-
-def as_rows(X: Any) -> Rows:
-    """Return the rows of dense or CSR samples, read-only so that loops compile once."""
-    none, no = read_only(np.empty(0)), unsigned(np.empty(0, np.int32))
-    if scipy.sparse.issparse(X):
-        csr = read_only(X.data), unsigned(X.indices), unsigned(X.indptr)
-        return Rows(read_only(np.empty((0, 0))), *csr)
-    return Rows(read_only(X), none, no, no)
 
 
 @numba.njit(cache=True, fastmath=FAST)

@@ -21,7 +21,8 @@ import numpy as np
 from problems.dataset import Indices, Vector, check_positive
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
-from solvers.base import Solver, warm_up
+from solvers.base import Solver
+from solvers.warm_up import warm_up
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 _CALL = 1000  # what calling a pass costs, in entries read

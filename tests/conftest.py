@@ -1,12 +1,65 @@
-"""Random tests draw the same cases on every run, on any machine; Ctrl-C is always heard."""
+"""The options `--exhaustive` and `--strict-skips`; random tests draw the same cases on every run."""
 
+import re
 import signal
+from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("reproducible", derandomize=True, deadline=None, database=None)
-settings.load_profile("reproducible")
+for name, examples in (("fast", 40), ("exhaustive", 300)):
+    settings.register_profile(
+        name, max_examples=examples, derandomize=True, deadline=None, database=None
+    )
+ALLOWED = Path(__file__).with_name("allowed_skips.txt")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--exhaustive", action="store_true", help="run every test, on all its cases")
+    told = f"a test that is skipped fails, but for the reasons in {ALLOWED.name}"
+    parser.addoption("--strict-skips", action="store_true", help=told)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("exhaustive" if config.getoption("exhaustive") else "fast")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests marked `exhaustive`, but those that are named one by one."""
+    named = any("::" in argument for argument in config.args)
+    if config.getoption("exhaustive") or named:
+        return
+    left_out = [item for item in items if item.get_closest_marker("exhaustive")]
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    return _strict(item.config, report)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    return _strict(collector.config, report)
+
+
+def _strict(config: pytest.Config, report):
+    """Return the report, a failure if it is of a skip for a reason that is not allowed."""
+    if config.getoption("strict_skips") and report.skipped and isinstance(report.longrepr, tuple):
+        allowed = [line for line in ALLOWED.read_text().splitlines() if not line.startswith("#")]
+        reason = report.longrepr[2]
+        if not any(re.search(pattern, reason) for pattern in allowed):
+            report.outcome = "failed"
+            report.longrepr = f"{reason}: {ALLOWED.name} does not have this reason to skip a test"
+    return report
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -1,38 +1,113 @@
-"""Imports go one way: problems ← solvers ← experiments."""
+"""Imports go one way: problems ← solvers ← experiments, within them from room to room, in no circle."""
 
 import ast
 import subprocess
 import sys
+from collections import Counter
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FORBIDDEN = {"problems": {"solvers", "experiments"}, "solvers": {"experiments"}}
+# the order of the packages, and of the rooms in them: each imports only from those before it
+ORDER = {
+    "": ["problems", "solvers", "experiments"],
+    "experiments": [
+        *("workers", "files", "cases", "executors", "store", "analysis", "output", "plots"),
+        *("report", "paper", "benchmark", "publishing", "selftest", "gallery", "commands", "cli"),
+        "docs",
+    ],
+}
+BESIDE = {"experiments": {"floor"}}  # no room: may import from all, is imported by none
+MOST = 12  # modules on one level
+CROWDED = {"solvers", "experiments.gallery"}  # which have more
 
 
-def imported(file):
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+def name_of(file):
+    parts = file.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+FILES = {
+    name_of(file): file for package in ORDER[""] for file in sorted((ROOT / package).rglob("*.py"))
+}
+
+
+def imports_of(name):
+    """Yield the modules that a module imports, those inside functions too; TYPE_CHECKING excepted."""
+    pending = [ast.parse(FILES[name].read_text(encoding="utf-8"))]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
+            pending += node.orelse
+            continue
+        pending += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
-            yield from (name.name.partition(".")[0] for name in node.names)
+            yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{file}:{node.lineno}: relative import"
-            yield (node.module or "").partition(".")[0]
+            assert node.level == 0, f"{name}:{node.lineno}: relative import"
+            module = node.module or ""
+            inside = {f"{module}.{alias.name}" for alias in node.names}
+            yield from (inside & FILES.keys()) or [module]
 
 
-@pytest.mark.parametrize("package", ["problems", "solvers", "experiments"])
+IMPORTS = {name: set(imports_of(name)) for name in FILES}
+
+
+@pytest.mark.parametrize("package", ORDER)
 def test_imports_point_one_way(package):
-    forbidden = FORBIDDEN.get(package, set()) | {"tests"}
-    files = list((ROOT / package).rglob("*.py"))
-    assert files or package == "experiments"
-    wrong = [(str(f.relative_to(ROOT)), m) for f in files for m in imported(f) if m in forbidden]
+    order = {room: place for place, room in enumerate(ORDER[package])}
+    beside = BESIDE.get(package, set())
+    prefix = f"{package}." if package else ""
+    rooms = {
+        name: name.removeprefix(prefix).partition(".")[0]
+        for name in FILES
+        if name.startswith(prefix)
+    }
+    assert set(rooms.values()) == set(order) | beside
+    wrong = [
+        f"{name} imports {other}"
+        for name, room in rooms.items()
+        for other in IMPORTS[name] & rooms.keys()
+        if rooms[other] in beside or (room in order and order[rooms[other]] > order[room])
+    ]
     assert wrong == []
 
 
-def test_solvers_import_little():
-    code = "import sys, solvers; print(*sys.modules)"
-    loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+def test_nothing_imports_the_tests():
+    assert not [
+        name for name in FILES if any(m.partition(".")[0] == "tests" for m in IMPORTS[name])
+    ]
+
+
+def test_no_imports_go_in_a_circle():
+    """A package's `__init__` may import its modules, which know only one another."""
+    try:
+        TopologicalSorter({name: IMPORTS[name] & FILES.keys() for name in FILES}).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+def test_a_room_has_few_modules_on_one_level():
+    modules = [name.rpartition(".")[0] for name, file in FILES.items() if file.stem != "__init__"]
+    many = {room for room, count in Counter(modules).items() if count > MOST}
+    assert many <= CROWDED
+
+
+def test_a_worker_imports_nothing_numerical_before_its_environment_is_set():
+    modules = (
+        "experiments.workers.supervision, experiments.selftest.workers, experiments.executors.child"
     )
+    assert not {"numpy", "scipy", "numba", "pandas"} & loaded_with(modules)
+
+
+def test_solvers_import_little():
     heavy = {"scipy.sparse", "scipy.linalg", "sklearn", "cvxpy", "cvxopt", "pandas", "flint"}
-    assert not heavy & set(loaded.stdout.split())
+    assert not heavy & loaded_with("solvers")
+
+
+def loaded_with(modules):
+    code = f"import sys, {modules}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(done.stdout.split())

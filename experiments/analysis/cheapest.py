@@ -1,139 +1,26 @@
 """Times at equal certified gap: for each problem and target the cheapest run of each solver.
 
-A configuration is a solver with its settings; its time is the median over the repetitions, its gap the
-largest of theirs. Configurations that differ only in what trades time for accuracy (`tol`, `gap`,
-`epochs`) are one solver, and the cheapest of them that reaches the target stands for it: nominal
-tolerances are not comparable between solvers.
-
-The gap is the relative one of the certificate, from the solver's own dual point. A solver that returns
-only w (LIBLINEAR, SGD) is measured against the best dual bound that any run of the same problem proved.
+The time of a configuration is the median over its repetitions, and its gap the largest of theirs. Of the
+configurations of a series, the cheapest one that reaches the target stands for the series.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import pandas as pd
 
-from experiments.analysis.noise import (
-    Comparison,
-    aa_pairs,
-    compare,
-    noise_of_problems,
-    without_twins,
-)
-from experiments.output.tables import solver_labels
-from solvers import all_solvers
+from experiments.analysis.configurations import Row, configurations, joined_by_optimum
+from experiments.analysis.labels import kind_of
+from experiments.analysis.noise import Comparison, aa_pairs, compare, noise_of_problems
+from experiments.analysis.outcomes import NOT_RUN
 
 TARGETS = (1e-3, 1e-6, 1e-9)
-FLOOR = "KernelFloor"
-ACCURACY = ("tol", "gap", "epochs")
-_LIMIT = "max_iter"  # of two limits that were not reached neither tells a solver apart
-_NEAR = 0.1  # share of the next best gap above which a smaller tolerance has bought next to nothing
-Row = dict[str, Any]
-
-
-def configurations(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each problem and configuration of a solver.
-
-    Columns: problem, solver, kind ("ours", "peer" or "floor"), setting (its accuracy in words), time
-    (s), times (of each repetition), gap, suboptimality (relative, of the primal alone), runs, memory
-    (bytes), status (the first that is not "finished"), claimed, n. The second runs of A/A pairs are
-    left out.
-    """
-    results = without_twins(results)
-    table = faces_joined(results).assign(
-        label=solver_labels(results, leave_out=frozenset((*ACCURACY, _LIMIT))),
-        setting=_settings_in_words(results),
-        certified=_certified(results),
-        distance=_suboptimality(results),
-    )
-    problems = table.groupby("problem_id", sort=False)
-    faces = ", " + table["formulation"]
-    table["setting"] += faces.where(problems["formulation"].transform("nunique") > 1, "")
-    keys = ["problem_id", "label", "setting"]
-    ordered = table.assign(place=problems.ngroup()).sort_values(["place", "repetition"])
-    return pd.DataFrame([_configuration(runs) for _, runs in ordered.groupby(keys, sort=False)])
-
-
-def faces_joined(results: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs with one `problem_id` for all faces of a problem, that of the first.
-
-    A solver may take the primal or the dual, whichever is cheaper for it.
-    """
-    known = results["family_hash"].astype(object)
-    families = known.where(known.notna(), results["problem_id"])
-    return results.assign(problem_id=results.groupby(families)["problem_id"].transform("first"))
-
-
-def _configuration(runs: pd.DataFrame) -> Row:
-    first = runs.iloc[0]
-    ended = [str(s) for s in runs["status"] if s != "finished"]
-    return {
-        "problem": first["problem_id"],
-        "solver": first["label"],
-        "kind": kind_of(first["solver"]),
-        "setting": first["setting"],
-        "time": float(runs["time_solve"].median(skipna=False)),
-        "gap": float(runs["certified"].max(skipna=False)),
-        "suboptimality": float(runs["distance"].max(skipna=False)),
-        "runs": len(runs),
-        "times": tuple(runs["time_solve"]),
-        "memory": float(runs["peak_rss"].max()),
-        "status": ended[0] if ended else "finished",
-        "claimed": str(first["claimed"]),
-        "n": float(first["n"]),
-    }
-
-
-def kind_of(solver: str) -> str:
-    """Return whether a solver, by its name in the table, is "ours", a "peer", or the "floor"."""
-    if solver.endswith(f":{FLOOR}"):
-        return "floor"
-    cls = all_solvers().get(solver)
-    ours = cls is not None and not cls.__module__.startswith("solvers.external")
-    return "ours" if ours else "peer"
-
-
-def _certified(results: pd.DataFrame) -> pd.Series:
-    """Return the relative gap; of a solver without a dual point that to the best known bound."""
-    without_dual = results["bound_source"].str.endswith("recovered from w")
-    return results["relative_gap"].mask(without_dual, _suboptimality(results))
-
-
-def _suboptimality(results: pd.DataFrame) -> pd.Series:
-    """Return (primal − best dual bound) / |primal|, 0 where the primal is the bound."""
-    scale = results["primal_objective"].abs()
-    return results["suboptimality"].clip(lower=0.0) / scale.where(scale > 0, 1.0)
-
-
-def _settings_in_words(results: pd.DataFrame) -> list[str]:
-    """Return each run's accuracy, `tol 1e-06`: those settings that its solver's runs differ in."""
-    settings = [json.loads(text) for text in results["params"]]
-    solvers = [str(solver) for solver in results["solver"]]
-    varied = {
-        (solver, key)
-        for solver in set(solvers)
-        for key in ACCURACY
-        if len({s.get(key) for s, own in zip(settings, solvers, strict=True) if own == solver}) > 1
-    }
-    return [_in_words(s, solver, varied) for s, solver in zip(settings, solvers, strict=True)]
-
-
-def _in_words(settings: Row, solver: str, varied: set[tuple[str, str]]) -> str:
-    known = [key for key in ACCURACY if settings.get(key) is not None]
-    chosen = [key for key in known if (solver, key) in varied] or known[:1]
-    return ", ".join(f"{key} {_short(settings[key])}" for key in chosen)
-
-
-def _short(value: float) -> str:
-    return f"{value:.0e}" if isinstance(value, float) and value < 0.1 else f"{value:g}"
+_NEAR = 0.1  # share of the next best gap above which a smaller tolerance has gained next to nothing
 
 
 def targets_of(results: pd.DataFrame) -> list[float]:
-    """Return the usual targets down to the experiment's `target_gap`, and that one."""
+    """Return the default targets above the experiment's `target_gap`, and that gap."""
     least = float(results["target_gap"].min())
     return [target for target in TARGETS if target > least] + [least]
 
@@ -152,7 +39,7 @@ def cheapest(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
     groups = solvers.groupby(["problem", "solver"], sort=False)
     wanted = targets_of(results) if targets is None else targets
     rows = [_cheapest(target, group) for target in wanted for _, group in groups]
-    noise = noise_of_problems(aa_pairs(faces_joined(results)))
+    noise = noise_of_problems(aa_pairs(joined_by_optimum(results)))
     problems = pd.DataFrame(rows).groupby(["target", "problem"], sort=False)
     table = pd.concat([_compared(group, noise) for _, group in problems]).sort_index()
     floor = floors(results).set_index("problem")["time"]
@@ -215,7 +102,7 @@ def floors(results: pd.DataFrame) -> pd.DataFrame:
     least certified gap; times the median time of one value as the floor's own runs measured it. The
     last two are NaN without such runs.
     """
-    groups = faces_joined(results).groupby("problem_id", sort=False)
+    groups = joined_by_optimum(results).groupby("problem_id", sort=False)
     return pd.DataFrame([_floor(str(problem), runs) for problem, runs in groups])
 
 
@@ -230,3 +117,8 @@ def _floor(problem: str, runs: pd.DataFrame) -> Row:
     values = n * support - support**2 / 2
     known = {"problem": problem, "n": n, "d": float(runs["d"].iloc[0]), "support": support}
     return known | {"values": values, "nanoseconds": 1e9 * each, "time": each * values}
+
+
+def tried_in_vain(table: pd.DataFrame) -> pd.Series:
+    """Whether each row of `cheapest` is of a solver that ran and did not reach the target."""
+    return table["time"].isna() & ~table["outcome"].isin(NOT_RUN)

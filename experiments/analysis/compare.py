@@ -9,17 +9,25 @@ together, `terminal` prints what became of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.matching import matched, renamed
-from experiments.analysis.noise import FEWEST, Comparison, aa_pairs, compare, noise_of_problems
-from experiments.analysis.noise import without_twins as without
+from experiments.analysis.labels import solver_labels
+from experiments.analysis.noise import (
+    FEWEST,
+    Comparison,
+    aa_pairs,
+    compare,
+    noise_of_problems,
+    without_repeats,
+)
+from experiments.analysis.outcomes import BROKEN, COMPLETED, FINAL, worst_outcome
 from experiments.cases.records import BAD
-from experiments.output.tables import worst_outcome
 
 __all__ = ["CHANGES", "REGRESSIONS", "Change", "regressed", "set_side_by_side"]
 
@@ -39,13 +47,13 @@ CHANGES = {  # worst first
     "same": "no change, but for the noise",
 }
 REGRESSIONS = ("wrong", "unsolved", "broken")
-_SETTLED = ("solved", "infeasible")
-_ENDED = ("finished", "infeasible")
-_BROKEN = ("wrong", *BAD)
 _WORSE = 10  # factor between gaps that is more than chance
+_IGNORED = frozenset({"seed"})  # it differs between repetitions
+_KEYS = ["problem_id", "solver", "settings"]
 _NAN = float("nan")
 _NOT_COMPARED = Comparison(_NAN)
 Times = tuple[float, ...]
+Pair = tuple[str, str, pd.DataFrame | None, pd.DataFrame | None]
 
 
 @dataclass(frozen=True)
@@ -79,9 +87,9 @@ def set_side_by_side(first: pd.DataFrame, second: pd.DataFrame) -> list[Change]:
     ----------
     first, second : the runs of two folders, as `load_results` gives them.
     """
-    second, other_data = renamed(first, second)
+    second, other_data = _renamed(first, second)
     noise = _noise(first, second)
-    pairs = matched(without(first), without(second))
+    pairs = _matched(without_repeats(first), without_repeats(second))
     changes = [
         _one_sided(problem, solver, before, after)
         if before is None or after is None
@@ -143,25 +151,25 @@ def _change(
 def _samples(before: pd.DataFrame, after: pd.DataFrame) -> tuple[Times, Times]:
     """Return the times of the second folder and of the first, none if they do not compare."""
     both = pd.concat([before, after])
-    if both["host"].nunique(dropna=False) > 1 or not both["status"].isin(_ENDED).all():
+    if both["host"].nunique(dropna=False) > 1 or not both["status"].isin(COMPLETED).all():
         return (), ()
     return tuple(after["time_solve"]), tuple(before["time_solve"])
 
 
 def _word(was: str, now: str, less_accurate: bool, compared: Comparison) -> str:
     """Return which of `CHANGES` this is: the first that holds."""
-    settled = now in _SETTLED
+    final = now in FINAL
     certain = not (np.isnan(compared.low) or compared.within_noise)
     holds = {
         "wrong": now == "wrong" != was,
-        "unsolved": was in _SETTLED and not settled,
-        "broken": now in BAD and was not in _BROKEN,
-        "solved": settled and was not in _SETTLED,
-        "mended": was in _BROKEN and now not in _BROKEN,
+        "unsolved": was in FINAL and not final,
+        "broken": now in BAD and was not in BROKEN,
+        "solved": final and was not in FINAL,
+        "mended": was in BROKEN and now not in BROKEN,
         "less accurate": less_accurate,
         "slower": certain and compared.ratio > 1,
         "faster": certain and compared.ratio < 1,
-        "unclear": settled and np.isnan(compared.low),
+        "unclear": final and np.isnan(compared.low),
     }
     return next((word for word, true in holds.items() if true), "same")
 
@@ -169,3 +177,75 @@ def _word(was: str, now: str, less_accurate: bool, compared: Comparison) -> str:
 def regressed(changes: Sequence[Change]) -> bool:
     """Whether something became wrong, unsolved or broken."""
     return any(change.change in REGRESSIONS for change in changes)
+
+
+def _renamed(first: pd.DataFrame, second: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:
+    """Return the second folder's runs with the first one's names, and what names have other data."""
+    ours, theirs = _hashes(first), _hashes(second)
+    both = ours.keys() & theirs.keys()
+    other_data = {name for name in both if ours[name] and theirs[name] not in ("", ours[name])}
+    gone = {code: name for name, code in ours.items() if code and name not in theirs}
+    names = {name: name if name in ours else gone.get(code, name) for name, code in theirs.items()}
+    problems = [names[str(name)] for name in second["problem_id"]]
+    return second.assign(problem_id=problems), other_data
+
+
+def _hashes(table: pd.DataFrame) -> dict[str, str]:
+    """Return the hash of each problem, "" where no run could tell it."""
+    known = table.groupby("problem_id", sort=False)["problem_hash"].first()
+    return {str(name): code if isinstance(code, str) else "" for name, code in known.items()}
+
+
+def _matched(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Pair]:
+    """Yield problem, solver (with the settings that tell it apart), and the runs of both folders.
+
+    None stands for a folder that has no such runs.
+    """
+    dropped = _unshared(first, second)
+    both = pd.concat([_with_shared(first, dropped), _with_shared(second, dropped)])
+    both = both.assign(side=[0] * len(first) + [1] * len(second), label=solver_labels(both))
+    for (problem, *_), runs in both.groupby(_KEYS, sort=False):
+        sides = [runs[runs["side"] == side] for side in (0, 1)]
+        before, after = (side if len(side) else None for side in sides)
+        yield str(problem), str(runs["label"].iloc[0]), before, after
+
+
+def _with_shared(table: pd.DataFrame, dropped: dict[str, frozenset[str]]) -> pd.DataFrame:
+    """Return the runs with the settings that are compared, and these as text in a fixed order."""
+    pairs = zip(table["solver"], table["params"], strict=True)
+    params = [_text(settings, dropped[solver]) for solver, settings in pairs]
+    return table.assign(params=params, settings=[_text(p, frozenset(), True) for p in params])
+
+
+def _text(params: str, dropped: frozenset[str], ordered: bool = False) -> str:
+    settings: dict[str, Any] = json.loads(params)
+    kept = {key: value for key, value in settings.items() if key not in dropped}
+    return json.dumps(kept, sort_keys=ordered)
+
+
+def _unshared(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, frozenset[str]]:
+    """Return for each solver the settings that are not compared."""
+    ours, theirs = _variants(first), _variants(second)
+    return {
+        solver: _dropped(ours.get(solver, set()), theirs.get(solver, set()))
+        for solver in ours.keys() | theirs.keys()
+    }
+
+
+def _variants(table: pd.DataFrame) -> dict[str, set[str]]:
+    """Return the different settings of each solver."""
+    found: dict[str, set[str]] = {}
+    for solver, params in zip(table["solver"], table["params"], strict=True):
+        found.setdefault(str(solver), set()).add(_text(params, _IGNORED, True))
+    return found
+
+
+def _dropped(ours: set[str], theirs: set[str]) -> frozenset[str]:
+    if not ours or not theirs:
+        return _IGNORED
+    names = [{key for text in side for key in json.loads(text)} for side in (ours, theirs)]
+    dropped = _IGNORED | (names[0] ^ names[1])
+    apart = all(
+        len({_text(text, dropped) for text in side}) == len(side) for side in (ours, theirs)
+    )
+    return frozenset(dropped) if apart else _IGNORED

@@ -122,15 +122,15 @@ def ranks(times: Sequence[Sequence[float]], noise: float = 1.0) -> list[int]:
     return given
 
 
-def is_twin(results: pd.DataFrame) -> pd.Series:
+def is_repeat(results: pd.DataFrame) -> pd.Series:
     """Whether each run is the second of an A/A pair."""
     marks = [TWIN in json.loads(settings) for settings in results["params"]]
     return pd.Series(marks, index=results.index, dtype=bool)
 
 
-def without_twins(results: pd.DataFrame) -> pd.DataFrame:
+def without_repeats(results: pd.DataFrame) -> pd.DataFrame:
     """Return the runs but for the second ones of A/A pairs."""
-    return results[~is_twin(results)]
+    return results[~is_repeat(results)]
 
 
 def aa_pairs(results: pd.DataFrame) -> pd.DataFrame:
@@ -140,9 +140,9 @@ def aa_pairs(results: pd.DataFrame) -> pd.DataFrame:
     """
     settings = [json.loads(text) for text in results["params"]]
     unmarked = [json.dumps({k: v for k, v in s.items() if k != TWIN}) for s in settings]
-    table = results.assign(twin=is_twin(results), unmarked=unmarked)
+    table = results.assign(repeat=is_repeat(results), unmarked=unmarked)
     keys = ["problem_id", "formulation", "solver", "unmarked"]
-    paired = table[table.groupby(keys)["twin"].transform("any").astype(bool)]
+    paired = table[table.groupby(keys)["repeat"].transform("any").astype(bool)]
     rows = [_pair(runs) for _, runs in paired.groupby(keys[:3], sort=False)]
     columns = ["problem", "solver", *vars(Comparison(_NAN))]
     return pd.DataFrame([row for row in rows if row["ratio"] > 0], columns=columns)
@@ -151,7 +151,7 @@ def aa_pairs(results: pd.DataFrame) -> pd.DataFrame:
 def _pair(runs: pd.DataFrame) -> dict[str, Any]:
     first = runs.iloc[0]
     done = runs["time_solve"].where(runs["status"] == "finished")
-    found = compare([(done[runs["twin"]].tolist(), done[~runs["twin"]].tolist())])
+    found = compare([(done[runs["repeat"]].tolist(), done[~runs["repeat"]].tolist())])
     return {"problem": first["problem_id"], "solver": first["solver"]} | vars(found)
 
 

@@ -26,14 +26,15 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.cheapest import cheapest, faces_joined, kind_of, targets_of
+from experiments.analysis.cheapest import cheapest, targets_of
+from experiments.analysis.configurations import joined_by_optimum
+from experiments.analysis.evaluations import SHORTEST_TIME, relative_gap
+from experiments.analysis.labels import kind_of
 from experiments.analysis.noise import aa_pairs, noise_of_problems, ranks
-from experiments.plots.runs import relative_gap
+from experiments.analysis.outcomes import NOT_RUN
 from problems import Vector
 
 SHIFT = 0.01  # seconds
-IMPOSSIBLE = ("unsupported", "not_installed")
-SOONEST = 1e-7  # seconds: the clock's resolution, for what took no time at all
 _COLUMNS = ["target", "problem", "solver", "setting", "time", "gap", "outcome", "n", "fastest"]
 Curves = dict[str, tuple[Vector, Vector]]
 
@@ -53,8 +54,8 @@ def times_to_gaps(results: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
         for target in targets_of(results)
     ]
     table = pd.concat(tables, ignore_index=True)
-    table["time"] = table["time"].clip(lower=SOONEST)
-    noise = noise_of_problems(aa_pairs(faces_joined(results)))
+    table["time"] = table["time"].clip(lower=SHORTEST_TIME)
+    noise = noise_of_problems(aa_pairs(joined_by_optimum(results)))
     groups = table.groupby(["target", "problem"], sort=False)
     fastest = [_fastest(rows, noise.get(str(rows["problem"].iloc[0]), 1.0)) for _, rows in groups]
     return table.assign(fastest=pd.concat(fastest))[_COLUMNS]
@@ -139,7 +140,7 @@ def _mean(rows: pd.DataFrame, penalty: float) -> dict[str, object]:
         "solver": rows["solver"].iloc[0],
         "mean": shifted_mean(rows["time"].fillna(penalty)),
         "solved": int(rows["time"].notna().sum()),
-        "impossible": int(rows["outcome"].isin(IMPOSSIBLE).sum()),
+        "impossible": int(rows["outcome"].isin(NOT_RUN).sum()),
         "problems": len(rows),
     }
 

@@ -7,23 +7,19 @@ Where the bounds are proven, all solvers' intervals must have the optimum in com
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf, isfinite, isnan, nan
 from operator import attrgetter
 from typing import Any
 
 import pandas as pd
 
-from experiments.files.entries import OutsideSolvers
-from experiments.files.experiment import ConfigError, Experiment
-from experiments.files.yamlfile import Fault, Node
-from experiments.output.tables import solver_labels
+from experiments.analysis.labels import solver_labels
+from experiments.analysis.outcomes import FINAL
 
 REFERENCES = ("cvxopt_qp", "cvxpy_qp")
 TOLERANCE = 1e-6
 _ROUNDING = 1e-12
-_SETTLED = ("solved", "infeasible")
 
 _Run = dict[str, Any]  # one row of the results
 
@@ -80,22 +76,6 @@ class Verification:
         failed = [check for check in self.checks if not check.passed]
         names = ", ".join(dict.fromkeys(check.solver for check in failed))
         return f"FAILED in {len(failed)} runs of {names}; the worst is {place}: {worst.reason}"
-
-
-def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
-    """Return the experiment with more solvers, each a name or `path/to/file.py:ClassName`.
-
-    Raises
-    ------
-    ConfigError
-        If there is no such solver.
-    """
-    try:
-        with OutsideSolvers(experiment.folder) as outside:
-            more = tuple(outside.solver_spec(Node(name, 0)) for name in names)
-    except Fault as fault:
-        raise ConfigError("--solver", [fault]) from None
-    return replace(experiment, solvers=experiment.solvers + more)
 
 
 def compare(
@@ -163,7 +143,7 @@ def _disagreement(references: list[_Run]) -> str:
     if len({run["solver"] for run in present}) < len(REFERENCES):
         return f"needs both QP references, {' and '.join(REFERENCES)}"
     for run in present:
-        if run["verdict"] not in _SETTLED:
+        if run["verdict"] not in FINAL:
             return f"the reference {run['solver']} is {run['verdict']}: {run['reason']}"
     if len({run["verdict"] for run in present}) > 1:
         return "the QP back ends disagree about feasibility"

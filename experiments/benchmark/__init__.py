@@ -16,28 +16,20 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.analysis.cheapest import cheapest, configurations, faces_joined, floors
-from experiments.analysis.hosts import apart
+from experiments.analysis.cheapest import cheapest, floors
+from experiments.analysis.configurations import joined_by_optimum
+from experiments.analysis.hosts import split_by_host
 from experiments.analysis.noise import aa_pairs, noise_of_means
-from experiments.benchmark.report import machine_in_words, to_markdown
-from experiments.benchmark.tables import growth, intercepts, means, passes
+from experiments.benchmark.report import to_markdown
+from experiments.benchmark.speedup import speedup
+from experiments.benchmark.tables import means
+from experiments.output.text import file_name, machine_text
+from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
 from experiments.plots.runs import Runs
-from experiments.plots.speedup import speedup
-from experiments.plots.style import file_name, looks, save, style
-from experiments.plots.time_against_n import growing, time_against_n
+from experiments.plots.style import line_styles, save, style
 from experiments.store.folder import load_results
 
-__all__ = [
-    "cheapest",
-    "configurations",
-    "floors",
-    "growth",
-    "intercepts",
-    "means",
-    "passes",
-    "tables_of",
-    "write_benchmark",
-]
+__all__ = ["tables_of", "write_benchmark"]
 
 
 def write_benchmark(folders: Sequence[Path], target: Path, title: str) -> list[Path]:
@@ -52,20 +44,22 @@ def write_benchmark(folders: Sequence[Path], target: Path, title: str) -> list[P
     StoreError
         If a folder holds no results.
     """
-    results = apart(pd.concat([load_results(folder) for folder in folders], ignore_index=True))
+    results = split_by_host(
+        pd.concat([load_results(folder) for folder in folders], ignore_index=True)
+    )
     manifests = [json.loads((folder / "manifest.json").read_text()) for folder in folders]
     target.mkdir(parents=True, exist_ok=True)
     for name, table in tables_of(results).items():
         table.to_csv(target / f"{name}.csv", index=False)
-    machine = machine_in_words(manifests, results)
+    machine = machine_text(manifests, results)
     (target / "benchmark.md").write_text(to_markdown(results, title, machine))
     return [target / "benchmark.md", *_figures(results, cheapest(results), target)]
 
 
 def tables_of(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the tables that `write_benchmark` writes for these runs, by name."""
-    results = apart(results)
-    compared, pairs = cheapest(results), aa_pairs(faces_joined(results))
+    results = split_by_host(results)
+    compared, pairs = cheapest(results), aa_pairs(joined_by_optimum(results))
     return {
         "benchmark": compared.drop(columns=["times", "reference"]),
         "floors": floors(results),
@@ -80,7 +74,7 @@ def _figures(results: pd.DataFrame, table: pd.DataFrame, target: Path) -> list[P
             written += save(speedup(table), target, "speedup")
         for gap in table["target"].unique():
             runs = _cheapest_runs(results, table[table["target"] == gap])
-            for title, grown in growing(runs):
+            for title, grown in solved_sizes(runs):
                 figure = time_against_n(runs, f"{title}, gap ≤ {gap:.0e}", grown)
                 written += save(figure, target, file_name("time_against_n", title, f"{gap:.0e}"))
     return written
@@ -92,4 +86,4 @@ def _cheapest_runs(results: pd.DataFrame, table: pd.DataFrame) -> Runs:
     rows = pd.concat([table, floor], ignore_index=True).dropna(subset=["time"])
     rows = rows.rename(columns={"problem": "problem_id", "time": "time_solve"})
     rows = rows.assign(verdict="solved", series=rows["solver"], configuration=rows["solver"])
-    return Runs(rows, pd.DataFrame(), lambda _: None, looks(rows["series"]))
+    return Runs(rows, pd.DataFrame(), lambda _: None, line_styles(rows["series"]))

@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 from scipy.stats import gmean
 
-from experiments.analysis.cheapest import cheapest, faces_joined, floors
-from experiments.analysis.hosts import told_apart
+from experiments.analysis.cheapest import cheapest, floors
+from experiments.analysis.configurations import joined_by_optimum
+from experiments.analysis.growth import growth
+from experiments.analysis.labels import common_words, distinct_names
 from experiments.analysis.noise import (
     FEWEST,
     MARK,
@@ -18,15 +20,10 @@ from experiments.analysis.noise import (
     aa_pairs,
     noise_of_means,
 )
-from experiments.benchmark.tables import (
-    common_words,
-    growth,
-    intercepts,
-    means,
-    passes,
-    telling,
-)
-from experiments.plots.overview import duration
+from experiments.analysis.outcomes import missed
+from experiments.benchmark.tables import intercepts, means, passes
+from experiments.output.text import duration, markdown_table
+from experiments.workers.machine import bytes_text
 
 _LEGEND = (
     "Each cell is the cheapest run of that solver, whatever its tolerance, whose certified relative "
@@ -48,25 +45,24 @@ _FLOOR = (
 _PASSES = (
     "The relative distance of the primal objective to the run's best dual bound, and the time."
 )
-_PACKAGES = ("python", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "snapml")
-_QP_PACKAGES = ("cvxopt", "clarabel", "highspy", "osqp", "piqp", "proxsuite", "quadprog", "scs")
 _Row = Mapping[Any, Any]
 
 
-def to_markdown(results: pd.DataFrame, title: str, machine: str) -> str:
+def to_markdown(results: pd.DataFrame, title: str, machine: Sequence[str]) -> str:
     """Return the whole report.
 
     Parameters
     ----------
     results : the runs, as `load_results` gives them.
-    machine : what `machine_in_words` says.
+    machine : the sentences of `machine_text`.
     """
-    results = faces_joined(results)
+    results = joined_by_optimum(results)
     names = [str(problem) for problem in results["problem_id"].unique()]
-    short = dict(zip(names, telling(names), strict=True))
+    short = dict(zip(names, distinct_names(names), strict=True))
     results = results.assign(problem_id=results["problem_id"].map(short))
     table, pairs = cheapest(results), aa_pairs(results)
-    parts = [f"# {title}", machine, f"{_common(names)}{_LEGEND} {_intervals(results)}"]
+    listed = "\n".join(f"- {line}" for line in machine)
+    parts = [f"# {title}", listed, f"{_common(names)}{_LEGEND} {_intervals(results)}"]
     for target, rows in table.groupby("target", sort=False):
         parts += [f"## Certified relative gap at most {target:.0e}", _at_target(rows)]
     rates = means(table, noise_of_means(pairs))
@@ -99,7 +95,7 @@ def _at_target(rows: pd.DataFrame) -> str:
         {"problem": problem} | {row["solver"]: _cell(row, several) for row in _rows(group)}
         for problem, group in rows.groupby("problem", sort=False)
     ]
-    return _table(pd.DataFrame(lines, columns=["problem", *solvers]).fillna(""))
+    return markdown_table(pd.DataFrame(lines, columns=["problem", *solvers]).fillna(""))
 
 
 def _cell(row: _Row, several: bool) -> str:
@@ -110,16 +106,6 @@ def _cell(row: _Row, several: bool) -> str:
     parts += [_bold(_comparison(row, "ratio"))] if compared and np.isfinite(row["ratio"]) else []
     floor = np.isfinite(row["floors"]) and row["kind"] == "ours"
     return ", ".join(parts + ([f"{_times(row['floors'])} floor"] if floor else []))
-
-
-def missed(row: _Row) -> str:
-    """Return what stands for a time where the target was not reached: the best gap, and the ending."""
-    outcome = str(row["outcome"]).replace("_", " ")
-    if np.isnan(row["gap"]):
-        return f"– {outcome}" if outcome not in ("short", "stalled") else "– no certified answer"
-    if outcome == "stalled":
-        return f"– stalls at {row['gap']:.1e}"
-    return f"– {row['gap']:.1e}" + ("" if outcome == "short" else f", then {outcome}")
 
 
 def _comparison(row: _Row, name: str) -> Comparison:
@@ -149,7 +135,7 @@ def _means(table: pd.DataFrame, problems: int) -> str:
         }
         for row in _rows(table)
     ]
-    return _table(pd.DataFrame(lines))
+    return markdown_table(pd.DataFrame(lines))
 
 
 def _mean(mean: Comparison) -> str:
@@ -184,25 +170,25 @@ def _problems(table: pd.DataFrame) -> str:
         for row in _rows(table)
     ]
     if table["time"].isna().all():
-        return _table(pd.DataFrame(lines).drop(columns=["kernel values", "each", "floor"]))
-    return f"{_table(pd.DataFrame(lines))}\n\n{_FLOOR}"
+        return markdown_table(pd.DataFrame(lines).drop(columns=["kernel values", "each", "floor"]))
+    return f"{markdown_table(pd.DataFrame(lines))}\n\n{_FLOOR}"
 
 
 def _growth(table: pd.DataFrame) -> str:
     lines = [
         {
             "gap": f"{row['target']:.0e}",
-            "problem": row["family"],
+            "problem": row["problem"],
             "solver": row["solver"],
             "time ∝": _or_dash(row["exponent"], lambda k: f"n^{k:.2f}"),
             "sizes": row["sizes"],
             "largest n": _or_dash(row["largest"], lambda n: f"{n:.0f}"),
             "time there": duration(row["time"]) or "–",
-            "memory there": _or_dash(row["memory"], _size),
+            "memory there": _or_dash(row["memory"], bytes_text),
         }
         for row in _rows(table)
     ]
-    return _table(pd.DataFrame(lines)) if lines else ""
+    return markdown_table(pd.DataFrame(lines)) if lines else ""
 
 
 def _intercepts(table: pd.DataFrame) -> str:
@@ -217,7 +203,7 @@ def _intercepts(table: pd.DataFrame) -> str:
         }
         for row in _rows(table)
     ]
-    return _table(pd.DataFrame(lines)) if lines else ""
+    return markdown_table(pd.DataFrame(lines)) if lines else ""
 
 
 def _passes(table: pd.DataFrame) -> str:
@@ -230,41 +216,12 @@ def _passes(table: pd.DataFrame) -> str:
     order = list(table["problem"].unique()) if lines else []
     places = sorted(lines, key=lambda place: (order.index(place[0]), place[1]))
     told = [{"problem": p, "passes": made} | lines[p, made] for p, made in places]
-    return f"{_PASSES}\n\n{_table(pd.DataFrame(told).fillna(''))}" if told else ""
+    return f"{_PASSES}\n\n{markdown_table(pd.DataFrame(told).fillna(''))}" if told else ""
 
 
 def _or_dash(value: float, shown: Callable[[float], str]) -> str:
     return shown(value) if np.isfinite(value) else "–"
 
 
-def _size(size: float) -> str:
-    return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"
-
-
 def _rows(table: pd.DataFrame) -> Iterator[_Row]:
     yield from table.to_dict("records")
-
-
-def _table(table: pd.DataFrame) -> str:
-    return table.to_markdown(index=False, disable_numparse=True)
-
-
-def machine_in_words(manifests: Sequence[Mapping[str, Any]], results: pd.DataFrame) -> str:
-    """Return machine, threads, date and versions of the runs, as their manifests and rows have them."""
-    lines = list(dict.fromkeys(_measured(manifest) for manifest in manifests))
-    lines += [hosts] if (hosts := told_apart(results["host"])) else []
-    threads = sorted(int(count) for count in results["threads"].dropna().unique())
-    lines.append(f"Threads of every solver: {', '.join(map(str, threads)) or 'not recorded'}.")
-    versions = {k: v for manifest in manifests for k, v in manifest["versions"].items()}
-    qp = bool((results["solver"] == "qpsolvers_qp").any())
-    shown = [k for k in (*_PACKAGES, *(_QP_PACKAGES if qp else ())) if k in versions]
-    lines.append(f"Versions: {', '.join(f'{k} {versions[k]}' for k in shown)}.")
-    return "\n".join(f"- {line}" for line in lines)
-
-
-def _measured(manifest: Mapping[str, Any]) -> str:
-    machine, date = manifest.get("machine"), str(manifest.get("date", ""))[:10]
-    if machine is None:
-        return f"Measured on {manifest['host']}, {manifest['platform']}."
-    processor = f"{machine['processor']}, {machine['cores']} cores, {_size(machine['memory'])}"
-    return f"Measured on {date}: {processor}, {manifest['platform']}."

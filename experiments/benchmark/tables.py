@@ -1,17 +1,13 @@
-"""Tables made from that of `cheapest`: means of ratios, growth with n, cost of the intercept, passes."""
+"""Tables made from that of `cheapest`: means of ratios, cost of the intercept, passes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pandas as pd
 
-from experiments.analysis.cheapest import Row, configurations
+from experiments.analysis.cheapest import tried_in_vain
+from experiments.analysis.configurations import Row, configurations
 from experiments.analysis.noise import compare
-from experiments.plots.time_against_n import exponent, without_size
 
-_NOT_RUN = ("unsupported", "not_installed")
-_SIZES = 3  # different n that make a growth
 _WITHOUT = " intercept=False"
 
 
@@ -52,39 +48,6 @@ def _mean(rows: pd.DataFrame, noise: float) -> Row:
     }
 
 
-def tried_in_vain(table: pd.DataFrame) -> pd.Series:
-    """Whether each row of `cheapest` is of a solver that ran and did not reach the target."""
-    return table["time"].isna() & ~table["outcome"].isin(_NOT_RUN)
-
-
-def growth(table: pd.DataFrame) -> pd.DataFrame:
-    """Return how time grows with n, for problems that differ in n alone; empty if there are none.
-
-    Columns: target, family (the problem without its n), solver, exponent (k of time ∝ n^k), sizes (how
-    many n it was fitted to), largest (n that it solved), time and memory (bytes) there.
-    """
-    families = table.assign(family=table["problem"].map(without_size))
-    rows = [
-        _growth(group)
-        for _, family in families.groupby("family", sort=False)
-        if family["n"].nunique() >= _SIZES
-        for _, group in family.groupby(["target", "solver"], sort=False)
-    ]
-    return pd.DataFrame(rows)
-
-
-def _growth(rows: pd.DataFrame) -> Row:
-    solved = rows.dropna(subset=["time"]).sort_values("n")
-    times = solved.set_index("n")["time"]
-    known = {key: rows.iloc[0][key] for key in ("target", "family", "solver")}
-    last = solved.iloc[-1] if len(solved) else dict.fromkeys(("n", "time", "memory"), float("nan"))
-    return {**known, "exponent": exponent(times), "sizes": len(solved)} | {
-        "largest": last["n"],
-        "time": last["time"],
-        "memory": last["memory"],
-    }
-
-
 def intercepts(table: pd.DataFrame) -> pd.DataFrame:
     """Return what the unregularised intercept costs, for problems that were solved without it too.
 
@@ -105,16 +68,3 @@ def passes(results: pd.DataFrame) -> pd.DataFrame:
     """Return the configurations of solvers that count passes over the data; empty if there are none."""
     known = configurations(results)
     return known[known["setting"].str.contains("epochs")]
-
-
-def telling(problems: Sequence[str]) -> list[str]:
-    """Return the problems' names without the words that all have, but for the data set's."""
-    words = [problem.split() for problem in problems]
-    common = common_words(problems)
-    return [" ".join([w[0], *(word for word in w[1:] if word not in common)]) for w in words]
-
-
-def common_words(problems: Sequence[str]) -> list[str]:
-    """Return the words after the data set's name that all problems have, in their order."""
-    first, *others = [problem.split()[1:] for problem in problems]
-    return [word for word in first if others and all(word in other for other in others)]

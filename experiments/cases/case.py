@@ -25,8 +25,7 @@ from experiments.cases.integrity import Functions
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome, blank_record, failed
 from experiments.files.specs import build_problem, build_solver, build_source
-from experiments.workers.start import Phase
-from experiments.workers.supervision import cores
+from experiments.workers.machine import cores
 from problems import (
     Certificate,
     Dataset,
@@ -60,7 +59,7 @@ class _Forged(Exception):
 
 
 def run_case(
-    case: Case, report: Callable[[Phase], object] = lambda _: None, threads: int | None = None
+    case: Case, report: Callable[[str], object] = lambda _: None, threads: int | None = None
 ) -> Outcome:
     """Run one case and return what is recorded of it, whatever happens.
 
@@ -105,7 +104,7 @@ def _last_line(error: BaseException) -> str:
     return f"{text} ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else text
 
 
-def _run(case: Case, report: Callable[[Phase], object], threads: int) -> Outcome:
+def _run(case: Case, report: Callable[[str], object], threads: int) -> Outcome:
     report("loading")
     data = _load(json.dumps(case.problem.dataset), case.folder)
     checksum = content_hash(data.X, data.y)

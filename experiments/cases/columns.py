@@ -68,3 +68,10 @@ TRACES = {  # a row for each look at a running solver
     "gap": "primal_objective − dual_objective",
     "kkt_violation": "natural residual",
 }
+COLUMNS, TRACE_COLUMNS = list(RESULTS), list(TRACES)
+FULL_TRACE_COLUMNS = [*TRACE_COLUMNS, "n_support", "objective"]
+_TEXT = """
+run_id problem_id problem_hash family_hash formulation dataset kernel solver params status claimed
+verdict reason bound_source signal host versions
+"""
+TEXT_COLUMNS = _TEXT.split()  # all others hold numbers

@@ -1,4 +1,4 @@
-"""What a solver may have done to the process it ran in: to us, and to whoever is run there next.
+"""What a solver may have done to the process it ran in: to our code, and to the run that comes next.
 
 Nothing inside a process can defend itself against code that sets out to deceive it: a solver may read
 and write all of its memory. What is caught here is what a careless or a merely cunning one does: it
@@ -65,15 +65,15 @@ def _is_code(value: Any) -> bool:
     return isinstance(value, (FunctionType, property, classmethod, staticmethod))
 
 
-class Surroundings:
-    """What of this process the next run depends on, as it is now; cheap enough for every run."""
+class ProcessState:
+    """What the next run in this process depends on, as it is now; cheap enough for every run."""
 
     def __init__(self) -> None:
         self._state = _state()
         self._variables, self._threads = dict(os.environ), set(threading.enumerate())
 
-    def damaged(self) -> str:
-        """Return what is another now, or an empty string.
+    def changed(self) -> str:
+        """Return what has changed since then, or an empty string.
 
         Libraries may add variables to the environment. Threads that still run would take time from
         the next run.

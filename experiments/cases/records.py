@@ -9,22 +9,14 @@ from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from experiments.cases.columns import RESULTS, TRACES
+from experiments.cases.columns import COLUMNS
 from experiments.cases.plan import TWIN, Case, dataset_text
 from experiments.files.specs import kernel_text
 
-_TEXT_COLUMNS = """
-run_id problem_id problem_hash family_hash formulation dataset kernel solver params status claimed
-verdict reason bound_source signal host versions
-"""
 _PACKAGES = """
 dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel highspy osqp piqp proxsuite
 qpsolvers quadprog scs scikit-learn-intelex snapml
 """
-COLUMNS = list(RESULTS)
-TEXT_COLUMNS = _TEXT_COLUMNS.split()
-TRACE_COLUMNS = list(TRACES)
-FULL_TRACE_COLUMNS = [*TRACE_COLUMNS, "n_support", "objective"]
 PACKAGES = _PACKAGES.split()
 BAD = ("crashed", "diverged", "out_of_memory")  # a run that ends so fails the command
 
@@ -39,14 +31,14 @@ class Outcome:
     trace : one row for each look at the solver.
     model : arrays that draw the decision function of samples in the plane; empty for others.
     output : the end of what the run printed.
-    damage : what it changed of its process, which is not fit for another run then.
+    changed : what it changed of its process, which is not fit for another run then.
     """
 
     record: dict[str, Any]
     trace: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     model: dict[str, Any] = field(default_factory=dict[str, Any])
     output: str = ""
-    damage: str = ""
+    changed: str = ""
 
     @property
     def run_id(self) -> str:

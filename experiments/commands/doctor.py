@@ -42,7 +42,7 @@ def _guarded(name: str, section: Callable[[], Iterator[_Row]]) -> Iterator[_Row]
 def _machine() -> Iterator[_Row]:
     import psutil  # noqa: PLC0415 - whatever is missing, the rest is examined
 
-    from experiments.workers.supervision import cores  # noqa: PLC0415
+    from experiments.workers.machine import cores  # noqa: PLC0415
 
     memory = psutil.virtual_memory()
     yield "python", f"{platform.python_version()} on {platform.platform()}", True

@@ -30,7 +30,7 @@ from experiments.files.specs import (
     plain,
     settings_text,
 )
-from experiments.plots.overview import duration
+from experiments.output.text import duration
 from experiments.store.folder import StoreError, recorded
 from experiments.store.published import read_records
 from problems import FORMULATIONS, Dataset, Multiclass, Unsupported, reduce

@@ -2,36 +2,37 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from experiments.cases.columns import RESULTS, TRACES
+from experiments.files.catalogue import entries, first_sentence
 from experiments.files.experiment import experiment_names, find_experiments
-from experiments.files.settings import Option, option_of, options_of
-from experiments.files.specs import KERNELS
-from problems import FORMULATIONS, Kernel, datasets
+from experiments.files.settings import Option, options_of
+from problems import Kernel, datasets
 from problems.formulations.softmax import Softmax
-from problems.losses import LOSSES, Loss
-from solvers import all_solvers
+from problems.losses import Loss
 
 _Row = tuple[str, ...]
+_HEADS = {
+    "solvers": ("solver", "form", "settings", "source"),
+    "problems": ("formulation", "settings", "what it is", "source"),
+    "losses": ("loss", "settings", "what it is", "source"),
+    "datasets": ("data set", "settings", "what it is"),
+    "kernels": ("kernel", "settings", "what it is", "source"),
+    "experiments": ("experiment", "what it is"),
+    "columns": ("column", "what it is"),
+}
 
 
 def listing(kind: str) -> Table:
     """Return the table of one kind of names."""
-    heads, rows = {
-        "solvers": (("solver", "form", "settings", "source"), _solvers()),
-        "problems": (("formulation", "settings", "what it is", "source"), _problems()),
-        "losses": (("loss", "settings", "what it is", "source"), _losses()),
-        "datasets": (("data set", "settings", "what it is"), _datasets()),
-        "kernels": (("kernel", "settings", "what it is", "source"), _kernels()),
-        "experiments": (("experiment", "what it is"), _experiments()),
-        "columns": (("column", "what it is"), _columns()),
-    }[kind]
+    heads = _HEADS[kind]
+    rows = {"experiments": _experiments, "columns": _columns}.get(kind, lambda: _named(kind))()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for head in heads:
         table.add_column(head, overflow="fold", no_wrap=head == heads[0])
@@ -40,36 +41,17 @@ def listing(kind: str) -> Table:
     return table
 
 
-def _solvers() -> Iterator[_Row]:
-    for name, cls in all_solvers().items():
-        yield name, cls.form.__name__, _settings(cls), cls.source
-
-
-def _problems() -> Iterator[_Row]:
-    for name, cls in FORMULATIONS.items():
-        yield name, _settings(cls, leave_out=("X", "y")), _first_line(cls), cls.source
-
-
-def _losses() -> Iterator[_Row]:
-    for name, cls in LOSSES.items():
-        yield name, _settings(cls), _first_line(cls), cls.source
-    yield Softmax.name, "that of softmax_erm", _first_line(Softmax), Softmax.source
-
-
-def _kernels() -> Iterator[_Row]:
-    for name, cls in KERNELS.items():
-        yield name, _settings(cls), _first_line(cls), cls.source
-
-
-def _datasets() -> Iterator[_Row]:
-    common = {f.name: f.default for f in dataclasses.fields(datasets.Source)}
-    for name in datasets.names():
-        options = datasets.fields(name).values()
-        own = [f for f in options if f.name not in common or f.default != common[f.name]]
-        told = ", ".join(_setting(f.name, option_of(f, f.type), f.default) for f in own)
-        yield name, told, datasets.describe(name).removeprefix(f"{name}: ")
-    told = ", ".join(f"{name}={default}" for name, default in common.items())
-    yield "all of these", told, "steps taken after reading"
+def _named(kind: str) -> Iterator[_Row]:
+    for entry in entries(kind):
+        settings = _settings(entry.own)
+        if kind == "solvers":
+            yield entry.name, entry.cls.form.__name__, settings, entry.source
+        else:
+            yield (entry.name, settings, entry.about, entry.source)[: len(_HEADS[kind])]
+    if kind == "losses":
+        yield Softmax.name, "that of softmax_erm", first_sentence(Softmax), Softmax.source
+    if kind == "datasets":
+        yield "all of these", _settings(options_of(datasets.Source)), "steps taken after reading"
 
 
 def _experiments() -> Iterator[_Row]:
@@ -83,22 +65,17 @@ def _experiments() -> Iterator[_Row]:
 
 def _columns() -> Iterator[_Row]:
     yield from RESULTS.items()
-    yield "of traces:", "a row for each look at a running solver"
+    yield "of traces:", "a row for each evaluation of a running solver"
     yield from TRACES.items()
 
 
-def _first_line(cls: type) -> str:
-    return (cls.__doc__ or "").strip().splitlines()[0].strip("`")
-
-
-def _settings(cls: type, leave_out: tuple[str, ...] = ()) -> str:
+def _settings(options: Mapping[str, Option]) -> str:
     """Return "setting=default, ...", without the default where there is none."""
-    options = options_of(cls)
-    chosen = [f for f in dataclasses.fields(cls) if f.init and f.name not in leave_out]  # type: ignore[arg-type]
-    return ", ".join(_setting(f.name, options[f.name], f.default) for f in chosen)
+    return ", ".join(
+        key if option.required else f"{key}={_shown(option.default)}"
+        for key, option in options.items()
+    )
 
 
-def _setting(name: str, option: Option, default: object) -> str:
-    if option.required:
-        return name
-    return f"{name}={default.name if isinstance(default, (Kernel, Loss)) else default}"
+def _shown(default: Any) -> str:
+    return default.name if isinstance(default, (Kernel, Loss)) else str(default)

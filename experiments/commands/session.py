@@ -14,97 +14,92 @@ import pandas as pd
 
 from experiments.cases.plan import Case, outside_files, plan
 from experiments.cases.records import BAD
-from experiments.executors.local import Executor, ExecutorError, LocalExecutor
-from experiments.executors.slot import Limits
+from experiments.executors.base import Executor, ExecutorError, Limits
+from experiments.executors.registry import find_executor
 from experiments.files.experiment import Experiment
 from experiments.output.progress import progress
 from experiments.output.tables import summarise, to_markdown, to_terminal
 from experiments.output.terminal import INTERRUPTED, console, refuse
-from experiments.store.folder import Store, StoreError, load_results, recorded, write_tables
+from experiments.store.folder import Store, StoreError, load_tables, recorded, write_tables
 from solvers.base import Status
 from solvers.solution import Verdict
 
 
 @dataclass(frozen=True)
-class Manner:
+class RunOptions:
     """How an experiment is run.
 
     Attributes
     ----------
-    resume : go on where the folder's runs end. retry : statuses and verdicts that are run again.
-    anyway : though plan, code or libraries have changed.
-    workers : processes, None for the usual number. executor : "local" or "dask".
-    address : of a Dask scheduler, None for one of its own.
+    resume : continue where the folder's runs end.
+    retry : statuses and verdicts of runs that are run again.
+    force : resume although plan, code or libraries have changed.
+    workers, executor, address : see `Executor`; the executor is a name.
     """
 
     resume: bool = False
     retry: tuple[str, ...] = ()
-    anyway: bool = False
+    force: bool = False
     workers: int | None = None
     executor: str = "local"
     address: str | None = None
 
 
-class Ending(NamedTuple):
+class RunExit(NamedTuple):
     """The exit code of an experiment, and why it ended early, if it did."""
 
     code: int
     early: str = ""
 
 
-def run_into(described: Experiment, folder: Path, manner: Manner) -> Ending:
+def run_into(described: Experiment, folder: Path, options: RunOptions) -> RunExit:
     """Run an experiment into a folder, and print its summary."""
     cases = plan(described)
-    chosen = executor_for(described, manner)
+    chosen = executor_for(described, options)
     try:
         store = Store.open(
             folder,
             described.text,
             [case.run_id for case in cases],
-            resume=manner.resume,
-            anyway=manner.anyway,
+            resume=options.resume,
+            force=options.force,
             files=outside_files(cases),
         )
     except StoreError as error:
         refuse(str(error))
-    done = recorded(folder, manner.retry)
+    done = recorded(folder, options.retry)
     early = run_all(chosen, [case for case in cases if case.run_id not in done], store)
     results = _report(folder, described.name)
     if early:
-        return Ending(130 if early == INTERRUPTED else 1, early)
+        return RunExit(130 if early == INTERRUPTED else 1, early)
     bad = results["status"].isin(BAD) | (results["verdict"] == "wrong")
-    return Ending(int(bad.any()))
+    return RunExit(int(bad.any()))
 
 
-def endings(names: str | None) -> tuple[str, ...]:
-    """Return the statuses and verdicts that a list names; exit with 2 if it names something else."""
+def retried(names: str | None) -> tuple[str, ...]:
+    """Return the statuses and verdicts of a list; exit with 2 if it has anything else."""
     accepted = list(dict.fromkeys([*map(str, Status), *get_args(Verdict)]))
     chosen = [] if names is None else [name.strip() for name in names.split(",")]
     for name in chosen:
         if name not in accepted:
-            refuse(f"--retry: must list, by commas, some of {', '.join(accepted)}; got {name!r}")
+            refuse(
+                f"--retry: must be a comma-separated list of {', '.join(accepted)}; got {name!r}"
+            )
     return tuple(chosen)
 
 
-def executor_for(experiment: Experiment, manner: Manner) -> Executor:
+def executor_for(experiment: Experiment, options: RunOptions) -> Executor:
     """Return where the cases are run; exit with 2 if that is impossible."""
-    workers, address = manner.workers, manner.address
-    if manner.executor == "local":
-        if address is not None:
-            refuse("--address: is of a Dask scheduler; add --executor dask")
-        return LocalExecutor(workers or 1, experiment.time_limit, experiment.memory_limit)
-    if address is not None and workers is not None:
-        refuse("--workers: a scheduler at --address has its own workers; leave out one of the two")
-    try:
-        from experiments.executors.dask import DaskExecutor  # noqa: PLC0415 - an optional package
-    except ModuleNotFoundError as error:
-        refuse(f"--executor dask: {error}; install it with: pip install 'dualgap[dask]'")
     limits = Limits(experiment.time_limit, experiment.memory_limit)
-    executor = DaskExecutor(limits, workers or 1, address)
+    try:
+        chosen = find_executor(options.executor)
+    except ValueError as error:
+        refuse(f"--executor: {error}")
+    executor = chosen(limits, options.workers, options.address)
     try:
         executor.check()
     except ExecutorError as error:
-        refuse(f"--address {error}")
+        refuse(str(error))
     return executor
 
 
@@ -128,15 +123,17 @@ def run_all(executor: Executor, cases: Sequence[Case], store: Store) -> str:
 
 def _report(folder: Path, title: str) -> pd.DataFrame:
     """Write the tables and print the summary; return the results."""
-    results = load_results(folder)
+    results, traces = load_tables(folder)
     summary = summarise(results)
     # before it is printed, which fails where nobody reads it
-    tell_written(partial(write_tables, folder, to_markdown(summary, title)), folder)
+    echo_written(
+        partial(write_tables, folder, results, traces, to_markdown(summary, title)), folder
+    )
     console().print(to_terminal(summary))
     return results
 
 
-def tell_written(write: Callable[[], list[Path]], folder: Path) -> None:
+def echo_written(write: Callable[[], list[Path]], folder: Path) -> None:
     """Write tables into a folder and print their paths, or why they cannot be written."""
     try:
         paths = write()

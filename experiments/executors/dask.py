@@ -1,6 +1,6 @@
 """Where cases are run with Dask: each as a task that has an isolated process beside its Dask worker.
 
-What a run may take and how it ends are the same as on this machine alone (see `isolation`): a crash,
+What a run may take and how it ends are the same as on this machine alone (see `slot`): a crash,
 a hang or too much memory costs the run it happened in, and no Dask worker. What else may happen:
 
 - a Dask worker is lost: its runs are begun again elsewhere. Dask suspects every run that was waiting
@@ -31,9 +31,8 @@ from distributed.utils import silence_logging_cmgr
 
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome, failed, versions
+from experiments.executors.base import Executor, ExecutorError
 from experiments.executors.dask_worker import Isolation, run_beside
-from experiments.executors.local import ExecutorError
-from experiments.executors.slot import Limits
 
 _REACHED = 5.0  # seconds
 _AHEAD = 2  # cases known to Dask, over those that it runs at once
@@ -43,23 +42,15 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class DaskExecutor:
+class DaskExecutor(Executor):
     """Runs cases as tasks of Dask.
 
     Attributes
     ----------
-    limits : of one run.
-    workers : Dask workers of a cluster on this machine, which is started and ended with each `run`.
-    address : of a scheduler that runs already, `tcp://host:port`; its own workers are used then.
+    workers : Dask workers of a cluster on this machine, which is started and ended with each `run`
+        (1 by default).
+    address : that of a scheduler that runs already, `tcp://host:port`, whose own workers are used then.
     """
-
-    limits: Limits
-    workers: int = 1
-    address: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.workers < 1:
-            raise ValueError(f"workers: must be 1 or more, got {self.workers}")
 
     def check(self) -> None:
         """Reach the scheduler, if there is an address.
@@ -69,9 +60,14 @@ class DaskExecutor:
         ExecutorError
             If it cannot be reached within a few seconds, or does not have this package.
         """
-        if self.address is not None:
-            with _reach(self.address) as client:
-                _check_package(client, self.address)
+        if self.address is None:
+            return
+        if self.workers is not None:
+            raise ExecutorError(
+                "--workers: a scheduler at --address has its own workers; leave out one of the two"
+            )
+        with _reach(self.address) as client:
+            _check_package(client, self.address)
 
     def run(self, cases: Iterable[Case]) -> Generator[Outcome]:
         """Yield the outcome of every case, as they complete; all processes end with the iterator.
@@ -104,7 +100,7 @@ class DaskExecutor:
         with (
             tempfile.TemporaryDirectory(prefix="dualgap-", ignore_cleanup_errors=True) as folder,
             LocalCluster(
-                n_workers=self.workers,
+                n_workers=self.workers or 1,
                 threads_per_worker=1,
                 memory_limit=None,
                 dashboard_address=None,  # pyright: ignore[reportArgumentType]
@@ -124,7 +120,7 @@ def _reach(address: str) -> Generator[Client]:
         client = Client(address, timeout=_REACHED, set_as_default=False, name="dualgap")
     except Exception as error:  # whatever it is that answers there
         raise ExecutorError(
-            f"{address}: no Dask scheduler answers there within {_REACHED:.0f} s "
+            f"--address {address}: no Dask scheduler answers there within {_REACHED:.0f} s "
             f"({type(error).__name__}: {error}); start one with `dask scheduler`, or leave out --address"
         ) from None
     with silence_logging_cmgr(logging.CRITICAL, "distributed.client"), client:
@@ -142,8 +138,8 @@ def _check_package(client: Client, address: str) -> None:
         client.run(versions)
     except Exception as error:  # a worker's own exception comes as text
         raise ExecutorError(
-            f"{address}: the scheduler or a worker cannot import dualgap ({error}); install the same "
-            "version everywhere"
+            f"--address {address}: the scheduler or a worker cannot import dualgap ({error}); "
+            "install the same version everywhere"
         ) from None
 
 

@@ -8,8 +8,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, wait
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
 from uuid import uuid4
@@ -20,9 +19,9 @@ from tornado.ioloop import PeriodicCallback
 
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome
-from experiments.executors.slot import POLL, Limits, Slot
-from experiments.workers.start import Board
-from experiments.workers.supervision import cores
+from experiments.executors.base import Limits
+from experiments.executors.slot import WorkerSlot
+from experiments.workers.machine import cores
 
 _IDLE = 60.0  # seconds after which a process without a case is ended
 
@@ -37,7 +36,7 @@ class Isolation(WorkerPlugin):
     """Keeps isolated processes beside a Dask worker, for the cases of one command.
 
     They end with the worker, with the command, and after a while without a case, as when the command
-    has ended without a word.
+    was killed.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -50,18 +49,18 @@ class Isolation(WorkerPlugin):
         if worker.nanny is not None:  # which ends it in good order; Ctrl-C reaches both
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         self.worker = worker
-        self.lanes: list[_Lane] = []
-        self.free: deque[_Lane] = deque()
+        self.processes: list[_Process] = []
+        self.free: deque[_Process] = deque()
         self.running: dict[Any, Event] = {}
-        self.resting = PeriodicCallback(self._rest, 1000 * _IDLE)
-        self.resting.start()
+        self.cleaning = PeriodicCallback(self._end_idle, 1000 * _IDLE)
+        self.cleaning.start()
 
     async def teardown(self, worker: Worker) -> None:
         """End all processes, and what runs in them."""
-        self.resting.stop()
+        self.cleaning.stop()
         for given_up in list(self.running.values()):
             given_up.set()
-        await asyncio.gather(*(asyncio.to_thread(lane.end) for lane in self.lanes))
+        await asyncio.gather(*(asyncio.to_thread(process.end) for process in self.processes))
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
         """End a run that nobody waits for any more."""
@@ -71,29 +70,28 @@ class Isolation(WorkerPlugin):
     def run(self, case: Case) -> Outcome:
         """Run a case in a process that is free, or in a new one."""
         key, given_up = self.worker.get_current_task(), Event()
-        lane = self.free.pop() if self.free else self._new_lane()
+        process = self.free.pop() if self.free else self._new_process()
         self.running[key] = given_up
         try:
-            return lane.run(case, given_up)
+            return process.run(case, given_up)
         finally:
             del self.running[key]
-            self.free.append(lane)
+            self.free.append(process)
 
-    def _new_lane(self) -> _Lane:
-        board = Board(str(Path(self.worker.local_directory) / f"{self.name}-{len(self.lanes)}"))
-        lane = _Lane(Slot(self.limits, board, _threads(self.worker)))
-        self.lanes.append(lane)
-        return lane
+    def _new_process(self) -> _Process:
+        process = _Process(WorkerSlot(self.limits, _threads(self.worker)))
+        self.processes.append(process)
+        return process
 
-    def _rest(self) -> None:
-        for lane in list(self.free):
-            lane.rest()
+    def _end_idle(self) -> None:
+        for process in list(self.free):
+            process.end_if_idle()
 
 
-class _Lane:
-    """A slot and the one thread that uses it, whichever of Dask's threads asks; those may end."""
+class _Process:
+    """A worker slot and the one thread that uses it, whichever of Dask's threads asks; those may end."""
 
-    def __init__(self, slot: Slot) -> None:
+    def __init__(self, slot: WorkerSlot) -> None:
         self.slot, self.used = slot, 0.0
         self.thread = ThreadPoolExecutor(1, thread_name_prefix="dualgap")
 
@@ -106,15 +104,15 @@ class _Lane:
             if given_up.is_set():
                 self.slot.stop()
                 raise RuntimeError("the run was given up: its command has ended")
-            wait([self.slot.future] if self.slot.future else [], timeout=POLL)
+            self.slot.worker.wait()
         self.used = time.monotonic()
         return outcome
 
-    def rest(self) -> None:
+    def end_if_idle(self) -> None:
         """End the process if it has had no case for a while."""
-        self.thread.submit(self._rest)
+        self.thread.submit(self._end_if_idle)
 
-    def _rest(self) -> None:
+    def _end_if_idle(self) -> None:
         if time.monotonic() - self.used > _IDLE:
             self.slot.stop()
 

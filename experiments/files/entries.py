@@ -7,17 +7,13 @@ of its own; a file that cannot be imported is left to fail in its own runs.
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable
 from functools import partial
 from types import TracebackType
 from typing import Any
 
-from pebble import ProcessPool
-
 from experiments.files.settings import Option, build, name_and_settings, option_of, options_of
 from experiments.files.specs import (
-    KERNELS,
     ProblemSpec,
     SolverSpec,
     build_source,
@@ -28,8 +24,9 @@ from experiments.files.specs import (
     values_of,
 )
 from experiments.files.yamlfile import Fault, Node, unknown
-from experiments.workers.start import start_worker
+from experiments.workers.supervision import Worker
 from problems import FORMULATIONS, Kernel, datasets
+from problems.kernels import KERNELS
 from problems.losses import LOSSES, Loss
 from solvers import all_solvers
 
@@ -143,7 +140,7 @@ class OutsideSolvers:
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self.pool: ProcessPool | None = None
+        self.worker = Worker(threads=1)
         self.unimportable: set[str] = set()
 
     def __enter__(self) -> OutsideSolvers:
@@ -155,9 +152,7 @@ class OutsideSolvers:
         error: BaseException | None,
         at: TracebackType | None,
     ) -> None:
-        if self.pool is not None:
-            self.pool.stop()
-            self.pool.join()
+        self.worker.stop()
 
     def solver_spec(self, node: Node) -> SolverSpec:
         """Return the description of one solver.
@@ -181,16 +176,10 @@ class OutsideSolvers:
         if name.value in self.unimportable:
             return SolverSpec(name.value, settings.plain)
         try:
-            return self._described(node)
+            self.worker.call(solver_spec, node, self.folder)
+            return self.worker.finish(_IMPORT_LIMIT)
         except (Fault, KeyboardInterrupt):
             raise
         except BaseException:  # whatever importing it does; its runs will tell
             self.unimportable.add(name.value)
             return SolverSpec(name.value, settings.plain)
-
-    def _described(self, node: Node) -> SolverSpec:
-        if self.pool is None:
-            context = multiprocessing.get_context("spawn")
-            self.pool = ProcessPool(1, initializer=start_worker, initargs=[1], context=context)
-        call = self.pool.schedule(solver_spec, args=[node, self.folder], timeout=_IMPORT_LIMIT)
-        return call.result()

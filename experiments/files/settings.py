@@ -24,10 +24,11 @@ T = TypeVar("T")
 
 
 class Option(NamedTuple):
-    """A key that is accepted: the type of its value, and whether it must be there."""
+    """A key that is accepted: the type of its value, whether it must be there, and its default."""
 
     type: Any
     required: bool
+    default: Any = None
 
 
 def options_of(cls: Any) -> dict[str, Option]:
@@ -39,7 +40,10 @@ def options_of(cls: Any) -> dict[str, Option]:
 def option_of(field: dataclasses.Field[Any], hint: Any) -> Option:
     """Return one field of a dataclass as an option."""
     missing = dataclasses.MISSING
-    return Option(hint, field.default is missing and field.default_factory is missing)
+    if field.default is not missing:
+        return Option(hint, required=False, default=field.default)
+    made = field.default_factory
+    return Option(hint, made is missing, None if made is missing else made())
 
 
 def name_and_settings(node: Node, what: str) -> tuple[Node, Node]:

@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.gallery import write
-from experiments.plots.decision_regions import region_keys
+from experiments.plots.plane import region_keys
 from experiments.plots.solved import draw_solution
 from experiments.plots.style import GREY, figure, legend, style
 from problems import RBF, HardMarginDual, datasets

@@ -16,13 +16,13 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from experiments.gallery import write
-from experiments.plots.decision_regions import draw_samples, region_keys
+from experiments.plots.plane import draw_samples, region_keys
 from experiments.plots.solved import line_of
 from experiments.plots.style import BLACK, GREEN, key, label_outside, legend, panels, style
 from problems import SoftMarginPrimal, datasets
 from solvers import LDA, Solution, solve
 
-LOOKS = {"linear SVM": (BLACK, "-"), "LDA": (GREEN, "--")}
+STYLES = {"linear SVM": (BLACK, "-"), "LDA": (GREEN, "--")}
 
 
 def compute() -> dict[str, dict[str, Solution]]:
@@ -42,7 +42,7 @@ def draw(answers: dict[str, dict[str, Solution]]) -> Figure:
     for ax, (title, by_solver) in zip(axes, answers.items(), strict=True):
         problem = by_solver["LDA"].problem
         draw_samples(ax, problem.X, problem.y)
-        for name, (colour, dash) in LOOKS.items():
+        for name, (colour, dash) in STYLES.items():
             w, b = line_of(by_solver[name])
             ax.axline((0, -b / w[1]), slope=-w[0] / w[1], color=colour, linestyle=dash)
         wrong = {
@@ -58,7 +58,7 @@ def draw(answers: dict[str, dict[str, Solution]]) -> Figure:
     }
     axes[1].annotate("ten samples", (5.8, -4.0), va="center", **away)
     label_outside(axes, "$x_1$", "$x_2$")
-    lines = [(key(color=c, linestyle=dash), name) for name, (c, dash) in LOOKS.items()]
+    lines = [(key(color=c, linestyle=dash), name) for name, (c, dash) in STYLES.items()]
     legend(new, [*region_keys()[:2], *lines])
     return new
 

@@ -33,7 +33,7 @@ from experiments.plots.style import (
 from problems import Vector
 from problems.losses import Hinge, Logistic, Perceptron, Squared, SquaredHinge
 
-LOOKS: list[dict[str, Any]] = [
+STYLES: list[dict[str, Any]] = [
     {"color": "#BBBBBB", "linewidth": 4},
     {"color": BLACK},
     {"color": BLUE, "linewidth": 2},
@@ -63,10 +63,10 @@ def draw(numbers: tuple[Vector, dict[str, Vector]]) -> Figure:
     margin, losses = numbers
     new = figure(5.4, 3.9)
     ax = new.add_subplot()
-    for value, look in zip(losses.values(), LOOKS, strict=True):
-        ax.plot(margin, value, **look)
+    for value, mark in zip(losses.values(), STYLES, strict=True):
+        ax.plot(margin, value, **mark)
     ax.set(xlim=(-2, 3), ylim=(-0.1, 4), xlabel="margin  y·f(x)", ylabel="loss")
-    keys = [key(**look) for look in LOOKS]
+    keys = [key(**mark) for mark in STYLES]
     legend(new, list(zip(keys, losses, strict=True)), columns=2)
     return new
 

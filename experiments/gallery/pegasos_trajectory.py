@@ -55,8 +55,8 @@ def draw(numbers: tuple[HingeERM, dict[str, Block], Vector]) -> Figure:
     levels = risk(problem, optimum) + 0.01 * 1.8 ** np.arange(10)
     ax.contour(grid, grid, values, levels, colors=GREY, linewidths=0.5)
     ax.add_patch(Circle((0, 0), LAM**-0.5, fill=False, linestyle=":"))
-    looks = {"each step": (BLUE, "-"), "their average": (ORANGE, "-")}
-    for name, (colour, dash) in looks.items():
+    styles = {"each step": (BLUE, "-"), "their average": (ORANGE, "-")}
+    for name, (colour, dash) in styles.items():
         ax.plot(
             *paths[name].T, color=colour, linestyle=dash, marker=".", markersize=3, linewidth=0.9
         )
@@ -68,7 +68,7 @@ def draw(numbers: tuple[HingeERM, dict[str, Block], Vector]) -> Figure:
     legend(
         new,
         [
-            *((key(color=c, linestyle=d), name) for name, (c, d) in looks.items()),
+            *((key(color=c, linestyle=d), name) for name, (c, d) in styles.items()),
             ball,
             (star, "optimum"),
         ],

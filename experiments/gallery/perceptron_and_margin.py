@@ -18,7 +18,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.gallery import write
-from experiments.plots.decision_regions import draw_samples, region_keys
+from experiments.plots.plane import draw_samples, region_keys
 from experiments.plots.solved import line_of
 from experiments.plots.style import (
     GREEN,
@@ -66,10 +66,10 @@ def draw(numbers: tuple[Solution, list[Solution], float]) -> Figure:
     return new
 
 
-def _draw_line(ax: Axes, solution: Solution, level: float, **look: Any) -> None:
+def _draw_line(ax: Axes, solution: Solution, level: float, **mark: Any) -> None:
     """Draw where wᵀx + b = level."""
     w, b = line_of(solution)
-    ax.axline((0, (level - b) / w[1]), slope=-w[0] / w[1], linewidth=1.1, **look)
+    ax.axline((0, (level - b) / w[1]), slope=-w[0] / w[1], linewidth=1.1, **mark)
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.gallery import write
-from experiments.plots.decision_regions import CLASSES, draw_samples, region_keys
+from experiments.plots.plane import CLASSES, draw_samples, region_keys
 from experiments.plots.style import BLACK, GREY, legend, panels, style
 from problems import RBF, SoftMarginDual, Vector, datasets
 from solvers import Solution, solve

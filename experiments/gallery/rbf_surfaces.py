@@ -15,7 +15,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from experiments.gallery import write
-from experiments.plots.decision_regions import region_keys
+from experiments.plots.plane import region_keys
 from experiments.plots.solved import draw_solution
 from experiments.plots.style import label_outside, legend, panels, style
 from problems import RBF, SoftMarginDual, datasets

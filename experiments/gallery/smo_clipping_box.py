@@ -62,7 +62,8 @@ def draw(moves: dict[bool, dict[str, dict[str, float]]]) -> Figure:
         ax.grid(visible=False)
     axes[0].set_ylabel("$a_i$")
     legend(
-        new, [(key(color=BLACK, linestyle="none", **look), name) for name, look in MARKS.items()]
+        new,
+        [(key(color=BLACK, linestyle="none", **mark), name) for name, mark in MARKS.items()],
     )
     return new
 
@@ -75,8 +76,8 @@ def _draw_move(ax: Axes, colour: str, move: dict[str, float], depth: float) -> N
     ax.axline(on_line(L), on_line(H), color=GREY, linewidth=0.7)
     ax.plot(*zip(on_line(L), on_line(H), strict=True), color=colour, linewidth=2.2)
     places = move["a_j"], move["best"], min(max(move["best"], L), H)
-    for place, look in zip(places, MARKS.values(), strict=True):
-        ax.plot(*on_line(place), color=colour, **look)
+    for place, mark in zip(places, MARKS.values(), strict=True):
+        ax.plot(*on_line(place), color=colour, **mark)
     for name in ("L", "H"):
         down = on_line(move[name])[1], depth + 0.06
         ax.plot([move[name]] * 2, down, ":", color=colour, linewidth=0.9)

@@ -38,8 +38,8 @@ def draw(numbers: tuple[Vector, dict[str, Vector]]) -> Figure:
     margin, losses = numbers
     new = figure(4.8, 3.4)
     ax = new.add_subplot()
-    looks = ((BLACK, "-"), (BLUE, "-"), (VERMILION, "--"), (GREEN, "-."))
-    for (name, value), (colour, dash) in zip(losses.items(), looks, strict=True):
+    styles = ((BLACK, "-"), (BLUE, "-"), (VERMILION, "--"), (GREEN, "-."))
+    for (name, value), (colour, dash) in zip(losses.items(), styles, strict=True):
         ax.plot(margin, value, color=colour, linestyle=dash, label=name)
     ax.plot(0, 1, "o", color=BLACK)
     ax.annotate("(0, 1)", (0, 1), (6, 4), textcoords="offset points")

@@ -32,7 +32,7 @@ from problems import RBF, Linear, SVRDual
 from solvers import Solution, solve
 
 EPSILON, C = 0.3, 5.0
-LOOKS: dict[str, tuple[str, dict[str, Any]]] = {
+STYLES: dict[str, tuple[str, dict[str, Any]]] = {
     "zero": ("inside: α − α* = 0", {"color": GREY, "marker": "."}),
     "free": ("on the wall", {"color": BLACK, "marker": "o"}),
     "bounded": ("outside: α − α* = ±C", {"color": VERMILION, "marker": "s", "markersize": 3.5}),
@@ -59,12 +59,17 @@ def draw(solutions: dict[str, Solution]) -> Figure:
         f = solution.decision_function(x[:, None])
         ax.fill_between(x, f - EPSILON, f + EPSILON, color=BLUE, alpha=0.12, linewidth=0)
         ax.plot(x, f, color=BLUE)
-        for kind, (_, look) in LOOKS.items():
+        for kind, (_, mark) in STYLES.items():
             mine = solution.geometry.kinds == kind
-            ax.plot(solution.problem.X[mine, 0], solution.problem.y[mine], linestyle="none", **look)
+            ax.plot(
+                solution.problem.X[mine, 0],
+                solution.problem.y[mine],
+                linestyle="none",
+                **mark,
+            )
     label_outside(axes, "$x$", "$y$")
     tube = key(color=BLUE), "f(x), and the tube f(x) ± epsilon"
-    points = [(key(linestyle="none", **look), name) for name, look in LOOKS.values()]
+    points = [(key(linestyle="none", **mark), name) for name, mark in STYLES.values()]
     legend(new, [tube, *points], columns=2)
     return new
 

@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from rich import box
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from experiments.analysis.compare import CHANGES, REGRESSIONS, Change, regressed
 from experiments.analysis.noise import MARK, Comparison, compare
-from experiments.plots.overview import duration
+from experiments.output.text import duration, terminal_table
 from experiments.store.manifest import differences
 
 _UNTOLD = ("same", "unclear")  # counted, but not listed
@@ -35,7 +34,7 @@ def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[
 
 
 def _listed(changes: Sequence[Change]) -> Table:
-    table = _table("What changed")
+    table = terminal_table("What changed")
     for name in ("change", "problem", "solver", "outcome", "gap", "time", "ratio"):
         table.add_column(name, overflow="fold")
     for change in _joined(changes):
@@ -90,7 +89,7 @@ def _ratio(compared: Comparison) -> str:
 def _by_solver(changes: Sequence[Change]) -> Table:
     """Return for each solver the mean ratio of its times, and how often what became of it."""
     words = [word for word in CHANGES if any(change.change == word for change in changes)]
-    table = _table(
+    table = terminal_table(
         "By solver: geometric mean of times in the second folder over those in the first"
     )
     for name in ("solver", "ratio", "compared", *words):
@@ -129,13 +128,3 @@ def _sentence(changes: Sequence[Change]) -> Text:
     if regressed(changes):
         return Text(f"WORSE: {told}", style="bold red")
     return Text(f"nothing became wrong, unsolved or broken: {told}", style="bold green")
-
-
-def _table(title: str) -> Table:
-    return Table(
-        title=Text(title, style="bold"),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )

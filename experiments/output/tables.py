@@ -7,34 +7,30 @@ wrong.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Hashable, Iterator, Set
+from collections.abc import Hashable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from rich import box
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from experiments.analysis.hosts import apart, told_apart
+from experiments.analysis.configurations import measured
+from experiments.analysis.hosts import hosts_note, split_by_host
 from experiments.analysis.noise import (
     FEWEST,
     MARK,
     Comparison,
     aa_pairs,
     compare,
-    is_twin,
     noise_of_problems,
     ranks,
 )
+from experiments.analysis.outcomes import BROKEN, FINAL
 from experiments.cases.plan import TWIN
-from experiments.cases.records import BAD
+from experiments.output.text import markdown_table, precise_duration, terminal_table
 
-_SETTLED = ("solved", "infeasible")
-_RED = ("wrong", *BAD)
-_WORST_FIRST = ("wrong", "uncertified", "inaccurate", "infeasible", "solved")
 _MEDIANS = {
     "objective": "objective",
     "relative_gap": "gap",
@@ -70,21 +66,14 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     ranked), low, high, within_noise (see `Comparison`), objective, gap (relative), subopt. (relative),
     KKT, SV, outcome, proven (whether the bounds of all runs are), runs, reason, host. Numbers are
     medians over the repetitions. The second of an A/A pair is not ranked, and its ratio is to the first.
-    Of runs on several hosts each host has its own rows, as problems of their own.
+    Runs on several hosts are separate problems, with rows of their own for each host.
     """
-    results = apart(results)
-    scale = results["primal_objective"].abs()
-    relative = results["suboptimality"] / scale.where(scale > 0, 1.0)
-    table = results.assign(
-        relative_suboptimality=relative,
-        label=solver_labels(results),
-        first=solver_labels(results, leave_out={TWIN}),
-        twin=is_twin(results),
-    )
+    results = split_by_host(results)
     noise = noise_of_problems(aa_pairs(results))
+    table = measured(results).drop(columns="gap").rename(columns=_MEDIANS)
+    table = table.assign(rank=np.nan, **vars(_INCOMPARABLE))
     rows: dict[str, list[_Row]] = {}
-    for key, group in table.groupby(["problem_id", "label"], sort=False):
-        row = _row(key, group)
+    for row in map(_named, table.to_dict("records")):
         rows.setdefault(row["problem"], []).append(row)
     placed = [row for problem in rows for row in _placed(rows[problem], noise.get(problem, 1.0))]
     known = ["problem", "rank", "solver", "time", *vars(_INCOMPARABLE), *_FORMATS]
@@ -94,22 +83,23 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
 def _placed(rows: list[_Row], noise: float) -> list[_Row]:
     """Return the rows of one problem, best first, with their ranks and ratios."""
     ordered = sorted(rows, key=lambda row: (np.isnan(row["time"]), row["time"]))
-    settled = [row for row in ordered if row["outcome"] in _SETTLED]
-    ranked = [row for row in settled if not row["twin"]]
+    final = [row for row in ordered if row["outcome"] in FINAL]
+    ranked = [row for row in final if not row["repeat"]]
     for row, rank in zip(ranked, ranks([row["times"] for row in ranked], noise), strict=True):
         row.update(vars(_ratio(row, ranked[0], noise)), rank=rank)
-    twins = [row for row in settled if row["twin"]]
-    firsts = {row["solver"]: row for row in rows if not row["twin"]}
-    for row in twins:
+    firsts = {row["solver"]: row for row in rows if not row["repeat"]}
+    repeats = [row for row in final if row["repeat"]]
+    for row in repeats:
         if first := firsts.get(row["first"]):  # it may not have run yet
             row.update(vars(_ratio(row, first, noise=1.0)))
-    others = [r for r in rows if r["outcome"] not in _SETTLED and not _repeats(r, firsts)]
-    return ranked + twins + sorted(others, key=lambda row: (np.isnan(row["gap"]), row["gap"]))
+    others = [r for r in rows if r["outcome"] not in FINAL and not _says_the_same(r, firsts)]
+    return ranked + repeats + sorted(others, key=lambda row: (np.isnan(row["gap"]), row["gap"]))
 
 
-def _repeats(row: _Row, firsts: dict[str, _Row]) -> bool:
+def _says_the_same(row: _Row, firsts: dict[str, _Row]) -> bool:
     """Whether a row is of the second of an A/A pair and would say what the first one says."""
-    return row["twin"] and row["outcome"] == firsts.get(row["first"], {}).get("outcome")
+    first = firsts.get(row["first"], {})
+    return row["repeat"] and row["outcome"] == first.get("outcome")
 
 
 def _ratio(row: _Row, reference: _Row, noise: float) -> Comparison:
@@ -118,114 +108,25 @@ def _ratio(row: _Row, reference: _Row, noise: float) -> Comparison:
     return compare([(row["times"], reference["times"])], noise)
 
 
-def _row(key: Hashable, group: pd.DataFrame) -> _Row:
-    problem, solver = key if isinstance(key, tuple) else (key, "")
-    medians = {name: _median(group[column]) for column, name in _MEDIANS.items()}
-    outcome = worst_outcome(group)
-    reasons = [str(reason) for reason in group["reason"].dropna().unique() if reason]
-    return {"problem": problem, "solver": solver, "outcome": outcome, "runs": len(group)} | {
-        **medians,
-        **vars(_INCOMPARABLE),
-        "proven": bool(group["bound_source"].str.startswith("proven").all()),
-        "reason": "; ".join(reasons),
-        "rank": np.nan,
-        "host": group["host"].iloc[0],
-        "times": group["time_solve"].dropna().tolist(),
-        "first": group["first"].iloc[0],
-        "twin": bool(group["twin"].any()),
-    }
-
-
-def _median(values: pd.Series) -> float:
-    known = values.dropna()
-    return float(known.median()) if len(known) else np.nan
-
-
-def worst_outcome(group: pd.DataFrame) -> str:
-    """Return the status of a run that did not come to an end, else the worst verdict."""
-    failed = [str(s) for s in group["status"] if s not in ("finished", "infeasible")]
-    verdicts = [str(verdict) for verdict in group["verdict"]]
-    worst = min(verdicts, key=_WORST_FIRST.index)
-    if not failed or worst in _SETTLED or worst == "wrong":
-        return worst
-    return failed[0]
-
-
-def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> list[str]:
-    """Return each run's solver, with as many of its settings as tell that solver's runs apart.
-
-    Settings in `leave_out` and the seed tell nothing apart: runs that differ only in them share a label.
-    The second of an A/A pair is marked so, unless `leave_out` has that mark.
-    """
-    settings = [json.loads(text) for text in results["params"]]
-    marks = [[TWIN] if s.pop(TWIN, False) and TWIN not in leave_out else [] for s in settings]
-    solvers = [str(solver) for solver in results["solver"]]
-    names = _short_names(solvers)
-    keys = {
-        name: _telling(
-            [s for s, solver in zip(settings, solvers, strict=True) if solver == name],
-            {"seed", *leave_out},
-        )
-        for name in names
-    }
-    return [
-        _label(names[solver], {key: chosen.get(key) for key in keys[solver]}, mark)
-        for solver, chosen, mark in zip(solvers, settings, marks, strict=True)
-    ]
-
-
-def _telling(settings: list[dict[str, Any]], leave_out: Set[str]) -> list[str]:
-    """Return the first settings that tell all variants apart."""
-    chosen: list[str] = []
-    known = 1
-    for key in settings[0]:
-        variants = {repr([s.get(k) for k in (*chosen, key)]) for s in settings}
-        if key not in leave_out and len(variants) > known:
-            chosen.append(key)
-            known = len(variants)
-    return chosen
-
-
-def _short_names(solvers: list[str]) -> dict[str, str]:
-    """Return each solver's name; of one from a file the file's own, unless two are called so."""
-    tails = {solver: solver.rsplit("/", 1)[-1] for solver in dict.fromkeys(solvers)}
-    used = list(tails.values())
-    return {solver: t if used.count(t) == 1 else solver for solver, t in tails.items()}
-
-
-def _label(solver: str, settings: dict[str, Any], mark: list[str]) -> str:
-    """Return `solver (tol=1e-06, notebook)`: a value in words speaks for itself."""
-    told = [v if isinstance(v, str) else f"{k}={v}" for k, v in settings.items()] + mark
-    return f"{solver} ({', '.join(told)})" if told else solver
-
-
 def to_terminal(summary: pd.DataFrame) -> Group:
     """Return the summary for the terminal, one table for each problem."""
     left_out = _MAKE_ROOM if summary["low"].notna().any() else ()
     heads = [name for name in _HEADS if name not in left_out]
     tables = [_terminal_table(problem, rows, heads) for problem, rows in _by_problem(summary)]
     legend = [Text(_WITHIN_NOISE, style="dim"), ""] if summary["within_noise"].any() else []
-    if hosts := told_apart(summary["host"]):
+    if hosts := hosts_note(summary["host"]):
         legend += [Text(hosts, style="dim"), ""]
     return Group(*(part for table in tables for part in (table, "")), *legend)
 
 
 def _terminal_table(problem: str, rows: list[_Row], heads: list[str]) -> Table:
-    table = Table(
-        title=Text(problem, style="bold"),
-        title_justify="left",
-        caption=Text("\n".join(_notes(rows)), style="dim"),
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
+    table = terminal_table(problem, "\n".join(_notes(rows)))
     for name in heads:
         left = name in ("solver", "ratio", "outcome")
         table.add_column(name, justify="left" if left else "right", overflow="fold")
     for row in rows:
         outcome = row["outcome"]
-        colour = "green" if outcome in _SETTLED else "red" if outcome in _RED else "yellow"
+        colour = "green" if outcome in FINAL else "red" if outcome in BROKEN else "yellow"
         cells = _cells(row)
         *shown, last = (cells[name] for name in heads)
         table.add_row(*map(Text, shown), Text(last, style=colour))
@@ -234,24 +135,28 @@ def _terminal_table(problem: str, rows: list[_Row], heads: list[str]) -> Table:
 
 def to_markdown(summary: pd.DataFrame, title: str) -> str:
     """Return the summary as a Markdown document."""
-    hosts = told_apart(summary["host"])
+    hosts = hosts_note(summary["host"])
     parts = [f"# {title}\n", *([f"{hosts}\n"] if hosts else [])]
     for problem, rows in _by_problem(summary):
         cells = [{k: cell.replace("|", "\\|") for k, cell in _cells(row).items()} for row in rows]
         table = pd.DataFrame(cells, columns=_HEADS)
-        parts.append(f"## {problem}\n\n{table.to_markdown(index=False, disable_numparse=True)}\n")
+        parts.append(f"## {problem}\n\n{markdown_table(table)}\n")
         parts += [f"- {note}" for note in _notes(rows)] + [""]
     return "\n".join([*parts, _LEGEND])
 
 
 def _by_problem(summary: pd.DataFrame) -> Iterator[tuple[str, list[_Row]]]:
     for problem, rows in summary.groupby("problem", sort=False):
-        yield str(problem), [{str(k): v for k, v in row.items()} for row in rows.to_dict("records")]
+        yield str(problem), [_named(row) for row in rows.to_dict("records")]
+
+
+def _named(row: Mapping[Hashable, Any]) -> _Row:
+    return {str(name): value for name, value in row.items()}
 
 
 def _notes(rows: list[_Row]) -> list[str]:
     """Return why solvers are not ranked, for those that tell."""
-    told = [row for row in rows if row["reason"] and row["outcome"] not in _SETTLED]
+    told = [row for row in rows if row["reason"] and row["outcome"] not in FINAL]
     return [f"{row['solver']}: {row['reason']}" for row in told]
 
 
@@ -261,7 +166,7 @@ def _cells(row: _Row) -> dict[str, str]:
     return {
         "#": _number(row["rank"], ".0f"),
         "solver": row["solver"],
-        "time": _seconds(row["time"]),
+        "time": precise_duration(row["time"]),
         "ratio": "" if np.isnan(compared.ratio) else compared.factor + compared.spread,
         **{name: _number(row[name], text) for name, text in _FORMATS.items()},
         "outcome": row["outcome"] + (", proven" if row["proven"] else ""),
@@ -270,9 +175,3 @@ def _cells(row: _Row) -> dict[str, str]:
 
 def _number(value: float, form: str) -> str:
     return "" if np.isnan(value) else "0" if value == 0 else f"{value:{form}}"
-
-
-def _seconds(value: float) -> str:
-    if np.isnan(value):
-        return ""
-    return f"{value:.3g} s" if value >= 1 else f"{1000 * value:.3g} ms"

@@ -9,13 +9,13 @@ from operator import attrgetter
 from pathlib import Path
 
 import pandas as pd
-from rich import box
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
 from experiments.analysis.verify import Check, Verification
 from experiments.output import tables
+from experiments.output.text import markdown_table, terminal_table
 from experiments.store import disk
 from experiments.store.folder import load_results, write_tables
 
@@ -75,9 +75,9 @@ def to_markdown(verification: Verification, title: str) -> str:
     parts = [
         f"# {title}",
         verification.sentence,
-        by_solver(verification).to_markdown(index=False, disable_numparse=True),
+        markdown_table(by_solver(verification)),
         f"## {_DIFFERENCES}",
-        table.fillna("").reset_index().to_markdown(index=False, disable_numparse=True),
+        markdown_table(table.fillna("").reset_index()),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -91,7 +91,7 @@ def to_terminal(verification: Verification) -> Group:
 
 def _differences(verification: Verification) -> Table:
     solvers = list(dict.fromkeys(check.solver for check in verification.checks))
-    table = _table(_DIFFERENCES)
+    table = terminal_table(_DIFFERENCES)
     table.add_column("problem", overflow="fold", ratio=1)
     for name in ("optimum", *solvers):
         table.add_column(name, justify="right", overflow="fold")
@@ -120,13 +120,9 @@ def _without_number(check: Check) -> str:
 
 def _by_solver(verification: Verification) -> Table:
     counted = by_solver(verification)
-    table = _table("")
+    table = terminal_table()
     for name in counted:
         table.add_column(str(name), justify="left" if name == "solver" else "right")
     for row in counted.itertuples(index=False):
         table.add_row(*(Text(str(cell)) for cell in row))
     return table
-
-
-def _table(title: str) -> Table:
-    return Table(title=title or None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)

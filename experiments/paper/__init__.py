@@ -18,15 +18,21 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.cheapest import faces_joined, kind_of
-from experiments.analysis.hosts import apart
-from experiments.analysis.noise import FEWEST, aa_pairs, is_twin, noise_of_problems, ranks
-from experiments.benchmark import cheapest
-from experiments.benchmark.tables import telling
-from experiments.output.tables import solver_labels, worst_outcome
+from experiments.analysis.cheapest import cheapest
+from experiments.analysis.configurations import joined_by_optimum, measured
+from experiments.analysis.hosts import split_by_host
+from experiments.analysis.labels import distinct_names, kind_of
+from experiments.analysis.noise import (
+    FEWEST,
+    aa_pairs,
+    noise_of_problems,
+    ranks,
+    without_repeats,
+)
+from experiments.analysis.outcomes import FINAL, NOT_RUN
 from experiments.paper import caption
 from experiments.paper.text import FORMATS, Cell, PaperTable, rounded
-from experiments.paper.values import NOT_RUN, SETTLED, VALUES, Value, parse_value
+from experiments.paper.values import VALUES, Value, parse_value
 from experiments.store.published import read_records
 
 __all__ = ["FORMATS", "VALUES", "PaperTable", "paper_table"]
@@ -65,11 +71,11 @@ def paper_table(
         If a pattern fits nothing, or a value is not known; the message has what is.
     """
     shown = dict(parse_value(name, digits, target) for name in values)
-    results = apart(read_records(folder))
+    results = split_by_host(read_records(folder))
     results = results[results["solver"].map(kind_of) != "floor"]
-    results = results if target is None else faces_joined(results)
+    results = results if target is None else joined_by_optimum(results)
     noise = noise_of_problems(aa_pairs(results))
-    entries = _measured(results) if target is None else _at_target(results, target)
+    entries = measured(without_repeats(results)) if target is None else _at_target(results, target)
     patterns = (rows, columns) if by == "problem" else (columns, rows)
     problems = _chosen("problem", patterns[0], entries["problem"].unique())
     solvers = _chosen("solver", patterns[1], _best_first(entries))
@@ -77,7 +83,7 @@ def paper_table(
     winners, unknown = _winners(entries, noise)
     cells = _cells(entries, shown, winners)
     blank = [Cell(np.nan, "")] * len(shown)
-    short = telling(problems)
+    short = distinct_names(problems)
     sides = [(problems, short), (solvers, solvers)]
     (down, names), (across, groups) = sides if by == "problem" else sides[::-1]
     places = [[(d, a) if by == "problem" else (a, d) for a in across] for d in down]
@@ -113,7 +119,7 @@ def _caption(
 
 def _best_first(entries: pd.DataFrame) -> list[str]:
     """Return the solvers: those first that solved most problems, and took least time for them."""
-    times = entries["time_solve"].where(entries["outcome"].isin(SETTLED))
+    times = entries["time_solve"].where(entries["outcome"].isin(FINAL))
     known = times.groupby(entries["solver"], sort=False).agg(["count", "mean"])
     ordered = known.sort_values(["count", "mean"], ascending=[False, True])
     return [str(name) for name in ordered.index]
@@ -134,31 +140,14 @@ def _fits(name: str, pattern: str) -> bool:
     return pattern in name or fnmatchcase(name, pattern)
 
 
-def _measured(results: pd.DataFrame) -> pd.DataFrame:
-    """Return a row for each problem and solver: outcome, times, and the medians of all values."""
-    results = results[~is_twin(results)]
-    scale = results["primal_objective"].abs()
-    table = results.assign(
-        relative=results["suboptimality"] / scale.where(scale > 0, 1.0),
-        label=solver_labels(results),
-    )
-    columns = {value.column for value in VALUES.values()}
-    rows = [
-        {"problem": problem, "solver": solver, "outcome": worst_outcome(runs)}
-        | {"times": tuple(runs["time_solve"].dropna()), "gap": runs["relative_gap"].max()}
-        | {column: runs[column].median() for column in columns}
-        for (problem, solver), runs in table.groupby(["problem_id", "label"], sort=False)  # type: ignore[misc]
-    ]
-    return pd.DataFrame(rows)
-
-
 def _at_target(results: pd.DataFrame, target: float) -> pd.DataFrame:
-    """Return what `_measured` does, of each solver's cheapest run that reached the target."""
+    """Return what `measured` does, of each solver's cheapest run that reached the target."""
     table = cheapest(results, [target])
     return table.assign(
         outcome=table["outcome"].replace("reached", "solved"),
         time_solve=table["time"],
         relative_gap=table["gap"],
+        worst_gap=table["gap"],
         peak_rss=table["memory"],
     )
 
@@ -170,12 +159,12 @@ def _winners(
 
     Also the problems for which that cannot be told.
     """
-    settled = entries[entries["outcome"].isin(SETTLED)].sort_values("time_solve", kind="stable")
+    final = entries[entries["outcome"].isin(FINAL)].sort_values("time_solve", kind="stable")
     if entries["solver"].nunique() < 2:
         return set(), []
     winners: set[tuple[str, str]] = set()
     unknown: list[str] = []
-    for problem, rows in settled.groupby("problem", sort=False):
+    for problem, rows in final.groupby("problem", sort=False):
         name, times = str(problem), rows["times"].tolist()
         if len(times) > 1 and name not in noise and min(map(len, times)) < FEWEST:
             unknown.append(name)
@@ -188,8 +177,8 @@ def _winners(
 def _cells(
     entries: pd.DataFrame, shown: Mapping[str, int], winners: set[tuple[str, str]]
 ) -> dict[tuple[str, str], list[Cell]]:
-    settled = entries[entries["outcome"].isin(SETTLED)]
-    fastest = settled.groupby("problem")["time_solve"].min().to_dict()
+    final = entries[entries["outcome"].isin(FINAL)]
+    fastest = final.groupby("problem")["time_solve"].min().to_dict()
     found: dict[tuple[str, str], list[Cell]] = {}
     for row in entries.to_dict("records"):
         place = str(row["problem"]), str(row["solver"])
@@ -208,7 +197,7 @@ def _cells(
 
 
 def _cell(row: _Row, value: Value, digits: int, unit: float, wins: bool) -> Cell:
-    if value.is_time and row["outcome"] not in SETTLED:
+    if value.is_time and row["outcome"] not in FINAL:
         return Cell(np.nan, _instead(row))
     number = float(row[value.column]) / unit
     text = f"{number:.{max(digits - 1, 0)}e}" if value.small and number else rounded(number, digits)
@@ -219,6 +208,6 @@ def _instead(row: _Row) -> str:
     """Return what stands in place of a time: why there is none, or the gap that was reached."""
     if row["outcome"] in NOT_RUN:
         return "–"
-    if row["outcome"] == "wrong" or not np.isfinite(row["gap"]):
+    if row["outcome"] == "wrong" or not np.isfinite(row["worst_gap"]):
         return str(row["outcome"]).replace("_", " ")
-    return f"≈ {row['gap']:.0e}"
+    return f"≈ {row['worst_gap']:.0e}"

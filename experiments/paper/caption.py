@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from experiments.analysis.labels import common_words
 from experiments.analysis.noise import FEWEST
-from experiments.benchmark.report import machine_in_words
-from experiments.benchmark.tables import common_words
-from experiments.paper.values import NOT_RUN, SETTLED, VALUES
+from experiments.analysis.outcomes import FINAL, NOT_RUN
+from experiments.output.text import machine_text
+from experiments.paper.values import VALUES
 from experiments.store.manifest import ManifestError, read_manifest
 
 
@@ -50,9 +51,9 @@ def bold_in_words(any_won: bool, unknown: int) -> Iterator[str]:
 
 def signs_in_words(entries: pd.DataFrame) -> Iterator[str]:
     """Yield what stands in place of the times of those that did not solve a problem."""
-    unsolved = entries[~entries["outcome"].isin(SETTLED)]
+    unsolved = entries[~entries["outcome"].isin(FINAL)]
     impossible = unsolved["outcome"].isin(NOT_RUN)
-    near = ~impossible & (unsolved["outcome"] != "wrong") & np.isfinite(unsolved["gap"])
+    near = ~impossible & (unsolved["outcome"] != "wrong") & np.isfinite(unsolved["worst_gap"])
     if near.any():
         yield "≈: not solved, with the relative gap that was reached."
     if impossible.any():
@@ -65,5 +66,5 @@ def machine(folder: Path, results: pd.DataFrame) -> Iterator[str]:
         manifest = read_manifest(folder)
     except ManifestError:  # benchmarks that were published together have one each
         return
-    *told, _versions = machine_in_words([manifest], results).splitlines()
-    yield from (line.removeprefix("- ") for line in told)
+    *described, _versions = machine_text([manifest], results)
+    yield from described

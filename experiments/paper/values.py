@@ -5,9 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-SETTLED = ("solved", "infeasible")
-NOT_RUN = ("unsupported", "not_installed")
-
 
 @dataclass(frozen=True)
 class Value:
@@ -32,7 +29,9 @@ VALUES: dict[str, Value] = {
     "time": Value("solving time in seconds", "time_solve", 3, is_time=True),
     "ratio": Value("time over that of the fastest", "time_solve", 3, is_time=True),
     "gap": Value("certified relative gap", "relative_gap", 2, small=True),
-    "suboptimality": Value("relative distance to the best bound", "relative", 2, small=True),
+    "suboptimality": Value(
+        "relative distance to the best bound", "relative_suboptimality", 2, small=True
+    ),
     "objective": Value("objective", "objective", 8),
     "kkt": Value("natural residual", "kkt_violation", 2, small=True),
     "setup": Value("setup time in seconds", "time_setup", 3),

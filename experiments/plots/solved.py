@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.plots.decision_regions import draw_regions
+from experiments.plots.plane import draw_regions
 from experiments.plots.runs import Model, Runs
-from experiments.plots.style import looks
+from experiments.plots.style import line_styles
 from problems import FORMULATIONS, Vector
 from solvers import Solution
 
@@ -58,15 +58,15 @@ def runs_of(solution: Solution) -> Runs:
     taken = [
         {
             "run_id": "0",
-            "time": look.time,
-            "iteration": look.iteration,
-            "primal_objective": look.certificate.primal_objective,
-            "dual_objective": look.certificate.dual_objective,
-            "gap": look.certificate.gap,
+            "time": evaluation.time,
+            "iteration": evaluation.iteration,
+            "primal_objective": evaluation.certificate.primal_objective,
+            "dual_objective": evaluation.certificate.dual_objective,
+            "gap": evaluation.certificate.gap,
             "n_support": 0 if alpha is None else int(np.count_nonzero(alpha)),
         }
-        for look in solution.trace
-        for alpha in (look.certificate.point.alpha,)
+        for evaluation in solution.trace
+        for alpha in (evaluation.certificate.point.alpha,)
     ]
-    drawn = looks([run["series"]])
-    return Runs(pd.DataFrame([run]), pd.DataFrame(taken), lambda _: None, drawn)
+    styles = line_styles([run["series"]])
+    return Runs(pd.DataFrame([run]), pd.DataFrame(taken), lambda _: None, styles)

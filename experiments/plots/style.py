@@ -21,7 +21,9 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
+
+from problems import Vector
 
 TEXT_WIDTH = 7.0  # inches
 PANELS = 6  # at most, in one figure
@@ -70,28 +72,30 @@ def style() -> Generator[None]:
 
 
 @dataclass(frozen=True)
-class Look:
+class LineStyle:
     """How the lines and points of one solver are drawn."""
 
     colour: str
     marker: str
     dash: Any
 
-    def line(self, **changes: Any) -> dict[str, Any]:
+    def arguments(self, **changes: Any) -> dict[str, Any]:
         """Return the arguments of `Axes.plot`, some changed."""
         plain = {"color": self.colour, "marker": self.marker, "linestyle": self.dash}
         return {**plain, "markeredgewidth": 0.9, **changes}
 
-    def variant(self, i: int) -> Look:
-        """Return the look of the solver's i-th setting: the same colour, another marker and dash."""
+    def variant(self, i: int) -> LineStyle:
+        """Return the style of the solver's i-th setting: the same colour, another marker and dash."""
         marker = _MARKERS[(_MARKERS.index(self.marker) + 3 * i) % len(_MARKERS)]
-        return Look(self.colour, marker, _DASHES[(_DASHES.index(self.dash) + i) % len(_DASHES)])
+        return LineStyle(
+            self.colour, marker, _DASHES[(_DASHES.index(self.dash) + i) % len(_DASHES)]
+        )
 
 
-def looks(labels: Iterable[str]) -> dict[str, Look]:
-    """Return a look for each label: no two alike up to 32, and up to 8 colours apart."""
+def line_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
+    """Return a line style for each label: up to 8 differ in colour, and up to 32 in some respect."""
     return {
-        label: Look(
+        label: LineStyle(
             _COLOURS[i % len(_COLOURS)],
             _MARKERS[i % len(_MARKERS)],
             _DASHES[(i + i // len(_COLOURS)) % len(_DASHES)],
@@ -176,6 +180,23 @@ def count_axis(ax: Axes) -> None:
     decades(ax)
 
 
+def label_sizes(ax: Axes, sizes: Vector) -> None:
+    """Write the numbers of samples themselves on the axis, as many as there is room for."""
+    ax.xaxis.set_major_locator(FixedLocator(list(_spread(sizes))))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(ScalarFormatter())
+    ax.set_xlim(sizes.min() / 1.15, sizes.max() * 1.15)
+
+
+def _spread(sizes: Vector) -> Iterator[float]:
+    """Yield those n that leave room for each other's labels."""
+    last = 0.0
+    for n in sizes:
+        if n > 1.25 * last:
+            yield float(n)
+            last = float(n)
+
+
 def legend(new: Figure, entries: Sequence[tuple[Artist, str]], columns: int = 4) -> None:
     """Put one legend below the panels."""
     if entries:
@@ -206,10 +227,12 @@ def key(**drawn: Any) -> Line2D:
 
 
 def solver_keys(
-    looks: Mapping[str, Look], seen: Collection[str], **changes: Any
+    styles: Mapping[str, LineStyle], seen: Collection[str], **changes: Any
 ) -> list[tuple[Artist, str]]:
     """Return the legend's entries for the series that are seen in a figure."""
-    return [(key(**look.line(**changes)), name) for name, look in looks.items() if name in seen]
+    return [
+        (key(**line.arguments(**changes)), name) for name, line in styles.items() if name in seen
+    ]
 
 
 def note(ax: Axes, text: str) -> None:
@@ -249,15 +272,13 @@ def _tokens(text: str, width: int) -> Iterator[str]:
         )
 
 
-def file_name(*parts: str) -> str:
-    """Return a safe and readable file name, without its ending."""
-    words = re.sub(r"[)]", "", "-".join(parts))
-    return re.sub(r"[^A-Za-z0-9._=+-]+", "-", words).strip(".-")[:120]
-
-
-def save(new: Figure, folder: Path, name: str) -> list[Path]:
-    """Write a figure as SVG and PNG, without a date, and return both paths."""
+def save(new: Figure | str, folder: Path, name: str) -> list[Path]:
+    """Write a figure as SVG and PNG, without a date, or a text as Markdown; return the paths."""
     folder.mkdir(parents=True, exist_ok=True)
+    if isinstance(new, str):
+        path = folder / f"{name}.md"
+        path.write_text(new)
+        return [path]
     svg, png = folder / f"{name}.svg", folder / f"{name}.png"
     new.draw_without_rendering()
     new.set_layout_engine("none")  # the layout is found: once is enough, and both files agree

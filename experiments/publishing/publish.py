@@ -20,7 +20,7 @@ import click
 from experiments.benchmark import write_benchmark
 from experiments.output.terminal import refuse
 from experiments.output.verify_tables import CHECKS
-from experiments.plots import plot_all, plot_checks
+from experiments.plots import plot_all
 from experiments.publishing.readme import ROOT, rewrite
 from experiments.report import write_report
 from experiments.store.folder import StoreError, load_results, planned
@@ -93,7 +93,8 @@ def _tell_benchmark(folders: Sequence[Path], target: Path) -> None:
 def _tell_run(folder: Path, target: Path) -> None:
     """Copy the tables, and the figures; of a verification that of the differences is enough."""
     tables = [folder / name for name in _TABLES if (folder / name).is_file()]
-    figures = plot_checks(folder) or plot_all(folder)
+    verified = folder / CHECKS in tables
+    figures = plot_all(folder, ["differences"] if verified else ())
     for path in (*tables, *figures):
         if path.suffix != ".png" and not path.stem.startswith("training"):  # a page a run: too many
             shutil.copy(path, target)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.analysis.noise import MARK, without_twins
+from experiments.analysis.noise import MARK, without_repeats
 from experiments.analysis.verify import compare
 from experiments.output.tables import summarise
 from experiments.output.verify_tables import CHECKS, by_solver
@@ -67,7 +67,7 @@ def table_of(name: str, results: Path) -> str:
         verification = compare(records)
         counted = by_solver(verification).to_markdown(index=False, disable_numparse=True)
         return f"{counted}\n\nThe check {verification.sentence}."
-    return f"{compact_table(summarise(without_twins(records)))}\n\n{_LEGEND}"
+    return f"{compact_table(summarise(without_repeats(records)))}\n\n{_LEGEND}"
 
 
 def index_table(results: Path) -> str:

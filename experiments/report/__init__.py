@@ -18,9 +18,10 @@ from pathlib import Path
 import pandas as pd
 from ruamel.yaml import YAML
 
-from experiments.analysis.cheapest import ACCURACY, kind_of
-from experiments.analysis.hosts import apart
-from experiments.analysis.noise import without_twins
+from experiments.analysis.configurations import labelled
+from experiments.analysis.hosts import split_by_host
+from experiments.analysis.labels import kind_of
+from experiments.analysis.noise import without_repeats
 from experiments.analysis.profiles import (
     data_profile,
     penalty_of,
@@ -28,10 +29,9 @@ from experiments.analysis.profiles import (
     shifted_means,
     times_to_gaps,
 )
-from experiments.benchmark.report import machine_in_words
-from experiments.output.tables import solver_labels
+from experiments.output.text import machine_text
 from experiments.plots.runs import Runs
-from experiments.plots.style import looks
+from experiments.plots.style import line_styles
 from experiments.report import summary
 from experiments.report.charts import (
     Chart,
@@ -40,7 +40,7 @@ from experiments.report.charts import (
     performance_chart,
     swatches,
 )
-from experiments.report.curves import convergence
+from experiments.report.curves import curves
 from experiments.report.page import Page, Section, render
 from experiments.store import disk
 from experiments.store.folder import load_results, planned, read_traces
@@ -70,7 +70,7 @@ def report(folder: Path) -> str:
     experiment = YAML(typ="safe").load(manifest["experiment"])
     runs = _runs(results, read_traces(folder))
     penalty, in_words = penalty_of(experiment.get("time_limit"), results)
-    times = times_to_gaps(apart(results), runs.traces)
+    times = times_to_gaps(split_by_host(results), runs.traces)
     means = shifted_means(times, penalty)
     table = runs.table
     failures, more = summary.failures(table)
@@ -91,10 +91,10 @@ def report(folder: Path) -> str:
                 )
             ],
             penalty=in_words,
-            solvers=swatches(runs.looks),
+            solvers=swatches(runs.styles),
             charts=_charts(runs, times),
             runs=list(summary.run_rows(table)),
-            machine=machine_in_words([manifest], results).replace("- ", "").splitlines(),
+            machine=machine_text([manifest], results),
             repeat=summary.repeat(manifest, str(experiment["name"])),
         )
     )
@@ -105,15 +105,11 @@ def _runs(results: pd.DataFrame, traces: pd.DataFrame) -> Runs:
 
     Runs that differ only in how accurate they are asked to be are one series.
     """
-    table = apart(results)
-    table = table.assign(
-        outcome=summary.outcomes(table),
-        series=solver_labels(table, leave_out=frozenset(ACCURACY)),
-        configuration=solver_labels(table),
-    )
-    drawn = without_twins(table)
+    table = labelled(split_by_host(results))
+    table = table.assign(outcome=summary.outcomes(table))
+    drawn = without_repeats(table)
     drawn = drawn[drawn["solver"].map(kind_of) != "floor"]
-    return Runs(table, traces, lambda _: None, looks(drawn["series"]))
+    return Runs(table, traces, lambda _: None, line_styles(drawn["series"]))
 
 
 def _by_target(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -124,13 +120,17 @@ def _by_target(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 def _charts(runs: Runs, times: pd.DataFrame) -> list[Chart]:
     """Return the charts that there are numbers for; a solver alone has no others to be faster than."""
-    drawn = without_twins(runs.table[runs.table["series"].isin(runs.looks)])
+    drawn = without_repeats(runs.table[runs.table["series"].isin(runs.styles)])
     if times.empty or drawn.empty:
         return []
     targets = _by_target(times)
     performance = {t: performance_profile(rows) for t, rows in targets}
-    charts = [performance_chart(performance, runs.looks)] if len(runs.looks) > 1 else []
-    charts += [data_chart({t: data_profile(rows) for t, rows in targets}, runs.looks)]
-    curves = convergence(Runs(drawn, runs.traces, runs.model, runs.looks))
+    charts = [performance_chart(performance, runs.styles)] if len(runs.styles) > 1 else []
+    charts += [data_chart({t: data_profile(rows) for t, rows in targets}, runs.styles)]
     target = float(drawn["target_gap"].min())
-    return [*charts, convergence_chart(curves, runs.looks, target)]
+    return [
+        *charts,
+        convergence_chart(
+            curves(Runs(drawn, runs.traces, runs.model, runs.styles)), runs.styles, target
+        ),
+    ]

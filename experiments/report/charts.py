@@ -24,7 +24,7 @@ from bokeh.models import (
 from bokeh.plotting import figure
 
 from experiments.analysis.profiles import Curves
-from experiments.plots.style import BLACK, Look
+from experiments.plots.style import BLACK, LineStyle
 from experiments.report.curves import Curve
 from problems import Vector
 
@@ -99,21 +99,21 @@ class Swatch:
     marker: str
 
 
-def swatches(looks: Mapping[str, Look]) -> list[Swatch]:
+def swatches(styles: Mapping[str, LineStyle]) -> list[Swatch]:
     """Return the legend's entries, in the order of the solvers' places."""
     return [
         Swatch(
             label,
-            _INK if look.colour == BLACK else look.colour,
-            " ".join(map(str, _dash(look))),
-            _MARKERS[look.marker][1],
+            _INK if line.colour == BLACK else line.colour,
+            " ".join(map(str, _dash(line))),
+            _MARKERS[line.marker][1],
         )
-        for label, look in looks.items()
+        for label, line in styles.items()
     ]
 
 
 def convergence_chart(
-    curves: Mapping[str, Sequence[Curve]], looks: Mapping[str, Look], target: float
+    curves: Mapping[str, Sequence[Curve]], styles: Mapping[str, LineStyle], target: float
 ) -> Chart:
     """Return the certified gap against time, a view a problem."""
     plot = _figure("time solving (s)", "certified relative gap", y_axis_type="log")
@@ -123,53 +123,53 @@ def convergence_chart(
     unseen = ColumnDataSource({"x": [1.0], "y": [target]}, name="target")
     plot.scatter("x", "y", source=unseen, alpha=0)
     hover = [("", "@label"), ("time", "@x{%.3g} s"), ("gap", "@y{%.1e}")]
-    _add_lines(plot, looks, "line", hover)
+    _add_lines(plot, styles, "line", hover)
     views = {
-        problem: _lines([(c.series, c.configuration, c.times, c.gaps) for c in drawn], looks)
+        problem: _lines([(c.series, c.configuration, c.times, c.gaps) for c in drawn], styles)
         for problem, drawn in curves.items()
     }
     about = _CONVERGENCE
     return Chart("convergence", "Gap against time", about, "Problem", json_item(plot), views)
 
 
-def performance_chart(profiles: Mapping[str, Curves], looks: Mapping[str, Look]) -> Chart:
+def performance_chart(profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]) -> Chart:
     """Return the performance profiles, a view a target gap."""
-    plot = _profile_figure("time / time of the fastest", "@x{%.3g} × the fastest", looks)
-    views = _profile_views(profiles, looks)
+    plot = _profile_figure("time / time of the fastest", "@x{%.3g} × the fastest", styles)
+    views = _profile_views(profiles, styles)
     return Chart(
         "performance", "Performance profile", _PERFORMANCE, "Target gap", json_item(plot), views
     )
 
 
-def data_chart(profiles: Mapping[str, Curves], looks: Mapping[str, Look]) -> Chart:
+def data_chart(profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]) -> Chart:
     """Return the data profiles, a view a target gap."""
-    plot = _profile_figure("budget: µs of solving / (n + 1)", "@x{%.3g} µs · (n + 1)", looks)
+    plot = _profile_figure("budget: µs of solving / (n + 1)", "@x{%.3g} µs · (n + 1)", styles)
     micro = {
         target: {solver: (x / _MICRO, share) for solver, (x, share) in curves.items()}
         for target, curves in profiles.items()
     }
-    views = _profile_views(micro, looks)
+    views = _profile_views(micro, styles)
     return Chart("data", "Data profile", _DATA, "Target gap", json_item(plot), views)
 
 
-def _profile_figure(x: str, within: str, looks: Mapping[str, Look]) -> Any:
+def _profile_figure(x: str, within: str, styles: Mapping[str, LineStyle]) -> Any:
     plot = _figure(x, "share of the problems solved", y_range=Range1d(start=-0.02, end=1.04))
     plot.yaxis.formatter = NumeralTickFormatter(format="0 %")
-    _add_lines(plot, looks, "step", [("", "@label"), ("within", within), ("solved", "@y{0 %}")])
+    _add_lines(plot, styles, "step", [("", "@label"), ("within", within), ("solved", "@y{0 %}")])
     return plot
 
 
 def _profile_views(
-    profiles: Mapping[str, Curves], looks: Mapping[str, Look]
+    profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]
 ) -> dict[str, list[list[Any]]]:
     return {
-        target: _lines([(series, series, x, y) for series, (x, y) in curves.items()], looks)
+        target: _lines([(series, series, x, y) for series, (x, y) in curves.items()], styles)
         for target, curves in profiles.items()
     }
 
 
-def _lines(lines: Iterable[_Line], looks: Mapping[str, Look]) -> list[list[Any]]:
-    places = {label: place for place, label in enumerate(looks)}
+def _lines(lines: Iterable[_Line], styles: Mapping[str, LineStyle]) -> list[list[Any]]:
+    places = {label: place for place, label in enumerate(styles)}
     return [[places[series], label, _short(x), _short(y)] for series, label, x, y in lines]
 
 
@@ -199,14 +199,14 @@ def _figure(x: str, y: str, **settings: Any) -> Any:
 
 
 def _add_lines(
-    plot: Any, looks: Mapping[str, Look], shape: str, hover: Sequence[tuple[str, str]]
+    plot: Any, styles: Mapping[str, LineStyle], shape: str, hover: Sequence[tuple[str, str]]
 ) -> None:
     """Add a line with markers for each solver, without data; its parts are named by its place."""
     markers: list[Any] = []
-    for place, look in enumerate(looks.values()):
+    for place, line in enumerate(styles.values()):
         source = ColumnDataSource(_PLACEHOLDER, name=f"source{place}")
-        shared = {"source": source, "line_color": look.colour}
-        path = {"name": f"line{place}", "line_width": 2, "line_dash": _dash(look), **shared}
+        shared = {"source": source, "line_color": line.colour}
+        path = {"name": f"line{place}", "line_width": 2, "line_dash": _dash(line), **shared}
         if shape == "step":
             plot.step("x", "y", mode="after", **path)
         else:
@@ -214,14 +214,14 @@ def _add_lines(
         marks = {
             "name": f"marker{place}",
             "size": 5 if shape == "step" else 7,
-            "fill_color": None if look.marker in _HOLLOW else look.colour,
+            "fill_color": None if line.marker in _HOLLOW else line.colour,
             **shared,
         }
-        markers.append(plot.scatter("x", "y", marker=_MARKERS[look.marker][0], **marks))
+        markers.append(plot.scatter("x", "y", marker=_MARKERS[line.marker][0], **marks))
     formats: Any = {"@x": "printf"} | ({} if shape == "step" else {"@y": "printf"})
     plot.add_tools(HoverTool(renderers=markers, tooltips=list(hover), formatters=formats))
 
 
-def _dash(look: Look) -> list[int]:
+def _dash(line: LineStyle) -> list[int]:
     """Return the lengths of a line's dashes and gaps in pixels; none for a solid line."""
-    return [] if look.dash == "-" else [max(2, round(2 * part)) for part in look.dash[1]]
+    return [] if line.dash == "-" else [max(2, round(2 * part)) for part in line.dash[1]]

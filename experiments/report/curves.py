@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.profiles import SOONEST
-from experiments.plots.gap_against_time import FLOOR
-from experiments.plots.runs import Runs, relative_gap
+from experiments.analysis.evaluations import convergence
+from experiments.plots.runs import Runs
 from problems import Vector
 
 _POINTS = 40_000  # of all curves together: what a page of a few megabytes has room for
@@ -23,7 +22,7 @@ _FEWEST, _MOST = 12, 120  # points of one curve
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The looks at one run: seconds of solving, certified relative gaps (0 is drawn as `FLOOR`)."""
+    """The looks at one run: seconds of solving, certified relative gaps (0 is drawn as `LEAST_GAP`)."""
 
     series: str
     configuration: str
@@ -31,12 +30,13 @@ class Curve:
     gaps: Vector
 
 
-def convergence(runs: Runs) -> dict[str, list[Curve]]:
+def curves(runs: Runs) -> dict[str, list[Curve]]:
     """Return the curves of each problem, thinned so that all of them together stay small.
 
     Solvers without a certified gap on a problem have no curve there.
     """
-    known = {str(run_id): looks for run_id, looks in runs.traces.groupby("run_id", sort=False)}
+    traces = runs.traces.sort_values("time", kind="stable").groupby("run_id", sort=False)
+    known = {str(run_id): evaluations for run_id, evaluations in traces}
     most = int(np.clip(_POINTS // max(len(runs.table), 1), _FEWEST, _MOST))
     return {
         problem: [
@@ -47,14 +47,8 @@ def convergence(runs: Runs) -> dict[str, list[Curve]]:
 
 
 def _curve(run: pd.Series, known: Mapping[str, pd.DataFrame], most: int) -> Curve:
-    looks = known.get(str(run["run_id"]))
-    if looks is None or len(looks) < 2:
-        times, gaps = np.array([run["time_solve"]]), np.array([run["relative_gap"]])
-    else:
-        looks = looks.sort_values("time", kind="stable")
-        times, gaps = looks["time"].to_numpy(dtype=np.float64), relative_gap(looks)
-    certified = np.isfinite(gaps) & np.isfinite(times)
-    times, gaps = times[certified].clip(SOONEST), gaps[certified].clip(FLOOR)
+    evaluations = known.get(str(run["run_id"]), pd.DataFrame())
+    times, gaps = convergence(run, evaluations)
     kept = thinned(len(times), most)
     return Curve(str(run["series"]), str(run["configuration"]), times[kept], gaps[kept])
 

@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.cheapest import kind_of
-from experiments.benchmark.report import missed
-from experiments.output.tables import worst_outcome
-from experiments.plots.overview import duration
-from experiments.plots.style import file_name
+from experiments.analysis.labels import kind_of
+from experiments.analysis.outcomes import missed, worst_outcome
+from experiments.output.text import duration, file_name
 
 MEANINGS = {  # worst first
     "wrong": "claimed to be optimal and certified not to be, or claimed infeasible and refuted",

@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
-from experiments.cases.integrity import Functions, Surroundings
+from experiments.cases.integrity import Functions, ProcessState
 from experiments.selftest.bench import WRONG, Bench, NotJudged, changed
 from problems import ERM, QP, FormPoint, Formulation, Unsupported, certify, reduce
 from problems.forms import Claim, Form
@@ -122,7 +122,7 @@ def global_state(bench: Bench, name: str) -> str:
     problem = bench.problem(name)
     before, functions = _surroundings(), Functions()
     bench.solve(problem, max_iter=1)  # imports
-    found = Surroundings()
+    found = ProcessState()
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         random.random()  # else seeding twice does not show
@@ -133,7 +133,7 @@ def global_state(bench: Bench, name: str) -> str:
         after = _surroundings() | _after_imports()
     touched = [what for what, old in before.items() if after.get(what) != old]
     if not touched:
-        touched = [what for what in (functions.replaced(), found.damaged()) if what]
+        touched = [what for what in (functions.replaced(), found.changed()) if what]
     return f"it changes {', '.join(touched)}" if touched else ""
 
 

@@ -1,13 +1,13 @@
 """The folder of a run: what is appended as runs complete, and the tables made from it.
 
     manifest.json     the experiment file, the planned run ids, versions; written first
-    runs.jsonl        one line a run: its record, its trace, the end of its output; the truth, only
-                      ever appended to; of two lines of one run the later counts
+    runs.jsonl        one line a run: its record, its trace, the end of its output; lines are only
+                      ever appended, and of two lines of one run the later counts
     models/*.npz      answers to small problems in the plane, for pictures
     runs.parquet, runs.csv, traces.parquet, summary.md    made from runs.jsonl at the end
 
 A line is on the disk before the next run is recorded, so that a crash loses nothing that was
-reported. A torn line, left by a full disk or a killed process, and a damaged one are passed over when
+reported. A torn line, left by a full disk or a killed process, and a damaged one are skipped when
 reading.
 """
 
@@ -17,7 +17,7 @@ import fcntl
 import io
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,13 +27,8 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from experiments.cases.records import (
-    COLUMNS,
-    FULL_TRACE_COLUMNS,
-    TEXT_COLUMNS,
-    TRACE_COLUMNS,
-    Outcome,
-)
+from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS, TEXT_COLUMNS, TRACE_COLUMNS
+from experiments.cases.records import Outcome
 from experiments.files.specs import build_kernel
 from experiments.store import disk
 from experiments.store.manifest import (
@@ -67,7 +62,7 @@ class Store:
         text: str,
         run_ids: Sequence[str],
         resume: bool = False,
-        anyway: bool = False,
+        force: bool = False,
         files: Iterable[Path] = (),
     ) -> Store:
         """Open a folder for the plan of an experiment file, and write the manifest first.
@@ -76,15 +71,16 @@ class Store:
         ----------
         folder : created if it is missing.
         text : the experiment file. run_ids : of its plan, in order.
-        resume : go on where the folder's runs end.
-        anyway : also if the plan, the code or the libraries have changed; the manifest will tell.
-        files : of solvers from outside, part of the code.
+        resume : continue where the folder's runs end.
+        force : continue even if the plan, the code or the libraries have changed, which the manifest
+            then records.
+        files : those of classes from outside, which are part of the code.
 
         Raises
         ------
         StoreError
             If the folder is not empty (without `resume`), was begun with something else (without
-            `anyway`), is written to by another process, or cannot be written to.
+            `force`), is written to by another process, or cannot be written to.
         """
         manifest = new_manifest(text, run_ids, files)
         try:
@@ -94,7 +90,7 @@ class Store:
             try:
                 _lock(file, folder)
                 _refuse_used(folder, not _is_beginning(folder), resume)  # others may have begun
-                _settle_manifest(folder, manifest, anyway)
+                _check_manifest(folder, manifest, force)
                 _end_line(file)
             except BaseException:
                 os.close(file)
@@ -127,9 +123,10 @@ class Store:
         os.close(self.file)
 
 
-def write_tables(folder: Path, summary: str) -> list[Path]:
+def write_tables(
+    folder: Path, results: pd.DataFrame, traces: pd.DataFrame, summary: str
+) -> list[Path]:
     """Write the tables made from a folder's runs, each replaced as a whole; return their paths."""
-    results, traces = load_results(folder), read_traces(folder)
     tables = {
         "summary.md": summary.encode(),
         "runs.csv": results.to_csv(index=False).encode(),
@@ -142,7 +139,7 @@ def write_tables(folder: Path, summary: str) -> list[Path]:
 
 
 def recorded(folder: Path, retry: Collection[str] = ()) -> set[str]:
-    """Return the ids of the runs that a folder has, less those with a status or verdict in `retry`."""
+    """Return the ids of a folder's runs, without those whose status or verdict is in `retry`."""
     return {
         run_id
         for run_id, line in _latest(folder).items()
@@ -165,21 +162,45 @@ def planned(folder: Path) -> list[str]:
 
 
 def load_results(folder: Path | str) -> pd.DataFrame:
-    """Return the runs of a folder in the order of the plan, one row each; NaN is what there is not.
+    """Return the runs of a folder in the order of the plan, one row each; missing values are NaN.
 
     `suboptimality` is the primal objective less the best dual bound that any run on the same problem
-    reached, in any of its faces.
+    reached, in any of its views.
 
     Raises
     ------
     StoreError
         If the folder holds no results.
     """
-    folder = Path(folder)
-    run_ids, latest = planned(folder), _latest(folder)
+    return load_tables(folder)[0]
+
+
+def load_traces(folder: Path | str) -> pd.DataFrame:
+    """Return the evaluations of the running solvers, one row each.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds no results.
+    """
+    return read_traces(folder)[TRACE_COLUMNS]
+
+
+def read_traces(folder: Path | str) -> pd.DataFrame:
+    """Return `load_traces` with two more columns: n_support and objective."""
+    return load_tables(folder)[1]
+
+
+def load_tables(folder: Path | str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return what `load_results` and `read_traces` do, reading the folder once."""
+    run_ids, latest = planned(Path(folder)), _latest(Path(folder))
+    return _results(run_ids, latest), _traces(run_ids, latest)
+
+
+def _results(run_ids: list[str], latest: Mapping[str, dict[str, Any]]) -> pd.DataFrame:
     ordered = [latest[run_id]["record"] for run_id in run_ids if run_id in latest]
     table = pd.DataFrame(ordered, columns=COLUMNS).astype(object)
-    # a run that was killed could not tell its size; others on the same problem can
+    # a run that was killed could not record the problem's size; others on the same problem have it
     table[_OF_THE_PROBLEM] = table[_OF_THE_PROBLEM].fillna(
         table.groupby("problem_id")[_OF_THE_PROBLEM].transform("first")
     )
@@ -191,21 +212,8 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     return table
 
 
-def load_traces(folder: Path | str) -> pd.DataFrame:
-    """Return the looks at the running solvers, one row each.
-
-    Raises
-    ------
-    StoreError
-        If the folder holds no results.
-    """
-    return read_traces(folder)[TRACE_COLUMNS]
-
-
-def read_traces(folder: Path | str) -> pd.DataFrame:
-    """Return `load_traces` with two columns more: n_support and objective."""
-    known = set(planned(Path(folder)))
-    latest = _latest(Path(folder))
+def _traces(run_ids: list[str], latest: Mapping[str, dict[str, Any]]) -> pd.DataFrame:
+    known = set(run_ids)
     rows = [row for run_id in latest if run_id in known for row in latest[run_id]["trace"]]
     table = pd.DataFrame(rows, columns=FULL_TRACE_COLUMNS)
     return table.astype({name: np.float64 for name in FULL_TRACE_COLUMNS if name != "run_id"})
@@ -214,7 +222,7 @@ def read_traces(folder: Path | str) -> pd.DataFrame:
 def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
     """Return X, y, alpha, w (None with a kernel), b and kernel of an answer; None if none was kept.
 
-    Of several binary problems alpha is (n, parts), w (2, parts) and b (parts,).
+    Of K binary subproblems alpha is (n, K), w (2, K) and b (K,).
     """
     path = Path(folder) / "models" / f"{run_id}.npz"
     if not path.is_file():
@@ -243,7 +251,7 @@ def _latest(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def _lines(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield what each line of `runs.jsonl` holds, passing over torn lines."""
+    """Yield what each line of `runs.jsonl` holds, skipping torn lines."""
     path = folder / "runs.jsonl"
     if not path.exists():
         return
@@ -268,7 +276,7 @@ def _check_row(row: dict[str, Any], columns: Iterable[str]) -> None:
 def _refuse_used(folder: Path, used: bool, resume: bool) -> None:
     if used and not resume:
         raise StoreError(
-            f"{folder}: is not empty; add --resume to go on with its runs, or choose another --out"
+            f"{folder}: is not empty; add --resume to continue its runs, or choose another --out"
         )
     if not _is_beginning(folder):
         planned(folder)
@@ -279,16 +287,16 @@ def _is_beginning(folder: Path) -> bool:
     return {path.name for path in folder.iterdir()} <= _BEGINNINGS and not recorded(folder)
 
 
-def _settle_manifest(folder: Path, manifest: dict[str, Any], anyway: bool) -> None:
-    """Write the manifest, or find that the folder's own says the same."""
+def _check_manifest(folder: Path, manifest: dict[str, Any], force: bool) -> None:
+    """Write the manifest, or find that the folder's own is the same."""
     if not _is_beginning(folder):
         old = read_manifest(folder)
         changed = differences(old, manifest)
         if not changed:
             return
-        if not anyway:
+        if not force:
             raise StoreError(
-                f"{folder}: was begun with {', '.join(changed)}; add --anyway to go on all the same, "
+                f"{folder}: was begun with {', '.join(changed)}; add --force to resume it nevertheless, "
                 "or choose another --out"
             )
         manifest = succeeding(old, manifest)

@@ -1,7 +1,7 @@
 """What a folder of runs was begun with: the plan, the code, the libraries, the machine.
 
-Runs of other code or other libraries do not compare with those that are there: going on with a folder
-is refused if any of them has changed, unless it is asked for, and then the manifest tells.
+Runs with other code or other libraries do not compare with those that are there: resuming a folder is
+refused if any of them has changed, unless it is forced, and then the manifest records the change.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def new_manifest(text: str, run_ids: Sequence[str], files: Iterable[Path] = ()) 
     Parameters
     ----------
     text : the experiment file. run_ids : of its plan, in order.
-    files : of solvers from outside.
+    files : those of classes from outside.
     """
     return {
         "schema": SCHEMA,
@@ -104,7 +104,7 @@ def _check_kinds(manifest: Mapping[str, Any]) -> None:
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return in words how the plan, the code and the libraries of two manifests differ."""
+    """Return phrases on how the plan, the code and the libraries of two manifests differ."""
     found: list[str] = []
     if old["run_ids"] != new["run_ids"]:
         before, now = set(old["run_ids"]), set(new["run_ids"])
@@ -116,10 +116,10 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
     if code:
         found.append(f"other code ({', '.join(name for name, *_ in code)})")
     if libraries:
-        told = (
+        changes = (
             f"{name} {was or 'missing'}, now {now or 'missing'}" for name, was, now in libraries
         )
-        found.append(f"other libraries ({'; '.join(told)})")
+        found.append(f"other libraries ({'; '.join(changes)})")
     return found
 
 
@@ -130,7 +130,7 @@ def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[tuple[str, 
 
 
 def succeeding(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `new`, telling of `old` and how it differed."""
+    """Return `new` with an entry on `old` and how it differed."""
     begun = {key: old[key] for key in _BEGUN_WITH if key in old}
     earlier = begun | {"differs": differences(old, new)}
     return dict(new) | {"earlier": [*old.get("earlier", []), earlier]}

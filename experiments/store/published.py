@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from ruamel.yaml import YAML
 
-from experiments.cases.records import COLUMNS, TEXT_COLUMNS
+from experiments.cases.columns import COLUMNS, TEXT_COLUMNS
 from experiments.store.folder import StoreError, disk, load_results
 from experiments.store.manifest import NAME
 

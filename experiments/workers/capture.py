@@ -1,4 +1,4 @@
-"""What a worker prints: the end of it is kept, the rest is let go.
+"""What a worker prints: the end of it is kept, the rest is dropped.
 
 The worker's standard output and error are a pipe that a thread of this process empties. A file would
 fill the disk under a solver that prints without end, and a pipe that nobody empties would block it.
@@ -68,7 +68,7 @@ class Capture:
             self._end = (self._end + os.read(self._reader.fileno(), _PIPE))[-_KEPT:]
 
 
-def telling_line(text: str) -> str:
+def last_words(text: str) -> str:
     """Return the line of a dead process's output that says most: where it was, else the last one."""
     stacks = _STACK.findall(text)
     lines = [line for line in text.splitlines() if line.strip()]

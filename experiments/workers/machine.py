@@ -1,15 +1,14 @@
-"""The machine that times were measured on, as a benchmark has to tell it."""
+"""The machine that times were measured on, as a benchmark has to describe it."""
 
 from __future__ import annotations
 
+import os
 import platform
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
-
-from experiments.workers.supervision import cores
 
 
 def machine() -> dict[str, Any]:
@@ -21,9 +20,19 @@ def machine() -> dict[str, Any]:
     }
 
 
+def cores() -> int:
+    """Return how many processor cores this process may use."""
+    return len(psutil.Process().cpu_affinity() or [0]) if psutil.LINUX else os.cpu_count() or 1
+
+
 def _processor() -> str:
     with suppress(OSError, StopIteration):
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         named = next(line for line in lines if line.startswith("model name"))
         return named.partition(":")[2].strip()
     return platform.processor() or platform.machine()
+
+
+def bytes_text(size: float) -> str:
+    """Return a number of bytes in MiB or GiB."""
+    return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

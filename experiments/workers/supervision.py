@@ -1,136 +1,223 @@
-"""Processes of this machine: who descends from whom, what they take, and how they end."""
+"""One child process at a time, supervised from outside: the only place where workers are started.
+
+Executors run cases in it, the selftest tries solvers in it, and the reader of experiment files imports
+files from outside in it. Such code may crash, hang, print without end or leave processes behind. The
+process is used again for call after call until it dies or is stopped; then the next call starts another.
+"""
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
-import subprocess
-from collections.abc import Iterable, Iterator
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, wait
 from contextlib import suppress
-from multiprocessing.context import BaseContext
 from pathlib import Path
+from threading import Thread
+from typing import Any
+from uuid import uuid4
 
 import psutil
+from pebble import ProcessExpired, ProcessPool
 
-# Reads the ids of workers until its input ends, as it does when whoever holds the other end dies;
-# then stops the last of them, kills what that has started, as long as it finds more, and its group,
-# and removes the file named by its argument, and its folder.
-_GUARD = r"""
-while read -r line; do worker=$line; done
-family() {
-    grep -ls "^PPid:.$1\$" /proc/[0-9]*/status | while IFS=/ read -r _ _ child _; do
-        echo "$child"
-        family "$child"
-    done
-}
-if [ -n "$worker" ]; then
-    kill -s STOP "$worker" 2>/dev/null
-    before=
-    while found=$(family "$worker"); [ "$found" != "$before" ]; do
-        kill -s KILL $found 2>/dev/null
-        before=$found
-    done
-    kill -s KILL -- "-$worker" 2>/dev/null
-fi
-rm -f -- "$1"
-rmdir -- "${1%/*}" 2>/dev/null
-"""
+from experiments.workers.capture import Capture
+from experiments.workers.heartbeat import Beat, Heartbeat
+from experiments.workers.processes import (
+    Reaper,
+    alive,
+    descendants,
+    kill,
+    resident,
+    signal_group,
+)
+from experiments.workers.start import begin, start_worker
+
+POLL = 0.2  # seconds between two inspections of a worker
+_REPORTED = 2.0  # seconds within which a death is known
+_TERMINATION = 1.0  # seconds between SIGTERM and SIGKILL
+_JOINED = 5.0  # seconds
 
 
-class Guard:
-    """A small process that kills a worker and all that it started, if this process dies before.
-
-    The worker goes last: as the subreaper of what it started it keeps that together, whatever group
-    or session it moved to. Without /proc only the worker's group is killed.
+class WorkerExit(Exception):
+    """The process ended before its call did.
 
     Attributes
     ----------
-    writer : where a worker writes its id, which is its group's too, as a line; passed to it when it
-        is started.
+    signal : the name of the signal that ended it; empty if it exited by itself.
+    code : its exit code, negative for a signal.
     """
 
-    def __init__(self, context: BaseContext, path: str) -> None:
-        reader, self.writer = context.Pipe(duplex=False)
-        self._process = subprocess.Popen(
-            ["/bin/sh", "-c", _GUARD, "guard", path],
-            stdin=reader.fileno(),
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,  # out of reach of Ctrl-C
+    def __init__(self, code: int) -> None:
+        self.code, self.signal = code, signal.Signals(-code).name if code < 0 else ""
+        how = f"was killed by {self.signal}" if self.signal else f"ended with exit code {code}"
+        super().__init__(f"the process {how}")
+
+
+class Worker:
+    """A supervised process, started with the first call and replaced when it has ended.
+
+    Parameters
+    ----------
+    threads : how many its numerical libraries use.
+
+    Attributes
+    ----------
+    heartbeat : where the process notes its phase; passed to calls that do so.
+    future : of the last call; None before the first one and after `stop`.
+    """
+
+    def __init__(self, threads: int) -> None:
+        folder = Path(tempfile.gettempdir()) / f"dualgap-{uuid4().hex}"
+        self.threads, self.heartbeat = threads, Heartbeat(str(folder / "heartbeat"))
+        self.future: Future[Any] | None = None
+        self._process: _Process | None = None
+        self._began = 0.0
+
+    def call(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Begin a call, in the process of the last one if that is still fit."""
+        if self._process is not None and not self._process.fit():
+            self.stop()  # it died between two calls
+        if self._process is None:
+            self._process = _Process(self.threads, self.heartbeat)
+        self._process.capture.clear()
+        self._began = time.monotonic()
+        arguments = (self.heartbeat, function, *arguments)
+        self.future = self._process.pool.schedule(begin, args=arguments)
+
+    def finish(self, seconds: float) -> Any:
+        """Return the result of the call as soon as it has ended, or raise what it raised.
+
+        Raises
+        ------
+        TimeoutError
+            If it has not ended after `seconds`; the process is killed.
+        WorkerExit
+            If the process has ended instead.
+        """
+        end = time.monotonic() + seconds
+        while not self.ended():
+            if time.monotonic() > end:
+                self.stop()
+                raise TimeoutError(f"no end after {seconds:.0f} s")
+            self.wait()
+        return self.result()
+
+    def wait(self, seconds: float = POLL) -> None:
+        """Wait until the call has ended, but no longer than `seconds`."""
+        wait([self.future] if self.future else [], timeout=seconds)
+
+    def ended(self) -> bool:
+        """Return whether the call has ended, with a result or with the process."""
+        assert self.future is not None
+        beat = self.heartbeat.read()
+        if not self.future.done() and beat.since >= self._began and not alive(beat.pid):
+            self.wait(_REPORTED)
+            return True
+        return self.future.done()
+
+    def result(self) -> Any:
+        """Return the result of a call that has ended, or raise what it raised.
+
+        Raises
+        ------
+        WorkerExit
+            If the process has ended instead.
+        """
+        assert self.future is not None
+        if not self.future.done():  # an exit with 0 is not reported as a death
+            raise WorkerExit(0)
+        try:
+            return self.future.result()
+        except ProcessExpired as death:
+            raise WorkerExit(death.exitcode or 0) from None
+
+    def phase(self) -> tuple[str, float]:
+        """Return the phase of the call, and for how many seconds it has been in it."""
+        beat = max(self.heartbeat.read(), Beat(since=self._began), key=lambda beat: beat.since)
+        return beat.phase, time.monotonic() - beat.since
+
+    def printed(self) -> str:
+        """Return the end of what was printed since the call began."""
+        return self._process.capture.text() if self._process is not None else ""
+
+    def resident(self) -> int:
+        """Return the resident memory of the process and of all that it started, in bytes."""
+        return self._process.resident() if self._process is not None else 0
+
+    def has_children(self) -> bool:
+        """Return whether anything that the process started still runs."""
+        return bool(descendants(self.heartbeat.read().pid))
+
+    def terminate(self) -> str:
+        """Ask the process to end, with a second to do so; return the signal that has ended it."""
+        pid = self.heartbeat.read().pid
+        if not pid or self._process is None:
+            return "SIGKILL"
+        self._process.seen |= set(descendants(pid))
+        signal_group(pid, signal.SIGTERM)
+        self.wait(_TERMINATION)
+        return "SIGKILL" if alive(pid) else "SIGTERM"
+
+    def stop(self) -> None:
+        """Kill the process and all that it started; the next call starts another one."""
+        if self._process is not None:
+            self._process.end()
+        self._process = self.future = None
+
+
+class _Process:
+    """A process pool of one, what it prints, and the reaper that outlives us."""
+
+    def __init__(self, threads: int, heartbeat: Heartbeat) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.heartbeat, self.folder = heartbeat, Path(heartbeat.path).parent
+        self.folder.mkdir(mode=0o700)
+        self.capture, self.reaper = Capture(context), Reaper(context, heartbeat.path)
+        self.seen: set[psutil.Process] = set()
+        self.pool = ProcessPool(
+            1,
+            initializer=start_worker,
+            initargs=[threads, self.capture.writer, self.reaper.writer],
+            context=context,
         )
-        reader.close()
 
-    def dismiss(self) -> None:
-        """End it without a kill."""
-        self._process.kill()
-        self._process.wait()
-        self.writer.close()
+    def fit(self) -> bool:
+        """Return whether another call can be made."""
+        # the pool takes a while to notice a death
+        return self.pool.active and alive(self.heartbeat.read().pid)
 
+    def resident(self) -> int:
+        """Return the memory of the process and all that it started, which is noted for its end."""
+        pid = self.heartbeat.read().pid
+        running = descendants(pid) if pid else []
+        self.seen = {process for process in self.seen if process.is_running()} | set(running)
+        return resident(pid, running) if pid else 0
 
-def alive(pid: int) -> bool:
-    """Return whether a process exists and has not ended."""
-    with suppress(psutil.Error):
-        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
-    return False
-
-
-def descendants(pid: int) -> list[psutil.Process]:
-    """Return all that a process has started and that has not ended, whatever group it moved to."""
-    found: list[psutil.Process] = []
-    with suppress(psutil.Error):
-        found = psutil.Process(pid).children(recursive=True)
-    return [process for process in found if alive(process.pid)]
-
-
-def resident(pid: int, others: Iterable[psutil.Process]) -> int:
-    """Return the resident memory of a process and of `others`, in bytes."""
-    total = 0
-    for process_id in (pid, *(process.pid for process in others)):
-        with suppress(psutil.Error):
-            total += psutil.Process(process_id).memory_info().rss
-    return total
-
-
-def signal_group(group: int, number: signal.Signals) -> None:
-    """Send a signal to all of a process group that are left."""
-    assert group > 0  # 0 is our own
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(group, number)
-
-
-def kill(processes: Iterable[psutil.Process]) -> None:
-    """Kill those that are left; an id that now is another process's is left alone."""
-    for process in processes:
-        with suppress(psutil.Error):
-            process.kill()
-
-
-def oom_kills(root: Path = Path("/")) -> int:
-    """Return how often the kernel has killed a process for want of memory (Linux; else 0).
-
-    Of our control group if it tells, else of the whole machine; `root` is where /proc and /sys are.
-    """
-    for path in (*_group_counters(root), root / "proc/vmstat"):
+    def end(self) -> None:
+        """Kill what is left of the process and all that it started."""
+        pid = self.heartbeat.read().pid
+        self.pool.stop()  # before the kill, so that no other worker is started in its place
+        if pid:
+            self.seen |= set(descendants(pid))
+            signal_group(pid, signal.SIGKILL)
+        kill(self.seen)
+        # the pool waits for ever for the rest of a result whose sender was killed
+        closing = Thread(target=self._close, daemon=True)
+        closing.start()
+        closing.join(_JOINED)
         with suppress(OSError):
-            for line in path.read_text().splitlines():
-                if line.startswith("oom_kill "):
-                    return int(line.split()[1])
-    return 0
+            os.unlink(self.heartbeat.path)
+        with suppress(OSError):
+            self.folder.rmdir()
 
+    def _close(self) -> None:
+        """Close what a worker is given, once the pool starts none any more.
 
-def _group_counters(root: Path) -> Iterator[Path]:
-    """Yield where our control group may count the kills, in version 2 and version 1."""
-    groups, mounted = "", root / "sys/fs/cgroup"
-    with suppress(OSError):
-        groups = (root / "proc/self/cgroup").read_text()
-    for line in groups.splitlines():  # number:controllers:/path
-        _, controllers, group = line.split(":", 2)
-        if not controllers:
-            yield mounted / group.lstrip("/") / "memory.events"
-        elif "memory" in controllers.split(","):
-            yield mounted / "memory" / group.lstrip("/") / "memory.oom_control"
-
-
-def cores() -> int:
-    """Return how many processor cores this process may use."""
-    return len(psutil.Process().cpu_affinity() or [0]) if psutil.LINUX else os.cpu_count() or 1
+        Until then its thread may be starting one, which would be given other files of the same numbers.
+        """
+        self.pool.join()
+        self.reaper.dismiss()
+        self.capture.close()

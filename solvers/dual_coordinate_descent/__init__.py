@@ -25,10 +25,11 @@ import numpy as np
 
 from problems.dataset import check_positive
 from problems.forms import BoxQP, Claim, FormPoint
-from solvers.base import Solver, warm_up
+from solvers.base import Solver
+from solvers.dual_coordinate_descent.blocks import whole
 from solvers.dual_coordinate_descent.descent import Descent
-from solvers.dual_coordinate_descent.rows import whole
 from solvers.threads import Threads
+from solvers.warm_up import warm_up
 
 _SHARE = 16  # one variable in so many is the sample; 8 and 32 were no faster
 _SMALLEST_SAMPLE = 2000
@@ -144,17 +145,17 @@ class DualCoordinateDescent(Solver):
 
 
 def _sample(state: Descent, rng: np.random.Generator) -> Descent | None:
-    """Return a random part of a large problem, each variable standing for several; None if small.
+    """Return a random sixteenth of a large problem, each variable standing for several; None if small.
 
     None also where a Newton step's d³ outweighs an epoch: there epochs go first (w8a: 0.12 s for 0.20).
     """
-    n, part, d = state.x.size, state.part, state.w.size
+    n, block, d = state.x.size, state.block, state.w.size
     size = n // _SHARE
     too_small = size < max(_SMALLEST_SAMPLE, 2 * d)
-    if too_small or d**3 > _COSTLY * part.rows.size or not np.isfinite(part.ub).all():
+    if too_small or d**3 > _COSTLY * block.rows.size or not np.isfinite(block.ub).all():
         return None
     chosen = np.sort(rng.choice(n, size, replace=False))
-    taken = part.take(chosen, n / size)
+    taken = block.take(chosen, n / size)
     start = np.clip(np.zeros(size), taken.lb, taken.ub)
     sample = Descent(taken, state.delta, state.equality, start, state.count)
     sample.sigma *= n / size

@@ -1,4 +1,4 @@
-"""The point x of a part of a box QP, with what follows from it, and the two ways to improve it.
+"""The point x of a block of a box QP, with what follows from it, and the two ways to improve it.
 
 Coordinate descent (`epochs`) is cheap and finds roughly where every variable ends; there it converges
 linearly. Proximal steps (`proximal_step`) then converge faster than linearly, for each is solved by
@@ -17,9 +17,9 @@ import numpy as np
 from problems.certificates.box_gap import best_multiplier, gap_terms, middle, violating_pair
 from problems.dataset import Indices, Vector
 from problems.projection import project
+from solvers.dual_coordinate_descent.blocks import VariableBlock, combine, scores
 from solvers.dual_coordinate_descent.epochs import epoch
 from solvers.dual_coordinate_descent.proximal import ProximalStep
-from solvers.dual_coordinate_descent.rows import Part, combine, scores
 
 _FIRST_SIGMA = 10.0
 _NEIGHBOURS = 8  # that stay together in the order of an epoch: half the time of w8a's epochs
@@ -62,20 +62,25 @@ class Descent:
     """
 
     def __init__(
-        self, part: Part, delta: float, equality: bool, x: Vector, count: Count | None = None
+        self,
+        block: VariableBlock,
+        delta: float,
+        equality: bool,
+        x: Vector,
+        count: Count | None = None,
     ) -> None:
-        self.part, self.delta, self.equality, self.x = part, delta, equality, x
+        self.block, self.delta, self.equality, self.x = block, delta, equality, x
         self.count = Count() if count is None else count
-        curvature = float(part.diagonal.mean()) or 1.0
-        width = part.ub - part.lb
+        curvature = float(block.diagonal.mean()) or 1.0
+        width = block.ub - block.lb
         width = float(width[np.isfinite(width)].mean()) if np.isfinite(width).any() else np.inf
-        self.w = np.zeros(part.rows.features)
+        self.w = np.zeros(block.rows.features)
         # ν has to move by about |p| where x moves by about its width, however small that is
-        least_rho = float(np.abs(part.p).mean()) / width if width > 0 else 0.0
+        least_rho = float(np.abs(block.p).mean()) / width if width > 0 else 0.0
         self.rho = max(curvature, least_rho) if equality else 0.0
         self.largest_rho = _LARGEST_RHO * self.rho
-        diagonal = np.where(part.diagonal > 0, part.diagonal, curvature)
-        self.reach = 1.0 / (diagonal + self.rho * part.a**2)
+        diagonal = np.where(block.diagonal > 0, block.diagonal, curvature)
+        self.reach = 1.0 / (diagonal + self.rho * block.a**2)
         across = curvature * width if np.isfinite(width) else 1.0
         self.nu, self.sigma, self.may_rest = 0.0, _FIRST_SIGMA, True
         self.largest_sigma = _LARGEST_SIGMA * max(1.0, across)
@@ -90,7 +95,7 @@ class Descent:
 
         A long epoch also pauses on its way, so that limits of time hold.
         """
-        entries = max(1.0, self.part.rows.size / self.x.size)
+        entries = max(1.0, self.block.rows.size / self.x.size)
         pause = max(1, int(_ENTRIES_BEFORE_PAUSE / entries))
         order, high, low = self.active.copy(), np.inf, -np.inf
         for _ in range(number):
@@ -99,11 +104,11 @@ class Descent:
             high = low = 0.0
             staying: list[Indices] = []
             for first in range(0, order.size, pause):
-                block = order[first : first + pause]
+                turn = order[first : first + pause]
                 stay, most, least, self.t = epoch(
-                    self.part, block, self.x, self.w, self.t, self.nu, self.rho, *bounds
+                    self.block, turn, self.x, self.w, self.t, self.nu, self.rho, *bounds
                 )
-                staying.append(block[:stay])
+                staying.append(turn[:stay])
                 high, low = max(high, most), min(low, least)
                 if first + pause < order.size:
                     yield
@@ -115,17 +120,17 @@ class Descent:
     @property
     def improvements_before_pause(self) -> int:
         """How many epochs or Newton steps, if they are short, to leave between two pauses."""
-        multiplications = self.part.rows.size + min(self.x.size, self.w.size) ** 3
+        multiplications = self.block.rows.size + min(self.x.size, self.w.size) ** 3
         return max(1, int(_SHORTEST * _ENTRIES_BEFORE_PAUSE / multiplications))
 
     def proximal_step(self) -> Iterator[None]:
         """Take one proximal step on the active variables, pausing after each Newton step."""
         active, everything = self.active, self.active.size == self.x.size
-        part = self.part if everything else self.part.take(active)
+        block = self.block if everything else self.block.take(active)
         extra = [np.sqrt(self.rho) * self.t] if self.equality else []
         start = self.w if self.guess is None else self.guess
         step = ProximalStep(
-            part,
+            block,
             self.x[active],
             self.sigma * self.reach[active],
             np.append(self.w, extra),
@@ -152,8 +157,8 @@ class Descent:
         Return the gradient of the Lagrangian.
         """
         self.balance()
-        r = self._measure(self.part, self.x)
-        held = np.where(r >= 0, self.x <= self.part.lb, self.x >= self.part.ub)
+        r = self._measure(self.block, self.x)
+        held = np.where(r >= 0, self.x <= self.block.lb, self.x >= self.block.ub)
         held[self.active] = False
         active = np.flatnonzero(~held)
         if active.size > self.active.size:
@@ -164,24 +169,24 @@ class Descent:
 
     def balance(self) -> None:
         """Meet the equality exactly, if that is possible by the variables inside the box alone."""
-        part = self.part
+        block = self.block
         if self.equality:
-            free = np.flatnonzero((self.x > part.lb) & (self.x < part.ub))
-            lb, ub, a = part.lb[free], part.ub[free], part.a[free]
-            rest = self.delta - float(part.a @ self.x - a @ self.x[free])
+            free = np.flatnonzero((self.x > block.lb) & (self.x < block.ub))
+            lb, ub, a = block.lb[free], block.ub[free], block.a[free]
+            rest = self.delta - float(block.a @ self.x - a @ self.x[free])
             try:
                 self.x[free] = project(self.x[free], lb, ub, a, rest)
             except ValueError:
-                self.x = project(self.x, part.lb, part.ub, part.a, self.delta)
+                self.x = project(self.x, block.lb, block.ub, block.a, self.delta)
         self._recompute()
 
     def start_from(self, sample: Descent) -> None:
         """Predict x from a sample's w: at a bound, but where the score is near 0."""
-        part, self.nu, self.guess = self.part, sample.nu, sample.w
-        u = scores(part, sample.w, 0.0) + part.p + self.nu * part.a
+        block, self.nu, self.guess = self.block, sample.nu, sample.w
+        u = scores(block, sample.w, 0.0) + block.p + self.nu * block.a
         width = _SOFTNESS * float(np.abs(u).mean()) or 1.0
-        inside = 0.5 * (part.lb + part.ub) - (part.ub - part.lb) * (0.5 / width) * u
-        self.x = project(inside, part.lb, part.ub, part.a if self.equality else None, self.delta)
+        inside = 0.5 * (block.lb + block.ub) - (block.ub - block.lb) * (0.5 / width) * u
+        self.x = project(inside, block.lb, block.ub, block.a if self.equality else None, self.delta)
         self._recompute()
 
     def start_warm(self) -> None:
@@ -194,21 +199,21 @@ class Descent:
             self.estimate_multiplier()
         self.sigma *= max(1.0, self.largest_sigma / _LARGEST_SIGMA)
         r = self.measure()
-        sure = (self.x <= self.part.lb) & (r > _SURE * np.abs(r).mean())
+        sure = (self.x <= self.block.lb) & (r > _SURE * np.abs(r).mean())
         self.active = np.flatnonzero(~sure)
 
     def estimate_multiplier(self) -> None:
         """Take the ν of least gap at this w, whichever box x was found in; 0 in an infinite box."""
-        part, g = self.part, scores(self.part, self.w, 0.0) + self.part.p
-        width = part.ub - part.lb
+        block, g = self.block, scores(self.block, self.w, 0.0) + self.block.p
+        width = block.ub - block.lb
         if np.isfinite(width).all():
-            interval = best_multiplier(g, part.a, width, self.delta - float(part.a @ part.lb))
+            interval = best_multiplier(g, block.a, width, self.delta - float(block.a @ block.lb))
             self.nu = middle(*interval)
 
     def _recompute(self) -> None:
         """Compute w and t afresh: updates leave rounding errors."""
         self.w = np.zeros(self.w.size)
-        self.t = combine(self.part, self.x, self.w) - self.delta
+        self.t = combine(self.block, self.x, self.w) - self.delta
 
     def _accept(self, step: ProximalStep, before: Vector) -> None:
         """Move to the answer of a proximal step."""
@@ -218,7 +223,7 @@ class Descent:
         if self.equality:
             self.t = float(step.target[-1] / np.sqrt(self.rho))
             self.nu += float(np.sqrt(self.rho) * step.v[-1])
-        self._measure(step.part, step.x)
+        self._measure(step.block, step.x)
         if self.may_rest:
             self._rest(step, before)
 
@@ -233,16 +238,16 @@ class Descent:
         near[step.free] = True
         self.active = self.active[near]
 
-    def _measure(self, part: Part, x: Vector) -> Vector:
-        """Measure violation and gap on a part, and return its gradient of the Lagrangian."""
-        below, above = x - part.lb, part.ub - x
-        g = scores(part, self.w, 0.0) + part.p
-        self.violation = violating_pair(g, part.a if self.equality else None, below, above)
-        r = g + self.nu * part.a
+    def _measure(self, block: VariableBlock, x: Vector) -> Vector:
+        """Measure violation and gap on a block, and return its gradient of the Lagrangian."""
+        below, above = x - block.lb, block.ub - x
+        g = scores(block, self.w, 0.0) + block.p
+        self.violation = violating_pair(g, block.a if self.equality else None, below, above)
+        r = g + self.nu * block.a
         gap = np.inf
-        if np.isfinite(part.ub).all():
+        if np.isfinite(block.ub).all():
             gap = float(gap_terms(r, below, above).sum()) + abs(self.nu * self.t)
-        dual = 0.5 * float(self.w @ self.w) + float(self.part.p @ self.x)
+        dual = 0.5 * float(self.w @ self.w) + float(self.block.p @ self.x)
         self.gap = gap / abs(dual) if dual < 0 else np.inf if gap > 0 else 0.0
         return r
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import numba
 
 from problems.dataset import Indices, Vector
-from solvers.dual_coordinate_descent.rows import FAST, Part, add, dot
+from solvers.dual_coordinate_descent.blocks import VariableBlock
+from solvers.rows import FAST, add, dot
 
 
 @numba.njit(cache=True, fastmath=FAST)
 def epoch(
-    part: Part,
+    block: VariableBlock,
     order: Indices,
     x: Vector,
     w: Vector,
@@ -35,17 +36,17 @@ def epoch(
     stay, most, least = 0, 0.0, 0.0
     for k in range(order.size):
         i = order[k]
-        row, sign = int(part.row_of[i]), float(part.sign[i])
-        g = sign * dot(part.rows, row, w) + float(part.p[i])
-        a = float(part.a[i])
+        row, sign = int(block.row_of[i]), float(block.sign[i])
+        g = sign * dot(block.rows, row, w) + float(block.p[i])
+        a = float(block.a[i])
         g += a * (nu + rho * t)
-        h = float(part.diagonal[i]) + rho * a**2
+        h = float(block.diagonal[i]) + rho * a**2
         projected = g
-        if x[i] <= part.lb[i]:
+        if x[i] <= block.lb[i]:
             if g > high:
                 continue
             projected = min(g, 0.0)
-        elif x[i] >= part.ub[i]:
+        elif x[i] >= block.ub[i]:
             if g < low:
                 continue
             projected = max(g, 0.0)
@@ -53,11 +54,11 @@ def epoch(
         stay += 1
         most, least = max(most, projected), min(least, projected)
         if projected != 0.0:
-            lb, ub, old = float(part.lb[i]), float(part.ub[i]), float(x[i])
+            lb, ub, old = float(block.lb[i]), float(block.ub[i]), float(x[i])
             goal = old - g / h if h > 0.0 else ub if g < 0.0 else lb
             x[i] = min(max(goal, lb), ub)
             change = float(x[i]) - old
             if change != 0.0:
                 t += a * change
-                add(part.rows, row, sign * change, w)
+                add(block.rows, row, sign * change, w)
     return stay, most, least, t

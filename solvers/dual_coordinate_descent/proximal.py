@@ -20,14 +20,14 @@ from scipy.linalg.blas import dsymv
 
 from problems.dataset import Indices, Vector
 from problems.kernels import Block
-from solvers.dual_coordinate_descent.rows import (
-    FAST,
-    Part,
+from solvers.dual_coordinate_descent.blocks import (
+    VariableBlock,
     combine,
     normal_matrix,
     row_products,
     scores,
 )
+from solvers.rows import FAST
 
 _ACCURACY = 0.1  # of a step's gap, as a share of its distance term
 _ROUNDING = 1e-24  # of ‖v‖²: a gap this small is rounding
@@ -43,7 +43,7 @@ class ProximalStep:
 
     Parameters
     ----------
-    part : the k variables. centre, step : c and s, shape (k,).
+    block : the k variables. centre, step : c and s, shape (k,).
     w : Mᵀc (d,), and √ρ·(aᵀc − delta) as last entry if ρ > 0. v : where to start, of the same shape.
     nu, rho : the multiplier of the equality and its penalty, both 0 without an equality.
 
@@ -54,12 +54,19 @@ class ProximalStep:
     """
 
     def __init__(
-        self, part: Part, centre: Vector, step: Vector, w: Vector, v: Vector, nu: float, rho: float
+        self,
+        block: VariableBlock,
+        centre: Vector,
+        step: Vector,
+        w: Vector,
+        v: Vector,
+        nu: float,
+        rho: float,
     ) -> None:
-        self.part, self.centre, self.step, self.w, self.v = part, centre, step, w, v
+        self.block, self.centre, self.step, self.w, self.v = block, centre, step, w, v
         self.equality, self.weight = rho > 0, float(np.sqrt(rho))
         self.d = w.size - self.equality
-        self.u = self._scores(part, v) + part.p + nu * part.a
+        self.u = self._scores(block, v) + block.p + nu * block.a
         self._respond()
 
     def run(self, max_steps: int) -> Iterator[None]:
@@ -75,15 +82,15 @@ class ProximalStep:
             self._respond()
             yield
 
-    def _scores(self, part: Part, v: Vector) -> Vector:
-        return scores(part, v, self.weight * float(v[-1]) if self.equality else 0.0)
+    def _scores(self, block: VariableBlock, v: Vector) -> Vector:
+        return scores(block, v, self.weight * float(v[-1]) if self.equality else 0.0)
 
     def _respond(self) -> None:
         """Bring x, F and the dual's gradient up to date with u."""
-        part = self.part
-        self.x, self.free, distance = _response(self.centre, self.step, self.u, part.lb, part.ub)
+        block = self.block
+        self.x, self.free, distance = _response(self.centre, self.step, self.u, block.lb, block.ub)
         self.target = self.w.copy()
-        t = combine(part, self.x - self.centre, self.target)
+        t = combine(block, self.x - self.centre, self.target)
         if self.equality:
             self.target[-1] += self.weight * t
         self.residual = self.target - self.v
@@ -92,7 +99,7 @@ class ProximalStep:
 
     def _newton_direction(self) -> Vector:
         """Return (I + ZᵀZ)⁻¹·residual for Z = S_F^½·M_F, by the smaller of two systems."""
-        free, root = self.part.take(self.free), np.sqrt(self.step[self.free])
+        free, root = self.block.take(self.free), np.sqrt(self.step[self.free])
         extra = self.weight * free.a * root  # Z's last column, under an equality
         if free.sign.size >= self.v.size:
             return _solved(self._small_in_d(free, root, extra), self.residual)
@@ -107,7 +114,7 @@ class ProximalStep:
             direction[-1] += self.weight * t
         return direction
 
-    def _small_in_d(self, free: Part, root: Vector, extra: Vector) -> Block:
+    def _small_in_d(self, free: VariableBlock, root: Vector, extra: Vector) -> Block:
         """Return ZᵀZ, of which the lower half counts."""
         if free.rows.dense.size > 0:
             Z = self._dense(free, root, extra)
@@ -120,7 +127,7 @@ class ProximalStep:
             H[-1] = across
         return H
 
-    def _small_in_free(self, free: Part, root: Vector, extra: Vector) -> Block:
+    def _small_in_free(self, free: VariableBlock, root: Vector, extra: Vector) -> Block:
         """Return ZZᵀ, of which the lower half counts."""
         if free.rows.dense.size > 0:
             Z = self._dense(free, root, extra)
@@ -128,19 +135,19 @@ class ProximalStep:
         K = row_products(free, root, self.d)
         return K + np.multiply.outer(extra, extra) if self.equality else K
 
-    def _dense(self, free: Part, root: Vector, extra: Vector) -> Block:
+    def _dense(self, free: VariableBlock, root: Vector, extra: Vector) -> Block:
         Z = free.rows.dense[free.row_of] * (free.sign * root)[:, None]
         return np.column_stack([Z, extra]) if self.equality else Z
 
     def _search(self, direction: Vector) -> None:
         """Move v along the direction, at most by all of it, to where the dual is about highest."""
-        part = self.part
-        change = self._scores(part, direction)
+        block = self.block
+        change = self._scores(block, direction)
         constant = float((self.w - self.v) @ direction)
         curvature = float(direction @ direction)
 
         def slope(length: float) -> float:
-            sides = _slope(self.centre, self.step, self.u, change, part.lb, part.ub, length)
+            sides = _slope(self.centre, self.step, self.u, change, block.lb, block.ub, length)
             return constant - length * curvature + sides
 
         length = _falling_root(slope, float(self.residual @ direction))

@@ -23,17 +23,17 @@ import numpy as np
 from problems.certificates.certificate import relative
 from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
-from problems.losses import EpsilonInsensitive, Hinge
-from solvers.base import Solver, warm_up
-from solvers.pegasos.steps import SCALE, WEIGHTS, Risk, Rows, State, as_rows, settle, steps
+from problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
+from solvers.base import Solver
+from solvers.pegasos.steps import WEIGHTS, Risk, State, initial_state, risk_of, settle, steps
+from solvers.rows import Rows, as_rows
+from solvers.warm_up import warm_up
 
 Sampling = Literal["permutation", "iid"]
 _BLOCK_ENTRIES = 2**21  # entries of X or K read between two yields: some 10 ms
 _NEIGHBOURS = 4  # that stay together in a permutation: a tenth to a fifth less time, for the caches
-_FIRST_CHECK, _CHECK_GROWTH = (
-    10,
-    1.5,
-)  # epochs; a look at the gap after each took a third of the time
+# Epochs; evaluating the gap after each took a third of the time.
+_FIRST_CHECK, _CHECK_GROWTH = 10, 1.5
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Pegasos(Solver):
     Attributes
     ----------
     tol : stop after an epoch whose certified relative gap of the clipped β is at or below it; the
-        gap costs one product with the Gram matrix, so it is looked at after epochs 10, 15, 22, ...
+        gap costs one product with the Gram matrix, so it is evaluated after epochs 10, 15, 22, ...
     epochs : passes over the data after which it stops. max_iter : steps, if fewer.
     batch_size : samples in a step.
     project : onto the ball that holds the optimum; False is the later, unprojected variant.
@@ -109,7 +109,9 @@ class Pegasos(Solver):
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each epoch, and within long ones after each block of batches."""
-        risk, state = self._risk(form), _zeros(form)
+        linear = form.gram.is_linear
+        risk = self._risk(form)
+        state = initial_state(form.gram.X.shape[1] if linear else 0, form.n)
         draws = np.random.default_rng(self.seed)
         limit = inf if self.max_iter is None else self.max_iter
         done, next_check = 0, _FIRST_CHECK
@@ -118,7 +120,7 @@ class Pegasos(Solver):
             samples = samples[: int(min(samples.size, (limit - done) * self.batch_size))]
             left = samples.size
             for rows, row_of, block in _blocks(form, samples, self.batch_size):
-                done += steps(rows, row_of, block, self.batch_size, risk, self.average, state)
+                done += steps(rows, not linear, row_of, block, self.batch_size, risk, state)
                 left -= block.size
                 if left > 0:
                     yield self._point(form, state, done)
@@ -138,9 +140,7 @@ class Pegasos(Solver):
         lam = 1.0 / float(form.C.sum())
         loss_at_zero = float((shares * form.loss.value(form.y, np.zeros(form.n))).sum())
         radius = float(np.sqrt(loss_at_zero / lam)) if self.project else inf
-        lower, upper = _corners(form)
-        samples = np.column_stack([lower, upper, weight, form.gram.diagonal()])
-        return Risk(samples, lam, radius)
+        return risk_of(form, weight, 0.0, radius, 3 if self.average else 0)
 
     def _draw(self, form: ERM, draws: np.random.Generator) -> Indices:
         """Return the n samples of an epoch, in order."""
@@ -160,20 +160,6 @@ class Pegasos(Solver):
         return FormPoint(w if form.gram.is_linear else None, beta, iterations=done)
 
 
-def _zeros(form: ERM) -> State:
-    d, n = form.gram.X.shape[1] if form.gram.is_linear else 0, form.n
-    state = State(*(np.zeros(size) for size in (d, n, d, n, d, n, 5)))
-    state.numbers[SCALE] = 1.0
-    return state
-
-
-def _corners(form: ERM) -> tuple[Vector, Vector]:
-    """Return (lower, upper) with loss(yᵢ, f) = max(0, lowerᵢ − f) + max(0, f − upperᵢ)."""
-    if isinstance(form.loss, EpsilonInsensitive):
-        return form.y - form.loss.epsilon, form.y + form.loss.epsilon
-    return np.where(form.y > 0, 1.0, -inf), np.where(form.y > 0, inf, -1.0)
-
-
 def _blocks(
     form: ERM, samples: Indices, batch_size: int
 ) -> Iterator[tuple[Rows, Indices, Indices]]:
@@ -182,13 +168,13 @@ def _blocks(
     if gram.is_linear:
         rows = as_rows(gram.X)
     elif gram.fits:
-        rows = as_rows(gram.dense(), of_gram=True)
+        rows = as_rows(gram.dense())
     entries = gram.X.size / form.n if gram.is_linear else form.n
     size = max(1, int(_BLOCK_ENTRIES / max(1.0, entries * batch_size))) * batch_size
     for start in range(0, samples.size, size):
         block = samples[start : start + size]
         if rows is None:
-            part = as_rows(gram.block(block, slice(None)), of_gram=True)
+            part = as_rows(gram.block(block, slice(None)))
             yield part, np.arange(block.size), block
         else:
             yield rows, block, block
@@ -197,7 +183,8 @@ def _blocks(
 def _relative_gap(form: ERM, beta: Vector | None) -> float:
     """Return the relative duality gap of β clipped to its box, with the w that it gives."""
     assert beta is not None
-    lower, upper = _corners(form)
+    assert isinstance(form.loss, IntervalLoss)
+    lower, upper = form.loss.ends(form.y)
     highest, lowest = np.where(lower > -inf, form.C, 0.0), np.where(upper < inf, -form.C, 0.0)
     beta = np.clip(beta, lowest, highest)
     scores = form.gram.matvec(beta)

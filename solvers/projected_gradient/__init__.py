@@ -25,12 +25,13 @@ from typing import ClassVar, Literal, get_args
 
 from problems.dataset import check_positive
 from problems.forms import BoxQP, FormPoint
-from solvers.base import Solver, warm_up
+from solvers.base import Solver
 from solvers.claims import is_near
 from solvers.projected_gradient.notebook import ascent, is_hard_margin_dual
 from solvers.projected_gradient.parts import Parts
 from solvers.projected_gradient.steps import Box, accelerated, barzilai_borwein, plain
 from solvers.smo.levels import minimise
+from solvers.warm_up import warm_up
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 

@@ -29,7 +29,7 @@ class Parts(Active):
     def _round(self, up: Vector, down: Vector, target: float) -> None:
         """Solve on a working set to a violation of `target`, or a share of what it is."""
         state = self.state
-        target = max(target, _ACCURACY * state.order(up, down)[1])
+        target = max(target, _ACCURACY * state.order(up, down, None)[1])
         chosen = self._choose(up, down)
         z, lo, hi, u = self._on_one_side(chosen)
         members = self.members[chosen]

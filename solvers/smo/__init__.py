@@ -36,10 +36,11 @@ from typing import ClassVar
 
 from problems.dataset import check_positive
 from problems.forms import BoxQP, FormPoint
-from solvers.base import Solver, warm_up
+from solvers.base import Solver
 from solvers.smo.active import Active
 from solvers.smo.levels import minimise
 from solvers.smo.state import SINGLE_FROM
+from solvers.warm_up import warm_up
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,9 @@ class SMO(Solver):
             check_positive(self.gap, "gap")
 
     def refuses(self, form: BoxQP) -> str | None:
-        """Every variable must take part in the equality, or none."""
-        if form.groups is not None:
-            return "SMO moves pairs along one equality, and this problem has several"
+        """Every variable must take part in an equality, or none."""
+        if form.groups is not None and (form.groups < 0).any():
+            return "SMO moves pairs along equalities, and some variables here are in none"
         if form.a is not None and (form.a == 0).any():
             return "SMO needs every coefficient of the equality to be nonzero"
         return None

@@ -14,7 +14,7 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.gram.tiles import Tile
-from solvers.smo.face import newton_step
+from solvers.smo.newton import newton_step
 from solvers.smo.pairs import pair_steps
 from solvers.smo.state import State, free_variables, largest, slopes
 from solvers.smo.variables import ONE_SET
@@ -73,6 +73,7 @@ class Active:
             v.q[chosen],
             v.tube[chosen],
         )
+        self.groups = None if v.groups is None else v.groups[chosen]
         self.z, self.f = self.state.z[chosen], self.state.f[chosen]
 
     def _replace(self, places: Indices, arriving: Indices) -> None:
@@ -117,7 +118,7 @@ class Active:
     def violation(self) -> tuple[Vector, Vector, float]:
         """Return the slopes of rising and falling, and by how much they are out of order."""
         up, down = slopes(self.f, self.z, self.q, self.tube, self.lo, self.hi)
-        self.b, violation = self.state.order(up, down)
+        self.b, violation = self.state.order(up, down, self.groups)
         return up, down, violation
 
     def _patience(self) -> int:
@@ -134,11 +135,12 @@ class Active:
         z, lo, hi, u = self._on_one_side(chosen)
         members = self.members[chosen]
         K = self.slab if self.whole else state.block(members, members, state.columns(members))
+        groups = None if self.groups is None else self.groups[chosen]
         if not state.equality:  # each can be paired with a free variable that has no row
             K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
             lo, hi = np.append(lo, -np.inf), np.append(hi, np.inf)
         steps = min(_STEPS_PER_ROUND, state.max_steps - state.steps)
-        taken, state.unbounded = pair_steps(K, z, u.astype(K.dtype), lo, hi, target, steps)
+        taken, state.unbounded = pair_steps(K, z, u.astype(K.dtype), lo, hi, target, steps, groups)
         state.steps += taken
         state.stuck = taken == 0
         self.last_set = chosen
@@ -152,8 +154,10 @@ class Active:
         """
         if self.whole or self.z.size <= _WORKING_SET:
             return np.arange(self.z.size)
+        up, down = self.state.relative(up, down, self.b, self.groups)
+        b = self.b if self.groups is None else 0.0
         margin = _WORTHWHILE * (float(up.max()) - float(down.min()))
-        violators = np.flatnonzero((up > self.b + margin) | (down < self.b - margin))
+        violators = np.flatnonzero((up > b + margin) | (down < b - margin))
         if violators.size > _RANDOM:
             violators = self.state.rng.choice(violators, _RANDOM, replace=False)
         last = self.last_set
@@ -167,7 +171,8 @@ class Active:
         At 0, on the side to which it is drawn.
         """
         z, lo, hi, tube = (v[chosen] for v in (self.z, self.lo, self.hi, self.tube))
-        u = -(self.f[chosen] + self.q[chosen]) - self.b
+        groups = None if self.groups is None else self.groups[chosen]
+        u = -(self.f[chosen] + self.q[chosen]) - self.state.of_each(self.b, groups)
         above = (z > 0) | ((z == 0) & (u > 0))
         lo = np.where((tube > 0) & above, 0.0, lo)
         hi = np.where((tube > 0) & ~above, 0.0, hi)
@@ -182,7 +187,9 @@ class Active:
         everywhere[self.members] = self.z
         self.f[free] = state.exact_scores(members, everywhere)
         z, lo, hi, u = self._on_one_side(free)
-        moved = newton_step(state.face(members), -u - self.b, z, lo, hi, state.equality)
+        groups = None if self.groups is None else self.groups[free]
+        g = -u - state.of_each(self.b, groups)
+        moved = newton_step(state.free_block(members), g, z, lo, hi, state.equality, groups)
         if moved is not None:
             state.newton_steps += 1
             self._move(free, moved)

@@ -75,7 +75,7 @@ def merge(v: Variables) -> Merged:
     """Merge variables that have equal samples and costs, and put them in a random order."""
     gram = v.form.gram
     open_ended = bool((np.isinf(v.lo) & np.isinf(v.hi)).any())
-    plain = v.scale is None and not isinstance(gram.kernel, Precomputed)
+    plain = v.scale is None and v.groups is None and not isinstance(gram.kernel, Precomputed)
     if v.n <= ONE_SET or open_ended or not plain:
         return Merged(v, v, None)
     group = _groups(gram.X, v)

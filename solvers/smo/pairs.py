@@ -3,7 +3,8 @@
     min ½zᵀKz − uᵀz  s.t. Σz = const, lo ≤ z ≤ hi,   u the scores, minus the gradient
 
 i has the highest score among those that can rise; j, among those that can fall, gains most by a
-second-order estimate (Fan, Chen & Lin 2005, WSS 2); both move by the exact minimiser in the box.
+second-order estimate (Fan, Chen & Lin 2005, WSS 2); both move by the exact minimiser in the box. Where
+the variables are in groups, each with an equality Σz = const of its own, i and j are of one group.
 
 Written for vector instructions: what may not move is kept apart by numbers added to its score, not by
 branches, and the largest of float32 values that are not negative is found by comparing their bits as
@@ -18,7 +19,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from problems.dataset import Vector
+from problems.dataset import Indices, Vector
 from problems.gram.tiles import Tile
 
 _FAST = {"reassoc", "contract", "nsz"}
@@ -29,12 +30,20 @@ _FLAT = 1e-6  # share of K[i, i] + K[j, j] below which a curvature may be roundi
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
 def pair_steps(
-    K: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, target: float, max_steps: int
+    K: Tile,
+    z: Vector,
+    u: Tile,
+    lo: Vector,
+    hi: Vector,
+    target: float,
+    max_steps: int,
+    groups: Indices | None,
 ) -> tuple[int, bool]:
     """Take steps in place until the violation is at most `target`.
 
-    Shapes: `K` (q, q), the others (q,); `K` and `u` of one type. Returns the number of steps, and
-    whether the last pair can move for ever.
+    Shapes: `K` (q, q), the others (q,); `K` and `u` of one type. `groups` is None for one equality,
+    which has a version of its own, compiled without the branch for several. Returns the number of
+    steps, and whether the last pair can move for ever.
     """
     n = z.size
     tiny, two, zero = K.dtype.type(_TINY_CURVATURE), K.dtype.type(2), K.dtype.type(0)
@@ -47,24 +56,30 @@ def pair_steps(
         key[t] = u[t] + rise[t]
     gain_bits, below_bits = gain.view(np.int32), below.view(np.int32)
     for step in range(max_steps):
-        i = _highest(key)
-        if rise[i] < 0.0:
-            return step, False
-        highest, Ki, Kii = u[i], K[i], K[i, i]
-        for t in range(n):
-            distance = highest - u[t] - fall[t]
-            distance = distance if distance > zero else zero
-            curvature = Kii + diagonal[t] - two * Ki[t]
-            curvature = curvature if curvature > tiny else tiny
-            below[t] = distance
-            gain[t] = distance * distance / curvature
-        best, largest = np.int32(0), np.int32(0)
-        for t in range(n):
-            best = max(best, gain_bits[t])
-            largest = max(largest, below_bits[t])
-        j = _first(gain_bits, best)
-        if best <= 0 or below[_first(below_bits, largest)] <= target:
-            return step, False
+        if groups is None:
+            i = _highest(key)
+            if rise[i] < 0.0:
+                return step, False
+            highest, Ki, Kii = u[i], K[i], K[i, i]
+            for t in range(n):
+                distance = highest - u[t] - fall[t]
+                distance = distance if distance > zero else zero
+                curvature = Kii + diagonal[t] - two * Ki[t]
+                curvature = curvature if curvature > tiny else tiny
+                below[t] = distance
+                gain[t] = distance * distance / curvature
+            best, largest = np.int32(0), np.int32(0)
+            for t in range(n):
+                best = max(best, gain_bits[t])
+                largest = max(largest, below_bits[t])
+            j = _first(gain_bits, best)
+            if best <= 0 or below[_first(below_bits, largest)] <= target:
+                return step, False
+        else:
+            i, j = _pair_in_a_group(K, u, rise, fall, diagonal, groups, target)
+            if j < 0:
+                return step, False
+            highest, Ki, Kii = u[i], K[i], K[i, i]
         curvature = Kii + diagonal[j] - 2 * Ki[j]
         room = min(hi[i] - z[i], z[j] - lo[j])
         if room == np.inf and curvature <= _FLAT * (Kii + diagonal[j]):
@@ -83,6 +98,33 @@ def pair_steps(
             u[t] -= change * (Ki[t] - Kj[t])
             key[t] = u[t] + rise[t]
     return max_steps, False
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def _pair_in_a_group(
+    K: Tile, u: Tile, rise: Tile, fall: Tile, diagonal: Tile, groups: Indices, target: float
+) -> tuple[int, int]:
+    """Return the pair of one group that gains most; j = −1 if no group's violation is above `target`.
+
+    Each j is paired with the i of highest score in its group (Chang & Lin 2001, for ν-SVC).
+    """
+    tops = np.full(groups.max() + 1, -1)
+    for t in range(u.size):
+        top = tops[groups[t]]
+        if rise[t] >= 0.0 and (top < 0 or u[t] > u[top]):
+            tops[groups[t]] = t
+    best, largest, j = 0.0, 0.0, -1
+    for t in range(u.size):
+        i = tops[groups[t]]
+        if i >= 0 and u[i] - u[t] > fall[t]:
+            largest = max(largest, u[i] - u[t])
+            curvature = max(diagonal[i] + diagonal[t] - 2.0 * K[i, t], _TINY_CURVATURE)
+            gain = (u[i] - u[t]) ** 2 / curvature
+            if gain > best:
+                best, j = gain, t
+    if j < 0 or largest <= target:
+        return -1, -1
+    return int(tops[groups[j]]), j
 
 
 @numba.njit(inline="always")

@@ -42,7 +42,8 @@ class State:
         self.merged = merge(from_form(form))
         self.variables = v = self.merged.variables
         self.equality = form.a is not None
-        self.z, self.f, self.b = v.start.copy(), np.zeros(v.n), 0.0
+        self.z, self.f = v.start.copy(), np.zeros(v.n)
+        self.b: Any = 0.0 if v.groups is None else np.zeros(form.delta.size)
         self.steps = self.newton_steps = self.refreshes = 0
         self.stuck = self.unbounded = self.solved = False
         bounded = bool(np.isfinite(v.lo).all() and np.isfinite(v.hi).all())
@@ -135,15 +136,15 @@ class State:
         support = np.flatnonzero(z)
         return self.products(rows, support, z[support], self.columns(support, np.float64))
 
-    def face(self, members: Indices) -> Face:
+    def free_block(self, members: Indices) -> FreeBlock:
         """Return K among variables, for a Newton step."""
-        return Face(self, members)
+        return FreeBlock(self, members)
 
     def violation(self) -> float:
         """Return the maximal violation over all variables."""
         v = self.variables
         self.up, self.down = slopes(self.f, self.z, v.q, v.tube, v.lo, v.hi)
-        return self.order(self.up, self.down)[1]
+        return self.order(self.up, self.down, v.groups)[1]
 
     def relative_gap(self) -> float:
         """Return the duality gap relative to the dual objective; inf where a bound is infinite.
@@ -151,7 +152,7 @@ class State:
         Σ max over zᵢ' in the box of (uᵢ − b)(zᵢ' − zᵢ) − tubeᵢ(|zᵢ'| − |zᵢ|), taken at a bound or 0.
         """
         v, z = self.variables, self.z
-        u, tube = -(self.f + v.q) - self.b, v.tube
+        u, tube = -(self.f + v.q) - self.of_each(self.b, v.groups), v.tube
         with np.errstate(invalid="ignore"):
             ends = [u * end - tube * np.abs(end) for end in (v.lo, v.hi, np.clip(0.0, v.lo, v.hi))]
         here = u * z - tube * np.abs(z)
@@ -159,13 +160,30 @@ class State:
         dual = abs(float((0.5 * self.f * z + v.q * z + tube * np.abs(z)).sum()))
         return gap / dual if np.isfinite(gap) and dual > 0 else np.inf
 
-    def order(self, up: Vector, down: Vector) -> tuple[float, float]:
-        """Return the multiplier of the equality, and the violation m − M."""
+    @staticmethod
+    def of_each(b: Any, groups: Indices | None) -> Any:
+        """Return the multiplier that counts for each of some variables, given their groups."""
+        return b if groups is None else b[groups]
+
+    def order(self, up: Vector, down: Vector, groups: Indices | None) -> tuple[Any, float]:
+        """Return the multiplier of the equality, or of each group's, and the violation m − M."""
+        if groups is not None:
+            most, least = np.full(self.b.size, -np.inf), np.full(self.b.size, np.inf)
+            np.maximum.at(most, groups, up)
+            np.minimum.at(least, groups, down)
+            middle = 0.5 * np.where(np.isfinite(most + least), most + least, 0.0)
+            return middle, max(0.0, float((most - least).max()))
         m, M = float(up.max()), float(down.min())
         if not self.equality:  # at least PGmax − PGmin, whichever way the form counts variables
             return 0.0, 2.0 * max(m, -M, 0.0)
         b = (m + M) / 2
         return (b if np.isfinite(b) else 0.0), max(0.0, m - M)
+
+    def relative(
+        self, up: Vector, down: Vector, b: Any, groups: Indices | None
+    ) -> tuple[Vector, Vector]:
+        """Return slopes that can be compared: relative to the multipliers, where there are several."""
+        return (up, down) if groups is None else (up - b[groups], down - b[groups])
 
     def choose(self, members: Indices) -> Indices:
         """Return the variables to be active: `members`, if no other one violates its condition.
@@ -186,8 +204,9 @@ class State:
             stay = np.argpartition(nearness[members], violating.size)[violating.size :]
             return np.concatenate([members[stay], violating])
         chosen = np.zeros(n, np.bool_)
-        chosen[largest(self.up, size // 32)] = True
-        chosen[largest(-self.down, size // 32)] = True
+        up, down = self.relative(self.up, self.down, self.b, self.variables.groups)
+        chosen[largest(up, size // 32)] = True
+        chosen[largest(-down, size // 32)] = True
         violating = np.flatnonzero(nearness > 0)
         if violating.size > size // 2:
             violating = self.rng.choice(violating, size // 2, replace=False)
@@ -201,11 +220,12 @@ class State:
 
         A free variable has two, and is as near as can be.
         """
-        rise, fall = self.up - self.b, self.b - self.down
+        b = self.of_each(self.b, self.variables.groups)
+        rise, fall = self.up - b, b - self.down
         both = np.abs(np.maximum(rise, fall))
         return np.where(np.isinf(rise), fall, np.where(np.isinf(fall), rise, both))
 
-    def absorb(self, members: Indices, z: Vector, f: Vector, b: float) -> Iterator[None]:
+    def absorb(self, members: Indices, z: Vector, f: Vector, b: Any) -> Iterator[None]:
         """Take over the active variables, and bring all other scores up to date."""
         change = z - self.z[members]
         self.z[members], self.f[members], self.b = z, f, b
@@ -227,7 +247,7 @@ class State:
         self.refreshes += 1
 
 
-class Face:
+class FreeBlock:
     """K among some variables: in float64 where they are few, else as rows are."""
 
     def __init__(self, state: State, members: Indices) -> None:

@@ -24,6 +24,7 @@ class Variables:
     """Costs, bounds and start of z, shape (n,) each; z = `multiplier`·x.
 
     Variable k stands for `scale[k]`·φ(x_sample[k]); None is 1 for all. `doubled`: z = x[:n] − x[n:].
+    `groups`: the equality of each variable where there are several, Σ_{i∈g} zᵢ = delta_g; else None.
     """
 
     form: BoxQP
@@ -36,6 +37,7 @@ class Variables:
     start: Vector
     multiplier: Vector
     doubled: bool
+    groups: Indices | None = None
 
     @property
     def n(self) -> int:
@@ -62,13 +64,15 @@ def from_form(form: BoxQP) -> Variables:
         return Variables(form, form.Q.index[:n], None, q, tube, lo[n:], hi[:n], z, a[:n], True)
     scale = form.Q.sign / a
     scaled = None if (scale == 1).all() else scale
-    return Variables(form, form.Q.index, scaled, q, np.zeros(form.n), lo, hi, z, a, False)
+    tube = np.zeros(form.n)
+    return Variables(form, form.Q.index, scaled, q, tube, lo, hi, z, a, False, form.groups)
 
 
 def _is_doubled(form: BoxQP) -> bool:
     """Whether every sample has two variables, one for each side of its tube, as in regression."""
     n = form.n // 2
-    if form.n != 2 * n or not np.array_equal(form.Q.index[:n], form.Q.index[n:]):
+    twice = form.n == 2 * n and np.array_equal(form.Q.index[:n], form.Q.index[n:])
+    if form.groups is not None or not twice:
         return False
     sides = np.repeat([1.0, -1.0], n)
     has_tube = bool((form.lb == 0).all() and (form.p[:n] + form.p[n:] >= 0).all())

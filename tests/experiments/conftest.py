@@ -95,6 +95,15 @@ def case_of(write):
 
 
 @pytest.fixture
+def in_process(monkeypatch):
+    """Let commands run their cases in this process, without the seconds that a worker takes to start."""
+    from experiments.cases.case import run_case
+    from experiments.executors.local import LocalExecutor
+
+    monkeypatch.setattr(LocalExecutor, "run", lambda self, cases: (run_case(c) for c in cases))
+
+
+@pytest.fixture
 def outcome(tmp_path):
     """Read an experiment file of any content: an Experiment, or the lines of the refusal."""
     from experiments.files.experiment import ConfigError, Experiment, read_experiment

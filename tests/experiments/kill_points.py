@@ -1,11 +1,12 @@
 """Lets a process die at each operation by which a store changes its folder, resumes, and compares.
 
-    python tests/experiments/kill_points.py FILE.yaml
+    python tests/experiments/kill_points.py FILE.yaml STEP
 
 A session opens the folder, records what is missing and writes the tables. For each operation there is
 a copy of this process that dies before it, and for each write one that dies in the middle of it; now
 and then a second one dies while it resumes; the last must end with the tables of an undisturbed
-session. Prints the operations, the kill points, the deaths, and the points with other tables.
+session. Of the kill points only every STEP-th is tried. Prints the operations, the kill points, the
+kinds of operations among them, the deaths, and the points with other tables.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from experiments.cases.plan import plan
 from experiments.cases.records import Outcome, failed
 from experiments.files.experiment import read_experiment
 from experiments.store import disk
-from experiments.store.folder import Store, load_results, read_traces, recorded, write_tables
+from experiments.store.folder import Store, load_tables, recorded, write_tables
 
 _COUNTED = ("open", "write", "fsync", "replace", "unlink")
 
@@ -65,9 +66,9 @@ def session(folder: Path, outcomes: list[Outcome]) -> str:
         if outcome.run_id not in done:
             store.append(outcome)
     store.close()
-    write_tables(folder, "summary")
+    write_tables(folder, *load_tables(folder), "summary")
     models = sorted(path.name for path in (folder / "models").iterdir())
-    tables = [load_results(folder).to_csv(), read_traces(folder).to_csv()]
+    tables = [table.to_csv() for table in load_tables(folder)]
     return "\n".join([(folder / "runs.csv").read_text(), *tables, *models])
 
 
@@ -108,6 +109,7 @@ def main() -> None:
         names = json.loads((scratch / "names").read_text())
         points = [(k, False) for k in range(len(names))]
         points += [(k, True) for k, name in enumerate(names) if name == "write"]
+        points = points[:: int(sys.argv[2])]
         results = [survives(scratch, outcomes, Dying(*point)) for point in points]
     differing = [
         (*point, names[point[0]])
@@ -115,7 +117,8 @@ def main() -> None:
         if content != expected
     ]
     deaths = sum(deaths for deaths, _ in results)
-    figures = {"operations": len(names), "points": len(points), "deaths": deaths}
+    figures: dict[str, Any] = {"operations": len(names), "points": len(points), "deaths": deaths}
+    figures["kinds"] = sorted({names[k] for k, _ in points})
     figures["differing"] = differing
     sys.stdout.write(json.dumps(figures) + "\n")
 

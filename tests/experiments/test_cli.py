@@ -53,6 +53,7 @@ def test_a_run_writes_its_tables_and_tells_where(command, write):
     assert resumed.exit_code == 0
 
 
+@pytest.mark.usefixtures("in_process")
 def test_resume_runs_only_what_is_missing(command, write, tmp_path):
     path = write(GRID)
     assert command("run", path, "--out", "x").exit_code == 0
@@ -65,6 +66,7 @@ def test_resume_runs_only_what_is_missing(command, write, tmp_path):
     assert load_results("x")["objective"].tolist() == before["objective"].tolist()
 
 
+@pytest.mark.usefixtures("in_process")
 def test_retry_runs_again_what_ended_so(command, write, strange, tmp_path):
     mark = tmp_path / "mark"
     solver = strange(f"if not os.path.exists({str(mark)!r}): 1 / 0\nyield FormPoint(x)")
@@ -87,33 +89,36 @@ def test_retry_names_what_it_accepts(command, write):
     assert "got 'slow'" in result.output
 
 
-def test_another_plan_is_refused_and_run_when_told(command, write):
+@pytest.mark.usefixtures("in_process")
+def test_another_plan_is_refused_and_run_when_forced(command, write):
     assert command("run", write(GRID), "--out", "x").exit_code == 0
     other = write(GRID.replace("4]", "8]"))
     result = command("run", other, "--out", "x", "--resume")
     assert result.exit_code == 2
     assert "another plan (3 runs, of which 1 are not planned now, and 1 are new)" in result.output
-    result = command("run", other, "--out", "x", "--resume", "--anyway")
+    result = command("run", other, "--out", "x", "--resume", "--force")
     assert result.exit_code == 0, result.output
     assert "1/1" in result.output
     assert load_results("x")["C"].tolist() == [1, 2, 8]
 
 
-def test_a_full_disk_ends_a_run_which_then_resumes(write, tmp_path):
+@pytest.mark.usefixtures("in_process")
+def test_a_full_disk_ends_a_run_which_then_resumes(command, write, tmp_path):
     path, out = write(GRID), tmp_path / "out"
-    command = [sys.executable, "-m", "experiments.cli", "run", path, "--out", out, "--resume"]
+    arguments = ["run", path, "--out", out, "--resume"]
 
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
 
-    done = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=limited)
+    whole = [sys.executable, "-m", "experiments.cli", *arguments]
+    done = subprocess.run(whole, capture_output=True, text=True, check=False, preexec_fn=limited)
     assert done.returncode == 1, done.stderr
     assert "a run could not be recorded" in done.stderr
     assert "Traceback" not in done.stderr
     assert len(load_results(out)) < 3
     assert (out / "runs.jsonl").stat().st_size == 5000  # torn
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    resumed = command(*arguments)
+    assert resumed.exit_code == 0, resumed.output
     assert load_results(out)["status"].tolist() == ["finished"] * 3
 
 
@@ -125,6 +130,7 @@ solvers: [smo]
 """
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     ("body", "code"),
     [

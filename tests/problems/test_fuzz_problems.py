@@ -6,7 +6,7 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
@@ -169,7 +169,6 @@ def is_sound(problem):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-@settings(max_examples=150)
 @given(
     X=matrices(),
     y=st.just(LABELS) | TARGETS,
@@ -192,7 +191,6 @@ def test_anything_is_a_problem_or_refused_by_its_argument(
         is_sound(problem)
 
 
-@settings(max_examples=300)
 @given(X=JUNK | matrices(), y=TARGETS, C=WEIGHTS)
 @example(X=sp.coo_array(np.arange(4.0)), y=LABELS, C=1.0)
 @example(X=np.eye(4), y=LABELS, C=[[1], [1, 2]])

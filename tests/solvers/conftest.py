@@ -120,6 +120,24 @@ def box_problem(request: pytest.FixtureRequest) -> Formulation:
     return PROBLEMS[request.param]()
 
 
+NOT_QUADRATIC = (
+    *("risk_squared_hinge", "risk_logistic_sparse", "risk_logistic_intercept", "risk_logistic_rbf"),
+    *("risk_perceptron", "risk_ridge", "risk_kernel_ridge", "risk_squared_tube", "softmax"),
+)
+
+
+@pytest.fixture(params=[name for name in PROBLEMS if name not in NOT_QUADRATIC])
+def quadratic_problem(request: pytest.FixtureRequest) -> Formulation:
+    """Each of the small problems that is solved as a quadratic program."""
+    return PROBLEMS[request.param]()
+
+
+@pytest.fixture(params=NOT_QUADRATIC)
+def other_problem(request: pytest.FixtureRequest) -> Formulation:
+    """Each of the small problems that is not."""
+    return PROBLEMS[request.param]()
+
+
 @pytest.fixture(params=list(PROBLEMS))
 def problem(request: pytest.FixtureRequest) -> Formulation:
     """Each of the small problems in turn."""

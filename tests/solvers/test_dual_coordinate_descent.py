@@ -22,7 +22,13 @@ from problems.gram.gram import Gram, SignedGram
 from problems.kernels import Linear
 from solvers import SMO, DualCoordinateDescent, Status, solve
 from solvers.dual_coordinate_descent import descent, proximal
-from solvers.dual_coordinate_descent.rows import combine, normal_matrix, row_products, scores, whole
+from solvers.dual_coordinate_descent.blocks import (
+    combine,
+    normal_matrix,
+    row_products,
+    scores,
+    whole,
+)
 
 TIGHT = DualCoordinateDescent(tol=1e-9)
 

@@ -60,14 +60,22 @@ PEERS = {
 EXACT = (CvxpyERM(), SDCA(tol=1e-10), LBFGS(tol=1e-10), NewtonCG())
 
 
+def takes(solver, name):
+    """Whether a solver takes a risk: SDCA needs one score and no intercept, the last two no kinks."""
+    if isinstance(solver, SDCA):
+        return "intercept" not in name and name != "softmax"
+    return isinstance(solver, CvxpyERM) or name not in ("hinge", "tube", "tube, intercept")
+
+
 @pytest.mark.parametrize("solver", EXACT, ids=lambda solver: solver.name)
 @pytest.mark.parametrize("name", RISKS)
 def test_solvers_agree_with_scikit_learn(name, solver):
     """Primal objectives are 1-strongly convex in w: ½‖w − w*‖² is at most the certified gap."""
     problem = RISKS[name]
     solution = solve(problem, solver)
-    if solution.status is Status.UNSUPPORTED:
-        pytest.skip(solution.note)
+    if not takes(solver, name):
+        assert solution.status is Status.UNSUPPORTED
+        return
     peer = PEERS[name]().fit(problem.X, problem.y)
     w = peer.coef_.T if name == "softmax" else np.ravel(peer.coef_)
     theirs = certify(problem, Point(w=w))

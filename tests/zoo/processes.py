@@ -42,7 +42,7 @@ class Segfault(_Deadly):
 class ExitsAtOnce(_Deadly):
     """It calls os._exit with a code that says that all is well."""
 
-    words: ClassVar[str] = "exited with 0"
+    words: ClassVar[str] = "ended with exit code 0"
 
     def strike(self):
         os._exit(0)
@@ -75,7 +75,7 @@ class HangsPrinting(_Deadly):
     words: ClassVar[str] = "killed"
 
     def strike(self):
-        subprocess.Popen(["sleep", "4242"])
+        subprocess.Popen(["sleep", f"4242.{os.getppid()}"])
         while True:
             print("still alive " * 1000)  # noqa: T201
             time.sleep(1e-4)

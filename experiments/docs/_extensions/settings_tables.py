@@ -6,22 +6,21 @@ share; a name in the first sentence of its class, a formula mostly, is explained
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from docstrings import INLINE, escape
 
+from experiments.files import catalogue
+from experiments.files.catalogue import first_sentence
 from experiments.files.experiment import ExperimentFile
-from experiments.files.settings import Option, in_words, option_of, options_of
-from experiments.files.specs import KERNELS, plain
-from problems import FORMULATIONS, Kernel, datasets
-from problems.losses import LOSSES
-from problems.registry import snake_case
-from solvers import all_solvers
+from experiments.files.settings import Option, in_words, options_of
+from experiments.files.specs import plain
+from problems import Kernel, datasets
 
 COMMON = {
     "C": "Weight of the slacks: the larger, the more a mistake costs.",
@@ -72,20 +71,16 @@ def file_keys() -> list[Setting]:
 
 
 def entries(kind: str) -> Iterator[Entry]:
-    """Yield every name of one kind with its settings."""
+    """Yield every name of one kind with its settings; published data sets have only the common ones."""
     if kind == "datasets":
-        yield from _datasets()
-        return
-    named = {
-        "solvers": all_solvers(),
-        "problems": FORMULATIONS,
-        "losses": LOSSES,
-        "kernels": KERNELS,
-    }
-    for name, cls in named[kind].items():
-        yield Entry(
-            name, _first_sentence(cls), _settings(cls, options_of(cls), dataclasses.fields(cls))
-        )
+        yield _entry("all data sets", datasets.Source, options_of(datasets.Source))
+    for entry in catalogue.entries(kind):
+        if entry.cls is not datasets.Published:
+            yield _entry(entry.name, entry.cls, entry.own)
+
+
+def _entry(name: str, cls: type, options: Mapping[str, Option]) -> Entry:
+    return Entry(name, first_sentence(cls), _settings(cls, options))
 
 
 def table(settings: Iterable[Setting], heads: tuple[str, ...] = HEADS) -> str:
@@ -101,53 +96,30 @@ def table(settings: Iterable[Setting], heads: tuple[str, ...] = HEADS) -> str:
     return "\n".join([*lines, ""])
 
 
-def _datasets() -> Iterator[Entry]:
-    common = {field.name: field for field in dataclasses.fields(datasets.Source)}
-    yield _dataset(datasets.Source, "all data sets", common.values())
-    for cls in _sources(datasets.Source):
-        if cls is not datasets.Published:
-            fields = dataclasses.fields(cls)
-            own = [f for f in fields if f.name not in common or f.default != common[f.name].default]
-            yield _dataset(cls, snake_case(cls.__name__), own)
-
-
-def _dataset(cls: type, name: str, fields: Iterable[dataclasses.Field[Any]]) -> Entry:
-    options = {field.name: option_of(field, field.type) for field in fields}
-    return Entry(name, _first_sentence(cls), _settings(cls, options, fields))
-
-
-def _sources(cls: type) -> Iterator[type]:
-    for child in cls.__subclasses__():
-        yield child
-        yield from _sources(child)
-
-
-def _settings(
-    cls: type, options: Mapping[str, Option], fields: Iterable[dataclasses.Field[Any]]
-) -> list[Setting]:
-    told = meanings(cls)
+def _settings(cls: type, options: Mapping[str, Option]) -> list[Setting]:
+    explained = meanings(cls)
+    ranges = {field.name: field.metadata.get("range") for field in fields(cls)}
     return [
         Setting(
-            f.name,
-            _accepted(f, options[f.name].type),
-            "required" if options[f.name].required else _shown(f.default),
-            told.get(f.name, ""),
+            name,
+            _accepted(name, option.type, ranges[name]),
+            "required" if option.required else _shown(option.default),
+            explained.get(name, ""),
         )
-        for f in fields
-        if f.init and f.name not in ("X", "y")
+        for name, option in options.items()
     ]
 
 
-def _accepted(field: dataclasses.Field[Any], hint: Any) -> str:
-    """Return what values a field takes, in words."""
-    if field.name in ("C", "loss"):  # wider in Python than in a file
-        return {"C": "a number", "loss": "a loss"}[field.name]
-    return str(field.metadata.get("range") or _words(hint)).replace("None", "null")
+def _accepted(name: str, hint: Any, known: str | None) -> str:
+    """Return a phrase on the values that a field takes."""
+    if name in ("C", "loss"):  # wider in Python than in a file
+        return {"C": "a number", "loss": "a loss"}[name]
+    return str(known or _words(hint)).replace("None", "null")
 
 
 def meanings(cls: type) -> dict[str, str]:
     """Return what the settings of a class mean, by name."""
-    sentence = _first_sentence(cls)
+    sentence = first_sentence(cls)
     found = {
         name: "As above." for name in options_of(cls) if re.search(rf"\b{name}\b", sentence)
     } | COMMON
@@ -161,10 +133,6 @@ def meanings(cls: type) -> dict[str, str]:
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _first_sentence(cls: type) -> str:
-    return inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].replace("\n", " ")
 
 
 def _words(hint: Any) -> str:

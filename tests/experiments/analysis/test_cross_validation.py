@@ -4,13 +4,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.analysis.cross_validation import mean_scores, to_markdown, without_fold
+from experiments.analysis.cross_validation import mean_scores
+from experiments.analysis.labels import without_fold
 from experiments.cases.case import run_case
 from experiments.cases.plan import plan
 from experiments.files.experiment import ConfigError, find_experiments, read_experiment
-from experiments.plots import cross_validation, style
-from experiments.plots.cross_validation import validated
+from experiments.plots.figures.cross_validation import cross_validation, to_markdown, validated
 from experiments.plots.runs import gather
+from experiments.plots.style import style
 
 RISK = """\
 name: risks

@@ -9,22 +9,24 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from experiments.analysis.cheapest import cheapest
+from experiments.analysis.labels import solver_labels
 from experiments.analysis.noise import (
     Comparison,
     aa_pairs,
     compare,
-    is_twin,
+    is_repeat,
     noise_of_means,
     noise_of_problems,
     ranks,
-    without_twins,
+    without_repeats,
 )
-from experiments.benchmark import cheapest, means
 from experiments.benchmark.report import to_markdown
+from experiments.benchmark.tables import means
 from experiments.cases.plan import TWIN, plan
 from experiments.cases.records import COLUMNS, blank_record
 from experiments.files.experiment import ConfigError, read_experiment
-from experiments.output.tables import solver_labels, summarise, to_terminal
+from experiments.output.tables import summarise, to_terminal
 from experiments.plots.runs import gather
 
 TEXT = """\
@@ -189,7 +191,7 @@ def test_a_twin_is_marked_among_its_settings_and_in_its_label(write):
     cases = plan(read_experiment(write(TEXT + "noise: true\n")))
     results = pd.DataFrame([blank_record(case) for case in cases])
     assert list(results.columns) == COLUMNS
-    assert is_twin(results).tolist() == [case.twin for case in cases]
+    assert is_repeat(results).tolist() == [case.twin for case in cases]
     assert set(solver_labels(results)) == {
         "smo (tol=0.001)",
         "smo (tol=1e-06)",
@@ -198,7 +200,7 @@ def test_a_twin_is_marked_among_its_settings_and_in_its_label(write):
         "platt_smo (A/A)",
     }
     assert len(set(solver_labels(results, leave_out={TWIN}))) == 3
-    assert not is_twin(without_twins(results)).any()
+    assert not is_repeat(without_repeats(results)).any()
 
 
 def test_pairs_are_compared_to_runs_of_the_same_settings_alone():

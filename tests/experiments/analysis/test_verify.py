@@ -98,7 +98,7 @@ class IgnoresC(Solver):
 """
 
 
-def test_the_command_passes_and_with_a_planted_wrong_solver_names_it(tmp_path):
+def test_the_command_passes_and_with_a_planted_wrong_solver_names_it(tmp_path, in_process):
     experiment, planted = tmp_path / "small.yaml", tmp_path / "wrong.py"
     experiment.write_text(EXPERIMENT)
     planted.write_text(WRONG)

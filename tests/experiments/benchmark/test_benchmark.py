@@ -9,23 +9,18 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from experiments.analysis.cheapest import kind_of, targets_of
-from experiments.benchmark import (
-    cheapest,
-    configurations,
-    floors,
-    growth,
-    intercepts,
-    means,
-    passes,
-)
-from experiments.benchmark.report import machine_in_words, to_markdown
-from experiments.benchmark.tables import common_words, telling
+from experiments.analysis.cheapest import cheapest, floors, targets_of
+from experiments.analysis.configurations import configurations
+from experiments.analysis.growth import growth
+from experiments.analysis.labels import common_words, distinct_names, kind_of
+from experiments.benchmark.report import to_markdown
+from experiments.benchmark.speedup import speedup
+from experiments.benchmark.tables import intercepts, means, passes
 from experiments.cases.records import COLUMNS
 from experiments.cli import main
 from experiments.floor import KernelFloor
-from experiments.plots import style
-from experiments.plots.speedup import speedup
+from experiments.output.text import machine_text
+from experiments.plots.style import style
 from experiments.publishing.publish import main as publish_command
 from experiments.publishing.publish import publish
 from experiments.publishing.readme import benchmarks_table
@@ -231,9 +226,9 @@ def test_solvers_are_ours_or_peers():
 
 def test_names_leave_out_what_all_problems_have_in_common():
     problems = ["a9a soft rbf(gamma=1) C=1", "w8a soft rbf(gamma=2) C=1"]
-    assert telling(problems) == ["a9a rbf(gamma=1)", "w8a rbf(gamma=2)"]
+    assert distinct_names(problems) == ["a9a rbf(gamma=1)", "w8a rbf(gamma=2)"]
     assert common_words(problems) == ["soft", "C=1"]
-    assert telling(problems[:1]) == problems[:1]
+    assert distinct_names(problems[:1]) == problems[:1]
 
 
 def test_every_sign_of_the_report_is_there():
@@ -252,7 +247,7 @@ def test_every_sign_of_the_report_is_there():
         "platform": "x",
     }
     results = table_of(*rows)
-    text = to_markdown(results, "bench_x", machine_in_words([manifest], results))
+    text = to_markdown(results, "bench_x", machine_text([manifest], results))
     assert "A chip, 2 cores, 16.00 GiB" in text
     assert "Threads of every solver: 2." in text
     assert "30 s (tol 1e-05), **20×**" in text

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from experiments.cases.case import run_case
-from experiments.cases.records import COLUMNS
+from experiments.cases.columns import COLUMNS
 from solvers import loop
 
 LINE = """\

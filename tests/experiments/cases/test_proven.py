@@ -63,7 +63,7 @@ def test_what_cannot_be_proven_is_uncertified_with_its_reason(write):
     assert math.isnan(record["dual_objective"])
 
 
-def test_an_interrupted_proof_is_resumed_and_the_summary_says_proven(write, tmp_path):
+def test_an_interrupted_proof_is_resumed_and_the_summary_says_proven(write, tmp_path, in_process):
     path = write(PROVEN + "repetitions: 2\n")
     arguments = ["run", str(path), "--out", str(tmp_path / "out")]
     assert CliRunner().invoke(main, arguments).exit_code == 0
@@ -122,7 +122,7 @@ def test_bounds_that_are_not_proven_fail():
     assert "its bounds are not proven" in result.sentence
 
 
-def test_the_command_proves_every_bound(write):
+def test_the_command_proves_every_bound(write, in_process):
     solvers = "solvers: [cvxopt_qp, cvxpy_qp, {name: smo, tol: 1e-8}]"
     text = PROVEN.replace("solvers:\n  - {name: smo, tol: 1e-10}", solvers)
     path = write(

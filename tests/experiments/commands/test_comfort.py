@@ -44,6 +44,7 @@ def command(tmp_path, monkeypatch):
 # -- init ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.usefixtures("in_process")
 def test_the_file_that_init_writes_runs(command, tmp_path):
     assert command("init", "study.yaml").exit_code == 0
     path = tmp_path / "study.yaml"
@@ -92,6 +93,7 @@ def test_a_dry_run_refuses_what_a_run_refuses(command, write):
     assert command("run", write("name: x"), "--dry-run").exit_code == 2
 
 
+@pytest.mark.usefixtures("in_process")
 def test_times_are_bounded_by_limits_until_a_folder_has_measured_them(write, tmp_path):
     cases = plan(read_experiment(write(PAIRS.replace("[smo, pegasos]", "[smo]"))))
     limited = plan(read_experiment(write(PAIRS + "time_limit: 3\n")))
@@ -198,6 +200,7 @@ def published(tmp_path):
     return tmp_path
 
 
+@pytest.mark.exhaustive  # as `make check` does it too
 def test_what_this_repository_publishes_is_up_to_date():
     assert outdated(ROOT) == []
 
@@ -240,6 +243,7 @@ def test_a_table_of_a_benchmark_is_derived_again(published):
     assert outdated(published) == ["bench_first_order: means.csv is not what its runs.csv gives"]
 
 
+@pytest.mark.usefixtures("in_process")
 def test_published_records_are_those_of_the_run(write, tmp_path):
     run, published = tmp_path / "run", tmp_path / "published"
     assert CliRunner().invoke(main, ["run", str(write(PAIRS)), "--out", str(run)]).exit_code == 0

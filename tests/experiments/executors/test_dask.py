@@ -16,13 +16,13 @@ from click.testing import CliRunner
 pytest.importorskip("distributed", reason="dask is not installed")
 
 from experiments import load_results
-from experiments.analysis.hosts import apart
+from experiments.analysis.hosts import split_by_host
 from experiments.cases.plan import plan
 from experiments.cases.records import blank_record
 from experiments.cli import main
+from experiments.executors.base import ExecutorError, Limits
 from experiments.executors.dask import DaskExecutor
-from experiments.executors.local import ExecutorError, LocalExecutor
-from experiments.executors.slot import Limits
+from experiments.executors.local import LocalExecutor
 from experiments.files.experiment import read_experiment
 from experiments.files.specs import SolverSpec
 from experiments.output.tables import summarise, to_markdown
@@ -83,7 +83,7 @@ def test_a_grid_gives_the_same_table_as_on_this_machine_alone(cases, another, tm
     (tmp_path / "missing.py").unlink()
     mine = [hangs, faults, missing, *cases]
     distributed = _rows(DaskExecutor(Limits(time_limit=0.5, grace=4), workers=2).run(mine))
-    alone = _rows(LocalExecutor(2, time_limit=30).run(cases))
+    alone = _rows(LocalExecutor(LIMITS, workers=2).run(cases))
     assert set(distributed) == {case.run_id for case in mine}
     assert _table({key: distributed[key] for key in alone}) == _table(alone)
     assert {row["verdict"] for row in alone.values()} == {"solved"}
@@ -137,6 +137,7 @@ def test_a_scheduler_that_is_lost_ends_the_command_and_keeps_what_is_recorded(
     _wait_for(lambda: not any(process.is_running() for process in worker_processes))
 
 
+@pytest.mark.exhaustive  # `test_cli.py` interrupts a command without Dask
 def test_an_interrupted_command_leaves_no_process(write, strange, tmp_path):
     text = GRID.replace("{name: smo, tol: 1e-8}", f"'{strange('time.sleep(600); yield')}'")
     out = tmp_path / "out"
@@ -218,10 +219,10 @@ def test_solvers_are_ranked_within_one_host_and_the_table_says_so(cases):
 
 def test_a_table_of_one_host_does_not_tell_of_hosts(cases):
     one = _results(cases, ["ape", "ape"])
-    assert apart(one) is one
+    assert split_by_host(one) is one
     assert "hosts" not in to_markdown(summarise(one), "x")
     lost = one.assign(host=["ape", None, "ape", "ape"])
-    assert apart(lost) is lost
+    assert split_by_host(lost) is lost
 
 
 def _invoke(*arguments):

@@ -7,7 +7,8 @@ from dataclasses import replace
 import psutil
 import pytest
 
-from experiments.cases.records import COLUMNS
+from experiments.cases.columns import COLUMNS
+from experiments.executors.base import Limits
 from experiments.executors.local import LocalExecutor
 from experiments.files.specs import SolverSpec
 
@@ -94,7 +95,8 @@ def strange_cases(case_of, strange, tmp_path):
 
 
 def test_a_process_that_dies_costs_its_own_row(strange_cases):
-    executor = LocalExecutor(2, time_limit=0.5, memory_limit=600 * 2**20, grace=2.5)
+    limits = Limits(time_limit=0.5, memory_limit=600 * 2**20, grace=2.5)
+    executor = LocalExecutor(limits, workers=2)
     outcomes = {outcome.run_id: outcome.record for outcome in executor.run(strange_cases)}
     assert set(outcomes) == {case.run_id for case in strange_cases}
     for name in ("fine before", "fine after"):
@@ -119,7 +121,7 @@ def test_nothing_is_left_running_when_the_iterator_is_closed(case_of, strange, t
         """
     case = case_of(strange(body))
     fine = case_of()
-    with closing(LocalExecutor(2).run([case, fine])) as outcomes:
+    with closing(LocalExecutor(workers=2).run([case, fine])) as outcomes:
         next(outcomes)
         _wait_for(lambda: mark.exists() and mark.read_text())
     pid = int(mark.read_text())
@@ -134,7 +136,7 @@ def test_a_worker_has_its_share_of_threads(case_of):
 
 def test_a_number_of_workers_below_1_is_refused():
     with pytest.raises(ValueError, match="workers: must be 1 or more, got 0"):
-        LocalExecutor(0)
+        LocalExecutor(workers=0)
 
 
 def _workers():

@@ -32,7 +32,7 @@ memory_limit: 4GiB
 trace: no
 """
 GOOD = VALID.replace("trace: no\n", "")
-bounded = settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+bounded = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture

@@ -9,24 +9,20 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.analysis.evaluations import LEAST_GAP
+from experiments.analysis.growth import exponent
 from experiments.cases.records import COLUMNS, Outcome
-from experiments.plots import (
-    bounds_against_iterations,
-    decision_regions,
-    gap_against_time,
-    gather,
-    overview,
-    plot_all,
-    plot_runs,
-    style,
-    time_against_n,
-)
-from experiments.plots.decision_regions import decision, kinds_of, planar
-from experiments.plots.gap_against_time import FLOOR
-from experiments.plots.overview import duration, outcome_of, pages
-from experiments.plots.style import chunks, file_name, looks, wrap
-from experiments.plots.time_against_n import exponent, growing
-from experiments.plots.training import training
+from experiments.output.text import duration, file_name
+from experiments.plots import plot_all, plot_runs
+from experiments.plots.figures.bounds_against_iterations import bounds_against_iterations
+from experiments.plots.figures.decision_regions import decision_regions
+from experiments.plots.figures.gap_against_time import gap_against_time
+from experiments.plots.figures.overview import outcome_of, overview, pages
+from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
+from experiments.plots.figures.training import training
+from experiments.plots.plane import decision, kinds_of, planar
+from experiments.plots.runs import gather
+from experiments.plots.style import chunks, line_styles, style, wrap
 from experiments.store.folder import Store
 from problems import RBF, HingeERM, SoftMarginDual
 from problems.datasets import TwoMoons
@@ -149,10 +145,10 @@ def test_zero_gaps_are_drawn_at_the_floor_and_marked():
     runs = runs_of([run(), run(solver="qp", relative_gap=1e-19)], {0: [1.0, 0.0]})
     with style():
         (ax,) = gap_against_time(runs, ["p"]).axes
-    assert named(ax, "smo")[0].get_ydata()[-1] == FLOOR
-    assert named(ax, "qp")[0].get_ydata()[0] == FLOOR
+    assert named(ax, "smo")[0].get_ydata()[-1] == LEAST_GAP
+    assert named(ax, "qp")[0].get_ydata()[0] == LEAST_GAP
     assert len(named(ax, "_floored")) == 2
-    assert ax.get_ylim()[0] < FLOOR
+    assert ax.get_ylim()[0] < LEAST_GAP
 
 
 def test_missing_bounds_are_left_out_of_lines():
@@ -200,21 +196,21 @@ def test_a_solver_looks_the_same_in_all_figures_whatever_was_run_on_a_problem():
 
 
 def test_no_two_of_32_solvers_look_alike():
-    assert len(set(looks(map(str, range(32))).values())) == 32
+    assert len(set(line_styles(map(str, range(32))).values())) == 32
 
 
 def test_growth_needs_three_sizes_of_an_otherwise_equal_problem():
     rows = [run(f"moons(n={n}, noise={x}) C=1", n=n) for n, x in ((1, 0), (2, 0), (3, 1))]
-    assert not list(growing(runs_of(rows)))
+    assert not list(solved_sizes(runs_of(rows)))
     rows.append(run("moons(n=9, noise=0) C=1", n=9))
-    assert [title for title, _ in growing(runs_of(rows))] == ["moons(noise=0) C=1"]
+    assert [title for title, _ in solved_sizes(runs_of(rows))] == ["moons(noise=0) C=1"]
 
 
 def test_time_lines_hold_medians_of_solved_runs_and_hollow_ones_the_rest():
     rows = [run(f"g(n={n})", n=n, time_solve=t * n**2) for n in (10, 20, 40) for t in (1, 2, 9)]
     rows += [run("g(n=80)", n=80, time_solve=7.0, verdict="inaccurate"), crashed("g(n=90)")]
     runs = runs_of(rows)
-    ((title, table),) = growing(runs)
+    ((title, table),) = solved_sizes(runs)
     with style():
         figure = time_against_n(runs, title, table)
     solved, others = figure.axes[0].lines
@@ -392,8 +388,8 @@ def test_all_figures_come_from_the_folder_alone_twice_the_same(folder):
     assert settings_now() == before
     assert (np.random.get_state()[1] == seed).all()  # noqa: NPY002
     assert not plt.get_fignums()
-    kinds = ["overview", "gap_against_time", "bounds_against_iterations"]
-    kinds += ["decision_regions-moons-n=40-C=2", "training-moons-n=40-C=2-smo"]
+    kinds = ["bounds_against_iterations", "decision_regions-moons-n=40-C=2"]
+    kinds += ["gap_against_time", "overview", "training-moons-n=40-C=2-smo"]
     assert [path.relative_to(folder) for path in written] == [
         Path("figures") / f"{kind}.{ending}" for kind in kinds for ending in ("svg", "png")
     ]
@@ -404,7 +400,7 @@ def test_all_figures_come_from_the_folder_alone_twice_the_same(folder):
 def test_a_folder_in_which_everything_crashed_is_drawn(tmp_path):
     runs = runs_of([crashed("a"), crashed("b", status="unsupported")])
     names = [path.name for path in plot_runs(runs, tmp_path)]
-    assert names[::2] == ["overview.svg", "gap_against_time.svg", "bounds_against_iterations.svg"]
+    assert names[::2] == ["bounds_against_iterations.svg", "gap_against_time.svg", "overview.svg"]
 
 
 def test_no_runs_no_figures(tmp_path):

@@ -20,7 +20,7 @@ DOCUMENT = "a\n<!-- tiny table -->\nold\n<!-- end of table -->\nb\n"
 
 
 @pytest.fixture
-def ran(tmp_path):
+def ran(tmp_path, in_process):
     """Return the folder of a run that a command has made of an experiment."""
 
     def _ran(command, text=EXPERIMENT):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from problems import Dataset, datasets
 
 VALID = "+1 1:0.5 3:-2 # first\n-1 2:1e-3\n\n-1 qid:3 1:1 2:0\n+1\n"
-bounded = settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+bounded = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 # what is said of a file as a whole, or of what was asked for
 WHOLE = ("is empty, it has no samples", "has no features; pass n_features if all of them are zero")
 ASKED = ("positive: ", "task: ")
@@ -146,7 +146,7 @@ def test_an_edited_file_is_read_or_refused(path, content):
     outcome(path, content)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cut=st.integers(0, 120), at=st.integers(0, 119), bits=st.integers(1, 255))
 def test_a_damaged_archive_is_refused_by_name_or_was_not_damaged(tmp_path, cut, at, bits):
     archive = bytearray(lzma.compress((VALID * 40).encode()))

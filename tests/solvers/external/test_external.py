@@ -1,10 +1,9 @@
 """Peers are given the same problem as ours, say what they cannot do, and are judged alike."""
 
-import importlib
+import importlib.util
 import os
 import stat
 import sys
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -96,12 +95,10 @@ QUADRATIC = {
 
 
 def installed(solver: Solver) -> None:
-    """Skip where the package of an optional peer is absent."""
-    package = PACKAGES.get(solver.name)
-    if package is not None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            pytest.importorskip(package, reason=f"{package} is not installed")
+    """Skip where the package of an optional peer is absent; to import it here could change others."""
+    package = PACKAGES[solver.name]
+    if importlib.util.find_spec(package) is None:
+        pytest.skip(f"{package} is not installed")
 
 
 def optimum(problem: Formulation) -> float:

@@ -1,0 +1,150 @@
+"""Runs of one configuration of a solver on one problem, and what the repetitions amount to.
+
+A configuration is a solver with all its settings but the seed; a series is a solver with its settings
+but those that trade time for accuracy (`labels.ACCURACY`).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pandas as pd
+
+from experiments.analysis.labels import ACCURACY, kind_of, solver_labels
+from experiments.analysis.noise import is_repeat, without_repeats
+from experiments.analysis.outcomes import worst_outcome
+from experiments.cases.plan import TWIN
+
+_LIMIT = "max_iter"  # two limits that were not reached do not distinguish solvers
+Row = dict[str, Any]
+
+
+def labelled(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with columns `configuration` and `series`."""
+    return results.assign(
+        configuration=solver_labels(results),
+        series=solver_labels(results, leave_out=set(ACCURACY)),
+    )
+
+
+def relative_suboptimality(results: pd.DataFrame) -> pd.Series:
+    """Return (primal − best dual bound) / |primal|, 0 / 0 being 0."""
+    scale = results["primal_objective"].abs()
+    return results["suboptimality"] / scale.where(scale > 0, 1.0)
+
+
+def measured(results: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each problem and configuration, in the order of the runs.
+
+    Columns: problem, solver (its configuration), first (the same without the mark of an A/A pair's
+    second run), repeat (whether it is that), outcome (the worst), runs, times (of each repetition, in
+    seconds), worst_gap (relative), proven (whether all bounds are), reason, host, and the medians of
+    all numbers of the records and of `relative_suboptimality`.
+    """
+    table = labelled(results).assign(
+        first=solver_labels(results, leave_out={TWIN}),
+        repeat=is_repeat(results),
+        relative_suboptimality=relative_suboptimality(results),
+    )
+    groups = table.groupby(["problem_id", "configuration"], sort=False)
+    rows = pd.DataFrame([_measured(runs) for _, runs in groups])
+    numbers = table.select_dtypes("float").columns
+    medians = groups[list(numbers)].median().reset_index(drop=True)
+    return rows.join(medians, how="right")
+
+
+def _measured(runs: pd.DataFrame) -> Row:
+    first = runs.iloc[0]
+    return {
+        "problem": first["problem_id"],
+        "solver": first["configuration"],
+        "first": first["first"],
+        "repeat": first["repeat"],
+        "outcome": worst_outcome(runs),
+        "runs": len(runs),
+        "times": tuple(runs["time_solve"].dropna()),
+        "worst_gap": runs["relative_gap"].max(),
+        "proven": bool(runs["bound_source"].str.startswith("proven").all()),
+        "reason": "; ".join(str(reason) for reason in runs["reason"].dropna().unique() if reason),
+        "host": first["host"],
+    }
+
+
+def configurations(results: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each problem, series and accuracy setting of a solver.
+
+    Columns: problem, solver (its series), kind (see `kind_of`), setting (its accuracy, as text), time
+    (s), times (of each repetition), gap (relative), suboptimality (relative, of the primal alone), runs,
+    memory (bytes), status (the first that is not "finished"), claimed, n. The second runs of A/A pairs
+    are left out. The gap of a solver that returns no dual point (LIBLINEAR's primal, SGD) is that to
+    the best dual bound which any run of the same problem proved.
+    """
+    results = without_repeats(results)
+    distance = relative_suboptimality(results).clip(lower=0.0)
+    without_dual = results["bound_source"].str.endswith("recovered from w")
+    table = joined_by_optimum(results).assign(
+        label=solver_labels(results, leave_out={*ACCURACY, _LIMIT}),
+        setting=_accuracy_texts(results),
+        distance=distance,
+        certified=results["relative_gap"].mask(without_dual, distance),
+    )
+    problems = table.groupby("problem_id", sort=False)
+    views = ", " + table["formulation"]
+    table["setting"] += views.where(problems["formulation"].transform("nunique") > 1, "")
+    keys = ["problem_id", "label", "setting"]
+    ordered = table.assign(place=problems.ngroup()).sort_values(["place", "repetition"])
+    return pd.DataFrame([_configuration(runs) for _, runs in ordered.groupby(keys, sort=False)])
+
+
+def joined_by_optimum(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the runs with the first `problem_id` of all primals, duals and risks with one optimum.
+
+    A solver may take the primal or the dual, whichever is cheaper for it.
+    """
+    known = results["family_hash"].astype(object)
+    shared = known.where(known.notna(), results["problem_id"])
+    return results.assign(problem_id=results.groupby(shared)["problem_id"].transform("first"))
+
+
+def _configuration(runs: pd.DataFrame) -> Row:
+    first = runs.iloc[0]
+    ended = [str(s) for s in runs["status"] if s != "finished"]
+    return {
+        "problem": first["problem_id"],
+        "solver": first["label"],
+        "kind": kind_of(first["solver"]),
+        "setting": first["setting"],
+        "time": float(runs["time_solve"].median(skipna=False)),
+        "gap": float(runs["certified"].max(skipna=False)),
+        "suboptimality": float(runs["distance"].max(skipna=False)),
+        "runs": len(runs),
+        "times": tuple(runs["time_solve"]),
+        "memory": float(runs["peak_rss"].max()),
+        "status": ended[0] if ended else "finished",
+        "claimed": str(first["claimed"]),
+        "n": float(first["n"]),
+    }
+
+
+def _accuracy_texts(results: pd.DataFrame) -> list[str]:
+    """Return each run's accuracy, `tol 1e-06`: the settings in which its solver's runs differ."""
+    settings = [json.loads(text) for text in results["params"]]
+    solvers = [str(solver) for solver in results["solver"]]
+    varied = {
+        (solver, key)
+        for solver in set(solvers)
+        for key in ACCURACY
+        if len({s.get(key) for s, own in zip(settings, solvers, strict=True) if own == solver}) > 1
+    }
+    return [_accuracy_text(s, solver, varied) for s, solver in zip(settings, solvers, strict=True)]
+
+
+def _accuracy_text(settings: Row, solver: str, varied: set[tuple[str, str]]) -> str:
+    known = [key for key in ACCURACY if settings.get(key) is not None]
+    chosen = [key for key in known if (solver, key) in varied] or known[:1]
+    return ", ".join(f"{key} {_short(settings[key])}" for key in chosen)
+
+
+def _short(value: float) -> str:
+    return f"{value:.0e}" if isinstance(value, float) and value < 0.1 else f"{value:g}"

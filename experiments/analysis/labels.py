@@ -1,0 +1,111 @@
+"""Names of solvers and problems in tables and figures: short, and still distinct.
+
+Which settings of a solver trade time for accuracy is said here: runs that differ only in these are one
+series, because nominal tolerances are not comparable between solvers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence, Set
+from typing import Any
+
+import pandas as pd
+
+from experiments.cases.plan import TWIN
+from solvers import all_solvers
+
+ACCURACY = ("tol", "gap", "epochs")  # the one that a table shows first
+BOUND_ON_TIME = "KernelFloor"  # measures the arithmetic that no solver can do without
+_FOLD = r"\bfold=\d+(?:, )?"
+_SIZE = r"\b(?:n|limit)=\d+(?:, )?"
+
+
+def kind_of(solver: str) -> str:
+    """Return "ours", "peer" (a baseline), or "floor" (the lower bound on time) for a solver's name."""
+    if solver.endswith(f":{BOUND_ON_TIME}"):
+        return "floor"
+    cls = all_solvers().get(solver)
+    ours = cls is not None and not cls.__module__.startswith("solvers.external")
+    return "ours" if ours else "peer"
+
+
+def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> list[str]:
+    """Return each run's solver with the settings that distinguish the runs of that solver.
+
+    Runs that differ only in the seed or in the settings in `leave_out` share a label. The second run of
+    an A/A pair is marked, unless `leave_out` contains the mark.
+    """
+    settings = [json.loads(text) for text in results["params"]]
+    marks = [[TWIN] if s.pop(TWIN, False) and TWIN not in leave_out else [] for s in settings]
+    solvers = [str(solver) for solver in results["solver"]]
+    names = _short_names(solvers)
+    keys = {
+        name: _distinguishing(
+            [s for s, solver in zip(settings, solvers, strict=True) if solver == name],
+            {"seed", *leave_out},
+        )
+        for name in names
+    }
+    return [
+        _label(names[solver], {key: chosen.get(key) for key in keys[solver]}, mark)
+        for solver, chosen, mark in zip(solvers, settings, marks, strict=True)
+    ]
+
+
+def _distinguishing(settings: list[dict[str, Any]], leave_out: Set[str]) -> list[str]:
+    """Return the first settings that distinguish all variants."""
+    chosen: list[str] = []
+    known = 1
+    for key in settings[0]:
+        variants = {repr([s.get(k) for k in (*chosen, key)]) for s in settings}
+        if key not in leave_out and len(variants) > known:
+            chosen.append(key)
+            known = len(variants)
+    return chosen
+
+
+def _short_names(solvers: list[str]) -> dict[str, str]:
+    """Return each solver's name; one from a file is named after the file, unless two share that name."""
+    tails = {solver: solver.rsplit("/", 1)[-1] for solver in dict.fromkeys(solvers)}
+    used = list(tails.values())
+    return {solver: t if used.count(t) == 1 else solver for solver, t in tails.items()}
+
+
+def _label(solver: str, settings: dict[str, Any], mark: list[str]) -> str:
+    """Return `solver (tol=1e-06, notebook)`; a text value stands without its key."""
+    shown = [v if isinstance(v, str) else f"{k}={v}" for k, v in settings.items()] + mark
+    return f"{solver} ({', '.join(shown)})" if shown else solver
+
+
+def has_fold(problems: pd.Series) -> pd.Series:
+    """Whether each problem's name is that of one fold of a cross-validation."""
+    return problems.str.contains(_FOLD)
+
+
+def without_fold(problem: str) -> str:
+    """Return a problem's name without the number of its fold."""
+    return _without(_FOLD, problem)
+
+
+def without_size(problem: str) -> str:
+    """Return a problem's name without its number of samples."""
+    return _without(_SIZE, problem)
+
+
+def _without(pattern: str, problem: str) -> str:
+    return re.sub(pattern, "", problem).replace(", )", ")").replace("()", "")
+
+
+def distinct_names(problems: Sequence[str]) -> list[str]:
+    """Return the problems' names without the words that all share, except the data set's name."""
+    words = [problem.split() for problem in problems]
+    common = common_words(problems)
+    return [" ".join([w[0], *(word for word in w[1:] if word not in common)]) for w in words]
+
+
+def common_words(problems: Sequence[str]) -> list[str]:
+    """Return the words after the data set's name that all problems share, in their order."""
+    first, *others = [problem.split()[1:] for problem in problems]
+    return [word for word in first if others and all(word in other for other in others)]

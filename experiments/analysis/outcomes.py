@@ -1,0 +1,41 @@
+"""What the outcome of a run means: which are final, which mean that nothing was run, and the worst."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.cases.records import BAD
+
+FINAL = ("solved", "infeasible")  # verdicts that settle the problem
+COMPLETED = ("finished", "infeasible")  # statuses of runs whose time is that of the whole algorithm
+NOT_RUN = ("unsupported", "not_installed")  # statuses of runs in which no solver was started
+BROKEN = ("wrong", *BAD)
+_WORST_FIRST = ("wrong", "uncertified", "inaccurate", "infeasible", "solved")
+
+
+def worst_outcome(runs: pd.DataFrame) -> str:
+    """Return the status of a run that did not complete, otherwise the worst verdict of `runs`."""
+    failed = [str(status) for status in runs["status"] if status not in COMPLETED]
+    worst = min(map(str, runs["verdict"]), key=_WORST_FIRST.index)
+    if not failed or worst in FINAL or worst == "wrong":
+        return worst
+    return failed[0]
+
+
+def missed(row: Mapping[Any, Any]) -> str:
+    """Return what a table shows instead of a time to a target that was not reached.
+
+    Parameters
+    ----------
+    row : `gap` and `outcome` of a row of `cheapest`.
+    """
+    outcome = str(row["outcome"]).replace("_", " ")
+    if np.isnan(row["gap"]):
+        return f"– {outcome}" if outcome not in ("short", "stalled") else "– no certified answer"
+    if outcome == "stalled":
+        return f"– stalls at {row['gap']:.1e}"
+    return f"– {row['gap']:.1e}" + ("" if outcome == "short" else f", then {outcome}")

@@ -1,0 +1,112 @@
+"""How many times longer the others take: a panel a target, a row a problem, a point a solver.
+
+Left of 1 another solver is faster than the fastest of ours. A hollow point at the right edge stands
+for a solver that did not reach the target while ours did; a row without a point for a target that ours
+missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+from experiments.analysis.cheapest import tried_in_vain
+from experiments.analysis.labels import distinct_names
+from experiments.plots.style import (
+    GREY,
+    TEXT_WIDTH,
+    figure,
+    key,
+    legend,
+    line_styles,
+    solver_keys,
+    wrap,
+)
+
+_ROW_INCHES = 0.34
+_NAME = 30  # characters of a problem's name in a line, of which there are two
+_SPREAD = 0.4  # of a row, for the points of all solvers
+_HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
+
+
+def speedup(table: pd.DataFrame) -> Figure:
+    """Draw the ratios of the table of `benchmark.cheapest`, for the targets that have any.
+
+    A solver of ours is drawn only where another of ours is faster.
+    """
+    ratios = table.dropna(subset=["ratio"])
+    targets = list(ratios["target"].unique())
+    shown = table[table["target"].isin(targets) & (_is_slower(table) | (table["kind"] == "peer"))]
+    problems = [str(problem) for problem in table["problem"].unique()]
+    styles = line_styles(shown["solver"].astype(str))
+    new = figure(TEXT_WIDTH, max(1.4, _ROW_INCHES * len(problems)) + 1.1)
+    limits = _limits(ratios["ratio"])
+    first: Axes | None = None
+    for i, target in enumerate(targets, 1):
+        ax = new.add_subplot(1, len(targets), i, sharey=first)
+        first = first or ax
+        ax.set_title(f"gap ≤ {target:.0e}")
+        rows = shown[shown["target"] == target]
+        solved = set(table[(table["target"] == target) & (table["ratio"] == 1)]["problem"])
+        for solver, offset in zip(styles, _offsets(len(styles)), strict=True):
+            mine = rows[rows["solver"] == solver]
+            mine = mine.assign(y=[problems.index(str(p)) + offset for p in mine["problem"]])
+            missed = tried_in_vain(mine) & mine["problem"].isin(solved)
+            _points(ax, mine, missed, styles[solver].arguments(), limits[1])
+        _decorate(ax, limits, i == 1, problems)
+    entries = solver_keys(styles, styles, linestyle="none")
+    if any(line.get_markerfacecolor() == "white" for ax in new.axes for line in ax.lines):
+        entries.append((key(color=GREY, marker="o", **_HOLLOW), "at the edge: did not reach it"))
+    legend(new, entries)
+    label = "time / time of the fastest of ours (above 1 ours is faster)"
+    middle = 0.5 if len(targets) % 2 else 1.04  # of the panel, or right of it between two
+    new.axes[(len(targets) - 1) // 2].set_xlabel(label, x=middle)
+    return new
+
+
+def _is_slower(table: pd.DataFrame) -> pd.Series:
+    slower = table[(table["kind"] == "ours") & (table["ratio"] > 1)]["solver"]
+    return table["solver"].isin(slower)
+
+
+def _offsets(count: int) -> list[float]:
+    """Return where in its row each solver has its points, so that none hides another."""
+    return [_SPREAD * (i - (count - 1) / 2) / max(count - 1, 1) for i in range(count)]
+
+
+def _points(
+    ax: Axes, rows: pd.DataFrame, missed: pd.Series, line: dict[str, Any], edge: float
+) -> None:
+    """Draw one solver's points; those it did not reach hollow at the edge, if ours did."""
+    filled: dict[str, Any] = {**line, "linestyle": "none"}
+    hollow: dict[str, Any] = {**line, **_HOLLOW, "clip_on": False}
+    ax.plot(rows["ratio"].tolist(), rows["y"].tolist(), **filled)
+    if missed.any():  # what is not clipped has a place in the layout, even a line without points
+        at_edge = rows[missed]
+        ax.plot([edge] * len(at_edge), at_edge["y"].tolist(), **hollow)
+
+
+def _limits(ratios: pd.Series) -> tuple[float, float]:
+    """Return the ends of the axis, whole powers of two beyond the ratios."""
+    low, high = np.log2(min(float(ratios.min()), 1.0)), np.log2(max(float(ratios.max()), 2.0))
+    return 2.0 ** (np.floor(low) - 0.3), 2.0 ** (np.ceil(high) + 0.3)
+
+
+def _decorate(
+    ax: Axes, limits: tuple[float, float], leftmost: bool, problems: Sequence[str]
+) -> None:
+    ax.axvline(1.0, color="#555555", linewidth=0.8)
+    ax.set(xscale="log", xlim=limits, ylim=(len(problems) - 0.5, -0.5))
+    ax.xaxis.set_major_locator(LogLocator(10, subs=(1.0, 3.0) if limits[1] < 200 else (1.0,)))
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_yticks(range(len(problems)))
+    ax.tick_params(axis="y", length=0, labelleft=leftmost)
+    if leftmost:
+        ax.set_yticklabels([wrap(name, _NAME) for name in distinct_names(problems)])

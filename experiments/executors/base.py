@@ -1,0 +1,88 @@
+"""What every executor is: it runs cases somewhere, each within its limits.
+
+An executor is one file: a module of this folder that defines a subclass of `Executor`, which takes the
+module's name, or a file from outside, named `path/to/file.py:ClassName`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass
+
+from experiments.cases.plan import Case
+from experiments.cases.records import Outcome
+
+GRACE = 30.0  # seconds of solving beyond what the time limit explains
+_LOADING = _CERTIFYING = 600.0  # seconds
+_INSPECTED = 1.5  # solving with the evaluations of its trace, over solving alone
+
+
+class ExecutorError(Exception):
+    """Cases cannot be run, or not any more, with what to do; those recorded so far are kept."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a worker may take.
+
+    Attributes
+    ----------
+    time_limit : seconds of solving, None for no limit.
+    memory_limit : bytes of a worker and of all that it starts, None for no limit.
+    grace : seconds of solving beyond `time_limit` before a solver that does not stop is killed.
+    """
+
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    grace: float = GRACE
+
+    def limit_of(self, phase: str) -> float:
+        """Return after how many seconds of a phase a worker is killed."""
+        if phase != "solving":
+            return _CERTIFYING if phase == "certifying" else _LOADING
+        if self.time_limit is None:
+            return float("inf")
+        return _INSPECTED * self.time_limit + self.grace
+
+
+@dataclass(frozen=True)
+class Executor(ABC):
+    """Runs cases somewhere.
+
+    Attributes
+    ----------
+    limits : of one run.
+    workers : processes that run cases at the same time; None for the executor's own number.
+    address : of a service that runs already; None where there is none.
+    """
+
+    limits: Limits = Limits()
+    workers: int | None = None
+    address: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.workers is not None and self.workers < 1:
+            raise ValueError(f"workers: must be 1 or more, got {self.workers}")
+
+    @abstractmethod
+    def check(self) -> None:
+        """Find out whether cases can be run, before the first one is.
+
+        Raises
+        ------
+        ExecutorError
+            If not; the message names the option of the command line that is at fault.
+        """
+        ...
+
+    @abstractmethod
+    def run(self, cases: Iterable[Case]) -> Generator[Outcome]:
+        """Yield the outcome of every case, as they complete; all processes end with the iterator.
+
+        Raises
+        ------
+        ExecutorError
+            If cases are left that cannot be run.
+        """
+        ...

@@ -1,0 +1,68 @@
+"""Every name that may stand in an experiment file, with its settings: the one walk over all registries.
+
+`dualgap list`, the JSON schema and the reference pages are made from it.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from experiments.files.settings import Option, option_of, options_of
+from problems import FORMULATIONS, datasets
+from problems.kernels import KERNELS
+from problems.losses import LOSSES
+from problems.registry import snake_case
+from solvers import all_solvers
+
+
+class Entry(NamedTuple):
+    """One name of an experiment file.
+
+    Attributes
+    ----------
+    about : what it is, in a sentence.
+    source : where that was published.
+    options : its settings.
+    own : of a data set those that differ from what all data sets take; of anything else the same.
+    cls : the class that it names.
+    """
+
+    name: str
+    about: str
+    source: str
+    options: dict[str, Option]
+    own: dict[str, Option]
+    cls: Any
+
+
+def entries(kind: str) -> Iterator[Entry]:
+    """Yield every solver, problem, loss, kernel or data set, whichever `kind` names, in order."""
+    if kind == "datasets":
+        yield from _datasets()
+        return
+    registries: dict[str, Mapping[str, Any]] = {
+        "solvers": all_solvers(),
+        "problems": FORMULATIONS,
+        "losses": LOSSES,
+        "kernels": KERNELS,
+    }
+    for name, cls in registries[kind].items():
+        options = {key: option for key, option in options_of(cls).items() if key not in ("X", "y")}
+        yield Entry(name, first_sentence(cls), cls.source, options, options, cls)
+
+
+def _datasets() -> Iterator[Entry]:
+    common = options_of(datasets.Source)
+    classes = {snake_case(name): getattr(datasets, name) for name in datasets.__all__}
+    for name in datasets.names():
+        options = {key: option_of(f, f.type) for key, f in datasets.fields(name).items()}
+        own = {key: option for key, option in options.items() if option != common.get(key)}
+        about = datasets.describe(name).removeprefix(f"{name}: ")
+        yield Entry(name, about, "", options, own, classes.get(name, datasets.Published))
+
+
+def first_sentence(cls: type) -> str:
+    """Return what the docstring of a class begins with, on one line."""
+    return inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].replace("\n", " ")

@@ -1,0 +1,113 @@
+"""Mean test score over the folds against the parameter that varies most, the best model ringed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.analysis.cross_validation import CHOICE, mean_scores
+from experiments.output.text import markdown_table
+from experiments.plots.drawing import Drawing, Named
+from experiments.plots.runs import Runs
+from experiments.plots.style import PANELS, key, label_outside, legend, line_styles, panels
+
+_PARAMETERS = ("C", "lam", "epsilon")
+
+
+def validated(runs: Runs) -> pd.DataFrame:
+    """Return the mean scores of a folder's models, with a `title` for each choice among them."""
+    scores = mean_scores(runs.table)
+    titles = scores["dataset"] + " " + scores["formulation"] + " " + scores["solver"]
+    return scores.assign(title=titles.astype(str))
+
+
+class CrossValidation(Drawing):
+    """Mean score on the held-out folds against a parameter; a panel a choice of models."""
+
+    instead = True  # a page for each fold would say less than their means
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield a figure and a table if the runs are folds of a cross-validation."""
+        scores = validated(runs)
+        if not scores.empty:
+            yield self.name, cross_validation(scores)
+            yield self.name, to_markdown(scores)
+
+
+def cross_validation(scores: pd.DataFrame) -> Figure:
+    """Draw a panel for each of up to six choices: score ± standard error, a line a kernel.
+
+    `scores` is what `validated` returns.
+    """
+    titles = list(dict.fromkeys(scores["title"]))[:PANELS]
+    lines = {title: _lines(scores[scores["title"] == title]) for title in titles}
+    drawn = line_styles(label for found in lines.values() for label in found)
+    new, axes = panels(titles, height=2.2)
+    for title, ax in zip(titles, axes, strict=True):
+        mine = scores[scores["title"] == title]
+        parameter = _swept(mine)
+        for label, unordered in lines[title].items():
+            rows, line = unordered.sort_values(parameter), drawn[label].arguments(capsize=2)
+            ax.errorbar(rows[parameter], rows["mean"], rows["error"], **line)
+        _ring(ax, mine[mine["best"]], parameter)
+        ax.set_xscale("log" if (mine[parameter] > 0).all() else "linear")
+        ax.set_xlabel(parameter)
+    label_outside(axes, axes[-1].get_xlabel(), "score on the part held out")
+    entries: list[tuple[Artist, str]] = [
+        (key(**line.arguments()), name) for name, line in drawn.items()
+    ]
+    ring = key(color="#000000", marker="o", linestyle="none", markerfacecolor="none", markersize=9)
+    legend(new, [*entries, (ring, "best mean")])
+    return new
+
+
+def to_markdown(scores: pd.DataFrame) -> str:
+    """Return a table for each choice, the best model in bold."""
+    parts = ["# Cross-validation\n"]
+    for choice, rows in scores.groupby(CHOICE, sort=False):
+        dataset, formulation, solver = choice if isinstance(choice, tuple) else (choice, "", "")
+        cells = pd.DataFrame(
+            {
+                "model": rows["model"].where(~rows["best"], "**" + rows["model"] + "**"),
+                "score": [
+                    f"{m:.4f} ± {e:.4f}" for m, e in zip(rows["mean"], rows["error"], strict=True)
+                ],
+                "folds": rows["folds"],
+            }
+        )
+        parts.append(f"## {dataset}, {formulation}, {solver}\n\n{markdown_table(cells)}\n")
+    parts.append("Mean over the folds of the score on the part held out, ± its standard error.\n")
+    return "\n".join(parts)
+
+
+def _swept(scores: pd.DataFrame) -> str:
+    """Return the parameter with the most values."""
+    return max(_PARAMETERS, key=lambda name: scores[name].nunique())
+
+
+def _lines(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the models of one choice by what tells them apart beside the swept parameter."""
+    swept = _swept(scores)
+    rest = [p for p in _PARAMETERS if p != swept and scores[p].nunique() > 1]
+    labels = scores["kernel"].astype(str)
+    for name in rest:
+        labels = labels + f", {name}=" + scores[name].map("{:g}".format)
+    return {str(label): rows for label, rows in scores.groupby(labels, sort=False)}
+
+
+def _ring(ax: Axes, best: pd.DataFrame, parameter: str) -> None:
+    ax.plot(
+        best[parameter],
+        best["mean"].to_numpy(dtype=np.float64),
+        color="#000000",
+        marker="o",
+        linestyle="none",
+        markerfacecolor="none",
+        markersize=9,
+        zorder=5,
+    )

@@ -1,0 +1,140 @@
+"""Who solved what: a cell for every problem and solver, with the verdict and the time.
+
+Colour and sign both tell the verdict. Of several repetitions the worst is shown, with
+the median time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from experiments.output.text import duration
+from experiments.plots.drawing import Drawing, Named, numbered
+from experiments.plots.runs import Runs
+from experiments.plots.style import chunks, figure, legend, wrap
+
+ROWS, COLUMNS = 40, 8  # at most, in one figure
+_NAME = 64  # characters of a problem's name
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a verdict, or a status without one, is shown."""
+
+    sign: str
+    colour: str
+    hatch: str = ""
+
+
+# From best to worst.
+OUTCOMES = {
+    "solved": Outcome("✓", "#8FD3BF"),
+    "infeasible": Outcome("∅", "#B5DDF4"),
+    "unsupported": Outcome("–", "#FFFFFF"),
+    "not_installed": Outcome("N", "#FFFFFF"),
+    "uncertified": Outcome("?", "#DDDDDD"),
+    "inaccurate": Outcome("≈", "#F7D488"),
+    "diverged": Outcome("∞", "#DDBBD5", ".."),
+    "out_of_memory": Outcome("M", "#DDBBD5", ".."),
+    "crashed": Outcome("†", "#DDBBD5", ".."),
+    "wrong": Outcome("✗", "#F0986B", "////"),
+}
+_NAMES = {"infeasible": "proven infeasible"}
+_ENDED = ("unsupported", "not_installed", "diverged", "out_of_memory", "crashed")
+
+
+def pages(runs: Runs) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield (problems, configurations) of each figure, all about as large."""
+    solvers = sorted(runs.table["configuration"].unique())
+    for problems in chunks(runs.problems, ROWS):
+        for some in chunks(solvers, COLUMNS):
+            yield problems, some
+
+
+class Overview(Drawing):
+    """Verdict and time of every solver on every problem."""
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield as many figures as the problems and solvers need."""
+        every = list(pages(runs))
+        for i, (problems, solvers) in enumerate(every, 1):
+            yield numbered(self.name, i, every), overview(runs, problems, solvers)
+
+
+def overview(runs: Runs, problems: Sequence[str], solvers: Sequence[str]) -> Figure:
+    """Draw the table of verdicts and times, one row a problem and one column a solver."""
+    names = max(len(line) for p in problems for line in wrap(p, _NAME, 1).splitlines())
+    new = figure(0.065 * names + 0.56 * len(solvers) + 0.5, 0.2 * len(problems) + 1.8)
+    ax = new.add_subplot()
+    seen: set[str] = set()
+    for i, problem in enumerate(problems):
+        mine = runs.of(problem)
+        for j, solver in enumerate(solvers):
+            cell = mine[mine["configuration"] == solver]
+            if len(cell):
+                seen.add(_cell(ax, j, i, cell))
+    _label(ax, problems, solvers)
+    shown = [(name, outcome) for name, outcome in OUTCOMES.items() if name in seen]
+    legend(
+        new,
+        [
+            (_patch(0, 0, outcome), f"{outcome.sign}  {_NAMES.get(name, name.replace('_', ' '))}")
+            for name, outcome in shown
+        ],
+        columns=5,
+    )
+    return new
+
+
+def outcome_of(status: str, verdict: object) -> str:
+    """Return the key of `OUTCOMES` for a run: its verdict, or its end if that left none."""
+    if status in _ENDED or verdict not in OUTCOMES:
+        return status if status in OUTCOMES else "uncertified"
+    return str(verdict)
+
+
+def _cell(ax: Axes, x: int, y: int, runs: pd.DataFrame) -> str:
+    """Draw one cell and return its outcome."""
+    found = {outcome_of(s, v) for s, v in zip(runs["status"], runs["verdict"], strict=True)}
+    worst = max(found, key=list(OUTCOMES).index)
+    outcome = OUTCOMES[worst]
+    ax.add_patch(_patch(x, y, outcome))
+    time = duration(float(runs["time_solve"].median()))
+    if time and (runs["status"] == "time_limit").any():
+        time = f"> {time}"
+    ax.text(x + 0.08, y + 0.5, outcome.sign, ha="left", va="center", fontweight="bold")
+    ax.text(x + 0.94, y + 0.5, time, ha="right", va="center", fontsize=7)
+    return worst
+
+
+def _patch(x: int, y: int, outcome: Outcome) -> Rectangle:
+    return Rectangle(
+        (x, y),
+        1,
+        1,
+        facecolor=outcome.colour,
+        hatch=outcome.hatch,
+        edgecolor="#9A9A9A",
+        linewidth=0.5,
+        clip_on=False,
+    )
+
+
+def _label(ax: Axes, problems: Sequence[str], solvers: Sequence[str]) -> None:
+    ax.set(xlim=(0, len(solvers)), ylim=(len(problems), 0))
+    ax.set_xticks(np.arange(len(solvers)) + 0.5, [wrap(name, 22) for name in solvers])
+    ax.set_yticks(np.arange(len(problems)) + 0.5, [wrap(name, _NAME, 1) for name in problems])
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0)
+    for label in ax.get_xticklabels():
+        label.set(rotation=35, ha="left", rotation_mode="anchor")
+    for spine in ax.spines.values():
+        spine.set_visible(False)
+    ax.grid(visible=False)

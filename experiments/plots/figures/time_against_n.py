@@ -1,0 +1,70 @@
+"""Time against the number of samples, with the exponent k of time ∝ n^k fitted for each solver."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.analysis.growth import exponent, growing
+from experiments.output.text import file_name
+from experiments.plots.drawing import Drawing, Named
+from experiments.plots.runs import Runs
+from experiments.plots.style import TEXT_WIDTH, LineStyle, figure, key, label_sizes, plain, wrap
+
+_HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
+
+
+def solved_sizes(runs: Runs) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield (title, runs) of each problem that was run at three or more n, otherwise equal."""
+    return growing(runs.table.dropna(subset=["n", "time_solve"]), "problem_id")
+
+
+class TimeAgainstN(Drawing):
+    """How time grows with n, with its exponent; a figure a growing problem."""
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield a figure for each problem that was run at three or more n."""
+        for title, table in solved_sizes(runs):
+            yield file_name(self.name, title), time_against_n(runs, title, table)
+
+
+def time_against_n(runs: Runs, title: str, table: pd.DataFrame) -> Figure:
+    """Draw the median time of the runs that solved it, hollow where none at that n did."""
+    new = figure(TEXT_WIDTH, 0.45 * TEXT_WIDTH)
+    ax = new.add_subplot()
+    ax.set_title(wrap(title, 70))
+    entries: list[tuple[Artist, str]] = []
+    for series, mine in table.groupby("series"):
+        for i, (configuration, same) in enumerate(mine.groupby("configuration")):
+            line = runs.styles[str(series)].variant(i)
+            entries.append((key(**line.arguments()), _line(ax, str(configuration), same, line)))
+    if any(line.get_markerfacecolor() == "white" for line in ax.lines):
+        entries.append((key(color="#555555", marker="o", **_HOLLOW), "hollow: not solved"))
+    ax.set(xscale="log", yscale="log", xlabel="samples n", ylabel="time solving (s), median")
+    label_sizes(ax, np.unique(table["n"].to_numpy(dtype=np.float64)))
+    handles, labels = zip(*entries, strict=True)
+    new.legend(handles, labels, loc="outside right upper")
+    return new
+
+
+def _line(ax: Axes, configuration: str, table: pd.DataFrame, line: LineStyle) -> str:
+    """Draw one solver's times; return what the legend says of it."""
+    solved = _medians(table[table["verdict"] == "solved"])
+    others = _medians(table[~table["n"].isin(solved.index)])
+    for times, changes in ((solved, {}), (others, _HOLLOW)):
+        if len(times):
+            drawn = line.arguments(**changes)
+            ax.plot(times.index, times.to_numpy(), label=configuration, **drawn)
+    k = exponent(solved)
+    return plain(configuration) + (f": $n^{{{k:.1f}}}$" if np.isfinite(k) else "")
+
+
+def _medians(table: pd.DataFrame) -> pd.Series:
+    """Return the median time by n, in the order of n."""
+    return table.groupby("n")["time_solve"].median().sort_index()

@@ -1,0 +1,85 @@
+"""How one solver trained on two-dimensional data, in four panels.
+
+Decision regions with support vectors, the dual objective L_D by step, α by sample, and the number
+of support vectors by step: the picture of Anderson's notes on support vector machines (2013).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.output.text import file_name
+from experiments.plots.drawing import Drawing, Named
+from experiments.plots.plane import CLASSES, binary_answers, draw_regions, region_keys, upper
+from experiments.plots.runs import Model, Runs
+from experiments.plots.style import BLACK, count_axis, figure, legend, note, wrap
+
+
+class Training(Drawing):
+    """How a solver trained on a two-dimensional problem; a figure a solver and problem."""
+
+    needs = ("table", "traces")
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield a figure for each answer whose run has a trace."""
+        for problem, answers in binary_answers(runs):
+            for run, model in answers:
+                if len(runs.trace(run["run_id"])) > 1:
+                    name = file_name(self.name, problem, str(run["series"]))
+                    yield name, training(runs, run, model)
+
+
+def training(runs: Runs, run: pd.Series, model: Model) -> Figure:
+    """Draw the four panels of a run that was looked at while it ran."""
+    new = figure(6.0, 5.2)
+    regions, objective, multipliers, count = new.subplots(2, 2).ravel()
+    title = f"{run['problem_id']}: {run['series']}, {run['verdict']}"
+    new.suptitle(wrap(title, 80), fontsize=8.5)
+    draw_regions(regions, run, model)
+    regions.set(xlabel="$x_1$", ylabel="$x_2$")
+    evaluations = runs.trace(run["run_id"])
+    _by_step(objective, evaluations, "dual_objective", "dual objective $L_D$")
+    _multipliers(multipliers, run, model)
+    _by_step(count, evaluations, "n_support", f"support vectors (of {len(model['y'])})")
+    if count.lines:
+        count.set_ylim(0, 1.1 * count.dataLim.y1 + 1)
+    legend(new, region_keys(), columns=3)
+    return new
+
+
+def _by_step(ax: Axes, evaluations: pd.DataFrame, column: str, label: str) -> None:
+    values = evaluations[["iteration", column]].to_numpy(dtype=np.float64)
+    values = values[np.isfinite(values).all(axis=1)]
+    ax.set(xlabel="step", ylabel=label)
+    if not len(values):
+        note(ax, "not recorded")
+        return
+    ax.plot(values[:, 0], values[:, 1], color=BLACK, marker="o", markersize=2.5, label=column)
+    count_axis(ax)
+
+
+def _multipliers(ax: Axes, run: pd.Series, model: Model) -> None:
+    """Draw α by sample in the classes' colours, and the bound C."""
+    ax.set(xlabel="sample", ylabel=r"$\alpha$")
+    alpha, y = np.asarray(model["alpha"], dtype=np.float64), np.asarray(model["y"])
+    samples = np.arange(1, len(alpha) + 1)
+    for label, colour, marker in CLASSES:
+        own = y == label
+        ax.scatter(samples[own], alpha[own], s=9, c=colour, marker=marker, linewidths=0)
+    C = upper(run)
+    if np.isfinite(C):
+        ax.axhline(C, color="#555555", linestyle="--", linewidth=0.8)
+        ax.annotate(
+            "C",
+            (1, C),
+            xycoords=("axes fraction", "data"),
+            xytext=(2, 0),
+            textcoords="offset points",
+            va="center",
+            annotation_clip=False,
+        )

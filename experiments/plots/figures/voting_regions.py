@@ -1,0 +1,176 @@
+"""What binary parts vote for in the plane: the class that wins, and where the vote is tied.
+
+A panel for each strategy (one-vs-rest, one-vs-one) and voting rule. Lines are the parts' own borders,
+f = 0; where the soccer score counts draws also f = ±1. Hatched is where votes alone name no class.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import product
+from typing import Any, cast, get_args
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from experiments.output.text import file_name
+from experiments.plots.drawing import Drawing, Named
+from experiments.plots.plane import planar, span
+from experiments.plots.runs import Model, Runs
+from experiments.plots.style import (
+    BLACK,
+    GREY,
+    key,
+    label_outside,
+    legend,
+    line_styles,
+    panels,
+    wrap,
+)
+from problems import FORMULATIONS, Geometry, Multiclass, Point
+from problems.formulations.multiclass import Voting
+from problems.kernels import Block
+
+_GRID = 320  # points a side
+_TINT = 0.3  # of a class's colour, the rest is white
+_HATCH = "/////"
+Answer = tuple[pd.Series, Model]
+
+
+def strategy(runs: Runs, problem: str) -> str | None:
+    """Return the problem's formulation if it is one of several binary parts, else None."""
+    formulation = str(runs.of(problem)["formulation"].iloc[0])
+    known = FORMULATIONS.get(formulation)
+    return formulation if known is not None and issubclass(known, Multiclass) else None
+
+
+def voted(runs: Runs) -> dict[str, list[Answer]]:
+    """Return the best certified answer of each strategy, by problem without its strategy."""
+    groups: dict[str, dict[str, Answer]] = {}
+    for problem in runs.problems:
+        formulation = strategy(runs, problem)
+        if formulation is not None:
+            # all rules are drawn, whichever one the runs were scored with
+            told = re.sub(rf" {formulation}\b| voting=\w+", "", problem)
+            for answer in planar(runs, problem)[:1]:
+                groups.setdefault(told, {}).setdefault(formulation, answer)
+    return {told: list(answers.values()) for told, answers in groups.items()}
+
+
+class VotingRegions(Drawing):
+    """What binary subproblems vote for in the plane; a panel a voting rule."""
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield a figure for each two-dimensional problem of several classes."""
+        for title, answers in voted(runs).items():
+            yield file_name(self.name, title), voting_regions(title, answers)
+
+
+def voting_regions(title: str, answers: Sequence[Answer]) -> Figure:
+    """Draw up to two strategies' answers to one problem, a panel for each of the three rules."""
+    rules = cast("tuple[Voting, ...]", get_args(Voting))
+    drawn = list(product([_Votes(run, model) for run, model in answers], rules))
+    new, axes = panels([rule for _, rule in drawn], height=2.1, share="both")
+    solvers, verdicts = (
+        ", ".join(dict.fromkeys(str(run[column]) for run, _ in answers))
+        for column in ("series", "verdict")
+    )
+    new.suptitle(wrap(f"{title}: {solvers}: {verdicts}", 100), fontsize=8.5)
+    for ax, (votes, rule) in zip(axes, drawn, strict=True):
+        ax.set_title(votes.title(rule))
+        votes.draw(ax, rule)
+    label_outside(axes, "$x_1$", "$x_2$")
+    legend(new, _keys(max(votes.problem.classes for votes, _ in drawn)), columns=3)
+    return new
+
+
+class _Votes:
+    """The outputs of all parts on a grid over the samples."""
+
+    def __init__(self, run: pd.Series, model: Model) -> None:
+        self.strategy = str(run["formulation"])
+        make = cast("type[Any]", FORMULATIONS[self.strategy])
+        self.problem: Multiclass = make(model["X"], model["y"], kernel=model["kernel"])
+        self.x1, self.x2 = (span(model["X"][:, j], _GRID) for j in range(2))
+        point = Point(model["alpha"], model["w"], model["b"])
+        geometry = Geometry(self.problem, point, (np.nan, np.nan))
+        grid = np.column_stack([g.ravel() for g in np.meshgrid(self.x1, self.x2)])
+        parts = np.array_split(grid, _GRID)  # keeps the kernel's block small
+        outputs = [geometry.outputs(part) for part in parts]
+        self.f: Block = np.concatenate(outputs).reshape(_GRID**2, -1)
+
+    def ambiguous(self, rule: Voting) -> Block:
+        """Return 1 where the vote is tied and 0 elsewhere, by x₂ and x₁."""
+        return self.problem.ambiguous(self.f, rule).reshape(_GRID, _GRID).astype(np.float64)
+
+    def title(self, rule: Voting) -> str:
+        """Return the strategy, the rule, and how much of the panel is ambiguous, in two lines."""
+        share = 100 * float(self.ambiguous(rule).mean())
+        return f"{self.strategy.replace('_', '-')}, {rule}\nambiguous: {share:.1f} % of the area"
+
+    def draw(self, ax: Axes, rule: Voting) -> None:
+        """Draw the winners, the parts' borders, the ambiguous regions and the samples."""
+        scores = self.problem.combine(self.f, rule)
+        winner = scores.argmax(axis=1).reshape(_GRID, _GRID)
+        extent = (self.x1[0], self.x1[-1], self.x2[0], self.x2[-1])
+        ax.imshow(
+            _tints(self.problem.classes)[winner], extent=extent, origin="lower", aspect="auto"
+        )
+        tied = self.ambiguous(rule)
+        if tied.any():
+            levels = [0.5, 1.5]
+            filled = ax.contourf(self.x1, self.x2, tied, levels, colors="none", hatches=[_HATCH])
+            filled.set(edgecolor="#444444", linewidth=0)
+        for f in self.f.T.reshape(-1, _GRID, _GRID):
+            _line(ax, self.x1, self.x2, f, 0.0, color=BLACK, linewidths=0.9)
+            for level in (-1.0, 1.0) if rule == "soccer" else ():
+                _line(ax, self.x1, self.x2, f, level, color=GREY, linewidths=0.6)
+        for line, k in zip(_styles(self.problem.classes), range(self.problem.classes), strict=True):
+            own = self.problem.X[self.problem.y == k]
+            ax.scatter(
+                own[:, 0],
+                own[:, 1],
+                s=9,
+                c=line.colour,
+                marker=line.marker,
+                linewidths=0,
+            )
+        ax.set(xlim=extent[:2], ylim=extent[2:])
+        ax.grid(visible=False)
+
+
+def _line(
+    ax: Axes, x1: Any, x2: Any, f: Block, level: float, color: str, linewidths: float
+) -> None:
+    if f.min() < level < f.max():
+        dash = "-" if level == 0 else "--"
+        ax.contour(x1, x2, f, [level], colors=color, linestyles=[dash], linewidths=[linewidths])
+
+
+def _styles(classes: int) -> list[Any]:
+    return list(line_styles(f"{k:04}" for k in range(classes)).values())
+
+
+def _tints(classes: int) -> Block:
+    """Return the colour of each class's region, shape (K, 3)."""
+    colours = np.array([to_rgb(line.colour) for line in _styles(classes)])
+    return 1.0 - _TINT * (1.0 - colours)
+
+
+def _keys(classes: int) -> list[tuple[Any, str]]:
+    samples = [
+        (key(color=line.colour, marker=line.marker, linestyle="none"), f"class {k}")
+        for k, line in enumerate(_styles(classes))
+    ]
+    tied = Patch(facecolor="none", edgecolor="#444444", hatch=_HATCH, linewidth=0.5)
+    return [
+        *samples,
+        (tied, "ambiguous: the vote is tied"),
+        (key(color=BLACK, linewidth=0.9), "f = 0 of a part"),
+        (key(color=GREY, linestyle="--", linewidth=0.8), "f = ±1: a draw between"),
+    ]

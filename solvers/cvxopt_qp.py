@@ -1,0 +1,110 @@
+"""CVXOPT's primal-dual interior-point method for convex quadratic programs, as its authors ship it.
+
+    min ½xᵀPx + qᵀx  s.t. Gx + s = h, s ≥ 0, A x = b_eq
+
+The plain reference: matrices are handed over as they stand, finite bounds as rows of G, and CVXOPT
+factors its own Newton systems. `solvers.interior_point` runs the same iteration on Newton systems that
+know the structure of a support vector machine.
+
+Vandenberghe 2010, "The CVXOPT linear and quadratic cone program solvers".
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy
+
+from problems.dataset import Vector
+from problems.forms import QP, FormPoint
+from solvers.base import Solver
+from solvers.quadratic import ScaledQP, refuse_indefinite, scaled
+
+# Its share of `tol` is the absolute gap allowed, which matters for optima of exactly 0.
+_ABSOLUTE = 1e-6
+
+
+@dataclass(frozen=True)
+class CvxoptQP(Solver):
+    """CVXOPT on any convex QP.
+
+    It finds out by itself that a problem is optimal, but not that it has no optimum: then it ends
+    without a claim.
+
+    Attributes
+    ----------
+    tol : stop when the residuals and the relative duality gap are at or below it.
+    max_iter : interior-point iterations after which it stops without a claim.
+    """
+
+    tol: float = 1e-9
+    max_iter: int = 100
+
+    form: ClassVar = QP
+    source: ClassVar[str] = "Vandenberghe 2010"
+
+    def refuses(self, form: QP) -> str | None:
+        """A QP must be convex."""
+        return refuse_indefinite(form)
+
+    def prepare(self, form: QP) -> QP:
+        """Import CVXOPT."""
+        importlib.import_module("cvxopt.solvers")
+        return form
+
+    def iterates(self, form: QP) -> Iterator[FormPoint]:
+        """Yield once, at the end."""
+        from cvxopt import solvers  # noqa: PLC0415 - slow to import
+
+        qp = scaled(form)
+        G, h = inequality_rows(qp)
+        arguments = (to_cvxopt(M) for M in (qp.P, qp.q, G, h, qp.A, qp.b_eq))
+        try:
+            answer = solvers.qp(*arguments, options=self._options())
+        except (ArithmeticError, ValueError):  # of a singular matrix, or numbers that overflow
+            yield FormPoint(None, claim="stopped")
+            return
+        x, z = (np.asarray(answer[name]).ravel() for name in "xz")
+        yield FormPoint(
+            qp.of_x * x,
+            inequality=None if qp.G is None else qp.of_z * z[: qp.G.shape[0]],
+            iterations=answer["iterations"],
+            claim="optimal" if answer["status"] == "optimal" else "stopped",
+        )
+
+    def _options(self) -> dict[str, Any]:
+        return {
+            "show_progress": False,
+            "maxiters": int(self.max_iter),
+            "abstol": _ABSOLUTE * self.tol,
+            "reltol": self.tol,
+            "feastol": self.tol,
+            "refinement": 1,  # without it the last digits are lost where P is singular
+        }
+
+
+def inequality_rows(qp: ScaledQP) -> tuple[scipy.sparse.csc_array, Vector]:
+    """Return G and h with a row −xᵢ ≤ −lbᵢ, then a row xᵢ ≤ ubᵢ, for every finite bound."""
+    identity = scipy.sparse.eye_array(qp.q.size, format="csr")
+    lower, upper = np.isfinite(qp.lb), np.isfinite(qp.ub)
+    blocks, sides = [-identity[lower], identity[upper]], [-qp.lb[lower], qp.ub[upper]]
+    if qp.G is not None and qp.h is not None:
+        blocks, sides = [qp.G, *blocks], [qp.h, *sides]
+    return scipy.sparse.csc_array(scipy.sparse.vstack(blocks)), np.concatenate(sides)
+
+
+def to_cvxopt(M: Any) -> Any:
+    """Return a vector, a dense or a sparse matrix as CVXOPT's own; None stays None."""
+    from cvxopt import matrix, spmatrix  # noqa: PLC0415 - slow to import
+
+    if M is None:
+        return None
+    if not scipy.sparse.issparse(M):
+        return matrix(M)
+    entries = scipy.sparse.coo_array(M)
+    rows, columns = (c.astype(np.int64) for c in entries.coords)
+    return spmatrix(entries.data, rows, columns, entries.shape)

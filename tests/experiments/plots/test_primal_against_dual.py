@@ -1,0 +1,46 @@
+"""What the primal and the dual cost, from the records of a run."""
+
+import numpy as np
+import pandas as pd
+
+from experiments.plots.figures.primal_against_dual import costs, draw, to_markdown
+
+
+def results() -> pd.DataFrame:
+    views = (("primal", "linear"), ("dual", "linear"), ("dual", "rbf(gamma=1)"))
+    rows = [
+        {
+            "problem_id": f"{view} {kernel} {n}",
+            "formulation": f"soft_margin_{view}",
+            "kernel": kernel,
+            "n": float(n),
+            "d": 10.0,
+            "n_support": n / 2,
+            "time_solve": time,
+            "verdict": "solved",
+        }
+        for n in (100, 200)
+        for view, kernel in views
+        for time in (1.0, 3.0, 2.0)
+    ]
+    rows.append(rows[0] | {"problem_id": "other", "verdict": "inaccurate"})
+    return pd.DataFrame(rows)
+
+
+def test_sizes_are_those_of_the_note_and_only_solved_runs_count():
+    table = costs(results()).set_index(["view", "n"])
+    assert len(table) == 6
+    assert table.loc[("primal, linear", 100), ["variables", "model"]].tolist() == [111, 11]
+    assert table.loc[("dual, linear", 200), ["variables", "model"]].tolist() == [200, 1101]
+    assert (table["train"] == 2.0).all()
+    assert (table["predict"] > 0).all()
+
+
+def test_the_table_and_the_figure_show_every_cost():
+    table = costs(results())
+    text = to_markdown(table)
+    assert all(view in text for view in set(table["view"]))
+    axes = draw(table).axes
+    assert len(axes) == 4
+    drawn = axes[0].lines[0]
+    assert np.array_equal(drawn.get_xdata(), [100, 200])

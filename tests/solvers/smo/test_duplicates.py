@@ -1,0 +1,70 @@
+"""Equal samples share one variable, which the form's variables are made of."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from problems import RBF, BoxQP, HardMarginDual, SoftMarginDual, SVRDual, reduce
+from solvers import SMO, solve
+from solvers.smo.duplicates import merge
+from solvers.smo.variables import from_form
+
+
+def repeated(n: int = 600, copies: int = 2) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((n, 3))
+    y = np.where(X[:, 0] + rng.standard_normal(n) > 0, 1.0, -1.0)
+    return np.vstack([X] * copies), np.tile(y, copies)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_equal_samples_share_a_variable_and_its_value(sparse: bool) -> None:
+    X, y = repeated()
+    form = reduce(SoftMarginDual(sp.csr_array(X) if sparse else X, y, 1.5, RBF(1.0)), BoxQP).form
+    merged = merge(from_form(form))
+    assert merged.variables.n == 600
+    z = np.random.default_rng(0).uniform(merged.variables.lo, merged.variables.hi)
+    x = merged.spread(z)
+    assert (x >= form.lb).all()
+    assert (x <= form.ub).all()
+    assert np.allclose(np.sort((y * x)[:600] + (y * x)[600:]), np.sort(z))
+    inside = (x > 0) & (x < 1.5)
+    assert not (inside[:600] & inside[600:]).any()
+
+
+def test_unlike_labels_and_weights_are_not_merged() -> None:
+    X, y = repeated()
+    y[600:650] *= -1.0
+    form = reduce(SoftMarginDual(X, y, np.linspace(1, 2, 1200), RBF(1.0)), BoxQP).form
+    variables = merge(from_form(form)).variables
+    assert variables.n == 650
+    assert variables.hi.sum() - variables.lo.sum() == pytest.approx(form.ub.sum())
+
+
+def test_without_upper_bounds_one_of_equals_takes_all() -> None:
+    X, y = repeated()
+    form = reduce(HardMarginDual(X, y, RBF(50.0)), BoxQP).form
+    merged = merge(from_form(form))
+    z = np.where(np.isinf(merged.variables.hi), 2.0, -2.0)
+    x = merged.spread(z)
+    assert np.count_nonzero(x) == 600
+    assert x.sum() == pytest.approx(1200.0)
+
+
+def test_repeating_samples_costs_nothing_in_support() -> None:
+    X, y = repeated(copies=3)
+    once = solve(SoftMarginDual(X[:600], y[:600], 3.0, RBF(0.5)), SMO(tol=1e-8))
+    thrice = solve(SoftMarginDual(X, y, 1.0, RBF(0.5)), SMO(tol=1e-8))
+    assert thrice.objective == pytest.approx(once.objective, rel=1e-9)
+    assert thrice.verdict == "solved"
+
+
+def test_repeated_targets_are_shared_out_on_one_side_of_the_tube() -> None:
+    X, _ = repeated(copies=1)
+    targets = np.round(X[:, 0] ** 2, 1)
+    once = solve(SVRDual(X, targets, 2.0, 0.1, RBF(0.3)), SMO(tol=1e-8))
+    twice = solve(
+        SVRDual(np.tile(X, (2, 1)), np.tile(targets, 2), 1.0, 0.1, RBF(0.3)), SMO(tol=1e-8)
+    )
+    assert twice.verdict == "solved"
+    assert twice.objective == pytest.approx(once.objective, rel=1e-7)

@@ -26,7 +26,7 @@ from experiments.files.specs import (
     build_kernel,
     build_problem,
     build_solver,
-    is_outside,
+    outside_names,
     plain,
     settings_text,
 )
@@ -34,6 +34,7 @@ from experiments.output.text import duration
 from experiments.store.folder import StoreError, recorded
 from experiments.store.published import read_records
 from problems import FORMULATIONS, Dataset, Multiclass, Unsupported, reduce
+from problems.registry import is_outside
 from solvers import find_solver
 
 _MOST = 20  # lines of a list
@@ -170,7 +171,7 @@ def impossible(cases: Iterable[Case]) -> dict[tuple[str, str], str]:
     tried: set[tuple[str, str]] = set()
     for case in cases:
         pair = _pair(case)
-        if pair in tried or is_outside(case.solver.name):
+        if pair in tried or is_outside(case.solver.name) or outside_names(vars(case.problem)):
             continue
         tried.add(pair)
         reason = _refusal(case)
@@ -182,11 +183,11 @@ def impossible(cases: Iterable[Case]) -> dict[tuple[str, str], str]:
 def _refusal(case: Case) -> str | None:
     spec = case.problem
     kernel = spec.parameters.get("kernel")
-    if kernel is not None and not build_kernel(kernel).psd:
+    if kernel is not None and not build_kernel(kernel, case.folder).psd:
         return None  # it may be positive semidefinite on the samples
     try:
         samples = FORMULATIONS[spec.formulation].example_samples(spec.parameters)
-        problem = build_problem(spec, Dataset(*samples))
+        problem = build_problem(spec, Dataset(*samples), case.folder)
         problem = problem.parts[0].problem if isinstance(problem, Multiclass) else problem
         solver = build_solver(case.solver, case.folder, case.seed)
         return solver.refuses(reduce(problem, solver.form, None).form)

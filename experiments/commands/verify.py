@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from experiments.files.entries import OutsideSolvers
+from experiments.files.entries import OutsideClasses
 from experiments.files.experiment import ConfigError, Experiment
 from experiments.files.yamlfile import Fault, Node
 
@@ -19,7 +19,7 @@ def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
         If there is no such solver.
     """
     try:
-        with OutsideSolvers(experiment.folder) as outside:
+        with OutsideClasses(experiment.folder) as outside:
             more = tuple(outside.solver_spec(Node(name, 0)) for name in names)
     except Fault as fault:
         raise ConfigError("--solver", [fault]) from None

@@ -39,7 +39,7 @@ class Case:
     problem_id : the problem in words, unique in the plan.
     seed : for a solver that draws random numbers; None where there is nothing to seed.
     folder : where relative paths begin; not part of the identity.
-    proven : whether its bounds are to be theorems, see `problems.certificates.rigorous`.
+    proven : whether its bounds are to be theorems, see `problems.certificates.proofs.rigorous`.
     twin : the same as another case, run to see how far apart their times are.
     """
 

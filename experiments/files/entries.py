@@ -225,6 +225,6 @@ class OutsideClasses:
 
 def _problem_as_written(text: dict[str, Any]) -> ProblemSpec:
     """Return the description of a problem whose file cannot be imported: it fails in its own runs."""
-    dataset = text["dataset"] if isinstance(text["dataset"], dict) else {"name": text["dataset"]}
-    parameters = {k: v for k, v in text.items() if k not in ("formulation", "dataset")}
-    return ProblemSpec(text["formulation"], dataset, parameters)
+    named = ("dataset", "kernel", "loss")
+    given = {k: {"name": v} if k in named and isinstance(v, str) else v for k, v in text.items()}
+    return ProblemSpec(given.pop("formulation"), given.pop("dataset"), given)

@@ -174,7 +174,7 @@ class Formulation(DualProblem):
 
     def objective(self, primal: float, dual: float) -> float:
         """Return the value in this view's own sign and scale, from the problem's two bounds."""
-        return primal if self.face == "primal" else -dual
+        return primal if self.view == "primal" else -dual
 
     @property
     def identity(self) -> tuple[Any, ...]:

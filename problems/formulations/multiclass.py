@@ -32,7 +32,7 @@ from problems.certificates.certificate import Certificate, relative
 from problems.certificates.certify import certify
 from problems.dataset import Indices, Matrix, Vector, check_classes
 from problems.forms import Point
-from problems.formulations.dual import Face
+from problems.formulations.dual import View
 from problems.formulations.erm import RegularizedERM, named_loss
 from problems.formulations.formulation import Formulation
 from problems.formulations.svm import SoftMarginDual
@@ -81,7 +81,7 @@ class Multiclass(Formulation):
     not in a part (what stands there is not looked at), its `w` (d, parts), its `b` (parts,).
     """
 
-    face: ClassVar[Face] = "primal"
+    view: ClassVar[View] = "primal"
     problem_class: ClassVar[str] = "multiclass"
     listed: ClassVar[bool] = False
     voting: Voting

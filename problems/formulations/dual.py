@@ -103,7 +103,7 @@ class DualProblem:
     @property
     def upper(self) -> Vector:
         """The largest |αᵢ|, shape (n,): Cᵢ times the loss's largest slope, perhaps inf."""
-        return self.weight * self.loss.steepest
+        return self.weight * self.loss.lipschitz
 
     @cached_property
     def is_bounded(self) -> bool:

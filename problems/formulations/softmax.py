@@ -36,7 +36,7 @@ class Softmax(Loss):
     source: ClassVar[str] = "Bridle 1990; NPFL129 notes (s-NLL)"
 
     @property
-    def steepest(self) -> float:
+    def lipschitz(self) -> float:
         """1, in each score."""
         return 1.0
 

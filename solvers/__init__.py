@@ -21,7 +21,6 @@ __all__ = [
     "solve",
 ]
 
-
 # the estimators are no solvers, and import scikit-learn
 SOLVERS = Registry(__name__, Solver, "solver", skip="estimators")
 all_solvers = SOLVERS.all

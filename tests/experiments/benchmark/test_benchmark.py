@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from experiments.analysis.cheapest import arithmetic_bounds, cheapest, targets_of
 from experiments.analysis.configurations import configurations
 from experiments.analysis.growth import growth
-from experiments.analysis.labels import common_words, distinct_names, kind_of
+from experiments.analysis.labels import kind_of
 from experiments.benchmark.report import to_markdown
 from experiments.benchmark.speedup import speedup
 from experiments.benchmark.tables import intercepts, means, passes
@@ -209,25 +209,6 @@ def test_settings_that_tell_are_those_that_vary():
     counted = passes(table_of(*rows, run()))
     assert counted["setting"].tolist() == ["epochs 1", "epochs 20"]
     assert counted["suboptimality"].tolist() == [0.1, 0.1]
-
-
-def test_solvers_are_ours_or_peers():
-    names = [
-        "smo",
-        "dual_coordinate_descent",
-        "libsvm",
-        "qpsolvers_qp",
-        "own.py:New",
-        f"{FLOOR}:KernelFloor",
-    ]
-    assert [kind_of(name) for name in names] == ["ours", "ours", "peer", "peer", "peer", "floor"]
-
-
-def test_names_leave_out_what_all_problems_have_in_common():
-    problems = ["a9a soft rbf(gamma=1) C=1", "w8a soft rbf(gamma=2) C=1"]
-    assert distinct_names(problems) == ["a9a rbf(gamma=1)", "w8a rbf(gamma=2)"]
-    assert common_words(problems) == ["soft", "C=1"]
-    assert distinct_names(problems[:1]) == problems[:1]
 
 
 def test_every_sign_of_the_report_is_there():

@@ -362,16 +362,25 @@ def test_the_readme_has_a_row_for_each_peer_in_each_published_benchmark(tmp_path
 
 
 def test_benchmarks_that_belong_together_are_published_under_the_first_name(tiny, tmp_path, readme):
-    (target,) = publish([tiny, tiny], tmp_path)
+    (target,) = publish([tiny, _renamed(tiny, tmp_path, "bench_alike")], tmp_path)
+    assert target.name == "bench_tiny"
     text = (target / "benchmark.md").read_text()
-    assert text.startswith("# bench_tiny, bench_tiny")
+    assert text.startswith("# bench_alike, bench_tiny")
+    before = {path.name: path.read_bytes() for path in target.iterdir()}
+    assert list(publish([], tmp_path)) == [target]
+    assert {path.name: path.read_bytes() for path in target.iterdir()} == before
+
+
+def _renamed(folder, place, name):
+    other = place / name
+    shutil.copytree(folder, other)
+    manifest = (other / "manifest.json").read_text().replace("bench_tiny", name)
+    (other / "manifest.json").write_text(manifest)
+    return other
 
 
 def test_only_benchmarks_are_published_together(tiny, tmp_path):
-    other = tmp_path / "other"
-    shutil.copytree(tiny, other)
-    manifest = (other / "manifest.json").read_text().replace("bench_tiny", "plain")
-    (other / "manifest.json").write_text(manifest)
+    other = _renamed(tiny, tmp_path, "plain")
     result = CliRunner().invoke(main, ["publish", str(tiny), str(other)])
     assert result.exit_code == 2
     assert "only benchmarks" in result.output

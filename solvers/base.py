@@ -8,15 +8,16 @@ clock, the limits, the evaluations and the certificate belong to `solvers.loop.s
 
 from __future__ import annotations
 
-import re
+import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
 from problems.dataset import check_positive
 from problems.forms import FormPoint
+from problems.registry import snake_case
 
 
 class Status(StrEnum):
@@ -35,6 +36,26 @@ class Status(StrEnum):
 
 class NotInstalled(Exception):
     """An optional package is missing; the message says how to get it."""
+
+
+def optional(module: str, what: str, package: str) -> Any:
+    """Import and return a module; NotInstalled, saying that `what` needs `package`, without it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise NotInstalled(f"{what} needs {package}: pip install {package}") from None
+
+
+def check_whole(value: Any, name: str, least: int = 1) -> None:
+    """Raise ValueError if a setting is not a whole number of `least` or more."""
+    if not (least <= value < 2**63 and int(value) == value):
+        raise ValueError(f"{name}: must be a whole number of {least} or more, got {value!r}")
+
+
+def check_choice(value: Any, name: str, choices: Iterable[str]) -> None:
+    """Raise ValueError if a setting is not one of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{name}: must be one of {', '.join(choices)}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -57,17 +78,15 @@ class Solver(ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name" not in cls.__dict__:
-            cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+            cls.name = snake_case(cls.__name__)
 
     def __post_init__(self) -> None:
         if hasattr(self, "tol"):
             check_positive(getattr(self, "tol"), "tol")  # noqa: B009
         for setting, least in (("max_iter", 1), ("seed", 0)):
             value = getattr(self, setting, None)
-            if value is not None and not (least <= value < 2**63 and int(value) == value):
-                raise ValueError(
-                    f"{setting}: must be a whole number of {least} or more, got {value!r}"
-                )
+            if value is not None:
+                check_whole(value, setting, least)
 
     def refuses(self, form: Any, /) -> str | None:
         """Return a sentence saying why this form cannot be solved, or None if it can."""

@@ -20,7 +20,7 @@ from problems.forms import ERM, FormPoint
 from problems.formulations.softmax import Softmax
 from problems.gram.gram import Gram
 from problems.losses import IntervalLoss, Logistic
-from solvers.base import NotInstalled, Solver
+from solvers.base import Solver, optional
 
 _MOST_WEIGHT = 1e12  # with 1/ΣC below 1e-12 it called answers optimal whose gap was 1
 _OPTIONS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
@@ -63,10 +63,7 @@ class CvxpyERM(Solver):
     def prepare(self, form: ERM) -> ERM:
         """Import CVXPY and Clarabel; NotInstalled with what to do if either is missing."""
         for package in ("cvxpy", "clarabel"):
-            try:
-                importlib.import_module(package)
-            except ImportError:
-                raise NotInstalled(f"{package} is missing: pip install {package}") from None
+            optional(package, "CvxpyERM", package)
         return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
@@ -121,4 +118,4 @@ def _losses(cp: Any, form: ERM, f: Any) -> Any:
         below, above = np.isfinite(lower), np.isfinite(upper)
         distance = cp.multiply(below, cp.pos(np.where(below, lower, 0.0) - f))
         distance += cp.multiply(above, cp.pos(f - np.where(above, upper, 0.0)))
-    return cp.square(distance) / (2 * loss.softness) if loss.softness else distance
+    return cp.square(distance) / (2 * loss.smoothing) if loss.smoothing else distance

@@ -31,7 +31,7 @@ from problems.gram.feature_maps import (
 )
 from problems.gram.gram import Gram, SignedGram
 from problems.kernels import RBF, Block, Linear
-from solvers.base import Solver
+from solvers.base import Solver, check_choice
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.pegasos import Pegasos
 from solvers.warm_up import warm_up
@@ -59,8 +59,7 @@ class _Mapped(Solver, ABC):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self._map() not in get_args(Map):
-            raise ValueError(f"map: must be one of {', '.join(get_args(Map))}, got {self._map()!r}")
+        check_choice(self._map(), "map", get_args(Map))
         even = self._map() == "random_fourier"  # half of the features are cosines, half sines
         if self.components < 1 or (even and self.components % 2) or self.components % 1:
             wanted = "an even number of 2" if even else "a whole number of 1"

@@ -18,13 +18,13 @@ from typing import ClassVar, NamedTuple
 import numba
 import numpy as np
 
-from problems.certificates.fenchel import relative
 from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
 from problems.kernels import Block
-from problems.logistic import logistic_step
 from problems.losses import IntervalLoss, Logistic
+from problems.losses.logistic import logistic_step
 from solvers.base import Solver
+from solvers.claims import relative_gap
 from solvers.rows import FAST, Rows, add, as_rows, dot, read_only
 from solvers.warm_up import warm_up
 
@@ -92,7 +92,7 @@ class SDCA(Solver):
             done = False
             if epochs >= next_check or epochs == self.max_iter:
                 next_check = max(epochs + 1, int(_CHECK_GROWTH * epochs))
-                done = _relative_gap(form, beta) <= self.tol
+                done = relative_gap(form, beta) <= self.tol
             ended = "stopped" if epochs == self.max_iter else "none"
             yield FormPoint(
                 None, beta.copy(), 0.0, iterations=epochs, claim="optimal" if done else ended
@@ -105,14 +105,14 @@ def _dual(form: ERM) -> Dual:
     loss, y = form.loss, form.y
     lower, upper = loss.ends(y) if isinstance(loss, IntervalLoss) else (y, y)
     samples = np.column_stack([lower, upper, form.C, form.gram.diagonal()])
-    smoothing = loss.softness if isinstance(loss, IntervalLoss) else 0.0
+    smoothing = loss.smoothing if isinstance(loss, IntervalLoss) else 0.0
     linear = form.gram.is_linear
     return Dual(
         as_rows(form.gram.X if linear else _NO_COLUMN),
         read_only(_NO_COLUMN if linear else form.gram.dense()),
         read_only(samples),
         smoothing,
-        float(loss.steepest),
+        float(loss.lipschitz),
         isinstance(loss, Logistic),
     )
 
@@ -139,12 +139,3 @@ def _epoch(dual: Dual, order: Indices, beta: Vector, state: Vector) -> None:
                     state[k] += change * dual.gram[i, k]
             else:
                 add(dual.rows, i, change, state)
-
-
-def _relative_gap(form: ERM, beta: Vector) -> float:
-    """Return the relative duality gap of β with the w that it gives."""
-    scores = form.gram.matvec(beta)
-    half_norm2 = 0.5 * float((beta * scores).sum())
-    primal = half_norm2 + float((form.C * form.loss.value(form.y, scores)).sum())
-    dual = -half_norm2 - float((form.C * form.loss.conjugate(form.y, -beta / form.C)).sum())
-    return relative(primal - dual, primal, dual)

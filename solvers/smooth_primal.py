@@ -18,7 +18,7 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import ERM, FormPoint
-from solvers.base import Solver
+from solvers.base import Solver, check_whole
 from solvers.threads import Threads
 
 
@@ -96,8 +96,7 @@ class LBFGS(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if int(self.memory) != self.memory or self.memory < 1:
-            raise ValueError(f"memory: must be a whole number of 1 or more, got {self.memory!r}")
+        check_whole(self.memory, "memory")
 
     def refuses(self, form: ERM) -> str | None:
         """It needs a smooth loss, and weights with coordinates."""

@@ -20,11 +20,11 @@ from experiments.files.experiment import Experiment
 from experiments.files.specs import (
     ProblemSpec,
     SolverSpec,
-    find_path,
-    is_outside,
     kernel_text,
+    outside_names,
     settings_text,
 )
+from problems.registry import find_path, is_outside
 
 TWIN = "A/A"  # is among the `params` of the second of two identical runs
 
@@ -39,7 +39,7 @@ class Case:
     problem_id : a readable name of the problem, unique in the plan.
     seed : for a solver that draws random numbers; None where there is nothing to seed.
     folder : where relative paths begin; not part of the identity.
-    proven : whether its bounds are to be theorems, see `problems.certificates.rigorous`.
+    proven : whether its bounds are to be theorems, see `problems.certificates.proofs.rigorous`.
     twin : whether it is the A/A repeat of another case, whose time shows the timing noise.
     """
 
@@ -65,8 +65,10 @@ def plan(experiment: Experiment) -> list[Case]:
 
 
 def outside_files(cases: Iterable[Case]) -> set[Path]:
-    """Return the files of the solvers from outside."""
-    used = {(case.solver.name, case.folder) for case in cases if is_outside(case.solver.name)}
+    """Return the files of all classes from outside."""
+    described = {id(case.problem): (case.problem, case.folder) for case in cases}.values()
+    used = {(name, folder) for p, folder in described for name in outside_names(vars(p))}
+    used |= {(case.solver.name, case.folder) for case in cases if is_outside(case.solver.name)}
     return {find_path(name.rpartition(":")[0], folder) for name, folder in used}
 
 

@@ -21,7 +21,7 @@ from problems.dataset import Vector
 from problems.forms import ERM, FormPoint
 from problems.kernels import as_dense
 from problems.losses import Hinge
-from solvers.base import NotInstalled, Solver
+from solvers.base import Solver, optional
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,7 @@ class LDA(Solver):
 
     def prepare(self, form: ERM) -> ERM:
         """Import scikit-learn."""
-        try:
-            importlib.import_module("sklearn.discriminant_analysis")
-        except ImportError:
-            raise NotInstalled("LDA needs scikit-learn: pip install scikit-learn") from None
+        optional("sklearn.discriminant_analysis", "LDA", "scikit-learn")
         return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:

@@ -21,7 +21,7 @@ import scipy
 
 from problems.dataset import Vector
 from problems.forms import QP, Claim, FormPoint
-from solvers.base import NotInstalled, Solver
+from solvers.base import NotInstalled, Solver, check_choice
 from solvers.quadratic import ScaledQP, is_solvable, refuse_indefinite, scaled
 
 
@@ -100,10 +100,7 @@ class QPSolversQP(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.backend not in _BACKENDS:
-            raise ValueError(
-                f"backend: must be one of {', '.join(sorted(_BACKENDS))}, got {self.backend!r}"
-            )
+        check_choice(self.backend, "backend", sorted(_BACKENDS))
 
     def refuses(self, form: QP) -> str | None:
         """A QP must be convex, and a limit needs a back end that has one."""

@@ -25,7 +25,7 @@ from typing import ClassVar, Literal, get_args
 
 from problems.dataset import check_positive
 from problems.forms import BoxQP, FormPoint
-from solvers.base import Solver
+from solvers.base import Solver, check_choice
 from solvers.claims import is_near
 from solvers.projected_gradient.notebook import ascent, is_hard_margin_dual
 from solvers.projected_gradient.steps import Box, accelerated, barzilai_borwein, plain
@@ -68,10 +68,7 @@ class ProjectedGradient(Solver):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self.cache_size, "cache_size")
-        if self.variant not in get_args(Variant):
-            raise ValueError(
-                f"variant: must be one of {', '.join(get_args(Variant))}, got {self.variant!r}"
-            )
+        check_choice(self.variant, "variant", get_args(Variant))
         if self.rate is not None:
             check_positive(self.rate, "rate")
             if self.variant == "barzilai_borwein":

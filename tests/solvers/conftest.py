@@ -112,7 +112,9 @@ PROBLEMS: dict[str, Callable[[], Formulation]] = {
 BOX_FAMILIES = ("hard_margin", "soft_margin", "svr")
 
 
-@pytest.fixture(params=[name for name in PROBLEMS if PROBLEMS[name]().family in BOX_FAMILIES])
+@pytest.fixture(
+    params=[name for name in PROBLEMS if PROBLEMS[name]().problem_class in BOX_FAMILIES]
+)
 def box_problem(request: pytest.FixtureRequest) -> Formulation:
     """Each of the small problems whose dual is a box QP."""
     return PROBLEMS[request.param]()
@@ -140,3 +142,15 @@ def other_problem(request: pytest.FixtureRequest) -> Formulation:
 def problem(request: pytest.FixtureRequest) -> Formulation:
     """Each of the small problems in turn."""
     return PROBLEMS[request.param]()
+
+
+BLACK_BOXES = ("scipy_minimize", "mystic")  # slow, and each problem is a box QP to them
+OF_EACH_KIND = ("hard_dual_rbf", "soft_primal_sparse", "soft_dual_rbf", "svr_dual_rbf", "softmax")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave most problems of the slowest solvers to `make test-all`."""
+    for item in items:
+        chosen = item.callspec.params if hasattr(item, "callspec") else {}
+        if chosen.get("solver") in BLACK_BOXES and chosen["problem"] not in OF_EACH_KIND:
+            item.add_marker("exhaustive")

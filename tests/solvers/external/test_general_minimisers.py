@@ -72,5 +72,5 @@ def test_too_many_variables_are_refused_in_a_sentence():
 
 
 def test_an_unknown_method_is_refused():
-    with pytest.raises(ValueError, match="method: must be slsqp or trust-constr, got 'x'"):
+    with pytest.raises(ValueError, match="method: must be one of slsqp, trust-constr, got 'x'"):
         ScipyMinimize("x")

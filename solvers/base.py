@@ -9,7 +9,6 @@ clock, the limits, the evaluations and the certificate belong to `solvers.loop.s
 from __future__ import annotations
 
 import importlib
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from typing import Any, ClassVar
 
 from problems.dataset import check_positive
 from problems.forms import FormPoint
+from problems.registry import snake_case
 
 
 class Status(StrEnum):
@@ -78,7 +78,7 @@ class Solver(ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name" not in cls.__dict__:
-            cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+            cls.name = snake_case(cls.__name__)
 
     def __post_init__(self) -> None:
         if hasattr(self, "tol"):

@@ -15,7 +15,7 @@ import numpy as np
 
 from problems import Certificate, Multiclass, Point, certify
 from problems.forms import Claim
-from problems.formulations.multiclass import Part, summed_bounds
+from problems.formulations.multiclass import Part
 from solvers.base import Solver, Status
 from solvers.solution import Evaluation, Solution
 
@@ -138,7 +138,7 @@ class _Run:
         self.next_evaluation = _GROWTH * time
         parts = [*(answer.certificate for answer in self.done), found.certificate]
         parts += self._untouched()[len(parts) :]
-        certificate = Certificate(**summed_bounds(self.problem, parts))
+        certificate = self.problem.summed(parts)
         self._keep(Evaluation(time, self.iterations + found.iteration, certificate))
 
     def _untouched(self) -> list[Certificate]:
@@ -157,7 +157,7 @@ class _Run:
         """Return the answer to all subproblems, which the last evaluation is of."""
         if self.trace and self.trace[-1].iteration != self.iterations:
             every = [answer.certificate for answer in self.done]
-            summed = Certificate(**summed_bounds(self.problem, every))
+            summed = self.problem.summed(every)
             self._keep(Evaluation(self.time, self.iterations, summed))
         counters: Counter[str] = Counter()
         for answer in self.done:

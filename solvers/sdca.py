@@ -21,8 +21,8 @@ import numpy as np
 from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
 from problems.kernels import Block
-from problems.logistic import logistic_step
 from problems.losses import IntervalLoss, Logistic
+from problems.losses.logistic import logistic_step
 from solvers.base import Solver
 from solvers.claims import relative_gap
 from solvers.rows import FAST, Rows, add, as_rows, dot, read_only
@@ -105,14 +105,14 @@ def _dual(form: ERM) -> Dual:
     loss, y = form.loss, form.y
     lower, upper = loss.ends(y) if isinstance(loss, IntervalLoss) else (y, y)
     samples = np.column_stack([lower, upper, form.C, form.gram.diagonal()])
-    smoothing = loss.softness if isinstance(loss, IntervalLoss) else 0.0
+    smoothing = loss.smoothing if isinstance(loss, IntervalLoss) else 0.0
     linear = form.gram.is_linear
     return Dual(
         as_rows(form.gram.X if linear else _NO_COLUMN),
         read_only(_NO_COLUMN if linear else form.gram.dense()),
         read_only(samples),
         smoothing,
-        float(loss.steepest),
+        float(loss.lipschitz),
         isinstance(loss, Logistic),
     )
 

@@ -20,22 +20,21 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.cases.plan import Case, plan
-from experiments.files.entries import few_samples
 from experiments.files.experiment import Experiment
 from experiments.files.specs import (
-    FORMULATIONS,
     SolverSpec,
     build_kernel,
     build_problem,
     build_solver,
-    is_outside,
+    outside_names,
     plain,
     settings_text,
 )
 from experiments.output.text import duration
 from experiments.store.folder import StoreError, recorded
 from experiments.store.published import read_records
-from problems import Dataset, Multiclass, Unsupported, reduce
+from problems import FORMULATIONS, Dataset, Multiclass, Unsupported, reduce
+from problems.registry import is_outside
 from solvers import find_solver
 
 _MOST = 20  # lines of a list
@@ -173,7 +172,7 @@ def impossible(cases: Iterable[Case]) -> dict[tuple[str, str], str]:
     tried: set[tuple[str, str]] = set()
     for case in cases:
         pair = _pair(case)
-        if pair in tried or is_outside(case.solver.name):
+        if pair in tried or is_outside(case.solver.name) or outside_names(vars(case.problem)):
             continue
         tried.add(pair)
         reason = _refusal(case)
@@ -185,11 +184,11 @@ def impossible(cases: Iterable[Case]) -> dict[tuple[str, str], str]:
 def _refusal(case: Case) -> str | None:
     spec = case.problem
     kernel = spec.parameters.get("kernel")
-    if kernel is not None and not build_kernel(kernel).psd:
+    if kernel is not None and not build_kernel(kernel, case.folder).psd:
         return None  # it may be positive semidefinite on the samples
     try:
-        samples = few_samples(FORMULATIONS[spec.formulation], spec.parameters.get("length", 1))
-        problem = build_problem(spec, Dataset(*samples))
+        samples = FORMULATIONS[spec.formulation].example_samples(spec.parameters)
+        problem = build_problem(spec, Dataset(*samples), case.folder)
         problem = problem.parts[0].problem if isinstance(problem, Multiclass) else problem
         solver = build_solver(case.solver, case.folder, case.seed)
         return solver.refuses(reduce(problem, solver.form, None).form)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from experiments.analysis.verify import Verification, compare
 from experiments.commands.session import RunOptions, record, write_all
-from experiments.files.entries import OutsideSolvers
+from experiments.files.entries import OutsideClasses
 from experiments.files.experiment import ConfigError, Experiment
 from experiments.files.yamlfile import Fault, Node
 from experiments.output import tables
@@ -47,7 +47,7 @@ def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
         If there is no such solver.
     """
     try:
-        with OutsideSolvers(experiment.folder) as outside:
+        with OutsideClasses(experiment.folder) as outside:
             more = tuple(outside.solver_spec(Node(name, 0)) for name in names)
     except Fault as fault:
         raise ConfigError("--solver", [fault]) from None

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from experiments.files.settings import Option, option_of, options_of
-from experiments.files.specs import FORMULATIONS, KERNELS
-from problems import datasets
-from problems.datasets.source import snake_case
+from problems import FORMULATIONS, datasets
+from problems.kernels import KERNELS
 from problems.losses import LOSSES
+from problems.registry import snake_case
 from solvers import all_solvers
 
 

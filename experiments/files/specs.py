@@ -11,42 +11,12 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast
 
-from problems import (
-    ChainMargin,
-    Dataset,
-    Formulation,
-    HardMarginDual,
-    HardMarginPrimal,
-    HingeERM,
-    Kernel,
-    OneVsOne,
-    OneVsRest,
-    RegularizedERM,
-    SoftMarginDual,
-    SoftMarginPrimal,
-    SoftmaxERM,
-    SVRDual,
-    SVRPrimal,
-    datasets,
-)
+from problems import FORMULATIONS, Dataset, Formulation, Kernel, datasets
 from problems.kernels import KERNELS
 from problems.losses import LOSSES, Loss
+from problems.registry import find_path, is_outside
 from solvers import Solver, find_solver
 
-FORMULATIONS: dict[str, type[Formulation]] = {
-    "hard_margin_primal": HardMarginPrimal,
-    "hard_margin_dual": HardMarginDual,
-    "soft_margin_primal": SoftMarginPrimal,
-    "soft_margin_dual": SoftMarginDual,
-    "hinge_erm": HingeERM,
-    "regularized_erm": RegularizedERM,
-    "softmax_erm": SoftmaxERM,
-    "chain_margin": ChainMargin,
-    "one_vs_rest": OneVsRest,
-    "one_vs_one": OneVsOne,
-    "svr_primal": SVRPrimal,
-    "svr_dual": SVRDual,
-}
 Spec = dict[str, Any]  # {"name": ..., setting: value}
 
 
@@ -88,17 +58,17 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def build_kernel(spec: Spec) -> Kernel:
-    """Return the kernel of a description."""
+def build_kernel(spec: Spec, folder: str) -> Kernel:
+    """Return the kernel of a description; `folder` is the experiment file's, as below."""
     settings = {
-        k: build_kernel(v) if isinstance(v, dict) else v for k, v in _settings(spec).items()
+        k: build_kernel(v, folder) if isinstance(v, dict) else v for k, v in _settings(spec).items()
     }
-    return KERNELS[spec["name"]](**settings)
+    return KERNELS.find(spec["name"], folder)(**settings)
 
 
-def build_loss(spec: Spec) -> Loss:
+def build_loss(spec: Spec, folder: str) -> Loss:
     """Return the loss of a description."""
-    return LOSSES[spec["name"]](**_settings(spec))
+    return LOSSES.find(spec["name"], folder)(**_settings(spec))
 
 
 def build_source(spec: Spec, folder: str) -> datasets.Source:
@@ -106,17 +76,17 @@ def build_source(spec: Spec, folder: str) -> datasets.Source:
     settings = _settings(spec)
     if "path" in settings:
         settings["path"] = str(find_path(settings["path"], folder))
-    return datasets.make(spec["name"], **settings)
+    return datasets.make(spec["name"], folder, **settings)
 
 
-def build_problem(spec: ProblemSpec, data: Dataset) -> Formulation:
+def build_problem(spec: ProblemSpec, data: Dataset, folder: str) -> Formulation:
     """Return the formulation on these samples."""
     parameters = dict(spec.parameters)
     if "kernel" in parameters:
-        parameters["kernel"] = build_kernel(parameters["kernel"])
+        parameters["kernel"] = build_kernel(parameters["kernel"], folder)
     if "loss" in parameters:
-        parameters["loss"] = build_loss(parameters["loss"])
-    make = cast("Callable[..., Formulation]", FORMULATIONS[spec.formulation])
+        parameters["loss"] = build_loss(parameters["loss"], folder)
+    make = cast("Callable[..., Formulation]", FORMULATIONS.find(spec.formulation, folder))
     return make(data.X, data.y, **parameters)
 
 
@@ -128,35 +98,17 @@ def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:
 
 def solver_class(name: str, folder: str) -> type[Solver]:
     """Return the class for a solver's name, or for `path/to/file.py:ClassName`."""
-    return find_solver(name if not is_outside(name) else outside_path(name, folder))
+    return find_solver(name, folder)
 
 
-def is_outside(name: str) -> bool:
-    """Whether a solver's name is `path/to/file.py:ClassName`."""
-    path, colon, _ = name.rpartition(":")
-    return bool(colon) and path.endswith(".py")
-
-
-def outside_path(name: str, folder: str) -> str:
-    """Return `path/to/file.py:ClassName` with the path made absolute."""
-    path, _, class_name = name.rpartition(":")
-    return f"{find_path(path, folder)}:{class_name}"
-
-
-def find_path(path: str, folder: str) -> Path:
-    """Return a path, relative ones from the experiment file's folder, else from the current one.
-
-    Raises
-    ------
-    ValueError
-        If no file can have such a path: it is too long, or names a user who does not exist.
-    """
-    try:
-        given = Path(path).expanduser()
-        beside = Path(folder) / given
-        return beside if beside.exists() else given.absolute()
-    except (OSError, RuntimeError) as error:
-        raise ValueError(f"path: {error}") from None
+def outside_names(value: Any) -> set[str]:
+    """Return every `path/to/file.py:ClassName` in a description, at any depth."""
+    if isinstance(value, str):
+        return {value} if is_outside(value) else set()
+    if isinstance(value, Mapping):
+        value = list(cast("Mapping[str, Any]", value).values())
+    parts = cast("list[Any]", value) if isinstance(value, list) else []
+    return {name for part in parts for name in outside_names(part)}
 
 
 def kernel_text(spec: Spec | None) -> str:

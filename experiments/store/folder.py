@@ -238,7 +238,7 @@ def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
     return arrays | {
         "w": None if np.isnan(w).any() else w,
         "b": arrays["b"] if arrays["b"].ndim else float(arrays["b"]),
-        "kernel": build_kernel(json.loads(str(arrays["kernel"]))),
+        "kernel": build_kernel(json.loads(str(arrays["kernel"])), "."),
     }
 
 

@@ -21,15 +21,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from problems.dataset import Matrix, Vector
-from problems.kernels.base import (
-    Block,
-    Blocks,
-    FeatureMapKernel,
-    Kernel,
-    Selection,
-    as_dense,
-    check_whole,
-)
+from problems.kernels.base import FeatureMapKernel, Kernel
+from problems.kernels.samples import Block, Blocks, Selection, as_dense, check_whole
 
 _SOURCE = "Jaakkola & Haussler 1998; Sánchez et al. 2013"
 # The mixture is rounded to so many digits: any mixture gives a kernel, and this one is then the same
@@ -55,23 +48,23 @@ class Fisher(Kernel):
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
         """Refuse: there is no mixture yet."""
-        raise ValueError("kernel: Fisher needs training samples first; use fitted(X)")
+        raise ValueError("kernel: Fisher needs training samples first; use fit(X)")
 
     def block(self, X: Matrix, rows: Selection, cols: Selection) -> Block:
         """Fit the mixture to `X`, and return the block of its kernel."""
-        return self.fitted(X).block(X, rows, cols)
+        return self.fit(X).block(X, rows, cols)
 
-    def on(self, X: Matrix) -> Blocks:
+    def bind(self, X: Matrix) -> Blocks:
         """Fit the mixture to `X`."""
-        return self.fitted(X).on(X)
+        return self.fit(X).bind(X)
 
     def cross(self, X_new: Matrix, X: Matrix, cols: Selection) -> Block:
         """Fit the mixture to the training samples `X`, and return its kernel with new ones."""
-        return self.fitted(X)(X_new, X[cols])
+        return self.fit(X)(X_new, X[cols])
 
     def diagonal(self, X: Matrix) -> Vector:
         """Fit the mixture to `X`, and return its kernel's diagonal."""
-        return self.fitted(X).diagonal(X)
+        return self.fit(X).diagonal(X)
 
     def check(self, X: Matrix) -> None:
         """Refuse fewer samples than components."""
@@ -81,7 +74,7 @@ class Fisher(Kernel):
                 f"got {self.components}"
             )
 
-    def fitted(self, X: Matrix) -> FittedFisher:
+    def fit(self, X: Matrix) -> FittedFisher:
         """Return the kernel of the mixture fitted to `X` by expectation maximisation."""
         from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - slow to import
         from sklearn.mixture import GaussianMixture  # noqa: PLC0415
@@ -104,6 +97,7 @@ class FittedFisher(FeatureMapKernel):
     variances: tuple[tuple[float, ...], ...]
 
     source: ClassVar[str] = _SOURCE
+    listed: ClassVar[bool] = False
 
     def features(self, X: Matrix) -> Block:
         """Return φ (m, c + 2cd): the score of each sample in Fisher's metric."""

@@ -1,0 +1,149 @@
+"""A formulation, a loss, a kernel and a data set from a file outside, wherever a name may stand."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments.cases.case import run_case
+from experiments.cases.plan import outside_files, plan
+from experiments.files.experiment import ConfigError, read_experiment
+
+OURS = '''
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from problems import Formulation, Kernel, Linear, Matrix, Vector
+from problems.datasets.source import Raw, Source
+from problems.losses import IntervalLoss, Piece, PiecewiseLinear
+
+
+@dataclass(frozen=True)
+class Pinball(PiecewiseLinear):
+    """Pinball."""
+
+    tau: float
+    is_regression: ClassVar[bool] = True
+
+    def dual_pieces(self, y: Vector) -> list[Piece]:
+        return [Piece(np.ones(y.size), y, 0.0, self.tau - 1.0, self.tau)]
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileSVR(Formulation):
+    """Quantile regression."""
+
+    X: Matrix
+    y: Vector
+    C: Any
+    tau: float
+    kernel: Kernel = Linear()
+    intercept: bool = True
+
+    @property
+    def loss(self):
+        return Pinball(self.tau)
+
+
+@dataclass(frozen=True)
+class Shifted(Kernel):
+    """xᵀz + shift."""
+
+    shift: float = 1.0
+
+    def __call__(self, X, Z):
+        return X @ Z.T + self.shift
+
+    def diagonal(self, X):
+        return np.einsum("ij,ij->i", X, X) + self.shift
+
+
+@dataclass(frozen=True)
+class Deadzone(IntervalLoss):
+    """A squared tube of fixed width."""
+
+    smoothing: ClassVar[float] = 1.0
+    is_regression: ClassVar[bool] = True
+
+    def ends(self, y):
+        return y - 0.5, y + 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ramp(Source):
+    """Targets on a line."""
+
+    task: ClassVar = "regression"
+    n: int = 20
+
+    def read(self):
+        x = np.linspace(-1, 1, self.n)
+        return Raw(np.column_stack([x, x**2]), x + 0.1 * np.sin(9 * x))
+'''
+FILE = """
+name: outside
+problems:
+  - formulation: "ours.py:QuantileSVR"
+    dataset: {{name: "ours.py:Ramp", n: [20, 30]}}
+    C: 2
+    tau: 0.3
+    kernel: {kernel}
+  - {{formulation: regularized_erm, dataset: "ours.py:Ramp", lam: 0.1, loss: "ours.py:Deadzone"}}
+solvers: [{{name: smo, tol: 1e-8}}, lbfgs]
+"""
+KERNELS = [
+    '{name: "ours.py:Shifted", shift: 2}',
+    '{name: sum, left: linear, right: "ours.py:Shifted"}',
+]
+
+
+def experiment(folder: Path, text: str):
+    (folder / "ours.py").write_text(OURS)
+    (folder / "experiment.yaml").write_text(text)
+    return read_experiment(folder / "experiment.yaml")
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_everything_from_outside_runs_and_is_certified(tmp_path: Path, kernel: str) -> None:
+    cases = plan(experiment(tmp_path, FILE.format(kernel=kernel)))
+    assert outside_files(cases) == {tmp_path / "ours.py"}
+    outcomes = [run_case(case).record for case in cases]
+    verdicts = {
+        (record["formulation"], record["solver"]): record["verdict"]
+        for record in outcomes
+        if record["status"] != "unsupported"
+    }
+    assert verdicts == {
+        ("ours.py:QuantileSVR", "smo"): "solved",
+        ("regularized_erm", "lbfgs"): "solved",
+    }
+    first = outcomes[0]
+    assert first["dataset"] == "ours.py:Ramp"
+    assert first["family_hash"] != outcomes[-1]["family_hash"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("ours.py:QuantileSVR", "ours.py:Quantile", "has QuantileSVR, not 'Quantile'"),
+        ("ours.py:QuantileSVR", "none.py:X", "there is no file"),
+        ("ours.py:Ramp", "ours.py:Pinball", "not 'Pinball'"),
+        ("ours.py:Deadzone", "ours.py:Shifted", "not 'Shifted'"),
+        ("tau: 0.3", "tua: 0.3", "tua"),
+    ],
+)
+def test_a_wrong_name_is_refused_before_anything_runs(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    text = FILE.format(kernel="linear").replace(old, new)
+    with pytest.raises(ConfigError, match=message):
+        experiment(tmp_path, text)
+
+
+def test_a_file_that_cannot_be_imported_fails_in_its_own_runs(tmp_path: Path) -> None:
+    found = experiment(tmp_path, FILE.format(kernel="linear"))
+    (tmp_path / "ours.py").write_text("raise RuntimeError('broken')")
+    again = read_experiment(tmp_path / "experiment.yaml")
+    assert len(again.problems) == len(found.problems)
+    assert run_case(plan(again)[0]).record["status"] == "crashed"

@@ -227,5 +227,7 @@ class OutsideClasses:
 def _problem_as_written(text: dict[str, Any]) -> ProblemSpec:
     """Return the description of a problem whose file cannot be imported: it fails in its own runs."""
     named = ("dataset", "kernel", "loss")
-    given = {k: {"name": v} if k in named and isinstance(v, str) else v for k, v in text.items()}
+    given: dict[str, Any] = {
+        k: {"name": v} if k in named and isinstance(v, str) else v for k, v in text.items()
+    }
     return ProblemSpec(given.pop("formulation"), given.pop("dataset"), given)

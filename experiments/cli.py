@@ -1,6 +1,6 @@
 """The command line: `dualgap run`, `verify`, `plot`, `report`, `compare`, `list`, `selftest`, ...
 
-Exit codes: 0 when everything asked for came out; 1 when a row is wrong, crashed, diverged or out of
+Exit codes: 0 when everything succeeded; 1 when a row is wrong, crashed, diverged or out of
 memory, or a check failed; 2 for bad input; 130 when interrupted. Everything heavy is imported inside
 the commands, so that `dualgap --help` answers at once.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from experiments.commands.publish import publish
 from experiments.commands.write import init, schema, table
 from experiments.output.terminal import INTERRUPTED, console, find, find_one, prepare, read, refuse
 
@@ -76,7 +77,7 @@ def run(
         ended = run_into(one, folder / one.name if several else folder, options)
         if ended.early:
             click.echo(
-                f"{ended.early}; go on with: dualgap run {experiment} --out {folder} --resume",
+                f"{ended.early}; resume with: dualgap run {experiment} --out {folder} --resume",
                 err=True,
             )
             sys.exit(ended.code)
@@ -98,16 +99,11 @@ def verify(
     Exit 1 if any differs by more than 1e-6, or, with --rigorous, contradicts another.
     """
     from dataclasses import replace  # noqa: PLC0415
-    from functools import partial  # noqa: PLC0415
     from tempfile import TemporaryDirectory  # noqa: PLC0415
 
-    from experiments.analysis.verify import compare  # noqa: PLC0415
-    from experiments.cases.plan import plan  # noqa: PLC0415
-    from experiments.commands.session import RunOptions, echo_written, executor_for, run_all  # noqa: PLC0415
-    from experiments.commands.verify import with_solvers  # noqa: PLC0415
+    from experiments.commands.session import RunOptions  # noqa: PLC0415
+    from experiments.commands.verify import verify_into, with_solvers  # noqa: PLC0415
     from experiments.files.experiment import ConfigError  # noqa: PLC0415
-    from experiments.output.verify_tables import to_terminal, write_verification  # noqa: PLC0415
-    from experiments.store.folder import Store, StoreError, load_results  # noqa: PLC0415
 
     try:
         described = with_solvers(read(find_one(experiment)), more)
@@ -115,45 +111,36 @@ def verify(
         refuse(str(error))
     if rigorous:
         described = replace(described, target="proven")
-    cases = plan(described)
     with TemporaryDirectory() as scratch:
-        folder = out or Path(scratch)
-        try:
-            store = Store.open(folder, described.text, [case.run_id for case in cases])
-        except StoreError as error:
-            refuse(str(error))
-        ending = run_all(executor_for(described, RunOptions(workers=workers)), cases, store)
-        verification = compare(load_results(folder), proven=described.target == "proven")
-        console().print(to_terminal(verification))
-        if out:
-            write = partial(write_verification, folder, verification, described.name)
-            echo_written(write, folder)
-    if ending:
-        click.echo(f"{ending}: not every problem was checked", err=True)
-    sys.exit(130 if ending == INTERRUPTED else 0 if verification.passed and not ending else 1)
+        options = RunOptions(workers=workers)
+        verification, early = verify_into(described, out or Path(scratch), options, keep=bool(out))
+    if early:
+        click.echo(f"{early}: not every problem was checked", err=True)
+    sys.exit(130 if early == INTERRUPTED else 0 if verification.passed and not early else 1)
 
 
 @main.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-def plot(folder: Path) -> None:
+@click.option("--figure", "names", metavar="NAME|FILE:CLASS", multiple=True, help="Draw it [all].")
+def plot(folder: Path, names: tuple[str, ...]) -> None:
     """Draw the figures of a results FOLDER."""
     from experiments.plots import plot_all  # noqa: PLC0415
     from experiments.store.folder import StoreError  # noqa: PLC0415
 
     try:
-        paths = plot_all(folder)
-    except StoreError as error:
+        paths = plot_all(folder, names)
+    except (StoreError, ValueError) as error:
         refuse(str(error))
     for path in paths:
-        if path.suffix == ".png":
-            click.echo(f"{path} (and .svg)")
+        if path.suffix != ".svg":
+            click.echo(f"{path} (and .svg)" if path.suffix == ".png" else path)
 
 
 @main.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="[FOLDER/report.html]")
 def report(folder: Path, out: Path | None) -> None:
-    """Write what a results FOLDER tells into one HTML file."""
+    """Write a report on a results FOLDER as one HTML file."""
     from experiments.report import write_report  # noqa: PLC0415
     from experiments.store.folder import StoreError  # noqa: PLC0415
 
@@ -170,7 +157,7 @@ def report(folder: Path, out: Path | None) -> None:
 @click.argument("first", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @click.argument("second", type=click.Path(exists=True, file_okay=False, path_type=Path))
 def compare_folders(first: Path, second: Path) -> None:
-    """Set two results folders side by side: what got faster, slower, right, wrong.
+    """Compare two results folders: which runs became faster, slower, right or wrong.
 
     Exit 1 if something became wrong, unsolved or broken in the SECOND.
     """
@@ -205,7 +192,7 @@ def gallery(names: tuple[str, ...], out: Path | None) -> None:
 @main.command("list")
 @click.argument("kind", type=click.Choice(_EVERYTHING), required=False)
 def list_names(kind: str | None) -> None:
-    """List the names that experiment files know, with their settings, and the columns of results."""
+    """List the names that experiment files accept, with their settings, and the columns of results."""
     from experiments.commands.listing import listing  # noqa: PLC0415
 
     for chosen in [kind] if kind else _EVERYTHING:
@@ -214,9 +201,9 @@ def list_names(kind: str | None) -> None:
 
 @main.command()
 @click.argument("solver", metavar="NAME|FILE:CLASS")
-@click.option("--property", "only", metavar="NAME", multiple=True, help="Try this one [all].")
+@click.option("--property", "only", metavar="NAME", multiple=True, help="Test only this one [all].")
 def selftest(solver: str, only: tuple[str, ...]) -> None:
-    """Try a solver's behaviour and claims on small problems; it ends within two minutes.
+    """Test a solver's behaviour and claims on small problems; this takes at most two minutes.
 
     Exit 1 if a property fails.
     """
@@ -247,7 +234,7 @@ def doctor() -> None:
     sys.exit(0 if healthy else 1)
 
 
-for command in (init, schema, table):
+for command in (init, schema, table, publish):
     main.add_command(command)
 
 

@@ -1,4 +1,4 @@
-"""Runs of one configuration of a solver on one problem, and what the repetitions amount to.
+"""Runs of one configuration of a solver on one problem, and the medians of their repetitions.
 
 A configuration is a solver with all its settings but the seed; a series is a solver with its settings
 but those that trade time for accuracy (`labels.ACCURACY`).

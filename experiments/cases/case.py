@@ -1,7 +1,7 @@
 """One run, inside a worker: build the problem, solve it, measure the answer, record it.
 
-`status` tells of the process, `claimed` is the solver's word, `verdict` the certificate's. Nothing
-that a solver raises leaves this module: it becomes the row of that run.
+`status` describes the process, `claimed` is what the solver claims, `verdict` what the certificate
+shows. Nothing that a solver raises leaves this module: it becomes the row of that run.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from problems import (
     describe,
 )
 from problems.dataset import content_hash
-from solvers import Look, Solution, Status, solve
+from solvers import Evaluation, Solution, Status, solve
 
 _MEASURES = """
 primal_objective dual_objective gap relative_gap kkt_violation violating_pair primal_residual
 dual_residual complementarity projection_distance
 """
-_MEASURABLE = 0.05  # seconds of solving, below which CPU time says nothing of threads
+_MEASURABLE = 0.05  # seconds of solving, below which CPU time is no measure of threads
 _ROWS = 1000  # predicted at a time
 _LONGEST = 1000  # characters of a reason
 _MOST_DRAWN = 5000  # samples of a model that is kept for a picture
@@ -113,14 +113,14 @@ def _run(case: Case, report: Callable[[str], object], threads: int) -> Outcome:
     found = Functions()
     _reset_peak()
     np.random.seed(case.repetition)  # noqa: NPY002 - for solvers from outside that draw from it
-    looks = _Looks(case.run_id, problem)
+    trace = _Trace(case.run_id, problem)
     solver = build_solver(case.solver, case.folder, case.seed)
     solution = solve(
         problem,
         solver,
         target_gap=case.target_gap,
         time_limit=case.time_limit,
-        callback=looks if case.trace else None,
+        callback=trace if case.trace else None,
     )
     report("certifying")
     if content_hash(data.X, data.y) != checksum:
@@ -142,7 +142,7 @@ def _run(case: Case, report: Callable[[str], object], threads: int) -> Outcome:
         "threads": max((int(pool["num_threads"]) for pool in threadpool_info()), default=None),
     }
     record |= _answer(solution, threads) | _quality(solution, data)
-    return Outcome(record, looks.rows, _model(case, solution))
+    return Outcome(record, trace.rows, _model(case, solution))
 
 
 @lru_cache(maxsize=1)
@@ -151,14 +151,14 @@ def _load(dataset: str, folder: str) -> Dataset:
     return build_source(json.loads(dataset), folder).load()
 
 
-class _Looks:
-    """The callback of `solve`: keeps a row for each look at the running solver."""
+class _Trace:
+    """The callback of `solve`: keeps a row for each evaluation of the running solver."""
 
     def __init__(self, run_id: str, problem: Formulation) -> None:
         self.run_id, self.problem = run_id, problem
         self.rows: list[dict[str, Any]] = []
 
-    def __call__(self, look: Look) -> None:
+    def __call__(self, look: Evaluation) -> None:
         c = look.certificate
         self.rows.append(
             {
@@ -182,7 +182,7 @@ def _support(problem: Formulation, certificate: Certificate) -> int | None:
 
 
 def _answer(solution: Solution, threads: int) -> dict[str, Any]:
-    """Return what the solver and the certificate say."""
+    """Return the columns that come from the solver and from the certificate."""
     c = solution.certificate
     has_point = solution.point.alpha is not None or solution.point.w is not None
     return {name: float(getattr(c, name)) for name in _MEASURES.split()} | {

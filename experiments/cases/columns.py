@@ -1,17 +1,17 @@
 """The columns of `load_results` and `load_traces`, and what each means: `dualgap list columns`.
 
-Objectives and bounds are in the scale ½‖w‖² + Σ Cᵢ·lossᵢ where nothing else is said, times in seconds.
-What a run does not have is NaN, never 0.
+Objectives and bounds are in the scale ½‖w‖² + Σ Cᵢ·lossᵢ unless stated otherwise, times in seconds.
+A missing value is NaN, never 0.
 """
 
 from __future__ import annotations
 
 RESULTS = {  # in the order of the table
     "run_id": "hash of everything that decides what is run",
-    "problem_id": "the problem in words, unique in its experiment",
+    "problem_id": "readable name of the problem, unique in its experiment",
     "problem_hash": "identity of the formulation, its data and parameters; equal in every experiment",
-    "family_hash": "the same for a problem's primal, dual and risk, whose optimum is one",
-    "formulation": "what `dualgap list problems` calls it",
+    "family_hash": "the same for a problem's primal, dual and risk, which share one optimum",
+    "formulation": "its name in `dualgap list problems`",
     "dataset": "its name and options",
     "n": "number of training samples",
     "d": "number of features",
@@ -24,10 +24,10 @@ RESULTS = {  # in the order of the table
     "seed": "of a solver that draws random numbers",
     "repetition": "number of the repetition, from 0",
     "target_gap": "relative gap at which the verdict is 'solved'",
-    "status": "the process: how it ended",
-    "claimed": "the solver: optimal, infeasible, stopped (it makes no claim) or none (no answer)",
-    "verdict": "the certificate: solved, inaccurate, wrong, infeasible or uncertified",
-    "reason": "why it ended so, or why a bound is missing; empty if there is nothing to say",
+    "status": "of the process: how the run ended",
+    "claimed": "by the solver: optimal, infeasible, stopped (it makes no claim) or none (no answer)",
+    "verdict": "by the certificate: solved, inaccurate, wrong, infeasible or uncertified",
+    "reason": "why the run ended in this way, or why a bound is missing; else empty",
     "objective": "of the answer, in the formulation's own sign and scale",
     "primal_objective": "upper bound on the optimum: the primal objective at the answer",
     "dual_objective": "lower bound on the optimum: the dual objective at the answer",
@@ -43,7 +43,7 @@ RESULTS = {  # in the order of the table
     "bound_source": "what the bounds are from: 'alpha', 'alpha and w' (the solver's own w), "
     "'recovered from w', 'none'; 'proven: ...' where they are theorems",
     "time_setup": "seconds of preparing: imports, compilation",
-    "time_solve": "seconds inside the algorithm; looking and certifying are not counted",
+    "time_solve": "seconds inside the algorithm; evaluating iterates and certifying are not counted",
     "cpu_time": "seconds of all threads inside the algorithm",
     "peak_rss": "largest resident memory of the process, in bytes",
     "iterations": "the solver's own count: steps, epochs, ... differ from one solver to the next",
@@ -59,8 +59,8 @@ RESULTS = {  # in the order of the table
     "host": "the machine: times are comparable only within one",
     "versions": "of Python and of the packages that decide numbers and times, as JSON",
 }
-TRACES = {  # a row for each look at a running solver
-    "run_id": "the run that was looked at",
+TRACES = {  # a row for each evaluation of a running solver
+    "run_id": "the run that was evaluated",
     "time": "seconds inside the algorithm until then",
     "iteration": "the solver's own count until then",
     "primal_objective": "upper bound on the optimum then",

@@ -26,18 +26,18 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGALRM, signal.SIGCHLD)
 
 
 class Functions:
-    """The functions and classes of our packages, and of modules that they go by, as they are now."""
+    """The functions and classes of our packages, and of modules that they rely on, as they are now."""
 
     def __init__(self) -> None:
-        self._found = {name: _parts(module) for name, module in list(_modules())}
+        self._found = {name: _members(module) for name, module in list(_modules())}
 
     def replaced(self) -> str:
-        """Return the name of one that is another now, or an empty string."""
-        for name, parts in self._found.items():
-            now = _parts(sys.modules.get(name))
-            for part, value in parts.items():
-                if now.get(part) is not value:
-                    return f"{name}.{part}"
+        """Return the name of one that has been replaced since, or an empty string."""
+        for name, members in self._found.items():
+            now = _members(sys.modules.get(name))
+            for member, value in members.items():
+                if now.get(member) is not value:
+                    return f"{name}.{member}"
         return ""
 
 
@@ -47,18 +47,18 @@ def _modules() -> Iterator[tuple[str, Any]]:
             yield name, module
 
 
-def _parts(module: Any) -> dict[str, Any]:
+def _members(module: Any) -> dict[str, Any]:
     """Return the functions and classes of a module, and the methods of its own classes."""
-    parts: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     if module is None:  # it was removed
-        return parts
+        return members
     for name, value in list(vars(module).items()):
         if callable(value):
-            parts[name] = value
+            members[name] = value
         if isinstance(value, type) and value.__module__ == module.__name__:
             methods = vars(value).items()
-            parts |= {f"{name}.{key}": v for key, v in methods if _is_code(v)}
-    return parts
+            members |= {f"{name}.{key}": v for key, v in methods if _is_code(v)}
+    return members
 
 
 def _is_code(value: Any) -> bool:

@@ -1,7 +1,7 @@
 """From an experiment to its list of cases: pure, and the same on every machine.
 
 For each problem all solvers run once, then all again, in an order shuffled anew each time, so that
-neither a warm machine nor a busy hour favours one of them. Where the noise is asked for, the first
+neither a warm machine nor a busy hour favours one of them. Where noise is to be measured, the first
 configuration of each solver runs twice in every round, at two places of its order (see `noise`).
 """
 
@@ -26,7 +26,7 @@ from experiments.files.specs import (
 )
 from problems.registry import find_path, is_outside
 
-TWIN = "A/A"  # stands among the `params` of the second of two identical runs
+TWIN = "A/A"  # is among the `params` of the second of two identical runs
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,11 @@ class Case:
     Attributes
     ----------
     run_id : hash of everything that decides what is run.
-    problem_id : the problem in words, unique in the plan.
+    problem_id : a readable name of the problem, unique in the plan.
     seed : for a solver that draws random numbers; None where there is nothing to seed.
     folder : where relative paths begin; not part of the identity.
     proven : whether its bounds are to be theorems, see `problems.certificates.proofs.rigorous`.
-    twin : the same as another case, run to see how far apart their times are.
+    twin : whether it is the A/A repeat of another case, whose time shows the timing noise.
     """
 
     run_id: str
@@ -109,7 +109,7 @@ def _case(
         folder="",
         proven=experiment.target == "proven",
     )
-    # neither the folder nor the name in words decides what is run
+    # neither the folder nor the readable name decides what is run
     decides = asdict(replace(case, problem_id=""))
     del decides["twin"]
     if not case.proven:  # ids are the same as before there was a choice
@@ -130,7 +130,7 @@ def _rng(seed: int, *parts: Any) -> np.random.Generator:
 
 
 def problem_ids(problems: tuple[ProblemSpec, ...]) -> list[str]:
-    """Return a readable name for each problem, with the data set's options that tell it apart."""
+    """Return a readable name for each problem, with the options that distinguish its data set."""
     differing = _differing(problems)
     return [
         _problem_id(p, {k: v for k, v in p.dataset.items() if k in differing[dataset_text(p)]})
@@ -153,16 +153,16 @@ def _differing(problems: tuple[ProblemSpec, ...]) -> dict[str, set[str]]:
 
 def _problem_id(problem: ProblemSpec, options: dict[str, Any]) -> str:
     values = dict(problem.parameters)
-    parts = [settings_text(dataset_text(problem), options), problem.formulation]
+    words = [settings_text(dataset_text(problem), options), problem.formulation]
     if "kernel" in values:
-        parts.append(kernel_text(values.pop("kernel")))
+        words.append(kernel_text(values.pop("kernel")))
     if "loss" in values:
-        parts.append(kernel_text(values.pop("loss")))
-    usual = problem.formulation not in ("hinge_erm", "regularized_erm")
-    if values.get("intercept") == usual:
+        words.append(kernel_text(values.pop("loss")))
+    default = problem.formulation not in ("hinge_erm", "regularized_erm")
+    if values.get("intercept") == default:
         del values["intercept"]
     shown = (f"{value:.12g}" if isinstance(value, float) else value for value in values.values())
-    return " ".join([*parts, *(f"{k}={v}" for k, v in zip(values, shown, strict=True))])
+    return " ".join([*words, *(f"{k}={v}" for k, v in zip(values, shown, strict=True))])
 
 
 def dataset_text(problem: ProblemSpec) -> str:

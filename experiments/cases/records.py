@@ -18,7 +18,7 @@ dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel hig
 qpsolvers quadprog scs scikit-learn-intelex snapml
 """
 PACKAGES = _PACKAGES.split()
-BAD = ("crashed", "diverged", "out_of_memory")  # a run that ends so fails the command
+BAD = ("crashed", "diverged", "out_of_memory")  # one run with such a status fails the command
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Outcome:
     Attributes
     ----------
     record : a value for every column; None where there is none.
-    trace : one row for each look at the solver.
+    trace : one row for each evaluation of the solver.
     model : arrays that draw the decision function of samples in the plane; empty for others.
     output : the end of what the run printed.
     changed : what it changed of its process, which is not fit for another run then.
@@ -76,8 +76,8 @@ def blank_record(case: Case) -> dict[str, Any]:
 
 def failed(case: Case, status: str, reason: str, signal: str | None = None) -> Outcome:
     """Return the outcome of a run that gave no answer."""
-    ending = {"status": status, "reason": reason, "signal": signal}
-    return Outcome(blank_record(case) | ending)
+    known = {"status": status, "reason": reason, "signal": signal}
+    return Outcome(blank_record(case) | known)
 
 
 @cache

@@ -1,4 +1,4 @@
-"""Whether an installation is whole: `dualgap doctor`."""
+"""Whether an installation is complete: `dualgap doctor`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def examine() -> tuple[Table, bool]:
 
 
 def _guarded(name: str, section: Callable[[], Iterator[_Row]]) -> Iterator[_Row]:
-    """Yield a section's rows; a package that is missing, or broken, ends it with a row that says so."""
+    """Yield a section's rows; a package that is missing, or broken, ends it with a row on the error."""
     try:
         yield from section()
     except Exception as error:
@@ -40,7 +40,7 @@ def _guarded(name: str, section: Callable[[], Iterator[_Row]]) -> Iterator[_Row]
 
 
 def _machine() -> Iterator[_Row]:
-    import psutil  # noqa: PLC0415 - whatever is missing, the rest is examined
+    import psutil  # noqa: PLC0415 - whatever is missing, the other sections are examined
 
     from experiments.workers.machine import cores  # noqa: PLC0415
 
@@ -96,7 +96,7 @@ def _folders() -> Iterator[_Row]:
 
 
 def _solves() -> Iterator[_Row]:
-    """Solve a small problem with the default solver, and show what the certificate says."""
+    """Solve a small problem with the default solver, and show its certificate."""
     from problems import RBF, SoftMarginDual, datasets  # noqa: PLC0415
     from solvers import all_solvers, solve  # noqa: PLC0415
 

@@ -1,7 +1,7 @@
-"""What `dualgap run` would do: the plan, what is known to be impossible, and about how long it takes.
+"""What `dualgap run` would do: the plan, the runs known to be impossible, and about how long it takes.
 
-The time is that of an earlier run of the same problems and solvers, where a folder holds one; elsewhere
-the time limit is a bound. Both are of solving alone: loading data and certifying answers come on top.
+The time is that of an earlier run of the same problems and solvers, where a folder holds one; otherwise
+it is bounded by the time limit. Both are for solving alone: loading data and certifying come on top.
 """
 
 from __future__ import annotations
@@ -60,18 +60,18 @@ class Estimate:
     unknown: int = 0
     source: Path | None = None
 
-    def in_words(self, workers: int) -> str:
-        """Return the estimate as a sentence, for so many processes at once."""
-        parts: list[str] = []
+    def text(self, workers: int) -> str:
+        """Return the estimate as a sentence, for this number of processes."""
+        phrases: list[str] = []
         if self.counted:
-            told = duration(self.measured / workers)
-            parts.append(f"about {told}, as {self.counted} runs took in {self.source}")
+            time = duration(self.measured / workers)
+            phrases.append(f"about {time}, as measured for {self.counted} runs in {self.source}")
         if self.bounded:
-            told = duration(self.limited / workers)
-            parts.append(f"at most {told} for {self.bounded} runs, by their time limit")
+            time = duration(self.limited / workers)
+            phrases.append(f"at most {time} for {self.bounded} runs, by their time limit")
         if self.unknown:
-            parts.append(f"unknown for {self.unknown} runs: no time limit, and no earlier run")
-        return "; ".join(parts) or "nothing to run"
+            phrases.append(f"unknown for {self.unknown} runs: no time limit, and no earlier run")
+        return "; ".join(phrases) or "nothing to run"
 
 
 def preview(experiment: Experiment, folder: Path, workers: int = 1, resume: bool = False) -> Group:
@@ -86,19 +86,20 @@ def preview(experiment: Experiment, folder: Path, workers: int = 1, resume: bool
     refusals = impossible(cases)
     left = [case for case in cases if not (resume and case.run_id in done)]
     possible = [case for case in left if _pair(case) not in refusals]
-    twins = ["the first of each a second time (A/A)"] if experiment.noise else []
-    told = {
+    repeats = ["the first of each a second time (A/A)"] if experiment.noise else []
+    facts = {
         "problems": _listed(dict.fromkeys(case.problem_id for case in cases)),
-        "solvers": _listed([*map(_told, experiment.solvers), *twins]),
+        "solvers": _listed([*map(_solver_text, experiment.solvers), *repeats]),
         "repetitions": str(experiment.repetitions),
         "limits": _limits(experiment),
         "target gap": f"{experiment.target_gap:g}, {experiment.target}",
-        "impossible": _listed(_grouped(refusals)) or "no pair, as far as is known without the data",
+        "impossible": _listed(_grouped(refusals))
+        or "no pair, as far as can be found without the data",
         "runs": _counts(len(cases), len(left), len(possible)),
-        "solving time": f"{estimate(possible, folder).in_words(workers)} ({_processes(workers)})",
+        "solving time": f"{estimate(possible, folder).text(workers)} ({_processes(workers)})",
         "folder": str(folder) + _state(len(done), resume),
     }
-    return Group(Text(experiment.name, style="bold"), _facts(told))
+    return Group(Text(experiment.name, style="bold"), _facts(facts))
 
 
 def estimate(cases: Sequence[Case], folder: Path) -> Estimate:
@@ -164,8 +165,8 @@ def _spent(case: Case, times: _Times) -> float | None:
 def impossible(cases: Iterable[Case]) -> dict[tuple[str, str], str]:
     """Return why a problem and a solver do not go together, for the pairs that are known not to.
 
-    Each problem is built on two samples of no meaning, so that no data are read: what depends on the
-    data is not found, nor what solvers from outside refuse.
+    Each problem is built on two arbitrary samples, so that no data are read: refusals that depend on the
+    data are not found, nor those of classes from outside.
     """
     found: dict[tuple[str, str], str] = {}
     tried: set[tuple[str, str]] = set()
@@ -209,12 +210,12 @@ def _recorded(folder: Path) -> set[str]:
     return recorded(folder) if (folder / "runs.jsonl").is_file() else set()
 
 
-def _told(solver: SolverSpec) -> str:
-    """Return a solver with those of its settings that are not the usual ones."""
+def _solver_text(solver: SolverSpec) -> str:
+    """Return a solver with those of its settings that differ from their defaults."""
     if is_outside(solver.name):
         return settings_text(solver.name, solver.settings)
-    usual = {f.name: plain(f.default) for f in fields(find_solver(solver.name))}
-    chosen = {k: v for k, v in solver.settings.items() if v != usual[k]}
+    defaults = {f.name: plain(f.default) for f in fields(find_solver(solver.name))}
+    chosen = {k: v for k, v in solver.settings.items() if v != defaults[k]}
     return settings_text(solver.name, chosen)
 
 
@@ -255,14 +256,14 @@ def _processes(workers: int) -> str:
 def _state(recorded: int, resume: bool) -> str:
     if not recorded:
         return ""
-    missing = "" if resume else "; add --resume to go on with them, or choose another --out"
+    missing = "" if resume else "; add --resume to continue, or choose another --out"
     return f" (has {recorded} runs{missing})"
 
 
-def _facts(told: Mapping[str, str]) -> Table:
+def _facts(facts: Mapping[str, str]) -> Table:
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    for key, value in told.items():
+    for key, value in facts.items():
         table.add_row(key, Text(value))
     return table

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import NamedTuple, get_args
 
 import click
 import pandas as pd
 
-from experiments.cases.plan import Case, outside_files, plan
-from experiments.cases.records import BAD
+from experiments.analysis.outcomes import BROKEN
+from experiments.cases.plan import outside_files, plan
 from experiments.executors.base import Executor, ExecutorError, Limits
 from experiments.executors.registry import find_executor
 from experiments.files.experiment import Experiment
@@ -54,8 +53,21 @@ class RunExit(NamedTuple):
 
 def run_into(described: Experiment, folder: Path, options: RunOptions) -> RunExit:
     """Run an experiment into a folder, and print its summary."""
+    early = record(described, folder, options)
+    results, traces = load_tables(folder)
+    summary = summarise(results)
+    # before it is printed, which fails where nobody reads it
+    write_all(folder, results, traces, to_markdown(summary, described.name))
+    console().print(to_terminal(summary))
+    if early:
+        return RunExit(130 if early == INTERRUPTED else 1, early)
+    return RunExit(int((results["status"].isin(BROKEN) | results["verdict"].isin(BROKEN)).any()))
+
+
+def record(described: Experiment, folder: Path, options: RunOptions) -> str:
+    """Run what a folder lacks; return why not all of it was run, or an empty string."""
     cases = plan(described)
-    chosen = executor_for(described, options)
+    executor = executor_for(described, options)
     try:
         store = Store.open(
             folder,
@@ -68,12 +80,38 @@ def run_into(described: Experiment, folder: Path, options: RunOptions) -> RunExi
     except StoreError as error:
         refuse(str(error))
     done = recorded(folder, options.retry)
-    early = run_all(chosen, [case for case in cases if case.run_id not in done], store)
-    results = _report(folder, described.name)
-    if early:
-        return RunExit(130 if early == INTERRUPTED else 1, early)
-    bad = results["status"].isin(BAD) | (results["verdict"] == "wrong")
-    return RunExit(int(bad.any()))
+    left = [case for case in cases if case.run_id not in done]
+    try:
+        with progress(len(left)) as advance, closing(executor.run(left)) as outcomes:
+            for outcome in outcomes:
+                store.append(outcome)
+                advance(outcome)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except ExecutorError as error:
+        return f"stopped: {error}"
+    except OSError as error:
+        return f"stopped, as a run could not be recorded: {error.strerror or error}"
+    finally:
+        store.close()
+    return ""
+
+
+def write_all(
+    folder: Path,
+    results: pd.DataFrame,
+    traces: pd.DataFrame,
+    summary: str,
+    others: Mapping[str, str] | None = None,
+) -> None:
+    """Write all tables of a run and print their paths, or why they cannot be written."""
+    try:
+        paths = write_tables(folder, results, traces, {"summary.md": summary} | dict(others or {}))
+    except OSError as error:  # the runs themselves are recorded
+        click.echo(f"{folder}: the tables cannot be written: {error.strerror}", err=True)
+        return
+    for path in paths:
+        click.echo(path)
 
 
 def retried(names: str | None) -> tuple[str, ...]:
@@ -101,44 +139,3 @@ def executor_for(experiment: Experiment, options: RunOptions) -> Executor:
     except ExecutorError as error:
         refuse(str(error))
     return executor
-
-
-def run_all(executor: Executor, cases: Sequence[Case], store: Store) -> str:
-    """Run the cases and record them; return why not all of them were run, or an empty string."""
-    try:
-        with progress(len(cases)) as advance, closing(executor.run(cases)) as outcomes:
-            for outcome in outcomes:
-                store.append(outcome)
-                advance(outcome)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except ExecutorError as error:
-        return f"stopped: {error}"
-    except OSError as error:
-        return f"stopped, as a run could not be recorded: {error.strerror or error}"
-    finally:
-        store.close()
-    return ""
-
-
-def _report(folder: Path, title: str) -> pd.DataFrame:
-    """Write the tables and print the summary; return the results."""
-    results, traces = load_tables(folder)
-    summary = summarise(results)
-    # before it is printed, which fails where nobody reads it
-    echo_written(
-        partial(write_tables, folder, results, traces, to_markdown(summary, title)), folder
-    )
-    console().print(to_terminal(summary))
-    return results
-
-
-def echo_written(write: Callable[[], list[Path]], folder: Path) -> None:
-    """Write tables into a folder and print their paths, or why they cannot be written."""
-    try:
-        paths = write()
-    except OSError as error:  # the runs themselves are recorded
-        click.echo(f"{folder}: the tables cannot be written: {error.strerror}", err=True)
-        return
-    for path in paths:
-        click.echo(path)

@@ -1,13 +1,41 @@
-"""What `dualgap verify` runs: an experiment, with further solvers to be checked."""
+"""What `dualgap verify` does: an experiment is run, and every run compared with the QP optimum."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
+from experiments.analysis.verify import Verification, compare
+from experiments.commands.session import RunOptions, record, write_all
 from experiments.files.entries import OutsideClasses
 from experiments.files.experiment import ConfigError, Experiment
 from experiments.files.yamlfile import Fault, Node
+from experiments.output import tables
+from experiments.output.terminal import console
+from experiments.output.verify_tables import to_terminal, verification_texts
+from experiments.store.folder import load_tables
+
+
+def verify_into(
+    described: Experiment, folder: Path, options: RunOptions, keep: bool
+) -> tuple[Verification, str]:
+    """Run an experiment into a folder and print its verification; with `keep` also write all tables.
+
+    Returns
+    -------
+    Verification, str
+        The outcome, and why not every problem was checked, if so.
+    """
+    early = record(described, folder, options)
+    results, traces = load_tables(folder)
+    verification = compare(results, proven=described.target == "proven")
+    console().print(to_terminal(verification))
+    if keep:
+        summary = tables.to_markdown(tables.summarise(results), described.name)
+        texts = verification_texts(verification, described.name)
+        write_all(folder, results, traces, summary, texts)
+    return verification, early
 
 
 def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:

@@ -34,7 +34,10 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
     "--by", type=click.Choice(["problem", "solver"]), default="problem", help="Rows [problem]."
 )
 @click.option(
-    "--target", type=float, metavar="GAP", help="Of each solver the cheapest to this gap."
+    "--target",
+    type=float,
+    metavar="GAP",
+    help="The cheapest setting of each solver that reaches it.",
 )
 @click.option("--out", type=_FILE, help="A file [the terminal].")
 def table(
@@ -48,9 +51,9 @@ def table(
     target: float | None,
     out: Path | None,
 ) -> None:
-    """Make a table for a paper from a results FOLDER; the fastest are bold, as far as noise allows.
+    """Make a table for a paper from a results FOLDER, with the fastest in bold where noise allows it.
 
-    A PATTERN is a name, a part of it, or has the wildcards * and ?.
+    A PATTERN is a name or a piece of one, or has the wildcards * and ?.
     """
     from experiments.paper import paper_table  # noqa: PLC0415
     from experiments.store.folder import StoreError  # noqa: PLC0415
@@ -81,7 +84,7 @@ def init(file: Path, schema: bool) -> None:
         for path in write_template(file, schema):
             click.echo(path)
     except FileExistsError:
-        refuse(f"{file}: is there already; choose another name")
+        refuse(f"{file}: exists already; choose another name")
     except OSError as error:
         refuse(f"{file}: cannot be written: {error.strerror or error}")
 

@@ -22,6 +22,7 @@ from experiments.cases.records import Outcome, failed
 from experiments.executors.base import Limits
 from experiments.executors.child import run
 from experiments.workers.capture import last_words
+from experiments.workers.machine import bytes_text
 from experiments.workers.processes import oom_kills
 from experiments.workers.supervision import Worker, WorkerExit
 
@@ -86,7 +87,7 @@ class WorkerSlot:
     def _limited(self, case: Case) -> Outcome | None:
         allowed, used = self.limits.memory_limit, self.worker.resident()
         if allowed is not None and used > allowed:  # no time is given, in which it could take more
-            reason = f"used {_size(used)} of memory, memory_limit is {_size(allowed)}"
+            reason = f"used {bytes_text(used)} of memory, memory_limit is {bytes_text(allowed)}"
             return failed(case, "out_of_memory", reason, "SIGKILL")
         phase, seconds = self.worker.phase()
         if seconds > self.limits.limit_of(phase):
@@ -112,7 +113,3 @@ class WorkerSlot:
         if unclean or self.worker.has_children():
             self.stop()
         return replace(outcome, record=record, output=(printed + outcome.output)[-_OUTPUT:])
-
-
-def _size(size: int) -> str:
-    return f"{size / 2**30:.2f} GiB" if size >= 2**30 else f"{size / 2**20:.0f} MiB"

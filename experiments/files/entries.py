@@ -1,8 +1,8 @@
 """One entry of an experiment file, its grid expanded: from a node to a checked description.
 
-A class that is inside the toolkit is built here once, so that its own checks speak before anything
-runs. A class from outside may do anything when its file is imported, so that is done in a process
-of its own; a file that cannot be imported is left to fail in its own runs.
+A class of the toolkit is built here once, so that its own checks are made before anything runs. A class
+from outside may do anything when its file is imported, so that is done in a process of its own; a file
+that cannot be imported is left to fail in its own runs.
 """
 
 from __future__ import annotations

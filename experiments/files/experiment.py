@@ -45,7 +45,7 @@ class Experiment:
     time_limit : seconds of solving a run, or None. memory_limit : bytes a worker, or None.
     target_gap : relative gap at which a verdict is "solved".
     target : what bounds are made of: "certified" in float64, "proven" in ball arithmetic.
-    trace : whether solvers are looked at while they run.
+    trace : whether iterates are evaluated while solvers run.
     noise : whether the first configuration of each solver is run twice, to measure the noise.
     folder : where relative paths begin. text : the file itself.
     """
@@ -99,7 +99,7 @@ class ExperimentFile(BaseModel):
     ]
     solvers: Annotated[list[Any], Field(min_length=1, description="names, or names with settings")]
     seed: Annotated[
-        int, Field(ge=0, lt=2**64, description="of everything that is drawn at random")
+        int, Field(ge=0, lt=2**64, description="seed of everything that is drawn at random")
     ] = 0
     repetitions: Annotated[int, Field(ge=1, description="runs of each solver on each problem")] = 1
     time_limit: Annotated[
@@ -116,9 +116,10 @@ class ExperimentFile(BaseModel):
         Literal["certified", "proven"],
         Field(description="bounds in float64, or theorems from ball arithmetic"),
     ] = "certified"
-    trace: Annotated[bool, Field(description="look at solvers while they run")] = True
+    trace: Annotated[bool, Field(description="evaluate iterates while solvers run")] = True
     noise: Annotated[
-        bool, Field(description="run the first of each solver twice, to measure the noise")
+        bool,
+        Field(description="run the first of each solver twice, to measure timing noise"),
     ] = False
 
 

@@ -74,7 +74,7 @@ def _axis(value: Schema) -> Schema:
     several = {"type": "array", "minItems": 1, "items": value}
     if value.get("type") == "array":
         return several
-    # not anyOf: that could only say that none of the two fits
+    # not anyOf, whose error could only be that neither of the two fits
     return {"if": {"type": "array"}, "then": several, "else": value}
 
 

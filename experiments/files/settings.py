@@ -1,7 +1,7 @@
 """From a mapping in an experiment file to a checked instance of a frozen dataclass.
 
 One mechanism for kernels, data sets, solvers and formulations: names and types come from the
-class's fields, ranges from its own `__post_init__`, and what is wrong is said at its line.
+class's fields, ranges from its own `__post_init__`, and every error names its line.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def option_of(field: dataclasses.Field[Any], hint: Any) -> Option:
 
 
 def name_and_settings(node: Node, what: str) -> tuple[Node, Node]:
-    """Split {name: x, setting: ...}, or the bare string x, into the name and the rest."""
+    """Split {name: x, setting: ...}, or the bare string x, into the name and the settings."""
     if isinstance(node.value, str):
         return node, Node({}, node.line)
     if not isinstance(node.value, dict):
@@ -110,7 +110,7 @@ def _typed(what: str, key: str, hint: Any, node: Node) -> Any:
     except PydanticSchemaGenerationError:
         return node.plain
     except ValidationError:
-        text = f"{what}: {key}: must be {in_words(hint)}, got {node.plain!r}"
+        text = f"{what}: {key}: must be {type_text(hint)}, got {node.plain!r}"
         raise Fault(node.line, text) from None
 
 
@@ -119,9 +119,9 @@ def _adapter(hint: Any) -> TypeAdapter[Any]:
     return TypeAdapter(hint)
 
 
-def in_words(hint: Any) -> str:
-    """Return what values a type stands for, in words."""
-    words = {
+def type_text(hint: Any) -> str:
+    """Return a phrase on the values that a type stands for."""
+    names = {
         bool: "true or false",
         int: "a whole number",
         float: "a number",
@@ -132,5 +132,5 @@ def in_words(hint: Any) -> str:
     if get_origin(hint) is Literal:
         return "one of " + ", ".join(map(str, get_args(hint)))
     if get_origin(hint) in (Union, types.UnionType):
-        return " or ".join(dict.fromkeys(in_words(part) for part in get_args(hint)))
-    return words.get(hint) or getattr(hint, "__name__", str(hint))
+        return " or ".join(dict.fromkeys(type_text(part) for part in get_args(hint)))
+    return names.get(hint) or getattr(hint, "__name__", str(hint))

@@ -44,7 +44,7 @@ class SolverSpec:
 
 
 def values_of(instance: Any, leave_out: tuple[str, ...] = ()) -> Spec:
-    """Return every field of a frozen dataclass, with kernels and paths told plainly."""
+    """Return every field of a frozen dataclass, with kernels and paths as plain values."""
     chosen = [f.name for f in fields(instance) if f.name not in leave_out]
     return {key: plain(getattr(instance, key)) for key in chosen}
 
@@ -54,12 +54,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, (Kernel, Loss)):
         return {"name": value.name} | values_of(value)
     if isinstance(value, tuple):
-        return [plain(part) for part in cast("tuple[Any, ...]", value)]
+        return [plain(item) for item in cast("tuple[Any, ...]", value)]
     return str(value) if isinstance(value, Path) else value
 
 
 def build_kernel(spec: Spec, folder: str) -> Kernel:
-    """Return the kernel that a description tells; `folder` is the experiment file's, as below."""
+    """Return the kernel of a description; `folder` is the experiment file's, as below."""
     settings = {
         k: build_kernel(v, folder) if isinstance(v, dict) else v for k, v in _settings(spec).items()
     }
@@ -67,12 +67,12 @@ def build_kernel(spec: Spec, folder: str) -> Kernel:
 
 
 def build_loss(spec: Spec, folder: str) -> Loss:
-    """Return the loss that a description tells."""
+    """Return the loss of a description."""
     return LOSSES.find(spec["name"], folder)(**_settings(spec))
 
 
 def build_source(spec: Spec, folder: str) -> datasets.Source:
-    """Return the data source that a description tells; `folder` is the experiment file's."""
+    """Return the data source of a description; `folder` is the experiment file's."""
     settings = _settings(spec)
     if "path" in settings:
         settings["path"] = str(find_path(settings["path"], folder))

@@ -11,7 +11,7 @@ from experiments.files.schema import schema_text
 SCHEMA_FILE = "dualgap.schema.json"
 _MODELINE = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"
 _TEMPLATE = """\
-# What this experiment is to find out.
+# The question that this experiment answers.
 #
 #   dualgap run {file} --dry-run    shows the plan, and about how long it takes
 #   dualgap run {file}              runs it; tables come at the end
@@ -34,17 +34,17 @@ problems:
 
 solvers:
   - {{name: smo, tol: 1e-6}}
-  - {{name: libsvm, tol: 1e-6}}        # the peer that everybody uses
+  - {{name: libsvm, tol: 1e-6}}        # the most widely used solver
   - cvxopt_qp                        # interior point: slow and sure
   # - my_solver.py:MySolver          # a class from a file of your own
 
 # What follows may be left out; these are not the defaults.
 seed: 1              # of everything that is drawn at random [0]
-repetitions: 3       # of every run: three tell how far times scatter [1]
+repetitions: 3       # of every run: three show how far times scatter [1]
 time_limit: 10       # seconds of solving a run [none]
 memory_limit: 4GiB   # of a worker process [none]
 target_gap: 1e-5     # 'solved' is a certified relative gap of at most this [1e-6]
-noise: true          # run each solver a second time, to tell noise from difference [false]
+noise: true          # run each solver twice, to measure timing noise [false]
 """
 
 
@@ -54,7 +54,7 @@ def write_template(file: Path, schema: bool = False) -> list[Path]:
     Parameters
     ----------
     file : it must not exist yet. Its name becomes that of the experiment.
-    schema : also write the JSON schema beside it, and tell editors of it in the first line.
+    schema : also write the JSON schema beside it, and name it for editors in the first line.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""YAML 1.2 files as trees of values that know their line, so that every error can name it."""
+"""YAML 1.2 files as trees of values with their lines, so that every error can name its line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _DEEPEST = 20  # levels; an alias inside itself would have no end
 _MOST = 100_000  # values; aliases of aliases grow exponentially
 LARGEST = 256 * 1024  # bytes, which take some ten seconds to parse
 _LONGEST = 10_000  # bits of an integer; Python refuses to show much longer ones
-_MOST_TOLD, _TEXT = 20, 600  # faults of a file; characters of one
+_MOST_SHOWN, _TEXT = 20, 600  # faults of a file; characters of one
 
 
 class Fault(Exception):
@@ -37,10 +37,10 @@ class ConfigError(Exception):
     def __init__(self, file: Path | str, faults: Iterable[Fault]) -> None:
         ordered = sorted({(fault.line, _on_one_line(fault.text)) for fault in faults})
         places = [f"{file}:{line}" if line else str(file) for line, _ in ordered]
-        told = [f"{place}: {text}" for place, (_, text) in zip(places, ordered, strict=True)]
-        more = len(told) - _MOST_TOLD
-        rest = [f"{file}: and {more} more faults"] if more > 0 else []
-        super().__init__("\n".join(told[:_MOST_TOLD] + rest))
+        lines = [f"{place}: {text}" for place, (_, text) in zip(places, ordered, strict=True)]
+        more = len(lines) - _MOST_SHOWN
+        last = [f"{file}: and {more} more faults"] if more > 0 else []
+        super().__init__("\n".join(lines[:_MOST_SHOWN] + last))
 
 
 def _on_one_line(text: str) -> str:
@@ -110,7 +110,7 @@ def _load(text: str) -> Any:
         raise Fault(1, f"is nested deeper than {_DEEPEST} levels") from None
     except Fault:
         raise
-    except Exception as error:  # the library's own slips, as the OverflowError of "\\U99999999"
+    except Exception as error:  # of the library itself, such as the OverflowError of "\\U99999999"
         raise Fault(1, _not_yaml(error)) from None
 
 
@@ -180,7 +180,7 @@ def _scalar(value: Any, line: int) -> Any:
     if isinstance(value, ScalarBoolean):
         return bool(value)
     if isinstance(value, int) and value.bit_length() > _LONGEST:
-        raise Fault(line, f"has an integer of {value.bit_length()} bits; nothing here is so large")
+        raise Fault(line, f"has an integer of {value.bit_length()} bits; no setting is that large")
     if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
         raise Fault(line, f"{str(value)!r} has half of a surrogate pair, which is no character")
     for kind in (int, float, str):

@@ -1,4 +1,4 @@
-"""How far a run is, on standard error: a bar in a terminal, a line now and then elsewhere."""
+"""The progress of a run on standard error: a bar in a terminal, occasional lines elsewhere."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ INTERRUPTED = "interrupted"
 def prepare() -> None:
     """Make printing safe, wherever it goes; exit with 2 where the current folder is gone."""
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started us
+        if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process
         stream = getattr(sys, name)
         if isinstance(stream, io.TextIOWrapper):
@@ -54,7 +54,7 @@ def find_one(name: str) -> Path:
 
 
 def read(file: Path) -> Experiment:
-    """Return a checked experiment; what is wrong with its file is printed, with exit 2."""
+    """Return a checked experiment; faults of its file are printed, with exit 2."""
     from experiments.files.experiment import ConfigError, read_experiment  # noqa: PLC0415
 
     try:

@@ -1,6 +1,6 @@
-"""Whether a solver may be believed: `dualgap selftest NAME|FILE:CLASS`.
+"""Whether a solver can be trusted: `dualgap selftest NAME|FILE:CLASS`.
 
-The plan, in the order in which it is worked off: which properties, on which problems. A solver is
+This is the plan, in its order: which properties are tried on which problems. A solver is
 tried at its own default settings, in a process of its own, and judged by certificates; what it
 refuses is listed, not held against it, unless it refuses everything.
 """
@@ -97,14 +97,14 @@ def try_solver(
     properties: Sequence[Property] = PROPERTIES,
     progress: Callable[[Outcome], object] | None = None,
 ) -> Report:
-    """Try `solver` on `properties`, each in a process that it may ruin, and return what came out.
+    """Try `solver` on `properties`, each in a process that it may ruin, and return the outcomes.
 
     Parameters
     ----------
     solver : a name, or `path/to/file.py:ClassName`.
     limits : seconds, for solvers that hang.
     properties : of `PROPERTIES`, those to try; "deterministic" compares with what "answers" found.
-    progress : called with each outcome as it comes.
+    progress : called with each outcome in turn.
 
     Raises
     ------

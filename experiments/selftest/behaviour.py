@@ -101,8 +101,8 @@ def nothing_beforehand(bench: Bench, name: str) -> str:
         raise NotJudged("it does not solve this problem")
     answer = reduce(other, bench.solver.form).recover(points[0])
     gap = certify(other, answer).relative_gap
-    told = "it solves in prepare, which is not timed: the answer is to the samples that were there"
-    return f"{told} (relative gap {gap:.2g})" if gap > 10 * WRONG else ""
+    fault = "it solves in prepare, which is not timed: the answer is for the samples from before"
+    return f"{fault} (relative gap {gap:.2g})" if gap > 10 * WRONG else ""
 
 
 def _change_samples(problem: Formulation) -> Formulation:
@@ -120,7 +120,7 @@ def global_state(bench: Bench, name: str) -> str:
     random numbers; it may not change what else is there.
     """
     problem = bench.problem(name)
-    before, functions = _surroundings(), Functions()
+    before, functions = _process_settings(), Functions()
     bench.solve(problem, max_iter=1)  # imports
     found = ProcessState()
     with warnings.catch_warnings():
@@ -130,7 +130,7 @@ def global_state(bench: Bench, name: str) -> str:
         before |= _after_imports()
         bench.solve(problem)
         bench.solve(problem, max_iter=1)
-        after = _surroundings() | _after_imports()
+        after = _process_settings() | _after_imports()
     touched = [what for what, old in before.items() if after.get(what) != old]
     if not touched:
         touched = [what for what in (functions.replaced(), found.changed()) if what]
@@ -138,7 +138,7 @@ def global_state(bench: Bench, name: str) -> str:
 
 
 def ends_by_itself(bench: Bench, name: str) -> str:
-    """At its default settings it ends a small problem without being told to."""
+    """At its default settings it ends by itself on a small problem."""
     limit = bench.limits.grace
     solution = bench.solve(bench.problem(name), time_limit=limit)
     if solution.status is Status.TIME_LIMIT:
@@ -252,7 +252,7 @@ def _equal(first: Any, second: Any) -> bool:
     return np.array_equal(first, second, equal_nan=True)
 
 
-def _surroundings() -> dict[str, Any]:
+def _process_settings() -> dict[str, Any]:
     """Return what belongs to the whole process, by the name to show."""
     pools = {f"the number of threads of {p['prefix']}": p["num_threads"] for p in threadpool_info()}
     return {

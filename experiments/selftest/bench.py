@@ -2,7 +2,7 @@
 
 An answer's *excess* is (primal value − certified lower bound of the optimum) / the larger of the two
 in size. The bound is the better one of the answer's own and of the toolkit's default solver, so that
-nobody is believed, and a solver that gives weights alone is judged as exactly as one that gives α.
+no solver is believed, and a solver that gives weights alone is judged as exactly as one that gives α.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOTHING = 1e-10  # of a sample's loss: where the optimum is 0, any gap is large
 
 
 class NotJudged(Exception):
-    """There is nothing to judge here; the message says why."""
+    """Nothing can be judged here, for the reason in the message."""
 
 
 def load(name: str) -> Solver:
@@ -53,7 +53,7 @@ class Bench:
     def check(
         self, item: Property, digests: Mapping[str, str], at: Callable[[str], object]
     ) -> Outcome:
-        """Try a property on each of its problems, telling `at` where it is."""
+        """Try a property on each of its problems, reporting each to `at`."""
         module, _, name = item.check.partition(".")
         check = getattr(importlib.import_module(f"{__package__}.{module}"), name)
         self.digests, self.expected = {}, digests
@@ -110,7 +110,7 @@ class Bench:
         return relative(own.primal_objective - lower, own.primal_objective, lower)
 
     def objection(self, solution: Solution) -> str:
-        """Return what is wrong with what the solver claims, or an empty string."""
+        """Return what is wrong with the solver's claim, or an empty string."""
         own, claim = solution.certificate, solution.claimed
         if claim == "infeasible" and not own.infeasible:
             return f"claims infeasible, but {_bounds(solution)}"
@@ -123,7 +123,7 @@ class Bench:
         return self._distant(solution)
 
     def _distant(self, solution: Solution) -> str:
-        """Say so if a claimed optimum is not near the certified bounds of the optimum."""
+        """Return an objection if a claimed optimum is not near the certified bounds of the optimum."""
         own, box = solution.certificate, solution.problem.upper
         nothing = _NOTHING * float(box[np.isfinite(box)].sum())
         alone = own.bound_source == "recovered from w"

@@ -1,4 +1,4 @@
-"""What a solver says of its answers, against their certificates."""
+"""What a solver claims of its answers, against their certificates."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ def claims(bench: Bench, name: str) -> str:
     if solution.status is Status.FINISHED and solution.claimed == "none":
         return (
             f"ends without a claim (relative gap {solution.certificate.relative_gap:.2g}): "
-            "say optimal or stopped"
+            "claim optimal or stopped"
         )
     return bench.objection(solution)
 
 
 def infeasibility(bench: Bench, name: str) -> str:
-    """A hard margin that no hyperplane has: it may find out or not, but claims no optimum."""
+    """A hard margin that no hyperplane has: it may detect this or not, but claims no optimum."""
     return bench.objection(bench.solve(bench.problem(name)))
 
 

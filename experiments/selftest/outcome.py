@@ -1,4 +1,4 @@
-"""What a selftest asks and answers. Nothing numerical is imported here: workers read it first."""
+"""Questions and answers of a selftest. Nothing numerical is imported here: workers import it first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Limits:
     ----------
     loading : to start a process and import the solver in it.
     first : for the first property, in which compiled solvers compile. each : for each other one.
-    total : for all of them. hangs : properties it may hang in before the rest is not run.
+    total : for all of them. hangs : properties it may hang in before the remaining ones are skipped.
     solving : the time limit that the solver itself is given for each problem.
     grace : by which it may exceed a time limit, since it stops at its next yield.
     """

@@ -50,7 +50,7 @@ def _off_centre(intercept: bool) -> Formulation:
 
 
 def _hardest_first(intercept: bool) -> Formulation:
-    """Samples that are support vectors come first: a part of the data has the same optimum."""
+    """Samples that are support vectors come first: a subset of the data has the same optimum."""
     data = _two_gaussians(80, 6.0)
     order = np.argsort(data.y * (data.X.sum(axis=1)), kind="stable")
     return SoftMarginDual(data.X[order], data.y[order], 1.0, intercept=intercept)

@@ -13,7 +13,7 @@ _COLOURS = {"passed": "green", "failed": "bold red", "not run": "yellow", "unsup
 
 
 def to_terminal(report: Report) -> Group:
-    """Return property | problems | outcome, then what went wrong, then the verdict."""
+    """Return property | problems | outcome, then the failures, then the verdict."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("property")
     table.add_column("problems", justify="right")
@@ -40,8 +40,8 @@ def verdict(report: Report) -> Text:
     if not report.failed and not report.solved_something:
         return Text(f"{report.solver} does not conform: it solved nothing", style="bold red")
     left = sum(o.result == "not run" for o in report.outcomes)
-    rest = f", {left} were not run" if left else ""
-    failed = f"{len(report.failed)} of {len(report.outcomes)} properties failed{rest}"
+    skipped = f", {left} were not run" if left else ""
+    failed = f"{len(report.failed)} of {len(report.outcomes)} properties failed{skipped}"
     return Text(f"{report.solver} does not conform: {failed}", style="bold red")
 
 

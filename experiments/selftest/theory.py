@@ -1,11 +1,11 @@
-"""What theory says of the optimum, and whether the answers know it.
+"""Whether answers have the properties that theory gives the optimum.
 
-Two ways to find out, both by certified bounds and without believing anybody:
+There are two ways to test it, both by certified bounds and without believing any solver:
 
 - the *impostor*, a nearby wrong problem (C ignored, no intercept, a mean for the sum): an answer must
   be clearly better than the impostor's own optimum is on the problem that was asked;
-- the *variant*, the same problem told otherwise (permuted, flipped, duplicated, scaled, shifted),
-  whose optimum is known to be `ratio` times the first: the certified intervals must meet, claims must
+- the *variant*, the same problem in another form (permuted, flipped, duplicated, scaled, shifted),
+  whose optimum is known to be `ratio` times the first: the certified intervals must overlap, claims must
   hold on it too, and it must be answered about as well as the first.
 """
 
@@ -129,7 +129,7 @@ def storage(bench: Bench, name: str) -> str:
 
 
 def _no_better(bench: Bench, answer: Any, other: float, what: str) -> str:
-    """Say so if an answer is not nearer to the optimum than to the primal value `other`."""
+    """Return an objection if an answer is not nearer to the optimum than to the value `other`."""
     best = bench.reference(answer.problem).certificate.primal_objective
     value = answer.certificate.primal_objective
     if value <= 0.5 * (best + other):
@@ -148,7 +148,7 @@ def _impostor(bench: Bench, problem: Formulation, impostor: Formulation, what: s
 def _variants(
     bench: Bench, problem: Formulation, variants: dict[str, Formulation], ratio: float = 1.0
 ) -> str:
-    """Say which variant is not answered as the problem itself is."""
+    """Return which variant is not answered as the problem itself is."""
     first = bench.solve(problem)
     if bench.objection(first):
         raise NotJudged("its answer to the problem itself is wrong already")
@@ -164,12 +164,12 @@ def _variants(
 
 
 def disjoint(first: Certificate, second: Certificate, ratio: float) -> str:
-    """Say so if [dual, primal] of the first, times `ratio`, and of the second do not meet."""
+    """Return an objection if `ratio` times the first interval [dual, primal] misses the second one."""
     lower, upper = ratio * first.dual_objective, ratio * first.primal_objective
     slack = _ROUNDING * max(abs(lower), abs(upper))
     if lower - slack <= second.primal_objective and second.dual_objective <= upper + slack:
         return ""
     return (
         f"has certified intervals [{lower:.6g}, {upper:.6g}] and "
-        f"[{second.dual_objective:.6g}, {second.primal_objective:.6g}] that do not meet"
+        f"[{second.dual_objective:.6g}, {second.primal_objective:.6g}] that do not overlap"
     )

@@ -124,11 +124,13 @@ class Store:
 
 
 def write_tables(
-    folder: Path, results: pd.DataFrame, traces: pd.DataFrame, summary: str
+    folder: Path, results: pd.DataFrame, traces: pd.DataFrame, texts: Mapping[str, str]
 ) -> list[Path]:
-    """Write the tables made from a folder's runs, each replaced as a whole; return their paths."""
-    tables = {
-        "summary.md": summary.encode(),
+    """Write the tables made from a folder's runs, and texts by file name; return all paths.
+
+    Each file is replaced as a whole.
+    """
+    tables = {name: text.encode() for name, text in texts.items()} | {
         "runs.csv": results.to_csv(index=False).encode(),
         "runs.parquet": results.to_parquet(index=False),
         "traces.parquet": traces.to_parquet(index=False),

@@ -48,7 +48,7 @@ class Capture:
         return self._end.decode(errors="replace").replace("\0", "")
 
     def close(self) -> None:
-        """Stop listening; who still prints gets an error."""
+        """Stop reading; whatever still prints gets an error."""
         self._closed = True
         os.write(self.writer.fileno(), b"\n")  # wakes the thread
         self._thread.join()
@@ -63,13 +63,13 @@ class Capture:
             self._read()
 
     def _read(self) -> None:
-        """Take what the pipe holds; one read takes all of it, so a flood does not keep us here."""
+        """Take what the pipe holds; one read takes all of it, so a flood does not block us."""
         with self._lock, suppress(BlockingIOError):
             self._end = (self._end + os.read(self._reader.fileno(), _PIPE))[-_KEPT:]
 
 
 def last_words(text: str) -> str:
-    """Return the line of a dead process's output that says most: where it was, else the last one."""
+    """Return the most informative line of a dead process's output: where it was, else the last one."""
     stacks = _STACK.findall(text)
     lines = [line for line in text.splitlines() if line.strip()]
     return (stacks or lines or [""])[-1].strip()[:_LINE]

@@ -66,7 +66,7 @@ def session(folder: Path, outcomes: list[Outcome]) -> str:
         if outcome.run_id not in done:
             store.append(outcome)
     store.close()
-    write_tables(folder, *load_tables(folder), "summary")
+    write_tables(folder, *load_tables(folder), {"summary.md": "summary"})
     models = sorted(path.name for path in (folder / "models").iterdir())
     tables = [table.to_csv() for table in load_tables(folder)]
     return "\n".join([(folder / "runs.csv").read_text(), *tables, *models])

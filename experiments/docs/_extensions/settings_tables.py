@@ -18,7 +18,7 @@ from docstrings import INLINE, escape
 from experiments.files import catalogue
 from experiments.files.catalogue import first_sentence
 from experiments.files.experiment import ExperimentFile
-from experiments.files.settings import Option, in_words, options_of
+from experiments.files.settings import Option, options_of, type_text
 from experiments.files.specs import plain
 from problems import Kernel, datasets
 
@@ -31,10 +31,10 @@ COMMON = {
     "right": "The kernel k2.",
     "loss": "A loss: its name, or a mapping with its name and settings.",
     "intercept": "Whether f has a constant b, which is not regularised.",
-    "length": "Samples in each sequence.",
+    "length": "Number of samples in each sequence.",
     "n": "Number of samples.",
-    "normalize": "Whether every sample has length 1 in feature space.",
-    "seed": "Of all that is drawn at random.",
+    "normalize": "Whether every sample is scaled to norm 1 in feature space.",
+    "seed": "Seed of everything that is drawn at random.",
 }
 HEADS = ("setting", "type", "default", "meaning")
 _SECTION = re.compile(r"^(?:Attributes|Parameters)\n-{4,}\n((?:(?!.*\n-{4,}).*\n?)*)", re.MULTILINE)
@@ -145,7 +145,7 @@ def _words(hint: Any) -> str:
         return "a list"
     if get_origin(hint) in (Union, UnionType):
         return " or ".join(dict.fromkeys(map(_words, get_args(hint))))
-    return in_words(hint)
+    return type_text(hint)
 
 
 def _shown(value: Any) -> str:

@@ -142,8 +142,8 @@ def test_times_that_cannot_be_compared_have_no_ratio(times):
 
 
 def test_ratios_are_told_with_as_many_digits_as_they_have():
-    told = [Comparison(1.041, 0.97, 1.114, within_noise=True), Comparison(123.4, 119.6, 130)]
-    assert [c.factor + c.spread for c in told] == ["1.04× [0.97, 1.11] ~", "123× [120, 130]"]
+    shown = [Comparison(1.041, 0.97, 1.114, within_noise=True), Comparison(123.4, 119.6, 130)]
+    assert [c.factor + c.spread for c in shown] == ["1.04× [0.97, 1.11] ~", "123× [120, 130]"]
     assert Comparison(0.0123, 0.01, 0.02).spread == " [0.01, 0.02]"
     assert [Comparison(r).factor for r in (0.5, 1.0, 9.94, 9.96)] == ["0.5×", "1×", "9.9×", "10×"]
 

@@ -123,7 +123,7 @@ def test_planned_runs_that_never_ran_are_not_invented(tmp_path, ids):
     assert list(results.columns) == CONTRACT.split(", ")
     assert len(load_traces(tmp_path / "out")) == 0
     summary = to_markdown(summarise(results), "x")
-    assert write_tables(tmp_path / "out", results, load_traces(tmp_path / "out"), summary)
+    assert write_tables(tmp_path / "out", *load_tables(tmp_path / "out"), {"summary.md": summary})
 
 
 def test_a_torn_last_line_loses_only_itself(folder, ids):
@@ -290,7 +290,7 @@ def test_a_full_disk_loses_only_the_run_that_met_it(folder, cases, ids, monkeypa
     with pytest.raises(OSError, match="No space left"):
         store.append(failed(cases[0], "crashed", "later"))
     with pytest.raises(OSError, match="No space left"):
-        write_tables(folder, *load_tables(folder), "text")
+        write_tables(folder, *load_tables(folder), {})
     monkeypatch.undo()
     store.close()
     assert not list(folder.glob(".*"))
@@ -378,7 +378,7 @@ def test_the_answer_of_a_problem_in_the_plane_comes_back(tmp_path, case_of):
 
 def test_tables_say_the_same_as_the_runs(folder):
     results = load_results(folder)
-    write_tables(folder, *load_tables(folder), "text")
+    write_tables(folder, *load_tables(folder), {})
     pd.testing.assert_frame_equal(
         pd.read_parquet(folder / "runs.parquet"), results, check_dtype=False
     )

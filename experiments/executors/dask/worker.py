@@ -1,4 +1,4 @@
-"""Isolated processes beside a Dask worker: what happens where a task of `distributed` is run."""
+"""Isolated processes beside a Dask worker: what happens where a task of Dask is run."""
 
 from __future__ import annotations
 

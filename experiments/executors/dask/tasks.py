@@ -1,0 +1,154 @@
+"""The tasks of Dask that run cases, and the cluster that they are sent to."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+from collections import deque
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from typing import cast
+
+from distributed import CancelledError, Client, Future, KilledWorker, LocalCluster, as_completed
+from distributed.comm.core import connect
+from distributed.utils import silence_logging_cmgr
+
+from experiments.cases.plan import Case
+from experiments.cases.records import Outcome, failed, versions
+from experiments.executors.base import ExecutorError, Limits
+from experiments.executors.dask.worker import Isolation, run_beside
+
+_REACHED = 5.0  # seconds
+_AHEAD = 2  # cases known to Dask, over those that it runs at once
+_FAILURES = 0  # workers of a local cluster that a case may lose without being suspected
+_RETRIES = 2  # of a case whose Dask worker could not begin it
+_log = logging.getLogger(__name__)
+
+
+def check_address(address: str) -> None:
+    """Raise ExecutorError if no scheduler answers there, or it does not have this package."""
+    with _reach(address) as client:
+        try:
+            client.run_on_scheduler(versions)
+            client.run(versions)
+        except Exception as error:  # a worker's own exception comes as text
+            raise ExecutorError(
+                f"--address {address}: the scheduler or a worker cannot import dualgap ({error}); "
+                "install the same version everywhere"
+            ) from None
+
+
+def run_tasks(
+    cases: Iterable[Case], limits: Limits, workers: int, address: str | None
+) -> Generator[Outcome]:
+    """Yield the outcome of every case, as they complete; see `DaskExecutor.run`."""
+    planned, isolation = list(cases), Isolation(limits)
+    if not planned:
+        return
+    cluster = _cluster(workers) if address is None else _reach(address)
+    with cluster as client, _registered(isolation, client):
+        suspects: list[Case] = []
+        for case, result in _completed(client, isolation.name, planned):
+            if isinstance(result, KilledWorker):
+                suspects.append(case)
+            else:
+                yield _outcome(case, result)
+        for suspect in suspects:
+            for case, result in _completed(client, isolation.name, [suspect]):
+                yield _outcome(case, result)
+
+
+@contextmanager
+def _cluster(workers: int) -> Generator[Client]:
+    with (
+        tempfile.TemporaryDirectory(prefix="dualgap-", ignore_cleanup_errors=True) as folder,
+        LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            memory_limit=None,
+            dashboard_address=None,  # pyright: ignore[reportArgumentType]
+            silence_logs=logging.CRITICAL,
+            local_directory=folder,
+            scheduler_kwargs={"allowed_failures": _FAILURES},
+        ) as cluster,
+        Client(cluster, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@contextmanager
+def _reach(address: str) -> Generator[Client]:
+    try:
+        asyncio.run(_call(address))  # a Client that fails to connect is slow to end, and noisy
+        client = Client(address, timeout=_REACHED, set_as_default=False, name="dualgap")
+    except Exception as error:  # whatever it is that answers there
+        raise ExecutorError(
+            f"--address {address}: no Dask scheduler answers there within {_REACHED:.0f} s "
+            f"({type(error).__name__}: {error}); start one with `dask scheduler`, or leave out --address"
+        ) from None
+    with silence_logging_cmgr(logging.CRITICAL, "distributed.client"), client:
+        yield client
+
+
+async def _call(address: str) -> None:
+    comm = await connect(address, timeout=_REACHED)
+    comm.abort()
+
+
+@contextmanager
+def _registered(plugin: Isolation, client: Client) -> Generator[None]:
+    client.register_plugin(plugin)
+    if not client.nthreads():
+        _log.warning("the Dask cluster has no workers yet; waiting for them")
+    try:
+        yield
+    finally:
+        with suppress(OSError, CancelledError):  # the scheduler is lost, and its workers end alone
+            client.unregister_worker_plugin(plugin.name)
+
+
+def _completed(
+    client: Client, name: str, cases: Iterable[Case]
+) -> Iterator[tuple[Case, Outcome | Exception]]:
+    """Yield each case with its result, as they complete; Dask knows only some of them at a time."""
+    waiting, running = deque(cases), dict[Future, Case]()
+    completed = as_completed(loop=client.loop)
+    try:
+        while waiting or running:
+            threads = cast("dict[str, int]", client.nthreads())
+            most = _AHEAD * max(1, sum(threads.values()))
+            while waiting and len(running) < most:
+                case = waiting.popleft()
+                future = client.submit(run_beside, case, name, pure=False, retries=_RETRIES)
+                running[future] = case
+                completed.add(future)
+            future = next(completed)
+            yield running.pop(future), _result(future)
+    except (OSError, CancelledError) as error:
+        raise ExecutorError(f"the Dask scheduler is lost ({type(error).__name__})") from None
+
+
+def _result(future: Future) -> Outcome | Exception:
+    try:
+        return future.result()
+    except Exception as error:
+        if future.status != "error":  # it is not the task that failed
+            raise
+        return error
+
+
+def _outcome(case: Case, result: Outcome | Exception) -> Outcome:
+    """Return what came of a case; of an error that is not the run's own, its row."""
+    if isinstance(result, Outcome):
+        return result
+    reason = f"{type(result).__name__}: {result}"
+    if isinstance(result, KilledWorker):
+        times = result.allowed_failures + 1
+        reason = (
+            f"the Dask worker died while it ran ({times} × beside others, {times} × alone); the last "
+            f"one was {result.last_worker.address}"
+        )
+    lost = failed(case, "crashed", reason)
+    return replace(lost, record=lost.record | {"host": None})

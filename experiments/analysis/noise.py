@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.cases.plan import TWIN
+from experiments.cases.plan import AA_REPEAT
 from problems import Vector
 
 FEWEST = 3  # repetitions that an interval needs
@@ -124,7 +124,7 @@ def ranks(times: Sequence[Sequence[float]], noise: float = 1.0) -> list[int]:
 
 def is_repeat(results: pd.DataFrame) -> pd.Series:
     """Whether each run is the second of an A/A pair."""
-    marks = [TWIN in json.loads(settings) for settings in results["params"]]
+    marks = [AA_REPEAT in json.loads(settings) for settings in results["params"]]
     return pd.Series(marks, index=results.index, dtype=bool)
 
 
@@ -139,7 +139,7 @@ def aa_pairs(results: pd.DataFrame) -> pd.DataFrame:
     Columns: problem, solver, and those of `Comparison`; empty without `noise: true`.
     """
     settings = [json.loads(text) for text in results["params"]]
-    unmarked = [json.dumps({k: v for k, v in s.items() if k != TWIN}) for s in settings]
+    unmarked = [json.dumps({k: v for k, v in s.items() if k != AA_REPEAT}) for s in settings]
     table = results.assign(repeat=is_repeat(results), unmarked=unmarked)
     keys = ["problem_id", "formulation", "solver", "unmarked"]
     paired = table[table.groupby(keys)["repeat"].transform("any").astype(bool)]

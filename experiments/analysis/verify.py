@@ -1,8 +1,8 @@
 """Every solver against the QP optimum: the flagship check.
 
 Each problem is solved by two independent QP back ends, whose certified intervals [dual, primal] must
-have the optimum in common, and by the solvers under test, whose bounds must match the better one's.
-Where the bounds are proven, all solvers' intervals must have the optimum in common, without any slack.
+overlap, and by the solvers under test, whose bounds must match those of the better back end. Where the
+bounds are proven, the intervals of all solvers must have a number in common, without any slack.
 """
 
 from __future__ import annotations
@@ -84,8 +84,8 @@ def compare(
     """Compare every run of `results` (the records' columns) with the QP optimum of its problem.
 
     A run passes if neither of its bounds is more than `tolerance` from the reference's, relative to
-    the optimum; on an infeasible problem if it is proven infeasible. A pair that is unsupported is
-    listed, and passes. With `proven` every bound must be a theorem, and the intervals of all runs on
+    the optimum; on an infeasible problem if it is proven infeasible. An unsupported run is
+    listed and passes. With `proven` every bound must be a theorem, and the intervals of all runs on
     a problem must have a number in common.
     """
     labelled = results.assign(solver_label=solver_labels(results))
@@ -115,7 +115,7 @@ def _check(run: _Run, best: _Run | None, fault: str, tolerance: float) -> Check:
         status=run["status"],
         verdict=run["verdict"],
         passed=not reason,
-        reason=reason or str(run["reason"] or ""),
+        reason=reason or _recorded(run),
     )
 
 
@@ -131,26 +131,26 @@ def _objection(
     if "infeasible" in verdicts:
         return "" if verdicts[0] == verdicts[1] else f"{verdicts[0]}, but the QP is {verdicts[1]}"
     if isnan(difference):
-        return str(run["reason"] or f"no objective ({run['status']})")
+        return _recorded(run) or f"no objective ({run['status']})"
     if difference > tolerance:
         return f"differs by {difference:.1e} from the QP optimum"
     return ""
 
 
 def _disagreement(references: list[_Run]) -> str:
-    """Return how the QP back ends fail to settle the optimum, or an empty string."""
+    """Return why the QP back ends do not determine the optimum, or an empty string."""
     present = [run for run in references if run["status"] != "not_installed"]
     if len({run["solver"] for run in present}) < len(REFERENCES):
         return f"needs both QP references, {' and '.join(REFERENCES)}"
     for run in present:
         if run["verdict"] not in FINAL:
-            return f"the reference {run['solver']} is {run['verdict']}: {run['reason']}"
+            return f"the reference {run['solver']} is {run['verdict']}: {_recorded(run)}"
     if len({run["verdict"] for run in present}) > 1:
         return "the QP back ends disagree about feasibility"
     lower = max(run["dual_objective"] for run in present)
     upper = min(run["primal_objective"] for run in present)
     if lower > upper + _ROUNDING * max(abs(lower), abs(upper)):
-        return "the QP back ends' certified intervals have nothing in common"
+        return "the QP back ends' certified intervals do not overlap"
     return ""
 
 
@@ -179,6 +179,11 @@ def _difference(run: _Run, best: _Run) -> float:
         return nan
     distance = max(distances)
     return distance / abs(best["dual_objective"]) if distance else 0.0
+
+
+def _recorded(run: _Run) -> str:
+    """Return the recorded reason, empty if there is none (None, or NaN in a published table)."""
+    return run["reason"] if isinstance(run["reason"], str) else ""
 
 
 def _number(value: Any, missing: float) -> float:

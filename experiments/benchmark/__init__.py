@@ -11,9 +11,9 @@ draws it.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -28,33 +28,27 @@ from experiments.output.text import file_name, machine_text
 from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
 from experiments.plots.runs import Runs
 from experiments.plots.style import line_styles, save, style
-from experiments.store.folder import load_results
 
 __all__ = ["tables_of", "write_benchmark"]
 
 
-def write_benchmark(folders: Sequence[Path], target: Path, title: str) -> list[Path]:
-    """Write what the runs in `folders` together show into `target`; return what was written.
+def write_benchmark(
+    results: pd.DataFrame, manifests: Sequence[Mapping[str, Any]], target: Path, title: str
+) -> None:
+    """Write what the runs of one or several benchmarks together show into `target`.
 
     benchmark.md, benchmark.csv (the table of `cheapest`), means.csv, floors.csv, speedup.svg, and
-    for problems that grow time_against_n*.svg. Ratios are of times within one
-    folder, as long as no problem is in two of them, and within one host.
-
-    Raises
-    ------
-    StoreError
-        If a folder holds no results.
+    for problems that grow time_against_n*.svg. Ratios are of times within one experiment, as long as no
+    problem is in two of them, and within one host.
     """
-    results = split_by_host(
-        pd.concat([load_results(folder) for folder in folders], ignore_index=True)
-    )
-    manifests = [json.loads((folder / "manifest.json").read_text()) for folder in folders]
-    target.mkdir(parents=True, exist_ok=True)
+    results = split_by_host(results)
     for name, table in tables_of(results).items():
         table.to_csv(target / f"{name}.csv", index=False)
-    machine = machine_text(manifests, results)
-    (target / "benchmark.md").write_text(to_markdown(results, title, machine))
-    return [target / "benchmark.md", *_figures(results, cheapest(results), target)]
+    text = to_markdown(results, title, machine_text(manifests, results))
+    (target / "benchmark.md").write_text(text)
+    for path in _figures(results, cheapest(results), target):
+        if path.suffix == ".png":  # a published folder keeps the SVG
+            path.unlink()
 
 
 def tables_of(results: pd.DataFrame) -> dict[str, pd.DataFrame]:

@@ -38,7 +38,7 @@ _INTERVALS = (
     "or an A/A pair differs as much."
 )
 _NO_INTERVALS = f"Ratios have no intervals: no run was repeated {FEWEST} times."
-_FLOOR = (
+_LOWER_BOUND = (
     "The arithmetic lower bound on time: the number of kernel values that any certificate needs, "
     "n·nSV − nSV²/2, times the time of one value in float32 matrix products with exponentials on this "
     "machine, measured in the same run."
@@ -47,6 +47,12 @@ _PASSES = (
     "The relative distance of the primal objective to the run's best dual bound, and the time."
 )
 _Row = Mapping[Any, Any]
+_Columns = dict[str, tuple[str, Callable[[Any], str]]]  # head: column, and how a value is shown
+_PLACE: _Columns = {
+    "gap": ("target", "{:.0e}".format),
+    "problem": ("problem", str),
+    "solver": ("solver", str),
+}
 
 
 def to_markdown(results: pd.DataFrame, title: str, machine: Sequence[str]) -> str:
@@ -123,24 +129,22 @@ def _times(ratio: float) -> str:
 
 
 def _means(table: pd.DataFrame, problems: int) -> str:
-    lines = [
+    means = [_comparison(row, "mean") for row in _rows(table)]
+    shown = [m.factor + m.spread if np.isfinite(m.ratio) else "–" for m in means]
+    ours = np.where(table["kind"] == "ours", " (ours)", "")
+    return _table(
+        table.assign(solver=table["solver"] + ours, mean=shown),
         {
-            "gap": f"{row['target']:.0e}",
-            "solver": row["solver"] + (" (ours)" if row["kind"] == "ours" else ""),
-            "geometric mean": _mean(_comparison(row, "mean")),
-            "problems": f"{row['problems']} of {problems}",
-            "least": _or_dash(row["least"], _times),
-            "most": _or_dash(row["most"], _times),
-            "only it failed": row["failed"],
-            "only ours failed": row["alone"],
-        }
-        for row in _rows(table)
-    ]
-    return markdown_table(pd.DataFrame(lines))
-
-
-def _mean(mean: Comparison) -> str:
-    return mean.factor + mean.spread if np.isfinite(mean.ratio) else "–"
+            "gap": ("target", "{:.0e}".format),
+            "solver": ("solver", str),
+            "geometric mean": ("mean", str),
+            "problems": ("problems", f"{{}} of {problems}".format),
+            "least": ("least", _times),
+            "most": ("most", _times),
+            "only it failed": ("failed", str),
+            "only ours failed": ("alone", str),
+        },
+    )
 
 
 def _noise(pairs: pd.DataFrame) -> str:
@@ -158,55 +162,36 @@ def _noise(pairs: pd.DataFrame) -> str:
 
 def _problems(table: pd.DataFrame) -> str:
     """Return sizes of the problems and, where it was measured, the lower bound on time."""
-    lines = [
-        {
-            "problem": row["problem"],
-            "n": f"{row['n']:.0f}",
-            "d": f"{row['d']:.0f}",
-            "support vectors": _or_dash(row["support"], lambda count: f"{count:.0f}"),
-            "kernel values": _or_dash(row["values"], lambda count: f"{count:.2e}"),
-            "time of a value": _or_dash(row["nanoseconds"], lambda each: f"{each:.2f} ns"),
-            "lower bound": duration(row["time"]),
-        }
-        for row in _rows(table)
-    ]
+    sizes: _Columns = {
+        "problem": ("problem", str),
+        "n": ("n", "{:.0f}".format),
+        "d": ("d", "{:.0f}".format),
+        "support vectors": ("support", "{:.0f}".format),
+    }
     if table["time"].isna().all():
-        return markdown_table(
-            pd.DataFrame(lines).drop(columns=["kernel values", "time of a value", "lower bound"])
-        )
-    return f"{markdown_table(pd.DataFrame(lines))}\n\n{_FLOOR}"
+        return _table(table, sizes)
+    times: _Columns = {
+        "kernel values": ("values", "{:.2e}".format),
+        "time of a value": ("nanoseconds", "{:.2f} ns".format),
+        "lower bound": ("time", duration),
+    }
+    return f"{_table(table, sizes | times)}\n\n{_LOWER_BOUND}"
 
 
 def _growth(table: pd.DataFrame) -> str:
-    lines = [
-        {
-            "gap": f"{row['target']:.0e}",
-            "problem": row["problem"],
-            "solver": row["solver"],
-            "time ∝": _or_dash(row["exponent"], lambda k: f"n^{k:.2f}"),
-            "sizes": row["sizes"],
-            "largest n": _or_dash(row["largest"], lambda n: f"{n:.0f}"),
-            "time there": duration(row["time"]) or "–",
-            "memory there": _or_dash(row["memory"], bytes_text),
-        }
-        for row in _rows(table)
-    ]
-    return markdown_table(pd.DataFrame(lines)) if lines else ""
+    columns: _Columns = {
+        "time ∝": ("exponent", "n^{:.2f}".format),
+        "sizes": ("sizes", str),
+        "largest n": ("largest", "{:.0f}".format),
+        "time there": ("time", duration),
+        "memory there": ("memory", bytes_text),
+    }
+    return _table(table, _PLACE | columns)
 
 
 def _intercepts(table: pd.DataFrame) -> str:
-    lines = [
-        {
-            "gap": f"{row['target']:.0e}",
-            "problem": row["problem"],
-            "solver": row["solver"],
-            "without": duration(row["without"]),
-            "with": duration(row["with"]),
-            "ratio": _times(row["ratio"]),
-        }
-        for row in _rows(table)
-    ]
-    return markdown_table(pd.DataFrame(lines)) if lines else ""
+    times: _Columns = {"without": ("without", duration), "with": ("with", duration)}
+    return _table(table, _PLACE | times | {"ratio": ("ratio", _times)})
 
 
 def _passes(table: pd.DataFrame) -> str:
@@ -222,8 +207,14 @@ def _passes(table: pd.DataFrame) -> str:
     return f"{_PASSES}\n\n{markdown_table(pd.DataFrame(passed).fillna(''))}" if passed else ""
 
 
-def _or_dash(value: float, shown: Callable[[float], str]) -> str:
-    return shown(value) if np.isfinite(value) else "–"
+def _table(table: pd.DataFrame, columns: _Columns) -> str:
+    """Return a Markdown table, empty without rows; what is not a finite number is a dash."""
+    cells = {
+        head: [shown(v) if isinstance(v, str) or np.isfinite(v) else "–" for v in table[name]]
+        for head, (name, shown) in columns.items()
+        if len(table)
+    }
+    return markdown_table(pd.DataFrame(cells)) if cells else ""
 
 
 def _rows(table: pd.DataFrame) -> Iterator[_Row]:

@@ -16,8 +16,8 @@ from experiments.output.terminal import refuse
 def publish(folders: tuple[Path, ...], check: bool) -> None:
     """Publish the results FOLDERS into results/: one run, a folder of runs, or several benchmarks.
 
-    Without a folder, the tables of README.md and results/README.md are renewed from results/. With
-    --check nothing is written, and exit is 1 if anything is out of date.
+    Without a folder, all tables in results/ and the README files are written again from the
+    records. With --check nothing is written, and exit is 1 if anything is out of date.
     """
     from experiments.publishing import publish as publishing  # noqa: PLC0415
     from experiments.publishing.outdated import outdated  # noqa: PLC0415

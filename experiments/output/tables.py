@@ -28,7 +28,7 @@ from experiments.analysis.noise import (
     ranks,
 )
 from experiments.analysis.outcomes import BROKEN, FINAL
-from experiments.cases.plan import TWIN
+from experiments.cases.plan import AA_REPEAT
 from experiments.output.text import markdown_table, precise_duration, terminal_table
 
 _MEDIANS = {
@@ -47,13 +47,13 @@ _LEGEND = (
     "answer, and its distance to the best lower bound that any solver reached; `KKT` is the "
     "natural residual, `SV` the number of support vectors. `ratio` is the time over that of the "
     f"fastest, from {FEWEST} repetitions on with its 95 % interval (bootstrap of the medians); `{MARK}` "
-    f"stands for a difference within the noise. A solver marked {TWIN} is an identical "
+    f"stands for a difference within the noise. A solver marked {AA_REPEAT} is an identical "
     "configuration run a second time: its ratio to the first one estimates timing noise. `proven`: both "
     "bounds are theorems about the stored data, from ball arithmetic.\n"
 )
 _WITHIN_NOISE = (
     f"{MARK} within the noise: 1 is inside the 95 % interval of the ratio, or the ratio is no larger "
-    f"than that of an {TWIN} pair, one solver run as two, on this problem."
+    f"than that of an {AA_REPEAT} pair, one solver run as two, on this problem."
 )
 _INCOMPARABLE = Comparison(np.nan)
 _Row = dict[str, Any]

@@ -20,7 +20,13 @@ from experiments.output.tables import summarise
 from experiments.output.text import markdown_table, precise_duration
 from experiments.output.verify_tables import CHECKS, by_solver
 from experiments.store.folder import StoreError, disk
-from experiments.store.published import BENCHMARK, folders_in, manifest_of, read_records
+from experiments.store.published import (
+    BENCHMARK,
+    experiment_name,
+    folders_in,
+    manifests_of,
+    read_records,
+)
 
 ROOT = Path(__file__).parents[2]
 _DOCUMENTS = ("README.md", "results/README.md")
@@ -97,7 +103,9 @@ def index_table(results: Path) -> str:
     """Return Markdown with a row for each published experiment, and links to what there is of it."""
     lines: list[dict[str, str]] = []
     for folder in folders_in(results):
-        manifest, place = manifest_of(folder), folder.relative_to(results)
+        place = folder.relative_to(results)
+        manifests = {experiment_name(manifest): manifest for manifest in manifests_of(folder)}
+        manifest = manifests[folder.name]
         name = str(place)
         tables = next(path for path in map(folder.joinpath, _TABLES) if path.is_file())
         reports = sorted(path.name for path in folder.glob("*report.html"))

@@ -1,6 +1,6 @@
 """Publish finished runs into `results/`: their tables, figures and report.
 
-`publish` copies records and tables of a run, draws the figures, writes the report, and renews the tables
+`publish` copies the records of a run, draws the figures, writes report and tables, and renews the tables
 of `README.md` and `results/README.md`. A folder of several runs, such as `runs/published/notes`, is
 published run by run, into a folder of its name. Of a benchmark, an experiment named bench_..., it writes
 what `experiments.benchmark` makes of it; several benchmarks that belong together are published as one,
@@ -13,16 +13,25 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from experiments.analysis.verify import compare
 from experiments.benchmark import write_benchmark
-from experiments.output.verify_tables import CHECKS
+from experiments.output.tables import summarise, to_markdown
+from experiments.output.verify_tables import CHECKS, to_frame
+from experiments.output.verify_tables import to_markdown as verification_markdown
 from experiments.plots import plot_all
 from experiments.publishing.documents import ROOT, rewrite
 from experiments.report import write_report
 from experiments.store.folder import load_results, planned
-from experiments.store.manifest import NAME
-from experiments.store.published import BENCHMARK, experiment_name, seal
-
-_TABLES = ("summary.md", CHECKS, "verification.md")
+from experiments.store.manifest import NAME, read_manifest
+from experiments.store.published import (
+    BENCHMARK,
+    broken_seals,
+    experiment_name,
+    folders_in,
+    manifests_of,
+    read_records,
+    seal,
+)
 
 
 def publish(folders: Sequence[Path], root: Path = ROOT) -> Iterator[Path]:
@@ -30,8 +39,8 @@ def publish(folders: Sequence[Path], root: Path = ROOT) -> Iterator[Path]:
 
     Parameters
     ----------
-    folders : one run, a folder of runs, or several benchmarks that belong together. Without any, only
-        the documents' tables are renewed.
+    folders : one run, a folder of runs, or several benchmarks that belong together. Without any, all
+        tables are written again from the published records, where these are as they were published.
 
     Raises
     ------
@@ -40,19 +49,23 @@ def publish(folders: Sequence[Path], root: Path = ROOT) -> Iterator[Path]:
     StoreError
         If a folder holds no results.
     """
+    results = root / "results"
     if len(folders) == 1 and not (folders[0] / NAME).is_file():
         for run in sorted(path.parent for path in folders[0].glob(f"*/{NAME}")):
-            yield _write([run], root / "results" / folders[0].name)
+            yield _write([run], results / folders[0].name)
     elif folders:
-        yield _write(folders, root / "results")
+        yield _write(folders, results)
+    else:
+        for folder in folders_in(results):
+            if not list(broken_seals(folder)):
+                yield _renew(folder)
     rewrite(root)
 
 
 def _write(folders: Sequence[Path], results: Path) -> Path:
     """Write what runs say to a folder of `results` that has the name of the first; return it."""
-    names = [experiment_name(folder) for folder in folders]
-    benchmarks = all(name.startswith(BENCHMARK) for name in names)
-    if len(names) > 1 and not benchmarks:
+    names = [experiment_name(read_manifest(folder)) for folder in folders]
+    if len(names) > 1 and not all(name.startswith(BENCHMARK) for name in names):
         raise ValueError(
             f"only benchmarks ({BENCHMARK}...) are published together, got {', '.join(names)}"
         )
@@ -69,22 +82,27 @@ def _write(folders: Sequence[Path], results: Path) -> Path:
         for record in (NAME, "runs.csv"):
             shutil.copy(folder / record, target / f"{prefix}{record}")
         write_report(folder, target / f"{prefix}report.html")
-    if benchmarks:
-        in_order = sorted(folders, key=experiment_name)  # as `read_records` finds them again
-        title = ", ".join(sorted(names))
-        for path in write_benchmark(in_order, target, title):
-            if path.suffix == ".png":  # the repository keeps the SVG
-                path.unlink()
+    if not names[0].startswith(BENCHMARK):
+        checks = folders[0] / CHECKS
+        figures = plot_all(folders[0], ["differences"] if checks.is_file() else ())
+        for path in (*figures, *filter(Path.is_file, [checks])):
+            # of the kinds of figures, training has a page a run: too many
+            if path.suffix != ".png" and not path.stem.startswith("training"):
+                shutil.copy(path, target)
+    return _renew(target)
+
+
+def _renew(folder: Path) -> Path:
+    """Write what the records of a published folder alone give, and seal it; return the folder."""
+    records, manifests = read_records(folder), manifests_of(folder)
+    title = ", ".join(experiment_name(manifest) for manifest in manifests)
+    if folder.name.startswith(BENCHMARK):
+        write_benchmark(records, manifests, folder, title)
     else:
-        _copy_tables_and_figures(folders[0], target)
-    seal(target)
-    return target
-
-
-def _copy_tables_and_figures(folder: Path, target: Path) -> None:
-    """Copy the tables, and the figures; a verification has only that of the differences."""
-    tables = [folder / name for name in _TABLES if (folder / name).is_file()]
-    verified = folder / CHECKS in tables
-    for path in (*tables, *plot_all(folder, ["differences"] if verified else ())):
-        if path.suffix != ".png" and not path.stem.startswith("training"):  # a page a run: too many
-            shutil.copy(path, target)
+        (folder / "summary.md").write_text(to_markdown(summarise(records), title))
+    if (folder / CHECKS).is_file():
+        verification = compare(records)
+        (folder / CHECKS).write_text(to_frame(verification).to_csv(index=False))
+        (folder / "verification.md").write_text(verification_markdown(verification, title))
+    seal(folder)
+    return folder

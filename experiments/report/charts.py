@@ -9,7 +9,7 @@ it identifies solvers by their places, and their names come with the numbers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bokeh.embed import json_item
@@ -135,38 +135,37 @@ def convergence_chart(
 
 def performance_chart(profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]) -> Chart:
     """Return the performance profiles, a view a target gap."""
-    plot = _profile_figure("time relative to the fastest", "@x{%.3g} × the fastest", styles)
-    views = _profile_views(profiles, styles)
-    return Chart(
-        "performance", "Performance profile", _PERFORMANCE, "Target gap", json_item(plot), views
-    )
+    empty = Chart("performance", "Performance profile", _PERFORMANCE, "Target gap", None, {})
+    x, within = "time relative to the fastest", "@x{%.3g} × the fastest"
+    return _profile_chart(empty, x, within, profiles, styles)
 
 
 def data_chart(profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]) -> Chart:
     """Return the data profiles, a view a target gap."""
-    plot = _profile_figure("budget: µs of solving / (n + 1)", "@x{%.3g} µs · (n + 1)", styles)
     micro = {
         target: {solver: (x / _MICRO, share) for solver, (x, share) in curves.items()}
         for target, curves in profiles.items()
     }
-    views = _profile_views(micro, styles)
-    return Chart("data", "Data profile", _DATA, "Target gap", json_item(plot), views)
+    empty = Chart("data", "Data profile", _DATA, "Target gap", None, {})
+    x, within = "budget: µs of solving / (n + 1)", "@x{%.3g} µs · (n + 1)"
+    return _profile_chart(empty, x, within, micro, styles)
 
 
-def _profile_figure(x: str, within: str, styles: Mapping[str, LineStyle]) -> Any:
+def _profile_chart(
+    chart: Chart,
+    x: str,
+    within: str,
+    profiles: Mapping[str, Curves],
+    styles: Mapping[str, LineStyle],
+) -> Chart:
     plot = _figure(x, "share of problems solved", y_range=Range1d(start=-0.02, end=1.04))
     plot.yaxis.formatter = NumeralTickFormatter(format="0 %")
     _add_lines(plot, styles, "step", [("", "@label"), ("within", within), ("solved", "@y{0 %}")])
-    return plot
-
-
-def _profile_views(
-    profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]
-) -> dict[str, list[list[Any]]]:
-    return {
+    views = {
         target: _lines([(series, series, x, y) for series, (x, y) in curves.items()], styles)
         for target, curves in profiles.items()
     }
+    return replace(chart, item=json_item(plot), views=views)
 
 
 def _lines(lines: Iterable[_Line], styles: Mapping[str, LineStyle]) -> list[list[Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,24 +32,24 @@ def folders_in(results: Path) -> list[Path]:
     return sorted({path.parent for path in results.rglob(f"*{NAME}")})
 
 
-def manifest_of(folder: Path) -> dict[str, Any]:
-    """Return the manifest of a folder of results; of several told together the one it is named after.
+def manifests_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the manifests of a folder of results; benchmarks that were published as one have one each.
 
     Raises
     ------
     StoreError
-        If there is none, or it cannot be read.
+        If there is none, or one cannot be read.
     """
-    own = folder / f"{folder.name}-{NAME}"
     try:
-        return json.loads((own if own.is_file() else folder / NAME).read_text())
-    except (OSError, ValueError) as error:
+        found = [json.loads(path.read_text()) for path in sorted(folder.glob(f"*{NAME}"))]
+        return sorted(found, key=experiment_name)
+    except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder}: its manifest cannot be read: {error}") from None
 
 
-def experiment_name(folder: Path) -> str:
-    """Return the name of the experiment that a folder has the runs of."""
-    return str(YAML(typ="safe").load(manifest_of(folder)["experiment"])["name"])
+def experiment_name(manifest: Mapping[str, Any]) -> str:
+    """Return the name of the experiment that a manifest is of."""
+    return str(YAML(typ="safe").load(manifest["experiment"])["name"])
 
 
 def read_records(folder: Path) -> pd.DataFrame:

@@ -39,7 +39,7 @@ class Data:
     X: np.ndarray
     y: np.ndarray
     targets: np.ndarray
-    apart: np.ndarray  # the same samples with the classes moved apart
+    separable: np.ndarray  # the same samples with the classes moved away from each other
 
 
 def _data() -> Data:
@@ -61,9 +61,9 @@ def _symbolic(name: str, kernel: Kernel) -> SoftMarginDual:
 
 
 PROBLEMS: dict[str, Callable[[], Formulation]] = {
-    "hard_primal": lambda: HardMarginPrimal(D.apart, D.y),
-    "hard_primal_no_intercept": lambda: HardMarginPrimal(D.apart, D.y, intercept=False),
-    "hard_dual_linear": lambda: HardMarginDual(D.apart, D.y),
+    "hard_primal": lambda: HardMarginPrimal(D.separable, D.y),
+    "hard_primal_no_intercept": lambda: HardMarginPrimal(D.separable, D.y, intercept=False),
+    "hard_dual_linear": lambda: HardMarginDual(D.separable, D.y),
     "hard_dual_rbf": lambda: HardMarginDual(D.X, D.y, RBF(1.0)),
     "hard_dual_rbf_no_intercept": lambda: HardMarginDual(D.X, D.y, RBF(1.0), intercept=False),
     "soft_primal": lambda: SoftMarginPrimal(D.X, D.y, 1.0),

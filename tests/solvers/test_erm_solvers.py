@@ -35,7 +35,7 @@ RISKS = {
     "squared tube": RegularizedERM(Z, T, LAM, SquaredEpsilonInsensitive(0.3)),
     "softmax": SoftmaxERM(WINE.X, WINE.y, LAM),
 }
-PEERS = {
+BASELINES = {
     "hinge": lambda: LinearSVC(
         loss="hinge", C=C, fit_intercept=False, random_state=0, tol=1e-7, max_iter=1_000_000
     ),
@@ -76,8 +76,8 @@ def test_solvers_agree_with_scikit_learn(name, solver):
     if not takes(solver, name):
         assert solution.status is Status.UNSUPPORTED
         return
-    peer = PEERS[name]().fit(problem.X, problem.y)
-    w = peer.coef_.T if name == "softmax" else np.ravel(peer.coef_)
+    baseline = BASELINES[name]().fit(problem.X, problem.y)
+    w = baseline.coef_.T if name == "softmax" else np.ravel(baseline.coef_)
     theirs = certify(problem, Point(w=w))
     assert solution.verdict == "solved"
     assert theirs.relative_gap <= 1e-5
@@ -86,7 +86,7 @@ def test_solvers_agree_with_scikit_learn(name, solver):
     assert np.linalg.norm(solution.w - w) <= reach
     assert solution.certificate.dual_objective <= theirs.primal_objective + rounding
     if problem.intercept:
-        assert solution.b == pytest.approx(float(np.ravel(peer.intercept_)[0]), abs=1e-2)
+        assert solution.b == pytest.approx(float(np.ravel(baseline.intercept_)[0]), abs=1e-2)
 
 
 @pytest.mark.parametrize("solver", [CvxpyERM(), SDCA(tol=1e-12)], ids=lambda solver: solver.name)
@@ -96,13 +96,13 @@ def test_kernel_ridge_solves_its_linear_system(solver):
     solution = solve(problem, solver)
     K = RBF(0.05)(Z, Z)
     exact = np.linalg.solve(K + N * LAM * np.eye(N), T)
-    peer = KernelRidge(alpha=N * LAM, kernel="rbf", gamma=0.05).fit(Z, T)
+    baseline = KernelRidge(alpha=N * LAM, kernel="rbf", gamma=0.05).fit(Z, T)
     assert solution.certificate.relative_gap <= 1e-11
     # the dual is C⁻¹-strongly concave: ½‖β − β*‖²/C is at most the gap
     off = np.sqrt(2 * C * (solution.certificate.gap + 1e-12))
     assert np.linalg.norm(solution.alpha - exact) <= off
-    assert np.linalg.norm(solution.alpha - peer.dual_coef_) <= off
-    assert np.allclose(solution.decision_function(Z), peer.predict(Z), atol=off * 10)
+    assert np.linalg.norm(solution.alpha - baseline.dual_coef_) <= off
+    assert np.allclose(solution.decision_function(Z), baseline.predict(Z), atol=off * 10)
 
 
 @pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge", "perceptron"])
@@ -117,9 +117,9 @@ def test_kernels_are_solved_by_coordinates_and_cones_alike(loss):
 def test_the_hinge_risk_with_an_intercept_is_libsvms():
     problem = RegularizedERM(X, Y, LAM, "hinge", RBF(0.02), intercept=True)
     solution = solve(problem, CvxpyERM())
-    peer = SVC(C=C, gamma=0.02, tol=1e-8).fit(X, Y)
+    baseline = SVC(C=C, gamma=0.02, tol=1e-8).fit(X, Y)
     assert solution.verdict == "solved"
-    assert np.allclose(solution.decision_function(X), peer.decision_function(X), atol=1e-4)
+    assert np.allclose(solution.decision_function(X), baseline.decision_function(X), atol=1e-4)
 
 
 @pytest.mark.parametrize("name", [name for name, risk in RISKS.items() if risk.outputs == 1])
@@ -162,14 +162,14 @@ def test_coordinate_ascent_never_lowers_the_dual():
     assert all(new >= old * (1 - 1e-14) for old, new in pairwise(duals))
 
 
-def test_coordinate_ascent_starts_where_it_is_told():
+def test_coordinate_ascent_starts_where_it_should():
     first = solve(RISKS["squared"], SDCA(tol=1e-10))
     again = solve(RISKS["squared"], SDCA(tol=1e-10), initial=first)
     assert again.iterations == 1
 
 
 @pytest.mark.parametrize("solver", [LBFGS(), NewtonCG()])
-def test_primal_methods_start_where_they_are_told(solver):
+def test_primal_methods_start_where_they_should(solver):
     first = solve(RISKS["logistic"], solver)
     again = solve(RISKS["logistic"], solver, initial=first)
     assert again.iterations < first.iterations

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.kernel_approximation import Nystroem as PeerNystroem
+from sklearn.kernel_approximation import Nystroem as ScikitNystroem
 
 from problems import (
     RBF,
@@ -88,11 +88,11 @@ def test_nystroem_features_approach_the_kernel_and_end_there():
 
 def test_nystroem_features_are_those_of_scikit_learn_up_to_a_rotation():
     gram = Gram(MOONS.X, RBF(GAMMA))
-    peer = PeerNystroem(gamma=GAMMA, n_components=15, random_state=0).fit(MOONS.X)
+    fitted = ScikitNystroem(gamma=GAMMA, n_components=15, random_state=0).fit(MOONS.X)
     rng = np.random.default_rng(0)
     drawn = np.random.default_rng(0).permutation(160)[:15]
-    peer.components_, peer.normalization_ = _normalisation(MOONS.X[np.sort(drawn)])
-    theirs, ours = peer.transform(MOONS.X), nystroem_features(gram, 15, rng)
+    fitted.components_, fitted.normalization_ = _normalisation(MOONS.X[np.sort(drawn)])
+    theirs, ours = fitted.transform(MOONS.X), nystroem_features(gram, 15, rng)
     np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=1e-7)
 
 

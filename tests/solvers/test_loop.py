@@ -1,4 +1,4 @@
-"""`solve`: the clock, the limits, the looks, and what becomes of a solver's word."""
+"""`solve`: the clock, the limits, the evaluations, and what becomes of a solver's word."""
 
 import time
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ BEST = solve(PROBLEM)
 
 @dataclass(frozen=True)
 class Scripted(Solver):
-    """Yields what it is told to, sleeping before each."""
+    """Yields what it is given, sleeping before each."""
 
     points: tuple[np.ndarray | None, ...] = ()
     sleep: float = 0.0
@@ -107,8 +107,8 @@ def test_a_black_box_that_is_late_did_not_succeed():
     assert late.status is Status.TIME_LIMIT
 
 
-def test_the_clock_is_stopped_while_looking():
-    def slow_callback(look):
+def test_the_clock_is_stopped_while_evaluating():
+    def slow_callback(evaluation):
         time.sleep(2.0)
 
     answer = solve(PROBLEM, Scripted((ZERO,) * 3, sleep=0.01), callback=slow_callback)
@@ -123,7 +123,7 @@ def test_looks_are_taken_only_when_asked_for_and_cost_little():
     answer = solve(PROBLEM, Scripted((ZERO,) * 20, sleep=0.002), callback=seen.append)
     assert list(answer.trace) == seen
     assert len(seen) < 20
-    times = [look.time for look in seen]
+    times = [evaluation.time for evaluation in seen]
     assert times == sorted(times)
     assert answer.trace[-1].iteration == 20
 

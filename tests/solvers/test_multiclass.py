@@ -35,7 +35,7 @@ STRATEGIES = (OneVsRest, OneVsOne)
 TIGHT = SMO(tol=1e-10)
 
 
-def peer(kernel) -> SVC:
+def libsvm(kernel) -> SVC:
     """Return scikit-learn's SVC with this kernel; ties are broken by margins, as ours are."""
     plain = {"kernel": "linear"} if isinstance(kernel, Linear) else {"gamma": kernel.gamma}
     return SVC(**plain, C=1.0, tol=1e-10, break_ties=True, decision_function_shape="ovr")
@@ -45,7 +45,7 @@ def peer(kernel) -> SVC:
 def test_one_against_one_is_the_svc_of_scikit_learn(name):
     data = DATA[name]
     solution = solve(OneVsOne(data.X, data.y, 1.0, KERNELS[name]), TIGHT)
-    svc = peer(KERNELS[name]).fit(data.X, data.y)
+    svc = libsvm(KERNELS[name]).fit(data.X, data.y)
     assert solution.verdict == "solved"
     assert np.array_equal(solution.predict(data.X), svc.predict(data.X))
     assert np.allclose(solution.decision_function(data.X), svc.decision_function(data.X), atol=1e-5)
@@ -57,19 +57,19 @@ def test_one_against_one_is_the_svc_of_scikit_learn(name):
 def test_one_against_the_rest_is_the_classifier_of_scikit_learn(name):
     data = DATA[name]
     solution = solve(OneVsRest(data.X, data.y, 1.0, KERNELS[name], voting="margin"), TIGHT)
-    peers = OneVsRestClassifier(peer(KERNELS[name])).fit(data.X, data.y)
+    baseline = OneVsRestClassifier(libsvm(KERNELS[name])).fit(data.X, data.y)
     assert solution.verdict == "solved"
-    assert np.array_equal(solution.predict(data.X), peers.predict(data.X))
+    assert np.array_equal(solution.predict(data.X), baseline.predict(data.X))
     assert np.allclose(
-        solution.decision_function(data.X), peers.decision_function(data.X), atol=1e-5
+        solution.decision_function(data.X), baseline.decision_function(data.X), atol=1e-5
     )
 
 
 def test_logistic_parts_are_the_logistic_regressions_of_scikit_learn():
     problem = OneVsRest(IRIS.X, IRIS.y, 1.0, loss="logistic", voting="margin")
     solution = solve(problem)
-    peers = OneVsRestClassifier(LogisticRegression(tol=1e-10, max_iter=1000)).fit(IRIS.X, IRIS.y)
-    f = np.column_stack([own.decision_function(IRIS.X) for own in peers.estimators_])
+    baseline = OneVsRestClassifier(LogisticRegression(tol=1e-10, max_iter=1000)).fit(IRIS.X, IRIS.y)
+    f = np.column_stack([own.decision_function(IRIS.X) for own in baseline.estimators_])
     assert solution.solver == LBFGS()
     assert solution.verdict == "solved"
     assert np.allclose(solution.decision_function(IRIS.X), f, atol=1e-3)
@@ -126,7 +126,7 @@ class LiesInOnePart(Solver):
 
 
 def unequal() -> OneVsOne:
-    """Return three classes of which only the first two are hard to tell apart."""
+    """Return three classes of which only the first two are hard to separate."""
     rng = np.random.default_rng(0)
     X = np.concatenate([rng.standard_normal((400, 2)), [[40.0, 0.0]] * 2])
     y = np.concatenate([rng.integers(2, size=400), [2, 2]])
@@ -143,7 +143,7 @@ def test_a_part_that_lies_makes_the_whole_what_it_is(claim, verdict):
         1
     ].rows.size  # 0 against 2: its share of the sum is below one in a million
     solution = solve(problem, LiesInOnePart(n=n, claim=claim), target_gap=1e-6)
-    assert solution.certificate.relative_gap <= 1e-6  # the sum alone would not tell
+    assert solution.certificate.relative_gap <= 1e-6  # the sum alone would not show it
     assert solution.verdict == verdict
     assert solution.claimed == claim
     assert "worst part: class 0 against 2" in solution.reason
@@ -189,11 +189,11 @@ def test_looks_are_at_the_sum(options):
     seen = []
     solution = solve(problem, SMO(tol=1e-6), callback=seen.append, **options)
     assert list(solution.trace) == seen
-    times = [look.time for look in seen]
+    times = [evaluation.time for evaluation in seen]
     assert times == sorted(times)
     optimum = solve(problem, TIGHT).certificate.primal_objective
-    for look in seen:
-        c = look.certificate
+    for evaluation in seen:
+        c = evaluation.certificate
         assert c.dual_objective <= optimum * (1 + 1e-9)
         assert c.primal_objective >= optimum * (1 - 1e-9)
         assert len(c.parts) == problem.outputs

@@ -67,22 +67,15 @@ def cross_validation(scores: pd.DataFrame) -> Figure:
 
 
 def to_markdown(scores: pd.DataFrame) -> str:
-    """Return a table for each choice, the best model in bold."""
-    parts = ["# Cross-validation\n"]
-    for choice, rows in scores.groupby(CHOICE, sort=False):
-        dataset, formulation, solver = choice if isinstance(choice, tuple) else (choice, "", "")
-        cells = pd.DataFrame(
-            {
-                "model": rows["model"].where(~rows["best"], "**" + rows["model"] + "**"),
-                "score": [
-                    f"{m:.4f} ± {e:.4f}" for m, e in zip(rows["mean"], rows["error"], strict=True)
-                ],
-                "folds": rows["folds"],
-            }
-        )
-        parts.append(f"## {dataset}, {formulation}, {solver}\n\n{markdown_table(cells)}\n")
-    parts.append("Mean over the folds of the score on the held-out fold, ± its standard error.\n")
-    return "\n".join(parts)
+    """Return a table of all models, the best of each choice in bold."""
+    shown = scores[[*CHOICE, "folds"]].assign(
+        model=scores["model"].where(~scores["best"], "**" + scores["model"] + "**"),
+        score=scores["mean"].map("{:.4f}".format) + scores["error"].map(" ± {:.4f}".format),
+    )
+    return (
+        f"# Cross-validation\n\n{markdown_table(shown)}\n\n"
+        "Mean over the folds of the score on the held-out fold, ± its standard error.\n"
+    )
 
 
 def _swept(scores: pd.DataFrame) -> str:

@@ -61,7 +61,7 @@ def test_references_that_contradict_each_other_fail_everybody():
     apart = QP[1] | {"dual_objective": 1.1, "primal_objective": 1.2}
     result = compare(pd.DataFrame([QP[0], apart, ROW]))
     assert not any(check.passed for check in result.checks)
-    assert "nothing in common" in result.sentence
+    assert "do not overlap" in result.sentence
 
 
 def test_one_reference_is_not_enough():

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from experiments.analysis.cheapest import arithmetic_bounds, cheapest, targets_of
 from experiments.analysis.configurations import configurations
 from experiments.analysis.growth import growth
-from experiments.analysis.labels import common_words, distinct_names, kind_of
+from experiments.analysis.labels import kind_of
 from experiments.benchmark.report import to_markdown
 from experiments.benchmark.speedup import speedup
 from experiments.benchmark.tables import intercepts, means, passes
@@ -211,25 +211,6 @@ def test_settings_that_tell_are_those_that_vary():
     assert counted["suboptimality"].tolist() == [0.1, 0.1]
 
 
-def test_solvers_are_ours_or_peers():
-    names = [
-        "smo",
-        "dual_coordinate_descent",
-        "libsvm",
-        "qpsolvers_qp",
-        "own.py:New",
-        f"{FLOOR}:KernelFloor",
-    ]
-    assert [kind_of(name) for name in names] == ["ours", "ours", "peer", "peer", "peer", "floor"]
-
-
-def test_names_leave_out_what_all_problems_have_in_common():
-    problems = ["a9a soft rbf(gamma=1) C=1", "w8a soft rbf(gamma=2) C=1"]
-    assert distinct_names(problems) == ["a9a rbf(gamma=1)", "w8a rbf(gamma=2)"]
-    assert common_words(problems) == ["soft", "C=1"]
-    assert distinct_names(problems[:1]) == problems[:1]
-
-
 def test_every_sign_of_the_report_is_there():
     rows = [run(repetition=i, time=1.0 + i) for i in range(2)]
     rows += [
@@ -381,16 +362,25 @@ def test_the_readme_has_a_row_for_each_peer_in_each_published_benchmark(tmp_path
 
 
 def test_benchmarks_that_belong_together_are_published_under_the_first_name(tiny, tmp_path, readme):
-    (target,) = publish([tiny, tiny], tmp_path)
+    (target,) = publish([tiny, _renamed(tiny, tmp_path, "bench_alike")], tmp_path)
+    assert target.name == "bench_tiny"
     text = (target / "benchmark.md").read_text()
-    assert text.startswith("# bench_tiny, bench_tiny")
+    assert text.startswith("# bench_alike, bench_tiny")
+    before = {path.name: path.read_bytes() for path in target.iterdir()}
+    assert list(publish([], tmp_path)) == [target]
+    assert {path.name: path.read_bytes() for path in target.iterdir()} == before
+
+
+def _renamed(folder, place, name):
+    other = place / name
+    shutil.copytree(folder, other)
+    manifest = (other / "manifest.json").read_text().replace("bench_tiny", name)
+    (other / "manifest.json").write_text(manifest)
+    return other
 
 
 def test_only_benchmarks_are_published_together(tiny, tmp_path):
-    other = tmp_path / "other"
-    shutil.copytree(tiny, other)
-    manifest = (other / "manifest.json").read_text().replace("bench_tiny", "plain")
-    (other / "manifest.json").write_text(manifest)
+    other = _renamed(tiny, tmp_path, "plain")
     result = CliRunner().invoke(main, ["publish", str(tiny), str(other)])
     assert result.exit_code == 2
     assert "only benchmarks" in result.output

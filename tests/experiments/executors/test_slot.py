@@ -18,7 +18,6 @@ import pytest
 
 from experiments.executors.base import Limits
 from experiments.executors.slot import WorkerSlot
-from experiments.workers.processes import oom_kills
 
 LIMITS = Limits(time_limit=0.2, grace=0.5)
 BORN = """
@@ -200,37 +199,6 @@ def test_a_kill_that_the_kernel_counts_is_out_of_memory(slot, case_of, strange, 
     assert "by the kernel: the memory was full" in record["reason"]
     exited = slot.run(case_of(strange("os._exit(137)\nyield"))).record
     assert (exited["status"], exited["signal"]) == ("crashed", "exit 137")
-
-
-@pytest.mark.parametrize(
-    ("files", "kills"),
-    [
-        ({}, 0),
-        ({"proc/vmstat": "pgfault 9\noom_kill 3\n"}, 3),
-        ({"proc/self/cgroup": "0::/\n", "proc/vmstat": "oom_kill 3\n"}, 3),
-        (
-            {
-                "proc/self/cgroup": "0::/user/a:b\n",
-                "sys/fs/cgroup/user/a:b/memory.events": "oom 8\noom_kill 2\noom_group_kill 1\n",
-                "proc/vmstat": "oom_kill 3\n",
-            },
-            2,
-        ),
-        (
-            {
-                "proc/self/cgroup": "9:name=systemd:/\n5:cpu,memory:/job\n0::/\n",
-                "sys/fs/cgroup/memory/job/memory.oom_control": "under_oom 0\noom_kill 1\n",
-            },
-            1,
-        ),
-    ],
-    ids=["no /proc", "the machine's", "no group's", "version 2", "version 1"],
-)
-def test_the_kernels_count_is_of_our_control_group_where_it_tells(tmp_path, files, kills):
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert oom_kills(tmp_path) == kills
 
 
 GRANDPARENT = """

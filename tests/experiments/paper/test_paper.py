@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 from experiments.analysis.noise import FEWEST
-from experiments.cases.plan import TWIN
+from experiments.cases.plan import AA_REPEAT
 from experiments.cases.records import COLUMNS
 from experiments.cli import main
 from experiments.paper import VALUES, paper_table
@@ -132,7 +132,7 @@ def test_where_the_noise_is_not_known_nothing_is_bold(results):
 
 
 def test_a_noisy_machine_makes_more_of_them_bold(results):
-    twin = {"params": json.dumps({"tol": 1e-3, TWIN: True})}
+    twin = {"params": json.dumps({"tol": 1e-3, AA_REPEAT: True})}
     runs = [*_times(EASY, "smo", FAST), *_times(EASY, "libsvm", [1.5, 1.6, 1.7])]
     calm = paper_table(results(runs, "calm"))
     noisy = paper_table(results([*runs, *_times(EASY, "smo", [2.0, 2.1, 2.2], **twin)], "noisy"))

@@ -1,10 +1,14 @@
 """Records that are published are read back as they were."""
 
+import json
 import shutil
 
+import pandas as pd
 import pytest
 
 from experiments import load_results
+from experiments.cases.columns import COLUMNS
+from experiments.store.folder import StoreError
 from experiments.store.published import read_records
 
 PAIRS = """
@@ -29,3 +33,15 @@ def test_published_records_are_those_of_the_run(command, write, tmp_path):
     assert again[numbers].equals(before[numbers])
     texts = before.columns.difference(numbers)
     assert again[texts].fillna("").equals(before[texts].fillna(""))
+
+
+def test_a_column_that_is_newer_than_a_published_folder_is_empty(tmp_path):
+    (tmp_path / "manifest.json").write_text(json.dumps({"experiment": "name: old"}))
+    pd.DataFrame({"run_id": ["a"], "time_solve": [0.5]}).to_csv(tmp_path / "runs.csv", index=False)
+    table = read_records(tmp_path)
+    assert list(table) == COLUMNS
+    assert table["time_solve"].tolist() == [0.5]
+    assert table["margin"].isna().all()
+    pd.DataFrame({"no": ["runs"]}).to_csv(tmp_path / "runs.csv", index=False)
+    with pytest.raises(StoreError, match="has no column run_id"):
+        read_records(tmp_path)

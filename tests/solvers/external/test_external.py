@@ -1,4 +1,4 @@
-"""Peers are given the same problem as ours, say what they cannot do, and are judged alike."""
+"""Baselines are given the same problem as ours, say what they cannot do, and are judged alike."""
 
 import importlib.util
 import os
@@ -95,7 +95,7 @@ QUADRATIC = {
 
 
 def installed(solver: Solver) -> None:
-    """Skip where the package of an optional peer is absent; to import it here could change others."""
+    """Skip where an optional baseline is absent; to import its package here could change others."""
     package = PACKAGES[solver.name]
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
@@ -153,11 +153,11 @@ def test_another_seed_gives_another_answer_and_the_same_seed_the_same(solver: So
 
 @pytest.mark.parametrize("name", LINEAR)
 def test_sgd_approaches_the_optimum_epoch_by_epoch(name: str) -> None:
-    looks = []
-    solution = solve(LINEAR[name], SGD(epochs=200), callback=looks.append)
+    seen = []
+    solution = solve(LINEAR[name], SGD(epochs=200), callback=seen.append)
     assert solution.claimed == "stopped"
     assert solution.iterations == 200
-    assert len(looks) > 1
+    assert len(seen) > 1
     assert 0 <= excess(solution) <= 0.02
 
 
@@ -227,8 +227,8 @@ def test_one_dal_leaves_scikit_learn_as_it_is_and_never_falls_back_on_it(
     before = svm.SVC, svm.SVC.fit
     assert solve(KERNEL["linear"], OneDAL(tol=1e-7)).verdict == "solved"
     assert (svm.SVC, svm.SVC.fit) == before
-    peer = importlib.import_module("sklearnex.svm").SVC
-    monkeypatch.setattr(peer, "fit", lambda self, X, y, sample_weight: self)
+    baseline = importlib.import_module("sklearnex.svm").SVC
+    monkeypatch.setattr(baseline, "fit", lambda self, X, y, sample_weight: self)
     with pytest.raises(RuntimeError, match="did not run"):
         solve(KERNEL["linear"], OneDAL())
 
@@ -344,8 +344,8 @@ def test_svm_light_reads_the_answer_of_the_program(fake: Path) -> None:
     assert solution.claimed == "optimal"
     assert solution.verdict == "solved"
     assert np.array_equal(solution.point.alpha, known)
-    told = (fake / "arguments").read_text().split("\n")
-    pairs = dict(zip(told[0::2], told[1::2], strict=False))
+    given = (fake / "arguments").read_text().split("\n")
+    pairs = dict(zip(given[0::2], given[1::2], strict=False))
     wanted = {"-z": "c", "-c": "1.0", "-b": "1", "-t": "2", "-g": "0.3", "-e": "1e-05"}
     assert {key: pairs[key] for key in wanted} == wanted
 
@@ -382,9 +382,9 @@ def test_svm_light_for_regression_has_the_starred_variables_in_reverse(fake: Pat
 def test_svm_light_without_intercept_says_so_to_the_program(fake: Path) -> None:
     (fake / "known").write_text("0\n" * N)
     solve(SoftMarginDual(X, Y, 2.0, **WITHOUT), SVMLight())
-    told = (fake / "arguments").read_text().split("\n")
-    assert told[told.index("-b") + 1] == "0"
-    assert told[told.index("-c") + 1] == "2.0"
+    given = (fake / "arguments").read_text().split("\n")
+    assert given[given.index("-b") + 1] == "0"
+    assert given[given.index("-c") + 1] == "2.0"
 
 
 def test_a_program_that_fails_is_an_error_with_its_words(
@@ -468,12 +468,12 @@ def test_a_cache_must_be_positive(solver: Solver) -> None:
         type(solver)(cache_size=0.0)
 
 
-def test_peers_are_not_imported_before_they_are_prepared() -> None:
+def test_baselines_are_not_imported_before_they_are_prepared() -> None:
     import subprocess
 
     code = "import solvers, sys; solvers.all_solvers(); print(*sys.modules)"
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
-    told = subprocess.run(
+    given = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
     ).stdout.split()
-    assert not {"sklearn", "sklearnex", "snapml", "qpsolvers", "clarabel", "osqp"} & set(told)
+    assert not {"sklearn", "sklearnex", "snapml", "qpsolvers", "clarabel", "osqp"} & set(given)

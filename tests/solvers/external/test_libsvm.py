@@ -1,4 +1,4 @@
-"""LIBSVM as a peer: it must be given the same problem, weights, kernel and all."""
+"""LIBSVM as a baseline: it must be given the same problem, weights, kernel and all."""
 
 import sys
 
@@ -53,11 +53,11 @@ def test_it_finds_the_optimum_of_smo(kernel: Kernel, sparse: bool) -> None:
         SoftMarginDual(X, y, weights(), kernel),
         SVRDual(X, X[:, [0]].sum(axis=1) + 2.0, weights(), 0.1, kernel),
     ):
-        peer, ours = solve(problem, LibSVM(tol=1e-6)), solve(problem, SMO(tol=1e-6))
-        assert peer.claimed == "optimal"
-        assert peer.certificate.violating_pair <= reachable(peer, 1e-6)
-        gaps = peer.certificate.gap + ours.certificate.gap
-        assert abs(peer.objective - ours.objective) <= gaps
+        baseline, ours = solve(problem, LibSVM(tol=1e-6)), solve(problem, SMO(tol=1e-6))
+        assert baseline.claimed == "optimal"
+        assert baseline.certificate.violating_pair <= reachable(baseline, 1e-6)
+        gaps = baseline.certificate.gap + ours.certificate.gap
+        assert abs(baseline.objective - ours.objective) <= gaps
 
 
 def test_the_answer_meets_its_tolerance_as_far_as_single_precision_goes() -> None:

@@ -263,7 +263,7 @@ def test_the_notebook_refuses_other_problems() -> None:
 
 def test_too_large_a_rate_in_the_notebook_diverges() -> None:
     X, y = samples()
-    # apart, or a look may prove the problem infeasible first
-    apart = HardMarginDual(100 * (X + 5 * y[:, None]), y)
-    solution = solve(apart, ProjectedGradient("notebook", rate=1e6))
+    # far from each other, or an evaluation may prove the problem infeasible first
+    separable = HardMarginDual(100 * (X + 5 * y[:, None]), y)
+    solution = solve(separable, ProjectedGradient("notebook", rate=1e6))
     assert solution.status is Status.DIVERGED

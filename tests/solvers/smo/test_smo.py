@@ -63,7 +63,7 @@ def test_working_sets_give_the_same_optimum_with_any_cache(kind: str, cache_size
     assert solution.verdict == "solved"
 
 
-def test_the_dual_never_falls_and_weak_duality_holds_at_every_look() -> None:
+def test_the_dual_never_falls_and_weak_duality_holds_at_every_evaluation() -> None:
     X, y = samples(_LARGE + 200)
     reduction = reduce(SoftMarginDual(X, y, 10.0, RBF(0.5)), BoxQP)
     solver, form = SMO(tol=1e-6), reduction.form
@@ -74,9 +74,9 @@ def test_the_dual_never_falls_and_weak_duality_holds_at_every_look() -> None:
     assert (np.diff(values) <= 1e-9 * abs(values[-1])).all()
 
     solution = solve(
-        SoftMarginDual(X, y, 10.0, RBF(0.5)), SMO(tol=1e-6), callback=lambda look: None
+        SoftMarginDual(X, y, 10.0, RBF(0.5)), SMO(tol=1e-6), callback=lambda evaluation: None
     )
-    assert all(look.certificate.gap >= 0 for look in solution.trace)
+    assert all(evaluation.certificate.gap >= 0 for evaluation in solution.trace)
 
 
 def test_tol_bounds_the_maximal_violating_pair() -> None:
@@ -112,7 +112,7 @@ def test_stop_at_target_ends_early() -> None:
     assert loose.certificate.violating_pair > 1e-10
 
 
-def test_opposite_twins_make_a_hard_margin_infeasible() -> None:
+def test_duplicates_with_opposite_labels_make_a_hard_margin_infeasible() -> None:
     X, y = samples(50)
     X = np.vstack([X, X[:1]])
     y = np.append(y, -y[0])

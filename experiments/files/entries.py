@@ -183,24 +183,25 @@ class OutsideClasses:
 
     def problem_spec(self, node: Node) -> ProblemSpec:
         """Return the description of one problem; Fault at the line of what is not accepted."""
-        return self._described(problem_spec, node, node.plain, _problem_as_written)
+        return self._described(problem_spec, node, node.plain, node.line, _problem_as_written)
 
     def solver_spec(self, node: Node) -> SolverSpec:
         """Return the description of one solver; Fault at the line of what is not accepted."""
         name, settings = name_and_settings(node, "solver")
         as_written = SolverSpec(name.value, settings.plain)
-        return self._described(solver_spec, node, name.value, lambda _: as_written)
+        return self._described(solver_spec, node, name.value, name.line, lambda _: as_written)
 
     def _described(
         self,
         describe: Callable[[Node, str], T],
         node: Node,
         text: Any,
+        line: int,
         as_written: Callable[[Any], T],
     ) -> T:
         names = outside_names(text)
         for name in names:
-            self._check_file(name, node.line)
+            self._check_file(name, line)
         if not names:
             return describe(node, self.folder)
         if names & self.unimportable:
@@ -218,7 +219,7 @@ class OutsideClasses:
         try:
             file = find_path(name.rpartition(":")[0], self.folder)
         except ValueError as error:
-            raise Fault(line, f"{name}: {error}") from None
+            raise Fault(line, str(error)) from None
         if not file.is_file():
             raise Fault(line, f"{name}: there is no file {file}")
 

@@ -1,6 +1,7 @@
 """What is solved: formulations, kernels, the three forms, and certificates."""
 
-from problems.certificates.certify import Certificate, certify
+from problems.certificates.certificate import Certificate
+from problems.certificates.certify import certify
 from problems.certificates.geometry import Geometry, describe
 from problems.dataset import Dataset, Matrix, Vector
 from problems.forms import ERM, QP, BoxQP, FormPoint, Point
@@ -41,9 +42,14 @@ from problems.kernels import (
     encode_strings,
 )
 from problems.reductions import Unsupported, reduce
+from problems.registry import Registry
+
+# Every formulation in `formulations/`, by its name in experiment files.
+FORMULATIONS = Registry("problems.formulations", Formulation, "formulation")
 
 __all__ = [
     "ERM",
+    "FORMULATIONS",
     "QP",
     "RBF",
     "BoxQP",

@@ -10,7 +10,7 @@ idea; a solver may ignore it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -111,11 +111,12 @@ class BoxQP:
             for i, a, delta in self.equalities
         ]
 
-    def lagrangian_gradient(self, g: Vector) -> Vector:
-        """Return r = g + ν_g·aᵢ at the best multipliers, for the gradient `g` (n,)."""
+    def lagrangian_gradient(self, g: Vector, nu: Sequence[float] | None = None) -> Vector:
+        """Return r = g + ν_g·aᵢ for the gradient `g` (n,), by default at the best multipliers."""
+        nu = [middle(*interval) for interval in self.multipliers(g)] if nu is None else nu
         r = g.copy()
-        for (i, a, _), interval in zip(self.equalities, self.multipliers(g), strict=True):
-            r[i] += middle(*interval) * a
+        for (i, a, _), value in zip(self.equalities, nu, strict=True):
+            r[i] += value * a
         return r
 
     def gap_terms(self, g: Vector, x: Vector) -> Vector:

@@ -21,7 +21,7 @@ import scipy
 
 from problems.dataset import Indices, Vector
 from problems.forms import QP, Claim, FormPoint
-from problems.formulations.structured import Chains
+from problems.formulations.chains import Chains
 from problems.kernels import Block
 from solvers.base import Solver
 from solvers.interior_point import InteriorPoint

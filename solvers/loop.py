@@ -108,17 +108,17 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     """
     if isinstance(problem, Multiclass):
         return default_solver(problem.parts[0].problem, target_gap)
-    if problem.family in ("risk", "softmax"):
+    if problem.pieces is None:
         return _default_for_risk(problem, target_gap)
     from solvers.dual_coordinate_descent import (  # noqa: PLC0415 - slow to import, as is SMO
         DualCoordinateDescent,
     )
     from solvers.smo import SMO  # noqa: PLC0415
 
-    if problem.is_linear and problem.family != "hard_margin":
-        return DualCoordinateDescent(tol=1e-3 * target_gap, gap=0.5 * target_gap)
-    if problem.family == "hard_margin":
+    if not problem.is_bounded:
         return SMO(tol=0.1 * target_gap)
+    if problem.is_linear and problem.groups is None:
+        return DualCoordinateDescent(tol=1e-3 * target_gap, gap=0.5 * target_gap)
     return SMO(tol=1e-3 * target_gap, gap=0.5 * target_gap)
 
 
@@ -202,7 +202,7 @@ class _Run:
         self.problem, self.reduction, self.target_gap = problem, reduction, target_gap
         self.stop_at_target, self.callback = stop_at_target, callback
         # A hard margin is looked at to end it early once it is proven infeasible.
-        self.looking = stop_at_target or callback is not None or problem.family == "hard_margin"
+        self.looking = stop_at_target or callback is not None or problem.may_be_infeasible
         self.looks: list[Look] = []
         self.next_look = _FIRST_LOOK
         self.time_setup = self.time_solve = self.cpu_time = 0.0

@@ -15,7 +15,7 @@ import numpy as np
 
 from problems import Certificate, Multiclass, Point, certify
 from problems.forms import Claim
-from problems.formulations.multiclass import Part, summed_bounds
+from problems.formulations.multiclass import Part
 from solvers.base import Solver, Status
 from solvers.solution import Look, Solution
 
@@ -138,7 +138,7 @@ class _Run:
         self.next_look = _GROWTH * time
         parts = [*(answer.certificate for answer in self.done), look.certificate]
         parts += self._untouched()[len(parts) :]
-        certificate = Certificate(**summed_bounds(self.problem, parts))
+        certificate = self.problem.summed(parts)
         self._keep(Look(time, self.iterations + look.iteration, certificate))
 
     def _untouched(self) -> list[Certificate]:
@@ -157,7 +157,7 @@ class _Run:
         """Return the answer of all parts; the last look is at it."""
         if self.looks and self.looks[-1].iteration != self.iterations:
             every = [answer.certificate for answer in self.done]
-            summed = Certificate(**summed_bounds(self.problem, every))
+            summed = self.problem.summed(every)
             self._keep(Look(self.time, self.iterations, summed))
         counters: Counter[str] = Counter()
         for answer in self.done:

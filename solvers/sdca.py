@@ -18,12 +18,12 @@ from typing import ClassVar, NamedTuple
 import numba
 import numpy as np
 
-from problems.certificates.fenchel import relative
+from problems.certificates.certificate import relative
 from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
 from problems.kernels import Block
-from problems.logistic import logistic_step
 from problems.losses import IntervalLoss, Logistic
+from problems.losses.logistic import logistic_step
 from solvers.base import Solver
 from solvers.rows import FAST, Rows, add, as_rows, dot, read_only
 from solvers.warm_up import warm_up

@@ -141,10 +141,7 @@ class Solution:
 
     def predict(self, X: Matrix) -> Vector:
         """Return the label, target or class that is predicted for each row of `X` (m, d)."""
-        f = self.decision_function(X)
-        if f.ndim == 2:
-            return f.argmax(axis=1).astype(np.float64)
-        return f if self.problem.is_regression else np.where(f >= 0, 1.0, -1.0)
+        return self.problem.predict(self.decision_function(X))
 
     def ambiguous(self, X: Matrix) -> NDArray[np.bool_]:
         """Return for each row of `X` (m, d) whether the vote on its class is tied.

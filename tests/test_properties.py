@@ -26,7 +26,6 @@ from problems import (
     certify,
     reduce,
 )
-from problems.reductions import feasible_alpha, to_box_variables
 from solvers import SMO, DualCoordinateDescent, Pegasos, ProjectedGradient, solve
 
 TARGET = 1e-6
@@ -170,7 +169,7 @@ def test_the_gap_is_0_only_at_the_optimum(problem, seed, spread):
     solution = solve(problem, SMO(tol=1e-10, gap=1e-9))
     lower, upper = solution.certificate.dual_objective, solution.certificate.primal_objective
     noise = spread * problem.C * np.random.default_rng(seed).standard_normal(problem.n)
-    certificate = certify(problem, Point(feasible_alpha(problem, solution.alpha + noise)))
+    certificate = certify(problem, Point(problem.feasible(solution.alpha + noise)))
     size = max(abs(lower), abs(upper))
     assert certificate.gap >= 0
     assert certificate.projection_distance <= 1e-9 * (1 + np.linalg.norm(problem.C))
@@ -184,9 +183,9 @@ def test_the_gap_is_0_only_at_the_optimum(problem, seed, spread):
 @given(problem=problems(), seed=st.integers(0, 2**32 - 1))
 def test_recover_keeps_the_objective(problem, seed):
     local = np.random.default_rng(seed)
-    alpha = feasible_alpha(problem, local.normal(0, 1, problem.n) * problem.C)
+    alpha = problem.feasible(local.normal(0, 1, problem.n) * problem.C)
     box = reduce(problem, BoxQP)
-    x = to_box_variables(problem, alpha)
+    x = problem.to_box_variables(alpha)
     value = 0.5 * x @ box.form.Q.matvec(x) + box.form.p @ x
     back = certify(problem, box.recover(FormPoint(x)))
     assert -back.dual_objective == pytest.approx(value, rel=1e-9, abs=1e-12)

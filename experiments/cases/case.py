@@ -214,19 +214,18 @@ def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:
     """Return what the answer means for the samples: support vectors, margin, accuracies."""
     if solution.alpha is None:
         return {}
-    geometry, regression = solution.geometry, solution.problem.is_regression
-    several = solution.problem.outputs > 1
+    geometry, problem = solution.geometry, solution.problem
     kinds = geometry.kinds
     quality: dict[str, Any] = {
         "n_support": int((kinds != "zero").sum()),
         "n_free": int((kinds == "free").sum()),
         "n_bounded": int((kinds == "bounded").sum()),
-        "margin": None if regression or several else float(geometry.margin),
-        "train_accuracy": _accuracy(geometry.decision, data.y, regression),
+        "margin": float(geometry.margin) if problem.has_margin else None,
+        "train_accuracy": problem.accuracy(geometry.decision, data.y),
     }
     if data.X_test is not None and data.y_test is not None:
         predicted = _predict(geometry, data.X_test)
-        quality["test_accuracy"] = _accuracy(predicted, data.y_test, regression)
+        quality["test_accuracy"] = problem.accuracy(predicted, data.y_test)
     return quality
 
 
@@ -234,19 +233,6 @@ def _predict(geometry: Geometry, X: Matrix) -> Vector:
     """Return the decision function in blocks of rows, whose kernel values fit in memory."""
     starts = range(0, X.shape[0], _ROWS)
     return np.concatenate([geometry.decision_function(X[i : i + _ROWS]) for i in starts])
-
-
-def _accuracy(f: Vector, y: Vector, regression: bool) -> float | None:
-    """Return the share of right signs; for a regression R² = 1 − Σ(y − f)²/Σ(y − ȳ)².
-
-    Of K scores the largest is the class.
-    """
-    if f.ndim == 2:
-        return float(np.mean(f.argmax(axis=1) == y))
-    if not regression:
-        return float(np.mean(np.where(f >= 0, 1.0, -1.0) == y))
-    spread = float(np.sum((y - y.mean()) ** 2))
-    return 1.0 - float(np.sum((y - f) ** 2)) / spread if spread > 0 else None
 
 
 def _model(case: Case, solution: Solution) -> dict[str, Any]:

@@ -20,10 +20,8 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.cases.plan import Case, plan
-from experiments.files.entries import few_samples
 from experiments.files.experiment import Experiment
 from experiments.files.specs import (
-    FORMULATIONS,
     SolverSpec,
     build_kernel,
     build_problem,
@@ -35,7 +33,7 @@ from experiments.files.specs import (
 from experiments.output.text import duration
 from experiments.store.folder import StoreError, recorded
 from experiments.store.published import read_records
-from problems import Dataset, Multiclass, Unsupported, reduce
+from problems import FORMULATIONS, Dataset, Multiclass, Unsupported, reduce
 from solvers import find_solver
 
 _MOST = 20  # lines of a list
@@ -188,7 +186,7 @@ def _refusal(case: Case) -> str | None:
     if kernel is not None and not build_kernel(kernel).psd:
         return None  # it may be positive semidefinite on the samples
     try:
-        samples = few_samples(FORMULATIONS[spec.formulation], spec.parameters.get("length", 1))
+        samples = FORMULATIONS[spec.formulation].example_samples(spec.parameters)
         problem = build_problem(spec, Dataset(*samples))
         problem = problem.parts[0].problem if isinstance(problem, Multiclass) else problem
         solver = build_solver(case.solver, case.folder, case.seed)

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from experiments.files.settings import Option, option_of, options_of
-from experiments.files.specs import FORMULATIONS, KERNELS
-from problems import datasets
+from experiments.files.specs import KERNELS
+from problems import FORMULATIONS, datasets
 from problems.datasets.source import snake_case
 from problems.losses import LOSSES
 from solvers import all_solvers

@@ -12,11 +12,8 @@ from functools import partial
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
 from experiments.files.settings import Option, build, name_and_settings, option_of, options_of
 from experiments.files.specs import (
-    FORMULATIONS,
     KERNELS,
     ProblemSpec,
     SolverSpec,
@@ -29,14 +26,11 @@ from experiments.files.specs import (
 )
 from experiments.files.yamlfile import Fault, Node, unknown
 from experiments.workers.supervision import Worker
-from problems import Formulation, Kernel, Matrix, Vector, datasets
+from problems import FORMULATIONS, Kernel, datasets
 from problems.losses import LOSSES, Loss
 from solvers import all_solvers
 
 _IMPORT_LIMIT = 30.0  # seconds
-_TWO_SAMPLES = np.eye(2), np.array([1.0, -1.0])
-_TWO_CLASSES = np.eye(2), np.array([0.0, 1.0])  # as problems of K classes count them
-_MOST_LENGTH = 10_000  # of a sequence that a description is tried on
 _LATER_OPTIONS = {"multiclass": False, "folds": None, "fold": None}
 
 
@@ -57,9 +51,9 @@ def problem_spec(node: Node, folder: str) -> ProblemSpec:
     if not isinstance(chosen.value, str) or chosen.value not in FORMULATIONS:
         raise Fault(chosen.line, unknown("formulation", chosen.plain, FORMULATIONS))
     formulation: str = chosen.value
-    parameters = _parameters(formulation, node)
+    parameters, takes_targets = _parameters(formulation, node)
     dataset, task = _dataset(node.value["dataset"], folder)
-    if task == "regression" and not _takes_targets(formulation, parameters):
+    if task == "regression" and not takes_targets:
         raise Fault(
             chosen.line,
             f"{formulation} needs labels, but {dataset['name']} is a regression data set; "
@@ -69,14 +63,8 @@ def problem_spec(node: Node, folder: str) -> ProblemSpec:
     return ProblemSpec(formulation, dataset, parameters)
 
 
-def _takes_targets(formulation: str, parameters: dict[str, Any]) -> bool:
-    if "loss" in parameters:
-        return LOSSES[parameters["loss"]["name"]].is_regression
-    return FORMULATIONS[formulation].family == "svr"
-
-
-def _parameters(formulation: str, node: Node) -> dict[str, Any]:
-    """Check a formulation's parameters by building it on two samples.
+def _parameters(formulation: str, node: Node) -> tuple[dict[str, Any], bool]:
+    """Check a formulation's parameters by building it on two samples; tell if it takes targets.
 
     Of a kernel only its settings: whether samples suit it is for the data to tell.
     """
@@ -88,18 +76,10 @@ def _parameters(formulation: str, node: Node) -> dict[str, Any]:
     chosen = dict[str, Any]()
     if "kernel" in options and "kernel" in given:
         chosen["kernel"] = plain(kernel(given.pop("kernel")))
-    samples = few_samples(cls, given["length"].value if "length" in given else 1)
+    samples = cls.example_samples({key: value.value for key, value in given.items()})
     make, rest = partial(cls, *samples), Node(given, node.line)
     problem = build(make, options, rest, formulation, {"loss": loss} if "loss" in options else None)
-    return values_of(problem, leave_out=("X", "y")) | chosen
-
-
-def few_samples(cls: type[Formulation], length: Any = 1) -> tuple[Matrix, Vector]:
-    """Return samples that a formulation can be built on; `length` is that of its sequences."""
-    if cls.family == "structured":
-        sequences = length if isinstance(length, int) and 0 < length <= _MOST_LENGTH else 1
-        return np.repeat(_TWO_CLASSES[0], sequences, 0), np.repeat(_TWO_CLASSES[1], sequences)
-    return _TWO_CLASSES if cls.family in ("softmax", "multiclass") else _TWO_SAMPLES
+    return values_of(problem, leave_out=("X", "y")) | chosen, problem.is_regression
 
 
 def kernel(node: Node) -> Kernel:

@@ -11,42 +11,11 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast
 
-from problems import (
-    ChainMargin,
-    Dataset,
-    Formulation,
-    HardMarginDual,
-    HardMarginPrimal,
-    HingeERM,
-    Kernel,
-    OneVsOne,
-    OneVsRest,
-    RegularizedERM,
-    SoftMarginDual,
-    SoftMarginPrimal,
-    SoftmaxERM,
-    SVRDual,
-    SVRPrimal,
-    datasets,
-)
+from problems import FORMULATIONS, Dataset, Formulation, Kernel, datasets
 from problems.kernels import KERNELS
 from problems.losses import LOSSES, Loss
 from solvers import Solver, find_solver
 
-FORMULATIONS: dict[str, type[Formulation]] = {
-    "hard_margin_primal": HardMarginPrimal,
-    "hard_margin_dual": HardMarginDual,
-    "soft_margin_primal": SoftMarginPrimal,
-    "soft_margin_dual": SoftMarginDual,
-    "hinge_erm": HingeERM,
-    "regularized_erm": RegularizedERM,
-    "softmax_erm": SoftmaxERM,
-    "chain_margin": ChainMargin,
-    "one_vs_rest": OneVsRest,
-    "one_vs_one": OneVsOne,
-    "svr_primal": SVRPrimal,
-    "svr_dual": SVRDual,
-}
 Spec = dict[str, Any]  # {"name": ..., setting: value}
 
 

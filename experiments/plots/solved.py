@@ -6,11 +6,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from experiments.files.specs import FORMULATIONS
 from experiments.plots.plane import draw_regions
 from experiments.plots.runs import Model, Runs
 from experiments.plots.style import line_styles
-from problems import Vector
+from problems import FORMULATIONS, Vector
 from solvers import Solution
 
 

@@ -21,7 +21,7 @@ from experiments.cases.integrity import Functions, ProcessState
 from experiments.selftest.bench import WRONG, Bench, NotJudged, changed
 from problems import ERM, QP, FormPoint, Formulation, Unsupported, certify, reduce
 from problems.forms import Claim, Form
-from problems.formulations.structured import Chains
+from problems.formulations.chains import Chains
 from solvers import NotInstalled, Solution, Status
 
 _MOST_POINTS = 10_000  # of one run: some yield after every step

@@ -18,7 +18,7 @@ from experiments.selftest.outcome import Limits, Outcome, Property
 from experiments.selftest.problems import PROBLEMS
 from problems import Formulation, Unsupported
 from problems.certificates.box_gap import middle
-from problems.certificates.fenchel import relative
+from problems.certificates.certificate import relative
 from problems.certificates.offsets import best_intercept
 from solvers import Solution, Solver, Status, find_solver, solve
 

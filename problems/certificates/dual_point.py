@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
 import scipy
 
 from problems.certificates.box_gap import middle
-from problems.certificates.offsets import best_intercept, box_gradient, widest_margin
+from problems.certificates.offsets import best_offsets, widest_margin
 from problems.dataset import Indices, Vector
-from problems.formulations.formulation import Formulation
 from problems.kernels import squared_norms
-from problems.reductions import (
-    box_bounds,
-    feasible_alpha,
-    from_box_variables,
-    to_box_variables,
-)
+
+if TYPE_CHECKING:
+    from problems.formulations.formulation import Formulation
 
 INF = float("inf")
 _SOFTNESS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
 _FACTORED = 3e7  # operations of a factorisation, up to which α is fitted to w by least squares;
-_PASSED = 1e8  # above, entries passed over by coordinate descent: a quarter of a second
+_PASSED = 1e8  # above, entries read by coordinate descent: a quarter of a second
 _MOST_PASSES = 300
 
 
@@ -46,17 +42,11 @@ class DualPoint:
 
 
 def feasible_dual(problem: Formulation, alpha: Vector) -> DualPoint:
-    """Return the projection of `alpha` (n,) onto the dual's feasible set, and how far it was off."""
-    feasible = feasible_alpha(problem, alpha)
-    C = problem.upper
-    outside = np.maximum(alpha - C, (-C if problem.is_regression else 0.0) - alpha)
-    off_plane = abs(float(problem.beta(alpha).sum())) if problem.intercept else 0.0
-    return DualPoint(
-        feasible,
-        problem.gram(memory=0).matvec(problem.beta(feasible)),
-        max(0.0, float(outside.max()), off_plane),
-        float(np.linalg.norm(feasible - alpha)),
-    )
+    """Return the projection of `alpha` onto the dual's feasible set, and how far it was off."""
+    feasible, residual = problem.feasible(alpha), problem.infeasibility(alpha)
+    scores = problem.gram(memory=0).matvec(problem.beta(feasible))
+    off = float(np.linalg.norm(feasible - alpha.reshape(feasible.shape)))
+    return DualPoint(feasible, scores, residual, off)
 
 
 def lost_norm2(problem: Formulation, beta: Vector, norm2: float) -> float:
@@ -81,9 +71,9 @@ def dual_from_weights(problem: Formulation, w: Vector) -> DualPoint:
 
     At the optimum αᵢ is Cᵢ inside the margin, 0 outside, anything on it, and w = Σ βᵢxᵢ.
     """
-    best, best_value = DualPoint(np.zeros(problem.n), np.zeros(problem.n)), 0.0
+    best, best_value = _scaled(problem, feasible_dual(problem, np.zeros(problem.n)))
     for x in _candidates(problem, w):
-        dual, value = _scaled(problem, feasible_dual(problem, from_box_variables(problem, x)))
+        dual, value = _scaled(problem, feasible_dual(problem, problem.from_box_variables(x)))
         if value > best_value:
             best, best_value = dual, value
     return best
@@ -95,13 +85,12 @@ def _candidates(problem: Formulation, w: Vector) -> Iterator[Vector]:
     With residuals r, for several δ: softened indicators Cᵢ·clip(½ − rᵢ/δ, 0, 1) (hard margin:
     max(0, δ − rᵢ)); and those with |rᵢ| ≤ δ fitted to w.
     """
-    r = _residuals(problem, w)
-    _, _, ub = box_bounds(problem)
+    r, box = _residuals(problem, w), problem.box
     for softness in _SOFTNESS:
-        if problem.family == "hard_margin":
+        if not problem.is_bounded:
             yield np.maximum(0.0, softness - r)
             continue
-        x = ub * np.clip(0.5 - r / softness, 0.0, 1.0)
+        x = box.lb + (box.ub - box.lb) * np.clip(0.5 - r / softness, 0.0, 1.0)
         yield x
         near = np.flatnonzero(np.abs(r) <= softness)
         if near.size:
@@ -109,41 +98,44 @@ def _candidates(problem: Formulation, w: Vector) -> Iterator[Vector]:
 
 
 def _residuals(problem: Formulation, w: Vector) -> Vector:
-    """Return yᵢf(xᵢ) − 1, or for regression both distances to the tube, at the best intercept."""
+    """Return yᵢf(xᵢ) − 1, or for regression both distances to the tube, at the best offsets."""
     scores = problem.X @ w
-    if problem.family == "hard_margin":
+    if problem.is_bounded:
+        offsets = [middle(*interval) for interval in best_offsets(problem, scores)]
+    else:
         b, margin = widest_margin(problem, scores)
         scores, b = (scores / margin, b / margin) if margin > 0 else (scores, b)
-    else:
-        b = middle(*best_intercept(problem, scores))
-    _, a, _ = box_bounds(problem)
-    r = box_gradient(problem, scores)
-    return r if a is None else r + b * a
+        offsets = [b] if problem.intercept else []
+    return problem.box.lagrangian_gradient(problem.box_gradient(scores), offsets)
 
 
 def _fitted(problem: Formulation, w: Vector, r: Vector, start: Vector, near: Indices) -> Vector:
-    """Return `start` with the variables `near` fitted so that Σ βᵢxᵢ = w (and Σ βᵢ = 0)."""
-    _, a, ub = box_bounds(problem)
-    n, x = problem.n, start.copy()
+    """Return `start` with the variables `near` fitted so that Σ βᵢxᵢ = w (and Σ_{i∈g} βᵢ = c_g)."""
+    box, x = problem.box, start.copy()
     x[near] = 0.0
-    sign = np.repeat([1.0, -1.0], n) if problem.is_regression else problem.y
-    rows = scipy.sparse.csr_array(problem.X[near % n]).multiply(sign[near, None]).tocsr()
-    target = w - problem.X.T @ problem.beta(from_box_variables(problem, x))
-    if a is not None:
-        weight = float(np.abs(rows.data).max(initial=1.0))
-        rows = scipy.sparse.hstack([rows, weight * a[near, None]], format="csr")
-        target = np.append(target, -weight * float(a @ x))
+    samples, sign = problem.X[box.Q.index[near]], box.Q.sign[near, None]
+    rows = scipy.sparse.csr_array(samples).multiply(sign).tocsr()
+    target = w - problem.X.T @ problem.beta(problem.from_box_variables(x))
+    weight = float(np.abs(rows.data).max(initial=1.0))
+    for i, a, delta in box.equalities:
+        column = np.zeros(box.n)
+        column[i] = a
+        rows = scipy.sparse.hstack([rows, weight * column[near, None]], format="csr")
+        target = np.append(target, weight * (delta - float(a @ x[i])))
+    lb, ub = box.lb[near], box.ub[near]
     if near.size**2 * (near.size + problem.d) <= _FACTORED:
         from scipy.optimize import lsq_linear  # noqa: PLC0415 - slow to import
 
-        best = lsq_linear(rows.toarray().T, target, (0.0, ub[near])).x
-        x[near] = np.clip(best, 0.0, ub[near])
+        best = lsq_linear(rows.toarray().T, target, (lb, ub)).x
+        x[near] = np.clip(best, lb, ub)
     else:
-        x[near] = _descended(rows, target, r[near], start[near], ub[near])
+        x[near] = _descended(rows, target, r[near], start[near], lb, ub)
     return x
 
 
-def _descended(rows: Any, target: Vector, r: Vector, start: Vector, ub: Vector) -> Vector:
+def _descended(
+    rows: Any, target: Vector, r: Vector, start: Vector, lb: Vector, ub: Vector
+) -> Vector:
     """Return x with little ½‖Σ xᵢ·rowᵢ − target‖² + rᵀx, found by coordinate descent.
 
     For the exact equality that is the duality gap of w and x, up to a constant.
@@ -153,7 +145,7 @@ def _descended(rows: Any, target: Vector, r: Vector, start: Vector, ub: Vector) 
     rng = np.random.default_rng(0)
     for _ in range(int(np.clip(_PASSED / max(1, rows.nnz), 1, _MOST_PASSES))):
         order = rng.permutation(np.flatnonzero(norms))
-        _pass(rows.data, rows.indices, rows.indptr, norms, order, r, ub, x, off)
+        _pass(rows.data, rows.indices, rows.indptr, norms, order, r, lb, ub, x, off)
     return x
 
 
@@ -165,6 +157,7 @@ def _pass(
     norms: Vector,
     order: Indices,
     r: Vector,
+    lb: Vector,
     ub: Vector,
     x: Vector,
     off: Vector,
@@ -174,7 +167,7 @@ def _pass(
         slope = r[i]
         for k in range(indptr[i], indptr[i + 1]):
             slope += data[k] * off[indices[k]]
-        new = min(max(x[i] - slope / norms[i], 0.0), ub[i])
+        new = min(max(x[i] - slope / norms[i], lb[i]), ub[i])
         change = new - x[i]
         if change != 0.0:
             x[i] = new
@@ -183,10 +176,10 @@ def _pass(
 
 
 def _scaled(problem: Formulation, dual: DualPoint) -> tuple[DualPoint, float]:
-    """Return the best multiple sα within the box, and its dual value −s·pᵀx − ½s²·xᵀQx."""
-    p, _, _ = box_bounds(problem)
-    x = to_box_variables(problem, dual.alpha)
-    linear, quadratic = -float(p @ x), float(problem.beta(dual.alpha) @ dual.scores)
-    longest = INF if problem.family == "hard_margin" else 1.0
+    """Return the best multiple sα within the feasible set, and its dual value −s·pᵀx − ½s²·xᵀQx."""
+    x = problem.to_box_variables(dual.alpha)
+    linear, quadratic = -float(problem.box.p @ x), float(problem.beta(dual.alpha) @ dual.scores)
+    longest = 1.0 if problem.is_bounded else INF
     s = min(longest, max(0.0, linear / quadratic)) if quadratic > 0 else 0.0
+    s = 1.0 if problem.costs.any() else s  # no other multiple is feasible
     return DualPoint(s * dual.alpha, s * dual.scores), s * linear - 0.5 * s * s * quadratic

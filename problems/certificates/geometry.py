@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.certificates.certify import Certificate
+from problems.certificates.certificate import Certificate
 from problems.dataset import Indices, Matrix, Vector, check_samples
 from problems.forms import Point
 from problems.formulations.formulation import Formulation
@@ -58,12 +58,7 @@ class Geometry:
         ValueError
             For K classes, which have K − 1 hyperplanes each.
         """
-        if self.decision.ndim > 1:
-            raise ValueError("there is no one hyperplane between more than two classes")
-        if self.problem.is_regression:
-            return self.decision - self.problem.y
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self.problem.y * self.decision / self.norm
+        return self.problem.distances(self.decision, self.norm)
 
     @property
     def slacks(self) -> Vector:
@@ -74,9 +69,7 @@ class Geometry:
         ValueError
             For several binary problems, where a sample has one in each.
         """
-        if self.problem.family == "multiclass":
-            raise ValueError("every binary part has its own slacks: describe the parts")
-        return self.problem.loss.value(self.problem.y, self.decision)
+        return self.problem.slacks(self.decision)
 
     @property
     def kinds(self) -> NDArray[np.str_]:
@@ -84,8 +77,9 @@ class Geometry:
 
         Losses whose slopes have no limit leave α without a bound; of K classes the largest α counts.
         """
-        size = np.abs(self._alpha).reshape(self.problem.n, -1).max(axis=1)
-        C = self.problem.upper
+        alpha, (low, high) = self._alpha, self.problem.limits
+        size = np.abs(alpha).reshape(self.problem.n, -1).max(axis=1)
+        C = np.where(alpha < 0, -low, high) if alpha.ndim == 1 else self.problem.upper
         scale = np.where(np.isinf(C), size.max(initial=0.0), C)
         kinds = np.where(size > _AT_BOUND * scale, "free", "zero")
         return np.where(size >= C * (1 - _AT_BOUND), "bounded", kinds)
@@ -99,7 +93,7 @@ class Geometry:
     def b_average(self) -> float:
         """The notes' intercept: yᵢ − wᵀφ(xᵢ) averaged over free support vectors (else over all).
 
-        For regression each free sample lies on the tube: yᵢ − sign(αᵢ)·epsilon − wᵀφ(xᵢ).
+        Each free sample lies at a kink of its loss: for regression yᵢ − sign(αᵢ)·epsilon.
         """
         if not self.problem.intercept:
             return 0.0
@@ -107,8 +101,8 @@ class Geometry:
         chosen = chosen if chosen.any() else self.kinds != "zero"
         if not chosen.any():
             return float(self.point.b or 0.0)
-        tube = np.sign(self._alpha) * self.problem.tube
-        return float((self.problem.y - tube - self._scores)[chosen].mean())
+        kinks = self.problem.loss.kink(self.problem.y, self.problem.beta(self._alpha))
+        return float((kinks - self._scores)[chosen].mean())
 
     def decision_function(self, X: Matrix) -> Vector:
         """Return f(x) for new samples, the rows of `X` (m, d); of K classes their scores (m, K).

@@ -16,15 +16,17 @@ from dataclasses import dataclass, fields
 from functools import reduce
 from itertools import combinations_with_replacement
 from math import comb
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat, nmod_mat
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix, Vector
-from problems.formulations.formulation import Formulation
 from problems.kernels import Block, Kernel, Precomputed, as_dense
+
+if TYPE_CHECKING:
+    from problems.formulations.formulation import Formulation
 
 Exact = NDArray[np.object_]
 _MOST_MONOMIALS = 600  # an exact solution of so many equations takes some seconds
@@ -86,7 +88,7 @@ def prove_infeasible(problem: Formulation) -> Proof | None:
     ----------
     problem : any formulation; only those of the hard margin can be infeasible.
     """
-    if problem.family != "hard_margin":
+    if not problem.may_be_infeasible:
         return None
     if not hasattr(problem, _CACHE):
         object.__setattr__(problem, _CACHE, _twins(problem) or _balanced(problem))

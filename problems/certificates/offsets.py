@@ -1,30 +1,57 @@
-"""The best intercept for scores f = Xw or Kβ: of a loss by sorting, of a margin by its middle."""
+"""The best offsets for scores f = Xw or Kβ: by sorting, as a root, of a margin by its middle."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from problems.certificates.box_gap import best_multiplier
 from problems.dataset import Vector
-from problems.formulations.formulation import Formulation
-from problems.reductions import box_bounds
+
+if TYPE_CHECKING:
+    from problems.formulations.formulation import Formulation
+
+Interval = tuple[float, float]
+_FARTHEST = 1e300  # an intercept beyond it overflows
 
 
-def box_gradient(problem: Formulation, scores: Vector) -> Vector:
-    """Return Qx + p of the dual box QP from the scores f = Kβ: yf − 1, or ±(f − y) + epsilon."""
-    p, _, _ = box_bounds(problem)
-    if problem.is_regression:
-        return np.concatenate([scores, -scores]) + p
-    return problem.y * scores + p
+def best_offsets(problem: Formulation, scores: Vector) -> list[Interval]:
+    """Return for each group the interval of u_g that minimise c_g·u_g + Σ Cᵢℓ(yᵢ, fᵢ + u_g).
+
+    For losses with pieces, which make the objective piecewise linear in u_g; `scores` f is (n,).
+    """
+    return problem.box.multipliers(problem.box_gradient(scores))
 
 
-def best_intercept(problem: Formulation, scores: Vector) -> tuple[float, float]:
-    """Return all b that minimise Σ Cᵢ·loss(yᵢ, fᵢ + b) for scores f (n,), as an interval."""
-    if not problem.intercept:
-        return 0.0, 0.0
-    _, a, ub = box_bounds(problem)
-    assert a is not None
-    return best_multiplier(box_gradient(problem, scores), a, ub)
+def best_intercept(problem: Formulation, scores: Vector) -> Interval:
+    """Return all b that minimise Σ Cᵢ·loss(yᵢ, fᵢ + b) for scores f (n,), of one group or none."""
+    return best_offsets(problem, scores)[0] if problem.intercept else (0.0, 0.0)
+
+
+def shifts(problem: Formulation, offsets: Sequence[float]) -> float | Vector:
+    """Return what the offsets of the groups add to each score: one number for one group of all."""
+    if problem.groups is None:
+        return sum(offsets)
+    return np.append(offsets, 0.0)[problem.groups]
+
+
+def root_offset(problem: Formulation, scores: Vector) -> float:
+    """Return a b that minimises Σ Cᵢℓ(yᵢ, fᵢ + b): the root of its slope, which never falls."""
+    from scipy.optimize import brentq  # noqa: PLC0415 - slow to import
+
+    def slope(b: float) -> float:
+        return float(problem.weight @ problem.loss.subgradient(problem.y, scores + b))
+
+    reach = 1.0 + float(np.abs(scores).max() + np.abs(problem.y).max())
+    while reach < _FARTHEST and not slope(-reach) <= 0 <= slope(reach):
+        reach *= 2.0  # losses that never reach 0 underflow in the end
+    if not reach < _FARTHEST:
+        return 0.0
+    ends = [b for b in (-reach, reach) if slope(b) == 0]
+    return (
+        ends[0] if ends else float(brentq(slope, -reach, reach, xtol=1e-15 * reach, maxiter=1000))
+    )
 
 
 def widest_margin(problem: Formulation, scores: Vector) -> tuple[float, float]:

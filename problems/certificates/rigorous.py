@@ -1,12 +1,12 @@
 """Bounds on the optimum that are theorems about the stored data, not float64 estimates.
 
-The dual point is made exactly feasible in rationals; any (w, b) is a primal point as it stands. Both
+The dual point is made exactly feasible in rationals; any (w, u) is a primal point as it stands. Both
 objectives are evaluated in balls (`balls`) and rounded outwards: lower ≤ optimum ≤ upper. The precision
 is doubled until the balls are narrower than float64 can tell, or, at the last, taken as they are.
 
 A precomputed matrix K is positive semidefinite only up to rounding. With λ_min(K) ≥ −δ proven
 (`semidefinite`) and D, P the dual and primal objectives,
-    D_K(α) = D_{K+δI}(α) + ½δ‖α‖²  ≤  P_{K+δI}(w, b) + ½δ Σ Cᵢ²   for all feasible α,
+    D_K(α) = D_{K+δI}(α) + ½δ‖α‖²  ≤  P_{K+δI}(w, u) + ½δ Σ max αᵢ²   for all feasible α,
 so the largest value of the dual of K itself, which is what such a problem asks for, is enclosed.
 
 Cost: two seconds for n = 2000 with an RBF kernel, see `balls`.
@@ -15,22 +15,26 @@ Cost: two seconds for n = 2000 with an RBF kernel, see `balls`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, nextafter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from flint import arb, ctx, fmpq
 
 from problems.certificates.balls import Unprovable, above, ball_scores, below, dot, linear_scores
+from problems.certificates.certificate import NAN, Certificate, relative
+from problems.certificates.exact import Exact, exact_value
+from problems.certificates.hard_margin import no_margin
 from problems.certificates.semidefinite import smallest_eigenvalue_bound
-from problems.dataset import Vector
-from problems.formulations.erm import HingeERM, RegularizedERM
-from problems.formulations.formulation import Formulation
+from problems.dataset import Indices, Vector
 from problems.kernels import Precomputed, as_dense
 
-__all__ = ["Bounds", "Unprovable", "proven_bounds"]
+if TYPE_CHECKING:
+    from problems.formulations.formulation import Formulation
+
+__all__ = ["Bounds", "Unprovable", "proven", "proven_bounds"]
 
 _PRECISIONS = (106, 212, 424, 848)  # bits; at the first, inner products of float64 keep all digits
 _NARROW = 2.0**-60  # width of a bound, relative to its size, that float64 does not show
@@ -53,13 +57,42 @@ class Bounds:
         return nextafter(gap, inf)
 
 
+def proven(problem: Formulation, certificate: Certificate) -> Certificate:
+    """Return the certificate with proven bounds in place of the float64 ones."""
+    point, source = certificate.point, f"proven: {certificate.bound_source}"
+    if certificate.infeasible:  # in rationals already
+        return replace(certificate, bound_source=source)
+    assert point.alpha is not None
+    try:
+        bounds = proven_bounds(
+            problem, point.alpha, point.w, certificate.offsets, certificate.length
+        )
+    except Unprovable as missing:
+        reason = "; ".join(filter(None, (certificate.reason, f"not proven: {missing}")))
+        unknown = {"primal_objective": NAN, "dual_objective": NAN, "gap": NAN, "relative_gap": NAN}
+        return replace(certificate, **unknown, reason=reason)
+    return replace(
+        certificate,
+        primal_objective=bounds.upper,
+        dual_objective=bounds.lower,
+        gap=bounds.gap,
+        relative_gap=relative(bounds.gap, bounds.upper, bounds.lower, certificate.unit),
+        bound_source=source,
+        reason="" if np.isfinite(bounds.upper) else no_margin(bounds.lower),
+    )
+
+
 def proven_bounds(
-    problem: Formulation, alpha: Vector, w: Vector | None, b: float, length: float = 1.0
+    problem: Formulation,
+    alpha: Vector,
+    w: Vector | None,
+    offsets: tuple[float, ...],
+    length: float = 1.0,
 ) -> Bounds:
     """Return proven bounds from a dual point `alpha` (n,) and, for a linear kernel, weights `w` (d,).
 
-    Without `w` the primal point is w = `length`·Σ βᵢφ(xᵢ) for the exactly feasible α. `b` is where the
-    best intercept is looked for; the hard margin's is found anew.
+    Without `w` the primal point is w = `length`·Σ βᵢφ(xᵢ) for the exactly feasible α. `offsets`, one a
+    group, are where the best ones are looked for; the hard margin's is found anew.
 
     Raises
     ------
@@ -67,17 +100,18 @@ def proven_bounds(
         If the kernel is not known to be positive semidefinite, has no ball arithmetic, or the point
         is beyond float64.
     """
-    if problem.family in ("risk", "softmax"):
+    if problem.pieces is None:
         raise Unprovable(f"the {problem.loss.name} loss has no ball arithmetic")
-    given = np.concatenate([alpha, [b, length], np.zeros(0) if w is None else w])
+    given = np.concatenate([alpha, offsets, [length], np.zeros(0) if w is None else w])
     if not np.isfinite(given).all():
         raise Unprovable("the point is beyond float64's range")
+    exact = Exact(problem)
     shift = _shift(problem)
-    beta = _exact_beta(problem, alpha)
+    beta = exact.beta(alpha)
     lower = upper = arb.nan()
     for bits in _PRECISIONS:
         with ctx.workprec(bits):
-            lower, upper = _bounds(problem, beta, w, b, length, shift)
+            lower, upper = _bounds(exact, beta, w, offsets, length, shift)
         if _is_narrow(lower) and _is_narrow(upper):
             break
     if not lower.is_finite():
@@ -98,22 +132,23 @@ def _shift(problem: Formulation) -> float:
     smallest = smallest_eigenvalue_bound(as_dense(problem.X))
     if not np.isfinite(smallest):
         raise Unprovable("the precomputed kernel has eigenvalues below 0, by more than rounding")
-    if smallest < 0 and problem.family == "hard_margin":
+    if smallest < 0 and not problem.is_bounded:
         raise Unprovable(f"the precomputed kernel may have eigenvalues down to {smallest:.1e}")
     return max(0.0, -smallest)
 
 
 def _bounds(
-    problem: Formulation,
+    exact: Exact,
     beta: list[Any],
     w: Vector | None,
-    b: float,
+    offsets: tuple[float, ...],
     length: float,
     shift: float,
 ) -> tuple[Any, Any]:
     """Return both bounds as balls; of an upper bound there may be none, which is infinite."""
+    problem = exact.problem
     scores = ball_scores(problem.X, problem.kernel, beta)
-    lower = _dual_value(problem, beta, scores)
+    lower = _dual_value(exact, beta, scores)
     if w is None:
         s = arb(length)
         scores = [s * (f + shift * v) for f, v in zip(scores, map(arb, beta), strict=True)]
@@ -121,105 +156,70 @@ def _bounds(
     else:
         weights = [arb(v) for v in w.tolist()]
         scores, norm2 = linear_scores(problem.X, weights), dot(weights, weights)
-    upper = _primal_value(problem, scores, norm2, b)
+    if exact.is_bounded:
+        upper = _primal_value(exact, scores, norm2, offsets)
+    else:
+        upper = _hard_primal_value(problem, scores, norm2)
     if shift:
-        upper += shift / 2 * sum((arb(c) ** 2 for c in _exact_bounds(problem)), arb(0))
+        largest = [max(-low, high) for low, high in zip(exact.low, exact.high, strict=True)]
+        upper += shift / 2 * sum((arb(c) ** 2 for c in largest), arb(0))
     return lower, upper
 
 
-def _exact(value: float) -> Any:
-    return fmpq(*float(value).as_integer_ratio())
-
-
-def _exact_bounds(problem: Formulation) -> list[Any]:
-    """Return Cᵢ as rationals (None for no bound); of hinge ERM 1/(n·lam), which need not be a float."""
-    if isinstance(problem, (HingeERM, RegularizedERM)):
-        return [1 / (problem.n * _exact(problem.lam))] * problem.n
-    return [None if np.isinf(c) else _exact(c) for c in problem.upper.tolist()]
-
-
-def _exact_beta(problem: Formulation, alpha: Vector) -> list[Any]:
-    """Return βᵢ as rationals that satisfy the box and, with an intercept, Σ βᵢ = 0 exactly."""
-    sign = [1] * problem.n if problem.is_regression else [int(s) for s in problem.y]
-    x = [_exact(v) for v in alpha.tolist()]
-    boxes = [_box(problem, c) for c in _exact_bounds(problem)]
-    x = [_clip(v, *box) for v, box in zip(x, boxes, strict=True)]
-    if problem.intercept:
-        # the entries of largest size give way; 0 is feasible, so moving all of them is enough
-        excess = sum((s * v for s, v in zip(sign, x, strict=True)), fmpq(0))
-        for i in np.argsort(-np.abs(alpha)):
-            if excess == 0:
-                break
-            moved = _clip(x[i] - sign[i] * excess, *boxes[i])
-            excess += sign[i] * (moved - x[i])
-            x[i] = moved
-        assert excess == 0
-    return [s * v for s, v in zip(sign, x, strict=True)]
-
-
-def _box(problem: Formulation, c: Any) -> tuple[Any, Any]:
-    return (-c if problem.is_regression else fmpq(0)), c
-
-
-def _clip(value: Any, low: Any, high: Any) -> Any:
-    value = max(value, low)
-    return value if high is None else min(value, high)
-
-
-def _dual_value(problem: Formulation, beta: list[Any], scores: list[Any]) -> Any:
-    """Return the dual objective; of the hard margin the best over the length of α."""
-    quadratic = dot(beta, scores)
-    linear = sum((abs(v) for v in beta), fmpq(0))
-    if problem.is_regression:
-        targets = [_exact(v) for v in problem.y.tolist()]
-        linear *= -_exact(problem.tube)
-        linear += sum((t * v for t, v in zip(targets, beta, strict=True)), fmpq(0))
-    if problem.family != "hard_margin":
+def _dual_value(exact: Exact, beta: list[Any], scores: list[Any]) -> Any:
+    """Return the dual objective; without bounds, of the hard margin, the best over the norm of α."""
+    quadratic, linear = dot(beta, scores), fmpq(0)
+    for piece, x in zip(exact.pieces, exact.variables(beta), strict=True):
+        targets = zip(piece.sign.tolist(), piece.target.tolist(), x, strict=True)
+        linear += sum((int(s) * exact_value(t) * v for s, t, v in targets), fmpq(0))
+        linear -= exact_value(piece.offset) * sum(x, fmpq(0))
+    if exact.is_bounded:
         return arb(linear) - quadratic / 2
     return arb(linear) ** 2 / (2 * quadratic) if linear else arb(0)
 
 
-def _primal_value(problem: Formulation, scores: list[Any], norm2: Any, b: float) -> Any:
-    """Return the primal objective at (w, b), or at a better point that only rounding keeps it from."""
-    if problem.family == "hard_margin":
-        return _hard_primal_value(problem, scores, norm2)
-    C = [arb(c) for c in _exact_bounds(problem)]
-
-    def risk(excess: list[Any]) -> Any:
-        return dot(C, [e.max(arb(0)) for e in excess])
-
-    intercepts = _intercepts(problem, scores, b)
-    choices = [_excess(problem, [f + c for f in scores]) for c in intercepts]
-    excess = min(choices, key=lambda e: risk(e).upper())
-    values = [norm2 / 2 + risk(excess)] + [
-        s * s * norm2 / 2 + risk([1 - s + s * e for e in excess])
-        for s in _stretches(problem, excess)
+def _primal_value(exact: Exact, scores: list[Any], norm2: Any, offsets: tuple[float, ...]) -> Any:
+    """Return the primal objective at (w, u), or at a better point that only rounding keeps it from."""
+    chosen = _best_offsets(exact, scores, offsets)
+    cost = sum((arb(c) * u for c, u in zip(exact.costs, chosen, strict=True)), arb(0))
+    residuals = exact.residuals(exact.shifted(scores, chosen))
+    values = [norm2 / 2 + cost + exact.risks(residuals)] + [
+        s * s * norm2 / 2 + s * cost + exact.risks([[s * r + s - 1 for r in residuals[0]]])
+        for s in _stretches(exact, residuals)
     ]
     return min(values, key=lambda value: value.upper())
 
 
-def _excess(problem: Formulation, decision: list[Any]) -> list[Any]:
-    """Return what the loss is the positive part of: 1 − y·f, or |y − f| − epsilon."""
-    pairs = zip(problem.y.tolist(), decision, strict=True)
-    if problem.is_regression:
-        return [abs(y - f) - problem.tube for y, f in pairs]
-    return [1 - y * f for y, f in pairs]
+def _best_offsets(exact: Exact, scores: list[Any], offsets: tuple[float, ...]) -> list[Any]:
+    """Return for each group its offset, or the kink of the risk nearest to it if that is better.
+
+    float64 may not have the best offset.
+    """
+    best: list[Any] = []
+    kinks = [
+        [-int(s) * r for s, r in zip(piece.sign.tolist(), own, strict=True)]
+        for piece, own in zip(exact.pieces, exact.residuals(scores), strict=True)
+    ]
+    for members, cost, given in zip(exact.groups, exact.costs, offsets, strict=True):
+        own = [kink[i] for kink in kinks for i in members]
+        choices = [arb(given), min(own, key=lambda k: abs(float(k - given)))]
+
+        def value(offset: Any, members: Indices = members, cost: Any = cost) -> Any:
+            decision = list(scores)
+            for i in members:
+                decision[i] = scores[i] + offset
+            return (cost * offset + exact.risks(exact.residuals(decision), members)).upper()
+
+        best.append(min(choices, key=value))
+    return best
 
 
-def _intercepts(problem: Formulation, scores: list[Any], b: float) -> list[Any]:
-    """Return b, and the kink of the risk nearest to it: float64 may not have the best intercept."""
-    if not problem.intercept:
-        return [arb(0)]
-    kinks = [y - f for y, f in zip(problem.y.tolist(), scores, strict=True)]
-    if problem.is_regression:
-        kinks = [k + side for k in kinks for side in (problem.tube, -problem.tube)]
-    return [arb(b), min(kinks, key=lambda k: abs(float(k - b)))]
-
-
-def _stretches(problem: Formulation, excess: list[Any]) -> Iterator[Any]:
-    """Yield lengths that take margins just short of one to one: a large C weighs each of them."""
-    short = np.array([float(e) for e in excess])
-    for reach in () if problem.is_regression else _REACHES:
+def _stretches(exact: Exact, residuals: list[list[Any]]) -> Iterator[Any]:
+    """Yield scales that take margins just short of one to one: a large C weighs each of them."""
+    if not exact.problem.loss.unit_margin:
+        return
+    short = np.array([-float(r) for r in residuals[0]])
+    for reach in _REACHES:
         near = short[(short > 0) & (short < reach)]
         if near.size:
             yield 1 / (1 - arb(float(near.max())))

@@ -8,14 +8,26 @@ regression (epsilon-insensitive) or a perceptron (Gori's notes, eq. 40 to 44).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, ClassVar
 
 import numpy as np
 
 from problems.dataset import Matrix, Vector, check_positive
-from problems.formulations.formulation import Face, Family, Formulation
+from problems.formulations.dual import Face
+from problems.formulations.formulation import Formulation
 from problems.kernels import Kernel, Linear
-from problems.losses import LOSSES, EpsilonInsensitive, Hinge, Logistic, ScalarLoss, SquaredHinge
+from problems.losses import (
+    LOSSES,
+    EpsilonInsensitive,
+    Hinge,
+    Logistic,
+    Loss,
+    Perceptron,
+    Piece,
+    ScalarLoss,
+    SquaredHinge,
+)
 
 
 def check_lam(lam: Any, n: int) -> float:
@@ -40,10 +52,9 @@ class _Risk(Formulation):
         """C = 1/(n·lam) for each sample."""
         return np.full(self.n, 1.0 / (self.n * self.lam))
 
-    @property
-    def upper(self) -> Vector:
-        """The largest |αᵢ|: C times the loss's steepest slope, inf for squared losses."""
-        return self.weight * self.loss.steepest
+    def exact_weights(self) -> list[Fraction | None]:
+        """Return 1/(n·lam) as rationals, which need not be floats."""
+        return [1 / (self.n * Fraction(self.lam))] * self.n
 
     def objective(self, primal: float, dual: float) -> float:
         """Return lam times the value in the scale ½‖w‖² + C Σ ℓ."""
@@ -59,8 +70,9 @@ class HingeERM(_Risk):
     lam: float
     intercept: bool = False
 
-    family: ClassVar[Family] = "soft_margin"
+    problem_class: ClassVar[str] = "soft_margin"
     source: ClassVar[str] = "Shalev-Shwartz et al. 2011; NPFL129 and Gori's notes"
+    loss: ClassVar[Loss] = Hinge()
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,21 +104,21 @@ class RegularizedERM(_Risk):
         super().__post_init__()
 
     @property
-    def family(self) -> Family:  # type: ignore[override]
+    def problem_class(self) -> str:  # type: ignore[override]
         """The soft margin or the regression that it is, if it is one; else "risk"."""
         if isinstance(self.loss, Hinge):
             return "soft_margin"
         return "svr" if isinstance(self.loss, EpsilonInsensitive) else "risk"
 
     @property
-    def is_regression(self) -> bool:
-        """Whether the loss takes real targets."""
-        return self.loss.is_regression
+    def identity(self) -> tuple[Any, ...]:
+        """The loss of a risk that is neither."""
+        return (self.loss,) if self.problem_class == "risk" else ()
 
     @property
-    def tube(self) -> float:
-        """Half-width of the loss's tube, 0 if it has none."""
-        return float(getattr(self.loss, "epsilon", 0.0))
+    def pieces(self) -> list[Piece] | None:
+        """As the loss has them; the perceptron's optimum is w = 0, which is no quadratic program."""
+        return None if isinstance(self.loss, Perceptron) else super().pieces
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,7 +136,8 @@ class WeightedERM(Formulation):
     intercept: bool = False
 
     face: ClassVar[Face] = "primal"
-    family: ClassVar[Family] = "risk"
+    problem_class: ClassVar[str] = "risk"
+    listed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.loss, ScalarLoss) or not self.loss.is_smooth:
@@ -132,23 +145,3 @@ class WeightedERM(Formulation):
                 f"loss: must be a smooth loss, such as SquaredHinge(), got {self.loss!r}"
             )
         super().__post_init__()
-
-    @property
-    def is_regression(self) -> bool:
-        """Whether the loss takes real targets."""
-        return self.loss.is_regression
-
-    @property
-    def tube(self) -> float:
-        """Half-width of the loss's tube, 0 if it has none."""
-        return float(getattr(self.loss, "epsilon", 0.0))
-
-    @property
-    def weight(self) -> Vector:
-        """Cᵢ of each sample."""
-        return np.full(self.n, self.C, dtype=np.float64)
-
-    @property
-    def upper(self) -> Vector:
-        """The largest |αᵢ|: Cᵢ times the loss's steepest slope, inf for squared losses."""
-        return self.weight * self.loss.steepest

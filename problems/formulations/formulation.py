@@ -1,19 +1,29 @@
-"""What all formulations share: validated data, the box of their dual, and their identity.
+"""What a formulation is, and what follows from it.
 
-A formulation is min ½‖w‖² + Σ Cᵢ·loss(yᵢ, wᵀφ(xᵢ) + b) over w and perhaps b, told in one of
-several faces (primal, dual, regularised risk). Its dual has one coefficient αᵢ a sample, with
-w = Σ βᵢφ(xᵢ): β = y∘α for classification, β = α (the α − α* of the textbooks) for regression.
+Every problem of the toolkit is
+    min over w, u   ½‖w‖² + cᵀu + Σᵢ Cᵢℓ(yᵢ, fᵢ),      fᵢ = wᵀφ(xᵢ) + u_{g(i)}
+with unregularised offsets u, at most one for each sample: the group g(i) that it is in, or none. With
+one group of all samples and no cost u is the intercept b. In the dual each group has one equality:
+    max over β   −½βᵀKβ − Σᵢ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ)   s.t.  Σ_{i∈g} βᵢ = c_g,      w = Σ βᵢφ(xᵢ)
+Dual variables αᵢ are yᵢβᵢ where y are labels, and βᵢ where they are targets (the α − α* of the
+textbooks).
+
+A subclass is a frozen dataclass that says what it *is*: its loss, and if they are not the usual ones
+its weights Cᵢ, groups and costs. Everything else has a default here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
 
+from problems.certificates.bounds import fenchel_bounds
+from problems.certificates.certificate import Certificate
 from problems.dataset import (
     Matrix,
     Vector,
@@ -23,35 +33,36 @@ from problems.dataset import (
     check_targets,
     content_hash,
 )
-from problems.gram.gram import GIBIBYTE, Gram
-from problems.kernels import Kernel, Linear
-from problems.losses import Hinge, Loss
+from problems.forms import Point
+from problems.formulations.dual import DualProblem
+from problems.kernels import Kernel
+from problems.registry import snake_case
 
-Face = Literal["primal", "dual", "risk"]
-Family = Literal["hard_margin", "soft_margin", "svr", "risk", "softmax", "structured", "multiclass"]
+_NOT_IDENTITY = ("X", "y", "C", "lam", "kernel", "intercept")  # they are part of it anyway
 
 
-class Formulation:
+class Formulation(DualProblem):
     """Base of the formulations; every field is validated when one is built, and never changes.
 
     Attributes
     ----------
-    face : how the problem is told; `objective` is in that face's own sign and scale.
-    family : faces of one family with equal data are one problem; "risk" and "softmax" are told apart
-        by their loss.
+    name : how experiment files call it: by default the class name in snake case.
+    problem_class : views of one class with equal data are one problem; by default the name.
     source : where the problem is published.
-    upper : (n,) bounds Cᵢ of the dual variables, inf for the hard margin.
+    may_be_infeasible : whether there may be no feasible point.
     """
 
-    X: Matrix
-    y: Vector
-    intercept: bool
-
-    face: ClassVar[Face]
-    family: ClassVar[Family]
+    name: ClassVar[str]
+    problem_class: ClassVar[str]
     source: ClassVar[str] = ""
-    kernel: Kernel = Linear()
-    C: Any  # fields of some faces only, as are epsilon and lam
+    may_be_infeasible: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "name" not in vars(cls):
+            cls.name = snake_case(cls.__name__)
+        if not hasattr(cls, "problem_class"):
+            cls.problem_class = cls.name
 
     def __post_init__(self) -> None:
         X = check_samples(self.X)
@@ -82,20 +93,10 @@ class Formulation:
         if not np.isfinite(diagonal).all():
             raise ValueError("X: its kernel values overflow float64; scale the features down")
 
-    @property
-    def n(self) -> int:
-        """Number of samples."""
-        return self.X.shape[0]
-
-    @property
-    def d(self) -> int:
-        """Number of features."""
-        return self.X.shape[1]
-
-    @property
-    def is_regression(self) -> bool:
-        """Whether `y` holds real targets."""
-        return self.family == "svr"
+    @classmethod
+    def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
+        """Return samples that one can be built on, to check its other parameters with."""
+        return np.eye(2), np.array([1.0, -1.0])
 
     @property
     def outputs(self) -> int:
@@ -115,56 +116,71 @@ class Formulation:
         """Return the decision for the outputs `f` (m, outputs): themselves, unless they vote."""
         return f
 
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """What else tells problems of one family apart: the loss of a risk."""
-        return (self.loss,) if self.family in ("risk", "softmax") else ()
+    def predict(self, f: Vector) -> Vector:
+        """Return the label, target or class for decisions `f`, shape (m,) or (m, K)."""
+        if f.ndim == 2:
+            return f.argmax(axis=1).astype(np.float64)
+        return f if self.is_regression else np.where(f >= 0, 1.0, -1.0)
+
+    def accuracy(self, f: Vector, y: Vector) -> float | None:
+        """Return the share of right predictions; for targets R² = 1 − Σ(y − f)²/Σ(y − ȳ)²."""
+        if not self.is_regression:
+            return float(np.mean(self.predict(f) == y))
+        spread = float(np.sum((y - y.mean()) ** 2))
+        return 1.0 - float(np.sum((y - f) ** 2)) / spread if spread > 0 else None
+
+    def distances(self, f: Vector, norm: float) -> Vector:
+        """Return signed distances yᵢfᵢ/‖w‖ to the hyperplane; for targets fᵢ − yᵢ.
+
+        Raises
+        ------
+        ValueError
+            For K classes, which have K − 1 hyperplanes each.
+        """
+        if f.ndim > 1:
+            raise ValueError("there is no one hyperplane between more than two classes")
+        if self.is_regression:
+            return f - self.y
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.y * f / norm
+
+    def slacks(self, f: Vector) -> Vector:
+        """Return each sample's loss for the decisions `f`."""
+        return self.loss.value(self.y, f)
 
     @property
-    def is_linear(self) -> bool:
-        """Whether w is a vector of weights on the features."""
-        return isinstance(self.kernel, Linear)
-
-    @property
-    def tube(self) -> float:
-        """Half-width of the regression's tube; 0 for classification."""
-        return float(getattr(self, "epsilon", 0.0))
-
-    @property
-    def loss(self) -> Loss:
-        """The loss of one sample."""
-        return Hinge()
-
-    @property
-    def upper(self) -> Vector:
-        """Upper bounds Cᵢ of the dual variables, shape (n,)."""
-        return np.full(self.n, self.C, dtype=np.float64)
-
-    @property
-    def weight(self) -> Vector:
-        """Weights Cᵢ of the losses, shape (n,); the same as `upper` where slopes are at most one."""
-        return self.upper
+    def has_margin(self) -> bool:
+        """Whether 2/‖w‖ is the width of a strip between two classes."""
+        return not self.is_regression and self.outputs == 1
 
     @cached_property
     def is_psd(self) -> bool:
         """Whether the Gram matrix is positive semidefinite: declared by the kernel, else tested."""
         return self.gram().is_positive_semidefinite()
 
-    def gram(self, memory: int = GIBIBYTE) -> Gram:
-        """Return a new Gram matrix of the samples, with its own count of evaluations."""
-        return Gram(self.X, self.kernel, memory)
+    def bounds(self, point: Point) -> Certificate:
+        """Return bounds on the optimum from a point that has `alpha`, `w` or both."""
+        return fenchel_bounds(self, point)
 
-    def beta(self, alpha: Vector) -> Vector:
-        """Return the coefficients of w = Σ βᵢφ(xᵢ) for dual variables `alpha` (n,)."""
-        return alpha if self.is_regression else self.y * alpha
+    def proven(self, certificate: Certificate) -> Certificate:
+        """Return the certificate with proven bounds in place of the float64 ones."""
+        from problems.certificates.rigorous import proven  # noqa: PLC0415 - needs python-flint
 
-    def alpha(self, beta: Vector) -> Vector:
-        """Return the dual variables for the coefficients `beta` (n,): the inverse of `beta`."""
-        return beta if self.is_regression else self.y * beta
+        return proven(self, certificate)
+
+    def without_point(self, reason: str) -> Certificate:
+        """Return the certificate of an answer that has no usable point."""
+        return Certificate(reason=reason)
 
     def objective(self, primal: float, dual: float) -> float:
-        """Return the value in this face's own sign and scale, from the family's two bounds."""
+        """Return the value in this view's own sign and scale, from the problem's two bounds."""
         return primal if self.face == "primal" else -dual
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What else distinguishes problems of one class: by default all other fields."""
+        names = [f.name for f in fields(self)]  # type: ignore[arg-type]
+        return tuple(getattr(self, name) for name in names if name not in _NOT_IDENTITY)
 
     @cached_property
     def hash(self) -> str:
@@ -174,10 +190,10 @@ class Formulation:
 
     @cached_property
     def family_hash(self) -> str:
-        """Identity of the problem whichever face tells it."""
+        """Identity of the problem whichever view poses it."""
         # 12 digits: C = 1/(n·lam) comes back from lam = 1/(n·C) with a rounding error
         box = np.array([float(f"{c:.12g}") for c in np.unique(self.weight)])
         spread = self.weight if box.size > 1 else box
         X = scipy.sparse.csr_array(self.X)  # dense or sparse, it is the same problem
-        told = self.family, X, self.y, self.kernel, spread, self.tube, self.intercept
-        return content_hash(*told, *self.identity)[:16]
+        known = self.problem_class, X, self.y, self.kernel, spread, self.tube, self.intercept
+        return content_hash(*known, *self.identity)[:16]

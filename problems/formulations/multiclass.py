@@ -18,27 +18,28 @@ NPFL129 notes).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import combinations
 from math import fsum
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Never, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.certificates.fenchel import relative
+from problems.certificates.certificate import Certificate, relative
+from problems.certificates.certify import certify
 from problems.dataset import Indices, Matrix, Vector, check_classes
 from problems.forms import Point
+from problems.formulations.dual import Face
 from problems.formulations.erm import RegularizedERM
-from problems.formulations.formulation import Face, Family, Formulation
+from problems.formulations.formulation import Formulation
 from problems.formulations.svm import SoftMarginDual
+from problems.gram.gram import Gram
 from problems.kernels import Block, Kernel, Linear, Precomputed
 from problems.losses import LOSSES, Hinge, Perceptron, ScalarLoss
-
-if TYPE_CHECKING:
-    from problems.certificates.certify import Certificate
+from problems.reductions import Unsupported
 
 Voting = Literal["majority", "soccer", "margin"]
 _ON_MARGIN = 1e-3  # solvers leave f = 1 with an error of their tolerance, LIBSVM's is 1e-3
@@ -81,7 +82,8 @@ class Multiclass(Formulation):
     """
 
     face: ClassVar[Face] = "primal"
-    family: ClassVar[Family] = "multiclass"
+    problem_class: ClassVar[str] = "multiclass"
+    listed: ClassVar[bool] = False
     voting: Voting
 
     def __post_init__(self) -> None:
@@ -106,6 +108,11 @@ class Multiclass(Formulation):
                 f"y: class {missing[0]:.0f} has no samples; number the classes that there are"
             )
         return y
+
+    @classmethod
+    def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
+        """Return a sample of each of two classes."""
+        return np.eye(2), np.array([0.0, 1.0])
 
     @property
     def classes(self) -> int:
@@ -147,16 +154,6 @@ class Multiclass(Formulation):
         return Part(positive, negative, rows, problem)
 
     @property
-    def upper(self) -> Vector:
-        """The largest αᵢⱼ of each sample, shape (n,): C times the loss's steepest slope."""
-        return self.weight * self.loss.steepest
-
-    @property
-    def weight(self) -> Vector:
-        """C of each sample, shape (n,)."""
-        return np.full(self.n, self.C, dtype=np.float64)
-
-    @property
     def identity(self) -> tuple[Any, ...]:
         """The strategy and the loss; how the outputs vote does not change what is minimised."""
         return type(self).__name__, self.loss
@@ -188,6 +185,50 @@ class Multiclass(Formulation):
                 alpha[part.rows, j] = alphas[j]
         w = np.column_stack(ws) if all(w is not None for w in ws) else None
         return Point(alpha, w, np.array(bs) if all(b is not None for b in bs) else None)
+
+    def to_box(self, gram: Gram, start: Point | None = None) -> Never:
+        """Say why there is no one form."""
+        raise Unsupported("several binary problems are one form each: reduce each of the `parts`")
+
+    to_qp = to_erm = to_box  # type: ignore[assignment]
+
+    def slacks(self, f: Vector) -> Vector:
+        """Say why there are none: a sample has one in each binary problem."""
+        raise ValueError("every binary part has its own slacks: describe the parts")
+
+    def bounds(self, point: Point) -> Certificate:
+        """Return the sums of the bounds of the binary problems."""
+        pairs = zip(self.parts, self.split(point), strict=True)
+        return self.summed([certify(part.problem, answer) for part, answer in pairs])
+
+    def proven(self, certificate: Certificate) -> Certificate:
+        """Return the sums of their proven bounds."""
+        pairs = zip(self.parts, certificate.parts, strict=True)
+        return self.summed([part.problem.proven(own) for part, own in pairs])
+
+    def summed(self, parts: Sequence[Certificate]) -> Certificate:
+        """Return the certificate of the sum.
+
+        Proven bounds stay proven: their sum is rounded outwards.
+        """
+        sums = {name: fsum(getattr(part, name) for part in parts) for name in _ADDED}
+        if all(part.bound_source.startswith("proven") for part in parts):
+            outwards = {"dual_objective": -np.inf}
+            sums = {k: float(np.nextafter(v, outwards.get(k, np.inf))) for k, v in sums.items()}
+        gaps = [part.relative_gap for part in parts]
+        worst = parts[int(np.argmax(gaps))]  # NaN counts as the largest
+        pairs = zip(self.parts, parts, strict=True)
+        reasons = [f"{part.name}: {c.reason}" for part, c in pairs if c.reason]
+        return Certificate(
+            **sums,
+            **{name: float(np.max([getattr(part, name) for part in parts])) for name in _LARGEST},
+            relative_gap=relative(sums["gap"], sums["primal_objective"], sums["dual_objective"]),
+            projection_distance=float(np.linalg.norm([part.projection_distance for part in parts])),
+            bound_source=worst.bound_source,
+            point=self.join([part.point for part in parts]),
+            reason=reasons[0] if reasons else "",
+            parts=tuple(parts),
+        )
 
     def combine(self, f: Vector, voting: Voting | None = None) -> Block:
         """Return the score of each class for the outputs `f` (m, parts), shape (m, K).
@@ -271,31 +312,6 @@ class OneVsOne(Multiclass):
     def pairs(self) -> list[tuple[int, int | None]]:
         """Every pair of classes, the smaller one on the positive side."""
         return list(combinations(range(self.classes), 2))
-
-
-def summed_bounds(problem: Multiclass, parts: Sequence[Certificate]) -> dict[str, Any]:
-    """Return the fields of a `Certificate` for the sum of the parts.
-
-    Proven bounds stay proven: their sum is rounded outwards.
-    """
-    sums = {name: fsum(getattr(part, name) for part in parts) for name in _ADDED}
-    if all(part.bound_source.startswith("proven") for part in parts):
-        outwards = {"dual_objective": -np.inf}
-        sums = {k: float(np.nextafter(v, outwards.get(k, np.inf))) for k, v in sums.items()}
-    gaps = [part.relative_gap for part in parts]
-    worst = parts[int(np.argmax(gaps))]  # NaN counts as the largest
-    told = zip(problem.parts, parts, strict=True)
-    reasons = [f"{part.name}: {c.reason}" for part, c in told if c.reason]
-    return {
-        **sums,
-        **{name: float(np.max([getattr(part, name) for part in parts])) for name in _LARGEST},
-        "relative_gap": relative(sums["gap"], sums["primal_objective"], sums["dual_objective"]),
-        "projection_distance": float(np.linalg.norm([part.projection_distance for part in parts])),
-        "bound_source": worst.bound_source,
-        "point": problem.join([part.point for part in parts]),
-        "reason": reasons[0] if reasons else "",
-        "parts": tuple(parts),
-    }
 
 
 def _check_loss(loss: Any) -> None:

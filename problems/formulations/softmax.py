@@ -8,16 +8,18 @@ dual, with a matrix of coefficients alpha (n, K) and C = 1/(n·lam):
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from problems.dataset import Matrix, Vector, check_classes
+from problems.formulations.dual import Face
 from problems.formulations.erm import check_lam
-from problems.formulations.formulation import Face, Family, Formulation
-from problems.logistic import negative_entropy
+from problems.formulations.formulation import Formulation
 from problems.losses import Loss
+from problems.losses.logistic import negative_entropy
 
 _ROUNDING = 1e-12  # of a distribution's sum
 
@@ -80,7 +82,7 @@ class SoftmaxERM(Formulation):
     lam: float
 
     face: ClassVar[Face] = "risk"
-    family: ClassVar[Family] = "softmax"
+    problem_class: ClassVar[str] = "softmax"
     source: ClassVar[str] = "NPFL129 notes (s-NLL); Bishop 2006, section 4.3.4"
     intercept: ClassVar[bool] = False  # type: ignore[misc]
 
@@ -90,6 +92,11 @@ class SoftmaxERM(Formulation):
 
     def _check_y(self) -> Vector:
         return check_classes(self.y, self.n)
+
+    @classmethod
+    def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
+        """Return a sample of each of two classes."""
+        return np.eye(2), np.array([0.0, 1.0])
 
     @property
     def outputs(self) -> int:
@@ -102,8 +109,13 @@ class SoftmaxERM(Formulation):
         return Softmax(self.outputs)
 
     @property
-    def upper(self) -> Vector:
-        """C = 1/(n·lam), the largest |alphaᵢₖ|, for each sample."""
+    def identity(self) -> tuple[Any, ...]:
+        """The loss, which knows the number of classes."""
+        return (self.loss,)
+
+    @property
+    def weight(self) -> Vector:
+        """C = 1/(n·lam) for each sample."""
         return np.full(self.n, 1.0 / (self.n * self.lam))
 
     def beta(self, alpha: Vector) -> Vector:
@@ -113,6 +125,20 @@ class SoftmaxERM(Formulation):
     def alpha(self, beta: Vector) -> Vector:
         """Return `beta` itself."""
         return beta
+
+    def feasible(self, alpha: Vector) -> Vector:
+        """Return the nearest alpha (n, K) for which every e_y − alphaᵢ/C is a distribution."""
+        C, unit = self.weight[:, None], self.loss.unit(self.y)
+        return C * (unit - project_to_simplex(self._probabilities(alpha)))
+
+    def infeasibility(self, alpha: Vector) -> float:
+        """Return by how much `alpha` violates that at most."""
+        p = self._probabilities(alpha)
+        off = np.maximum(-p.min(axis=1), np.abs(p.sum(axis=1) - 1.0))
+        return max(0.0, float((self.weight * off).max()))
+
+    def _probabilities(self, alpha: Vector) -> Vector:
+        return self.loss.unit(self.y) - alpha.reshape(self.n, -1) / self.weight[:, None]
 
     def objective(self, primal: float, dual: float) -> float:
         """Return lam times the value in the scale ½‖W‖² + C Σ lossᵢ."""

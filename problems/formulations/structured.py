@@ -16,117 +16,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Never
 
 import numpy as np
-from numpy.typing import NDArray
 
-from problems.dataset import Indices, Matrix, Vector, check_classes, check_positive
+from problems.certificates.certificate import Certificate, relative
+from problems.dataset import Matrix, Vector, check_classes, check_positive
 from problems.forms import Point
-from problems.formulations.formulation import Face, Family, Formulation
+from problems.formulations.chains import Chains
+from problems.formulations.dual import Face
+from problems.formulations.formulation import Formulation
+from problems.gram.gram import Gram
 from problems.kernels import Block, as_dense
+from problems.losses import Hinge, Loss, Piece
+from problems.reductions import Reduction, Unsupported
 
-Cube = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class Chains:
-    """The form of a structured margin: sequences, and what is asked of them.
-
-    Shapes: X (m, L, d), y (m, L) labels below K; w (K·d + K²,), first U, then T row by row.
-    """
-
-    X: Cube
-    y: Indices
-    K: int
-    C: float
-    gram: None = None  # values of no kernel are computed
-
-    @property
-    def size(self) -> int:
-        """Number of weights."""
-        return self.K * (self.X.shape[2] + self.K)
-
-    def scores(self, w: Vector) -> tuple[Cube, Block]:
-        """Return U[k]ᵀxₜ, shape (m, L, K), and T."""
-        split = self.K * self.X.shape[2]
-        return self.X @ w[:split].reshape(self.K, -1).T, w[split:].reshape(self.K, self.K)
-
-    def features(self, labels: Indices) -> Vector:
-        """Return Σₛ Ψ(xₛ, labelsₛ)."""
-        one_hot = np.eye(self.K)[labels]
-        return self._sums(one_hot, np.einsum("sta,stb->ab", one_hot[:, :-1], one_hot[:, 1:]))
-
-    def _sums(self, nodes: Cube, edges: Block) -> Vector:
-        U = np.einsum("stk,std->kd", nodes, self.X)
-        return np.concatenate([U.ravel(), edges.ravel()])
-
-    def predict(self, w: Vector) -> Indices:
-        """Return the labelling of highest score of each sequence, shape (m, L)."""
-        return best_path(*self.scores(w))
-
-    def most_violating(self, w: Vector) -> Indices:
-        """Return argmax Δ(y, ŷ) + wᵀΨ(x, ŷ) of each sequence: loss-augmented Viterbi."""
-        nodes, T = self.scores(w)
-        return best_path(nodes + 1.0 - np.eye(self.K)[self.y], T)
-
-    def plane(self, labels: Indices) -> tuple[Vector, float]:
-        """Return (g, c) with Σₛ [Δ + wᵀΨ(ŷ) − wᵀΨ(y)] = c − gᵀw for these labellings ŷ."""
-        return self.features(self.y) - self.features(labels), float((labels != self.y).sum())
-
-    def primal(self, w: Vector) -> float:
-        """Return the primal objective at w."""
-        g, c = self.plane(self.most_violating(w))
-        return 0.5 * float(w @ w) + self.C * (c - float(g @ w))
-
-    def marginals(self, labels: Indices) -> Cube:
-        """Return the μ of one labelling of weight 1, shape (m, L, K²); at t = 0 it has a = 0."""
-        before = np.concatenate([np.zeros_like(labels[:, :1]), labels[:, :-1]], axis=1)
-        return np.eye(self.K**2)[before * self.K + labels]
-
-    def consistent(self, mu: Cube) -> Cube:
-        """Return marginals of total C that are consistent: `mu` itself if it is.
-
-        They are those of the Markov chain with the transitions of `mu`, hence of a distribution.
-        """
-        mu = np.maximum(mu, 0.0).reshape(*self.y.shape, self.K, self.K)
-        result = np.zeros_like(mu)
-        nodes = self.C * _shares(mu[:, 0].sum(axis=1))
-        result[:, 0, 0] = nodes
-        for t in range(1, mu.shape[1]):
-            result[:, t] = nodes[:, :, None] * _shares(mu[:, t])
-            nodes = result[:, t].sum(axis=1)
-        return result.reshape(*self.y.shape, -1)
-
-    def dual(self, mu: Cube) -> tuple[float, Vector]:
-        """Return the dual objective of consistent marginals, and w(μ)."""
-        pairs = mu.reshape(*self.y.shape, self.K, self.K)
-        nodes = pairs.sum(axis=2)
-        w = self.C * self.features(self.y) - self._sums(nodes, pairs[:, 1:].sum(axis=(0, 1)))
-        wrong = float((nodes * (1.0 - np.eye(self.K)[self.y])).sum())
-        return wrong - 0.5 * float(w @ w), w
-
-
-def _shares(weights: Cube) -> Cube:
-    """Return the weights divided by their sums over the last axis; equal shares where all are 0."""
-    total = weights.sum(axis=-1, keepdims=True)
-    return np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1.0 / weights.shape[-1])
-
-
-def best_path(nodes: Cube, T: Block) -> Indices:
-    """Return argmax Σₜ nodes[s, t, ŷₜ] + Σₜ T[ŷₜ₋₁, ŷₜ], shape (m, L) (Viterbi 1967)."""
-    m, length, _ = nodes.shape
-    each = np.arange(m)
-    best = nodes[:, 0]
-    came: list[Indices] = []
-    for t in range(1, length):
-        through = best[:, :, None] + T
-        came.append(through.argmax(axis=1))
-        best = through.max(axis=1) + nodes[:, t]
-    path = [best.argmax(axis=1)]
-    for back in reversed(came):
-        path.append(back[each, path[-1]])
-    return np.stack(path[::-1], axis=1)
+# of a sequence that a description is tried on
+_MOST_LENGTH = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,9 +49,11 @@ class ChainMargin(Formulation):
     C: float = 1.0
 
     face: ClassVar[Face] = "primal"
-    family: ClassVar[Family] = "structured"
+    problem_class: ClassVar[str] = "structured"
     source: ClassVar[str] = "Taskar, Guestrin & Koller 2004; COMP790 notes"
     intercept: ClassVar[bool] = False  # type: ignore[misc]
+    loss: ClassVar[Loss] = Hinge()
+    pieces: ClassVar[list[Piece] | None] = None  # type: ignore[misc]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -159,6 +67,13 @@ class ChainMargin(Formulation):
 
     def _check_y(self) -> Vector:
         return check_classes(self.y, self.n)
+
+    @classmethod
+    def example_samples(cls, parameters: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
+        """Return two sequences of the `length` that is given."""
+        length = parameters.get("length", 1)
+        length = length if isinstance(length, int) and 0 < length <= _MOST_LENGTH else 1
+        return np.repeat(np.eye(2), length, 0), np.repeat([0.0, 1.0], length)
 
     @cached_property
     def labels(self) -> int:
@@ -174,11 +89,6 @@ class ChainMargin(Formulation):
     def n_weights(self) -> int:
         """K·d + K²."""
         return self.chains.size
-
-    @property
-    def identity(self) -> tuple[Any, ...]:
-        """How long the sequences are."""
-        return (self.length,)
 
     @cached_property
     def chains(self) -> Chains:
@@ -203,30 +113,43 @@ class ChainMargin(Formulation):
         paths = replace(self.chains, X=sequences).predict(w)
         return np.eye(self.labels)[paths.ravel()]
 
+    def to_chains(self, gram: Gram, start: Point | None = None) -> Reduction[Chains]:
+        """Return the sequences."""
+        return Reduction(self.chains, lambda point: Point(point.beta, point.x))
 
-def chain_bounds(problem: ChainMargin, alpha: Block | None, w: Vector | None) -> Mapping[str, Any]:
-    """Return the fields of a `Certificate` for marginals, weights or both.
+    def to_box(self, gram: Gram, start: Point | None = None) -> Never:
+        """Say why there is no other form."""
+        raise Unsupported(
+            "a structured margin has a constraint for each of exponentially many labellings: "
+            "it takes a solver that finds the violated ones"
+        )
 
-    Without `alpha` the lower bound is 0, that of the labels given.
-    """
-    chains = problem.chains
-    shape = (*chains.y.shape, -1)
-    given = chains.C * chains.marginals(chains.y) if alpha is None else alpha.reshape(shape)
-    mu = chains.consistent(given)
-    dual, own = chains.dual(mu)
-    weights = own if w is None else w
-    primal = chains.primal(weights)
-    gap = max(0.0, primal - dual)
-    off = np.abs(mu - given)
-    sources = {(True, False): "alpha", (True, True): "alpha and w"}
-    return {
-        "primal_objective": primal,
-        "dual_objective": dual,
-        "gap": gap,
-        "relative_gap": gap / max(abs(primal), abs(dual)) if gap else 0.0,
-        "primal_residual": float(off.max()),
-        "dual_residual": 0.0,
-        "projection_distance": float(np.linalg.norm(off)),
-        "bound_source": sources.get((alpha is not None, w is not None), "recovered from w"),
-        "point": Point(mu.reshape(problem.n, -1), weights),
-    }
+    to_qp = to_erm = to_box  # type: ignore[assignment]
+
+    def bounds(self, point: Point) -> Certificate:
+        """Return bounds from marginals, weights or both.
+
+        Without `alpha` the lower bound is 0, that of the labels given.
+        """
+        chains = self.chains
+        shape = (*chains.y.shape, -1)
+        labels = chains.C * chains.marginals(chains.y)
+        given = labels if point.alpha is None else point.alpha.reshape(shape)
+        mu = chains.consistent(given)
+        dual, own = chains.dual(mu)
+        weights = own if point.w is None else point.w
+        primal = chains.primal(weights)
+        gap = max(0.0, primal - dual)
+        off = np.abs(mu - given)
+        source = "alpha" if point.w is None else "alpha and w"
+        return Certificate(
+            primal_objective=primal,
+            dual_objective=dual,
+            gap=gap,
+            relative_gap=relative(gap, primal, dual),
+            primal_residual=float(off.max()),
+            dual_residual=0.0,
+            projection_distance=float(np.linalg.norm(off)),
+            bound_source="recovered from w" if point.alpha is None else source,
+            point=Point(mu.reshape(self.n, -1), weights),
+        )

@@ -16,19 +16,40 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from problems.certificates.certificate import Certificate
+from problems.certificates.hard_margin import hard_bounds, no_point
 from problems.dataset import Matrix, Vector
-from problems.formulations.formulation import Face, Family, Formulation
+from problems.forms import ERM, Point
+from problems.formulations.dual import Face
+from problems.formulations.formulation import Formulation
+from problems.gram.gram import Gram
 from problems.kernels import Kernel, Linear
+from problems.losses import Hinge, Loss
+from problems.reductions import Reduction, Unsupported
 
 
 class _HardMargin(Formulation):
-    family: ClassVar[Family] = "hard_margin"
+    problem_class: ClassVar[str] = "hard_margin"
     source: ClassVar[str] = "Vapnik 1982; Boser, Guyon & Vapnik 1992"
+    may_be_infeasible: ClassVar[bool] = True
+    loss: ClassVar[Loss] = Hinge()
 
     @property
-    def upper(self) -> Vector:
-        """No upper bounds: +inf, shape (n,)."""
+    def weight(self) -> Vector:
+        """No slack at any price: +inf, shape (n,)."""
         return np.full(self.n, np.inf)
+
+    def to_erm(self, gram: Gram, start: Point | None = None) -> Reduction[ERM]:
+        """Say why there is none."""
+        raise Unsupported("the hard margin has no empirical-risk form: its loss is infinite")
+
+    def bounds(self, point: Point) -> Certificate:
+        """Return bounds from α at its best norm, and from w scaled to a smallest margin of one."""
+        return hard_bounds(self, point)
+
+    def without_point(self, reason: str) -> Certificate:
+        """Return a certificate without bounds, but where it is proven that there is no point."""
+        return no_point(self, reason)
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,8 +81,14 @@ class HardMarginDual(_HardMargin):
     face: ClassVar[Face] = "dual"
 
 
+class _SoftMargin(Formulation):
+    problem_class: ClassVar[str] = "soft_margin"
+    source: ClassVar[str] = "Cortes & Vapnik 1995"
+    loss: ClassVar[Loss] = Hinge()
+
+
 @dataclass(frozen=True, eq=False)
-class SoftMarginPrimal(Formulation):
+class SoftMarginPrimal(_SoftMargin):
     """min ½‖w‖² + Σ Cᵢ·max(0, 1 − yᵢ(wᵀxᵢ + b)); `C` is a number or one for each sample."""
 
     X: Matrix
@@ -70,12 +97,10 @@ class SoftMarginPrimal(Formulation):
     intercept: bool = True
 
     face: ClassVar[Face] = "primal"
-    family: ClassVar[Family] = "soft_margin"
-    source: ClassVar[str] = "Cortes & Vapnik 1995"
 
 
 @dataclass(frozen=True, eq=False)
-class SoftMarginDual(Formulation):
+class SoftMarginDual(_SoftMargin):
     """min ½αᵀQα − 1ᵀα s.t. 0 ≤ αᵢ ≤ Cᵢ, yᵀα = 0 (the last only with an intercept)."""
 
     X: Matrix
@@ -85,5 +110,3 @@ class SoftMarginDual(Formulation):
     intercept: bool = True
 
     face: ClassVar[Face] = "dual"
-    family: ClassVar[Family] = "soft_margin"
-    source: ClassVar[str] = "Cortes & Vapnik 1995"

@@ -11,24 +11,30 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from problems.dataset import Matrix, Vector, check_positive
-from problems.formulations.formulation import Face, Family, Formulation
+from problems.formulations.dual import Face
+from problems.formulations.formulation import Formulation
 from problems.kernels import Kernel, Linear
-from problems.losses import EpsilonInsensitive, Loss
+from problems.losses import EpsilonInsensitive
 
 
 class _Regression(Formulation):
     epsilon: float
-    family: ClassVar[Family] = "svr"
+    problem_class: ClassVar[str] = "svr"
     source: ClassVar[str] = "Vapnik 1995; Smola & Schölkopf 2004"
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         self._set("epsilon", check_positive(self.epsilon, "epsilon", zero=True))
+        super().__post_init__()
 
     @property
-    def loss(self) -> Loss:
+    def loss(self) -> EpsilonInsensitive:
         """The epsilon-insensitive loss."""
         return EpsilonInsensitive(self.epsilon)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Nothing but the tube."""
+        return ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +47,7 @@ class SVRPrimal(_Regression):
     epsilon: float
     intercept: bool = True
 
+    name: ClassVar[str] = "svr_primal"
     face: ClassVar[Face] = "primal"
 
 
@@ -55,4 +62,5 @@ class SVRDual(_Regression):
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
     intercept: bool = True
 
+    name: ClassVar[str] = "svr_dual"
     face: ClassVar[Face] = "dual"

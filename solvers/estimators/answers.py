@@ -151,5 +151,5 @@ def offset(problem: Formulation, alpha: Vector) -> float:
         return middle(*best_intercept(problem, problem.gram(memory=0).matvec(beta)))
     free = free[:: -(-free.size // _OFFSET_SAMPLES)]
     scores = problem.gram(memory=0).block(free, used) @ beta[used]
-    goal = problem.y[free] - problem.tube * np.sign(beta[free])
+    goal = problem.loss.kink(problem.y, beta)[free]
     return float((goal - scores).mean())

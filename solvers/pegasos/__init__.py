@@ -20,7 +20,7 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from problems.certificates.fenchel import relative
+from problems.certificates.certificate import relative
 from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge, IntervalLoss

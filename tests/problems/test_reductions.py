@@ -24,7 +24,6 @@ from problems import (
     certify,
     reduce,
 )
-from problems.reductions import feasible_alpha, from_box_variables, to_box_variables
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((12, 3))
@@ -50,7 +49,7 @@ each_soft = pytest.mark.parametrize("problem", SOFT.values(), ids=SOFT)
 
 def some_alpha(problem, seed=1):
     local = np.random.default_rng(seed)
-    return feasible_alpha(problem, local.normal(0.3, 1.0, problem.n))
+    return problem.feasible(local.normal(0.3, 1.0, problem.n))
 
 
 def primal(problem, w, b):
@@ -69,7 +68,7 @@ def minus_dual(problem, alpha):
 @each
 def test_the_box_qps_objective_is_minus_the_dual(problem):
     reduction, alpha = reduce(problem, BoxQP), some_alpha(problem)
-    form, x = reduction.form, to_box_variables(problem, alpha)
+    form, x = reduction.form, problem.to_box_variables(alpha)
     assert 0.5 * x @ form.Q.matvec(x) + form.p @ x == pytest.approx(minus_dual(problem, alpha))
     assert ((form.lb <= x) & (x <= form.ub)).all()
     if problem.intercept:
@@ -77,14 +76,14 @@ def test_the_box_qps_objective_is_minus_the_dual(problem):
     else:
         assert form.a is None
     np.testing.assert_array_equal(reduction.recover(FormPoint(x)).alpha, alpha)
-    np.testing.assert_array_equal(from_box_variables(problem, x), alpha)
+    np.testing.assert_array_equal(problem.from_box_variables(x), alpha)
 
 
 @pytest.mark.parametrize("name", [k for k, p in EVERY.items() if p.face == "dual"])
 def test_the_qp_of_a_dual_face_is_its_box_qp(name):
     problem = EVERY[name]
     reduction, alpha = reduce(problem, QP), some_alpha(problem)
-    form, x = reduction.form, to_box_variables(problem, alpha)
+    form, x = reduction.form, problem.to_box_variables(alpha)
     value = 0.5 * x @ form.P.dense() @ x + form.q @ x
     assert value == pytest.approx(minus_dual(problem, alpha))
     assert form.G is None
@@ -118,13 +117,13 @@ def test_a_primal_qps_multipliers_are_the_dual_variables(name):
     reduction = reduce(problem, QP)
     x = np.zeros(reduction.form.n)
     x[:4] = [1.0, 2.0, 3.0, 4.0]
-    point = reduction.recover(FormPoint(x, inequality=to_box_variables(problem, alpha)))
+    point = reduction.recover(FormPoint(x, inequality=problem.to_box_variables(alpha)))
     np.testing.assert_array_equal(point.alpha, alpha)
     np.testing.assert_array_equal(point.w, [1.0, 2.0, 3.0])
     assert point.b == (4.0 if problem.intercept else None)
     # stationarity in w: the multipliers' rows of G must add up to -w(alpha)
     form = reduction.form
-    rows = (form.G.T @ to_box_variables(problem, alpha))[:3]
+    rows = (form.G.T @ problem.to_box_variables(alpha))[:3]
     np.testing.assert_allclose(-rows, problem.X.T @ problem.beta(alpha), atol=1e-12)
 
 
@@ -171,11 +170,11 @@ def test_a_start_is_made_feasible(problem, form):
     if form is QP and problem.face != "dual":
         assert made is None
         return
-    expected = feasible_alpha(problem, start)
+    expected = problem.feasible(start)
     if form is ERM:
         np.testing.assert_allclose(made, problem.beta(expected))
     else:
-        np.testing.assert_allclose(made, to_box_variables(problem, expected))
+        np.testing.assert_allclose(made, problem.to_box_variables(expected))
 
 
 @each

@@ -112,7 +112,9 @@ PROBLEMS: dict[str, Callable[[], Formulation]] = {
 BOX_FAMILIES = ("hard_margin", "soft_margin", "svr")
 
 
-@pytest.fixture(params=[name for name in PROBLEMS if PROBLEMS[name]().family in BOX_FAMILIES])
+@pytest.fixture(
+    params=[name for name in PROBLEMS if PROBLEMS[name]().problem_class in BOX_FAMILIES]
+)
 def box_problem(request: pytest.FixtureRequest) -> Formulation:
     """Each of the small problems whose dual is a box QP."""
     return PROBLEMS[request.param]()

@@ -18,7 +18,6 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.files.specs import FORMULATIONS
 from experiments.output.text import file_name
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.plane import planar, span
@@ -33,7 +32,7 @@ from experiments.plots.style import (
     panels,
     wrap,
 )
-from problems import Geometry, Multiclass, Point
+from problems import FORMULATIONS, Geometry, Multiclass, Point
 from problems.formulations.multiclass import Voting
 from problems.kernels import Block
 

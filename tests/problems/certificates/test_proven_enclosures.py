@@ -67,7 +67,7 @@ def kernel_value(kernel, x, z, number):
 
 def pieces(problem, number):
     """For each variable what it may be: (low, high, slope of the linear term); fixed if low is high."""
-    if problem.family == "hard_margin":
+    if problem.problem_class == "hard_margin":
         return [[(number(0), number(0), 0), (number(0), None, 1)]] * N
     C = [number(c) for c in problem.upper.tolist()]
     if isinstance(problem, HingeERM):
@@ -207,7 +207,7 @@ def test_a_hard_margin_far_from_the_origin_is_as_tight_as_near_it():
     for offset in (0.0, 2.0**40):
         problem = HardMarginPrimal(X + offset, y)
         alpha = np.array([float(v) for v in optimum(problem, Fraction)[1]])
-        bounds = proven_bounds(problem, alpha, None, 0.0)
+        bounds = proven_bounds(problem, alpha, None, (0.0,))
         assert bounds.gap <= 1e-14 * bounds.upper
 
 

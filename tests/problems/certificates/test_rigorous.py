@@ -31,7 +31,8 @@ from problems import (
 )
 from problems.certificates import balls
 from problems.certificates.balls import above, below
-from problems.certificates.rigorous import Bounds, Unprovable, _exact_beta, proven_bounds
+from problems.certificates.exact import Exact
+from problems.certificates.rigorous import Bounds, Unprovable, proven_bounds
 from problems.certificates.semidefinite import smallest_eigenvalue_bound
 from solvers import SMO, solve
 
@@ -95,7 +96,7 @@ def test_the_dual_point_meets_box_and_equality_exactly(seed, size):
     samples, y = rng.standard_normal((n, 2)), rng.choice([-1.0, 1.0], n)
     C, alpha = rng.uniform(0.1, 2, n) * size, rng.standard_normal(n) * size
     for problem in (SoftMarginDual(samples, y, C), SVRDual(samples, y, C, 0.1)):
-        beta = [Fraction(int(v.p), int(v.q)) for v in _exact_beta(problem, alpha)]
+        beta = [Fraction(int(v.p), int(v.q)) for v in Exact(problem).beta(alpha)]
         assert sum(beta) == 0
         assert all(abs(v) <= Fraction(c) for v, c in zip(beta, C, strict=True))
         assert problem.is_regression or all(v * int(s) >= 0 for v, s in zip(beta, y, strict=True))
@@ -232,7 +233,7 @@ def test_blocks_and_their_mirror_images_give_the_same_scores(name, monkeypatch):
 def test_balls_too_wide_are_evaluated_again_with_more_digits():
     """Samples 2^−40 apart at a distance of 2^200 need more than 106 bits."""
     samples = np.array([[2.0**60, 2.0**-60], [2.0**60, -(2.0**-60)]])
-    bounds = proven_bounds(HardMarginPrimal(samples, Y2), np.full(2, 2.0**119), None, 0.0)
+    bounds = proven_bounds(HardMarginPrimal(samples, Y2), np.full(2, 2.0**119), None, (0.0,))
     assert bounds == Bounds(2.0**119, 2.0**119)
 
 
@@ -250,7 +251,7 @@ def test_one_class_needs_no_weights():
 
 def test_a_point_beyond_float64_is_not_proven():
     with pytest.raises(Unprovable, match="beyond float64"):
-        proven_bounds(PROBLEMS["hard"], np.full(50, np.inf), None, 0.0)
+        proven_bounds(PROBLEMS["hard"], np.full(50, np.inf), None, (0.0,))
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from itertools import product
 import numpy as np
 import pytest
 
-from problems.formulations.structured import ChainMargin, Chains, best_path, chain_bounds
+from problems import ChainMargin, Point
+from problems.formulations.chains import Chains, best_path
 
 M, L, K, D = 4, 3, 3, 2
 ALL = np.array(list(product(range(K), repeat=L)))
@@ -91,9 +92,9 @@ def test_bounds_hold_for_any_answer():
     problem = ChainMargin(X, y, length=3, C=0.5)
     alpha, w = rng.standard_normal((12, K * K)), rng.standard_normal(problem.chains.size)
     for given in ((alpha, w), (alpha, None), (None, w)):
-        bounds = chain_bounds(problem, *given)
-        assert bounds["gap"] >= 0
-        assert bounds["primal_objective"] >= bounds["dual_objective"]
+        bounds = problem.bounds(Point(*given))
+        assert bounds.gap >= 0
+        assert bounds.primal_objective >= bounds.dual_objective
 
 
 @pytest.mark.parametrize(

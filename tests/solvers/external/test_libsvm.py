@@ -126,7 +126,7 @@ def test_box_qps_of_another_kind_are_refused() -> None:
 def test_every_formulation_is_solved_or_refused(box_problem: Formulation) -> None:
     solution = solve(box_problem, LibSVM(tol=1e-7))
     if solution.status is Status.UNSUPPORTED:
-        assert not box_problem.intercept or box_problem.family == "hard_margin"
+        assert not box_problem.intercept or box_problem.problem_class == "hard_margin"
     else:
         assert solution.verdict == "solved"
 

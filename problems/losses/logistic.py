@@ -1,11 +1,16 @@
-"""The logistic function, its entropy, and the dual step of the logistic loss."""
+"""The logistic loss ln(1 + exp(−yf)), with the logistic function and its entropy."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import ClassVar
 
 import numba
 import numpy as np
 
 from problems.dataset import Vector
+from problems.losses.base import ScalarLoss
 
 _MOST_STEPS = 100  # of a safeguarded Newton's method in one variable, which takes 3 to 8
 
@@ -61,3 +66,46 @@ def logistic_steps(u: Vector, t: Vector) -> Vector:
     for i in range(u.size):
         a[i] = logistic_step(u[i], t[i])
     return a
+
+
+@dataclass(frozen=True)
+class Logistic(ScalarLoss):
+    """ℓ(y, f) = ln(1 + exp(−y·f)), of logistic regression (cross entropy, −ln σ(y·f)).
+
+    Conjugate a·ln a + (1 − a)·ln(1 − a) for a = −y·s in [0, 1].
+    """
+
+    source: ClassVar[str] = "Cox 1958; NPFL129 and Gori's notes (σ-NLL)"
+
+    @property
+    def steepest(self) -> float:
+        """1, where the sample is far on the wrong side."""
+        return 1.0
+
+    @property
+    def smoothness(self) -> float:
+        """¼, at f = 0."""
+        return 0.25
+
+    def value(self, y: Vector, f: Vector) -> Vector:
+        """Return ln(1 + exp(−y·f))."""
+        return np.logaddexp(0.0, -y * f)
+
+    def subgradient(self, y: Vector, f: Vector) -> Vector:
+        """Return −y·σ(−y·f)."""
+        return -y * sigmoid(-y * f)
+
+    def curvature(self, y: Vector, f: Vector) -> Vector:
+        """Return σ(f)·σ(−f)."""
+        return sigmoid(f) * sigmoid(-f)
+
+    def conjugate(self, y: Vector, s: Vector) -> Vector:
+        """Return a·ln a + (1 − a)·ln(1 − a) for a = −y·s in [0, 1], else +inf."""
+        a = -y * s
+        inside = (a >= 0.0) & (a <= 1.0)
+        a = np.where(inside, a, 0.0)
+        return np.where(inside, negative_entropy(a) + negative_entropy(1.0 - a), inf)
+
+    def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
+        """Return y·a with a = σ(−y·m − t·a), by Newton's method."""
+        return y * logistic_steps(*np.broadcast_arrays(y * m, t))

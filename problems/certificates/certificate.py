@@ -1,0 +1,96 @@
+"""What a point is worth: bounds on the optimum, and how far the point is from optimal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from problems.forms import Point
+from problems.notebook import html_table, shown
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """Bounds on a problem's optimum, and how far a point is from optimal.
+
+    Attributes
+    ----------
+    primal_objective, dual_objective : dual ≤ optimum ≤ primal, in the scale ½‖w‖² + Σ Cᵢ·lossᵢ.
+    gap : primal − dual; relative_gap : gap / max(|primal|, |dual|), 0 when the gap is 0.
+    kkt_violation : the natural residual, see `box_gap.kkt_violation`.
+    violating_pair : the maximal violating pair, see `box_gap.violating_pair`.
+    primal_residual : largest violation of α's box and equalities before it was projected.
+    dual_residual : largest violation of a margin that no slack may absorb (hard margin; else 0).
+    complementarity : largest product of a variable's distance to a bound and that bound's multiplier.
+    projection_distance : ‖α − projection of α‖.
+    bound_source : "alpha" (both bounds from α), "alpha and w" (the primal at the solver's own w),
+        "recovered from w" (no α was given), "none"; "proven: ..." where the bounds are theorems.
+    point : the point that is certified: α feasible, w for linear kernels, b the best one.
+    b_interval : all best b for that w.
+    offsets : the best offset of each group, whose mean b is.
+    unit : what a gap is relative to where the optimum is 0 itself; else 0.
+    length : of the primal's w, as a multiple of Σ βᵢφ(xᵢ) or the solver's w: 1 but for rounding.
+    infeasible : True if no point separates the samples, proven exactly.
+    reason : why a bound is missing, or empty.
+    parts : for several binary problems the certificate of each; this one is their sum.
+    """
+
+    primal_objective: float = NAN
+    dual_objective: float = NAN
+    gap: float = NAN
+    relative_gap: float = NAN
+    kkt_violation: float = NAN
+    violating_pair: float = NAN
+    primal_residual: float = NAN
+    dual_residual: float = NAN
+    complementarity: float = NAN
+    projection_distance: float = NAN
+    bound_source: str = "none"
+    point: Point = Point()  # noqa: RUF009 - frozen
+    b_interval: tuple[float, float] = (NAN, NAN)
+    offsets: tuple[float, ...] = ()
+    unit: float = 0.0
+    length: float = 1.0
+    infeasible: bool = False
+    reason: str = ""
+    parts: tuple[Certificate, ...] = ()
+
+    def _repr_html_(self) -> str:
+        rows = {
+            "optimum ≤": shown(self.primal_objective, ".10g") or "unknown",
+            "optimum ≥": shown(self.dual_objective, ".10g") or "unknown",
+            "infeasible": "proven" if self.infeasible else "",
+            "gap": shown(self.gap),
+            "relative gap": shown(self.relative_gap),
+            "KKT violation": shown(self.kkt_violation),
+            "distance of the projection": shown(self.projection_distance),
+            "bounds from": self.bound_source,
+            "reason": self.reason,
+        }
+        return html_table("Certificate", rows.items())
+
+
+def relative(gap: float, primal: float, dual: float, unit: float = 0.0) -> float:
+    """Return gap / max(|primal|, |dual|, unit), and 0 for a gap of 0."""
+    if gap == 0 or not np.isfinite(gap):
+        return gap
+    return gap / max(abs(primal), abs(dual), unit)
+
+
+def gap_between(primal: float, dual: float) -> float:
+    """Return primal − dual, 0 where rounding made it negative; NaN where more than rounding did."""
+    slack = 1e-9 * max(abs(primal), abs(dual))
+    return float("nan") if primal < dual - slack else float(np.maximum(0.0, primal - dual))
+
+
+def missing_bound(problem: Any, gap: float) -> str:
+    """Return why there is no gap, or an empty string."""
+    if not problem.is_psd:
+        return "indefinite kernel, stationarity only"
+    if np.isposinf(gap):
+        return "the primal value is beyond float64's range"
+    return "the bounds cross: float64 is not enough here" if np.isnan(gap) else ""

@@ -1,0 +1,224 @@
+"""The dual of a formulation, and the forms that it reduces to: what follows from what it is."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from functools import cached_property
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from problems.dataset import Indices, Matrix, Vector
+from problems.forms import ERM, QP, BoxQP, FormPoint, Point
+from problems.formulations.primal import primal_qp
+from problems.gram.gram import GIBIBYTE, Gram, SignedGram
+from problems.kernels import Kernel, Linear
+from problems.losses import Piece
+from problems.projection import project
+from problems.reductions import Reduction, Unsupported
+
+Face = Literal["primal", "dual", "risk"]
+
+
+class DualProblem:
+    """What a formulation says of itself, and its dual variables, their feasible set, and its forms.
+
+    Attributes
+    ----------
+    face : how the problem is posed; `objective` is in that view's own sign and scale.
+    loss : the loss of one sample.
+    """
+
+    face: ClassVar[Face] = "dual"
+
+    X: Matrix
+    y: Vector
+    kernel: Kernel = Linear()
+    intercept: bool
+    loss: Any
+    C: Any  # a field of some views only
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.X.shape[0]
+
+    @property
+    def d(self) -> int:
+        """Number of features."""
+        return self.X.shape[1]
+
+    @property
+    def weight(self) -> Vector:
+        """Weights Cᵢ of the losses, shape (n,)."""
+        return np.full(self.n, self.C, dtype=np.float64)
+
+    @property
+    def groups(self) -> Indices | None:
+        """The offset that each sample has, shape (n,), −1 for none; None for one of all or none."""
+        return None
+
+    @property
+    def costs(self) -> Vector:
+        """The linear costs c of the offsets, shape (number of groups,)."""
+        return np.zeros(int(self.intercept))
+
+    def decision_offset(self, offsets: Any) -> float:
+        """Return the b of the decision function for the best offsets (groups,): their mean."""
+        return float(np.mean(offsets)) if len(offsets) else 0.0
+
+    def exact_weights(self) -> list[Fraction | None]:
+        """Return Cᵢ as rationals, None where there is no bound."""
+        return [None if np.isinf(c) else Fraction(c) for c in self.weight.tolist()]
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether `y` holds real targets."""
+        return self.loss.is_regression
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether w is a vector of weights on the features."""
+        return isinstance(self.kernel, Linear)
+
+    @property
+    def tube(self) -> float:
+        """Half-width of the loss's tube; 0 if it has none."""
+        return float(getattr(self.loss, "epsilon", 0.0))
+
+    @property
+    def pieces(self) -> list[Piece] | None:
+        """The pieces of the loss's conjugate, if it is piecewise linear; else None."""
+        return self.loss.dual_pieces(self.y)
+
+    @property
+    def limits(self) -> tuple[Vector, Vector]:
+        """The smallest and the largest value of each αᵢ, shape (n,)."""
+        low, high = self.loss.dual_range
+        return _times(self.weight, low), _times(self.weight, high)
+
+    @property
+    def upper(self) -> Vector:
+        """The largest |αᵢ|, shape (n,): Cᵢ times the loss's largest slope, perhaps inf."""
+        return self.weight * self.loss.steepest
+
+    @cached_property
+    def is_bounded(self) -> bool:
+        """Whether no dual variable can grow without bound."""
+        return bool(np.isfinite(self.upper).all())
+
+    def gram(self, memory: int = GIBIBYTE) -> Gram:
+        """Return a new Gram matrix of the samples, with its own count of evaluations."""
+        return Gram(self.X, self.kernel, memory)
+
+    def beta(self, alpha: Vector) -> Vector:
+        """Return the coefficients of w = Σ βᵢφ(xᵢ) for dual variables `alpha` (n,)."""
+        return alpha if self.is_regression else self.y * alpha
+
+    def alpha(self, beta: Vector) -> Vector:
+        """Return the dual variables for the coefficients `beta` (n,): the inverse of `beta`."""
+        return beta if self.is_regression else self.y * beta
+
+    def feasible(self, alpha: Vector) -> Vector:
+        """Return the nearest dual feasible point to `alpha` (n,)."""
+        a = self.beta(np.ones(self.n)) if self.costs.size else None
+        return project(alpha, *self.limits, a, self.costs, self.groups)
+
+    def infeasibility(self, alpha: Vector) -> float:
+        """Return by how much `alpha` (n,) violates a bound or an equality of the dual at most."""
+        low, high = self.limits
+        worst = max(0.0, float(np.maximum(alpha - high, low - alpha).max()))
+        if not self.costs.size:
+            return worst
+        beta, group = self.beta(alpha), self.groups
+        sums = beta.sum(keepdims=True) if group is None else np.bincount(group + 1, beta)[1:]
+        return max(worst, float(np.abs(sums - self.costs).max()))
+
+    @cached_property
+    def box(self) -> BoxQP:
+        """The dual as a box QP, for what certificates ask of it."""
+        return self.to_box(self.gram(memory=0)).form
+
+    def box_gradient(self, scores: Vector) -> Vector:
+        """Return Qx + p of the dual box QP from the scores f = Kβ (n,)."""
+        return np.concatenate([piece.residual(scores) for piece in self._linear_pieces()])
+
+    def to_box_variables(self, alpha: Vector) -> Vector:
+        """Return the box QP's variables for `alpha`: itself, or its positive and negative parts."""
+        beta, pieces = self.beta(alpha), self._linear_pieces()
+        signed = [piece.sign * beta for piece in pieces]
+        return signed[0] if len(pieces) == 1 else np.maximum(np.concatenate(signed), 0.0)
+
+    def from_box_variables(self, x: Vector) -> Vector:
+        """Return `alpha` for the box QP's variables: the inverse of `to_box_variables`."""
+        pieces = self._linear_pieces()
+        shares = zip(pieces, x.reshape(len(pieces), self.n), strict=True)
+        beta = [piece.sign * share for piece, share in shares]
+        return self.alpha(beta[0] if len(beta) == 1 else np.sum(beta, axis=0))
+
+    def _linear_pieces(self) -> list[Piece]:
+        """Return the pieces, or say that there are none."""
+        pieces = self.pieces
+        if pieces is None:
+            raise Unsupported(
+                f"the {self.loss.name} loss is not told as a quadratic program here: only hinge and "
+                "epsilon-insensitive risks are; a solver of ERM forms is needed"
+            )
+        return pieces
+
+    def to_box(self, gram: Gram, start: Point | None = None) -> Reduction[BoxQP]:
+        """Return the dual as a box QP: one variable Cᵢxᵢ for each sample and piece of the loss."""
+        pieces, C = self._linear_pieces(), self.weight
+        several = len(pieces) > 1
+        sign = np.concatenate([piece.sign for piece in pieces])
+        Q = SignedGram(gram, sign, np.tile(np.arange(self.n), len(pieces)) if several else None)
+        form = BoxQP(
+            Q,
+            np.concatenate([piece.cost for piece in pieces]),
+            sign if self.costs.size else None,
+            None if self.groups is None else np.tile(self.groups, len(pieces)),
+            self.costs,
+            np.concatenate([_times(C, piece.low) for piece in pieces]),
+            np.concatenate([_times(C, piece.high) for piece in pieces]),
+            self._start(start, self.to_box_variables),
+        )
+        return Reduction(form, self._from_box)
+
+    def _from_box(self, point: FormPoint) -> Point:
+        return Point(None if point.x is None else self.from_box_variables(point.x))
+
+    def to_qp(self, gram: Gram, start: Point | None = None) -> Reduction[QP]:
+        """Return the primal with slacks where it has coordinates and is asked for; else the dual."""
+        pieces = self._linear_pieces()
+        if self.face != "dual" and self.is_linear and all(piece.low == 0 for piece in pieces):
+            return primal_qp(self, pieces)
+        box = self.to_box(gram, start).form
+        A, b_eq = box.equality_rows()
+        form = QP(box.Q, box.p, None, None, A, b_eq, box.lb, box.ub, box.start)
+        return Reduction(form, self._from_box)
+
+    def to_erm(self, gram: Gram, start: Point | None = None) -> Reduction[ERM]:
+        """Return the regularised risk, which has one offset without a cost at most."""
+        if self.groups is not None or self.costs.any():
+            raise Unsupported("an ERM form has one intercept without a cost, or none")
+        beta = self._start(start, self.beta)
+        form = ERM(gram, self.y, self.weight, self.loss, self.intercept, beta)
+
+        def recover(point: FormPoint) -> Point:
+            alpha = None if point.beta is None else self.alpha(point.beta)
+            return Point(alpha, point.x if self.is_linear else None, point.b)
+
+        return Reduction(form, recover)
+
+    def to_chains(self, gram: Gram, start: Point | None = None) -> Reduction[Any]:
+        """Return the sequences of a structured margin."""
+        raise Unsupported("a cutting plane over labellings solves structured margins only")
+
+    def _start(self, start: Point | None, convert: Any) -> Vector | None:
+        """Return the variables to begin with, from a start that is made feasible first."""
+        return None if start is None or start.alpha is None else convert(self.feasible(start.alpha))
+
+
+def _times(C: Vector, limit: float) -> Vector:
+    """Return limit·C, 0 for a limit of 0 even where C is infinite."""
+    return limit * C if limit else np.zeros(C.size)

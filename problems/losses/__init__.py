@@ -1,0 +1,32 @@
+"""Losses ℓ(y, f), found in this folder by their names in snake case."""
+
+from problems.losses.base import Loss, Piece, PiecewiseLinear, ScalarLoss
+from problems.losses.interval import (
+    EpsilonInsensitive,
+    Hinge,
+    IntervalLoss,
+    Perceptron,
+    Squared,
+    SquaredEpsilonInsensitive,
+    SquaredHinge,
+)
+from problems.losses.logistic import Logistic
+from problems.registry import Registry
+
+LOSSES = Registry(__name__, ScalarLoss, "loss")
+
+__all__ = [
+    "LOSSES",
+    "EpsilonInsensitive",
+    "Hinge",
+    "IntervalLoss",
+    "Logistic",
+    "Loss",
+    "Perceptron",
+    "Piece",
+    "PiecewiseLinear",
+    "ScalarLoss",
+    "Squared",
+    "SquaredEpsilonInsensitive",
+    "SquaredHinge",
+]

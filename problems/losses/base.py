@@ -1,0 +1,203 @@
+"""What a loss is: ℓ(y, f) of a prediction f for a label or target y, convex in f.
+
+Each knows what certificates and solvers need: value, subgradient, second derivative, its conjugate
+ℓ*(y, s) = max over f of s·f − ℓ(y, f), and the step of dual coordinate ascent, which is its prox. A
+dual coefficient is βᵢ = −Cᵢℓ'(yᵢ, fᵢ): the dual of ½‖w‖² + Σ Cᵢℓ(yᵢ, fᵢ) is
+−½βᵀKβ − Σ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) with w = Σ βᵢφ(xᵢ) (Shalev-Shwartz & Zhang 2013, section 1).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from math import inf
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from problems.dataset import Vector
+from problems.registry import snake_case
+
+_TINY = float(np.finfo(float).tiny)
+
+
+class Piece(NamedTuple):
+    """One linear piece of a loss, and the dual variable that goes with it.
+
+    A loss with pieces is ℓ(y, f) = Σ over pieces of max over low ≤ x ≤ high of −x·r, where
+    r = sign·(f − target) + offset. In the dual each piece has a variable Cᵢxᵢ for each sample, which
+    costs −Cᵢxᵢ·(sign·target − offset) and adds sign·Cᵢxᵢ to βᵢ.
+
+    Attributes
+    ----------
+    sign, target : (n,), signs being −1 and +1.
+    offset, low, high : numbers, with low ≤ 0 ≤ high. Of two pieces the signs are opposite, both `low`
+        are 0, and no prediction costs anything in both.
+    """
+
+    sign: Vector
+    target: Vector
+    offset: float
+    low: float
+    high: float
+
+    @property
+    def cost(self) -> Vector:
+        """r at f = 0: the linear cost of the dual variables, shape (n,)."""
+        return self.offset - self.sign * self.target
+
+    def residual(self, f: Vector) -> Vector:
+        """Return r at the predictions `f` (n,)."""
+        return self.sign * f + self.cost
+
+
+class Loss(ABC):
+    """A convex loss of predictions f, of shape (n,), or (n, K) for K classes.
+
+    Attributes
+    ----------
+    name : how experiment files call it. source : where it is published.
+    is_regression : whether y is a real target, rather than a label.
+    unit_margin : whether the loss is 0 from a margin of one on: what is short of it by rounding can be
+        stretched.
+    steepest : the largest slope |ℓ'|; inf if slopes grow without bound.
+    smoothness : the largest second derivative; inf for a loss with kinks.
+    """
+
+    name: ClassVar[str] = ""
+    source: ClassVar[str] = ""
+    is_regression: ClassVar[bool] = False
+    unit_margin: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def steepest(self) -> float:
+        """The largest slope |ℓ'|."""
+
+    @property
+    @abstractmethod
+    def smoothness(self) -> float:
+        """The largest second derivative."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls.name = snake_case(cls.__name__)
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the loss has no kinks."""
+        return self.smoothness < inf
+
+    @abstractmethod
+    def value(self, y: Vector, f: Vector) -> Vector:
+        """Return ℓ(y, f)."""
+
+    @abstractmethod
+    def subgradient(self, y: Vector, f: Vector) -> Vector:
+        """Return a g with ℓ(y, f') ≥ ℓ(y, f) + g·(f' − f) for all f'."""
+
+    @abstractmethod
+    def curvature_times(self, y: Vector, f: Vector, v: Vector) -> Vector:
+        """Return ℓ''(y, f)·v, for v of f's shape."""
+
+    @abstractmethod
+    def conjugate(self, y: Vector, s: Vector) -> Vector:
+        """Return ℓ*(y, s) = max over f of s·f − ℓ(y, f), shape (n,); +inf outside its domain."""
+
+    @property
+    def dual_range(self) -> tuple[float, float]:
+        """The smallest and the largest α/C, where α = y·β for labels and β for targets."""
+        return (-self.steepest if self.is_regression else 0.0), self.steepest
+
+    def dual_pieces(self, y: Vector) -> list[Piece] | None:
+        """Return the pieces of the conjugate, if it is piecewise linear; else None."""
+        return None
+
+    def kink(self, y: Vector, beta: Vector) -> Vector:
+        """Return the prediction at which a sample stays while its coefficient β is between bounds."""
+        return y
+
+
+class ScalarLoss(Loss):
+    """A loss of one prediction a sample; all methods work entry by entry on arrays of shape (n,)."""
+
+    @abstractmethod
+    def curvature(self, y: Vector, f: Vector) -> Vector:
+        """Return the second derivative ℓ''(y, f), the larger one where it jumps; 0 beside kinks."""
+
+    def curvature_times(self, y: Vector, f: Vector, v: Vector) -> Vector:
+        """Return ℓ''(y, f)·v."""
+        return self.curvature(y, f) * v
+
+    @abstractmethod
+    def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
+        """Return the s with −s ∈ ∂ℓ(y, m + t·s), for t ≥ 0.
+
+        It maximises −ℓ*(y, −s) − m·s − ½t·s², the dual in one coefficient, and m + t·s is the prox
+        of t·ℓ at m: the f that minimises t·ℓ(y, f) + ½(f − m)².
+        """
+
+
+class PiecewiseLinear(ScalarLoss):
+    """A loss that says no more than its pieces; everything else follows from them."""
+
+    @abstractmethod
+    def dual_pieces(self, y: Vector) -> list[Piece]:
+        """Return the pieces."""
+
+    @property
+    def dual_range(self) -> tuple[float, float]:
+        """The smallest and the largest α/C."""
+        ends = [(p.sign[0] * p.low, p.sign[0] * p.high) for p in self.dual_pieces(np.ones(1))]
+        return float(sum(min(pair) for pair in ends)), float(sum(max(pair) for pair in ends))
+
+    @property
+    def steepest(self) -> float:
+        """The largest slope |ℓ'|."""
+        return max(map(abs, self.dual_range))
+
+    @property
+    def smoothness(self) -> float:
+        """Without limit: there is a kink."""
+        return inf
+
+    def value(self, y: Vector, f: Vector) -> Vector:
+        """Return the sum of the pieces."""
+        pieces = [(p, p.residual(f)) for p in self.dual_pieces(y)]
+        return np.sum([np.maximum(-p.high * r, -p.low * r) for p, r in pieces], axis=0)
+
+    def subgradient(self, y: Vector, f: Vector) -> Vector:
+        """Return the slope, and at a kink that part of it nearest to 0."""
+        pieces = [(p, np.sign(p.residual(f))) for p in self.dual_pieces(y)]
+        return -np.sum(
+            [p.sign * np.select([s < 0, s > 0], [p.high, p.low]) for p, s in pieces], axis=0
+        )
+
+    def curvature(self, y: Vector, f: Vector) -> Vector:
+        """Return 0: the loss is linear beside its kinks."""
+        return np.zeros(np.shape(f))
+
+    def conjugate(self, y: Vector, s: Vector) -> Vector:
+        """Return Σ cost·x for the variables x that make up −s; +inf where there are none."""
+        pieces = self.dual_pieces(y)
+        total, left = np.zeros(np.shape(s)), -s
+        for p in pieces:
+            x = np.clip(p.sign * left, p.low, p.high)
+            total, left = total + p.cost * x, left - p.sign * x
+        return np.where(left == 0, total, inf)
+
+    def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
+        """Return Σ sign·x with x = −r(m)/t within its limits."""
+        width = np.maximum(t, _TINY)
+        pieces = self.dual_pieces(y)
+        return np.sum(
+            [p.sign * np.clip(-p.residual(m) / width, p.low, p.high) for p in pieces], axis=0
+        )
+
+    def kink(self, y: Vector, beta: Vector) -> Vector:
+        """Return the f with r = 0 in the piece that β comes from."""
+        return _kink(self.dual_pieces(y), beta)
+
+
+def _kink(pieces: list[Piece], beta: Vector) -> Vector:
+    kinks = [p.target - p.sign * p.offset for p in pieces]
+    return kinks[0] if len(kinks) == 1 else np.where(pieces[0].sign * beta > 0, *kinks)

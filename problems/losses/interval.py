@@ -1,0 +1,172 @@
+"""Losses that are a function of the distance of f to an interval, linear or quadratic.
+
+    hinge             max(0, 1 − yf)          squared_hinge                 max(0, 1 − yf)²
+    perceptron        max(0, −yf)             squared                       ½(y − f)²
+    epsilon_insensitive           max(0, |y − f| − epsilon)
+    squared_epsilon_insensitive   max(0, |y − f| − epsilon)²
+
+(Gori's notes, Straka's notes, and scikit-learn's scaling of each.)
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from math import inf
+from typing import ClassVar
+
+import numpy as np
+
+from problems.dataset import Vector, check_positive
+from problems.losses.base import Piece, ScalarLoss
+
+_TINY = float(np.finfo(float).tiny)
+
+
+class IntervalLoss(ScalarLoss):
+    """ℓ = |e| or e²/(2·softness), where e is the distance of f to [lower, upper], signed.
+
+    e = lower − f below the interval, upper − f above, 0 within; `softness` 0 means |e|.
+    """
+
+    softness: ClassVar[float] = 0.0
+
+    @abstractmethod
+    def ends(self, y: Vector) -> tuple[Vector, Vector]:
+        """Return (lower, upper), the interval of predictions f that cost nothing; may be infinite."""
+
+    @property
+    def steepest(self) -> float:
+        """1 for |e|, inf for e²."""
+        return inf if self.softness else 1.0
+
+    @property
+    def smoothness(self) -> float:
+        """1/softness."""
+        return 1.0 / self.softness if self.softness else inf
+
+    def value(self, y: Vector, f: Vector) -> Vector:
+        """Return |e| or e²/(2·softness)."""
+        e = self._distance(y, f)
+        return e * e / (2.0 * self.softness) if self.softness else np.abs(e)
+
+    def subgradient(self, y: Vector, f: Vector) -> Vector:
+        """Return −sign(e) or −e/softness."""
+        e = self._distance(y, f)
+        return -e / self.softness if self.softness else -np.sign(e)
+
+    def curvature(self, y: Vector, f: Vector) -> Vector:
+        """Return 1/softness outside the interval and at its ends, else 0."""
+        lower, upper = self.ends(y)
+        return np.where((f <= lower) | (f >= upper), 1.0 / (self.softness or inf), 0.0)
+
+    def conjugate(self, y: Vector, s: Vector) -> Vector:
+        """Return max of s over the interval, + ½softness·s²; +inf where |s| > steepest."""
+        lower, upper = self.ends(y)
+        support = np.zeros(np.shape(s))
+        np.multiply(s, np.where(s > 0, upper, lower), out=support, where=s != 0)
+        return np.where(np.abs(s) <= self.steepest, support + 0.5 * self.softness * s * s, inf)
+
+    def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
+        """Return e(m)/(t + softness) within ±steepest."""
+        width = np.maximum(t + self.softness, _TINY)
+        reach = self.steepest * width
+        return np.clip(self._distance(y, m), -reach, reach) / width
+
+    def kink(self, y: Vector, beta: Vector) -> Vector:
+        """Return the end of the interval that β pulls f towards."""
+        return np.where(beta > 0, *self.ends(y))
+
+    def _distance(self, y: Vector, f: Vector) -> Vector:
+        lower, upper = self.ends(y)
+        return np.maximum(lower - f, 0.0) - np.maximum(f - upper, 0.0)
+
+
+class _Margin(IntervalLoss):
+    margin: ClassVar[float] = 1.0
+
+    def ends(self, y: Vector) -> tuple[Vector, Vector]:
+        """Return y·f ≥ margin."""
+        return np.where(y > 0, self.margin, -inf), np.where(y > 0, inf, -self.margin)
+
+    def dual_pieces(self, y: Vector) -> list[Piece] | None:
+        """One variable for each sample, with the sign of its label; none for a squared loss."""
+        linear = not self.softness
+        return [Piece(y, np.zeros(y.size), -self.margin, 0.0, 1.0)] if linear else None
+
+
+@dataclass(frozen=True)
+class Hinge(_Margin):
+    """ℓ(y, f) = max(0, 1 − y·f), of support vector classification; conjugate y·s, −1 ≤ y·s ≤ 0."""
+
+    source: ClassVar[str] = "Cortes & Vapnik 1995"
+    unit_margin: ClassVar[bool] = True
+
+
+@dataclass(frozen=True)
+class SquaredHinge(_Margin):
+    """ℓ(y, f) = max(0, 1 − y·f)², LIBLINEAR's L2 loss; conjugate y·s + s²/4 for y·s ≤ 0."""
+
+    softness: ClassVar[float] = 0.5
+    source: ClassVar[str] = "Fan et al. 2008 (L2-loss SVC)"
+
+
+@dataclass(frozen=True)
+class Perceptron(_Margin):
+    """ℓ(y, f) = max(0, −y·f), Rosenblatt's criterion; conjugate 0 for −1 ≤ y·s ≤ 0.
+
+    With any regularisation and no costs of an offset w = 0 is optimal, as no sample has a loss there.
+    """
+
+    margin: ClassVar[float] = 0.0
+    source: ClassVar[str] = "Rosenblatt 1958; Gori's notes, eq. 44"
+
+
+@dataclass(frozen=True)
+class Squared(IntervalLoss):
+    """ℓ(y, f) = ½(y − f)², of ridge regression; conjugate y·s + ½s²."""
+
+    softness: ClassVar[float] = 1.0
+    is_regression: ClassVar[bool] = True
+    source: ClassVar[str] = "Hoerl & Kennard 1970; NPFL129 notes (MSE)"
+
+    def ends(self, y: Vector) -> tuple[Vector, Vector]:
+        """Return f = y."""
+        return y, y
+
+
+class _Tube(IntervalLoss):
+    epsilon: float
+    is_regression: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_positive(self.epsilon, "epsilon", zero=True)
+
+    def ends(self, y: Vector) -> tuple[Vector, Vector]:
+        """Return |y − f| ≤ epsilon."""
+        return y - self.epsilon, y + self.epsilon
+
+    def dual_pieces(self, y: Vector) -> list[Piece] | None:
+        """Two variables for each sample, one for each side of the tube; none for a squared loss."""
+        sides = [] if self.softness else [np.ones(y.size), -np.ones(y.size)]
+        return [Piece(side, y, self.epsilon, 0.0, 1.0) for side in sides] or None
+
+
+@dataclass(frozen=True)
+class EpsilonInsensitive(_Tube):
+    """ℓ(y, f) = max(0, |y − f| − epsilon), the loss of support vector regression (Vapnik 1995).
+
+    Conjugate y·s + epsilon·|s| for |s| ≤ 1.
+    """
+
+    epsilon: float
+    source: ClassVar[str] = "Vapnik 1995"
+
+
+@dataclass(frozen=True)
+class SquaredEpsilonInsensitive(_Tube):
+    """ℓ(y, f) = max(0, |y − f| − epsilon)²; conjugate y·s + epsilon·|s| + s²/4."""
+
+    epsilon: float
+    softness: ClassVar[float] = 0.5
+    source: ClassVar[str] = "Ho & Lin 2012 (L2-loss SVR)"

@@ -1,0 +1,138 @@
+"""Classes found by name: in the folder where their kind lives, or in a file from outside.
+
+Solvers, formulations, losses, kernels, data sets, executors and figures are all found this way: a class
+in a module of the folder needs no entry in any list.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import pkgutil
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+def snake_case(class_name: str) -> str:
+    """Return the name of a class in experiment files: TwoMoons becomes two_moons."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", class_name).lower()
+
+
+def is_outside(name: str) -> bool:
+    """Return whether a name is `path/to/file.py:ClassName`."""
+    path, colon, _ = name.rpartition(":")
+    return bool(colon) and path.endswith(".py")
+
+
+class Registry(Mapping[str, type[T]], Generic[T]):
+    """The classes of one kind by name; modules are imported when one is first asked for.
+
+    Listed are the concrete public subclasses of `base` that a module of the package defines (not those
+    it imports), but for classes with `listed = False` in their own body. A class goes by its `name`,
+    else by its own in snake case.
+
+    Parameters
+    ----------
+    package : dotted name of the folder that is searched, folders inside it included.
+    base : the class that all of them extend.
+    kind : what one is called in messages.
+    skip : a folder inside the package that is not searched.
+    """
+
+    def __init__(self, package: str, base: type[T], kind: str, skip: str = "") -> None:
+        self.package, self.base, self.kind, self.skip = package, base, kind, skip
+
+    def all(self) -> dict[str, type[T]]:
+        """Return every class of the package by its name, in the order of names."""
+        return self._found
+
+    @cached_property
+    def _found(self) -> dict[str, type[T]]:
+        folder = importlib.import_module(self.package).__path__
+        names = [module.name for module in pkgutil.walk_packages(folder, f"{self.package}.")]
+        skipped = f"{self.package}.{self.skip}"
+        wanted = [name for name in names if not self.skip or not name.startswith(skipped)]
+        classes = [
+            cls for name in wanted for cls in self._defined_in(importlib.import_module(name))
+        ]
+        return {_name(cls): cls for cls in sorted(filter(_is_listed, classes), key=_name)}
+
+    def find(self, name: str, folder: str | None = None) -> type[T]:
+        """Return a class by its name, or from outside as `path/to/file.py:ClassName`.
+
+        Parameters
+        ----------
+        name : the name; a relative path is looked for in `folder`, then in the current one.
+
+        Raises
+        ------
+        ValueError
+            If there is no such name, file or class.
+        """
+        if not is_outside(name):
+            if name not in self._found:
+                raise ValueError(
+                    f"unknown {self.kind} {name!r}; there are {', '.join(self._found)}"
+                )
+            return self._found[name]
+        path, _, class_name = name.rpartition(":")
+        beside = Path(folder or ".") / Path(path).expanduser()
+        file = (beside if beside.exists() else Path(path).expanduser()).resolve()
+        if not file.is_file():
+            raise ValueError(f"{self.kind} {name!r}: there is no file {file}")
+        classes = {cls.__name__: cls for cls in self._defined_in(_module_from(file))}
+        if class_name not in classes:
+            found = ", ".join(classes) or f"no {self.kind} class"
+            raise ValueError(f"{self.kind} {name!r}: {file.name} has {found}, not {class_name!r}")
+        return classes[class_name]
+
+    def __getitem__(self, name: str) -> type[T]:
+        return self._found[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._found)
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def _defined_in(self, module: Any) -> list[type[T]]:
+        return [
+            value
+            for value in vars(module).values()
+            if isinstance(value, type)
+            and issubclass(value, self.base)
+            and value is not self.base
+            and value.__module__ == module.__name__
+        ]
+
+
+def _name(cls: type[Any]) -> str:
+    name = getattr(cls, "name", "")
+    return name if isinstance(name, str) and name else snake_case(cls.__name__)
+
+
+def _is_listed(cls: type[Any]) -> bool:
+    public = not cls.__name__.startswith("_") and not inspect.isabstract(cls)
+    return public and vars(cls).get("listed", True)
+
+
+def _module_from(file: Path) -> Any:
+    name = f"outside:{file}"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, file)
+        assert spec is not None
+        assert spec.loader is not None
+        sys.modules[name] = module = importlib.util.module_from_spec(spec)
+        try:
+            spec.loader.exec_module(module)
+        except BaseException:
+            del sys.modules[name]
+            raise
+    return sys.modules[name]

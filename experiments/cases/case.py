@@ -108,7 +108,7 @@ def _run(case: Case, report: Callable[[str], object], threads: int) -> Outcome:
     report("loading")
     data = _load(json.dumps(case.problem.dataset), case.folder)
     checksum = content_hash(data.X, data.y)
-    problem = build_problem(case.problem, data)
+    problem = build_problem(case.problem, data, case.folder)
     report("solving")
     found = Functions()
     _reset_peak()
@@ -129,7 +129,9 @@ def _run(case: Case, report: Callable[[str], object], threads: int) -> Outcome:
     if replaced := found.replaced():
         raise _Forged(f"the solver replaced {replaced}, which measures or certifies it")
     # anew from the file and the data: a solver may have changed the problem that it was given
-    solution = replace(solution, problem=build_problem(case.problem, data), rigorous=case.proven)
+    solution = replace(
+        solution, problem=build_problem(case.problem, data, case.folder), rigorous=case.proven
+    )
     problem = solution.problem
     record = blank_record(case) | {
         "problem_hash": problem.hash,

@@ -20,9 +20,9 @@ from experiments.files.experiment import Experiment
 from experiments.files.specs import (
     ProblemSpec,
     SolverSpec,
-    find_path,
-    is_outside,
     kernel_text,
+    outside_file,
+    outside_names,
     settings_text,
 )
 
@@ -65,9 +65,15 @@ def plan(experiment: Experiment) -> list[Case]:
 
 
 def outside_files(cases: Iterable[Case]) -> set[Path]:
-    """Return the files of the solvers from outside."""
-    used = {(case.solver.name, case.folder) for case in cases if is_outside(case.solver.name)}
-    return {find_path(name.rpartition(":")[0], folder) for name, folder in used}
+    """Return the files of all classes from outside."""
+    return {outside_file(name, case.folder) for case in cases for name in names_from_outside(case)}
+
+
+def names_from_outside(case: Case) -> set[str]:
+    """Return every `path/to/file.py:ClassName` that a case names."""
+    problem = case.problem
+    values = problem.formulation, problem.dataset, problem.parameters, case.solver.name
+    return set(outside_names(*values))
 
 
 def _cases(experiment: Experiment, names: list[str]) -> Iterator[Case]:

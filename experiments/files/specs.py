@@ -6,7 +6,7 @@ manifest, and sent to the worker, which builds the objects from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +14,8 @@ from typing import Any, cast
 from problems import FORMULATIONS, Dataset, Formulation, Kernel, datasets
 from problems.kernels import KERNELS
 from problems.losses import LOSSES, Loss
-from solvers import Solver, find_solver
+from problems.registry import is_outside
+from solvers import SOLVERS, Solver
 
 Spec = dict[str, Any]  # {"name": ..., setting: value}
 
@@ -42,32 +43,36 @@ class SolverSpec:
     seeded: bool = False
 
 
-def values_of(instance: Any, leave_out: tuple[str, ...] = ()) -> Spec:
-    """Return every field of a frozen dataclass, with kernels and paths as plain values."""
+def values_of(
+    instance: Any, leave_out: tuple[str, ...] = (), written: Mapping[type, str] | None = None
+) -> Spec:
+    """Return every field of a frozen dataclass as a plain value; see `plain`."""
     chosen = [f.name for f in fields(instance) if f.name not in leave_out]
-    return {key: plain(getattr(instance, key)) for key in chosen}
+    return {key: plain(getattr(instance, key), written) for key in chosen}
 
 
-def plain(value: Any) -> Any:
-    """Return a setting as numbers, text, lists and dicts."""
+def plain(value: Any, written: Mapping[type, str] | None = None) -> Any:
+    """Return a setting as numbers, text, lists and dicts.
+
+    Parameters
+    ----------
+    written : names of kernels and losses from outside, as the experiment file writes them.
+    """
     if isinstance(value, (Kernel, Loss)):
-        return {"name": value.name} | values_of(value)
+        name = (written or {}).get(type(value), value.name)
+        return {"name": name} | values_of(value, written=written)
     if isinstance(value, tuple):
-        return [plain(item) for item in cast("tuple[Any, ...]", value)]
+        return [plain(item, written) for item in cast("tuple[Any, ...]", value)]
     return str(value) if isinstance(value, Path) else value
 
 
-def build_kernel(spec: Spec) -> Kernel:
-    """Return the kernel of a description."""
+def build_kernel(spec: Spec, folder: str = "") -> Kernel:
+    """Return the kernel of a description; `folder` is the experiment file's."""
     settings = {
-        k: build_kernel(v) if isinstance(v, dict) else v for k, v in _settings(spec).items()
+        key: build_kernel(value, folder) if isinstance(value, dict) else value
+        for key, value in _settings(spec).items()
     }
-    return KERNELS[spec["name"]](**settings)
-
-
-def build_loss(spec: Spec) -> Loss:
-    """Return the loss of a description."""
-    return LOSSES[spec["name"]](**_settings(spec))
+    return KERNELS.find(spec["name"], folder)(**settings)
 
 
 def build_source(spec: Spec, folder: str) -> datasets.Source:
@@ -75,41 +80,40 @@ def build_source(spec: Spec, folder: str) -> datasets.Source:
     settings = _settings(spec)
     if "path" in settings:
         settings["path"] = str(find_path(settings["path"], folder))
-    return datasets.make(spec["name"], **settings)
+    return datasets.make(spec["name"], folder, **settings)
 
 
-def build_problem(spec: ProblemSpec, data: Dataset) -> Formulation:
-    """Return the formulation on these samples."""
+def build_problem(spec: ProblemSpec, data: Dataset, folder: str = "") -> Formulation:
+    """Return the formulation on these samples; `folder` is the experiment file's."""
     parameters = dict(spec.parameters)
     if "kernel" in parameters:
-        parameters["kernel"] = build_kernel(parameters["kernel"])
+        parameters["kernel"] = build_kernel(parameters["kernel"], folder)
     if "loss" in parameters:
-        parameters["loss"] = build_loss(parameters["loss"])
-    make = cast("Callable[..., Formulation]", FORMULATIONS[spec.formulation])
+        loss = parameters["loss"]
+        parameters["loss"] = LOSSES.find(loss["name"], folder)(**_settings(loss))
+    make = cast("Callable[..., Formulation]", FORMULATIONS.find(spec.formulation, folder))
     return make(data.X, data.y, **parameters)
 
 
 def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:
     """Return the solver, with the experiment's seed where the file leaves it open."""
     settings = spec.settings | ({"seed": seed} if spec.seeded else {})
-    return solver_class(spec.name, folder)(**settings)
+    return SOLVERS.find(spec.name, folder)(**settings)
 
 
-def solver_class(name: str, folder: str) -> type[Solver]:
-    """Return the class for a solver's name, or for `path/to/file.py:ClassName`."""
-    return find_solver(name if not is_outside(name) else outside_path(name, folder))
+def outside_names(*values: Any) -> Iterator[str]:
+    """Yield every `path/to/file.py:ClassName` among plain values and in them."""
+    for value in values:
+        if isinstance(value, str) and is_outside(value):
+            yield value
+        elif isinstance(value, (dict, list)):
+            inner = cast("dict[str, Any] | list[Any]", value)
+            yield from outside_names(*(inner.values() if isinstance(inner, dict) else inner))
 
 
-def is_outside(name: str) -> bool:
-    """Whether a solver's name is `path/to/file.py:ClassName`."""
-    path, colon, _ = name.rpartition(":")
-    return bool(colon) and path.endswith(".py")
-
-
-def outside_path(name: str, folder: str) -> str:
-    """Return `path/to/file.py:ClassName` with the path made absolute."""
-    path, _, class_name = name.rpartition(":")
-    return f"{find_path(path, folder)}:{class_name}"
+def outside_file(name: str, folder: str) -> Path:
+    """Return the file of `path/to/file.py:ClassName`; ValueError as `find_path`."""
+    return find_path(name.rpartition(":")[0], folder)
 
 
 def find_path(path: str, folder: str) -> Path:

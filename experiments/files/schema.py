@@ -23,7 +23,7 @@ from experiments.files.specs import plain
 from problems import Kernel
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_OUTSIDE = {"type": "string", "pattern": r"\.py:[^:]+$"}  # a solver from a file
+_OUTSIDE = {"type": "string", "pattern": r"\.py:[^:]+$"}  # a class from a file
 _ABOUT = "Problems and solvers: each solver is run on each problem, and each answer is certified."
 _ENTRIES = {"problems": "problem", "solvers": "solver"}
 _NAMED = {"solver": "solvers", "dataset": "datasets", "kernel": "kernels", "loss": "losses"}
@@ -84,18 +84,18 @@ def _name_or_mapping(kind: str, named: Collection[Entry]) -> Schema:
     alone = [e.name for e in named if not any(option.required for option in e.options.values())]
     return {
         "if": {"type": "string"},
-        "then": _name(kind, alone),
+        "then": _name(alone),
         "else": {
             "type": "object",
             "required": ["name"],
-            "properties": {"name": _axis(_name(kind, names))},
+            "properties": {"name": _axis(_name(names))},
             "allOf": list(_chosen(kind, "name", names)),
         },
     }
 
 
-def _name(kind: str, names: list[str]) -> Schema:
-    return {"anyOf": [{"enum": names}, _OUTSIDE]} if kind == "solver" else {"enum": names}
+def _name(names: list[str]) -> Schema:
+    return {"anyOf": [{"enum": names}, _OUTSIDE]}
 
 
 def _chosen(kind: str, key: str, names: Collection[str]) -> Iterator[Schema]:
@@ -137,7 +137,7 @@ def _problem(formulations: list[str]) -> Schema:
         "type": "object",
         "required": list(_OF_A_PROBLEM),
         "properties": {
-            "formulation": _axis({"enum": formulations}),
+            "formulation": _axis(_name(formulations)),
             "dataset": _axis(_ref("dataset")),
         },
         "allOf": list(_chosen("formulation", "formulation", formulations)),

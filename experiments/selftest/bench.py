@@ -20,7 +20,7 @@ from problems import Formulation, Unsupported
 from problems.certificates.box_gap import middle
 from problems.certificates.certificate import relative
 from problems.certificates.offsets import best_intercept
-from solvers import Solution, Solver, Status, SOLVERS, solve
+from solvers import SOLVERS, Solution, Solver, Status, solve
 
 WRONG = 1e-2  # excess above which a claim of optimality is a lie
 _REFERENCE = 1e-6  # relative gap of the toolkit's own answer

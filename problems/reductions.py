@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from problems.forms import ERM, QP, BoxQP, FormPoint, Point
 from problems.formulations.chains import Chains
@@ -51,7 +51,7 @@ def reduce(
     Unsupported
         If the formulation has no such form; the message says why.
     """
-    makers = {
+    makers: dict[Any, Any] = {
         BoxQP: problem.to_box,
         QP: problem.to_qp,
         ERM: problem.to_erm,

@@ -8,7 +8,6 @@ clock, the limits, the looking and the certificate belong to `solvers.loop.solve
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from typing import Any, ClassVar
 
 from problems.dataset import check_positive
 from problems.forms import FormPoint
+from problems.registry import snake_case
 
 
 class Status(StrEnum):
@@ -57,7 +57,7 @@ class Solver(ABC):
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         if "name" not in cls.__dict__:
-            cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+            cls.name = snake_case(cls.__name__)
 
     def __post_init__(self) -> None:
         if hasattr(self, "tol"):

@@ -28,8 +28,9 @@ from problems.datasets.generators import (
 )
 from problems.datasets.libsvm import LibsvmFile
 from problems.datasets.published import Published, cache_folder, data_folder
-from problems.datasets.source import Raw, Source, snake_case
+from problems.datasets.source import Raw, Source
 from problems.datasets.symbolic import GraphFamilies, MotifStrings, PlantedSets
+from problems.registry import Registry, is_outside
 
 __all__ = [
     "Blobs",
@@ -63,55 +64,40 @@ __all__ = [
     "names",
 ]
 
-_KINDS: dict[str, tuple[type[Source], ...]] = {
-    "generator": (
-        Classification,
-        FourGaussians,
-        Friedman,
-        Regression,
-        Separable,
-        SparseClassification,
-        TwoGaussians,
-        TwoMoons,
-        Blobs,
-        PlantedSets,
-        MotifStrings,
-        GraphFamilies,
-        HiddenMarkov,
-    ),
-    "bundled": (BreastCancer, Diabetes, Digits, Iris, Wine),
-    "file": (LibsvmFile,),
-}
+SOURCES = Registry(__name__, Source, "data set")
+_KINDS = ("generator", "bundled", "file")
 
 
 def names() -> list[str]:
-    """All names: generators, bundled sets, files, published sets; each kind in its order."""
-    own = [snake_case(cls.__name__) for classes in _KINDS.values() for cls in classes]
-    return own + sorted(ENTRIES)
+    """All names: generators, bundled sets, files, published sets; each kind in alphabetical order."""
+    return sorted(SOURCES, key=lambda name: _KINDS.index(SOURCES[name].kind)) + sorted(ENTRIES)
 
 
 def describe(name: str) -> str:
     """One line on a data set: kind, size, task, source and licence."""
-    kind, cls = _find(name)
-    if kind == "published":
+    cls = _find(name)
+    if name in ENTRIES:
         entry = ENTRIES[name]
         place = "LIBSVM site" if entry.url else "local file only"
         facts = (f"{entry.n} x {entry.d}", entry.task, f"{place}, licence: {entry.licence}")
     else:
         facts = (cls.size, str(getattr(cls, "task", "")), cls.origin)
-    return f"{name}: {kind}, " + ", ".join(facts)
+    return f"{name}: {cls.kind}, " + ", ".join(facts)
 
 
-def fields(name: str) -> dict[str, "dataclasses.Field[Any]"]:
+def fields(name: str, folder: str | None = None) -> dict[str, "dataclasses.Field[Any]"]:
     """The options that a data set accepts, by name, with their types and defaults."""
-    kind, cls = _find(name)
-    given = {"name"} if kind == "published" else set[str]()
-    options = {option.name: option for option in dataclasses.fields(cls)}
+    given = {"name"} if name in ENTRIES else set[str]()
+    options = {option.name: option for option in dataclasses.fields(_find(name, folder))}
     return {key: option for key, option in options.items() if key not in given}
 
 
-def make(name: str, **options: Any) -> Source:
+def make(name: str, /, folder: str | None = None, **options: Any) -> Source:
     """Describe a data set by name and options; nothing is read yet.
+
+    Parameters
+    ----------
+    name : a name, or `path/to/file.py:ClassName`, looked for in `folder` first.
 
     Raises
     ------
@@ -119,32 +105,27 @@ def make(name: str, **options: Any) -> Source:
         For an unknown name or option, with the nearest that is known; for an option that is
         missing; for a value that is not accepted.
     """
-    kind, cls = _find(name)
-    known = fields(name)
+    cls, known = _find(name, folder), fields(name, folder)
     for option in options:
         if option not in known:
             raise ValueError(f"{name}: unknown option {_unknown(option, known)}")
     for option, field in known.items():
         if option not in options and field.default is dataclasses.MISSING:
             raise ValueError(f"{name}: needs the option {option!r}")
-    if kind == "published":
-        options = {**options, "name": name}
-    return cls(**options)
+    return cls(**options, name=name) if name in ENTRIES else cls(**options)
 
 
-def load(name: str, **options: Any) -> Dataset:
+def load(name: str, /, **options: Any) -> Dataset:
     """Load a data set by name; the same as ``make(name, **options).load()``."""
     return make(name, **options).load()
 
 
-def _find(name: str) -> tuple[str, type[Source]]:
-    """Kind and class of a name."""
+def _find(name: str, folder: str | None = None) -> type[Any]:
+    """Class of a name."""
     if name in ENTRIES:
-        return "published", Published
-    for kind, classes in _KINDS.items():
-        for cls in classes:
-            if snake_case(cls.__name__) == name:
-                return kind, cls
+        return Published
+    if is_outside(name) or name in SOURCES:
+        return SOURCES.find(name, folder)
     raise ValueError(f"dataset: unknown name {_unknown(name, names())}")
 
 

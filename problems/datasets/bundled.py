@@ -16,6 +16,7 @@ class BreastCancer(Source):
     """Breast cancer Wisconsin (diagnostic): 0 malignant, 1 benign, which becomes +1."""
 
     size: ClassVar[str] = "569 x 30"
+    kind: ClassVar[str] = "bundled"
     origin: ClassVar[str] = "scikit-learn, UCI CC BY 4.0"
 
     def read(self) -> Raw:
@@ -28,6 +29,7 @@ class Digits(Source):
     """Handwritten digits of 8 x 8 pixels, ten classes: needs `positive`."""
 
     size: ClassVar[str] = "1797 x 64"
+    kind: ClassVar[str] = "bundled"
     origin: ClassVar[str] = "scikit-learn, UCI CC BY 4.0, 10 classes"
 
     def read(self) -> Raw:
@@ -40,6 +42,7 @@ class Wine(Source):
     """Chemical analysis of wines, three classes: needs `positive`."""
 
     size: ClassVar[str] = "178 x 13"
+    kind: ClassVar[str] = "bundled"
     origin: ClassVar[str] = "scikit-learn, UCI CC BY 4.0, 3 classes"
 
     def read(self) -> Raw:
@@ -52,6 +55,7 @@ class Iris(Source):
     """Fisher's irises, three classes: needs `positive`."""
 
     size: ClassVar[str] = "150 x 4"
+    kind: ClassVar[str] = "bundled"
     origin: ClassVar[str] = "scikit-learn, UCI CC BY 4.0, 3 classes"
 
     def read(self) -> Raw:
@@ -65,6 +69,7 @@ class Diabetes(Source):
 
     task: ClassVar = "regression"
     size: ClassVar[str] = "442 x 10"
+    kind: ClassVar[str] = "bundled"
     origin: ClassVar[str] = "scikit-learn, Efron et al. 2004"
 
     def read(self) -> Raw:

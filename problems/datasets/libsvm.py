@@ -34,6 +34,7 @@ class LibsvmFile(Source):
     """
 
     size: ClassVar[str] = "as the file has"
+    kind: ClassVar[str] = "file"
     origin: ClassVar[str] = "LIBSVM text (plain, .gz, .bz2, .xz) or .npz with X and y"
 
     path: str | Path

@@ -9,7 +9,7 @@ import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import scipy
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ class Published(Source):
     name
         Its name in the catalogue, for example ``a9a``.
     """
+
+    kind: ClassVar[str] = "published"
+    listed: ClassVar[bool] = False
 
     name: str
 

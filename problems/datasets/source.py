@@ -2,7 +2,6 @@
 
 import math
 import numbers
-import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
@@ -21,6 +20,7 @@ from problems.datasets.steps import (
     split_rows,
     to_signs,
 )
+from problems.registry import snake_case
 
 Task = Literal["classification", "regression"]
 
@@ -80,6 +80,7 @@ class Source(ABC):
     task: ClassVar[Literal["classification", "regression", "auto"]] = "classification"
     size: ClassVar[str] = "n x d"
     origin: ClassVar[str] = ""
+    kind: ClassVar[str] = "generator"
 
     standardize: bool = False
     limit: int | None = count(None, low=1)
@@ -171,8 +172,3 @@ def _is_label(value: object) -> bool:
     if isinstance(value, bool):
         return False
     return isinstance(value, str) or (isinstance(value, numbers.Real) and math.isfinite(value))
-
-
-def snake_case(name: str) -> str:
-    """`TwoGaussians` to `two_gaussians`."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()

@@ -13,7 +13,7 @@ from problems.forms import ERM, QP, BoxQP, FormPoint, Point
 from problems.formulations.primal import primal_qp
 from problems.gram.gram import GIBIBYTE, Gram, SignedGram
 from problems.kernels import Kernel, Linear
-from problems.losses import Piece
+from problems.losses import Hinge, Piece
 from problems.projection import project
 from problems.reductions import Reduction, Unsupported
 
@@ -26,7 +26,6 @@ class DualProblem:
     Attributes
     ----------
     face : how the problem is posed; `objective` is in that view's own sign and scale.
-    loss : the loss of one sample.
     """
 
     face: ClassVar[Face] = "dual"
@@ -35,7 +34,6 @@ class DualProblem:
     y: Vector
     kernel: Kernel = Linear()
     intercept: bool
-    loss: Any
     C: Any  # a field of some views only
 
     @property
@@ -47,6 +45,11 @@ class DualProblem:
     def d(self) -> int:
         """Number of features."""
         return self.X.shape[1]
+
+    @property
+    def loss(self) -> Any:
+        """The loss of one sample, by default the hinge."""
+        return Hinge()
 
     @property
     def weight(self) -> Vector:

@@ -22,7 +22,6 @@ from problems.losses import (
     EpsilonInsensitive,
     Hinge,
     Logistic,
-    Loss,
     Perceptron,
     Piece,
     ScalarLoss,
@@ -37,6 +36,12 @@ def check_lam(lam: Any, n: int) -> float:
     if not 0 < C <= 1e300:
         raise ValueError(f"lam: C = 1/(n*lam) must be within (0, 1e300], got lam = {number!r}")
     return number
+
+
+def named_loss(loss: Any) -> Any:
+    """Return the loss that a name stands for, if it needs no settings; anything else as it is."""
+    known = isinstance(loss, str) and loss in LOSSES and "epsilon" not in loss
+    return LOSSES[loss]() if known else loss
 
 
 class _Risk(Formulation):
@@ -72,7 +77,6 @@ class HingeERM(_Risk):
 
     problem_class: ClassVar[str] = "soft_margin"
     source: ClassVar[str] = "Shalev-Shwartz et al. 2011; NPFL129 and Gori's notes"
-    loss: ClassVar[Loss] = Hinge()
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +98,7 @@ class RegularizedERM(_Risk):
     source: ClassVar[str] = "Gori's notes, eq. 40-44; Hastie, Tibshirani & Friedman 2009, ch. 12"
 
     def __post_init__(self) -> None:
-        if isinstance(self.loss, str) and self.loss in LOSSES and "epsilon" not in self.loss:
-            self._set("loss", LOSSES[self.loss]())
+        self._set("loss", named_loss(self.loss))
         if not isinstance(self.loss, ScalarLoss):
             raise ValueError(
                 f"loss: must be one of {', '.join(LOSSES)} (with an epsilon as "

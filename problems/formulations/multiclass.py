@@ -33,12 +33,12 @@ from problems.certificates.certify import certify
 from problems.dataset import Indices, Matrix, Vector, check_classes
 from problems.forms import Point
 from problems.formulations.dual import Face
-from problems.formulations.erm import RegularizedERM
+from problems.formulations.erm import RegularizedERM, named_loss
 from problems.formulations.formulation import Formulation
 from problems.formulations.svm import SoftMarginDual
 from problems.gram.gram import Gram
 from problems.kernels import Block, Kernel, Linear, Precomputed
-from problems.losses import LOSSES, Hinge, Perceptron, ScalarLoss
+from problems.losses import Hinge, Perceptron, ScalarLoss
 from problems.reductions import Unsupported
 
 Voting = Literal["majority", "soccer", "margin"]
@@ -87,16 +87,16 @@ class Multiclass(Formulation):
     voting: Voting
 
     def __post_init__(self) -> None:
-        if isinstance(self.loss, str) and self.loss in LOSSES and "epsilon" not in self.loss:
-            self._set("loss", LOSSES[self.loss]())
-        _check_loss(self.loss)
+        loss = named_loss(self.loss)
+        self._set("loss", loss)
+        _check_loss(loss)
         if self.voting not in get_args(Voting):
             accepted = ", ".join(get_args(Voting))
             raise ValueError(f"voting: must be one of {accepted}, got {self.voting!r}")
         super().__post_init__()
-        if np.ndim(self.C) and not isinstance(self.loss, Hinge):
+        if np.ndim(self.C) and not isinstance(loss, Hinge):
             raise ValueError(
-                f"C: the {self.loss.name} loss takes one number for all samples; "
+                f"C: the {loss.name} loss takes one number for all samples; "
                 "one for each is for the hinge loss"
             )
 
@@ -211,17 +211,22 @@ class Multiclass(Formulation):
 
         Proven bounds stay proven: their sum is rounded outwards.
         """
-        sums = {name: fsum(getattr(part, name) for part in parts) for name in _ADDED}
+        sums: dict[str, Any] = {
+            name: fsum(getattr(part, name) for part in parts) for name in _ADDED
+        }
         if all(part.bound_source.startswith("proven") for part in parts):
             outwards = {"dual_objective": -np.inf}
             sums = {k: float(np.nextafter(v, outwards.get(k, np.inf))) for k, v in sums.items()}
+        largest: dict[str, Any] = {
+            name: float(np.max([getattr(part, name) for part in parts])) for name in _LARGEST
+        }
         gaps = [part.relative_gap for part in parts]
         worst = parts[int(np.argmax(gaps))]  # NaN counts as the largest
         pairs = zip(self.parts, parts, strict=True)
         reasons = [f"{part.name}: {c.reason}" for part, c in pairs if c.reason]
         return Certificate(
             **sums,
-            **{name: float(np.max([getattr(part, name) for part in parts])) for name in _LARGEST},
+            **largest,
             relative_gap=relative(sums["gap"], sums["primal_objective"], sums["dual_objective"]),
             projection_distance=float(np.linalg.norm([part.projection_distance for part in parts])),
             bound_source=worst.bound_source,

@@ -45,9 +45,10 @@ def primal_qp(problem: DualProblem, pieces: list[Piece]) -> Reduction[QP]:
     def recover(point: FormPoint) -> Point:
         z, x = point.inequality, point.x
         alpha = None if z is None else problem.from_box_variables(z)
-        has_offset = x is not None and problem.costs.size > 0
-        b = problem.decision_offset(x[d : rows.shape[1]]) if has_offset else None
-        return Point(alpha, None if x is None else x[:d], b)
+        if x is None:
+            return Point(alpha)
+        b = problem.decision_offset(x[d : rows.shape[1]]) if problem.costs.size else None
+        return Point(alpha, x[:d], b)
 
     return Reduction(form, recover)
 

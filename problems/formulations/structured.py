@@ -28,7 +28,7 @@ from problems.formulations.dual import Face
 from problems.formulations.formulation import Formulation
 from problems.gram.gram import Gram
 from problems.kernels import Block, as_dense
-from problems.losses import Hinge, Loss, Piece
+from problems.losses import Piece
 from problems.reductions import Reduction, Unsupported
 
 # of a sequence that a description is tried on
@@ -52,7 +52,6 @@ class ChainMargin(Formulation):
     problem_class: ClassVar[str] = "structured"
     source: ClassVar[str] = "Taskar, Guestrin & Koller 2004; COMP790 notes"
     intercept: ClassVar[bool] = False  # type: ignore[misc]
-    loss: ClassVar[Loss] = Hinge()
     pieces: ClassVar[list[Piece] | None] = None  # type: ignore[misc]
 
     def __post_init__(self) -> None:

@@ -24,7 +24,6 @@ from problems.formulations.dual import Face
 from problems.formulations.formulation import Formulation
 from problems.gram.gram import Gram
 from problems.kernels import Kernel, Linear
-from problems.losses import Hinge, Loss
 from problems.reductions import Reduction, Unsupported
 
 
@@ -32,7 +31,6 @@ class _HardMargin(Formulation):
     problem_class: ClassVar[str] = "hard_margin"
     source: ClassVar[str] = "Vapnik 1982; Boser, Guyon & Vapnik 1992"
     may_be_infeasible: ClassVar[bool] = True
-    loss: ClassVar[Loss] = Hinge()
 
     @property
     def weight(self) -> Vector:
@@ -84,7 +82,6 @@ class HardMarginDual(_HardMargin):
 class _SoftMargin(Formulation):
     problem_class: ClassVar[str] = "soft_margin"
     source: ClassVar[str] = "Cortes & Vapnik 1995"
-    loss: ClassVar[Loss] = Hinge()
 
 
 @dataclass(frozen=True, eq=False)

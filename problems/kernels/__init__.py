@@ -29,29 +29,10 @@ from problems.kernels.graphs import WeisfeilerLehman, encode_graphs
 from problems.kernels.sets import SetIntersection, encode_sets
 from problems.kernels.standard import RBF, Linear, Polynomial, Precomputed, Sigmoid
 from problems.kernels.strings import Spectrum, encode_strings
+from problems.registry import Registry
 
 # What experiment files may name.
-KERNELS: dict[str, type[Kernel]] = {
-    cls.name: cls
-    for cls in (
-        Linear,
-        Polynomial,
-        RBF,
-        Sigmoid,
-        Precomputed,
-        SetIntersection,
-        Spectrum,
-        WeisfeilerLehman,
-        Fisher,
-        QuadraticForm,
-        Subset,
-        Sum,
-        Product,
-        Scaled,
-        Exponential,
-        PolynomialOf,
-    )
-}
+KERNELS = Registry(__name__, Kernel, "kernel")
 
 __all__ = [
     "KERNELS",

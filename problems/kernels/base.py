@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
@@ -13,6 +12,7 @@ import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix, Vector, shown
+from problems.registry import snake_case
 
 Block = NDArray[np.float64]
 Selection = Indices | slice
@@ -41,7 +41,7 @@ class Kernel(ABC):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        cls.name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+        cls.name = snake_case(cls.__name__)
 
     @abstractmethod
     def __call__(self, X: Matrix, Z: Matrix) -> Block:

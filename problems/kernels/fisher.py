@@ -104,6 +104,7 @@ class FittedFisher(FeatureMapKernel):
     variances: tuple[tuple[float, ...], ...]
 
     source: ClassVar[str] = _SOURCE
+    listed: ClassVar[bool] = False
 
     def features(self, X: Matrix) -> Block:
         """Return φ (m, c + 2cd): the score of each sample in Fisher's metric."""

@@ -62,9 +62,14 @@ def bounds(form: BoxQP, point: FormPoint) -> tuple[float, float]:
     return value - float(form.gap_terms(g, x).sum()), value
 
 
-@pytest.fixture(
-    params=[(f, k) for f in (nu_svc, one_class) for k in KERNELS], ids=str, scope="module"
-)
+MADE = {
+    f"{make.__name__}, {kernel}": (make, kernel)
+    for make in (nu_svc, one_class)
+    for kernel in KERNELS
+}
+
+
+@pytest.fixture(params=MADE.values(), ids=MADE, scope="module")
 def form(request: pytest.FixtureRequest) -> BoxQP:
     make, kernel = request.param
     return make(60, KERNELS[kernel])

@@ -1,0 +1,279 @@
+"""Formulations that the toolkit does not have, each said in a few lines; what follows is certified.
+
+The optimum is that of CVXOPT on the dual, written down here from the papers: quantile regression
+(Takeuchi et al. 2006), the one-class SVM and ν-SVC (Schölkopf et al. 2000, 2001).
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import cvxopt
+import numpy as np
+import pytest
+
+from problems import (
+    ERM,
+    QP,
+    RBF,
+    BoxQP,
+    Formulation,
+    Kernel,
+    Linear,
+    Matrix,
+    Point,
+    Unsupported,
+    Vector,
+    certify,
+    reduce,
+)
+from problems.losses import Loss, Perceptron, Piece, PiecewiseLinear
+from solvers import SMO, CvxoptQP, DualCoordinateDescent, ProjectedGradient, ScipyMinimize, solve
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (40, 2))
+LABELS = np.where(X[:, 0] + 0.4 * RNG.standard_normal(40) > 0, 1.0, -1.0)
+TARGETS = X[:, 0] + 0.3 * RNG.standard_normal(40)
+KERNELS = [Linear(), RBF(1.0)]
+
+
+@dataclass(frozen=True)
+class Pinball(PiecewiseLinear):
+    """max(tau·e, (tau − 1)·e) for e = y − f."""
+
+    tau: float
+    is_regression: ClassVar[bool] = True
+
+    def dual_pieces(self, y: Vector) -> list[Piece]:
+        return [Piece(np.ones(y.size), y, 0.0, self.tau - 1.0, self.tau)]
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileSVR(Formulation):
+    """min ½‖w‖² + C Σ pinball."""
+
+    X: Matrix
+    y: Vector
+    C: Any
+    tau: float
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    intercept: bool = True
+
+    @property
+    def loss(self) -> Loss:
+        return Pinball(self.tau)
+
+
+@dataclass(frozen=True, eq=False)
+class OneClass(Formulation):
+    """min ½‖w‖² − ρ + 1/(νn) Σ max(0, ρ − wᵀφ(xᵢ)), with u = −ρ; y is 1 throughout."""
+
+    X: Matrix
+    y: Vector
+    nu: float
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    intercept: ClassVar[bool] = True
+
+    loss: ClassVar[Loss] = Perceptron()
+
+    @property
+    def weight(self) -> Vector:
+        return np.full(self.n, 1.0 / (self.nu * self.n))
+
+    @property
+    def costs(self) -> Vector:
+        return np.ones(1)
+
+
+@dataclass(frozen=True, eq=False)
+class NuSVC(Formulation):
+    """min ½‖w‖² − νρ + 1/n Σ max(0, ρ − yᵢ(wᵀφ(xᵢ) + b)), with u₊ = b − ρ and u₋ = b + ρ."""
+
+    X: Matrix
+    y: Vector
+    nu: float
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    intercept: ClassVar[bool] = True
+
+    loss: ClassVar[Loss] = Perceptron()
+
+    @property
+    def weight(self) -> Vector:
+        return np.full(self.n, 1.0 / self.n)
+
+    @property
+    def groups(self) -> Vector:
+        return np.where(self.y > 0, 0, 1)
+
+    @property
+    def costs(self) -> Vector:
+        return np.array([0.5, -0.5]) * self.nu
+
+
+def problems(kernel: Kernel) -> dict[str, Formulation]:
+    return {
+        "quantile": QuantileSVR(X, TARGETS, 2.0, 0.3, kernel),
+        "quantile with weights": QuantileSVR(
+            X, TARGETS, np.linspace(0.5, 2, 40), 0.8, kernel, False
+        ),
+        "one class": OneClass(X + 1.0, np.ones(40), 0.3, kernel),
+        "nu-SVC": NuSVC(X, LABELS, 0.4, kernel),
+    }
+
+
+def optimum(problem: Formulation) -> float:
+    """Return the optimum of the dual as the papers have it, in β."""
+    K, n, zero = problem.kernel(problem.X, problem.X), problem.n, np.zeros(problem.n)
+    if isinstance(problem, QuantileSVR):
+        p, C = -problem.y, problem.weight
+        low, high = (problem.tau - 1) * C, problem.tau * C
+        A = np.ones((int(problem.intercept), n))
+        b_eq = np.zeros(int(problem.intercept))
+    elif isinstance(problem, OneClass):
+        p, low, high = zero, zero, problem.weight
+        A, b_eq = np.ones((1, n)), np.ones(1)
+    else:  # 0 ≤ yᵢβᵢ ≤ 1/n, Σ β = 0 and Σ yᵢβᵢ = ν
+        p, y = zero, problem.y
+        low, high = np.minimum(y, 0) / n, np.maximum(y, 0) / n
+        A, b_eq = np.vstack([np.ones(n), y]), np.array([0.0, problem.nu])
+    G, h = np.vstack([np.eye(n), -np.eye(n)]), np.concatenate([high, -low])
+    arrays = [K, p[:, None], G, h[:, None]] + ([A, b_eq[:, None]] if len(A) else [])
+    options = {"show_progress": False, "abstol": 1e-11, "reltol": 1e-11, "feastol": 1e-11}
+    found = cvxopt.solvers.qp(*[cvxopt.matrix(a) for a in arrays], options=options)
+    return -found["primal objective"]
+
+
+NAMES = list(problems(Linear()))
+SOLVERS = {
+    "cvxopt": CvxoptQP(tol=1e-10),
+    "projected gradient": ProjectedGradient(tol=1e-10),
+    "scipy": ScipyMinimize(tol=1e-13),
+}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_certified_bounds_enclose_the_optimum_of_the_explicit_program(name, kernel, solver):
+    problem = problems(kernel)[name]
+    best = optimum(problem)
+    certificate = solve(problem, SOLVERS[solver]).certificate
+    slack = 1e-7 * abs(best)
+    assert certificate.dual_objective - slack <= best <= certificate.primal_objective + slack
+    assert certificate.gap <= 1e-4 * abs(best)
+    assert certificate.kkt_violation <= 1e-4
+    assert certificate.reason == ""
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("name", NAMES)
+def test_proven_bounds_enclose_the_optimum(name, kernel):
+    problem = problems(kernel)[name]
+    best = optimum(problem)
+    point = solve(problem, ProjectedGradient(tol=1e-10)).point
+    proven = certify(problem, point, rigorous=True)
+    plain = certify(problem, point)
+    assert proven.bound_source == "proven: alpha"
+    assert proven.dual_objective <= proven.primal_objective
+    assert proven.primal_objective == pytest.approx(plain.primal_objective, rel=1e-9)
+    assert proven.dual_objective == pytest.approx(plain.dual_objective, rel=1e-9)
+    assert proven.dual_objective - 1e-7 <= best <= proven.primal_objective + 1e-7
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weak_duality_holds_at_any_point(name):
+    problem = problems(Linear())[name]
+    best, rng = optimum(problem), np.random.default_rng(1)
+    for size in (1e-2, 1.0, 1e2):
+        point = Point(size * rng.standard_normal(40), size * rng.standard_normal(2))
+        for given in (point, Point(point.alpha), Point(w=point.w)):
+            certificate = certify(problem, given)
+            assert certificate.dual_objective <= best + 1e-9
+            assert best <= certificate.primal_objective + 1e-9
+            assert certificate.primal_objective - certificate.dual_objective == pytest.approx(
+                certificate.gap, rel=1e-9
+            )
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_primal_bound_is_the_primal_objective_at_the_best_offsets(name):
+    problem = problems(Linear())[name]
+    w = np.array([0.7, -0.2])
+    certificate = certify(problem, Point(w=w))
+
+    def primal(offsets):
+        decision = problem.X @ w
+        if problem.groups is not None:
+            decision = decision + offsets[problem.groups]
+        elif problem.costs.size:
+            decision = decision + offsets[0]
+        losses = problem.weight @ problem.loss.value(problem.y, decision)
+        return 0.5 * w @ w + problem.costs @ offsets + losses
+
+    best = np.array(certificate.offsets)
+    assert certificate.primal_objective == pytest.approx(primal(best), rel=1e-12)
+    for shift in 1e-3 * np.eye(best.size):
+        assert primal(best + shift) >= certificate.primal_objective - 1e-12
+        assert primal(best - shift) >= certificate.primal_objective - 1e-12
+
+
+def test_offsets_of_nu_svc_are_b_plus_and_minus_rho():
+    solution = solve(problems(RBF(1.0))["nu-SVC"], ProjectedGradient(tol=1e-10))
+    low, high = solution.certificate.offsets
+    assert high > low  # 2ρ apart
+    assert solution.b == pytest.approx(0.5 * (low + high))
+    margins = LABELS * solution.geometry.decision
+    assert (margins < 0.5 * (high - low) - 1e-6).mean() <= 0.4  # ν bounds the margin errors
+
+
+def test_a_tau_of_the_targets_lies_below_the_quantile():
+    solution = solve(problems(RBF(1.0))["quantile"], SMO(tol=1e-9))
+    assert (solution.geometry.decision - 1e-6 > TARGETS).mean() <= 0.3
+    assert (solution.geometry.decision + 1e-6 >= TARGETS).mean() >= 0.3
+    assert set(solution.geometry.kinds) == {"free", "bounded"}
+
+
+@pytest.mark.parametrize("solver", [None, SMO(tol=1e-9), DualCoordinateDescent(tol=1e-9)])
+def test_solvers_of_one_equality_take_a_box_on_both_sides_of_zero(solver):
+    problem = problems(Linear())["quantile"]
+    certificate = solve(problem, solver).certificate
+    assert certificate.relative_gap <= 1e-6
+    assert certificate.primal_objective == pytest.approx(optimum(problem), rel=1e-6)
+
+
+def test_forms_are_those_of_the_pieces():
+    form = reduce(problems(Linear())["quantile"], BoxQP).form
+    assert form.n == 40
+    np.testing.assert_allclose(form.lb, -0.7 * 2.0)
+    np.testing.assert_allclose(form.ub, 0.3 * 2.0)
+    grouped = reduce(problems(Linear())["nu-SVC"], BoxQP).form
+    np.testing.assert_array_equal(grouped.delta, [0.2, -0.2])
+    np.testing.assert_array_equal(grouped.a, LABELS)
+    assert reduce(problems(Linear())["nu-SVC"], QP).form.A.shape == (2, 40)
+    with pytest.raises(Unsupported, match="one intercept without a cost"):
+        reduce(problems(Linear())["one class"], ERM)
+
+
+def test_an_identity_names_every_parameter():
+    first, second = (QuantileSVR(X, TARGETS, 2.0, tau) for tau in (0.3, 0.4))
+    assert first.name == first.problem_class == "quantile_svr"
+    assert first.family_hash != second.family_hash
+    assert first.family_hash == QuantileSVR(X, TARGETS, 2.0, 0.3).family_hash
+
+
+@pytest.mark.parametrize("tau", [0.2, 0.5, 0.9])
+def test_what_follows_from_pieces_is_the_loss(tau):
+    loss, f = Pinball(tau), np.linspace(-3, 3, 13)
+    y, e = np.full(13, 0.5), 0.5 - f
+    value = np.maximum(tau * e, (tau - 1) * e)
+    np.testing.assert_allclose(loss.value(y, f), value, atol=1e-15)
+    slope = loss.subgradient(y, f)
+    np.testing.assert_allclose(slope, np.where(e > 0, -tau, np.where(e < 0, 1 - tau, 0.0)))
+    np.testing.assert_allclose(slope * f - loss.conjugate(y, slope), value, atol=1e-12)
+    assert np.isinf(loss.conjugate(y[:1], np.array([1.0 - tau + 0.1]))).all()
+    t = np.full(13, 0.7)
+    s = loss.dual_step(y, f, t)  # s is −ℓ' at f + ts, at the kink anything between
+    moved = f + t * s
+    at_kink = np.abs(moved - 0.5) < 1e-12
+    np.testing.assert_allclose(-loss.subgradient(y, moved)[~at_kink], s[~at_kink])
+    assert (s[at_kink] <= tau).all()
+    assert (s[at_kink] >= tau - 1).all()

@@ -13,8 +13,7 @@ import pandas as pd
 
 from experiments.analysis.outcomes import BROKEN
 from experiments.cases.plan import outside_files, plan
-from experiments.executors import EXECUTORS
-from experiments.executors.base import Executor, ExecutorError, Limits
+from experiments.executors.base import EXECUTORS, Executor, ExecutorError, Limits
 from experiments.files.experiment import Experiment
 from experiments.output.progress import progress
 from experiments.output.tables import summarise, to_markdown, to_terminal

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome
+from problems.registry import Registry
 
 GRACE = 30.0  # seconds of solving beyond what the time limit explains
 _LOADING = _CERTIFYING = 600.0  # seconds
@@ -89,3 +90,6 @@ class Executor(ABC):
             If cases are left that cannot be run.
         """
         ...
+
+
+EXECUTORS = Registry("experiments.executors", Executor, "executor", skip="dask.")

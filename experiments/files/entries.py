@@ -82,7 +82,7 @@ class Describer:
         try:
             file = outside_file(name.value, self.folder)
         except ValueError as error:
-            raise Fault(name.line, f"{name.value}: {error}") from None
+            raise Fault(name.line, str(error)) from None
         if not file.is_file():
             raise Fault(name.line, f"{name.value}: there is no file {file}")
         return str(file)
@@ -98,12 +98,10 @@ def _outside_names(node: Node) -> Iterator[Node]:
 
 
 def _unchecked_problem(node: Node) -> ProblemSpec:
-    settings = {
-        key: {"name": value}
-        if key in ("dataset", "kernel", "loss") and isinstance(value, str)
-        else value
-        for key, value in node.plain.items()
-    }
+    settings: dict[str, Any] = node.plain
+    for key in ("dataset", "kernel", "loss"):
+        if isinstance(settings.get(key), str):
+            settings[key] = {"name": settings[key]}
     return ProblemSpec(settings.pop("formulation"), settings.pop("dataset"), settings)
 
 

@@ -10,8 +10,7 @@ from click.testing import CliRunner
 
 from experiments.cases.columns import COLUMNS
 from experiments.cli import main
-from experiments.executors import EXECUTORS
-from experiments.executors.base import Limits
+from experiments.executors.base import EXECUTORS, Limits
 from experiments.executors.local import LocalExecutor
 from experiments.files.specs import SolverSpec
 

@@ -31,6 +31,22 @@ def is_outside(name: str) -> bool:
     return bool(colon) and path.endswith(".py")
 
 
+def find_path(path: str, folder: str) -> Path:
+    """Return a path, a relative one from `folder` if it is there, else from the current folder.
+
+    Raises
+    ------
+    ValueError
+        If no file can have such a path: it is too long, or names a user who does not exist.
+    """
+    try:
+        given = Path(path).expanduser()
+        beside = Path(folder) / given
+        return beside if beside.exists() else given.absolute()
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"path: {error}") from None
+
+
 class Registry(Mapping[str, type[T]], Generic[T]):
     """The classes of one kind by name; modules are imported when one is first asked for.
 
@@ -64,7 +80,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         ]
         return {_name(cls): cls for cls in sorted(filter(_is_listed, classes), key=_name)}
 
-    def find(self, name: str, folder: str | None = None) -> type[T]:
+    def find(self, name: str, folder: str = ".") -> type[T]:
         """Return a class by its name, or from outside as `path/to/file.py:ClassName`.
 
         Parameters
@@ -83,8 +99,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
                 )
             return self._found[name]
         path, _, class_name = name.rpartition(":")
-        beside = Path(folder or ".") / Path(path).expanduser()
-        file = (beside if beside.exists() else Path(path).expanduser()).resolve()
+        file = find_path(path, folder).resolve()
         if not file.is_file():
             raise ValueError(f"{self.kind} {name!r}: there is no file {file}")
         classes = {cls.__name__: cls for cls in self._defined_in(_module_from(file))}

@@ -21,10 +21,10 @@ from experiments.files.specs import (
     ProblemSpec,
     SolverSpec,
     kernel_text,
-    outside_file,
     outside_names,
     settings_text,
 )
+from problems.registry import find_path
 
 TWIN = "A/A"  # is among the `params` of the second of two identical runs
 
@@ -66,14 +66,13 @@ def plan(experiment: Experiment) -> list[Case]:
 
 def outside_files(cases: Iterable[Case]) -> set[Path]:
     """Return the files of all classes from outside."""
-    return {outside_file(name, case.folder) for case in cases for name in names_from_outside(case)}
+    used = {(name, case.folder) for case in cases for name in names_from_outside(case)}
+    return {find_path(name.rpartition(":")[0], folder) for name, folder in used}
 
 
 def names_from_outside(case: Case) -> set[str]:
     """Return every `path/to/file.py:ClassName` that a case names."""
-    problem = case.problem
-    values = problem.formulation, problem.dataset, problem.parameters, case.solver.name
-    return set(outside_names(*values))
+    return outside_names([*vars(case.problem).values(), case.solver.name])
 
 
 def _cases(experiment: Experiment, names: list[str]) -> Iterator[Case]:

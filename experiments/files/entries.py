@@ -17,17 +17,16 @@ from experiments.files.specs import (
     ProblemSpec,
     SolverSpec,
     build_source,
-    outside_file,
     plain,
     values_of,
 )
 from experiments.files.yamlfile import Fault, Node, unknown
 from experiments.workers.supervision import Worker
-from problems import FORMULATIONS, Kernel, datasets
+from problems import FORMULATIONS, datasets
 from problems.datasets import SOURCES
 from problems.kernels import KERNELS
-from problems.losses import LOSSES, Loss
-from problems.registry import Registry, is_outside
+from problems.losses import LOSSES
+from problems.registry import Registry, find_path, is_outside
 from solvers import SOLVERS
 
 S = TypeVar("S", ProblemSpec, SolverSpec)
@@ -80,7 +79,7 @@ class Describer:
 
     def _file_of(self, name: Node) -> str:
         try:
-            file = outside_file(name.value, self.folder)
+            file = find_path(name.value.rpartition(":")[0], self.folder)
         except ValueError as error:
             raise Fault(name.line, str(error)) from None
         if not file.is_file():
@@ -116,9 +115,9 @@ def _problem(node: Node, folder: str) -> ProblemSpec:
     for key in ("formulation", "dataset"):
         if key not in node.value:
             raise Fault(node.line, f"a problem needs the key {key!r}")
-    chosen, classes = node.value["formulation"], _Classes(folder)
-    parameters, takes_targets = _parameters(chosen, node, classes)
-    dataset, task = _dataset(node.value["dataset"], classes)
+    chosen: Node = node.value["formulation"]
+    parameters, takes_targets = _parameters(chosen, node, folder)
+    dataset, task = _dataset(node.value["dataset"], folder)
     if task == "regression" and not takes_targets:
         raise Fault(
             chosen.line,
@@ -129,79 +128,59 @@ def _problem(node: Node, folder: str) -> ProblemSpec:
     return ProblemSpec(chosen.value, dataset, parameters)
 
 
-class _Classes:
-    """Finds the classes that an entry names, and notes how it writes those from outside."""
-
-    def __init__(self, folder: str) -> None:
-        self.folder, self.written = folder, dict[type, str]()
-
-    def find(self, registry: Registry[Any], name: Node) -> Any:
-        """Return a class by its name; Fault if there is none."""
-        word, kind = name.value, registry.kind
-        if not isinstance(word, str) or not (is_outside(word) or word in registry):
-            raise Fault(name.line, unknown(kind, name.plain, registry))
-        try:
-            cls = registry.find(word, self.folder)
-        except ValueError as error:
-            if not str(error).startswith(f"{kind} "):
-                raise  # the file's own, while it was imported
-            raise Fault(name.line, str(error)) from None
-        if is_outside(word):
-            self.written[cls] = word
-        return cls
+def _class(registry: Registry[Any], name: Node, folder: str) -> Any:
+    """Return the class of a name, from the toolkit or from a file; Fault if there is none."""
+    word, kind = name.value, registry.kind
+    if not isinstance(word, str) or not (is_outside(word) or word in registry):
+        raise Fault(name.line, unknown(kind, name.plain, registry))
+    try:
+        return registry.find(word, folder)
+    except ValueError as error:
+        if not str(error).startswith(f"{kind} "):
+            raise  # the file's own, while it was imported
+        raise Fault(name.line, str(error)) from None
 
 
-def _parameters(chosen: Node, node: Node, classes: _Classes) -> tuple[dict[str, Any], bool]:
+def _parameters(chosen: Node, node: Node, folder: str) -> tuple[dict[str, Any], bool]:
     """Check a formulation's parameters by building it on a few samples; also return if it takes targets.
 
     Of a kernel only the settings are checked: whether samples suit it depends on the data.
     """
-    cls = classes.find(FORMULATIONS, chosen)
+    cls = _class(FORMULATIONS, chosen, folder)
     options = {k: v for k, v in options_of(cls).items() if k not in ("X", "y")}
     if "C" in options:  # one C for each sample depends on the data
         options["C"] = options["C"]._replace(type=float)
     given = {k: v for k, v in node.value.items() if k not in ("formulation", "dataset")}
     parameters = dict[str, Any]()
     if "kernel" in options and "kernel" in given:
-        kernel = _kernel(given.pop("kernel"), classes)
-        parameters["kernel"] = plain(kernel, classes.written)
+        parameters["kernel"] = plain(_built(KERNELS, given.pop("kernel"), folder))
     samples = cls.example_samples({key: value.value for key, value in given.items()})
-    convert = {"loss": partial(_loss, classes=classes)} if "loss" in options else {}
+    convert = {"loss": partial(_built, LOSSES, folder=folder)} if "loss" in options else {}
     problem = build(partial(cls, *samples), options, Node(given, node.line), chosen.value, convert)
-    known = values_of(problem, leave_out=("X", "y"), written=classes.written)
-    return known | parameters, problem.is_regression
+    return values_of(problem, leave_out=("X", "y")) | parameters, problem.is_regression
 
 
-def _kernel(node: Node, classes: _Classes) -> Kernel:
-    """Return the kernel of a node; `left`, `right` and `kernel` inside it are kernels again."""
-    name, settings = name_and_settings(node, "kernel")
-    cls = classes.find(KERNELS, name)
-    inner = partial(_kernel, classes=classes)
-    return build(
-        cls,
-        options_of(cls),
-        settings,
-        name.value,
-        dict.fromkeys(("left", "right", "kernel"), inner),
-    )
+def _built(registry: Registry[Any], node: Node, folder: str) -> Any:
+    """Return the kernel or loss of a node; `left`, `right` and `kernel` inside it are kernels again."""
+    name, settings = name_and_settings(node, registry.kind)
+    cls = _class(registry, name, folder)
+    inside = dict.fromkeys(("left", "right", "kernel"), partial(_built, KERNELS, folder=folder))
+    built = build(cls, options_of(cls), settings, name.value, inside)
+    if is_outside(name.value):  # it is described by the name that the file gives it
+        object.__setattr__(built, "name", name.value)
+    return built
 
 
-def _loss(node: Node, classes: _Classes) -> Loss:
-    name, settings = name_and_settings(node, "loss")
-    cls = classes.find(LOSSES, name)
-    return build(cls, options_of(cls), settings, name.value)
-
-
-def _dataset(node: Node, classes: _Classes) -> tuple[dict[str, Any], str]:
+def _dataset(node: Node, folder: str) -> tuple[dict[str, Any], str]:
     """Return the description of a data set, and its task."""
     name, settings = name_and_settings(node, "dataset")
     if is_outside(name.value):
-        options = options_of(classes.find(SOURCES, name))
+        options = options_of(_class(SOURCES, name, folder))
     elif name.value in datasets.names():
         options = {k: option_of(f, f.type) for k, f in datasets.fields(name.value).items()}
     else:
         raise Fault(name.line, unknown("data set", name.value, datasets.names()))
-    make = partial(datasets.make, name.value, classes.folder)
+    make = partial(datasets.make, name.value, folder)
     source = build(make, options, settings, name.value)
     values = {k: v for k, v in values_of(source).items() if k in options}
     for option, default in _LATER_OPTIONS.items():  # ids are the same as before there was a choice
@@ -209,7 +188,7 @@ def _dataset(node: Node, classes: _Classes) -> tuple[dict[str, Any], str]:
             values.pop(option, None)
     spec = {"name": name.value} | values
     try:
-        build_source(spec, classes.folder).check()
+        build_source(spec, folder).check()
     except (OSError, ValueError) as error:
         line = settings.value.get("path", name).line
         raise Fault(line, f"{name.value}: {error}") from None
@@ -218,6 +197,6 @@ def _dataset(node: Node, classes: _Classes) -> tuple[dict[str, Any], str]:
 
 def _solver(node: Node, folder: str) -> SolverSpec:
     name, settings = name_and_settings(node, "solver")
-    cls = _Classes(folder).find(SOLVERS, name)
+    cls = _class(SOLVERS, name, folder)
     values = values_of(build(cls, options_of(cls), settings, name.value))
     return SolverSpec(name.value, values, "seed" in values and "seed" not in settings.value)

@@ -6,7 +6,7 @@ manifest, and sent to the worker, which builds the objects from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +14,7 @@ from typing import Any, cast
 from problems import FORMULATIONS, Dataset, Formulation, Kernel, datasets
 from problems.kernels import KERNELS
 from problems.losses import LOSSES, Loss
-from problems.registry import is_outside
+from problems.registry import find_path, is_outside
 from solvers import SOLVERS, Solver
 
 Spec = dict[str, Any]  # {"name": ..., setting: value}
@@ -43,26 +43,18 @@ class SolverSpec:
     seeded: bool = False
 
 
-def values_of(
-    instance: Any, leave_out: tuple[str, ...] = (), written: Mapping[type, str] | None = None
-) -> Spec:
-    """Return every field of a frozen dataclass as a plain value; see `plain`."""
+def values_of(instance: Any, leave_out: tuple[str, ...] = ()) -> Spec:
+    """Return every field of a frozen dataclass, with kernels and paths as plain values."""
     chosen = [f.name for f in fields(instance) if f.name not in leave_out]
-    return {key: plain(getattr(instance, key), written) for key in chosen}
+    return {key: plain(getattr(instance, key)) for key in chosen}
 
 
-def plain(value: Any, written: Mapping[type, str] | None = None) -> Any:
-    """Return a setting as numbers, text, lists and dicts.
-
-    Parameters
-    ----------
-    written : names of kernels and losses from outside, as the experiment file writes them.
-    """
+def plain(value: Any) -> Any:
+    """Return a setting as numbers, text, lists and dicts."""
     if isinstance(value, (Kernel, Loss)):
-        name = (written or {}).get(type(value), value.name)
-        return {"name": name} | values_of(value, written=written)
+        return {"name": value.name} | values_of(value)
     if isinstance(value, tuple):
-        return [plain(item, written) for item in cast("tuple[Any, ...]", value)]
+        return [plain(item) for item in cast("tuple[Any, ...]", value)]
     return str(value) if isinstance(value, Path) else value
 
 
@@ -101,44 +93,28 @@ def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:
     return SOLVERS.find(spec.name, folder)(**settings)
 
 
-def outside_names(*values: Any) -> Iterator[str]:
-    """Yield every `path/to/file.py:ClassName` among plain values and in them."""
-    for value in values:
-        if isinstance(value, str) and is_outside(value):
-            yield value
-        elif isinstance(value, (dict, list)):
-            inner = cast("dict[str, Any] | list[Any]", value)
-            yield from outside_names(*(inner.values() if isinstance(inner, dict) else inner))
+def outside_names(value: Any) -> set[str]:
+    """Return every `path/to/file.py:ClassName` in a plain value, at any depth."""
+    if isinstance(value, str):
+        return {value} if is_outside(value) else set()
+    if isinstance(value, dict):
+        value = list(cast("dict[str, Any]", value).values())
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return {name for item in items for name in outside_names(item)}
 
 
 def absolute(spec: Spec, folder: str) -> Spec:
     """Return a description whose names from outside have absolute paths."""
     found = {k: absolute(v, folder) if isinstance(v, dict) else v for k, v in spec.items()}
     if is_outside(spec["name"]):
-        class_name = spec["name"].rpartition(":")[2]
-        found["name"] = f"{outside_file(spec['name'], folder)}:{class_name}"
+        path, _, class_name = spec["name"].rpartition(":")
+        found["name"] = f"{find_path(path, folder)}:{class_name}"
     return found
 
 
 def outside_file(name: str, folder: str) -> Path:
     """Return the file of `path/to/file.py:ClassName`; ValueError as `find_path`."""
     return find_path(name.rpartition(":")[0], folder)
-
-
-def find_path(path: str, folder: str) -> Path:
-    """Return a path, relative ones from the experiment file's folder, else from the current one.
-
-    Raises
-    ------
-    ValueError
-        If no file can have such a path: it is too long, or names a user who does not exist.
-    """
-    try:
-        given = Path(path).expanduser()
-        beside = Path(folder) / given
-        return beside if beside.exists() else given.absolute()
-    except (OSError, RuntimeError) as error:
-        raise ValueError(f"path: {error}") from None
 
 
 def kernel_text(spec: Spec | None) -> str:

@@ -85,14 +85,14 @@ def describe(name: str) -> str:
     return f"{name}: {cls.kind}, " + ", ".join(facts)
 
 
-def fields(name: str, folder: str | None = None) -> dict[str, "dataclasses.Field[Any]"]:
+def fields(name: str, folder: str = ".") -> dict[str, "dataclasses.Field[Any]"]:
     """The options that a data set accepts, by name, with their types and defaults."""
     given = {"name"} if name in ENTRIES else set[str]()
     options = {option.name: option for option in dataclasses.fields(_find(name, folder))}
     return {key: option for key, option in options.items() if key not in given}
 
 
-def make(name: str, /, folder: str | None = None, **options: Any) -> Source:
+def make(name: str, /, folder: str = ".", **options: Any) -> Source:
     """Describe a data set by name and options; nothing is read yet.
 
     Parameters
@@ -120,7 +120,7 @@ def load(name: str, /, **options: Any) -> Dataset:
     return make(name, **options).load()
 
 
-def _find(name: str, folder: str | None = None) -> type[Any]:
+def _find(name: str, folder: str = ".") -> type[Any]:
     """Class of a name."""
     if name in ENTRIES:
         return Published

@@ -61,19 +61,19 @@ def test_generator_gives_n_rows_with_both_classes(name, n):
 
 def test_generators_are_those_promised():
     assert GENERATORS == [
+        "blobs",
         "classification",
         "four_gaussians",
         "friedman",
+        "graph_families",
+        "hidden_markov",
+        "motif_strings",
+        "planted_sets",
         "regression",
         "separable",
         "sparse_classification",
         "two_gaussians",
         "two_moons",
-        "blobs",
-        "planted_sets",
-        "motif_strings",
-        "graph_families",
-        "hidden_markov",
     ]
 
 

@@ -164,7 +164,9 @@ def _built(registry: Registry[Any], node: Node, folder: str) -> Any:
     """Return the kernel or loss of a node; `left`, `right` and `kernel` inside it are kernels again."""
     name, settings = name_and_settings(node, registry.kind)
     cls = _class(registry, name, folder)
-    inside = dict.fromkeys(("left", "right", "kernel"), partial(_built, KERNELS, folder=folder))
+    inside: dict[str, Callable[[Node], Any]] = dict.fromkeys(
+        ("left", "right", "kernel"), partial(_built, KERNELS, folder=folder)
+    )
     built = build(cls, options_of(cls), settings, name.value, inside)
     if is_outside(name.value):  # it is described by the name that the file gives it
         object.__setattr__(built, "name", name.value)

@@ -39,7 +39,7 @@ class Case:
     problem_id : a readable name of the problem, unique in the plan.
     seed : for a solver that draws random numbers; None where there is nothing to seed.
     folder : where relative paths begin; not part of the identity.
-    proven : whether its bounds are to be theorems, see `problems.certificates.rigorous`.
+    proven : whether its bounds are to be theorems, see `problems.certificates.proofs.rigorous`.
     twin : whether it is the A/A repeat of another case, whose time shows the timing noise.
     """
 

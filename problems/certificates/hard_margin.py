@@ -118,7 +118,7 @@ def _best_length(problem: Formulation, alpha: Vector, quadratic: float) -> tuple
 
 def is_infeasible(problem: Formulation) -> bool:
     """Whether it is proven in rationals that no point separates the samples."""
-    from problems.certificates.infeasibility import prove_infeasible  # noqa: PLC0415 - imports python-flint
+    from problems.certificates.proofs.infeasibility import prove_infeasible  # noqa: PLC0415 - imports python-flint
 
     return prove_infeasible(problem) is not None
 

@@ -164,7 +164,7 @@ class Formulation(DualProblem):
 
     def proven(self, certificate: Certificate) -> Certificate:
         """Return the certificate with proven bounds in place of the float64 ones."""
-        from problems.certificates.rigorous import proven  # noqa: PLC0415 - needs python-flint
+        from problems.certificates.proofs.rigorous import proven  # noqa: PLC0415 - needs python-flint
 
         return proven(self, certificate)
 

@@ -1,7 +1,8 @@
 """Kernels k(x, z) = φ(x)ᵀφ(z), one class each, and their algebra.
 
+base         sum, product and positive multiple of kernels
 standard     linear, polynomial, Gaussian, sigmoid, and a Gram matrix in place of samples
-algebra      sum, product, positive multiple, exponential and polynomial of kernels
+algebra      exponential and polynomial of a kernel
 coordinates  a kernel on a subset of the coordinates; xᵀAz
 sets, strings, graphs    kernels on symbolic samples
 fisher       a kernel made of a Gaussian mixture
@@ -13,19 +14,19 @@ them, so rows may be padded with zeros and stored sparse. `encode_sets`, `encode
 `encode_graphs` make such rows, and each kernel decodes its own.
 """
 
-from problems.kernels.algebra import Exponential, PolynomialOf, Product, Scaled, Sum
-from problems.kernels.base import (
+from problems.kernels.algebra import Exponential, PolynomialOf
+from problems.kernels.base import Kernel, Product, Scaled, Sum
+from problems.kernels.coordinates import QuadraticForm, Subset
+from problems.kernels.fisher import Fisher, FittedFisher
+from problems.kernels.graphs import WeisfeilerLehman, encode_graphs
+from problems.kernels.samples import (
     Block,
     Blocks,
-    Kernel,
     Selection,
     as_dense,
     inner_products,
     squared_norms,
 )
-from problems.kernels.coordinates import QuadraticForm, Subset
-from problems.kernels.fisher import Fisher, FittedFisher
-from problems.kernels.graphs import WeisfeilerLehman, encode_graphs
 from problems.kernels.sets import SetIntersection, encode_sets
 from problems.kernels.standard import RBF, Linear, Polynomial, Precomputed, Sigmoid
 from problems.kernels.strings import Spectrum, encode_strings

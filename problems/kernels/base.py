@@ -1,23 +1,29 @@
-"""What a kernel is, and what the kernels share."""
+"""What a kernel is, with the sums, products and multiples of kernels, and those of a feature map.
+
+That sums and products of positive semidefinite matrices (of entries: Schur 1911) are so again makes
+kernels of kernels (Shawe-Taylor & Cristianini 2004, proposition 3.22).
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
-import scipy
-from numpy.typing import NDArray
-
-from problems.dataset import Indices, Matrix, Vector, shown
+from problems.dataset import Matrix, Vector, check_positive, shown
+from problems.kernels.samples import (
+    Block,
+    Blocks,
+    Selection,
+    as_dense,
+    inner_products,
+    squared_norms,
+    stacked,
+)
 from problems.registry import snake_case
 
-Block = NDArray[np.float64]
-Selection = Indices | slice
-Blocks = Callable[[Selection, Selection], Block]
-
+ALGEBRA = "Schur 1911; Shawe-Taylor & Cristianini 2004"
 _DENSE_BYTES = 2**26  # up to which features are stored dense: their products take less time
 
 
@@ -82,17 +88,172 @@ class Kernel(ABC):
 
     def __add__(self, other: Kernel) -> Kernel:
         """Return the kernel k1(x, z) + k2(x, z)."""
-        from problems.kernels.algebra import Sum  # noqa: PLC0415 - it is made of kernels
-
         return Sum(self, other)
 
     def __mul__(self, other: Any) -> Kernel:
         """Return k1·k2, or a positive multiple."""
-        from problems.kernels.algebra import Product, Scaled  # noqa: PLC0415 - as above
-
         return Product(self, other) if isinstance(other, Kernel) else Scaled(self, other)
 
     __rmul__ = __mul__
+
+
+def check_kernel(value: Any, name: str) -> None:
+    """Raise ValueError if `value` is no kernel."""
+    if not isinstance(value, Kernel):
+        raise ValueError(f"{name}: must be a kernel, got {shown(value)}")
+
+
+@dataclass(frozen=True)
+class Combination(Kernel):
+    """k(x, z) = k1(x, z) ∘ k2(x, z)."""
+
+    left: Kernel
+    right: Kernel
+
+    source: ClassVar[str] = ALGEBRA
+
+    def __post_init__(self) -> None:
+        check_kernel(self.left, "left")
+        check_kernel(self.right, "right")
+
+    @abstractmethod
+    def _join(self, left: Block, right: Block) -> Block: ...
+
+    def __call__(self, X: Matrix, Z: Matrix) -> Block:
+        """Return both parts' values, joined."""
+        return self._join(self.left(X, Z), self.right(X, Z))
+
+    def block(self, X: Matrix, rows: Selection, cols: Selection) -> Block:
+        """Return both parts' blocks, joined."""
+        return self._join(self.left.block(X, rows, cols), self.right.block(X, rows, cols))
+
+    def on(self, X: Matrix) -> Blocks:
+        """Prepare the samples for both parts."""
+        left, right = self.left.on(X), self.right.on(X)
+        return lambda rows, cols: self._join(left(rows, cols), right(rows, cols))
+
+    def cross(self, X_new: Matrix, X: Matrix, cols: Selection) -> Block:
+        """Return both parts' values for new samples, joined."""
+        return self._join(self.left.cross(X_new, X, cols), self.right.cross(X_new, X, cols))
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """Return both parts' diagonals, joined."""
+        return self._join(self.left.diagonal(X), self.right.diagonal(X))
+
+    def check(self, X: Matrix) -> None:
+        """Check the samples for both parts."""
+        self.left.check(X)
+        self.right.check(X)
+
+    def fitted(self, X: Matrix) -> Kernel:
+        """Fit both parts."""
+        return replace(self, left=self.left.fitted(X), right=self.right.fitted(X))
+
+    @property
+    def is_psd(self) -> bool | None:
+        """True if both parts are (an indefinite part may still give a semidefinite whole)."""
+        return True if self.left.is_psd and self.right.is_psd else None
+
+
+@dataclass(frozen=True)
+class Sum(Combination):
+    """k(x, z) = k1(x, z) + k2(x, z)."""
+
+    def _join(self, left: Block, right: Block) -> Block:
+        return left + right
+
+    @property
+    def monomials(self) -> frozenset[int] | None:
+        """φ stacks both feature maps."""
+        left, right = self.left.monomials, self.right.monomials
+        return None if left is None or right is None else left | right
+
+
+@dataclass(frozen=True)
+class Product(Combination):
+    """k(x, z) = k1(x, z)·k2(x, z)."""
+
+    def _join(self, left: Block, right: Block) -> Block:
+        return left * right
+
+    @property
+    def monomials(self) -> frozenset[int] | None:
+        """φ holds all products of two features, so degrees add."""
+        left, right = self.left.monomials, self.right.monomials
+        return None if left is None or right is None else added(left, right)
+
+
+@dataclass(frozen=True)
+class Transformed(Kernel):
+    """k(x, z) = g(k1(x, z))."""
+
+    kernel: Kernel
+
+    source: ClassVar[str] = ALGEBRA
+
+    def __post_init__(self) -> None:
+        check_kernel(self.kernel, "kernel")
+
+    @abstractmethod
+    def _transform(self, values: Any) -> Any: ...
+
+    def __call__(self, X: Matrix, Z: Matrix) -> Block:
+        """Return the transformed values."""
+        return self._transform(self.kernel(X, Z))
+
+    def block(self, X: Matrix, rows: Selection, cols: Selection) -> Block:
+        """Return the transformed block."""
+        return self._transform(self.kernel.block(X, rows, cols))
+
+    def on(self, X: Matrix) -> Blocks:
+        """Prepare the samples for the kernel inside."""
+        inside = self.kernel.on(X)
+        return lambda rows, cols: self._transform(inside(rows, cols))
+
+    def cross(self, X_new: Matrix, X: Matrix, cols: Selection) -> Block:
+        """Return the transformed values for new samples."""
+        return self._transform(self.kernel.cross(X_new, X, cols))
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """Return the transformed diagonal."""
+        return self._transform(self.kernel.diagonal(X))
+
+    def check(self, X: Matrix) -> None:
+        """Check the samples for the kernel inside."""
+        self.kernel.check(X)
+
+    def fitted(self, X: Matrix) -> Kernel:
+        """Fit the kernel inside."""
+        return replace(self, kernel=self.kernel.fitted(X))
+
+    @property
+    def is_psd(self) -> bool | None:
+        """True if the kernel inside is (of another the transform may still be semidefinite)."""
+        return True if self.kernel.is_psd else None
+
+
+@dataclass(frozen=True)
+class Scaled(Transformed):
+    """k(x, z) = factor·k1(x, z), with factor > 0."""
+
+    factor: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "factor", check_positive(self.factor, "factor"))
+
+    def _transform(self, values: Any) -> Any:
+        return self.factor * values
+
+    @property
+    def monomials(self) -> frozenset[int] | None:
+        """As the kernel that is scaled."""
+        return self.kernel.monomials
+
+
+def added(left: frozenset[int], right: frozenset[int]) -> frozenset[int]:
+    """Return all sums of a degree on the left and one on the right."""
+    return frozenset(i + j for i in left for j in right)
 
 
 class FeatureMapKernel(Kernel):
@@ -121,75 +282,3 @@ class FeatureMapKernel(Kernel):
         if 8 * phi.shape[0] * phi.shape[1] <= _DENSE_BYTES:
             phi = as_dense(phi)
         return lambda rows, cols: inner_products(phi[rows], phi[cols])
-
-
-def check_kernel(value: Any, name: str) -> None:
-    """Raise ValueError if `value` is no kernel."""
-    if not isinstance(value, Kernel):
-        raise ValueError(f"{name}: must be a kernel, got {shown(value)}")
-
-
-def check_finite(value: Any, name: str) -> float:
-    """Return `value` as a finite float."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = float("nan")
-    if not np.isfinite(number):
-        raise ValueError(f"{name}: must be a finite number, got {shown(value)}")
-    return number
-
-
-def check_whole(value: Any, name: str, least: int) -> int:
-    """Return `value` as an int of `least` or more."""
-    number = check_finite(value, name)
-    if not number.is_integer() or number < least:
-        raise ValueError(f"{name}: must be a whole number of {least} or more, got {shown(value)}")
-    return int(number)
-
-
-def check_switch(value: Any, name: str) -> bool:
-    """Return `value` as a bool."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name}: must be True or False, got {shown(value)}")
-    return bool(value)
-
-
-def entries(X: Matrix) -> Vector:
-    """Return the entries of a matrix, of a sparse one those that are stored."""
-    return X.ravel() if isinstance(X, np.ndarray) else np.asarray(X.data)
-
-
-def stacked(X: Matrix, Z: Matrix) -> Matrix:
-    """Return the rows of `X`, then those of `Z`."""
-    if isinstance(X, np.ndarray) and isinstance(Z, np.ndarray):
-        return np.vstack([X, Z])
-    return scipy.sparse.csr_array(
-        scipy.sparse.vstack([scipy.sparse.csr_array(X), scipy.sparse.csr_array(Z)])
-    )
-
-
-def unit_rows(features: Matrix) -> Matrix:
-    """Return the rows divided by their lengths; rows of zeros stay."""
-    length = np.sqrt(squared_norms(features))
-    inverse = 1.0 / np.where(length > 0, length, 1.0)
-    return scipy.sparse.csr_array(scipy.sparse.diags_array(inverse) @ features)
-
-
-def inner_products(X: Matrix, Z: Matrix) -> Block:
-    """Return X Zᵀ as a dense array, for dense and CSR matrices."""
-    return as_dense(X @ Z.T)
-
-
-def squared_norms(X: Matrix) -> Vector:
-    """Return ‖xᵢ‖² for each row, for dense and CSR matrices."""
-    if isinstance(X, np.ndarray):
-        return np.einsum("ij,ij->i", X, X)
-    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    # nothing of length d: it may be 2^31
-    return np.bincount(rows, X.data**2, X.shape[0]).astype(np.float64)
-
-
-def as_dense(M: Any) -> NDArray[np.float64]:
-    """Return a dense array of a dense or sparse matrix."""
-    return M.toarray() if scipy.sparse.issparse(M) else np.asarray(M, dtype=np.float64)

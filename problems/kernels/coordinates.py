@@ -13,14 +13,8 @@ from typing import ClassVar
 import numpy as np
 
 from problems.dataset import Indices, Matrix, Vector, check_samples
-from problems.kernels.base import (
-    Block,
-    Blocks,
-    Kernel,
-    as_dense,
-    check_kernel,
-    check_whole,
-)
+from problems.kernels.base import Kernel, check_kernel
+from problems.kernels.samples import Block, Blocks, as_dense, check_whole
 
 _SOURCE = "Shawe-Taylor & Cristianini 2004"
 

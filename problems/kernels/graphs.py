@@ -22,7 +22,8 @@ import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix
-from problems.kernels.base import FeatureMapKernel, check_switch, check_whole, unit_rows
+from problems.kernels.base import FeatureMapKernel
+from problems.kernels.samples import check_switch, check_whole, unit_rows
 
 if TYPE_CHECKING:
     import networkx

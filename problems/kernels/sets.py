@@ -19,14 +19,8 @@ import numpy as np
 import scipy
 
 from problems.dataset import Matrix, Vector
-from problems.kernels.base import (
-    Block,
-    Kernel,
-    check_switch,
-    entries,
-    inner_products,
-    squared_norms,
-)
+from problems.kernels.base import Kernel
+from problems.kernels.samples import Block, check_switch, entries, inner_products, squared_norms
 
 _LARGEST = np.finfo(np.float64).maxexp  # 2 to this power overflows
 

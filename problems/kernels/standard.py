@@ -9,9 +9,9 @@ import numpy as np
 import scipy
 
 from problems.dataset import Matrix, Vector, check_positive
-from problems.kernels.base import (
+from problems.kernels.base import Kernel
+from problems.kernels.samples import (
     Block,
-    Kernel,
     Selection,
     as_dense,
     check_finite,

@@ -21,14 +21,8 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from problems.dataset import Matrix
-from problems.kernels.base import (
-    FeatureMapKernel,
-    as_dense,
-    check_switch,
-    check_whole,
-    entries,
-    unit_rows,
-)
+from problems.kernels.base import FeatureMapKernel
+from problems.kernels.samples import as_dense, check_switch, check_whole, entries, unit_rows
 
 
 @dataclass(frozen=True)

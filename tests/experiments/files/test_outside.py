@@ -1,6 +1,6 @@
-"""Formulations, losses, kernels and data sets from a file beside the experiment file."""
+"""A formulation, a loss, a kernel and a data set from a file outside, wherever a name may stand."""
 
-from __future__ import annotations
+from pathlib import Path
 
 import pytest
 
@@ -11,29 +11,31 @@ from experiments.files.experiment import ConfigError, read_experiment
 from experiments.files.specs import build_kernel
 from experiments.store.folder import Store, load_model
 
-FILE = '''\
+OURS = '''
 from dataclasses import dataclass
 from typing import Any, ClassVar
+
 import numpy as np
-from problems import Formulation, Kernel, Linear, Matrix, RBF, SoftMarginDual, Vector
-from problems.datasets import Raw, Source
-from problems.losses import Hinge, Piece, PiecewiseLinear
-{before}
+
+from problems import Formulation, Kernel, Linear, Matrix, Vector
+from problems.datasets.source import Raw, Source
+from problems.losses import IntervalLoss, Piece, PiecewiseLinear
+
 
 @dataclass(frozen=True)
 class Pinball(PiecewiseLinear):
-    """max(tau·e, (tau − 1)·e) for e = y − f."""
+    """Pinball."""
 
     tau: float
     is_regression: ClassVar[bool] = True
 
-    def dual_pieces(self, y):
+    def dual_pieces(self, y: Vector) -> list[Piece]:
         return [Piece(np.ones(y.size), y, 0.0, self.tau - 1.0, self.tau)]
 
 
 @dataclass(frozen=True, eq=False)
 class QuantileSVR(Formulation):
-    """min ½‖w‖² + Σ Cᵢ·pinball."""
+    """Quantile regression."""
 
     X: Matrix
     y: Vector
@@ -48,86 +50,122 @@ class QuantileSVR(Formulation):
 
 
 @dataclass(frozen=True)
-class Narrow(RBF):
-    """An RBF kernel by another name."""
+class Shifted(Kernel):
+    """xᵀz + shift."""
+
+    shift: float = 1.0
+
+    def __call__(self, X, Z):
+        return X @ Z.T + self.shift
+
+    def diagonal(self, X):
+        return np.einsum("ij,ij->i", X, X) + self.shift
+
+
+@dataclass(frozen=True)
+class Deadzone(IntervalLoss):
+    """A squared tube of fixed width."""
+
+    softness: ClassVar[float] = 1.0
+    is_regression: ClassVar[bool] = True
+
+    def ends(self, y):
+        return y - 0.5, y + 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Line(Source):
-    """Points on a line."""
+class Ramp(Source):
+    """Targets on a line."""
 
-    n: int = 12
+    task: ClassVar = "regression"
+    n: int = 20
 
     def read(self):
-        X = np.linspace(-1.0, 1.0, self.n)[:, None] * [1.0, 2.0]
-        return Raw(X, np.where(X[:, 0] > 0, 1, -1))
+        x = np.linspace(-1, 1, self.n)
+        return Raw(np.column_stack([x, x**2]), x + 0.1 * np.sin(9 * x))
 '''
-FORMULATION = (
-    "{formulation: mine.py:QuantileSVR, dataset: {name: regression, n: 20, d: 2}, C: 1, tau: 0.3}"
-)
-KERNEL = (
-    "{formulation: soft_margin_dual, dataset: {name: two_moons, n: 20}, "
-    "kernel: {name: sum, left: linear, right: {name: mine.py:Narrow, gamma: 1}}}"
-)
-LOSS = (
-    "{formulation: regularized_erm, dataset: {name: regression, n: 20, d: 2}, lam: 0.1, "
-    "loss: {name: mine.py:Pinball, tau: 0.5}, intercept: true}"
-)
-DATASET = "{formulation: soft_margin_dual, dataset: {name: mine.py:Line, n: [10, 20]}}"
-NAMED = {"formulation": FORMULATION, "kernel": KERNEL, "loss": LOSS, "data set": DATASET}
+FILE = """
+name: outside
+problems:
+  - formulation: "ours.py:QuantileSVR"
+    dataset: {{name: "ours.py:Ramp", n: [20, 30]}}
+    C: 2
+    tau: 0.3
+    kernel: {kernel}
+  - {{formulation: regularized_erm, dataset: "ours.py:Ramp", lam: 0.1, loss: "ours.py:Deadzone"}}
+solvers: [{{name: smo, tol: 1e-8}}, lbfgs]
+"""
+KERNELS = [
+    '{name: "ours.py:Shifted", shift: 2}',
+    '{name: sum, left: linear, right: "ours.py:Shifted"}',
+]
 
 
-@pytest.fixture
-def experiment(write, tmp_path):
-    """Write an experiment with one problem, and the file that it names; return it as it was read."""
-
-    def _experiment(problem, before=""):
-        (tmp_path / "mine.py").write_text(FILE.format(before=before))
-        return read_experiment(write(f"name: x\nproblems:\n  - {problem}\nsolvers: [cvxopt_qp]\n"))
-
-    return _experiment
+def experiment(folder: Path, text: str):
+    (folder / "ours.py").write_text(OURS)
+    (folder / "experiment.yaml").write_text(text)
+    return read_experiment(folder / "experiment.yaml")
 
 
-@pytest.mark.parametrize("kind", NAMED)
-def test_a_class_from_a_file_beside_the_experiment_file_is_run(experiment, kind, tmp_path):
-    case = plan(experiment(NAMED[kind]))[0]
-    assert outside_files([case]) == {tmp_path / "mine.py"}
-    assert "mine.py:" in str(case.problem)
-    record = run_case(case).record
-    assert record["verdict"] == "solved", record["reason"]
-    assert impossible([case]) == {}
-
-
-def test_a_kernel_from_outside_comes_back_with_the_model(experiment, tmp_path):
-    case = plan(experiment(KERNEL))[0]
-    store = Store.open(tmp_path / "out", "", [case.run_id])
-    store.append(run_case(case))
-    store.close()
-    model = load_model(tmp_path / "out", case.run_id)
-    assert model is not None
-    assert model["kernel"] == build_kernel(case.problem.parameters["kernel"], case.folder)
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_everything_from_outside_runs_and_is_certified(tmp_path: Path, kernel: str) -> None:
+    cases = plan(experiment(tmp_path, FILE.format(kernel=kernel)))
+    assert outside_files(cases) == {tmp_path / "ours.py"}
+    outcomes = [run_case(case).record for case in cases]
+    verdicts = {
+        (record["formulation"], record["solver"]): record["verdict"]
+        for record in outcomes
+        if record["status"] != "unsupported"
+    }
+    assert verdicts == {
+        ("ours.py:QuantileSVR", "smo"): "solved",
+        ("regularized_erm", "lbfgs"): "solved",
+    }
+    first = outcomes[0]
+    assert first["dataset"] == "ours.py:Ramp"
+    assert first["family_hash"] != outcomes[-1]["family_hash"]
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("old", "new", "message"),
     [
-        (("mine.py", "nowhere.py"), "there is no file"),
-        (("QuantileSVR", "Median"), "mine.py has QuantileSVR, not 'Median'"),
-        (("tau: 0.3", "tau: low"), "tau: must be a number, got 'low'"),
-        (("tau: 0.3", "tua: 0.3"), "unknown setting 'tua'; did you mean 'tau'"),
-        (("name: regression, n: 20", "name: regresion"), "did you mean 'regression'"),
+        ("ours.py:QuantileSVR", "ours.py:Quantile", "has QuantileSVR, not 'Quantile'"),
+        ("ours.py:QuantileSVR", "none.py:X", "there is no file"),
+        ("ours.py:Ramp", "ours.py:Pinball", "not 'Pinball'"),
+        ("ours.py:Deadzone", "ours.py:Shifted", "not 'Shifted'"),
+        ("tau: 0.3", "tua: 0.3", "tua"),
     ],
 )
-def test_a_bad_entry_is_refused_at_its_line(experiment, change, words):
-    with pytest.raises(ConfigError, match=words) as refusal:
-        experiment(FORMULATION.replace(*change))
-    assert "small.yaml:3: " in str(refusal.value)
+def test_a_wrong_name_is_refused_before_anything_runs(
+    tmp_path: Path, old: str, new: str, message: str
+) -> None:
+    text = FILE.format(kernel="linear").replace(old, new)
+    with pytest.raises(ConfigError, match=message):
+        experiment(tmp_path, text)
 
 
-@pytest.mark.parametrize("kind", NAMED)
-@pytest.mark.parametrize("before", ["import os; os._exit(3)", "raise KeyError('x')"])
-def test_a_file_that_cannot_be_imported_is_left_to_its_runs(experiment, kind, before):
-    described = experiment(NAMED[kind], before)
-    assert "mine.py:" in str(described.problems)
-    if before.startswith("raise"):
-        assert run_case(plan(described)[0]).record["status"] == "crashed"
+@pytest.mark.parametrize("broken", ["raise RuntimeError('broken')", "import os; os._exit(3)"])
+def test_a_file_that_cannot_be_imported_fails_in_its_own_runs(tmp_path: Path, broken: str) -> None:
+    found = experiment(tmp_path, FILE.format(kernel="linear"))
+    (tmp_path / "ours.py").write_text(broken)
+    again = read_experiment(tmp_path / "experiment.yaml")
+    assert len(again.problems) == len(found.problems)
+    if broken.startswith("raise"):
+        assert run_case(plan(again)[0]).record["status"] == "crashed"
+
+
+def test_a_fault_in_an_entry_is_at_its_line(tmp_path: Path) -> None:
+    text = FILE.format(kernel="linear").replace("tau: 0.3", "tau: low")
+    with pytest.raises(ConfigError, match=r":8: ours.py:QuantileSVR: tau: must be a number"):
+        experiment(tmp_path, text)
+
+
+def test_a_kernel_from_outside_comes_back_with_the_model(tmp_path: Path) -> None:
+    cases = plan(experiment(tmp_path, FILE.format(kernel=KERNELS[1])))
+    assert impossible(cases).keys() <= {(c.problem_id, c.solver.name) for c in cases[-2:]}
+    store = Store.open(tmp_path / "out", "", [cases[0].run_id])
+    store.append(run_case(cases[0]))
+    store.close()
+    model = load_model(tmp_path / "out", cases[0].run_id)
+    assert model is not None
+    assert model["kernel"] == build_kernel(cases[0].problem.parameters["kernel"], str(tmp_path))

@@ -30,7 +30,7 @@ from problems import (
     SVRPrimal,
     certify,
 )
-from problems.certificates.rigorous import proven_bounds
+from problems.certificates.proofs.rigorous import proven_bounds
 
 DIGITS = 80
 N, D = 3, 2

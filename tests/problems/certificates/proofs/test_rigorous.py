@@ -29,11 +29,11 @@ from problems import (
     SVRPrimal,
     certify,
 )
-from problems.certificates import balls
-from problems.certificates.balls import above, below
-from problems.certificates.exact import Exact
-from problems.certificates.rigorous import Bounds, Unprovable, proven_bounds
-from problems.certificates.semidefinite import smallest_eigenvalue_bound
+from problems.certificates.proofs import balls
+from problems.certificates.proofs.balls import above, below
+from problems.certificates.proofs.exact import Exact
+from problems.certificates.proofs.rigorous import Bounds, Unprovable, proven_bounds
+from problems.certificates.proofs.semidefinite import smallest_eigenvalue_bound
 from solvers import SMO, solve
 
 RNG = np.random.default_rng(0)

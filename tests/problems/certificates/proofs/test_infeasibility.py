@@ -21,7 +21,7 @@ from problems import (
     SoftMarginDual,
     certify,
 )
-from problems.certificates.infeasibility import Proof, prove_infeasible
+from problems.certificates.proofs.infeasibility import Proof, prove_infeasible
 from solvers import solve
 
 XOR = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 0.0]])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import arb, fmpq
 
-from problems.certificates.balls import Unprovable, dot
+from problems.certificates.proofs.balls import Unprovable, dot
 from problems.dataset import Indices, Vector
 from problems.losses import Piece
 from problems.projection import members_of

@@ -23,11 +23,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import arb, ctx, fmpq
 
-from problems.certificates.balls import Unprovable, above, ball_scores, below, dot, linear_scores
 from problems.certificates.certificate import NAN, Certificate, relative
-from problems.certificates.exact import Exact, exact_value
 from problems.certificates.hard_margin import no_margin
-from problems.certificates.semidefinite import smallest_eigenvalue_bound
+from problems.certificates.proofs.balls import (
+    Unprovable,
+    above,
+    ball_scores,
+    below,
+    dot,
+    linear_scores,
+)
+from problems.certificates.proofs.exact import Exact, exact_value
+from problems.certificates.proofs.semidefinite import smallest_eigenvalue_bound
 from problems.dataset import Indices, Vector
 from problems.kernels import Precomputed, as_dense
 

@@ -1,0 +1,82 @@
+"""What kernels do with samples and settings: products, norms, and checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from problems.dataset import Indices, Matrix, Vector, shown
+
+Block = NDArray[np.float64]
+Selection = Indices | slice
+Blocks = Callable[[Selection, Selection], Block]
+
+
+def check_finite(value: Any, name: str) -> float:
+    """Return `value` as a finite float."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = float("nan")
+    if not np.isfinite(number):
+        raise ValueError(f"{name}: must be a finite number, got {shown(value)}")
+    return number
+
+
+def check_whole(value: Any, name: str, least: int) -> int:
+    """Return `value` as an int of `least` or more."""
+    number = check_finite(value, name)
+    if not number.is_integer() or number < least:
+        raise ValueError(f"{name}: must be a whole number of {least} or more, got {shown(value)}")
+    return int(number)
+
+
+def check_switch(value: Any, name: str) -> bool:
+    """Return `value` as a bool."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}: must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def entries(X: Matrix) -> Vector:
+    """Return the entries of a matrix, of a sparse one those that are stored."""
+    return X.ravel() if isinstance(X, np.ndarray) else np.asarray(X.data)
+
+
+def stacked(X: Matrix, Z: Matrix) -> Matrix:
+    """Return the rows of `X`, then those of `Z`."""
+    if isinstance(X, np.ndarray) and isinstance(Z, np.ndarray):
+        return np.vstack([X, Z])
+    return scipy.sparse.csr_array(
+        scipy.sparse.vstack([scipy.sparse.csr_array(X), scipy.sparse.csr_array(Z)])
+    )
+
+
+def unit_rows(features: Matrix) -> Matrix:
+    """Return the rows divided by their lengths; rows of zeros stay."""
+    length = np.sqrt(squared_norms(features))
+    inverse = 1.0 / np.where(length > 0, length, 1.0)
+    return scipy.sparse.csr_array(scipy.sparse.diags_array(inverse) @ features)
+
+
+def inner_products(X: Matrix, Z: Matrix) -> Block:
+    """Return X Zᵀ as a dense array, for dense and CSR matrices."""
+    return as_dense(X @ Z.T)
+
+
+def squared_norms(X: Matrix) -> Vector:
+    """Return ‖xᵢ‖² for each row, for dense and CSR matrices."""
+    if isinstance(X, np.ndarray):
+        return np.einsum("ij,ij->i", X, X)
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    # nothing of length d: it may be 2^31
+    return np.bincount(rows, X.data**2, X.shape[0]).astype(np.float64)
+
+
+def as_dense(M: Any) -> NDArray[np.float64]:
+    """Return a dense array of a dense or sparse matrix."""
+    return M.toarray() if scipy.sparse.issparse(M) else np.asarray(M, dtype=np.float64)

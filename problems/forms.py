@@ -216,8 +216,8 @@ class FormPoint:
 class Point:
     """An answer to a formulation: dual variables, weights, intercept; None for what is not known.
 
-    `alpha` (n,) has soft-margin scaling for every face of a problem; for regression it is α − α*.
-    For K classes `alpha` is (n, K) and `w` (d, K); for several binary problems `b` is (parts,) too.
+    `alpha` (n,) has soft-margin scaling for every view of a problem; for regression it is α − α*.
+    For K classes `alpha` is (n, K) and `w` (d, K); for several binary problems `b` is (outputs,) too.
     """
 
     alpha: Vector | None = None

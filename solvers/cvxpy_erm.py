@@ -121,4 +121,4 @@ def _losses(cp: Any, form: ERM, f: Any) -> Any:
         below, above = np.isfinite(lower), np.isfinite(upper)
         distance = cp.multiply(below, cp.pos(np.where(below, lower, 0.0) - f))
         distance += cp.multiply(above, cp.pos(f - np.where(above, upper, 0.0)))
-    return cp.square(distance) / (2 * loss.softness) if loss.softness else distance
+    return cp.square(distance) / (2 * loss.smoothing) if loss.smoothing else distance

@@ -107,7 +107,7 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     cone program for what that cannot take. Several binary problems get that of each of them.
     """
     if isinstance(problem, Multiclass):
-        return default_solver(problem.parts[0].problem, target_gap)
+        return default_solver(problem.subproblems[0].problem, target_gap)
     if problem.pieces is None:
         return _default_for_risk(problem, target_gap)
     from solvers.dual_coordinate_descent import (  # noqa: PLC0415 - slow to import, as is SMO

@@ -15,7 +15,7 @@ import numpy as np
 
 from problems import Certificate, Multiclass, Point, certify
 from problems.forms import Claim
-from problems.formulations.multiclass import Part
+from problems.formulations.multiclass import Subproblem
 from solvers.base import Solver, Status
 from solvers.solution import Look, Solution
 
@@ -43,7 +43,7 @@ def solve_subproblems(
     weakest. `Solution.parts` has the answers to the parts.
     """
     run = _Run(problem, _starts(problem, initial), callback)
-    for part, start in zip(problem.parts, run.starts, strict=True):
+    for part, start in zip(problem.subproblems, run.starts, strict=True):
         time_left = None if time_limit is None else time_limit - run.time
         iterations_left = None if max_iter is None else max_iter - run.iterations
         out_of = _out_of(time_left, iterations_left)
@@ -99,7 +99,7 @@ def _out_of(time_left: float | None, iterations_left: int | None) -> Status | No
     return Status.MAX_ITER if iterations_left is not None and iterations_left <= 0 else None
 
 
-def _start_point(part: Part, start: Any) -> Point:
+def _start_point(part: Subproblem, start: Any) -> Point:
     problem = part.problem
     alpha = np.zeros(problem.n) if start is None else np.asarray(start.alpha)
     return Point(alpha, problem.X.T @ problem.beta(alpha) if problem.is_linear else None)
@@ -144,7 +144,7 @@ class _Run:
     def _untouched(self) -> list[Certificate]:
         """Return the certificates of the points where the parts begin."""
         if not self.later:
-            pairs = zip(self.problem.parts, self.starts, strict=True)
+            pairs = zip(self.problem.subproblems, self.starts, strict=True)
             self.later = [certify(part.problem, _start_point(part, start)) for part, start in pairs]
         return self.later
 

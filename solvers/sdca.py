@@ -36,14 +36,14 @@ class Dual(NamedTuple):
     """What an epoch reads: rows for the linear kernel, the Gram matrix for another.
 
     samples (n, 4) : the ends of the interval without loss (for the logistic loss y twice), Cᵢ, and
-        Kᵢᵢ. softness, steepest : of the loss, see `IntervalLoss`.
+        Kᵢᵢ. smoothing, lipschitz : of the loss, see `IntervalLoss`.
     """
 
     rows: Rows
     gram: Block
     samples: Block
-    softness: float
-    steepest: float
+    smoothing: float
+    lipschitz: float
     logistic: bool
 
 
@@ -105,14 +105,14 @@ def _dual(form: ERM) -> Dual:
     loss, y = form.loss, form.y
     lower, upper = loss.ends(y) if isinstance(loss, IntervalLoss) else (y, y)
     samples = np.column_stack([lower, upper, form.C, form.gram.diagonal()])
-    softness = loss.softness if isinstance(loss, IntervalLoss) else 0.0
+    smoothing = loss.smoothing if isinstance(loss, IntervalLoss) else 0.0
     linear = form.gram.is_linear
     return Dual(
         as_rows(form.gram.X if linear else _NO_COLUMN),
         read_only(_NO_COLUMN if linear else form.gram.dense()),
         read_only(samples),
-        softness,
-        float(loss.steepest),
+        smoothing,
+        float(loss.lipschitz),
         isinstance(loss, Logistic),
     )
 
@@ -129,8 +129,8 @@ def _epoch(dual: Dual, order: Indices, beta: Vector, state: Vector) -> None:
             s = lower * logistic_step(lower * m, t)
         else:
             e = max(lower - m, 0.0) - max(m - upper, 0.0)
-            s = e / max(t + dual.softness, 1e-300)
-            s = min(max(s, -dual.steepest), dual.steepest)
+            s = e / max(t + dual.smoothing, 1e-300)
+            s = min(max(s, -dual.lipschitz), dual.lipschitz)
         change = C * s - beta[i]
         if change != 0.0:
             beta[i] += change

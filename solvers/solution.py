@@ -125,7 +125,7 @@ class Solution:
         if not gaps:
             return ""
         worst = int(np.argmax(gaps))  # NaN counts as the largest
-        return f"worst part: {self.problem.parts[worst].name}, relative gap {gaps[worst]:.2g}"
+        return f"worst part: {self.problem.subproblems[worst].name}, relative gap {gaps[worst]:.2g}"
 
     @cached_property
     def geometry(self) -> Geometry:

@@ -44,7 +44,7 @@ def times_to_gaps(results: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
 
     Columns: target, problem, solver, setting (its accuracy in words), time (s; NaN if the target was not
     reached), gap, outcome ("reached", or how it ended), n, fastest (whether no other is faster by more
-    than the noise). All faces of a problem are one problem.
+    than the noise). All views of a problem are one problem.
     """
     if results["solver"].map(kind_of).eq("floor").all():  # or no runs at all
         return pd.DataFrame(columns=_COLUMNS)

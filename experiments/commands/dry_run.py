@@ -187,7 +187,7 @@ def _refusal(case: Case) -> str | None:
     try:
         samples = FORMULATIONS[spec.formulation].example_samples(spec.parameters)
         problem = build_problem(spec, Dataset(*samples))
-        problem = problem.parts[0].problem if isinstance(problem, Multiclass) else problem
+        problem = problem.subproblems[0].problem if isinstance(problem, Multiclass) else problem
         solver = build_solver(case.solver, case.folder, case.seed)
         return solver.refuses(reduce(problem, solver.form, None).form)
     except Unsupported as refused:

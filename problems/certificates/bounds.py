@@ -62,13 +62,13 @@ def fenchel_bounds(problem: Formulation, point: Point) -> Certificate:
         intervals = conditions.offsets(scores)
         primal_objective = _primal(problem, norm2, scores, _middles(intervals))
         gap = gap_between(primal_objective, dual_objective)
-    better, length = _lengthened(problem, norm2, scores, _middles(intervals))
+    better, scale = _rescaled(problem, norm2, scores, _middles(intervals))
     if better >= primal_objective:
-        length = 1.0
+        scale = 1.0
     else:
         primal_objective, gap = better, gap_between(better, dual_objective)
-        w = None if w is None else length * w
-        intervals = [(length * low, length * high) for low, high in intervals]
+        w = None if w is None else scale * w
+        intervals = [(scale * low, scale * high) for low, high in intervals]
     if not problem.is_psd:
         primal_objective = gap = NAN
     unit, reason = conditions.at_zero()
@@ -90,7 +90,7 @@ def fenchel_bounds(problem: Formulation, point: Point) -> Certificate:
         b_interval=(problem.decision_offset(lows), problem.decision_offset(highs)),
         offsets=offsets,
         unit=unit,
-        length=length,
+        scale=scale,
         reason=missing_bound(problem, gap) or reason,
     )
 
@@ -110,20 +110,20 @@ def _primal(
     )
 
 
-def _lengthened(
+def _rescaled(
     problem: Formulation, norm2: float, scores: Vector, offsets: list[float]
 ) -> tuple[float, float]:
     """Return the least primal value over (s·w, s·u), s within rounding of 1, and that s.
 
     Where C is huge, a margin that rounding left 1e-13 short of one costs C·1e-13.
     """
-    best, length = INF, 1.0
+    best, scale = INF, 1.0
     if not problem.loss.unit_margin:
-        return best, length
+        return best, scale
     margins = problem.y * (scores + shifts(problem, offsets))
     for reach in _REACHES:
         short = margins[(margins < 1) & (margins > 1 - reach)]
         if short.size:
             s = 1.0 / float(short.min())
-            best, length = min((best, length), (_primal(problem, norm2, scores, offsets, s), s))
-    return best, length
+            best, scale = min((best, scale), (_primal(problem, norm2, scores, offsets, s), s))
+    return best, scale

@@ -33,7 +33,7 @@ class Certificate:
     b_interval : all best b for that w.
     offsets : the best offset of each group, whose mean b is.
     unit : what a gap is relative to where the optimum is 0 itself; else 0.
-    length : of the primal's w, as a multiple of Σ βᵢφ(xᵢ) or the solver's w: 1 but for rounding.
+    scale : of the primal's w, as a multiple of Σ βᵢφ(xᵢ) or the solver's w: 1 but for rounding.
     infeasible : True if no point separates the samples, proven exactly.
     reason : why a bound is missing, or empty.
     parts : for several binary problems the certificate of each; this one is their sum.
@@ -54,7 +54,7 @@ class Certificate:
     b_interval: tuple[float, float] = (NAN, NAN)
     offsets: tuple[float, ...] = ()
     unit: float = 0.0
-    length: float = 1.0
+    scale: float = 1.0
     infeasible: bool = False
     reason: str = ""
     parts: tuple[Certificate, ...] = ()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
 
 INF = float("inf")
-_SOFTNESS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
+_SMOOTHINGS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
 _FACTORED = 3e7  # operations of a factorisation, up to which α is fitted to w by least squares;
 _PASSED = 1e8  # above, entries read by coordinate descent: a quarter of a second
 _MOST_PASSES = 300
@@ -86,13 +86,13 @@ def _candidates(problem: Formulation, w: Vector) -> Iterator[Vector]:
     max(0, δ − rᵢ)); and those with |rᵢ| ≤ δ fitted to w.
     """
     r, box = _residuals(problem, w), problem.box
-    for softness in _SOFTNESS:
+    for smoothing in _SMOOTHINGS:
         if not problem.is_bounded:
-            yield np.maximum(0.0, softness - r)
+            yield np.maximum(0.0, smoothing - r)
             continue
-        x = box.lb + (box.ub - box.lb) * np.clip(0.5 - r / softness, 0.0, 1.0)
+        x = box.lb + (box.ub - box.lb) * np.clip(0.5 - r / smoothing, 0.0, 1.0)
         yield x
-        near = np.flatnonzero(np.abs(r) <= softness)
+        near = np.flatnonzero(np.abs(r) <= smoothing)
         if near.size:
             yield _fitted(problem, w, r, x, near)
 

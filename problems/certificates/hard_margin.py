@@ -44,7 +44,7 @@ def hard_bounds(problem: Formulation, point: Point) -> Certificate:
     w = problem.X.T @ problem.beta(alpha) if problem.is_linear else None
     # ‖w‖² keeps digits that βᵀKβ loses where large entries cancel
     norm2 = float(problem.beta(alpha) @ scores if w is None else w @ w)
-    scale, dual_objective = _best_length(problem, alpha, norm2)
+    scale, dual_objective = _best_scale(problem, alpha, norm2)
     if own_w is not None:
         size = 1.0 if one_class(problem) else float(np.abs(own_w).max())
         w = own_w / (size or 1.0)
@@ -107,7 +107,7 @@ def no_margin(dual: float) -> str:
     return f"no margin above {2 / np.sqrt(2 * dual):.3g}" if dual > 0 else "the point is zero"
 
 
-def _best_length(problem: Formulation, alpha: Vector, quadratic: float) -> tuple[float, float]:
+def _best_scale(problem: Formulation, alpha: Vector, quadratic: float) -> tuple[float, float]:
     """Return s = 1ᵀα / αᵀQα and the dual value (1ᵀα)² / (2αᵀQα) of sα."""
     total = float(alpha.sum())
     quadratic = max(quadratic, rounding_of_norm2(problem, problem.beta(alpha)))

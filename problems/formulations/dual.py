@@ -17,7 +17,7 @@ from problems.losses import Hinge, Piece
 from problems.projection import project
 from problems.reductions import Reduction, Unsupported
 
-Face = Literal["primal", "dual", "risk"]
+View = Literal["primal", "dual", "risk"]
 
 
 class DualProblem:
@@ -25,10 +25,10 @@ class DualProblem:
 
     Attributes
     ----------
-    face : how the problem is posed; `objective` is in that view's own sign and scale.
+    view : how the problem is posed; `objective` is in that view's own sign and scale.
     """
 
-    face: ClassVar[Face] = "dual"
+    view: ClassVar[View] = "dual"
 
     X: Matrix
     y: Vector
@@ -103,7 +103,7 @@ class DualProblem:
     @property
     def upper(self) -> Vector:
         """The largest |αᵢ|, shape (n,): Cᵢ times the loss's largest slope, perhaps inf."""
-        return self.weight * self.loss.steepest
+        return self.weight * self.loss.lipschitz
 
     @cached_property
     def is_bounded(self) -> bool:
@@ -195,7 +195,7 @@ class DualProblem:
     def to_qp(self, gram: Gram, start: Point | None = None) -> Reduction[QP]:
         """Return the primal with slacks where it has coordinates and is asked for; else the dual."""
         pieces = self._linear_pieces()
-        if self.face != "dual" and self.is_linear and all(piece.low == 0 for piece in pieces):
+        if self.view != "dual" and self.is_linear and all(piece.low == 0 for piece in pieces):
             return primal_qp(self, pieces)
         box = self.to_box(gram, start).form
         A, b_eq = box.equality_rows()

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from problems.dataset import Matrix, Vector, check_positive
-from problems.formulations.dual import Face
+from problems.formulations.dual import View
 from problems.formulations.formulation import Formulation
 from problems.kernels import Kernel, Linear
 from problems.losses import (
@@ -46,7 +46,7 @@ def named_loss(loss: Any) -> Any:
 
 class _Risk(Formulation):
     lam: float
-    face: ClassVar[Face] = "risk"
+    view: ClassVar[View] = "risk"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -138,7 +138,7 @@ class WeightedERM(Formulation):
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
     intercept: bool = False
 
-    face: ClassVar[Face] = "primal"
+    view: ClassVar[View] = "primal"
     problem_class: ClassVar[str] = "risk"
     listed: ClassVar[bool] = False
 

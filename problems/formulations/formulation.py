@@ -76,7 +76,7 @@ class Formulation(DualProblem):
                 f"kernel: must be a kernel such as RBF(gamma=0.1), got {self.kernel!r}"
             )
         self.kernel.check(X)
-        self._set("kernel", self.kernel.fitted(X))
+        self._set("kernel", self.kernel.fit(X))
         if hasattr(self, "C"):
             self._set("C", check_slack_weight(self.C, X.shape[0]))
         self._check_diagonal()
@@ -174,7 +174,7 @@ class Formulation(DualProblem):
 
     def objective(self, primal: float, dual: float) -> float:
         """Return the value in this view's own sign and scale, from the problem's two bounds."""
-        return primal if self.face == "primal" else -dual
+        return primal if self.view == "primal" else -dual
 
     @property
     def identity(self) -> tuple[Any, ...]:

@@ -1,11 +1,11 @@
 """Several classes through binary problems: one against the rest, or one against one.
 
     min Σⱼ [½‖wⱼ‖² + C Σᵢ ℓ(sᵢⱼ, wⱼᵀφ(xᵢ) + bⱼ)]   over the samples with sᵢⱼ ≠ 0
-one-vs-rest  part k of K: sᵢₖ = +1 for the samples of class k, −1 for all others
-one-vs-one   part (k, l), k < l: +1 for class k, −1 for class l, 0 for the samples of other classes
-The parts share nothing but the samples: each is a binary problem with a certificate of its own, and the
-bounds of the sum are the sums of the bounds. A sample's class is then voted on, by the outputs fⱼ:
-majority  a vote for the winner of each part, k where fⱼ ≥ 0 and l where fⱼ < 0
+one-vs-rest  subproblem k of K: sᵢₖ = +1 for the samples of class k, −1 for all others
+one-vs-one   subproblem (k, l), k < l: +1 for class k, −1 for class l, 0 for the samples of other classes
+The subproblems share nothing but the samples: each is a binary problem with a certificate of its own,
+and the bounds of the sum are the sums of the bounds. A sample's class is then voted on, by the outputs fⱼ:
+majority  a vote for the winner of each subproblem, k where fⱼ ≥ 0 and l where fⱼ < 0
 soccer    3 points for the winner, 0 for the loser (Gori's notes): by itself that is the majority, so
           inside the margin, |fⱼ| < 1, there is a draw of 1 point each, as football counts it;
           a support vector on the margin has won, however a solver rounds it
@@ -32,7 +32,7 @@ from problems.certificates.certificate import Certificate, relative
 from problems.certificates.certify import certify
 from problems.dataset import Indices, Matrix, Vector, check_classes
 from problems.forms import Point
-from problems.formulations.dual import Face
+from problems.formulations.dual import View
 from problems.formulations.erm import RegularizedERM, named_loss
 from problems.formulations.formulation import Formulation
 from problems.formulations.svm import SoftMarginDual
@@ -54,7 +54,7 @@ _LARGEST = (
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Subproblem:
     """One binary problem: class `positive` against `negative`, or against all others if that is None.
 
     Attributes
@@ -69,19 +69,19 @@ class Part:
 
     @property
     def name(self) -> str:
-        """The part in words."""
+        """The pair of classes as text."""
         other = "the rest" if self.negative is None else self.negative
         return f"class {self.positive} against {other}"
 
 
 class Multiclass(Formulation):
-    """Base of the two strategies, which tell the pairs of classes.
+    """Base of the two strategies, which choose the pairs of classes.
 
-    `outputs` is the number of parts. An answer's `alpha` has shape (n, parts), 0 for samples that are
-    not in a part (what stands there is not looked at), its `w` (d, parts), its `b` (parts,).
+    `outputs` is the number of subproblems. An answer's `alpha` has shape (n, outputs), 0 for samples
+    that are not in one (what stands there is not read), its `w` (d, outputs), its `b` (outputs,).
     """
 
-    face: ClassVar[Face] = "primal"
+    view: ClassVar[View] = "primal"
     problem_class: ClassVar[str] = "multiclass"
     listed: ClassVar[bool] = False
     voting: Voting
@@ -121,26 +121,26 @@ class Multiclass(Formulation):
 
     @property
     def pairs(self) -> list[tuple[int, int | None]]:
-        """The class on the positive side of each part and the one on the other; None for all others."""
+        """The class on the positive side of each and the one on the other; None for all others."""
         raise NotImplementedError
 
     @property
     def outputs(self) -> int:
-        """Number of parts."""
+        """Number of subproblems."""
         return len(self.pairs)
 
     @cached_property
     def signs(self) -> Block:
-        """sᵢⱼ: +1, −1, or 0 for the samples that are not in part j, shape (n, parts)."""
+        """sᵢⱼ: +1, −1, or 0 for the samples that are not in subproblem j, shape (n, outputs)."""
         return np.column_stack([_signs(self.y, *pair) for pair in self.pairs])
 
     @cached_property
-    def parts(self) -> tuple[Part, ...]:
+    def subproblems(self) -> tuple[Subproblem, ...]:
         """The binary problems."""
         columns = zip(self.pairs, self.signs.T, strict=True)
-        return tuple(self._part(*pair, signs) for pair, signs in columns)
+        return tuple(self._subproblem(*pair, signs) for pair, signs in columns)
 
-    def _part(self, positive: int, negative: int | None, signs: Vector) -> Part:
+    def _subproblem(self, positive: int, negative: int | None, signs: Vector) -> Subproblem:
         rows = np.flatnonzero(signs)
         X, y, C = self.X, signs[rows], self.C
         if rows.size < self.n:
@@ -151,7 +151,7 @@ class Multiclass(Formulation):
         else:
             lam = 1.0 / (rows.size * C)
             problem = RegularizedERM(X, y, lam, self.loss, self.kernel, self.intercept)
-        return Part(positive, negative, rows, problem)
+        return Subproblem(positive, negative, rows, problem)
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -167,44 +167,46 @@ class Multiclass(Formulation):
         return self.beta(beta)
 
     def split(self, point: Point) -> list[Point]:
-        """Return the answer to each part."""
+        """Return the answer to each subproblem."""
         alpha = None if point.alpha is None else point.alpha.reshape(self.n, -1)
         w = None if point.w is None else point.w.reshape(self.d, -1)
         return [
-            Point(None if alpha is None else alpha[part.rows, j], None if w is None else w[:, j])
-            for j, part in enumerate(self.parts)
+            Point(None if alpha is None else alpha[sub.rows, j], None if w is None else w[:, j])
+            for j, sub in enumerate(self.subproblems)
         ]
 
     def join(self, points: Sequence[Point]) -> Point:
-        """Return the answers to all parts as one; alpha, w or b is None if a part has none."""
+        """Return the answers to all subproblems as one; alpha, w or b is None if one has none."""
         alphas, ws, bs = ([getattr(p, name) for p in points] for name in ("alpha", "w", "b"))
         alpha = None
         if all(a is not None for a in alphas):
             alpha = np.zeros((self.n, self.outputs))
-            for j, part in enumerate(self.parts):
-                alpha[part.rows, j] = alphas[j]
+            for j, sub in enumerate(self.subproblems):
+                alpha[sub.rows, j] = alphas[j]
         w = np.column_stack(ws) if all(w is not None for w in ws) else None
         return Point(alpha, w, np.array(bs) if all(b is not None for b in bs) else None)
 
     def to_box(self, gram: Gram, start: Point | None = None) -> Never:
         """Say why there is no one form."""
-        raise Unsupported("several binary problems are one form each: reduce each of the `parts`")
+        raise Unsupported(
+            "several binary problems are one form each: reduce each of the `subproblems`"
+        )
 
     to_qp = to_erm = to_box  # type: ignore[assignment]
 
     def slacks(self, f: Vector) -> Vector:
         """Say why there are none: a sample has one in each binary problem."""
-        raise ValueError("every binary part has its own slacks: describe the parts")
+        raise ValueError("every binary subproblem has its own slacks: describe the subproblems")
 
     def bounds(self, point: Point) -> Certificate:
         """Return the sums of the bounds of the binary problems."""
-        pairs = zip(self.parts, self.split(point), strict=True)
-        return self.summed([certify(part.problem, answer) for part, answer in pairs])
+        pairs = zip(self.subproblems, self.split(point), strict=True)
+        return self.summed([certify(sub.problem, answer) for sub, answer in pairs])
 
     def proven(self, certificate: Certificate) -> Certificate:
         """Return the sums of their proven bounds."""
-        pairs = zip(self.parts, certificate.parts, strict=True)
-        return self.summed([part.problem.proven(own) for part, own in pairs])
+        pairs = zip(self.subproblems, certificate.parts, strict=True)
+        return self.summed([sub.problem.proven(own) for sub, own in pairs])
 
     def summed(self, parts: Sequence[Certificate]) -> Certificate:
         """Return the certificate of the sum.
@@ -222,8 +224,8 @@ class Multiclass(Formulation):
         }
         gaps = [part.relative_gap for part in parts]
         worst = parts[int(np.argmax(gaps))]  # NaN counts as the largest
-        pairs = zip(self.parts, parts, strict=True)
-        reasons = [f"{part.name}: {c.reason}" for part, c in pairs if c.reason]
+        pairs = zip(self.subproblems, parts, strict=True)
+        reasons = [f"{sub.name}: {c.reason}" for sub, c in pairs if c.reason]
         return Certificate(
             **sums,
             **largest,
@@ -236,7 +238,7 @@ class Multiclass(Formulation):
         )
 
     def combine(self, f: Vector, voting: Voting | None = None) -> Block:
-        """Return the score of each class for the outputs `f` (m, parts), shape (m, K).
+        """Return the score of each class for the outputs `f` (m, outputs), shape (m, K).
 
         That is what it got in the vote, and for ties s/(3(|s| + 1)) more, where s is its sum of
         margins: between −⅓ and ⅓, so that no vote is outdone (scikit-learn's SVC counts like this).
@@ -248,7 +250,7 @@ class Multiclass(Formulation):
         return self.votes(f, voting) + margins / (3.0 * (np.abs(margins) + 1.0))
 
     def votes(self, f: Vector, voting: Voting | None = None) -> Block:
-        """Return what each class got for the outputs `f` (m, parts), shape (m, K).
+        """Return what each class got for the outputs `f` (m, outputs), shape (m, K).
 
         `voting` is the rule, by default the problem's own.
         """
@@ -334,7 +336,7 @@ def _signs(y: Vector, positive: int, negative: int | None) -> Vector:
 
 
 def _points(f: Block, voting: Voting) -> tuple[Block, Block]:
-    """Return what the outputs `f` (m, parts) give to the positive and to the negative side."""
+    """Return what the outputs `f` (m, outputs) give to the positive and to the negative side."""
     if voting == "majority":
         return np.where(f >= 0, 1.0, 0.0), np.where(f < 0, 1.0, 0.0)
     if voting == "margin":

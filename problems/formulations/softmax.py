@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from problems.dataset import Matrix, Vector, check_classes
-from problems.formulations.dual import Face
+from problems.formulations.dual import View
 from problems.formulations.erm import check_lam
 from problems.formulations.formulation import Formulation
 from problems.losses import Loss
@@ -36,7 +36,7 @@ class Softmax(Loss):
     source: ClassVar[str] = "Bridle 1990; NPFL129 notes (s-NLL)"
 
     @property
-    def steepest(self) -> float:
+    def lipschitz(self) -> float:
         """1, in each score."""
         return 1.0
 
@@ -81,7 +81,7 @@ class SoftmaxERM(Formulation):
     y: Vector
     lam: float
 
-    face: ClassVar[Face] = "risk"
+    view: ClassVar[View] = "risk"
     problem_class: ClassVar[str] = "softmax"
     source: ClassVar[str] = "NPFL129 notes (s-NLL); Bishop 2006, section 4.3.4"
     intercept: ClassVar[bool] = False  # type: ignore[misc]

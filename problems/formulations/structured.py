@@ -24,7 +24,7 @@ from problems.certificates.certificate import Certificate, relative
 from problems.dataset import Matrix, Vector, check_classes, check_positive
 from problems.forms import Point
 from problems.formulations.chains import Chains
-from problems.formulations.dual import Face
+from problems.formulations.dual import View
 from problems.formulations.formulation import Formulation
 from problems.gram.gram import Gram
 from problems.kernels import Block, as_dense
@@ -48,7 +48,7 @@ class ChainMargin(Formulation):
     length: int
     C: float = 1.0
 
-    face: ClassVar[Face] = "primal"
+    view: ClassVar[View] = "primal"
     problem_class: ClassVar[str] = "structured"
     source: ClassVar[str] = "Taskar, Guestrin & Koller 2004; COMP790 notes"
     intercept: ClassVar[bool] = False  # type: ignore[misc]

@@ -20,7 +20,7 @@ from problems.certificates.certificate import Certificate
 from problems.certificates.hard_margin import hard_bounds, no_point
 from problems.dataset import Matrix, Vector
 from problems.forms import ERM, Point
-from problems.formulations.dual import Face
+from problems.formulations.dual import View
 from problems.formulations.formulation import Formulation
 from problems.gram.gram import Gram
 from problems.kernels import Kernel, Linear
@@ -64,7 +64,7 @@ class HardMarginPrimal(_HardMargin):
     y: Vector
     intercept: bool = True
 
-    face: ClassVar[Face] = "primal"
+    view: ClassVar[View] = "primal"
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class HardMarginDual(_HardMargin):
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
     intercept: bool = True
 
-    face: ClassVar[Face] = "dual"
+    view: ClassVar[View] = "dual"
 
 
 class _SoftMargin(Formulation):
@@ -93,7 +93,7 @@ class SoftMarginPrimal(_SoftMargin):
     C: Any = 1.0
     intercept: bool = True
 
-    face: ClassVar[Face] = "primal"
+    view: ClassVar[View] = "primal"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,4 +106,4 @@ class SoftMarginDual(_SoftMargin):
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
     intercept: bool = True
 
-    face: ClassVar[Face] = "dual"
+    view: ClassVar[View] = "dual"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from problems.dataset import Matrix, Vector, check_positive
-from problems.formulations.dual import Face
+from problems.formulations.dual import View
 from problems.formulations.formulation import Formulation
 from problems.kernels import Kernel, Linear
 from problems.losses import EpsilonInsensitive
@@ -48,7 +48,7 @@ class SVRPrimal(_Regression):
     intercept: bool = True
 
     name: ClassVar[str] = "svr_primal"
-    face: ClassVar[Face] = "primal"
+    view: ClassVar[View] = "primal"
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,4 +63,4 @@ class SVRDual(_Regression):
     intercept: bool = True
 
     name: ClassVar[str] = "svr_dual"
-    face: ClassVar[Face] = "dual"
+    view: ClassVar[View] = "dual"

@@ -68,7 +68,7 @@ class Gram:
     @cached_property
     def values(self) -> Blocks:
         """(rows, cols) ↦ K[rows, cols], computed anew and not counted."""
-        return self.kernel.on(self._samples)
+        return self.kernel.bind(self._samples)
 
     def block(self, rows: Selection, cols: Selection) -> Block:
         """Return K[rows, cols]."""

@@ -66,7 +66,7 @@ class Kernel(ABC):
         """Return the Gram matrix of `X` restricted to `rows` and `cols`."""
         return self(X[rows], X[cols])
 
-    def on(self, X: Matrix) -> Blocks:
+    def bind(self, X: Matrix) -> Blocks:
         """Return (rows, cols) ↦ `block(X, rows, cols)`, with what all blocks share done once."""
         return partial(self.block, X)
 
@@ -77,7 +77,7 @@ class Kernel(ABC):
     def check(self, X: Matrix) -> None:  # noqa: B027 - most kernels take any samples
         """Raise ValueError if `X` cannot be this kernel's samples."""
 
-    def fitted(self, X: Matrix) -> Kernel:
+    def fit(self, X: Matrix) -> Kernel:
         """Return the kernel with what it takes from the training samples; most take nothing."""
         return self
 
@@ -127,9 +127,9 @@ class Combination(Kernel):
         """Return both parts' blocks, joined."""
         return self._join(self.left.block(X, rows, cols), self.right.block(X, rows, cols))
 
-    def on(self, X: Matrix) -> Blocks:
+    def bind(self, X: Matrix) -> Blocks:
         """Prepare the samples for both parts."""
-        left, right = self.left.on(X), self.right.on(X)
+        left, right = self.left.bind(X), self.right.bind(X)
         return lambda rows, cols: self._join(left(rows, cols), right(rows, cols))
 
     def cross(self, X_new: Matrix, X: Matrix, cols: Selection) -> Block:
@@ -145,9 +145,9 @@ class Combination(Kernel):
         self.left.check(X)
         self.right.check(X)
 
-    def fitted(self, X: Matrix) -> Kernel:
+    def fit(self, X: Matrix) -> Kernel:
         """Fit both parts."""
-        return replace(self, left=self.left.fitted(X), right=self.right.fitted(X))
+        return replace(self, left=self.left.fit(X), right=self.right.fit(X))
 
     @property
     def is_psd(self) -> bool | None:
@@ -205,9 +205,9 @@ class Transformed(Kernel):
         """Return the transformed block."""
         return self._transform(self.kernel.block(X, rows, cols))
 
-    def on(self, X: Matrix) -> Blocks:
+    def bind(self, X: Matrix) -> Blocks:
         """Prepare the samples for the kernel inside."""
-        inside = self.kernel.on(X)
+        inside = self.kernel.bind(X)
         return lambda rows, cols: self._transform(inside(rows, cols))
 
     def cross(self, X_new: Matrix, X: Matrix, cols: Selection) -> Block:
@@ -222,9 +222,9 @@ class Transformed(Kernel):
         """Check the samples for the kernel inside."""
         self.kernel.check(X)
 
-    def fitted(self, X: Matrix) -> Kernel:
+    def fit(self, X: Matrix) -> Kernel:
         """Fit the kernel inside."""
-        return replace(self, kernel=self.kernel.fitted(X))
+        return replace(self, kernel=self.kernel.fit(X))
 
     @property
     def is_psd(self) -> bool | None:
@@ -276,7 +276,7 @@ class FeatureMapKernel(Kernel):
         """Return ‖φ(xᵢ)‖²."""
         return squared_norms(self.features(X))
 
-    def on(self, X: Matrix) -> Blocks:
+    def bind(self, X: Matrix) -> Blocks:
         """Map the samples once; blocks are products of features then."""
         phi = self.features(X)
         if 8 * phi.shape[0] * phi.shape[1] <= _DENSE_BYTES:

@@ -53,9 +53,9 @@ class Subset(Kernel):
         """Return the inner kernel's values on the chosen columns."""
         return self.kernel(self._part(X), self._part(Z))
 
-    def on(self, X: Matrix) -> Blocks:
+    def bind(self, X: Matrix) -> Blocks:
         """Choose the columns once."""
-        return self.kernel.on(self._part(X))
+        return self.kernel.bind(self._part(X))
 
     def diagonal(self, X: Matrix) -> Vector:
         """Return the inner kernel's diagonal on the chosen columns."""
@@ -70,9 +70,9 @@ class Subset(Kernel):
             )
         self.kernel.check(self._part(X))
 
-    def fitted(self, X: Matrix) -> Kernel:
+    def fit(self, X: Matrix) -> Kernel:
         """Fit the inner kernel to the chosen columns."""
-        return replace(self, kernel=self.kernel.fitted(self._part(X)))
+        return replace(self, kernel=self.kernel.fit(self._part(X)))
 
     @property
     def is_psd(self) -> bool | None:

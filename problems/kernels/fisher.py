@@ -48,23 +48,23 @@ class Fisher(Kernel):
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
         """Refuse: there is no mixture yet."""
-        raise ValueError("kernel: Fisher needs training samples first; use fitted(X)")
+        raise ValueError("kernel: Fisher needs training samples first; use fit(X)")
 
     def block(self, X: Matrix, rows: Selection, cols: Selection) -> Block:
         """Fit the mixture to `X`, and return the block of its kernel."""
-        return self.fitted(X).block(X, rows, cols)
+        return self.fit(X).block(X, rows, cols)
 
-    def on(self, X: Matrix) -> Blocks:
+    def bind(self, X: Matrix) -> Blocks:
         """Fit the mixture to `X`."""
-        return self.fitted(X).on(X)
+        return self.fit(X).bind(X)
 
     def cross(self, X_new: Matrix, X: Matrix, cols: Selection) -> Block:
         """Fit the mixture to the training samples `X`, and return its kernel with new ones."""
-        return self.fitted(X)(X_new, X[cols])
+        return self.fit(X)(X_new, X[cols])
 
     def diagonal(self, X: Matrix) -> Vector:
         """Fit the mixture to `X`, and return its kernel's diagonal."""
-        return self.fitted(X).diagonal(X)
+        return self.fit(X).diagonal(X)
 
     def check(self, X: Matrix) -> None:
         """Refuse fewer samples than components."""
@@ -74,7 +74,7 @@ class Fisher(Kernel):
                 f"got {self.components}"
             )
 
-    def fitted(self, X: Matrix) -> FittedFisher:
+    def fit(self, X: Matrix) -> FittedFisher:
         """Return the kernel of the mixture fitted to `X` by expectation maximisation."""
         from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415 - slow to import
         from sklearn.mixture import GaussianMixture  # noqa: PLC0415

@@ -59,7 +59,7 @@ class Loss(ABC):
     is_regression : whether y is a real target, rather than a label.
     unit_margin : whether the loss is 0 from a margin of one on: what is short of it by rounding can be
         stretched.
-    steepest : the largest slope |ℓ'|; inf if slopes grow without bound.
+    lipschitz : the largest slope |ℓ'|; inf if slopes grow without bound.
     smoothness : the largest second derivative; inf for a loss with kinks.
     """
 
@@ -70,7 +70,7 @@ class Loss(ABC):
 
     @property
     @abstractmethod
-    def steepest(self) -> float:
+    def lipschitz(self) -> float:
         """The largest slope |ℓ'|."""
 
     @property
@@ -106,7 +106,7 @@ class Loss(ABC):
     @property
     def dual_range(self) -> tuple[float, float]:
         """The smallest and the largest α/C, where α = y·β for labels and β for targets."""
-        return (-self.steepest if self.is_regression else 0.0), self.steepest
+        return (-self.lipschitz if self.is_regression else 0.0), self.lipschitz
 
     def dual_pieces(self, y: Vector) -> list[Piece] | None:
         """Return the pieces of the conjugate, if it is piecewise linear; else None."""
@@ -151,7 +151,7 @@ class PiecewiseLinear(ScalarLoss):
         return float(sum(min(pair) for pair in ends)), float(sum(max(pair) for pair in ends))
 
     @property
-    def steepest(self) -> float:
+    def lipschitz(self) -> float:
         """The largest slope |ℓ'|."""
         return max(map(abs, self.dual_range))
 

@@ -24,53 +24,53 @@ _TINY = float(np.finfo(float).tiny)
 
 
 class IntervalLoss(ScalarLoss):
-    """ℓ = |e| or e²/(2·softness), where e is the distance of f to [lower, upper], signed.
+    """ℓ = |e| or e²/(2·smoothing), where e is the distance of f to [lower, upper], signed.
 
-    e = lower − f below the interval, upper − f above, 0 within; `softness` 0 means |e|.
+    e = lower − f below the interval, upper − f above, 0 within; `smoothing` 0 means |e|.
     """
 
-    softness: ClassVar[float] = 0.0
+    smoothing: ClassVar[float] = 0.0
 
     @abstractmethod
     def ends(self, y: Vector) -> tuple[Vector, Vector]:
         """Return (lower, upper), the interval of predictions f that cost nothing; may be infinite."""
 
     @property
-    def steepest(self) -> float:
+    def lipschitz(self) -> float:
         """1 for |e|, inf for e²."""
-        return inf if self.softness else 1.0
+        return inf if self.smoothing else 1.0
 
     @property
     def smoothness(self) -> float:
-        """1/softness."""
-        return 1.0 / self.softness if self.softness else inf
+        """1/smoothing."""
+        return 1.0 / self.smoothing if self.smoothing else inf
 
     def value(self, y: Vector, f: Vector) -> Vector:
-        """Return |e| or e²/(2·softness)."""
+        """Return |e| or e²/(2·smoothing)."""
         e = self._distance(y, f)
-        return e * e / (2.0 * self.softness) if self.softness else np.abs(e)
+        return e * e / (2.0 * self.smoothing) if self.smoothing else np.abs(e)
 
     def subgradient(self, y: Vector, f: Vector) -> Vector:
-        """Return −sign(e) or −e/softness."""
+        """Return −sign(e) or −e/smoothing."""
         e = self._distance(y, f)
-        return -e / self.softness if self.softness else -np.sign(e)
+        return -e / self.smoothing if self.smoothing else -np.sign(e)
 
     def curvature(self, y: Vector, f: Vector) -> Vector:
-        """Return 1/softness outside the interval and at its ends, else 0."""
+        """Return 1/smoothing outside the interval and at its ends, else 0."""
         lower, upper = self.ends(y)
-        return np.where((f <= lower) | (f >= upper), 1.0 / (self.softness or inf), 0.0)
+        return np.where((f <= lower) | (f >= upper), 1.0 / (self.smoothing or inf), 0.0)
 
     def conjugate(self, y: Vector, s: Vector) -> Vector:
-        """Return max of s over the interval, + ½softness·s²; +inf where |s| > steepest."""
+        """Return max of s over the interval, + ½smoothing·s²; +inf where |s| > lipschitz."""
         lower, upper = self.ends(y)
         support = np.zeros(np.shape(s))
         np.multiply(s, np.where(s > 0, upper, lower), out=support, where=s != 0)
-        return np.where(np.abs(s) <= self.steepest, support + 0.5 * self.softness * s * s, inf)
+        return np.where(np.abs(s) <= self.lipschitz, support + 0.5 * self.smoothing * s * s, inf)
 
     def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
-        """Return e(m)/(t + softness) within ±steepest."""
-        width = np.maximum(t + self.softness, _TINY)
-        reach = self.steepest * width
+        """Return e(m)/(t + smoothing) within ±lipschitz."""
+        width = np.maximum(t + self.smoothing, _TINY)
+        reach = self.lipschitz * width
         return np.clip(self._distance(y, m), -reach, reach) / width
 
     def kink(self, y: Vector, beta: Vector) -> Vector:
@@ -91,7 +91,7 @@ class _Margin(IntervalLoss):
 
     def dual_pieces(self, y: Vector) -> list[Piece] | None:
         """One variable for each sample, with the sign of its label; none for a squared loss."""
-        linear = not self.softness
+        linear = not self.smoothing
         return [Piece(y, np.zeros(y.size), -self.margin, 0.0, 1.0)] if linear else None
 
 
@@ -107,7 +107,7 @@ class Hinge(_Margin):
 class SquaredHinge(_Margin):
     """ℓ(y, f) = max(0, 1 − y·f)², LIBLINEAR's L2 loss; conjugate y·s + s²/4 for y·s ≤ 0."""
 
-    softness: ClassVar[float] = 0.5
+    smoothing: ClassVar[float] = 0.5
     source: ClassVar[str] = "Fan et al. 2008 (L2-loss SVC)"
 
 
@@ -126,7 +126,7 @@ class Perceptron(_Margin):
 class Squared(IntervalLoss):
     """ℓ(y, f) = ½(y − f)², of ridge regression; conjugate y·s + ½s²."""
 
-    softness: ClassVar[float] = 1.0
+    smoothing: ClassVar[float] = 1.0
     is_regression: ClassVar[bool] = True
     source: ClassVar[str] = "Hoerl & Kennard 1970; NPFL129 notes (MSE)"
 
@@ -148,7 +148,7 @@ class _Tube(IntervalLoss):
 
     def dual_pieces(self, y: Vector) -> list[Piece] | None:
         """Two variables for each sample, one for each side of the tube; none for a squared loss."""
-        sides = [] if self.softness else [np.ones(y.size), -np.ones(y.size)]
+        sides = [] if self.smoothing else [np.ones(y.size), -np.ones(y.size)]
         return [Piece(side, y, self.epsilon, 0.0, 1.0) for side in sides] or None
 
 
@@ -168,5 +168,5 @@ class SquaredEpsilonInsensitive(_Tube):
     """ℓ(y, f) = max(0, |y − f| − epsilon)²; conjugate y·s + epsilon·|s| + s²/4."""
 
     epsilon: float
-    softness: ClassVar[float] = 0.5
+    smoothing: ClassVar[float] = 0.5
     source: ClassVar[str] = "Ho & Lin 2012 (L2-loss SVR)"

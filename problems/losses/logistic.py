@@ -78,7 +78,7 @@ class Logistic(ScalarLoss):
     source: ClassVar[str] = "Cox 1958; NPFL129 and Gori's notes (σ-NLL)"
 
     @property
-    def steepest(self) -> float:
+    def lipschitz(self) -> float:
         """1, where the sample is far on the wrong side."""
         return 1.0
 

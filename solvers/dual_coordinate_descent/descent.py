@@ -33,7 +33,7 @@ _SMALLEST_SIGMA = 1e-6
 _NEWTON_STEPS = 50
 _NEAR = 0.5  # how far a score may be from 0, relative to the last change of scores, to be watched
 _SURE = 0.25  # a score from which a start at the lower bound rests, relative to their mean
-_SOFTNESS = 1.0  # of a predicted variable: the scores, relative to their mean, where it is inside
+_SMOOTHINGS = 1.0  # of a predicted variable: the scores, relative to their mean, where it is inside
 
 
 @dataclass
@@ -184,7 +184,7 @@ class Descent:
         """Predict x from a sample's w: at a bound, but where the score is near 0."""
         block, self.nu, self.guess = self.block, sample.nu, sample.w
         u = scores(block, sample.w, 0.0) + block.p + self.nu * block.a
-        width = _SOFTNESS * float(np.abs(u).mean()) or 1.0
+        width = _SMOOTHINGS * float(np.abs(u).mean()) or 1.0
         inside = 0.5 * (block.lb + block.ub) - (block.ub - block.lb) * (0.5 / width) * u
         self.x = project(inside, block.lb, block.ub, block.a if self.equality else None, self.delta)
         self._recompute()

@@ -128,7 +128,7 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         if self._gram_given:
             return Precomputed()
         if isinstance(self.kernel, Kernel):
-            return self.kernel.fitted(check_samples(X))
+            return self.kernel.fit(check_samples(X))
         if not isinstance(self.kernel, str) or self.kernel not in _NAMES:
             raise ValueError(
                 f"kernel: must be one of {_NAMES}, a kernel of this package, or a function, "

@@ -71,8 +71,8 @@ def risk_of(form: ERM, weight: Vector, first: float, radius: float, power: int) 
     lower, upper = loss.ends(y) if isinstance(loss, IntervalLoss) else (y, y)
     return Risk(
         np.column_stack([lower, upper, weight, form.gram.diagonal()]),
-        loss.softness if isinstance(loss, IntervalLoss) else 0.0,
-        float(loss.steepest),
+        loss.smoothing if isinstance(loss, IntervalLoss) else 0.0,
+        float(loss.lipschitz),
         isinstance(loss, Logistic),
         1.0 / float(form.C.sum()),
         first,

@@ -79,7 +79,7 @@ def test_the_box_qps_objective_is_minus_the_dual(problem):
     np.testing.assert_array_equal(problem.from_box_variables(x), alpha)
 
 
-@pytest.mark.parametrize("name", [k for k, p in EVERY.items() if p.face == "dual"])
+@pytest.mark.parametrize("name", [k for k, p in EVERY.items() if p.view == "dual"])
 def test_the_qp_of_a_dual_face_is_its_box_qp(name):
     problem = EVERY[name]
     reduction, alpha = reduce(problem, QP), some_alpha(problem)
@@ -92,7 +92,7 @@ def test_the_qp_of_a_dual_face_is_its_box_qp(name):
     np.testing.assert_array_equal(reduction.recover(FormPoint(x)).alpha, alpha)
 
 
-@pytest.mark.parametrize("name", [k for k, p in SOFT.items() if p.face != "dual"])
+@pytest.mark.parametrize("name", [k for k, p in SOFT.items() if p.view != "dual"])
 def test_the_qp_of_a_primal_face_has_its_objective_at_the_least_slacks(name):
     problem = SOFT[name]
     form = reduce(problem, QP).form
@@ -111,7 +111,7 @@ def test_the_qp_of_a_primal_face_has_its_objective_at_the_least_slacks(name):
     assert (form.G @ shrunk > form.h).any() or (shrunk < form.lb).any()
 
 
-@pytest.mark.parametrize("name", [k for k, p in EVERY.items() if p.face != "dual"])
+@pytest.mark.parametrize("name", [k for k, p in EVERY.items() if p.view != "dual"])
 def test_a_primal_qps_multipliers_are_the_dual_variables(name):
     problem, alpha = EVERY[name], some_alpha(EVERY[name])
     reduction = reduce(problem, QP)
@@ -167,7 +167,7 @@ def test_the_hard_margin_has_no_empirical_risk(problem):
 def test_a_start_is_made_feasible(problem, form):
     start = np.random.default_rng(3).normal(0, 10, problem.n)
     made = reduce(problem, form, Point(start)).form.start
-    if form is QP and problem.face != "dual":
+    if form is QP and problem.view != "dual":
         assert made is None
         return
     expected = problem.feasible(start)

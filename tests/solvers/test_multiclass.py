@@ -87,9 +87,11 @@ def test_any_binary_solver_is_certified_part_by_part(strategy, solver):
     assert all(part.verdict == "solved" for part in solution.parts)
     assert solution.time_solve == sum(part.time_solve for part in solution.parts)
     assert solution.iterations == sum(part.iterations for part in solution.parts)
-    alone = [solve(part.problem, TIGHT).certificate.primal_objective for part in problem.parts]
+    alone = [
+        solve(part.problem, TIGHT).certificate.primal_objective for part in problem.subproblems
+    ]
     assert solution.objective == pytest.approx(sum(alone), rel=2e-3)
-    assert default_solver(problem) == default_solver(problem.parts[0].problem)
+    assert default_solver(problem) == default_solver(problem.subproblems[0].problem)
 
 
 def test_ambiguous_regions_are_found_between_the_classes():
@@ -137,7 +139,9 @@ def unequal() -> OneVsOne:
 )
 def test_a_part_that_lies_makes_the_whole_what_it_is(claim, verdict):
     problem = unequal()
-    n = problem.parts[1].rows.size  # 0 against 2: its share of the sum is below one in a million
+    n = problem.subproblems[
+        1
+    ].rows.size  # 0 against 2: its share of the sum is below one in a million
     solution = solve(problem, LiesInOnePart(n=n, claim=claim), target_gap=1e-6)
     assert solution.certificate.relative_gap <= 1e-6  # the sum alone would not tell
     assert solution.verdict == verdict
@@ -148,7 +152,7 @@ def test_a_part_that_lies_makes_the_whole_what_it_is(claim, verdict):
 
 def test_a_part_without_an_answer_leaves_the_whole_uncertified():
     problem = unequal()
-    n = problem.parts[1].rows.size
+    n = problem.subproblems[1].rows.size
     solution = solve(problem, LiesInOnePart(n=n, share=np.nan))
     assert (solution.verdict, solution.status) == ("uncertified", Status.DIVERGED)
 

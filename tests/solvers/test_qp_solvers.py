@@ -55,41 +55,41 @@ def test_other_losses_are_refused(solver: Solver, other_problem: Formulation) ->
     assert "quadratic program" in solution.note
 
 
-@pytest.mark.parametrize("face", FACES)
+@pytest.mark.parametrize("view", FACES)
 @pytest.mark.parametrize("C", [1e-12, 1e-4, 1e4])
 @pytest.mark.parametrize("solver", ALL, ids=lambda s: s.name)
-def test_the_gap_is_relative_for_every_slack_weight(solver: Solver, face: type, C: float) -> None:
+def test_the_gap_is_relative_for_every_slack_weight(solver: Solver, view: type, C: float) -> None:
     X, y = samples()
-    assert solve(face(X, y, C), solver).certificate.relative_gap <= 1e-8
+    assert solve(view(X, y, C), solver).certificate.relative_gap <= 1e-8
 
 
 @pytest.mark.parametrize("backend", CvxpyQP.backends())
-@pytest.mark.parametrize("face", FACES)
-def test_every_back_end_solves_a_small_problem(backend: str, face: type) -> None:
+@pytest.mark.parametrize("view", FACES)
+def test_every_back_end_solves_a_small_problem(backend: str, view: type) -> None:
     X, y = samples()
-    solution = solve(face(X, y, 1.0), CvxpyQP(backend, tol=1e-9), target_gap=1e-5)
+    solution = solve(view(X, y, 1.0), CvxpyQP(backend, tol=1e-9), target_gap=1e-5)
     assert solution.verdict == "solved"
     assert solution.claimed == "optimal"
 
 
 @pytest.mark.parametrize("solver", ALL, ids=lambda s: s.name)
 @pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("face", [HardMarginPrimal, HardMarginDual])
+@pytest.mark.parametrize("view", [HardMarginPrimal, HardMarginDual])
 def test_an_infeasible_hard_margin_is_found_infeasible(
-    solver: Solver, face: type, intercept: bool
+    solver: Solver, view: type, intercept: bool
 ) -> None:
     X, y = samples(n=80, d=3)
-    solution = solve(face(X, y, intercept=intercept), solver)
+    solution = solve(view(X, y, intercept=intercept), solver)
     assert solution.status is Status.INFEASIBLE
     assert solution.verdict == "infeasible"
 
 
 @pytest.mark.parametrize("solver", ALL, ids=lambda s: s.name)
-@pytest.mark.parametrize("face", [HardMarginPrimal, HardMarginDual])
-def test_a_thin_but_real_margin_is_not_called_infeasible(solver: Solver, face: type) -> None:
+@pytest.mark.parametrize("view", [HardMarginPrimal, HardMarginDual])
+def test_a_thin_but_real_margin_is_not_called_infeasible(solver: Solver, view: type) -> None:
     X, y = samples(n=40, d=3)
     X[:, 0] = 1e-2 * y
-    solution = solve(face(X, y), solver)
+    solution = solve(view(X, y), solver)
     assert solution.claimed != "infeasible"
     assert solution.certificate.relative_gap <= 1e-6
 

@@ -72,7 +72,7 @@ def proven(problem: Formulation, certificate: Certificate) -> Certificate:
     assert point.alpha is not None
     try:
         bounds = proven_bounds(
-            problem, point.alpha, point.w, certificate.offsets, certificate.length
+            problem, point.alpha, point.w, certificate.offsets, certificate.scale
         )
     except Unprovable as missing:
         reason = "; ".join(filter(None, (certificate.reason, f"not proven: {missing}")))
@@ -94,11 +94,11 @@ def proven_bounds(
     alpha: Vector,
     w: Vector | None,
     offsets: tuple[float, ...],
-    length: float = 1.0,
+    scale: float = 1.0,
 ) -> Bounds:
     """Return proven bounds from a dual point `alpha` (n,) and, for a linear kernel, weights `w` (d,).
 
-    Without `w` the primal point is w = `length`·Σ βᵢφ(xᵢ) for the exactly feasible α. `offsets`, one a
+    Without `w` the primal point is w = `scale`·Σ βᵢφ(xᵢ) for the exactly feasible α. `offsets`, one a
     group, are where the best ones are looked for; the hard margin's is found anew.
 
     Raises
@@ -109,7 +109,7 @@ def proven_bounds(
     """
     if problem.pieces is None:
         raise Unprovable(f"the {problem.loss.name} loss has no ball arithmetic")
-    given = np.concatenate([alpha, offsets, [length], np.zeros(0) if w is None else w])
+    given = np.concatenate([alpha, offsets, [scale], np.zeros(0) if w is None else w])
     if not np.isfinite(given).all():
         raise Unprovable("the point is beyond float64's range")
     exact = Exact(problem)
@@ -118,7 +118,7 @@ def proven_bounds(
     lower = upper = arb.nan()
     for bits in _PRECISIONS:
         with ctx.workprec(bits):
-            lower, upper = _bounds(exact, beta, w, offsets, length, shift)
+            lower, upper = _bounds(exact, beta, w, offsets, scale, shift)
         if _is_narrow(lower) and _is_narrow(upper):
             break
     if not lower.is_finite():
@@ -149,7 +149,7 @@ def _bounds(
     beta: list[Any],
     w: Vector | None,
     offsets: tuple[float, ...],
-    length: float,
+    scale: float,
     shift: float,
 ) -> tuple[Any, Any]:
     """Return both bounds as balls; of an upper bound there may be none, which is infinite."""
@@ -157,7 +157,7 @@ def _bounds(
     scores = ball_scores(problem.X, problem.kernel, beta)
     lower = _dual_value(exact, beta, scores)
     if w is None:
-        s = arb(length)
+        s = arb(scale)
         scores = [s * (f + shift * v) for f, v in zip(scores, map(arb, beta), strict=True)]
         norm2 = s * dot(beta, scores)
     else:

@@ -46,7 +46,9 @@ def test_the_row_repeats_exactly_what_the_certificate_says(case_of):
     from solvers import SMO, solve
 
     case = case_of()
-    problem = build_problem(case.problem, build_source(case.problem.dataset, case.folder).load())
+    problem = build_problem(
+        case.problem, build_source(case.problem.dataset, case.folder).load(), case.folder
+    )
     solution = solve(problem, SMO(tol=1e-6))
     record = _row(case)
     assert record["relative_gap"] == solution.certificate.relative_gap

@@ -53,7 +53,7 @@ def test_a_kernel_is_named_built_solved_and_recorded(tmp_path, name):
     assert record["test_accuracy"] > 0.5
     plain = case.problem.parameters["kernel"]
     assert json.loads(json.dumps(plain)) == plain  # numbers, text, lists and dicts only
-    assert build_kernel(plain).name == name
+    assert build_kernel(plain, "").name == name
 
 
 def test_only_kernels_that_need_no_samples_of_their_own_are_left_out():

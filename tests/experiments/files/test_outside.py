@@ -66,7 +66,7 @@ class Shifted(Kernel):
 class Deadzone(IntervalLoss):
     """A squared tube of fixed width."""
 
-    softness: ClassVar[float] = 1.0
+    smoothing: ClassVar[float] = 1.0
     is_regression: ClassVar[bool] = True
 
     def ends(self, y):

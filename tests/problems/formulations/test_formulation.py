@@ -221,14 +221,14 @@ def test_equal_problems_have_one_name_whatever_the_numbers_types():
 @pytest.mark.parametrize("C", [0.1, 1 / 3, 7.7, 1e-9, 1e9])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_every_face_of_one_soft_margin_has_one_family(C, intercept):
-    faces = [
+    views = [
         SoftMarginPrimal(X, Y, C, intercept),
         SoftMarginPrimal(X, Y, np.full(10, C), intercept),
         SoftMarginDual(X, Y, C, Linear(), intercept),
         HingeERM(X, Y, 1 / (10 * C), intercept),
     ]
-    assert len({face.family_hash for face in faces}) == 1
-    assert len({face.hash for face in faces}) == 4
+    assert len({view.family_hash for view in views}) == 1
+    assert len({view.hash for view in views}) == 4
 
 
 def test_other_faces_share_a_family_too():

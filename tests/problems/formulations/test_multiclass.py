@@ -39,12 +39,14 @@ def three(strategy, **changes):
 
 def test_parts_are_the_binary_problems_of_each_strategy():
     rest, one = OneVsRest(IRIS.X, IRIS.y), OneVsOne(IRIS.X, IRIS.y)
-    assert [part.name for part in rest.parts] == [f"class {k} against the rest" for k in range(3)]
+    assert [part.name for part in rest.subproblems] == [
+        f"class {k} against the rest" for k in range(3)
+    ]
     assert one.pairs == [(0, 1), (0, 2), (1, 2)]
-    for part in rest.parts:
+    for part in rest.subproblems:
         assert np.array_equal(part.problem.y, np.where(IRIS.y == part.positive, 1.0, -1.0))
         assert part.problem.X is rest.X  # not copied
-    for part in one.parts:
+    for part in one.subproblems:
         labels = IRIS.y[part.rows]
         assert set(labels) == {part.positive, part.negative}
         assert np.array_equal(part.problem.X, IRIS.X[part.rows])
@@ -53,7 +55,7 @@ def test_parts_are_the_binary_problems_of_each_strategy():
 
 def test_weights_of_samples_go_with_them():
     C = np.random.default_rng(0).uniform(0.5, 2.0, IRIS.n)
-    for part in OneVsOne(IRIS.X, IRIS.y, C).parts:
+    for part in OneVsOne(IRIS.X, IRIS.y, C).subproblems:
         assert np.array_equal(part.problem.C, C[part.rows])
 
 
@@ -70,11 +72,11 @@ def test_the_certificate_is_the_sum_of_the_binary_ones(strategy, kernel, loss):
         else RegularizedERM(
             part.problem.X, part.problem.y, 1 / (0.7 * part.rows.size), loss, kernel, True
         )
-        for part in problem.parts
+        for part in problem.subproblems
     ]
     each = [
         certify(binary, Point(alpha[part.rows, j]))
-        for j, (binary, part) in enumerate(zip(own, problem.parts, strict=True))
+        for j, (binary, part) in enumerate(zip(own, problem.subproblems, strict=True))
     ]
     for name in BOUNDS:
         total = sum(getattr(c, name) for c in each)
@@ -94,7 +96,7 @@ def test_own_weights_bound_every_part_from_above():
         whole = certify(problem, point)
         parts = [
             certify(part.problem, Point(w=w[:, j])).primal_objective
-            for j, part in enumerate(problem.parts)
+            for j, part in enumerate(problem.subproblems)
         ]
         assert np.isclose(whole.primal_objective, sum(parts))
         assert np.array_equal(whole.point.w, w)
@@ -130,7 +132,7 @@ def test_a_precomputed_kernel_is_the_kernel_itself(strategy):
 
 def test_a_kernel_that_is_fitted_is_fitted_once_for_all_parts():
     problem = OneVsOne(IRIS.X, IRIS.y, kernel=Fisher(2))
-    assert {repr(part.problem.kernel) for part in problem.parts} == {repr(problem.kernel)}
+    assert {repr(part.problem.kernel) for part in problem.subproblems} == {repr(problem.kernel)}
 
 
 def test_strategies_are_different_problems_and_votes_are_not():
@@ -253,5 +255,5 @@ def test_bad_input_names_its_argument(strategy, changes, message):
 
 
 def test_the_whole_has_no_form():
-    with pytest.raises(Unsupported, match="parts"):
+    with pytest.raises(Unsupported, match="subproblems"):
         reduce(OneVsOne(IRIS.X, IRIS.y), BoxQP)

@@ -34,7 +34,7 @@ Y = np.where(X[:, 0] * X[:, 1] > 0.1, 1.0, -1.0)
 ROOT = rng.standard_normal((4, 3))
 A = ROOT @ ROOT.T  # of rank 3
 MATRIX = tuple(map(tuple, ((A + A.T) / 2).tolist()))
-FISHER = Fisher(3).fitted(X)
+FISHER = Fisher(3).fit(X)
 FORMULAS = {
     "sum": (Linear() + RBF(0.7), lambda x, z: x @ z + np.exp(-0.7 * np.sum((x - z) ** 2))),
     "product": (
@@ -92,7 +92,7 @@ def test_every_access_shows_the_same_values(kernel):
     close = {"rtol": 1e-10, "atol": 1e-12}
     np.testing.assert_allclose(kernel.diagonal(X), np.diag(full), **close)
     np.testing.assert_allclose(kernel.block(X, rows, cols), full[rows][:, cols], **close)
-    np.testing.assert_allclose(kernel.on(X)(rows, cols), full[rows][:, cols], **close)
+    np.testing.assert_allclose(kernel.bind(X)(rows, cols), full[rows][:, cols], **close)
     np.testing.assert_allclose(kernel.cross(Z, X, rows), kernel(Z, X)[:, rows], **close)
     thin = np.where(np.abs(X) > 0.7, X, 0.0)
     np.testing.assert_allclose(

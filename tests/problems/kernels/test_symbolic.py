@@ -165,7 +165,7 @@ def test_appended_zero_columns_change_nothing(X, kernel):
 
 def test_a_fisher_vector_is_the_gradient_of_the_log_likelihood():
     X = np.vstack([rng.standard_normal((60, 3)), 2 + 0.5 * rng.standard_normal((40, 3))])
-    kernel = Fisher(2, seed=1).fitted(X)
+    kernel = Fisher(2, seed=1).fit(X)
     weights, means = np.array(kernel.weights), np.array(kernel.means)
     widths = np.sqrt(kernel.variances)
     step = 1e-5
@@ -214,7 +214,7 @@ def test_fishers_metric_makes_the_scores_of_distant_components_white():
 def test_a_formulation_fits_the_fisher_kernel_once_and_to_its_own_samples():
     data = datasets.load("two_moons", n=120)
     problem = SoftMarginDual(data.X, data.y, 1.0, Fisher(4) + Subset(Fisher(2), (1,)))
-    fitted = Fisher(4).fitted(data.X) + Subset(Fisher(2).fitted(data.X[:, [1]]), (1,))
+    fitted = Fisher(4).fit(data.X) + Subset(Fisher(2).fit(data.X[:, [1]]), (1,))
     assert problem.kernel == fitted
     again = SoftMarginDual(data.X, data.y, 1.0, Fisher(4) + Subset(Fisher(2), (1,)))
     assert again.hash == problem.hash
@@ -293,7 +293,7 @@ def test_strings_sets_and_graphs_are_encoded_as_told():
             "components: must be at most 2",
         ),
         (lambda: Fisher()(X_STRINGS, X_STRINGS), "Fisher needs training samples first"),
-        (lambda: Fisher().fitted(np.eye(4)).check(np.eye(3)), "X: has 3 features, the mixture 4"),
+        (lambda: Fisher().fit(np.eye(4)).check(np.eye(3)), "X: has 3 features, the mixture 4"),
         (lambda: encode_strings(["abd"], "abc"), "alphabet: 'd' is not in 'abc'"),
         (lambda: encode_strings(["abd"], width=2), "width: must be at least 3"),
         (lambda: encode_sets([{1, 5}], [1, 2]), "elements: 5 is in a set, but not among them"),

@@ -105,10 +105,10 @@ def optimum(problem: Formulation) -> float:
     """Return the primal optimum, certified."""
     settings = problem.X, problem.y, problem.upper
     if problem.is_regression:
-        face = SVRDual(*settings, problem.epsilon, problem.kernel, problem.intercept)
+        view = SVRDual(*settings, problem.epsilon, problem.kernel, problem.intercept)
     else:
-        face = SoftMarginDual(*settings, problem.kernel, problem.intercept)
-    certificate = solve(face, SMO(tol=1e-8)).certificate
+        view = SoftMarginDual(*settings, problem.kernel, problem.intercept)
+    certificate = solve(view, SMO(tol=1e-8)).certificate
     assert certificate.relative_gap <= 1e-6
     return certificate.primal_objective
 

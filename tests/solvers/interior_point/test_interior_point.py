@@ -182,11 +182,11 @@ def test_the_matrix_of_a_linear_dual_is_never_formed() -> None:
 
 
 @pytest.mark.parametrize("weight", [1e-6, 1e6])
-@pytest.mark.parametrize("face", [SoftMarginDual, SoftMarginPrimal])
-def test_linear_problems_are_solved_at_any_slack_weight(face: type, weight: float) -> None:
+@pytest.mark.parametrize("view", [SoftMarginDual, SoftMarginPrimal])
+def test_linear_problems_are_solved_at_any_slack_weight(view: type, weight: float) -> None:
     rng = np.random.default_rng(7)
     y = np.where(rng.random(1000) < 0.5, 1.0, -1.0)
-    problem = face(rng.standard_normal((1000, 10)) + 0.2 * y[:, None], y, weight)
+    problem = view(rng.standard_normal((1000, 10)) + 0.2 * y[:, None], y, weight)
     assert solve(problem, InteriorPoint()).certificate.relative_gap <= 1e-8
 
 
@@ -197,19 +197,19 @@ def test_every_iteration_can_be_looked_at() -> None:
     assert {p.claim for p in points[:-1]} == {"stopped"}
 
 
-@pytest.mark.parametrize("face", [HardMarginPrimal, HardMarginDual])
-def test_a_hard_margin_that_does_not_exist_ends_within_a_few_iterations(face: type) -> None:
+@pytest.mark.parametrize("view", [HardMarginPrimal, HardMarginDual])
+def test_a_hard_margin_that_does_not_exist_ends_within_a_few_iterations(view: type) -> None:
     rng = np.random.default_rng(8)
     samples, y = rng.standard_normal((300, 10)), np.where(rng.random(300) < 0.5, 1.0, -1.0)
-    last = list(InteriorPoint().iterates(reduce(face(samples, y), QP).form))[-1]
+    last = list(InteriorPoint().iterates(reduce(view(samples, y), QP).form))[-1]
     assert last.claim == "infeasible"
     assert last.iterations <= 10
 
 
 @pytest.mark.parametrize("size", [1e-10, 1e-4, 1e4])
-@pytest.mark.parametrize("face", [HardMarginPrimal, HardMarginDual])
-def test_a_margin_is_not_called_infeasible_for_its_units(face: type, size: float) -> None:
+@pytest.mark.parametrize("view", [HardMarginPrimal, HardMarginDual])
+def test_a_margin_is_not_called_infeasible_for_its_units(view: type, size: float) -> None:
     samples = RNG.standard_normal((30, 3))
     samples[:, 0] = Y[:30] * (1 + np.abs(samples[:, 0]))
-    solution = solve(face(size * samples, Y[:30]), InteriorPoint())
+    solution = solve(view(size * samples, Y[:30]), InteriorPoint())
     assert solution.claimed != "infeasible"

@@ -35,7 +35,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/python -m experiments.publishing.outdated
+	$(BIN)/dualgap publish --check
 
 # All that results/ holds: two hours, as benchmarks are measured again; one at a time is
 # `make results/quickstart`. A row that is wrong or crashed (exit 1) is a result too.
@@ -49,7 +49,7 @@ results/%: always $(STAMP)
 	  rm -rf runs/published/$$name; \
 	  $(BIN)/dualgap $(or $(COMMAND_$*),run) $$name --out runs/published/$$name || test $$? -eq 1 || exit; \
 	done
-	$(BIN)/python -m experiments.publishing.publish $(addprefix runs/published/,$* $(TOLD_WITH_$*))
+	$(BIN)/dualgap publish $(addprefix runs/published/,$* $(TOLD_WITH_$*))
 
 verify: $(STAMP)
 	$(BIN)/dualgap verify

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from experiments.commands.publish import publish
 from experiments.commands.write import init, schema, table
 from experiments.output.terminal import INTERRUPTED, console, find, find_one, prepare, read, refuse
 
@@ -122,18 +123,19 @@ def verify(
 
 @main.command()
 @click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-def plot(folder: Path) -> None:
+@click.option("--figure", "names", metavar="NAME|FILE:CLASS", multiple=True, help="Draw it [all].")
+def plot(folder: Path, names: tuple[str, ...]) -> None:
     """Draw the figures of a results FOLDER."""
     from experiments.plots import plot_all  # noqa: PLC0415
     from experiments.store.folder import StoreError  # noqa: PLC0415
 
     try:
-        paths = plot_all(folder)
-    except StoreError as error:
+        paths = plot_all(folder, names)
+    except (StoreError, ValueError) as error:
         refuse(str(error))
     for path in paths:
-        if path.suffix == ".png":
-            click.echo(f"{path} (and .svg)")
+        if path.suffix != ".svg":
+            click.echo(f"{path} (and .svg)" if path.suffix == ".png" else path)
 
 
 @main.command()
@@ -234,7 +236,7 @@ def doctor() -> None:
     sys.exit(0 if healthy else 1)
 
 
-for command in (init, schema, table):
+for command in (init, schema, table, publish):
     main.add_command(command)
 
 

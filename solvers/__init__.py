@@ -7,10 +7,10 @@ from typing import Any
 from problems.registry import Registry
 from solvers.base import NotInstalled, Solver, Status
 from solvers.loop import default_solver, solve
-from solvers.solution import Look, Solution
+from solvers.solution import Evaluation, Solution
 
 __all__ = [
-    "Look",
+    "Evaluation",
     "NotInstalled",
     "Solution",
     "Solver",

@@ -1,15 +1,16 @@
 """What a solver is.
 
 A solver is one file with one frozen dataclass: its fields are its settings, `form` is the class of
-problem it takes, `iterates` is the algorithm. It yields a `FormPoint` whenever it is willing to be
-looked at; a compiled or external method yields once for each block of work, or once at the end. The
-clock, the limits, the looking and the certificate belong to `solvers.loop.solve`.
+problem it takes, `iterates` is the algorithm. It yields a `FormPoint` whenever its iterate may be
+inspected; a compiled or external method yields once for each block of work, or once at the end. The
+clock, the limits, the evaluations and the certificate belong to `solvers.loop.solve`.
 """
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
@@ -35,6 +36,26 @@ class Status(StrEnum):
 
 class NotInstalled(Exception):
     """An optional package is missing; the message says how to get it."""
+
+
+def optional(module: str, what: str, package: str) -> Any:
+    """Import and return a module; NotInstalled, saying that `what` needs `package`, without it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        raise NotInstalled(f"{what} needs {package}: pip install {package}") from None
+
+
+def check_whole(value: Any, name: str, least: int = 1) -> None:
+    """Raise ValueError if a setting is not a whole number of `least` or more."""
+    if not (least <= value < 2**63 and int(value) == value):
+        raise ValueError(f"{name}: must be a whole number of {least} or more, got {value!r}")
+
+
+def check_choice(value: Any, name: str, choices: Iterable[str]) -> None:
+    """Raise ValueError if a setting is not one of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{name}: must be one of {', '.join(choices)}, got {value!r}")
 
 
 @dataclass(frozen=True)
@@ -64,10 +85,8 @@ class Solver(ABC):
             check_positive(getattr(self, "tol"), "tol")  # noqa: B009
         for setting, least in (("max_iter", 1), ("seed", 0)):
             value = getattr(self, setting, None)
-            if value is not None and not (least <= value < 2**63 and int(value) == value):
-                raise ValueError(
-                    f"{setting}: must be a whole number of {least} or more, got {value!r}"
-                )
+            if value is not None:
+                check_whole(value, setting, least)
 
     def refuses(self, form: Any, /) -> str | None:
         """Return a sentence saying why this form cannot be solved, or None if it can."""
@@ -79,4 +98,4 @@ class Solver(ABC):
 
     @abstractmethod
     def iterates(self, state: Any, /) -> Iterator[FormPoint]:
-        """Run the algorithm, yielding a `FormPoint` whenever it may be looked at."""
+        """Run the algorithm, yielding a `FormPoint` whenever its iterate may be inspected."""

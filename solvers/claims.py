@@ -1,11 +1,12 @@
-"""What may be claimed of a point of a box QP, by a method that judges itself by something else."""
+"""What may be claimed of a point: gaps for methods that judge themselves by something else."""
 
 from __future__ import annotations
 
 import numpy as np
+from problems.certificates.fenchel import relative
 
 from problems.dataset import Vector
-from problems.forms import BoxQP
+from problems.forms import ERM, BoxQP
 
 FAR = 1e-2  # relative gap with which nothing is claimed to be optimal
 
@@ -19,3 +20,12 @@ def is_near(form: BoxQP, x: Vector, g: Vector) -> bool:
         return True
     gap, value = float(form.gap_terms(g, x).sum()), 0.5 * float(x @ (g + form.p))
     return gap <= FAR * max(abs(value), abs(value - gap))
+
+
+def relative_gap(form: ERM, beta: Vector) -> float:
+    """Return the relative duality gap of coefficients β (n,) of a risk, with the w that they give."""
+    scores = form.gram.matvec(beta)
+    half_norm2 = 0.5 * float((beta * scores).sum())  # `@` would wake BLAS's threads
+    primal = half_norm2 + float((form.C * form.loss.value(form.y, scores)).sum())
+    dual = -half_norm2 - float((form.C * form.loss.conjugate(form.y, -beta / form.C)).sum())
+    return relative(primal - dual, primal, dual)

@@ -19,15 +19,15 @@ from typing import Any, ClassVar
 import numba
 import numpy as np
 
-from problems.certificates.box_gap import gap_terms, violating_pair
+from problems.certificates.box_gap import violating_pair
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
 from solvers.base import Solver
+from solvers.claims import is_near
 from solvers.warm_up import warm_up
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
-_FAR = 1e-2  # relative gap with which nothing is claimed to be optimal
 
 
 def minimise(
@@ -125,17 +125,8 @@ class CoordinateDescent(Solver):
                 _sweep(Q, x, g, form.lb, form.ub)
                 sweeps += 1
             yield FormPoint(x.copy(), iterations=sweeps)
-        optimal = violation <= self.tol and _is_near(form, x, g)
+        optimal = violation <= self.tol and is_near(form, x, g)
         yield FormPoint(x, iterations=sweeps, claim="optimal" if optimal else "stopped")
-
-
-def _is_near(form: BoxQP, x: Vector, g: Vector) -> bool:
-    """Whether the duality gap allows to call x optimal: where C is huge, no small violation does."""
-    if not np.isfinite(form.ub).all():
-        return True  # there is no gap to go by
-    gap = float(gap_terms(g, x - form.lb, form.ub - x).sum())
-    value = 0.5 * float(x @ (g + form.p))
-    return gap <= _FAR * max(abs(value), abs(value - gap))
 
 
 @numba.njit(cache=True)

@@ -3,7 +3,7 @@
     min (lam/2)‖w‖² + Σ (Cᵢ/ΣC)·ℓ(yᵢ, fᵢ)   s.t. f = Xw + b,   lam = 1/ΣC
 Losses of a distance are linear or quadratic, ln(1 + exp(·)) and ln Σₖ exp(·) are exponential cones
 (Boyd & Vandenberghe 2004; Agrawal et al. 2018). The multipliers of f = Xw + b, times ΣC, are the dual
-coefficients β. With a kernel w = Σ βᵢφ(xᵢ) is told by coefficients: ‖w‖² = βᵀKβ and f = Kβ + b.
+coefficients β. With a kernel w = Σ βᵢφ(xᵢ) is given by coefficients: ‖w‖² = βᵀKβ and f = Kβ + b.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from problems.forms import ERM, FormPoint
 from problems.formulations.softmax import Softmax
 from problems.gram.gram import Gram
 from problems.losses import IntervalLoss, Logistic
-from solvers.base import NotInstalled, Solver
+from solvers.base import Solver, optional
 
 _MOST_WEIGHT = 1e12  # with 1/ΣC below 1e-12 it called answers optimal whose gap was 1
 _OPTIONS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
@@ -63,10 +63,7 @@ class CvxpyERM(Solver):
     def prepare(self, form: ERM) -> ERM:
         """Import CVXPY and Clarabel; NotInstalled with what to do if either is missing."""
         for package in ("cvxpy", "clarabel"):
-            try:
-                importlib.import_module(package)
-            except ImportError:
-                raise NotInstalled(f"{package} is missing: pip install {package}") from None
+            optional(package, "CvxpyERM", package)
         return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:

@@ -19,7 +19,7 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import QP, Claim, FormPoint
-from solvers.base import NotInstalled, Solver
+from solvers.base import NotInstalled, Solver, check_choice, optional
 from solvers.quadratic import ScaledQP, is_solvable, refuse_indefinite, scaled
 
 # back end: package, options that mean `tol`, option that means `max_iter`
@@ -64,10 +64,7 @@ class CvxpyQP(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.backend not in _BACKENDS:
-            raise ValueError(
-                f"backend: must be one of {', '.join(sorted(_BACKENDS))}, got {self.backend!r}"
-            )
+        check_choice(self.backend, "backend", sorted(_BACKENDS))
 
     @staticmethod
     def backends() -> tuple[str, ...]:
@@ -116,10 +113,7 @@ class CvxpyQP(Solver):
 
 
 def _cvxpy() -> Any:
-    try:
-        return importlib.import_module("cvxpy")
-    except ImportError:
-        raise NotInstalled("CVXPY is missing: pip install cvxpy") from None
+    return optional("cvxpy", "CvxpyQP", "cvxpy")
 
 
 def _model(cp: Any, qp: ScaledQP) -> tuple[Any, Any, Any]:

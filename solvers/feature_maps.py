@@ -3,7 +3,7 @@
     K ≈ Z Zᵀ (random Fourier or Nyström features, `problems.gram.feature_maps`),   K replaced by Z Zᵀ
 
 The answer for Z Zᵀ is a feasible dual point of the problem itself, and is certified as that: the gap
-tells what the approximation cost. How far Z Zᵀ is from K is measured on pairs of samples, and recorded
+shows what the approximation cost. How far Z Zᵀ is from K is measured on pairs of samples, and recorded
 with the answer. None of them claims anything of the exact problem ("stopped").
 
 Small errors of K add up over all pairs of support vectors. Relative gap of the exact problem on 160
@@ -31,7 +31,7 @@ from problems.gram.feature_maps import (
 )
 from problems.gram.gram import Gram, SignedGram
 from problems.kernels import RBF, Block, Linear
-from solvers.base import Solver
+from solvers.base import Solver, check_choice
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.pegasos import Pegasos
 from solvers.warm_up import warm_up
@@ -59,8 +59,7 @@ class _Mapped(Solver, ABC):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self._map() not in get_args(Map):
-            raise ValueError(f"map: must be one of {', '.join(get_args(Map))}, got {self._map()!r}")
+        check_choice(self._map(), "map", get_args(Map))
         even = self._map() == "random_fourier"  # half of the features are cosines, half sines
         if self.components < 1 or (even and self.components % 2) or self.components % 1:
             wanted = "an even number of 2" if even else "a whole number of 1"

@@ -1,8 +1,8 @@
 """`solve`: the only loop that owns a clock.
 
-The solver's generator runs until it yields; the clock is then stopped, the point is looked at if the
-schedule says so, limits are checked, and the generator goes on. Looks are taken at geometrically
-growing times, and never cost more than half the time spent solving.
+The solver's generator runs until it yields; the clock is then stopped, the point is evaluated if
+the schedule says so, limits are checked, and the generator goes on. Evaluations are made at
+geometrically growing times, and never cost more than half the time spent solving.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from problems.forms import Claim, FormPoint
 from problems.reductions import Reduction
 from solvers.base import NotInstalled, Solver, Status
 from solvers.multiclass import solve_subproblems
-from solvers.solution import Look, Solution
+from solvers.solution import Evaluation, Solution
 
-_FIRST_LOOK = 1e-3  # seconds
-_GROWTH = 1.25  # between the times of two looks
-_COST_FACTOR = 2.0  # seconds solving for each second spent looking
+_FIRST_EVALUATION = 1e-3  # seconds
+_GROWTH = 1.25  # between the times of two evaluations
+_COST_FACTOR = 2.0  # seconds solving for each second of evaluations
 _END = object()
 _CLAIMS = get_args(Claim)
 
@@ -38,7 +38,7 @@ def solve(
     initial: Any = None,
     time_limit: float | None = None,
     max_iter: int | None = None,
-    callback: Callable[[Look], object] | None = None,
+    callback: Callable[[Evaluation], object] | None = None,
 ) -> Solution:
     """Solve `problem` with `solver`, and time it.
 
@@ -49,10 +49,10 @@ def solve(
     target_gap : relative gap at which the verdict is "solved".
     stop_at_target : end as soon as the certificate reaches `target_gap`.
     initial : where to begin: a `Solution` (of the same samples, C may differ), a `Point` or a vector
-        alpha (n,); for several binary problems alpha is (n, parts).
+        alpha (n,); for several binary problems alpha is (n, outputs).
     time_limit : seconds of solving after which to stop, at the solver's next yield.
     max_iter : iterations, in the solver's own count, after which to stop.
-    callback : called with each `Look`; looks are also kept in `Solution.trace`.
+    callback : called with each `Evaluation`; they are also kept in `Solution.trace`.
 
     Returns
     -------
@@ -101,7 +101,7 @@ def solve(
 def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     """Return the solver that `solve` picks, as accurate as the target needs.
 
-    Dual coordinate descent for a linear soft margin or regression, SMO for the rest: both stop at
+    Dual coordinate descent for a linear soft margin or regression, SMO for all others: both stop at
     their own duality gap. A hard margin has none to go by, so a small violation has to do. Other
     risks: L-BFGS where the loss is smooth and w has coordinates, else dual coordinate ascent, and a
     cone program for what that cannot take. Several binary problems get that of each of them.
@@ -189,7 +189,7 @@ def _floats(values: Any, name: str) -> Vector | None:
 
 
 class _Run:
-    """State of one call of `solve`: the clock, the looks taken, the latest point."""
+    """State of one call of `solve`: the clock, the evaluations made, the latest point."""
 
     def __init__(
         self,
@@ -197,14 +197,14 @@ class _Run:
         reduction: Reduction[Any],
         target_gap: float,
         stop_at_target: bool,
-        callback: Callable[[Look], object] | None,
+        callback: Callable[[Evaluation], object] | None,
     ) -> None:
         self.problem, self.reduction, self.target_gap = problem, reduction, target_gap
         self.stop_at_target, self.callback = stop_at_target, callback
-        # A hard margin is looked at to end it early once it is proven infeasible.
-        self.looking = stop_at_target or callback is not None or problem.may_be_infeasible
-        self.looks: list[Look] = []
-        self.next_look = _FIRST_LOOK
+        # A hard margin is evaluated to end it early once it is proven infeasible.
+        self.evaluating = stop_at_target or callback is not None or problem.may_be_infeasible
+        self.trace: list[Evaluation] = []
+        self.next_evaluation = _FIRST_EVALUATION
         self.time_setup = self.time_solve = self.cpu_time = 0.0
         self.latest: FormPoint | None = None
 
@@ -223,7 +223,9 @@ class _Run:
             if point is None:
                 return self._ended(time_limit, max_iter)
             self.latest = point
-            status = self._limit_reached(point, time_limit, max_iter) or self._look_if_due(point)
+            status = self._limit_reached(point, time_limit, max_iter) or self._evaluate_if_due(
+                point
+            )
         return status
 
     def _ended(self, time_limit: float | None, max_iter: int | None) -> Status:
@@ -250,34 +252,39 @@ class _Run:
             return Status.MAX_ITER
         return None
 
-    def _look_if_due(self, point: FormPoint) -> Status | None:
-        if not self.looking or self.time_solve < self.next_look:
+    def _evaluate_if_due(self, point: FormPoint) -> Status | None:
+        if not self.evaluating or self.time_solve < self.next_evaluation:
             return None
-        cost = self._look(point)
-        self.next_look = max(_GROWTH * self.time_solve, self.time_solve + _COST_FACTOR * cost)
-        certificate = self.looks[-1].certificate
+        cost = self._evaluate(point)
+        self.next_evaluation = max(_GROWTH * self.time_solve, self.time_solve + _COST_FACTOR * cost)
+        certificate = self.trace[-1].certificate
         if certificate.infeasible:
             return Status.INFEASIBLE
         reached = self.stop_at_target and certificate.relative_gap <= self.target_gap
         return Status.FINISHED if reached else None
 
-    def _look(self, point: FormPoint) -> float:
+    def _evaluate(self, point: FormPoint) -> float:
         begun = perf_counter()
         certificate = certify(self.problem, self.reduction.recover(point))
-        look = Look(self.time_solve, point.iterations, certificate)
-        self.looks.append(look)
+        evaluation = Evaluation(self.time_solve, point.iterations, certificate)
+        self.trace.append(evaluation)
         if self.callback is not None:
-            self.callback(look)
+            self.callback(evaluation)
         return perf_counter() - begun
 
     def solution(self, solver: Solver, status: Status) -> Solution:
-        """Return the solution at the latest point; the last look is always there."""
+        """Return the solution at the latest point; the last evaluation is always there."""
         point = self.latest
         iterations = 0 if point is None else point.iterations
-        looked = bool(self.looks) and self.looks[-1].iteration == iterations
-        if self.looking and point is not None and status is not Status.DIVERGED and not looked:
-            self._look(point)
-        if self.looking and self.looks and self.looks[-1].certificate.infeasible:
+        evaluated = bool(self.trace) and self.trace[-1].iteration == iterations
+        if (
+            self.evaluating
+            and point is not None
+            and status is not Status.DIVERGED
+            and not evaluated
+        ):
+            self._evaluate(point)
+        if self.evaluating and self.trace and self.trace[-1].certificate.infeasible:
             status = Status.INFEASIBLE
         gram = self.reduction.form.gram
         evaluations = {} if gram is None else {"kernel_evaluations": gram.evaluations}
@@ -293,6 +300,6 @@ class _Run:
             time_setup=self.time_setup,
             cpu_time=self.cpu_time,
             iterations=iterations,
-            trace=tuple(self.looks),
+            trace=tuple(self.trace),
             counters={**evaluations, **({} if point is None else point.counters)},
         )

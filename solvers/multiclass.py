@@ -1,8 +1,8 @@
 """`solve` for several binary problems at once: one after the other, with one clock, budget and answer.
 
-    min Σⱼ Fⱼ(wⱼ, bⱼ): the parts share no variable, so that each is solved alone, by the same solver
-Limits hold for the sum: a part gets what those before it left. Parts that a limit did not let begin stay
-at their start, α = 0 unless one is given, which is feasible and bounds their share from both sides.
+    min Σⱼ Fⱼ(wⱼ, bⱼ): the subproblems share no variable; each is solved alone, by the same solver
+Limits hold for the sum: a subproblem gets what those before it left. One that a limit did not let begin
+stays at its start, α = 0 unless one is given, which is feasible and bounds its share from both sides.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from problems import Certificate, Multiclass, Point, certify
 from problems.forms import Claim
 from problems.formulations.multiclass import Subproblem
 from solvers.base import Solver, Status
-from solvers.solution import Look, Solution
+from solvers.solution import Evaluation, Solution
 
 _FROM_BEST = [Status.FINISHED, Status.MAX_ITER, Status.TIME_LIMIT, Status.DIVERGED]
 _FROM_STRONGEST: list[Claim] = ["optimal", "infeasible", "stopped", "none"]
 _NO_ANSWER = (Status.UNSUPPORTED, Status.NOT_INSTALLED)
-_GROWTH = 1.25  # between the times of two looks, as in the loop
+_GROWTH = 1.25  # between the times of two evaluations, as in the loop
 
 
 def solve_subproblems(
@@ -35,12 +35,12 @@ def solve_subproblems(
     initial: Any,
     time_limit: float | None,
     max_iter: int | None,
-    callback: Callable[[Look], object] | None,
+    callback: Callable[[Evaluation], object] | None,
 ) -> Solution:
-    """Solve every part with `solver` by calling `solve`, whose arguments the others are.
+    """Solve every subproblem with `solver` by calling `solve`, whose arguments the others are.
 
-    Times, iterations and counters are sums, the status is the worst of the parts' and the claim the
-    weakest. `Solution.parts` has the answers to the parts.
+    Times, iterations and counters are sums, the status is the worst of all and the claim the weakest.
+    `Solution.parts` has the answers to the subproblems.
     """
     run = _Run(problem, _starts(problem, initial), callback)
     for part, start in zip(problem.subproblems, run.starts, strict=True):
@@ -59,7 +59,7 @@ def solve_subproblems(
             initial=start,
             time_limit=time_left,
             max_iter=iterations_left,
-            callback=run.look if callback is not None or stop_at_target else None,
+            callback=run.evaluate if callback is not None or stop_at_target else None,
         )
         if answer.status in _NO_ANSWER:
             note = f"{part.name}: {answer.note}"
@@ -71,12 +71,12 @@ def solve_subproblems(
 
 
 def _starts(problem: Multiclass, initial: Any) -> Sequence[Any]:
-    """Return where each part begins, None for no idea.
+    """Return where each subproblem begins, None for no idea.
 
     Raises
     ------
     ValueError
-        If `initial` is not an answer to so many parts.
+        If `initial` is not an answer to so many subproblems.
     """
     if initial is None:
         return [None] * problem.outputs
@@ -106,59 +106,59 @@ def _start_point(part: Subproblem, start: Any) -> Point:
 
 
 class _Run:
-    """The parts that are done, and the looks at the sum."""
+    """The subproblems that are done, and the evaluations of the sum."""
 
     def __init__(
         self,
         problem: Multiclass,
         starts: Sequence[Any],
-        callback: Callable[[Look], object] | None,
+        callback: Callable[[Evaluation], object] | None,
     ) -> None:
         self.problem, self.starts, self.callback = problem, starts, callback
         self.done: list[Solution] = []
-        self.looks: list[Look] = []
-        self.next_look = 0.0
+        self.trace: list[Evaluation] = []
+        self.next_evaluation = 0.0
         self.later: list[Certificate] = []
 
     @property
     def time(self) -> float:
-        """Seconds that the parts took so far."""
+        """Seconds that the subproblems took so far."""
         return sum(answer.time_solve for answer in self.done)
 
     @property
     def iterations(self) -> int:
-        """Iterations of all parts so far."""
+        """Iterations of all subproblems so far."""
         return sum(answer.iterations for answer in self.done)
 
-    def look(self, look: Look) -> None:
-        """Look at the sum, when the part that is being solved is looked at."""
-        time = self.time + look.time
-        if time < self.next_look:
-            return  # the looks at 45 parts would keep 45 times as many answers
-        self.next_look = _GROWTH * time
-        parts = [*(answer.certificate for answer in self.done), look.certificate]
+    def evaluate(self, found: Evaluation) -> None:
+        """Evaluate the sum, when the subproblem that is being solved is evaluated."""
+        time = self.time + found.time
+        if time < self.next_evaluation:
+            return  # those of 45 subproblems would keep 45 times as many answers
+        self.next_evaluation = _GROWTH * time
+        parts = [*(answer.certificate for answer in self.done), found.certificate]
         parts += self._untouched()[len(parts) :]
         certificate = self.problem.summed(parts)
-        self._keep(Look(time, self.iterations + look.iteration, certificate))
+        self._keep(Evaluation(time, self.iterations + found.iteration, certificate))
 
     def _untouched(self) -> list[Certificate]:
-        """Return the certificates of the points where the parts begin."""
+        """Return the certificates of the points where the subproblems begin."""
         if not self.later:
             pairs = zip(self.problem.subproblems, self.starts, strict=True)
             self.later = [certify(part.problem, _start_point(part, start)) for part, start in pairs]
         return self.later
 
-    def _keep(self, look: Look) -> None:
-        self.looks.append(look)
+    def _keep(self, evaluation: Evaluation) -> None:
+        self.trace.append(evaluation)
         if self.callback is not None:
-            self.callback(look)
+            self.callback(evaluation)
 
     def solution(self, solver: Solver, target_gap: float) -> Solution:
-        """Return the answer of all parts; the last look is at it."""
-        if self.looks and self.looks[-1].iteration != self.iterations:
+        """Return the answer to all subproblems, which the last evaluation is of."""
+        if self.trace and self.trace[-1].iteration != self.iterations:
             every = [answer.certificate for answer in self.done]
             summed = self.problem.summed(every)
-            self._keep(Look(self.time, self.iterations, summed))
+            self._keep(Evaluation(self.time, self.iterations, summed))
         counters: Counter[str] = Counter()
         for answer in self.done:
             counters.update(dict(answer.counters))  # type: ignore[arg-type]  # sums floats as well
@@ -174,7 +174,7 @@ class _Run:
             time_setup=float(np.nansum([answer.time_setup for answer in self.done])),
             cpu_time=float(np.nansum([answer.cpu_time for answer in self.done])),
             iterations=self.iterations,
-            trace=tuple(self.looks),
+            trace=tuple(self.trace),
             counters=counters,  # type: ignore[arg-type]
             parts=tuple(self.done),
         )

@@ -25,7 +25,7 @@ from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.formulations.formulation import Formulation
 from problems.kernels import Block
-from solvers.base import Solver
+from solvers.base import Solver, check_whole
 
 if TYPE_CHECKING:
     from solvers.solution import Solution
@@ -49,10 +49,7 @@ class Perceptron(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if int(self.max_passes) != self.max_passes or self.max_passes < 1:
-            raise ValueError(
-                f"max_passes: must be a whole number of 1 or more, got {self.max_passes!r}"
-            )
+        check_whole(self.max_passes, "max_passes")
 
     def refuses(self, form: BoxQP) -> str | None:
         """Mistakes are counted without a bound, and their scores need the whole Q."""

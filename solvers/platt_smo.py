@@ -30,7 +30,7 @@ from solvers.simplified_smo import bias, limits, pair_refusal, partner
 from solvers.warm_up import warm_up
 
 _ROUNDING = 1e-12  # relative size below which a curvature or a change of xⱼ is taken for zero
-_BLOCK_ENTRIES = 2**19  # samples looked at between two yields: about a millisecond
+_BLOCK_ENTRIES = 2**19  # samples visited between two yields: about a millisecond
 
 
 @dataclass(frozen=True)

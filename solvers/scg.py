@@ -27,10 +27,10 @@ from problems.forms import BoxQP, Claim, FormPoint
 from solvers.base import Solver
 from solvers.claims import is_near
 
-_SIGMA = 1e-4  # length of the step that Hd is measured with, Møller's own
+_SIGMA = 1e-4  # size of the step that Hd is measured with, Møller's own
 _LAMBDA, _LEAST, _MOST = 1e-6, 1e-15, 1e100
 _GROWTH = 10.0  # of μ where an outer iteration leaves more than a quarter of the violation
-# Relative change of f below which it is told from the gradients at both ends of the step, to second
+# Relative change of f below which it is taken from the gradients at both ends of the step, to second
 # order: the difference of two values would be rounding (Hager & Zhang 2005).
 _ROUNDED = 1e-6
 _BLOCK = 50  # iterations between two yields
@@ -39,11 +39,11 @@ Function = Callable[[Vector], tuple[float, Vector]]
 
 
 class Progress(NamedTuple):
-    """Where a minimisation is: x, after so many iterations, and whether it is settled."""
+    """Where a minimisation is: x, after so many iterations, and whether it has converged."""
 
     x: Vector
     iterations: int
-    settled: bool
+    converged: bool
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class SCG(Solver):
                 yield FormPoint(form.project(now.x), iterations=spent + now.iterations)
             x, spent = now.x, spent + now.iterations
             violation = lagrangian.update(x)
-            if now.settled and violation <= self.tol * float(np.abs(x).max()):
+            if now.converged and violation <= self.tol * float(np.abs(x).max()):
                 claim = "optimal" if lagrangian.is_near(x) else "stopped"
             elif spent >= self.max_iter:
                 claim = "stopped"
@@ -124,7 +124,7 @@ class _Lagrangian:
         return is_near(self.form, x, self.Q @ x + self.form.p)
 
     def update(self, x: Vector) -> float:
-        """Take the multipliers that x tells of; return the largest violation of a constraint."""
+        """Take the multipliers that x gives; return the largest violation of a constraint."""
         form = self.form
         violation = float(np.abs(x - np.clip(x, form.lb, form.ub)).max())
         self.lower = np.maximum(0.0, self.lower + self.mu * (form.lb - x))
@@ -139,7 +139,7 @@ class _Lagrangian:
 def minimise(f: Function, x: Vector, tol: float, max_iter: int) -> Iterator[Progress]:
     """Minimise a smooth function by scaled conjugate gradients, yielding now and then.
 
-    The last one is where it stopped: settled, with every entry of the gradient at most `tol`, or
+    The last one is where it stopped: converged, with every entry of the gradient at most `tol`, or
     after `max_iter` iterations. `f` returns the value and the gradient (n,).
     """
     value, gradient = f(x)
@@ -150,14 +150,14 @@ def minimise(f: Function, x: Vector, tol: float, max_iter: int) -> Iterator[Prog
         if float(np.abs(r).max()) <= tol:
             yield Progress(x, k, True)
             return
-        length = float(d @ d)
+        norm_squared = float(d @ d)
         if success:
-            sigma = _SIGMA / np.sqrt(length)
+            sigma = _SIGMA / np.sqrt(norm_squared)
             curvature = float(d @ (f(x + sigma * d)[1] + r)) / sigma
-        curvature += (lam - lifted) * length
+        curvature += (lam - lifted) * norm_squared
         if curvature <= 0:  # make the model convex
-            lifted = 2.0 * (lam - curvature / length)
-            curvature, lam = -curvature + lam * length, lifted
+            lifted = 2.0 * (lam - curvature / norm_squared)
+            curvature, lam = -curvature + lam * norm_squared, lifted
         step = float(d @ r) / curvature
         new, new_gradient = f(x + step * d)
         gain = value - new
@@ -175,7 +175,7 @@ def minimise(f: Function, x: Vector, tol: float, max_iter: int) -> Iterator[Prog
         else:
             lifted = lam
         if foretold < 0.25:
-            lam = min(lam + curvature * (1 - foretold) / length, _MOST)
+            lam = min(lam + curvature * (1 - foretold) / norm_squared, _MOST)
         if (k + 1) % _BLOCK == 0:
             yield Progress(x, k + 1, False)
     yield Progress(x, max_iter, False)

@@ -18,17 +18,17 @@ from typing import ClassVar, NamedTuple
 import numba
 import numpy as np
 
-from problems.certificates.certificate import relative
 from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
 from problems.kernels import Block
 from problems.losses import IntervalLoss, Logistic
 from problems.losses.logistic import logistic_step
 from solvers.base import Solver
+from solvers.claims import relative_gap
 from solvers.rows import FAST, Rows, add, as_rows, dot, read_only
 from solvers.warm_up import warm_up
 
-_CHECK_GROWTH = 1.2  # between the epochs after which the gap is looked at, which costs an epoch
+_CHECK_GROWTH = 1.2  # between the epochs after which the gap is evaluated, which costs an epoch
 _NO_COLUMN = np.empty((0, 0))
 
 
@@ -53,7 +53,7 @@ class SDCA(Solver):
 
     Attributes
     ----------
-    tol : stop when the relative duality gap is at or below it; looked at after epochs 1, 2, 3, ...,
+    tol : stop when the relative duality gap is at or below it; evaluated after epochs 1, 2, 3, ...,
         ever more rarely.
     max_iter : epochs, after which it makes no claim.
     seed : of the permutations.
@@ -92,7 +92,7 @@ class SDCA(Solver):
             done = False
             if epochs >= next_check or epochs == self.max_iter:
                 next_check = max(epochs + 1, int(_CHECK_GROWTH * epochs))
-                done = _relative_gap(form, beta) <= self.tol
+                done = relative_gap(form, beta) <= self.tol
             ended = "stopped" if epochs == self.max_iter else "none"
             yield FormPoint(
                 None, beta.copy(), 0.0, iterations=epochs, claim="optimal" if done else ended
@@ -139,12 +139,3 @@ def _epoch(dual: Dual, order: Indices, beta: Vector, state: Vector) -> None:
                     state[k] += change * dual.gram[i, k]
             else:
                 add(dual.rows, i, change, state)
-
-
-def _relative_gap(form: ERM, beta: Vector) -> float:
-    """Return the relative duality gap of β with the w that it gives."""
-    scores = form.gram.matvec(beta)
-    half_norm2 = 0.5 * float((beta * scores).sum())
-    primal = half_norm2 + float((form.C * form.loss.value(form.y, scores)).sum())
-    dual = -half_norm2 - float((form.C * form.loss.conjugate(form.y, -beta / form.C)).sum())
-    return relative(primal - dual, primal, dual)

@@ -21,7 +21,7 @@ import numpy as np
 from problems.dataset import Indices, Vector, check_positive
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
-from solvers.base import Solver
+from solvers.base import Solver, check_whole
 from solvers.warm_up import warm_up
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
@@ -56,10 +56,7 @@ class SimplifiedSMO(Solver):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self.min_step, "min_step")
-        if int(self.max_passes) != self.max_passes or self.max_passes < 1:
-            raise ValueError(
-                f"max_passes: must be a whole number of 1 or more, got {self.max_passes!r}"
-            )
+        check_whole(self.max_passes, "max_passes")
 
     def refuses(self, form: BoxQP) -> str | None:
         """Pairs need the equality, with coefficients ±1, lower bounds 0, and the whole Q."""

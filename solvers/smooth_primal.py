@@ -18,7 +18,7 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import ERM, FormPoint
-from solvers.base import Solver
+from solvers.base import Solver, check_whole
 from solvers.threads import Threads
 
 
@@ -82,7 +82,7 @@ class LBFGS(Solver):
 
     Attributes
     ----------
-    tol : of the largest entry of ∇F; it also ends where float64 no longer tells F's fall.
+    tol : of the largest entry of ∇F; it also ends where float64 no longer resolves F's fall.
     max_iter : iterations, after which it makes no claim.
     memory : gradients kept.
     """
@@ -96,8 +96,7 @@ class LBFGS(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if int(self.memory) != self.memory or self.memory < 1:
-            raise ValueError(f"memory: must be a whole number of 1 or more, got {self.memory!r}")
+        check_whole(self.memory, "memory")
 
     def refuses(self, form: ERM) -> str | None:
         """It needs a smooth loss, and weights with coordinates."""
@@ -114,7 +113,7 @@ class LBFGS(Solver):
         risk = SmoothRisk(form)
         options = {
             "gtol": self.tol,
-            "ftol": np.finfo(float).eps,  # as far as F can be told
+            "ftol": np.finfo(float).eps,  # as far as F is resolved
             "maxiter": int(self.max_iter),
             "maxfun": 100 * int(self.max_iter),
             "maxcor": int(self.memory),

@@ -31,8 +31,8 @@ _FROM_WORST: tuple[Verdict, ...] = ("wrong", "uncertified", "inaccurate", "infea
 
 
 @dataclass(frozen=True)
-class Look:
-    """One look at a running solver: seconds and iterations so far, and the certificate."""
+class Evaluation:
+    """What a running solver had reached: seconds and iterations so far, and the certificate."""
 
     time: float
     iteration: int
@@ -49,12 +49,12 @@ class Solution:
     status : how the process ended. claimed : what the solver says of its answer.
     time_solve, time_setup : seconds inside the algorithm; seconds preparing (imports, compilation).
     cpu_time : seconds of all of this process's threads, inside the algorithm.
-    iterations : the solver's own count. trace : the looks taken while it ran.
+    iterations : the solver's own count. trace : the evaluations made while it ran.
     counters : kernel evaluations and whatever else the solver counts.
     rigorous : whether `certificate` proves its bounds, see `certify`.
     parts : of several binary problems the answer to each.
     alpha, w, b : the point that is certified, see `Certificate.point`.
-    certificate, verdict : computed at first access, never inside the timed part.
+    certificate, verdict : computed at first access, never on the solver's time.
     """
 
     problem: Formulation
@@ -68,7 +68,7 @@ class Solution:
     time_setup: float = float("nan")
     cpu_time: float = float("nan")
     iterations: int = 0
-    trace: tuple[Look, ...] = ()
+    trace: tuple[Evaluation, ...] = ()
     counters: Mapping[str, float] = field(default_factory=dict[str, float])
     rigorous: bool = False
     parts: tuple[Solution, ...] = ()
@@ -103,7 +103,7 @@ class Solution:
     def verdict(self) -> Verdict:
         """What the certificate says: solved, inaccurate, wrong, infeasible or uncertified.
 
-        Of several binary problems the worst: that of the sum, or of a part that is small in it.
+        Of several binary problems the worst: that of the sum, or of a subproblem that is small in it.
         """
         c = self.certificate
         found = {_verdict(c, self.claimed, self.target_gap)}

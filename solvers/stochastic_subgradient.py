@@ -19,7 +19,7 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import IntervalLoss, Logistic
-from solvers.base import Solver
+from solvers.base import Solver, check_whole
 from solvers.pegasos.steps import DRAWN, WEIGHTS, Risk, initial_state, risk_of, settle, steps
 from solvers.rows import as_rows
 from solvers.warm_up import warm_up
@@ -46,8 +46,7 @@ class StochasticSubgradient(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if int(self.epochs) != self.epochs or self.epochs < 1:
-            raise ValueError(f"epochs: must be a whole number of 1 or more, got {self.epochs!r}")
+        check_whole(self.epochs, "epochs")
 
     def refuses(self, form: ERM) -> str | None:
         """It needs w, a loss of one score, and no intercept."""

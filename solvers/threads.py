@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 @cache
 def _linear_algebra() -> Any:
-    """Return the linear algebra libraries; looking for them takes 3 ms, so it is done once."""
+    """Return the linear algebra libraries; finding them takes 3 ms, so it is done once."""
     return ThreadpoolController().select(user_api="blas")
 
 

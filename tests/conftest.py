@@ -1,5 +1,6 @@
 """The options `--exhaustive` and `--strict-skips`; random tests draw the same cases on every run."""
 
+import os
 import re
 import signal
 from collections.abc import Generator
@@ -12,6 +13,8 @@ for name, examples in (("fast", 40), ("exhaustive", 300)):
     settings.register_profile(
         name, max_examples=examples, derandomize=True, deadline=None, database=None
     )
+# Read when NumPy is imported. Threads of several test processes on the same cores wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
 
 
@@ -25,6 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("exhaustive" if config.getoption("exhaustive") else "fast")
 
 
+@pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out the tests marked `exhaustive`, but those that are named one by one."""
     named = any("::" in argument for argument in config.args)

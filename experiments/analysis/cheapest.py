@@ -29,10 +29,11 @@ def cheapest(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
     """Return one row for each target (those of `targets_of`, if not given), problem and solver.
 
     Columns: target, problem, solver, kind, setting, time, times, gap, ratio (its time over that of the
-    fastest of ours), low, high, within_noise (see `noise.Comparison`), floors (its time over the
-    floor), memory, outcome, n. Of a solver that did not reach the target the time is NaN, `gap` its
-    best one, and `outcome` says how it ended; "reached" otherwise. `reference` has the times of the
-    fastest of ours, none of them for that one itself and where ours did not reach the target.
+    our fastest solver), low, high, within_noise (see `noise.Comparison`), floors (its time relative to
+    the arithmetic lower bound), memory, outcome, n. Of a solver that did not reach the target the time
+    is NaN, `gap` its best one, and `outcome` says how it ended; "reached" otherwise. `reference` has the
+    times of our fastest solver, none of them for that one itself and where ours did not reach the
+    target.
     """
     known = configurations(results)
     solvers = known[known["kind"] != "floor"]
@@ -42,13 +43,13 @@ def cheapest(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
     noise = noise_of_problems(aa_pairs(joined_by_optimum(results)))
     problems = pd.DataFrame(rows).groupby(["target", "problem"], sort=False)
     table = pd.concat([_compared(group, noise) for _, group in problems]).sort_index()
-    floor = floors(results).set_index("problem")["time"]
-    table["floors"] = table["time"] / table["problem"].map(floor)
+    bounds = arithmetic_bounds(results).set_index("problem")["time"]
+    table["floors"] = table["time"] / table["problem"].map(bounds)
     return table
 
 
 def _compared(rows: pd.DataFrame, noise: Mapping[str, float]) -> pd.DataFrame:
-    """Return the rows of one target and problem with their ratios to the fastest of ours."""
+    """Return the rows of one target and problem with their ratios to our fastest solver."""
     fastest = rows[rows["kind"] == "ours"].dropna(subset=["time"]).nsmallest(1, "time")
     reference = fastest["times"].iloc[0] if len(fastest) else ()
     factor = noise.get(str(rows["problem"].iloc[0]), 1.0)
@@ -95,24 +96,24 @@ def _row(target: float, chosen: pd.Series, outcome: str, time: float) -> Row:
     }
 
 
-def floors(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each problem: n, d, support, values, nanoseconds (each), time (s, the floor).
+def arithmetic_bounds(results: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each problem: n, d, support, values, nanoseconds (each), time (s).
 
-    The kernel values that must be computed are E = n·nSV − nSV²/2, with nSV of the answer with the
-    least certified gap; times the median time of one value as the floor's own runs measured it. The
-    last two are NaN without such runs.
+    The time is a lower bound for every solver whose answer can be certified: E = n·nSV − nSV²/2 kernel
+    values must be computed, with nSV of the answer with the least certified gap, and each takes the
+    median time that `KernelFloor` measured in the same runs. Without such runs the last two are NaN.
     """
     groups = joined_by_optimum(results).groupby("problem_id", sort=False)
-    return pd.DataFrame([_floor(str(problem), runs) for problem, runs in groups])
+    return pd.DataFrame([_arithmetic_bound(str(problem), runs) for problem, runs in groups])
 
 
-def _floor(problem: str, runs: pd.DataFrame) -> Row:
-    is_floor = runs["solver"].map(kind_of) == "floor"
-    answers = runs[~is_floor].dropna(subset=["relative_gap", "n_support"])
+def _arithmetic_bound(problem: str, runs: pd.DataFrame) -> Row:
+    is_bound = runs["solver"].map(kind_of) == "floor"
+    answers = runs[~is_bound].dropna(subset=["relative_gap", "n_support"])
     n = float(runs["n"].iloc[0])
     best = answers.sort_values("relative_gap", kind="stable")["n_support"]
     support = float(best.iloc[0]) if len(best) else float("nan")
-    measured = runs[is_floor]
+    measured = runs[is_bound]
     each = float((measured["time_solve"] / measured["n_kernel_evals"]).median())
     values = n * support - support**2 / 2
     known = {"problem": problem, "n": n, "d": float(runs["d"].iloc[0]), "support": support}

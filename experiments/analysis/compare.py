@@ -3,8 +3,10 @@
     ratio = median(times in the second) / median(times in the first)
 
 with its interval, and within the noise as `noise.compare` says; A/A pairs of either folder count. Times
-are compared only where all runs came to their end, on one host. `matching` tells which runs belong
-together, `terminal` prints what became of them.
+are compared only where all runs completed on one host. A problem of the one folder is that of the other
+with the same name, or else with the same hash; where the name is the same and the hashes are not, its
+data have changed. Settings are the same if they agree in all that both folders know, so that a solver
+with a new setting can be compared with its former self, unless this would merge variants.
 """
 
 from __future__ import annotations
@@ -32,19 +34,19 @@ from experiments.cases.records import BAD
 __all__ = ["CHANGES", "REGRESSIONS", "Change", "regressed", "set_side_by_side"]
 
 CHANGES = {  # worst first
-    "wrong": "the answer is wrong now, and was not",
-    "unsolved": "was solved, and is not any more",
-    "broken": "crashes, diverges or runs out of memory now, and did not",
+    "wrong": "the answer is wrong now and was not before",
+    "unsolved": "was solved and no longer is",
+    "broken": "crashes, diverges or runs out of memory now and did not before",
     "slower": "by more than the noise",
     "less accurate": "the gap is at least ten times as large, and above the target",
-    "other data": "the problem has its name, and other data: nothing is compared",
+    "other data": "the problem has the same name but other data: nothing is compared",
     "missing": "in the first folder only",
     "new": "in the second folder only",
-    "unclear": f"fewer than {FEWEST} repetitions, or several hosts: times say nothing",
+    "unclear": f"fewer than {FEWEST} repetitions, or several hosts: times cannot be compared",
     "faster": "by more than the noise",
-    "solved": "was not solved, and is now",
-    "mended": "was wrong or broken, and is not any more",
-    "same": "no change, but for the noise",
+    "solved": "was not solved before and is now",
+    "mended": "was wrong or broken and no longer is",
+    "same": "no change beyond the noise",
 }
 REGRESSIONS = ("wrong", "unsolved", "broken")
 _WORSE = 10  # factor between gaps that is more than chance
@@ -191,13 +193,13 @@ def _renamed(first: pd.DataFrame, second: pd.DataFrame) -> tuple[pd.DataFrame, s
 
 
 def _hashes(table: pd.DataFrame) -> dict[str, str]:
-    """Return the hash of each problem, "" where no run could tell it."""
+    """Return the hash of each problem, "" where no run recorded it."""
     known = table.groupby("problem_id", sort=False)["problem_hash"].first()
     return {str(name): code if isinstance(code, str) else "" for name, code in known.items()}
 
 
 def _matched(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Pair]:
-    """Yield problem, solver (with the settings that tell it apart), and the runs of both folders.
+    """Yield problem, solver (with the settings that distinguish it), and the runs of both folders.
 
     None stands for a folder that has no such runs.
     """
@@ -245,7 +247,7 @@ def _dropped(ours: set[str], theirs: set[str]) -> frozenset[str]:
         return _IGNORED
     names = [{key for text in side for key in json.loads(text)} for side in (ours, theirs)]
     dropped = _IGNORED | (names[0] ^ names[1])
-    apart = all(
+    distinct = all(
         len({_text(text, dropped) for text in side}) == len(side) for side in (ours, theirs)
     )
-    return frozenset(dropped) if apart else _IGNORED
+    return frozenset(dropped) if distinct else _IGNORED

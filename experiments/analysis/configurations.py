@@ -1,4 +1,4 @@
-"""Runs of one configuration of a solver on one problem, and what the repetitions amount to.
+"""Runs of one configuration of a solver on one problem, and the medians of their repetitions.
 
 A configuration is a solver with all its settings but the seed; a series is a solver with its settings
 but those that trade time for accuracy (`labels.ACCURACY`).
@@ -14,7 +14,7 @@ import pandas as pd
 from experiments.analysis.labels import ACCURACY, kind_of, solver_labels
 from experiments.analysis.noise import is_repeat, without_repeats
 from experiments.analysis.outcomes import worst_outcome
-from experiments.cases.plan import TWIN
+from experiments.cases.plan import AA_REPEAT
 
 _LIMIT = "max_iter"  # two limits that were not reached do not distinguish solvers
 Row = dict[str, Any]
@@ -43,7 +43,7 @@ def measured(results: pd.DataFrame) -> pd.DataFrame:
     all numbers of the records and of `relative_suboptimality`.
     """
     table = labelled(results).assign(
-        first=solver_labels(results, leave_out={TWIN}),
+        first=solver_labels(results, leave_out={AA_REPEAT}),
         repeat=is_repeat(results),
         relative_suboptimality=relative_suboptimality(results),
     )

@@ -1,7 +1,7 @@
 """Parameters chosen by cross-validation: the mean test score of each model over its folds.
 
 A data set with `folds: 5` and `fold: [0, 1, 2, 3, 4]` is a grid over scikit-learn's splits; each run's
-`test_accuracy` is its score on the part held out (share of right labels, R² for a regression). Models
+`test_accuracy` is its score on the held-out fold (share of right labels, R² for a regression). Models
 are compared within one data set, formulation and solver (Stone 1974; Hastie, Tibshirani & Friedman
 2009, section 7.10).
 """

@@ -13,7 +13,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.cases.plan import TWIN
+from experiments.cases.plan import AA_REPEAT
 from solvers import all_solvers
 
 ACCURACY = ("tol", "gap", "epochs")  # the one that a table shows first
@@ -38,7 +38,10 @@ def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> l
     an A/A pair is marked, unless `leave_out` contains the mark.
     """
     settings = [json.loads(text) for text in results["params"]]
-    marks = [[TWIN] if s.pop(TWIN, False) and TWIN not in leave_out else [] for s in settings]
+    marks = [
+        [AA_REPEAT] if s.pop(AA_REPEAT, False) and AA_REPEAT not in leave_out else []
+        for s in settings
+    ]
     solvers = [str(solver) for solver in results["solver"]]
     names = _short_names(solvers)
     keys = {

@@ -1,4 +1,4 @@
-"""What the scatter of times allows to say: intervals of their ratios, and the noise of the machine.
+"""What the scatter of times allows us to conclude: intervals of their ratios, and timing noise.
 
     ratio = median(times) / median(times of the reference)
 
@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.cases.plan import TWIN
+from experiments.cases.plan import AA_REPEAT
 from problems import Vector
 
-FEWEST = 3  # repetitions of which an interval is made
+FEWEST = 3  # repetitions that an interval needs
 MARK = "~"
 _RESAMPLES = 1999
 _NAN = float("nan")
@@ -48,13 +48,13 @@ class Comparison:
 
     @property
     def factor(self) -> str:
-        """The ratio, `1.04×`; `1×` where no interval tells that the third digit means anything."""
+        """The ratio, `1.04×`; `1×` where no interval shows that the third digit is significant."""
         coarse = np.isnan(self.low) and self.ratio < 9.95
         return f"{self.ratio:.2g}×" if coarse else f"{_number(self.ratio)}×"
 
     @property
     def spread(self) -> str:
-        """What follows it: ` [0.97, 1.11] ~`."""
+        """The interval and the mark that follow it: ` [0.97, 1.11] ~`."""
         known = not np.isnan(self.low)
         interval = f" [{_number(self.low)}, {_number(self.high)}]" if known else ""
         return interval + (f" {MARK}" if self.within_noise else "")
@@ -98,7 +98,7 @@ def compare(
             n_resamples=_RESAMPLES,
             vectorized=True,
             method="percentile",
-            rng=np.random.default_rng(0),  # the same runs give the same table
+            rng=np.random.default_rng(0),  # so that the same runs give the same table
         ).confidence_interval
     within = low <= 1 <= high or _factor(ratio) <= noise
     return Comparison(ratio, float(low), float(high), bool(within))
@@ -124,7 +124,7 @@ def ranks(times: Sequence[Sequence[float]], noise: float = 1.0) -> list[int]:
 
 def is_repeat(results: pd.DataFrame) -> pd.Series:
     """Whether each run is the second of an A/A pair."""
-    marks = [TWIN in json.loads(settings) for settings in results["params"]]
+    marks = [AA_REPEAT in json.loads(settings) for settings in results["params"]]
     return pd.Series(marks, index=results.index, dtype=bool)
 
 
@@ -139,7 +139,7 @@ def aa_pairs(results: pd.DataFrame) -> pd.DataFrame:
     Columns: problem, solver, and those of `Comparison`; empty without `noise: true`.
     """
     settings = [json.loads(text) for text in results["params"]]
-    unmarked = [json.dumps({k: v for k, v in s.items() if k != TWIN}) for s in settings]
+    unmarked = [json.dumps({k: v for k, v in s.items() if k != AA_REPEAT}) for s in settings]
     table = results.assign(repeat=is_repeat(results), unmarked=unmarked)
     keys = ["problem_id", "formulation", "solver", "unmarked"]
     paired = table[table.groupby(keys)["repeat"].transform("any").astype(bool)]

@@ -1,9 +1,9 @@
-"""When each solver first had a certified answer as good as a target, and what follows from that.
+"""When each solver first had a certified answer as good as a target, and the profiles of these times.
 
-A run that was looked at while it ran reaches a target gap at its first look within it; one that was
-only looked at in the end reaches it then, or not at all. Of a solver's settings that trade time for
-accuracy the cheapest that reaches the target stands for it, its time the median over the repetitions
-(`benchmark.cheapest`).
+A run whose iterates were evaluated reaches a target gap at the first evaluation within it; a run that
+was only evaluated at its end reaches it then, or not at all. Of a solver's settings that trade time for
+accuracy, the cheapest one that reaches the target stands for the solver, with the median time over the
+repetitions (`cheapest`).
 
 Performance profile (Dolan & Moré, Benchmarking optimization software with performance profiles, 2002):
 
@@ -42,9 +42,9 @@ Curves = dict[str, tuple[Vector, Vector]]
 def times_to_gaps(results: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each target gap, problem and solver.
 
-    Columns: target, problem, solver, setting (its accuracy in words), time (s; NaN if the target was not
-    reached), gap, outcome ("reached", or how it ended), n, fastest (whether no other is faster by more
-    than the noise). All views of a problem are one problem.
+    Columns: target, problem, solver, setting (its accuracy, as text), time (s; NaN if the target was not
+    reached), gap, outcome ("reached", or the outcome), n, fastest (whether no other is faster by more
+    than the noise). The primal, dual and risk that share one optimum are one problem.
     """
     if results["solver"].map(kind_of).eq("floor").all():  # or no runs at all
         return pd.DataFrame(columns=_COLUMNS)
@@ -62,7 +62,7 @@ def times_to_gaps(results: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
 
 
 def _stopped_at(target: float, results: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs as if each had been stopped at its first look within the target.
+    """Return the runs as if each had been stopped at its first evaluation within the target.
 
     A proof that the problem is infeasible is as good as any answer.
     """
@@ -72,7 +72,7 @@ def _stopped_at(target: float, results: pd.DataFrame, within: pd.DataFrame) -> p
     return results.assign(
         time_solve=first.where(reached, results["time_solve"]),
         relative_gap=results["relative_gap"].mask(reached, target).mask(proven, 0.0),
-        bound_source=results["bound_source"].mask(reached | proven, "looks"),
+        bound_source=results["bound_source"].mask(reached | proven, "evaluations"),
     )
 
 
@@ -151,7 +151,7 @@ def shifted_mean(times: Iterable[float]) -> float:
 
 
 def penalty_of(time_limit: float | None, results: pd.DataFrame) -> tuple[float, str]:
-    """Return what a target that was not reached counts as, in seconds and in words."""
+    """Return what a target that was not reached counts as, in seconds and as text."""
     if time_limit is not None:
         return float(time_limit), f"{time_limit:g} s, the time limit of a run"
     slowest = float(results["time_solve"].max())

@@ -1,11 +1,12 @@
-"""What a benchmark says: times at equal certified gap, against the peers and against the floor.
+"""The tables and figures of a benchmark: times at equal certified gap, of our solvers and of baselines.
 
     dualgap run bench_kernel_small --out runs/bench_kernel_small
-    python -m experiments.publishing.publish runs/bench_kernel_small
+    dualgap publish runs/bench_kernel_small
 
-A benchmark is an experiment whose name begins with `bench_`: solvers and peers, each with a list of
-tolerances, and perhaps `floor.py:KernelFloor`. `cheapest` and `tables` do the arithmetic on its
-runs, `report` writes it down, `plots.speedup` draws it.
+A benchmark is an experiment whose name begins with `bench_`: our solvers and
+baselines, each with a list of tolerances, and perhaps `floor.py:KernelFloor`, which measures a lower
+bound on time. `analysis.cheapest` and `tables` do the arithmetic, `report` writes it down, `speedup`
+draws it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from experiments.analysis.cheapest import cheapest, floors
+from experiments.analysis.cheapest import arithmetic_bounds, cheapest
 from experiments.analysis.configurations import joined_by_optimum
 from experiments.analysis.hosts import split_by_host
 from experiments.analysis.noise import aa_pairs, noise_of_means
@@ -33,7 +34,7 @@ __all__ = ["tables_of", "write_benchmark"]
 
 
 def write_benchmark(folders: Sequence[Path], target: Path, title: str) -> list[Path]:
-    """Write what the runs in `folders` say together into `target`; return what was written.
+    """Write what the runs in `folders` together show into `target`; return what was written.
 
     benchmark.md, benchmark.csv (the table of `cheapest`), means.csv, floors.csv, speedup.svg, and
     for problems that grow time_against_n*.svg. Ratios are of times within one
@@ -62,7 +63,7 @@ def tables_of(results: pd.DataFrame) -> dict[str, pd.DataFrame]:
     compared, pairs = cheapest(results), aa_pairs(joined_by_optimum(results))
     return {
         "benchmark": compared.drop(columns=["times", "reference"]),
-        "floors": floors(results),
+        "floors": arithmetic_bounds(results),
         "means": means(compared, noise_of_means(pairs)),
     }
 
@@ -81,9 +82,9 @@ def _figures(results: pd.DataFrame, table: pd.DataFrame, target: Path) -> list[P
 
 
 def _cheapest_runs(results: pd.DataFrame, table: pd.DataFrame) -> Runs:
-    """Return a run for each problem and solver that reached the target, and for the floor."""
-    floor = floors(results).assign(solver="the floor")
-    rows = pd.concat([table, floor], ignore_index=True).dropna(subset=["time"])
+    """Return a run for each problem and solver that reached the target, and for the lower bound."""
+    bound = arithmetic_bounds(results).assign(solver="lower bound on time")
+    rows = pd.concat([table, bound], ignore_index=True).dropna(subset=["time"])
     rows = rows.rename(columns={"problem": "problem_id", "time": "time_solve"})
     rows = rows.assign(verdict="solved", series=rows["solver"], configuration=rows["solver"])
     return Runs(rows, pd.DataFrame(), lambda _: None, line_styles(rows["series"]))

@@ -1,4 +1,4 @@
-"""A benchmark as Markdown: a table a target, then means, noise, floor, growth, passes, machine."""
+"""A benchmark as Markdown: a table a target, then means, noise, bounds on time, growth, passes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.stats import gmean
 
-from experiments.analysis.cheapest import cheapest, floors
+from experiments.analysis.cheapest import arithmetic_bounds, cheapest
 from experiments.analysis.configurations import joined_by_optimum
 from experiments.analysis.growth import growth
 from experiments.analysis.labels import common_words, distinct_names
@@ -28,7 +28,7 @@ from experiments.workers.machine import bytes_text
 _LEGEND = (
     "Each cell is the cheapest run of that solver, whatever its tolerance, whose certified relative "
     "gap is at or below the target: the median time over the repetitions, the accuracy that was "
-    "asked for, and how many times longer it took than the fastest of ours. Times are of solving "
+    "asked for, and the time relative to our fastest solver. Times are of solving "
     "alone: loading the data, compiling and certifying are left out. `–` stands for a target that "
     "was not reached, with the best certified gap and how that run ended."
 )
@@ -39,8 +39,9 @@ _INTERVALS = (
 )
 _NO_INTERVALS = f"Ratios have no intervals: no run was repeated {FEWEST} times."
 _FLOOR = (
-    "The floor: the kernel values that any certificate needs, n·nSV − nSV²/2, times what each takes in "
-    "float32 matrix products with exponentials on this machine, measured in the same run."
+    "The arithmetic lower bound on time: the number of kernel values that any certificate needs, "
+    "n·nSV − nSV²/2, times the time of one value in float32 matrix products with exponentials on this "
+    "machine, measured in the same run."
 )
 _PASSES = (
     "The relative distance of the primal objective to the run's best dual bound, and the time."
@@ -66,8 +67,8 @@ def to_markdown(results: pd.DataFrame, title: str, machine: Sequence[str]) -> st
     for target, rows in table.groupby("target", sort=False):
         parts += [f"## Certified relative gap at most {target:.0e}", _at_target(rows)]
     rates = means(table, noise_of_means(pairs))
-    parts += ["## Ratios to the fastest of ours", _means(rates, len(names)), _noise(pairs)]
-    parts += _section("Problems", _problems(floors(results)))
+    parts += ["## Ratios to our fastest solver", _means(rates, len(names)), _noise(pairs)]
+    parts += _section("Problems", _problems(arithmetic_bounds(results)))
     parts += _section("Growth with n", _growth(growth(table)))
     parts += _section("What the intercept costs", _intercepts(intercepts(table)))
     parts += _section("At equal passes over the data", _passes(passes(results)))
@@ -104,8 +105,8 @@ def _cell(row: _Row, several: bool) -> str:
     compared = row["kind"] == "peer" or several
     parts = [f"{duration(row['time'])} ({row['setting']})"]
     parts += [_bold(_comparison(row, "ratio"))] if compared and np.isfinite(row["ratio"]) else []
-    floor = np.isfinite(row["floors"]) and row["kind"] == "ours"
-    return ", ".join(parts + ([f"{_times(row['floors'])} floor"] if floor else []))
+    bounded = np.isfinite(row["floors"]) and row["kind"] == "ours"
+    return ", ".join(parts + ([f"{_times(row['floors'])} the lower bound"] if bounded else []))
 
 
 def _comparison(row: _Row, name: str) -> Comparison:
@@ -130,8 +131,8 @@ def _means(table: pd.DataFrame, problems: int) -> str:
             "problems": f"{row['problems']} of {problems}",
             "least": _or_dash(row["least"], _times),
             "most": _or_dash(row["most"], _times),
-            "it failed, ours did not": row["failed"],
-            "ours failed, it did not": row["alone"],
+            "only it failed": row["failed"],
+            "only ours failed": row["alone"],
         }
         for row in _rows(table)
     ]
@@ -143,7 +144,7 @@ def _mean(mean: Comparison) -> str:
 
 
 def _noise(pairs: pd.DataFrame) -> str:
-    """Return what the A/A pairs tell: how far apart are two solvers that are the same one."""
+    """Return the timing noise that the A/A pairs show, in a sentence."""
     if pairs.empty:
         return "Noise (A/A) was not measured; `noise: true` in an experiment file measures it."
     factors = np.exp(np.abs(np.log(pairs["ratio"].to_numpy())))
@@ -156,7 +157,7 @@ def _noise(pairs: pd.DataFrame) -> str:
 
 
 def _problems(table: pd.DataFrame) -> str:
-    """Return what the problems are like and, where it was measured, their floor."""
+    """Return sizes of the problems and, where it was measured, the lower bound on time."""
     lines = [
         {
             "problem": row["problem"],
@@ -164,13 +165,15 @@ def _problems(table: pd.DataFrame) -> str:
             "d": f"{row['d']:.0f}",
             "support vectors": _or_dash(row["support"], lambda count: f"{count:.0f}"),
             "kernel values": _or_dash(row["values"], lambda count: f"{count:.2e}"),
-            "each": _or_dash(row["nanoseconds"], lambda each: f"{each:.2f} ns"),
-            "floor": duration(row["time"]),
+            "time of a value": _or_dash(row["nanoseconds"], lambda each: f"{each:.2f} ns"),
+            "lower bound": duration(row["time"]),
         }
         for row in _rows(table)
     ]
     if table["time"].isna().all():
-        return markdown_table(pd.DataFrame(lines).drop(columns=["kernel values", "each", "floor"]))
+        return markdown_table(
+            pd.DataFrame(lines).drop(columns=["kernel values", "time of a value", "lower bound"])
+        )
     return f"{markdown_table(pd.DataFrame(lines))}\n\n{_FLOOR}"
 
 
@@ -215,8 +218,8 @@ def _passes(table: pd.DataFrame) -> str:
         line[row["solver"]] = f"{row['suboptimality']:.1e} in {duration(row['time'])}"
     order = list(table["problem"].unique()) if lines else []
     places = sorted(lines, key=lambda place: (order.index(place[0]), place[1]))
-    told = [{"problem": p, "passes": made} | lines[p, made] for p, made in places]
-    return f"{_PASSES}\n\n{markdown_table(pd.DataFrame(told).fillna(''))}" if told else ""
+    passed = [{"problem": p, "passes": made} | lines[p, made] for p, made in places]
+    return f"{_PASSES}\n\n{markdown_table(pd.DataFrame(passed).fillna(''))}" if passed else ""
 
 
 def _or_dash(value: float, shown: Callable[[float], str]) -> str:

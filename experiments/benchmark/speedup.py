@@ -1,6 +1,6 @@
-"""How many times longer the others take: a panel a target, a row a problem, a point a solver.
+"""Times relative to our fastest solver: a panel a target, a row a problem, a point a solver.
 
-Left of 1 another solver is faster than the fastest of ours. A hollow point at the right edge stands
+Left of 1, a solver is faster than our fastest one. A hollow point at the right edge stands
 for a solver that did not reach the target while ours did; a row without a point for a target that ours
 missed.
 """
@@ -36,7 +36,7 @@ _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
 
 
 def speedup(table: pd.DataFrame) -> Figure:
-    """Draw the ratios of the table of `benchmark.cheapest`, for the targets that have any.
+    """Draw the ratios of the table of `analysis.cheapest`, for the targets that have any.
 
     A solver of ours is drawn only where another of ours is faster.
     """
@@ -62,9 +62,9 @@ def speedup(table: pd.DataFrame) -> Figure:
         _decorate(ax, limits, i == 1, problems)
     entries = solver_keys(styles, styles, linestyle="none")
     if any(line.get_markerfacecolor() == "white" for ax in new.axes for line in ax.lines):
-        entries.append((key(color=GREY, marker="o", **_HOLLOW), "at the edge: did not reach it"))
+        entries.append((key(color=GREY, marker="o", **_HOLLOW), "at the edge: target not reached"))
     legend(new, entries)
-    label = "time / time of the fastest of ours (above 1 ours is faster)"
+    label = "time relative to our fastest solver (above 1: ours is faster)"
     middle = 0.5 if len(targets) % 2 else 1.04  # of the panel, or right of it between two
     new.axes[(len(targets) - 1) // 2].set_xlabel(label, x=middle)
     return new

@@ -16,8 +16,8 @@ def means(table: pd.DataFrame, noise: float = 1.0) -> pd.DataFrame:
 
     Sorted by target, ours first. Columns: target, solver, kind, mean (geometric, of the ratios), low,
     high and within_noise of it, problems (over how many), least, most, failed (problems that ours
-    solved and it tried, in vain), alone (problems that it solved and ours did not). The interval is of
-    the mean over these very problems. `noise` is what `noise_of_means` gives.
+    solved and it did not, though it ran), alone (problems that it solved and ours did not). The interval
+    is of the mean over these very problems. `noise` is what `noise_of_means` gives.
     """
     fails = table[table["kind"] == "ours"].groupby(["target", "problem"])["time"].min().isna()
     pairs = pd.MultiIndex.from_frame(table[["target", "problem"]])
@@ -49,15 +49,15 @@ def _mean(rows: pd.DataFrame, noise: float) -> Row:
 
 
 def intercepts(table: pd.DataFrame) -> pd.DataFrame:
-    """Return what the unregularised intercept costs, for problems that were solved without it too.
+    """Return the cost of the unregularised intercept, for problems that were also solved without it.
 
     Columns: target, problem (with it), solver, without and with (s), ratio; one row for each target,
     problem and solver that solved both.
     """
     without = table[table["problem"].str.contains(_WITHOUT)]
-    twins = without.assign(problem=without["problem"].str.replace(_WITHOUT, ""))
+    renamed = without.assign(problem=without["problem"].str.replace(_WITHOUT, ""))
     keys = ["target", "problem", "solver"]
-    both = twins[[*keys, "time"]].merge(
+    both = renamed[[*keys, "time"]].merge(
         table[[*keys, "time"]], on=keys, suffixes=("_without", "_with")
     )
     both = both.rename(columns={"time_without": "without", "time_with": "with"})

@@ -38,7 +38,7 @@ from problems import (
     describe,
 )
 from problems.dataset import content_hash
-from solvers import Look, Solution, Status, solve
+from solvers import Evaluation, Solution, Status, solve
 
 _MEASURES = """
 primal_objective dual_objective gap relative_gap kkt_violation violating_pair primal_residual
@@ -158,7 +158,7 @@ class _Trace:
         self.run_id, self.problem = run_id, problem
         self.rows: list[dict[str, Any]] = []
 
-    def __call__(self, look: Look) -> None:
+    def __call__(self, look: Evaluation) -> None:
         c = look.certificate
         self.rows.append(
             {

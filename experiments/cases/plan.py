@@ -26,7 +26,7 @@ from experiments.files.specs import (
 )
 from problems.registry import find_path
 
-TWIN = "A/A"  # is among the `params` of the second of two identical runs
+AA_REPEAT = "A/A"  # is among the `params` of the second of two identical runs
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Case:
     seed : for a solver that draws random numbers; None where there is nothing to seed.
     folder : where relative paths begin; not part of the identity.
     proven : whether its bounds are to be theorems, see `problems.certificates.proofs.rigorous`.
-    twin : whether it is the A/A repeat of another case, whose time shows the timing noise.
+    aa_repeat : whether it is the A/A repeat of another case, whose time shows the timing noise.
     """
 
     run_id: str
@@ -55,7 +55,7 @@ class Case:
     trace: bool
     folder: str
     proven: bool = False
-    twin: bool = False
+    aa_repeat: bool = False
 
 
 def plan(experiment: Experiment) -> list[Case]:
@@ -77,8 +77,8 @@ def names_from_outside(case: Case) -> set[str]:
 
 def _cases(experiment: Experiment, names: list[str]) -> Iterator[Case]:
     first = {solver.name: solver for solver in reversed(experiment.solvers)}
-    twins = tuple(first.values()) if experiment.noise else ()
-    entrants = [*((s, False) for s in experiment.solvers), *((s, True) for s in twins)]
+    repeats = tuple(first.values()) if experiment.noise else ()
+    entrants = [*((s, False) for s in experiment.solvers), *((s, True) for s in repeats)]
     for problem, name in zip(experiment.problems, names, strict=True):
         for repetition in range(experiment.repetitions):
             order = _rng(experiment.seed, "order", name, repetition).permutation(len(entrants))
@@ -93,7 +93,7 @@ def _case(
     entrant: tuple[SolverSpec, bool],
     repetition: int,
 ) -> Case:
-    solver, twin = entrant
+    solver, aa_repeat = entrant
     seed = solver.settings.get("seed")
     if solver.seeded:
         drawn = _rng(experiment.seed, asdict(solver), repetition)
@@ -114,11 +114,11 @@ def _case(
     )
     # neither the folder nor the readable name decides what is run
     decides = asdict(replace(case, problem_id=""))
-    del decides["twin"]
+    del decides["aa_repeat"]
     if not case.proven:  # ids are the same as before there was a choice
         del decides["proven"]
-    identity = digest(decides, TWIN) if twin else digest(decides)
-    return replace(case, run_id=identity[:16], folder=experiment.folder, twin=twin)
+    identity = digest(decides, AA_REPEAT) if aa_repeat else digest(decides)
+    return replace(case, run_id=identity[:16], folder=experiment.folder, aa_repeat=aa_repeat)
 
 
 def digest(*parts: Any) -> str:

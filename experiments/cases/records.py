@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from experiments.cases.columns import COLUMNS
-from experiments.cases.plan import TWIN, Case, dataset_text
+from experiments.cases.plan import AA_REPEAT, Case, dataset_text
 from experiments.files.specs import kernel_text
 
 _PACKAGES = """
@@ -50,7 +50,7 @@ def blank_record(case: Case) -> dict[str, Any]:
     """Return a record with what is known before the run, and None for everything else."""
     parameters = case.problem.parameters
     settings = case.solver.settings | ({"seed": case.seed} if case.solver.seeded else {})
-    settings |= {TWIN: True} if case.twin else {}
+    settings |= {AA_REPEAT: True} if case.aa_repeat else {}
     known = {
         "run_id": case.run_id,
         "problem_id": case.problem_id,

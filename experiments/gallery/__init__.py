@@ -1,8 +1,8 @@
 """The figures of the lecture notes, one short script each, to be read and changed in class.
 
-A script has `compute()`, which gives the numbers, and `draw(numbers)`, which gives the figure. It runs
-by itself (`python experiments/gallery/svr_tube.py` writes build/gallery/svr_tube.png and .svg), and
-`dualgap gallery` runs them all.
+A script has `compute()`, which returns the numbers, and `draw(numbers)`, which returns the figure. It
+runs on its own (`python experiments/gallery/svr_tube.py` writes build/gallery/svr_tube.png and .svg),
+and `dualgap gallery` runs them all.
 """
 
 from __future__ import annotations

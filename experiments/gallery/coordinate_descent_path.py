@@ -2,11 +2,12 @@
 The path of coordinate descent
 ==============================
 
-One coordinate at a time, each step to the minimum along it: the path has right angles only, and each
+Each step moves one coordinate to the minimum along it: the path has right angles only, and each
 corner lies where a line along an axis touches a contour. On a smooth, strictly convex function it ends
 at the minimum; where the function has a kink across the axes it may get stuck.
 
-From M. Straka's NPFL129 notes, "Sequential Minimal Optimization Algorithm": SMO comes from this loop.
+From M. Straka's NPFL129 notes, "Sequential Minimal Optimization Algorithm": SMO is derived from this
+loop.
 """
 
 from __future__ import annotations

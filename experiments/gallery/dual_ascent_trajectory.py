@@ -2,10 +2,10 @@
 Gradient ascent on the dual, between its bounds
 ===============================================
 
-Two samples and no intercept: the dual has two variables, so that its steps can be seen. The gradient
-of L_D(α) = 1ᵀα − ½αᵀQα is followed and the point clipped to the box, whose best point is the star.
-Right the same method on four Gaussians: the dual objective rises, the primal one at w(α) comes down,
-and the optimum is between them at every step.
+With two samples and no intercept, the dual has two variables, so its steps can be drawn. Each step
+follows the gradient of L_D(α) = 1ᵀα − ½αᵀQα and is clipped to the box, whose best point is the star. On
+the right, the same method on four Gaussians: the dual objective rises, the primal objective at w(α)
+falls, and the optimum is between them at every step.
 
 From C. Anderson's notebook on dual gradient ascent, with the box of a soft margin.
 """

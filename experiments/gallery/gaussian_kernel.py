@@ -2,9 +2,9 @@
 A Gaussian kernel draws a curved border
 =======================================
 
-f(x) = Σ αᵢyᵢ·exp(−gamma·‖x − xᵢ‖²) + b is linear in the feature space and curved here. Grey lines show
-where f is constant; the border f = 0 is black, the margins f = ±1 are dashed, and support vectors have
-rings: far from both classes f tends to b.
+f(x) = Σ αᵢyᵢ·exp(−gamma·‖x − xᵢ‖²) + b is linear in the feature space and curved in the plane. Grey
+lines show where f is constant; the border f = 0 is black, the margins f = ±1 are dashed, and support
+vectors have rings. Far from both classes, f tends to b.
 
 From P. Gori's notes on support vector machines, figure 4, and M. Straka's NPFL129 notes (after Bishop
 2006, figure 7.2).

@@ -2,9 +2,9 @@
 Three kernels on four Gaussians
 ===============================
 
-Two clouds a class, placed so that no straight line separates them. The linear kernel does what it can;
-the polynomial of degree 4 and the Gaussian exp(−‖x − z‖²/20) separate them, each with a border that
-is like its own basis functions, and with few support vectors.
+Each class has two clouds, placed so that no straight line separates the classes. The linear kernel
+fails; the polynomial of degree 4 and the Gaussian exp(−‖x − z‖²/20) separate them, each with a border
+that resembles its own basis functions, and with few support vectors.
 
 From C. Anderson's notebook on support vector machines and gradient ascent: its data and its kernels.
 """

@@ -2,9 +2,9 @@
 Linear discriminant analysis against the linear support vector machine
 ======================================================================
 
-A discriminant looks at means and a covariance, so every sample moves it. A support vector machine
-looks at the samples near the border. Move a few samples of one class far away, on their own side (out
-of the picture, to the right): the discriminant turns, the machine stays.
+A linear discriminant depends on means and a covariance, so every sample moves it. A support vector
+machine depends on the samples near the border. Move a few samples of one class far away, on their own
+side (out of the picture, to the right): the discriminant turns, and the support vector machine does not.
 
 From P. Gori's notes on support vector machines, figure 3.
 """
@@ -48,8 +48,8 @@ def draw(answers: dict[str, dict[str, Solution]]) -> Figure:
         wrong = {
             name: int((s.predict(problem.X) != problem.y).sum()) for name, s in by_solver.items()
         }
-        told = ", ".join(f"{name} {count}" for name, count in wrong.items())
-        ax.set_title(f"{title}\nmistakes: {told}")
+        counts = ", ".join(f"{name} {count}" for name, count in wrong.items())
+        ax.set_title(f"{title}\nmistakes: {counts}")
     axes[1].set(xlim=(-5.5, 6), ylim=(-5.5, 5.5))
     away: dict[str, Any] = {
         "xytext": (3.8, -4.0),

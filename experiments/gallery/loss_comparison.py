@@ -2,10 +2,10 @@
 Losses of binary classification
 ===============================
 
-Every loss as a function of the margin y·f(x). The number of mistakes (0-1) is what one wants to be
-small; the convex ones are what can be minimised. Hinge and squared hinge cost nothing beyond the
-margin 1, the perceptron's nothing beyond 0; logistic loss always costs something; the squared error
-punishes samples for being too right.
+Every loss as a function of the margin y·f(x). The number of mistakes (0-1) is what should be small;
+the convex losses are what can be minimised. Hinge and squared hinge cost nothing beyond the margin 1,
+the perceptron's loss nothing beyond 0; the logistic loss is never zero; the squared error penalises
+samples that are far on the right side.
 
 From M. Straka's NPFL129 notes, "Binary Classification Loss Functions Comparison", with the losses of
 P. Gori's notes.

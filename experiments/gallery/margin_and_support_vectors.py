@@ -3,8 +3,8 @@ The maximal margin and its support vectors
 ==========================================
 
 The hyperplane f(x) = wᵀx + b = 0 that is farthest from both classes. The nearest samples lie on
-f = ±1, at the distance 1/‖w‖; only these support vectors have multipliers α > 0, and without any other
-sample the answer would be the same.
+f = ±1, at the distance 1/‖w‖; only these support vectors have multipliers α > 0, and the answer would
+be the same without all other samples.
 
 From P. Gori's notes on support vector machines, figure 2; the COMP 790-125 and NPFL129 notes.
 """
@@ -23,7 +23,7 @@ from solvers import Solution, solve
 
 
 def compute() -> Solution:
-    """Solve the hard margin on two clouds that lie apart."""
+    """Solve the hard margin on two separate clouds."""
     data = datasets.load("two_gaussians", n=40, distance=4, seed=4)
     return solve(HardMarginDual(data.X, data.y), target_gap=1e-9)
 

@@ -3,8 +3,8 @@ Pegasos in the plane of its weights
 ===================================
 
 Stochastic subgradient steps on the regularised hinge risk: w ← (1 − 1/t)·w plus, where the drawn sample
-violates its margin, y·x/(lam·t). Steps are long at first, and the projection onto the ball
-‖w‖ ≤ 1/√lam keeps them in reach; then they shrink like 1/t. Their average wanders less.
+violates its margin, y·x/(lam·t). The first steps are large, and the projection onto the ball
+‖w‖ ≤ 1/√lam bounds them; later steps shrink like 1/t. The average of the iterates varies less.
 
 From the COMP 790-125 notes on Pegasos (Shalev-Shwartz et al. 2011).
 """
@@ -37,7 +37,7 @@ def compute() -> tuple[HingeERM, dict[str, Block], Vector]:
     data = datasets.load("two_gaussians", **DATA)
     problem = HingeERM(data.X, data.y, LAM)
     paths: dict[str, Block] = {}
-    for name, average in (("each step", False), ("their average", True)):
+    for name, average in (("iterates", False), ("their average", True)):
         solver = Pegasos(sampling="iid", average=average)
         steps = [line_of(solve(problem, solver, max_iter=t))[0] for t in range(1, STEPS + 1)]
         paths[name] = np.vstack([np.zeros(2), *steps])
@@ -55,7 +55,7 @@ def draw(numbers: tuple[HingeERM, dict[str, Block], Vector]) -> Figure:
     levels = risk(problem, optimum) + 0.01 * 1.8 ** np.arange(10)
     ax.contour(grid, grid, values, levels, colors=GREY, linewidths=0.5)
     ax.add_patch(Circle((0, 0), LAM**-0.5, fill=False, linestyle=":"))
-    styles = {"each step": (BLUE, "-"), "their average": (ORANGE, "-")}
+    styles = {"iterates": (BLUE, "-"), "their average": (ORANGE, "-")}
     for name, (colour, dash) in styles.items():
         ax.plot(
             *paths[name].T, color=colour, linestyle=dash, marker=".", markersize=3, linewidth=0.9

@@ -1,10 +1,10 @@
 """
-Separating hyperplanes, and the one of maximal margin
-=====================================================
+Separating hyperplanes, and the one with the maximal margin
+===========================================================
 
-Where one hyperplane separates two classes, infinitely many do. Rosenblatt's perceptron finds some of
-them: which one depends on the order in which it meets the samples. The maximal margin is one and only
-one, whatever the order. Novikoff's theorem bounds the perceptron's mistakes by R²/γ².
+Where one hyperplane separates two classes, infinitely many do. Rosenblatt's perceptron finds one of
+them, which depends on the order of the samples. The hyperplane with the maximal margin is unique,
+whatever the order. Novikoff's theorem bounds the perceptron's mistakes by R²/γ².
 
 From P. Gori's notes on support vector machines: figure 1, and the section on the perceptron.
 """

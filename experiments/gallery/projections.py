@@ -2,9 +2,9 @@
 Projections onto the box, the hyperplane, and both
 ==================================================
 
-The nearest point of {0 ≤ α ≤ C} clips every variable; of {aᵀα = delta} it goes along a. Doing one after
-the other does not give the nearest point of both: that is clip(z − μa) for the one μ with which
-the equality holds, found by the toolkit in O(n).
+The projection onto {0 ≤ α ≤ C} clips every variable; the projection onto {aᵀα = delta} moves along a.
+One after the other they do not give the nearest point of the intersection, which is clip(z − μa) with
+the μ for which the equality holds. The toolkit finds it in O(n).
 
 From C. Anderson's notebook, which takes one step for each, and M. Straka's NPFL129 notes on clipping;
 the exact projection after Kiwiel 2008.

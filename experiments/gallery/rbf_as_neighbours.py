@@ -4,8 +4,8 @@ A Gaussian kernel lets near samples vote
 
 f(x) = b + Σ αᵢyᵢ·exp(−gamma·‖x − xᵢ‖²): each support vector votes for its class, with a weight that
 falls with its distance. That is a k-nearest-neighbour rule with soft weights, in which only support
-vectors have a say and α tells how much. Left the votes, and their sum, along a line. Right what the
-support vectors say of one point: the area is the weight.
+vectors vote, each with the weight α. On the left, the votes and their sum along a line; on the right,
+the votes of the support vectors for one point, with areas in proportion to their weights.
 
 From M. Straka's NPFL129 notes, "SVM With RBF".
 """

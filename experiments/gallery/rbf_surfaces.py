@@ -2,10 +2,10 @@
 What gamma and C do to a Gaussian kernel
 ========================================
 
-gamma says how far a sample's influence reaches, 1/√gamma; C what a slack costs. With a small gamma the
-border is nearly straight; with a large one each sample has an island of its own. With a small C
-many samples lie inside the margin and nearly all are support vectors; with a large one the border bends
-to get every sample right.
+gamma sets how far a sample's influence reaches, 1/√gamma, and C what a slack costs. With a small gamma
+the border is nearly straight; with a large one each sample has an island of its own. With a small C many
+samples lie inside the margin and nearly all are support vectors; with a large one the border bends to
+get every sample right.
 
 From M. Straka's NPFL129 notes and P. Gori's notes on the Gaussian kernel.
 """

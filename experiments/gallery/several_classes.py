@@ -2,9 +2,9 @@
 Several classes by voting, and where the vote is tied
 =====================================================
 
-One machine for each class against the rest, or one for each pair of classes, and then a vote. Voting
-leaves regions where no class or several win (hatched). Points as in a football league, where a win
-inside the margin counts as a draw, move these regions; sums of margins leave none.
+One binary problem for each class against all others, or for each pair of classes, and then a vote.
+Voting leaves regions where no class, or several, win (hatched). Points as in a football league, where a
+win inside the margin counts as a draw, move these regions; sums of margins leave none.
 
 From M. Straka's NPFL129 notes (after Bishop 2006, figure 4.2) and P. Gori's notes (soccer scoring).
 """

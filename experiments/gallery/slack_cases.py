@@ -1,9 +1,9 @@
 """
-Slack: the four places of a sample
-==================================
+Slack: the four positions of a sample
+=====================================
 
-The soft margin lets a sample be on the wrong side of its margin, at the price C·ξ, where the slack is
-ξ = max(0, 1 − y·f(x)). There are four places:
+The soft margin lets a sample be on the wrong side of its margin, at the cost C·ξ, where the slack is
+ξ = max(0, 1 − y·f(x)). There are four cases:
 
 - outside the margin ξ = 0, and α = 0;
 - on it ξ = 0, and 0 ≤ α ≤ C;

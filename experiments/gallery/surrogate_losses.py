@@ -2,9 +2,9 @@
 Convex surrogates of the number of mistakes
 ===========================================
 
-A mistake costs 1, whatever its size: no gradient leads out of that, and minimising it is NP-hard. Its
-convex surrogates lie above it, so that a small surrogate risk means few mistakes. The logistic loss does
-so once it is divided by ln 2, which makes it too pass through (0, 1).
+A mistake costs 1, whatever its size: the gradient is zero almost everywhere, and minimising it is
+NP-hard. Its convex surrogates lie above it, so that a small surrogate risk means few mistakes. The
+logistic loss does so once it is divided by ln 2, so that it passes through (0, 1) as well.
 
 From P. Gori's notes on support vector machines, figure 6 (after Ben-David et al. 2012).
 """

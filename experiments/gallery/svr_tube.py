@@ -3,8 +3,8 @@ Support vector regression: a tube without cost
 ==============================================
 
 Targets within epsilon of f(x) cost nothing; outside, the cost grows linearly. Samples inside the tube
-have α − α* = 0, those on its wall between −C and C, those outside ±C: the answer rests on these
-support vectors alone.
+have α − α* = 0, those on its wall between −C and C, those outside have ±C: the answer depends on these
+support vectors only.
 
 From P. Gori's notes on support vector machines, the section on regression.
 """

@@ -3,8 +3,8 @@ The 2×2 picture of a training run
 =================================
 
 Decision regions with the support vectors, the dual objective L_D by step, α by sample, and the number
-of support vectors by step: α begins at 0, soon many samples have a multiplier, in the end only those
-near the border.
+of support vectors by step: α starts at 0; soon many samples have a positive multiplier, and in the end
+only those near the border do.
 
 From C. Anderson's notebook on dual gradient ascent, whose loop draws it while it runs.
 """
@@ -22,7 +22,7 @@ from solvers import ProjectedGradient, Solution, solve
 
 
 def compute() -> Solution:
-    """Solve a soft margin on the notebook's four Gaussians, looking at it on the way."""
+    """Solve a soft margin on the notebook's four Gaussians, with a trace."""
     data = datasets.load("four_gaussians", n=200)
     problem = SoftMarginDual(data.X, data.y, 10.0, RBF(1 / 20))
     solver = ProjectedGradient("accelerated", tol=1e-7)

@@ -1,4 +1,4 @@
-"""What became of each solver on each problem, for the terminal."""
+"""How each solver on each problem has changed, for the terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from experiments.analysis.noise import MARK, Comparison, compare
 from experiments.output.text import duration, terminal_table
 from experiments.store.manifest import differences
 
-_UNTOLD = ("same", "unclear")  # counted, but not listed
+_UNLISTED = ("same", "unclear")  # counted, but not listed
 _GOOD = ("faster", "solved", "mended")
 _NOT_COMPARED = ("other data", "missing", "new")
 
@@ -27,8 +27,8 @@ def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[
     ----------
     old, new : the manifests of the first and the second folder.
     """
-    told = [change for change in changes if change.change not in _UNTOLD]
-    parts: list[Any] = [_listed(told), ""] if told else []
+    listed = [change for change in changes if change.change not in _UNLISTED]
+    parts: list[Any] = [_listed(listed), ""] if listed else []
     parts += [_by_solver(changes), "", *_notes(changes, old, new), "", _sentence(changes)]
     return Group(*parts)
 
@@ -87,10 +87,10 @@ def _ratio(compared: Comparison) -> str:
 
 
 def _by_solver(changes: Sequence[Change]) -> Table:
-    """Return for each solver the mean ratio of its times, and how often what became of it."""
+    """Return for each solver the mean ratio of its times, and how often each change occurs."""
     words = [word for word in CHANGES if any(change.change == word for change in changes)]
     table = terminal_table(
-        "By solver: geometric mean of times in the second folder over those in the first"
+        "By solver: geometric mean of the ratios of times, second folder over first"
     )
     for name in ("solver", "ratio", "compared", *words):
         table.add_column(name, justify="left" if name in ("solver", "ratio") else "right")
@@ -109,22 +109,22 @@ def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, 
     intervals = sum(not np.isnan(change.comparison.low) for change in changes)
     if intervals:
         notes += [
-            f"{MARK}: 1 is inside the 95 % interval, or an A/A pair differs as much. Of {intervals} "
-            "such intervals one in twenty misses by chance."
+            f"{MARK}: 1 is inside the 95 % interval, or an A/A pair differs as much. Of the "
+            f"{intervals} intervals, one in twenty misses the true ratio by chance."
         ]
     notes += [f"The folders differ: {text}." for text in differences(old, new)]
     if old["host"] != new["host"]:
-        notes.append(f"The folders are of different hosts: {old['host']}, {new['host']}.")
+        notes.append(f"The folders were measured on different hosts: {old['host']}, {new['host']}.")
     return [Text(note, style="dim") for note in notes]
 
 
 def _sentence(changes: Sequence[Change]) -> Text:
     counts = [(word, sum(change.change == word for change in changes)) for word in CHANGES]
-    told = ", ".join(f"{count} {word}" for word, count in counts if count)
-    if not told:
+    counted = ", ".join(f"{count} {word}" for word, count in counts if count)
+    if not counted:
         return Text("nothing to compare", style="bold")
     if all(change.change in _NOT_COMPARED for change in changes):
-        return Text(f"nothing could be compared: {told}", style="bold yellow")
+        return Text(f"nothing could be compared: {counted}", style="bold yellow")
     if regressed(changes):
-        return Text(f"WORSE: {told}", style="bold red")
-    return Text(f"nothing became wrong, unsolved or broken: {told}", style="bold green")
+        return Text(f"WORSE: {counted}", style="bold red")
+    return Text(f"nothing became wrong, unsolved or broken: {counted}", style="bold green")

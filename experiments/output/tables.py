@@ -1,8 +1,8 @@
 """The summary of a run: for each problem its solvers by rank, in the terminal and as Markdown.
 
 A solver is ranked by its median time if the certificate calls all its repetitions solved (or proven
-infeasible); a rank is shared where the difference is within the noise. All others follow, with what is
-wrong.
+infeasible); solvers whose difference is within the noise share a rank. All others follow, with the
+reason.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from experiments.analysis.noise import (
     ranks,
 )
 from experiments.analysis.outcomes import BROKEN, FINAL
-from experiments.cases.plan import TWIN
+from experiments.cases.plan import AA_REPEAT
 from experiments.output.text import markdown_table, precise_duration, terminal_table
 
 _MEDIANS = {
@@ -47,13 +47,13 @@ _LEGEND = (
     "answer, and its distance to the best lower bound that any solver reached; `KKT` is the "
     "natural residual, `SV` the number of support vectors. `ratio` is the time over that of the "
     f"fastest, from {FEWEST} repetitions on with its 95 % interval (bootstrap of the medians); `{MARK}` "
-    f"stands for a difference within the noise. A solver marked {TWIN} is another one run a second "
-    "time: its ratio to that one is the noise. `proven`: both bounds are theorems about the stored "
-    "data, from ball arithmetic.\n"
+    f"stands for a difference within the noise. A solver marked {AA_REPEAT} is an identical "
+    "configuration run a second time: its ratio to the first one estimates timing noise. `proven`: both "
+    "bounds are theorems about the stored data, from ball arithmetic.\n"
 )
 _WITHIN_NOISE = (
-    f"{MARK} within the noise: 1 is inside the 95 % interval of the ratio, or an {TWIN} pair, one "
-    "solver run as two, differs as much."
+    f"{MARK} within the noise: 1 is inside the 95 % interval of the ratio, or the ratio is no larger "
+    f"than that of an {AA_REPEAT} pair, one solver run as two, on this problem."
 )
 _INCOMPARABLE = Comparison(np.nan)
 _Row = dict[str, Any]
@@ -155,9 +155,9 @@ def _named(row: Mapping[Hashable, Any]) -> _Row:
 
 
 def _notes(rows: list[_Row]) -> list[str]:
-    """Return why solvers are not ranked, for those that tell."""
-    told = [row for row in rows if row["reason"] and row["outcome"] not in FINAL]
-    return [f"{row['solver']}: {row['reason']}" for row in told]
+    """Return why solvers are not ranked, where a reason was recorded."""
+    explained = [row for row in rows if row["reason"] and row["outcome"] not in FINAL]
+    return [f"{row['solver']}: {row['reason']}" for row in explained]
 
 
 def _cells(row: _Row) -> dict[str, str]:

@@ -44,9 +44,15 @@ def file_name(*parts: str) -> str:
     return re.sub(r"[^A-Za-z0-9._=+-]+", "-", words).strip(".-")[:_LONGEST_NAME]
 
 
-def markdown_table(table: pd.DataFrame) -> str:
-    """Return a Markdown table of a data frame whose cells are text already."""
-    return table.to_markdown(index=False, disable_numparse=True)
+def markdown_table(table: pd.DataFrame, numbers: bool = False) -> str:
+    """Return a Markdown table of a data frame whose cells are text already.
+
+    Parameters
+    ----------
+    numbers : whether all columns but the first are aligned at the right.
+    """
+    sides = ["left", *["right"] * (table.shape[1] - 1)] if numbers and len(table) else None
+    return table.to_markdown(index=False, disable_numparse=True, colalign=sides)
 
 
 def terminal_table(title: str = "", caption: str = "") -> Table:

@@ -1,4 +1,4 @@
-"""What a verification came to: as a table of checks, as Markdown, and for the terminal."""
+"""The result of a verification: as a table of checks, as Markdown, and for the terminal."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def to_frame(verification: Verification) -> pd.DataFrame:
 
 
 def by_solver(verification: Verification) -> pd.DataFrame:
-    """Return in text how many problems each solver was checked on, how that ended, and how far off."""
+    """Return as text how many problems each solver was checked on, how many passed, and the worst."""
     lines: list[dict[str, str]] = []
     for solver, checks in to_frame(verification).groupby("solver", sort=False):
         unsupported = int((checks["status"] == "unsupported").sum())
@@ -48,14 +48,14 @@ def by_solver(verification: Verification) -> pd.DataFrame:
             "failed": failed,
             "unsupported": unsupported,
         }
-        told = {name: str(count) for name, count in counts.items()}
+        shown_counts = {name: str(count) for name, count in counts.items()}
         shown = "" if isnan(worst) else f"{worst:.1e}"
-        lines.append({"solver": str(solver)} | told | {"worst difference": shown})
+        lines.append({"solver": str(solver)} | shown_counts | {"worst difference": shown})
     return pd.DataFrame(lines, columns=_COUNTED)
 
 
 def to_markdown(verification: Verification, title: str) -> str:
-    """Return the outcome in a sentence, what each solver came to, and every difference."""
+    """Return the outcome in a sentence, the counts of each solver, and every difference."""
     checks = to_frame(verification)
     shown = checks.assign(cell=[_shown(check) for check in verification.checks])
     table = shown.pivot_table("cell", "problem_id", "solver", aggfunc="first", sort=False)
@@ -72,7 +72,7 @@ def to_markdown(verification: Verification, title: str) -> str:
 
 
 def to_terminal(verification: Verification) -> Group:
-    """Return every difference, what each solver came to, and the outcome in a sentence."""
+    """Return every difference, the counts of each solver, and the outcome in a sentence."""
     colour = "green" if verification.passed else "red"
     outcome = Text(verification.sentence, style=f"bold {colour}")
     return Group(_differences(verification), _by_solver(verification), outcome)

@@ -56,7 +56,7 @@ def paper_table(
     Parameters
     ----------
     rows, columns : patterns of what to show, in this order; where there are none all, of solvers those
-        first that solve most. A pattern is a name, a part of it, or has the wildcards * and ?.
+        first that solve most. A pattern is a name, part of one, or has the wildcards * and ?.
     values : names in `VALUES`, each perhaps with its number of digits: "objective:10".
     digits : significant digits of all other values.
     by : what a row is; the columns are the other.
@@ -110,10 +110,10 @@ def _caption(
     target: float | None,
 ) -> str:
     problems = [str(problem) for problem in entries["problem"].unique()]
-    sentences = [caption.shown_in_words(shown, results, target), *caption.common_in_words(problems)]
+    sentences = [caption.values_text(shown, results, target), *caption.common_text(problems)]
     if any(VALUES[name].is_time for name in shown):
-        sentences += caption.bold_in_words(bool(winners), len(unknown))
-        sentences += caption.signs_in_words(entries)
+        sentences += caption.bold_text(bool(winners), len(unknown))
+        sentences += caption.signs_text(entries)
     return " ".join([*sentences, *caption.machine(folder, results)])
 
 
@@ -157,7 +157,7 @@ def _winners(
 ) -> tuple[set[tuple[str, str]], list[str]]:
     """Return the fastest for each problem and all within the noise of it.
 
-    Also the problems for which that cannot be told.
+    Also the problems for which this is not known.
     """
     final = entries[entries["outcome"].isin(FINAL)].sort_values("time_solve", kind="stable")
     if entries["solver"].nunique() < 2:

@@ -1,4 +1,4 @@
-"""What the caption of a paper's table says: numbers, target gap, what bold means, and the machine."""
+"""The caption of a table: its numbers, the target gap, the meaning of bold, and the machine."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from experiments.paper.values import VALUES
 from experiments.store.manifest import StoreError, read_manifest
 
 
-def shown_in_words(names: Iterable[str], results: pd.DataFrame, target: float | None) -> str:
+def values_text(names: Iterable[str], results: pd.DataFrame, target: float | None) -> str:
     """Return what the numbers are, of how many runs, and to what gap answers are certified."""
     words = "; ".join(VALUES[name].words for name in names)
     most = int(results["repetition"].max()) + 1
     medians = f"medians of {most} runs" if most > 1 else "of single runs"
     gaps = sorted(results["target_gap"].unique()) if target is None else [target]
-    told = ", ".join(f"{gap:g}" for gap in gaps)
+    accepted = ", ".join(f"{gap:g}" for gap in gaps)
     cheapest = "" if target is None else ", at the cheapest tolerance that reaches it"
     return (
         f"{words[0].upper()}{words[1:]}, {medians}. "
-        f"Solved: certified relative gap at most {told}{cheapest}."
+        f"Solved: certified relative gap at most {accepted}{cheapest}."
     )
 
 
-def common_in_words(problems: Sequence[str]) -> Iterator[str]:
+def common_text(problems: Sequence[str]) -> Iterator[str]:
     """Yield what the names of the rows leave out, as all problems have it."""
     words = common_words(problems)
     if words:
         yield f"All problems: {' '.join(words)}."
 
 
-def bold_in_words(any_won: bool, unknown: int) -> Iterator[str]:
+def bold_text(any_won: bool, unknown: int) -> Iterator[str]:
     """Yield what bold means, and of how many problems the noise is not known."""
     if any_won:
         yield (
@@ -49,7 +49,7 @@ def bold_in_words(any_won: bool, unknown: int) -> Iterator[str]:
         yield f"The noise {of} is not known (fewer than {FEWEST} runs): none is bold there."
 
 
-def signs_in_words(entries: pd.DataFrame) -> Iterator[str]:
+def signs_text(entries: pd.DataFrame) -> Iterator[str]:
     """Yield what stands in place of the times of those that did not solve a problem."""
     unsolved = entries[~entries["outcome"].isin(FINAL)]
     impossible = unsolved["outcome"].isin(NOT_RUN)
@@ -57,7 +57,7 @@ def signs_in_words(entries: pd.DataFrame) -> Iterator[str]:
     if near.any():
         yield "≈: not solved, with the relative gap that was reached."
     if impossible.any():
-        yield "–: not possible, or not installed."
+        yield "–: the solver cannot take this problem, or is not installed."
 
 
 def machine(folder: Path, results: pd.DataFrame) -> Iterator[str]:

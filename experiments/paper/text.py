@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
+import numpy as np
 import pandas as pd
+from pandas.io.formats.style import Styler
 
-from problems.notebook import CELL, TABLE
+from experiments.output.text import markdown_table
 
 FORMATS = ("latex", "markdown", "csv")
 _MOST_PLAIN = 1e6  # numbers from here on have an exponent, as those below _LEAST_PLAIN
 _LEAST_PLAIN = 1e-4
+_LATEX_BOLD = "boldmath: --nowrap; textbf: --rwrap;"
 _ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -65,93 +69,62 @@ class PaperTable:
 
     def to_latex(self) -> str:
         """Return a LaTeX table; it needs the package booktabs, and nothing else."""
-        rule = [r"    \midrule"]
-        rows = [
-            "    " + " & ".join([latex(name), *map(_latex_cell, cells)]) + r" \\"
-            for name, cells in zip(self.rows, self.cells, strict=True)
-        ]
         label = re.sub(r"[^A-Za-z0-9-]+", "-", self.name).strip("-")
-        width = len(self.groups) * len(self.heads)
-        return "\n".join(
-            [
-                r"% needs \usepackage{booktabs}",
-                r"\begin{table}",
-                r"  \centering",
-                f"  \\caption{{{latex(self.caption)}}}",
-                f"  \\label{{tab:{label}}}",
-                f"  \\begin{{tabular}}{{l{'r' * width}}}",
-                r"    \toprule",
-                *self._latex_heads(),
-                *(rule + rows if rows else rows),
-                r"    \bottomrule",
-                r"  \end{tabular}",
-                r"\end{table}",
-                "",
-            ]
+        styled = (
+            self._styled(latex, _LATEX_BOLD).format_index(latex, axis=0).format_index(latex, axis=1)
         )
-
-    def _latex_heads(self) -> list[str]:
-        groups, per = [latex(group) for group in self.groups], len(self.heads)
-        if per == 1:
-            return ["    " + " & ".join([self.corner, *groups]) + r" \\"]
-        above = [f"\\multicolumn{{{per}}}{{c}}{{{group}}}" for group in groups]
-        starts = range(2, 2 + per * len(groups), per)
-        rules = [f"\\cmidrule(lr){{{start}-{start + per - 1}}}" for start in starts]
-        below = [latex(head) for head in self.heads] * len(groups)
-        return [
-            "    " + " & ".join(["", *above]) + r" \\",
-            "    " + " ".join(rules),
-            "    " + " & ".join([self.corner, *below]) + r" \\",
-        ]
+        text = styled.to_latex(
+            caption=latex(self.caption),
+            label=f"tab:{label}",
+            position_float="centering",
+            column_format="l" + "r" * len(styled.columns),
+            multicol_align="c",
+            hrules=True,
+        )
+        if len(self.heads) > 1:  # a rule below each group, which pandas does not draw
+            per = len(self.heads)
+            starts = range(2, 2 + len(styled.columns), per)
+            rules = " ".join(f"\\cmidrule(lr){{{start}-{start + per - 1}}}" for start in starts)
+            text = text.replace("\\\\\n", f"\\\\\n{rules}\n", 1)
+        return f"% needs \\usepackage{{booktabs}}\n{text}"
 
     def to_markdown(self) -> str:
         """Return a Markdown table, the caption above it."""
-        lines = [
-            [_escaped_bar(name), *(_markdown_cell(cell) for cell in cells)]
-            for name, cells in zip(self.rows, self.cells, strict=True)
-        ]
-        heads = [_escaped_bar(head) for head in self._heads()]
-        table = pd.DataFrame(lines, columns=heads).to_markdown(
-            index=False,
-            disable_numparse=True,
-            colalign=["left", *["right"] * (len(heads) - 1)] if lines else None,
-        )
-        return f"{self.caption}\n\n{table}\n"
+        table = self._flat([[_markdown_text(cell) for cell in cells] for cells in self.cells])
+        table = table.rename(columns=_escaped_bar).rename(index=_escaped_bar)
+        return f"{self.caption}\n\n{markdown_table(table.reset_index(), numbers=True)}\n"
 
     def to_csv(self) -> str:
         """Return the numbers with all their digits; what is none is left empty."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self._heads())
-        for name, cells in zip(self.rows, self.cells, strict=True):
-            writer.writerow([name, *("" if math.isnan(c.value) else c.value for c in cells)])
-        return text.getvalue()
+        return self._flat([[cell.value for cell in cells] for cells in self.cells]).to_csv()
 
     def _repr_html_(self) -> str:
-        heads = "".join(
-            f'<th style="{CELL};text-align:{"right" if place else "left"}">{html.escape(head)}</th>'
-            for place, head in enumerate(self._heads())
-        )
-        lines = [
-            f'<tr><th style="{CELL};text-align:left;font-weight:normal">{html.escape(name)}</th>'
-            f"{''.join(map(_html_cell, cells))}</tr>"
-            for name, cells in zip(self.rows, self.cells, strict=True)
-        ]
-        caption = f'<caption style="text-align:left">{html.escape(self.caption)}</caption>'
-        return f'<table style="{TABLE}">{caption}<tr>{heads}</tr>{"".join(lines)}</table>'
+        styled = self._styled(str, "font-weight: bold").format(escape="html")
+        styled = styled.format_index(escape="html", axis=0).format_index(escape="html", axis=1)
+        return styled.set_caption(html.escape(self.caption)).to_html()
 
-    def _heads(self) -> list[str]:
-        if len(self.heads) == 1:
-            return [self.corner, *self.groups]
-        return [self.corner, *(f"{group} {head}" for group in self.groups for head in self.heads)]
+    def _styled(self, shown: Callable[[object], str], bold: str) -> Styler:
+        """Return the texts of the cells as a table, those of the winners with the style `bold`."""
+        heads = pd.MultiIndex.from_product([self.groups, self.heads], names=["", self.corner])
+        columns = heads if len(self.heads) > 1 else heads.droplevel(1).rename(self.corner)
+        texts = [[cell.text for cell in cells] for cells in self.cells]
+        styles = [[bold if cell.bold else "" for cell in cells] for cells in self.cells]
+        table = pd.DataFrame(texts, self.rows, columns, dtype=object)
+        return table.style.format(shown).apply(lambda _: np.array(styles), axis=None)
+
+    def _flat(self, cells: Sequence[Sequence[Any]]) -> pd.DataFrame:
+        """Return a table with one row of heads."""
+        pairs = product(self.groups, self.heads)
+        heads = [f"{group} {head}" if len(self.heads) > 1 else group for group, head in pairs]
+        return pd.DataFrame(cells, pd.Index(self.rows, name=self.corner), heads)
 
 
-def latex(text: str) -> str:
+def latex(text: object) -> str:
     """Return text that LaTeX prints as it is; numbers such as 4e-07 as 4·10⁻⁷.
 
-    Characters that pdflatex does not know are told by their code points.
+    Characters that pdflatex does not know are shown by their code points.
     """
-    parts = _EXPONENT.split(text)  # text, mantissa, exponent, text, ...
+    parts = _EXPONENT.split(str(text))  # text, mantissa, exponent, text, ...
     plain = ["".join(map(_latex_character, part)) for part in parts[0::3]]
     powers = [
         f"${mantissa} \\cdot 10^{{{int(exponent)}}}$"
@@ -168,20 +141,8 @@ def _latex_character(character: str) -> str:
     return character if character <= "ÿ" else f"[U+{ord(character):04X}]"
 
 
-def _latex_cell(cell: Cell) -> str:
-    text = latex(cell.text)
-    if not cell.bold:
-        return text
-    return f"\\boldmath\\textbf{{{text}}}" if "$" in text else f"\\textbf{{{text}}}"
-
-
-def _markdown_cell(cell: Cell) -> str:
+def _markdown_text(cell: Cell) -> str:
     return f"**{cell.text}**" if cell.bold else _escaped_bar(cell.text)
-
-
-def _html_cell(cell: Cell) -> str:
-    weight = "bold" if cell.bold else "normal"
-    return f'<td style="{CELL};text-align:right;font-weight:{weight}">{html.escape(cell.text)}</td>'
 
 
 def _escaped_bar(text: str) -> str:

@@ -12,9 +12,9 @@ class Value:
 
     Attributes
     ----------
-    words : how the caption calls it. column : where it is among the records.
-    digits : significant ones, unless told otherwise; 0 for whole numbers. scale : units of one.
-    is_time : only solved answers have it, and the fastest of them are bold. small : told as 4e-07.
+    words : its name in the caption. column : where it is among the records.
+    digits : significant ones, unless given; 0 for whole numbers. scale : units of one.
+    is_time : only solved answers have it, and the fastest of them are bold. small : shown as 4e-07.
     """
 
     words: str
@@ -57,9 +57,9 @@ def parse_value(text: str, digits: int | None, target: float | None) -> tuple[st
     name, _, own = text.partition(":")
     known = VALUES if target is None else _AT_TARGET
     if name not in known:
-        told = "" if target is None else " with a target"
-        raise ValueError(f"values: must be of {', '.join(known)}{told}, got {name!r}")
+        where = "" if target is None else " with a target"
+        raise ValueError(f"values: must be of {', '.join(known)}{where}, got {name!r}")
     if own and not re.fullmatch("[0-9]{1,2}", own):
         raise ValueError(f"values: the digits in {text!r} must be a whole number")
-    usual = VALUES[name].digits
-    return name, int(own) if own else usual if digits is None or usual == 0 else digits
+    default = VALUES[name].digits
+    return name, int(own) if own else default if digits is None or default == 0 else digits

@@ -6,9 +6,6 @@ outside, named as `path/to/file.py:ClassName`.
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar
@@ -16,9 +13,9 @@ from typing import ClassVar
 from matplotlib.figure import Figure
 
 from experiments.output.text import file_name
-from experiments.plots import figures
 from experiments.plots.runs import Runs
 from experiments.plots.style import PANELS, chunks
+from problems.registry import Registry, snake_case
 
 Named = tuple[str, Figure | str]  # name of its file, without an ending; text is Markdown
 
@@ -40,7 +37,7 @@ class Drawing(ABC):
     @property
     def name(self) -> str:
         """The class's name in the form of a file's, `gap_against_time`."""
-        return re.sub(r"(?<!^)(?=[A-Z])", "_", type(self).__name__).lower()
+        return snake_case(type(self).__name__)
 
     @abstractmethod
     def draw(self, runs: Runs) -> Iterator[Named]:
@@ -64,18 +61,17 @@ def numbered(name: str, i: int, every: Sequence[object]) -> str:
     return name if len(every) == 1 else f"{name}-{i}"
 
 
+FIGURES = Registry("experiments.plots.figures", Drawing, "figure")
+
+
 def drawings(names: Sequence[str] = ()) -> list[Drawing]:
-    """Return the kinds of figures, all but those on request or the named ones.
+    """Return the named kinds of figures, or all that are not only drawn on request.
 
     Raises
     ------
     ValueError
         If there is no such kind of figure.
     """
-    for module in pkgutil.iter_modules(figures.__path__):
-        importlib.import_module(f"{figures.__name__}.{module.name}")
-    known = {kind.name: kind for kind in (cls() for cls in Drawing.__subclasses__())}
-    for name in names:
-        if name not in known:
-            raise ValueError(f"there is no figure {name!r}; there are {', '.join(sorted(known))}")
-    return [known[n] for n in names] or [k for _, k in sorted(known.items()) if not k.on_request]
+    if names:
+        return [FIGURES.find(name)() for name in names]
+    return [kind() for kind in FIGURES.values() if not kind.on_request]

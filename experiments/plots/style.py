@@ -1,8 +1,8 @@
-"""One look for all figures: fonts and lines, a style for each solver, panels, and saving.
+"""One style for all figures: fonts and lines, a line style for each solver, panels, and saving.
 
 Figures are made at the size they have in print (a text width of 7 inches), without pyplot: nothing
 global changes and no window opens. The palette is Okabe & Ito's (2008, Color Universal Design),
-which stays apart for colour-blind readers; markers and dashes tell the same without colour.
+which colour-blind readers can distinguish; markers and dashes show the same without colour.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _MARKERS = "osD^PX*<>hp"
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (2.2, 0.9)), (0, (6, 1.2, 1.2, 1.2)))
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3}
 _RC: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib: the same everywhere
+    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
     "font.size": 8,
     "axes.titlesize": 8,
     "axes.labelsize": 8,
@@ -139,7 +139,7 @@ def panels(
 
 
 def chunks(items: Sequence[str], most: int) -> Iterator[list[str]]:
-    """Yield the items in order, in as few parts of at most `most` as there must be, about equal."""
+    """Yield the items in order, in as few chunks of at most `most` as possible, of about equal size."""
     size = -(-len(items) // -(-len(items) // most))
     for i in range(0, len(items), size):
         yield list(items[i : i + size])
@@ -236,7 +236,7 @@ def solver_keys(
 
 
 def note(ax: Axes, text: str) -> None:
-    """Say in the middle of an empty panel why it is empty."""
+    """State in the middle of an empty panel why it is empty."""
     ax.tick_params(axis="x", which="both", bottom=False, labelbottom=False)
     ax.grid(visible=False, axis="x")
     ax.text(0.5, 0.5, text, transform=ax.transAxes, ha="center", va="center", color="#555555")
@@ -265,7 +265,7 @@ def wrap(text: str, width: int, lines: int = 2) -> str:
 
 
 def _tokens(text: str, width: int) -> Iterator[str]:
-    """Yield words, and the parts of words that are too long for a line."""
+    """Yield words, and pieces of words that are too long for a line."""
     for word in re.findall(r"\S+\s*", text):
         yield from (
             [word] if len(word.rstrip()) <= width else re.findall(r".+?(?:[-_/,;:|=]|$)", word)

@@ -1,14 +1,15 @@
-"""One HTML file that tells what the runs of a folder came to: `write_report(folder, out)`.
+"""One HTML file that describes the runs of a folder: `write_report(folder, out)`.
 
-    summary    how the runs ended, failures first, with their reasons
+    summary    the outcomes, failures first, with their reasons
     times      when each solver reached each target gap; shifted geometric means
     profiles   performance profiles (Dolan & Moré 2002) and data profiles (Moré & Wild 2009)
     curves     the certified gap against time
-    runs       every run, to be sorted and filtered
+    runs       every run, in a table to sort and filter
     machine, experiment file, how to repeat it
 
-`times` and `curves` do the arithmetic, `charts` draws, `summary` makes the tables, `page` puts them
-together. The file needs no network: the charts' library is in it, and nothing else may run in it.
+`curves` and `analysis.profiles` do the arithmetic, `charts` draws, `summary` makes the tables, and
+`page` puts them together. The file needs no network: it contains the library of the charts, and a
+content security policy lets nothing else run in it.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ def report(folder: Path) -> str:
     manifest = read_manifest(folder)
     experiment = YAML(typ="safe").load(manifest["experiment"])
     runs = _runs(results, read_traces(folder))
-    penalty, in_words = penalty_of(experiment.get("time_limit"), results)
+    penalty, penalty_text = penalty_of(experiment.get("time_limit"), results)
     times = times_to_gaps(split_by_host(results), runs.traces)
     means = shifted_means(times, penalty)
     table = runs.table
@@ -90,7 +91,7 @@ def report(folder: Path) -> str:
                     _by_target(times), _by_target(means), strict=True
                 )
             ],
-            penalty=in_words,
+            penalty=penalty_text,
             solvers=swatches(runs.styles),
             charts=_charts(runs, times),
             runs=list(summary.run_rows(table)),
@@ -101,9 +102,9 @@ def report(folder: Path) -> str:
 
 
 def _runs(results: pd.DataFrame, traces: pd.DataFrame) -> Runs:
-    """Return every run with its outcome, and a look for each series of solvers but the floor.
+    """Return every run with its outcome, and a line style for each series of solvers.
 
-    Runs that differ only in how accurate they are asked to be are one series.
+    Runs that differ only in the accuracy asked for are one series. The lower bound on time has no line.
     """
     table = labelled(split_by_host(results))
     table = table.assign(outcome=summary.outcomes(table))
@@ -119,7 +120,7 @@ def _by_target(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 
 def _charts(runs: Runs, times: pd.DataFrame) -> list[Chart]:
-    """Return the charts that there are numbers for; a solver alone has no others to be faster than."""
+    """Return the charts that there are numbers for; a single solver has no performance profile."""
     drawn = without_repeats(runs.table[runs.table["series"].isin(runs.styles)])
     if times.empty or drawn.empty:
         return []

@@ -1,9 +1,9 @@
 """The charts of a report: Bokeh's figures, empty, and the numbers that the page fills them with.
 
 A chart has views (problems, or target gaps) of which one is shown at a time; each solver has one line
-in it. The numbers of all views are kept apart from the figure, so that a hundred problems cost a
-hundred lists of numbers, not a hundred figures. Nothing that a user named is part of a figure:
-it knows solvers by their places, and their names come with the numbers.
+in it. The numbers of all views are stored separately from the figure, so that a hundred problems cost
+a hundred lists of numbers, not a hundred figures. A figure contains no name that a user has chosen:
+it identifies solvers by their places, and their names come with the numbers.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from experiments.plots.style import BLACK, LineStyle
 from experiments.report.curves import Curve
 from problems import Vector
 
-_INK = "var(--ink)"  # the page's colour of text stands for black, which a dark page would swallow
+_INK = "var(--ink)"  # the page's colour of text stands for black, which is invisible on a dark page
 _GREY = "#808080"
 _HEIGHT = 420
 _TOOLS = "pan,box_zoom,wheel_zoom,reset,save"
@@ -50,22 +50,23 @@ _MARKERS = {  # matplotlib's: Bokeh's, and a character for the legend
     "h": ("hex", "⬢"),
     "p": ("circle_cross", "⊕"),
 }
-_HOLLOW = "p"  # what is inside would not be seen if it were filled
+_HOLLOW = "p"  # the cross inside would be hidden if it were filled
 _Line = tuple[str, str, Vector, Vector]  # solver, label, x, y
 _MICRO = 1e-6
 _PERFORMANCE = (
-    "The share of all problems on which a solver reached the target within so many times the time of "
-    "the fastest one. Left: how often it was the fastest; right: how many it solved at all. Failures "
-    "count as never."
+    "The share of all problems on which a solver reached the target within a given multiple of the "
+    "fastest solver's time. The left end shows how often it was the fastest, the right end how many "
+    "problems it solved at all. A failure counts as never reached."
 )
 _DATA = (
     "The share of all problems on which a solver reached the target within a budget of time in "
-    "proportion to the number of samples n. Failures count as never."
+    "proportion to the number of samples n. A failure counts as never reached."
 )
 _CONVERGENCE = (
-    "Certified relative gap against seconds of solving. Lines are solvers that were looked at while "
-    "they ran (of several repetitions the median one); points were only seen at their end, one for "
-    "each setting. Dotted: the target gap. A gap of zero is drawn at 1e-16."
+    "Certified relative gap against seconds of solving. A line is a solver whose iterates were "
+    "evaluated while it ran (of several repetitions, the run of median time); a point is a solver that "
+    "was evaluated only at its end, one for each setting. The dotted line is the target gap. A gap of "
+    "zero is drawn at 1e-16."
 )
 
 
@@ -91,7 +92,7 @@ class Chart:
 
 @dataclass(frozen=True)
 class Swatch:
-    """What tells a solver's lines apart, for the legend; `colour` is a CSS colour."""
+    """A solver's line style in the legend; `colour` is a CSS colour."""
 
     label: str
     colour: str
@@ -116,10 +117,10 @@ def convergence_chart(
     curves: Mapping[str, Sequence[Curve]], styles: Mapping[str, LineStyle], target: float
 ) -> Chart:
     """Return the certified gap against time, a view a problem."""
-    plot = _figure("time solving (s)", "certified relative gap", y_axis_type="log")
+    plot = _figure("solving time (s)", "certified relative gap", y_axis_type="log")
     dotted: Any = {"line_color": _GREY, "line_dash": "dotted", "line_width": 2}
     plot.add_layout(Span(location=target, dimension="width", **dotted))
-    # a span has no part in the axis' range: an unseen point at its height has
+    # a span does not extend the axis' range, an invisible point at its height does
     unseen = ColumnDataSource({"x": [1.0], "y": [target]}, name="target")
     plot.scatter("x", "y", source=unseen, alpha=0)
     hover = [("", "@label"), ("time", "@x{%.3g} s"), ("gap", "@y{%.1e}")]
@@ -134,7 +135,7 @@ def convergence_chart(
 
 def performance_chart(profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]) -> Chart:
     """Return the performance profiles, a view a target gap."""
-    plot = _profile_figure("time / time of the fastest", "@x{%.3g} × the fastest", styles)
+    plot = _profile_figure("time relative to the fastest", "@x{%.3g} × the fastest", styles)
     views = _profile_views(profiles, styles)
     return Chart(
         "performance", "Performance profile", _PERFORMANCE, "Target gap", json_item(plot), views
@@ -153,7 +154,7 @@ def data_chart(profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]) 
 
 
 def _profile_figure(x: str, within: str, styles: Mapping[str, LineStyle]) -> Any:
-    plot = _figure(x, "share of the problems solved", y_range=Range1d(start=-0.02, end=1.04))
+    plot = _figure(x, "share of problems solved", y_range=Range1d(start=-0.02, end=1.04))
     plot.yaxis.formatter = NumeralTickFormatter(format="0 %")
     _add_lines(plot, styles, "step", [("", "@label"), ("within", within), ("solved", "@y{0 %}")])
     return plot
@@ -201,7 +202,7 @@ def _figure(x: str, y: str, **settings: Any) -> Any:
 def _add_lines(
     plot: Any, styles: Mapping[str, LineStyle], shape: str, hover: Sequence[tuple[str, str]]
 ) -> None:
-    """Add a line with markers for each solver, without data; its parts are named by its place."""
+    """Add a line with markers for each solver, without data; their glyphs are named by its place."""
     markers: list[Any] = []
     for place, line in enumerate(styles.values()):
         source = ColumnDataSource(_PLACEHOLDER, name=f"source{place}")
@@ -223,5 +224,5 @@ def _add_lines(
 
 
 def _dash(line: LineStyle) -> list[int]:
-    """Return the lengths of a line's dashes and gaps in pixels; none for a solid line."""
+    """Return the sizes of a line's dashes and gaps in pixels; none for a solid line."""
     return [] if line.dash == "-" else [max(2, round(2 * part)) for part in line.dash[1]]

@@ -1,7 +1,7 @@
 """How the certified gap fell with time: one curve for each problem and configuration of a solver.
 
-A configuration that was looked at while it ran is a curve, its typical run (the median time of its
-repetitions); one that was seen only in the end is a point.
+A configuration whose iterates were evaluated is a curve, its typical run (the median time of its
+repetitions); one that was evaluated only at its end is a point.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from experiments.analysis.evaluations import convergence
 from experiments.plots.runs import Runs
 from problems import Vector
 
-_POINTS = 40_000  # of all curves together: what a page of a few megabytes has room for
+_POINTS = 40_000  # of all curves together, which a page of a few megabytes has room for
 _FEWEST, _MOST = 12, 120  # points of one curve
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """The looks at one run: seconds of solving, certified relative gaps (0 is drawn as `LEAST_GAP`)."""
+    """The evaluations of one run: seconds of solving, and certified relative gaps."""
 
     series: str
     configuration: str

@@ -64,22 +64,22 @@ const payload = JSON.parse(document.getElementById("payload").textContent);
 const plots = new Map(); // of each chart, once it is drawn
 const hidden = new Set(); // places of solvers
 
-/** Put the lines of one view into a chart; several lines of one solver are apart by a gap. */
+/** Put the lines of one view into a chart; a gap separates several lines of one solver. */
 function fill(chart, view) {
   const plot = plots.get(chart.name);
   const lines = chart.views[view] ?? [];
   const figure = document.querySelector(`[data-chart="${chart.name}"]`);
   figure.querySelector(".empty").hidden = lines.length > 0;
   const select = figure.querySelector("select.view");
-  figure.querySelector(".shown").textContent = // all of a name that the choice may cut off
+  figure.querySelector(".shown").textContent = // the whole name, which the drop-down may cut off
     `${select.parentElement.firstChild.data.trim()}: ${select.selectedOptions[0]?.text ?? ""}`;
   if (plot.target && lines.length) {
     plot.target.data = { x: [lines[0][2][0]], y: plot.target.data.y };
   }
   for (const [place, source] of plot.sources.entries()) {
     const data = { x: [], y: [], label: [] };
-    for (const [owner, label, x, y] of lines) {
-      if (owner !== place) continue;
+    for (const [solver, label, x, y] of lines) {
+      if (solver !== place) continue;
       const gap = data.x.length ? [NaN] : [];
       data.x.push(...gap, ...x);
       data.y.push(...gap, ...y);
@@ -91,8 +91,8 @@ function fill(chart, view) {
 
 function showSolvers() {
   for (const plot of plots.values()) {
-    plot.lines.forEach((parts, place) => {
-      for (const part of parts) part.visible = !hidden.has(place);
+    plot.lines.forEach((glyphs, place) => {
+      for (const glyph of glyphs) glyph.visible = !hidden.has(place);
     });
   }
   for (const box of all("input[data-solver]")) box.checked = !hidden.has(Number(box.dataset.solver));
@@ -103,7 +103,7 @@ function hide(places, value) {
   showSolvers();
 }
 
-/** Make an axis "Log" or "Linear", and show all there is. */
+/** Make an axis "Log" or "Linear", and show everything. */
 function scale(plot, axis, kind) {
   const make = (type, settings) => new (Bokeh.Models.get(type))(settings);
   const { model } = plot.view;
@@ -167,15 +167,15 @@ const root = document.documentElement;
 function setUpTheme() {
   const button = document.getElementById("theme");
   const dark = () => (root.dataset.theme ?? (prefersDark.matches ? "dark" : "light")) === "dark";
-  const tell = () => {
+  const update = () => {
     button.textContent = dark() ? "Light theme" : "Dark theme";
     paint();
   };
   button.addEventListener("click", () => {
     root.dataset.theme = dark() ? "light" : "dark";
-    tell();
+    update();
   });
-  prefersDark.addEventListener("change", tell);
+  prefersDark.addEventListener("change", update);
   const print = (now) => {
     root.toggleAttribute("data-printing", now);
     paint();
@@ -183,7 +183,7 @@ function setUpTheme() {
   addEventListener("beforeprint", () => print(true));
   addEventListener("afterprint", () => print(false));
   matchMedia("print").addEventListener("change", (event) => print(event.matches));
-  tell();
+  update();
 }
 
 Promise.all(payload.charts.map(draw)).then(() => {

@@ -1,4 +1,4 @@
-"""The page itself: the parts of a report put into the template, with what they need to work.
+"""The page itself: the sections of a report put into the template, with the scripts that they need.
 
 Names and reasons come from files that anyone may have written. The template escapes all of them, the
 numbers of the charts travel as JSON in which `<` is escaped, and a content security policy lets only
@@ -37,13 +37,13 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """The parts of a report, in the order in which they are read.
+    """The content of a report, in the order in which it is read.
 
     Attributes
     ----------
     planned : how many runs the experiment has.
     counts : outcome, runs, meaning.
-    penalty : in words, what a target that was not reached counts as.
+    penalty : what a target that was not reached counts as, as text.
     """
 
     title: str

@@ -1,4 +1,4 @@
-"""What a report says in tables: how runs ended, why some failed, every run, and how to repeat them."""
+"""The tables of a report: outcomes, failures with reasons, all runs, and how to reproduce them."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from experiments.analysis.outcomes import missed, worst_outcome
 from experiments.output.text import duration, file_name
 
 MEANINGS = {  # worst first
-    "wrong": "claimed to be optimal and certified not to be, or claimed infeasible and refuted",
-    "crashed": "the process died, or raised an exception",
-    "diverged": "the iterates grew without bound, or were no numbers",
-    "out_of_memory": "more memory was needed than the limit, or than there was",
-    "time_limit": "stopped at the time limit, with its answer not within the target",
-    "max_iter": "stopped at its own limit of iterations, with its answer not within the target",
-    "uncertified": "a bound is missing, so that nothing is known about the answer",
-    "inaccurate": "certified, with a gap above the target, as a loose tolerance may want it",
-    "floor": "no solver, but a measurement of what this machine can do at best",
+    "wrong": "claimed optimal or infeasible although the certificate proves otherwise",
+    "crashed": "the process died or raised an exception",
+    "diverged": "the iterates grew without bound or became NaN",
+    "out_of_memory": "the run needed more memory than its limit, or than the machine has",
+    "time_limit": "stopped at the time limit, with an answer outside the target gap",
+    "max_iter": "stopped at its own iteration limit, with an answer outside the target gap",
+    "uncertified": "a bound is missing, so the quality of the answer is unknown",
+    "inaccurate": "certified with a gap above the target, as expected of a loose tolerance",
+    "floor": "not a solver, but a measured lower bound on time for this machine",
     "not_installed": "the library is not installed here",
-    "unsupported": "the solver cannot take a problem of this form",
+    "unsupported": "the solver cannot take this problem; the run's reason says why",
     "infeasible": "proven to have no solution",
-    "solved": "certified to be within the target gap",
+    "solved": "certified within the target gap",
 }
 _FAILURES = list(MEANINGS)[: list(MEANINGS).index("inaccurate")]
 _CLAIMS = ("optimal", "infeasible")
@@ -46,7 +46,7 @@ class Cell:
 
 
 def outcomes(results: pd.DataFrame) -> pd.Series:
-    """Return in one word how each run ended: a key of `MEANINGS`."""
+    """Return the outcome of each run: a key of `MEANINGS`."""
     ends = results.groupby(["status", "verdict"], sort=False)
     words = {end: worst_outcome(rows) for end, rows in ends}
     columns = (results[name] for name in ("solver", "status", "verdict"))
@@ -61,7 +61,7 @@ def outcomes(results: pd.DataFrame) -> pd.Series:
 
 
 def reason(run: Mapping[Any, Any]) -> str:
-    """Return why a run is not solved: what was recorded, or what its numbers tell."""
+    """Return why a run is not solved: the recorded reason, or what its numbers show."""
     recorded, signal = run["reason"], run["signal"]
     if isinstance(recorded, str) and recorded:
         return recorded
@@ -81,7 +81,7 @@ def counts(results: pd.DataFrame) -> list[tuple[str, int, str]]:
 
 
 def by_solver(results: pd.DataFrame) -> tuple[list[str], list[list[Cell]]]:
-    """Return the heads and rows of a table of how often each solver's runs ended how."""
+    """Return the heads and rows of the table of outcomes by solver."""
     seen = Counter(zip(results["series"], results["outcome"], strict=True))
     words = [word for word, *_ in counts(results)]
     rows = [
@@ -109,7 +109,7 @@ class Failure:
 def failures(results: pd.DataFrame) -> tuple[list[Failure], int]:
     """Return what failed and why, worst first, and how many further reasons there are.
 
-    What is merely inaccurate, or impossible, is told by the counts and by the table of runs.
+    Runs that are merely inaccurate, or unsupported, are in the counts and the table of runs.
     """
     failed = results[results["outcome"].isin(_FAILURES)]
     failed = failed.assign(reason=[reason(run) for run in failed.to_dict("records")])
@@ -216,7 +216,7 @@ class Repeat:
     ----------
     file : its name. text : its content. link : the same as a `data:` address.
     commands : for a shell. libraries : the versions that were used, one `name version` each.
-    earlier : in words how the folder's earlier runs differed; none of them usually.
+    earlier : how earlier runs of the folder differed, a sentence each; usually none.
     """
 
     file: str
@@ -232,7 +232,7 @@ def repeat(manifest: Mapping[str, Any], name: str) -> Repeat:
     text = str(manifest["experiment"])
     file = f"{file_name(name)}.yaml"
     earlier = [
-        f"begun {begun.get('date', '')} with {'; '.join(begun.get('differs', []))}"
+        f"started {begun.get('date', '')} with {'; '.join(begun.get('differs', []))}"
         for begun in manifest.get("earlier", [])
     ]
     return Repeat(

@@ -71,7 +71,10 @@ def read_records(folder: Path) -> pd.DataFrame:
 
 def _read(file: Path) -> pd.DataFrame:
     """Return a table of runs as it was written: every digit, and the text "NA" as text."""
-    table = pd.read_csv(file, dtype=object, keep_default_na=False, na_values=[""])[COLUMNS]
+    table = pd.read_csv(file, dtype=object, keep_default_na=False, na_values=[""])
+    if "run_id" not in table:
+        raise ValueError("it has no column run_id")
+    table = table.reindex(columns=COLUMNS)  # a column that is newer than the file is empty
     return table.astype(dict.fromkeys(_NUMBERS, np.float64))
 
 

@@ -2,13 +2,13 @@
 
     min ½‖Mᵀx‖² + pᵀx  s.t. aᵀx = delta (or none), lb ≤ x ≤ ub,   w = Mᵀx kept up to date
 A coordinate step x ← clip(x − g/h, lb, ub) costs one sample (Hsieh et al. 2008). Epochs of them, on
-all samples or on a random sixteenth that predicts the rest, find roughly which variables end at which
+all samples or on a random sixteenth that predicts the others, find roughly which variables end at which
 bound; the last digits, and degenerate data, would take thousands. Proximal steps solved by Newton's
-method take over there: `descent` holds both, `epochs` and `proximal` are the compiled parts.
+method take over there: `descent` holds both, `epochs` and `proximal` are the compiled loops.
 
-What each part bought at a relative gap of 1e-6, on one core: a9a (C = 1) by epochs alone had a gap of
-1e-5 after 2000 of them; ten epochs and then proximal steps on all samples took 0.17 s; letting samples
-far from their margin rest, 0.10; a start from a random sixteenth, 0.07; loops with unsigned indices and
+What each measure gained at a relative gap of 1e-6, on one core: a9a (C = 1) by epochs alone had a gap of
+1e-5 after 2000 of them; ten epochs and then proximal steps on all samples took 0.17 s; shrinking samples
+far from their margin, 0.10; a start from a random sixteenth, 0.07; loops with unsigned indices and
 a slower growth of σ, 0.05 (LIBLINEAR: 0.13). w8a took 0.085 s for 0.12 (0.22) with neighbours left
 together in the order of an epoch; farm-ads 0.97 for 1.5 with float32 factors of its large systems. An
 intercept adds a tenth to a third. 20 warm-started values of C take 0.35 (a9a) or 0.34 (ijcnn1) of the
@@ -38,7 +38,7 @@ _EPOCHS = 5
 _EPOCHS_BEFORE_LARGE_SYSTEMS = 500  # on farm-ads they halved the Newton steps of 100 epochs
 _LARGE_SYSTEM = 1000  # equations
 _COSTLY = 10  # multiplications of a factorisation per entry of X, above which epochs are cheap
-_PATIENCE = 5  # full checks in a row that fail, though no variable was resting
+_PATIENCE = 5  # full checks in a row that fail, though no variable was shrunk
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,7 @@ class DualCoordinateDescent(Solver):
         yield _point(state, claim)
 
     def _improvements(self, state: Descent, warm: bool) -> Iterator[None]:
-        """Run the algorithm until the full check is passed, pausing for a look now and then."""
+        """Run the algorithm until the full check is passed, pausing now and then."""
         rng = np.random.default_rng(self.seed)
         sample = None if warm else _sample(state, rng)
         if warm:

@@ -28,12 +28,12 @@ _SHORTEST = 1 / 8  # of that, between two pauses, so that they cost little in co
 _GROWTH = 3.0  # of σ and ρ per step; with 5 a9a and w8a took a fifth more Newton steps
 _LARGEST_SIGMA = 1e6  # times Qₖₖ·(ub − lb) where that is over 1; beyond it σ only adds rounding
 _LARGEST_RHO = 100.0  # times the first
-_SETBACK = 25.0  # of σ when resting variables turn out to violate
+_SETBACK = 25.0  # of σ when shrunk variables turn out to violate
 _SMALLEST_SIGMA = 1e-6
 _NEWTON_STEPS = 50
 _NEAR = 0.5  # how far a score may be from 0, relative to the last change of scores, to be watched
-_SURE = 0.25  # a score from which a start at the lower bound rests, relative to their mean
-_SMOOTHINGS = 1.0  # of a predicted variable: the scores, relative to their mean, where it is inside
+_SURE = 0.25  # a score from which a start at the lower bound is shrunk, relative to their mean
+_SPREAD = 1.0  # of a predicted variable: the scores, relative to their mean, where it is inside
 
 
 @dataclass
@@ -56,7 +56,7 @@ class Descent:
     ----------
     x, w, t : the point, Mᵀx and aᵀx − delta. nu : the multiplier of the equality.
     reach : 1/(Qₖₖ + ρaₖ²), the scale of steps.
-    active : the variables that may still move. may_rest : whether they may become fewer.
+    active : the variables that may still move. may_shrink : whether they may become fewer.
     violation, gap : as of the last measurement, the violating pair and the relative duality gap.
     stuck : whether the last proximal step could not be solved with any σ.
     """
@@ -82,7 +82,7 @@ class Descent:
         diagonal = np.where(block.diagonal > 0, block.diagonal, curvature)
         self.reach = 1.0 / (diagonal + self.rho * block.a**2)
         across = curvature * width if np.isfinite(width) else 1.0
-        self.nu, self.sigma, self.may_rest = 0.0, _FIRST_SIGMA, True
+        self.nu, self.sigma, self.may_shrink = 0.0, _FIRST_SIGMA, True
         self.largest_sigma = _LARGEST_SIGMA * max(1.0, across)
         self.active = np.arange(x.size)
         self.guess: Vector | None = None
@@ -163,7 +163,7 @@ class Descent:
         active = np.flatnonzero(~held)
         if active.size > self.active.size:
             self.sigma = max(self.sigma / _SETBACK, _FIRST_SIGMA)  # newcomers have far to go
-            self.may_rest = False  # or some come and go: a regression took 450 steps for 110
+            self.may_shrink = False  # or some come and go: a regression took 450 steps for 110
         self.active = active
         return r
 
@@ -173,9 +173,9 @@ class Descent:
         if self.equality:
             free = np.flatnonzero((self.x > block.lb) & (self.x < block.ub))
             lb, ub, a = block.lb[free], block.ub[free], block.a[free]
-            rest = self.delta - float(block.a @ self.x - a @ self.x[free])
+            remaining = self.delta - float(block.a @ self.x - a @ self.x[free])
             try:
-                self.x[free] = project(self.x[free], lb, ub, a, rest)
+                self.x[free] = project(self.x[free], lb, ub, a, remaining)
             except ValueError:
                 self.x = project(self.x, block.lb, block.ub, block.a, self.delta)
         self._recompute()
@@ -184,7 +184,7 @@ class Descent:
         """Predict x from a sample's w: at a bound, but where the score is near 0."""
         block, self.nu, self.guess = self.block, sample.nu, sample.w
         u = scores(block, sample.w, 0.0) + block.p + self.nu * block.a
-        width = _SMOOTHINGS * float(np.abs(u).mean()) or 1.0
+        width = _SPREAD * float(np.abs(u).mean()) or 1.0
         inside = 0.5 * (block.lb + block.ub) - (block.ub - block.lb) * (0.5 / width) * u
         self.x = project(inside, block.lb, block.ub, block.a if self.equality else None, self.delta)
         self._recompute()
@@ -193,7 +193,7 @@ class Descent:
         """Start from the solution of a similar problem; its box may have been another.
 
         The first step has to reach across the new box: with σ in proportion to it, and what is
-        surely at its lower bound at rest, 20 values of C on a9a took 0.38 s for 0.69 (cold: 1.1).
+        surely at its lower bound shrunk, 20 values of C on a9a took 0.38 s for 0.69 (cold: 1.1).
         """
         if self.equality:
             self.estimate_multiplier()
@@ -224,17 +224,17 @@ class Descent:
             self.t = float(step.target[-1] / np.sqrt(self.rho))
             self.nu += float(np.sqrt(self.rho) * step.v[-1])
         self._measure(step.block, step.x)
-        if self.may_rest:
-            self._rest(step, before)
+        if self.may_shrink:
+            self._shrink(step, before)
 
-    def _rest(self, step: ProximalStep, before: Vector) -> None:
-        """Let variables rest whose scores are far from 0 by their last change.
+    def _shrink(self, step: ProximalStep, before: Vector) -> None:
+        """Shrink variables whose scores are far from 0 by their last change.
 
-        Scores change in proportion to the length of the sample. The check on all variables finds
-        those that rested too early; the resting ones made later steps up to ten times cheaper.
+        Scores change in proportion to the norm of the sample. The check on all variables finds
+        those that were shrunk too early; shrinking made later steps up to ten times cheaper.
         """
-        length = np.sqrt(self.reach[self.active])
-        near = np.abs(step.u) * length <= _NEAR * (np.abs(step.u - before) * length).max(initial=0)
+        norm = np.sqrt(self.reach[self.active])
+        near = np.abs(step.u) * norm <= _NEAR * (np.abs(step.u - before) * norm).max(initial=0)
         near[step.free] = True
         self.active = self.active[near]
 

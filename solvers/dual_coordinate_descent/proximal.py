@@ -146,32 +146,34 @@ class ProximalStep:
         constant = float((self.w - self.v) @ direction)
         curvature = float(direction @ direction)
 
-        def slope(length: float) -> float:
-            sides = _slope(self.centre, self.step, self.u, change, block.lb, block.ub, length)
-            return constant - length * curvature + sides
+        def slope(step_size: float) -> float:
+            sides = _slope(self.centre, self.step, self.u, change, block.lb, block.ub, step_size)
+            return constant - step_size * curvature + sides
 
-        length = _falling_root(slope, float(self.residual @ direction))
-        self.v = self.v + length * direction
-        self.u = self.u + length * change
+        step_size = _falling_root(slope, float(self.residual @ direction))
+        self.v = self.v + step_size * direction
+        self.u = self.u + step_size * change
 
 
 def _falling_root(slope: Callable[[float], float], first: float) -> float:
-    """Return a length in (0, 1] where |slope| is below a tenth of `first`, its value at 0; else 1."""
+    """Return a step_size in (0, 1] where |slope| is below a tenth of `first`, its value at 0; else 1."""
     low, high, at_low, at_high = 0.0, 1.0, first, slope(1.0)
     if at_high >= -_SLOPE * first:
         return 1.0
-    length = 1.0
+    step_size = 1.0
     for k in range(_SEARCH_STEPS):
         bisect = k % 3 == 2  # the secant alone may creep
-        length = 0.5 * (low + high) if bisect else low + (high - low) * at_low / (at_low - at_high)
-        now = slope(length)
+        step_size = (
+            0.5 * (low + high) if bisect else low + (high - low) * at_low / (at_low - at_high)
+        )
+        now = slope(step_size)
         if abs(now) <= _SLOPE * first:
             break
         if now > 0:
-            low, at_low = length, now
+            low, at_low = step_size, now
         else:
-            high, at_high = length, now
-    return length
+            high, at_high = step_size, now
+    return step_size
 
 
 def _solved(A: Block, right: Vector) -> Vector:
@@ -226,11 +228,11 @@ def _response(
 
 @numba.njit(cache=True, fastmath=FAST)
 def _slope(
-    c: Vector, s: Vector, u: Vector, change: Vector, lb: Vector, ub: Vector, length: float
+    c: Vector, s: Vector, u: Vector, change: Vector, lb: Vector, ub: Vector, step_size: float
 ) -> float:
-    """Return changeᵀ(x − c), with x the response to u + length·change."""
+    """Return changeᵀ(x − c), with x the response to u + step_size·change."""
     total = 0.0
     for k in range(c.size):
-        goal = c[k] - s[k] * (u[k] + length * change[k])
+        goal = c[k] - s[k] * (u[k] + step_size * change[k])
         total += change[k] * (min(max(goal, lb[k]), ub[k]) - c[k])
     return total

@@ -29,14 +29,14 @@ _SMALL = 2000  # samples up to which that costs milliseconds
 _FEW_STEPS = 20_000  # of SMO, which take a microsecond or two ...
 _FEW_EPOCHS = 200  # ... and of dual coordinate descent
 _AT_ZERO = 1e-8  # relative to Cᵢ: interior points never touch a bound
-_OFFSET_SAMPLES = 500  # each free support vector tells the intercept; the mean of these does well
+_OFFSET_SAMPLES = 500  # each free support vector gives the intercept; the mean of so many does well
 
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A point with its dual variables and intercept, and how it was come by."""
+    """A point with its dual variables and intercept, and how it was obtained."""
 
     point: Point
     iterations: int

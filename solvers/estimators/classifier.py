@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,16 @@ from problems import (
     HardMarginDual,
     Kernel,
     Matrix,
+    OneVsOne,
     Precomputed,
     SoftMarginDual,
     Vector,
 )
 from problems.dataset import check_samples
-from problems.kernels import Block, as_dense
+from problems.kernels import Block
 from solvers.estimators.answers import warn_unless
 from solvers.estimators.machine import KernelMachine
-from solvers.estimators.samples import check_choice, check_number, class_weights, encoded, part
-from solvers.estimators.votes import one_vs_rest, pair_coefficients, pairs_of, put, votes
+from solvers.estimators.samples import check_choice, check_number, class_weights, encoded, subset
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -47,7 +48,7 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         kernel of `problems`, such as `RBF(0.1) + Linear()`.
     degree, gamma, coef0 : of the kernel, see `problems.kernels`. gamma="scale" is 1/(d·Var(X)),
         where a sample counts as often as its weight says; "auto" is 1/d.
-    shrinking : for solvers that have it as a setting ("libsvm"); SMO always rests variables.
+    shrinking : for solvers that have it as a setting ("libsvm"); SMO always shrinks.
     probability : deprecated, as in scikit-learn: True fits `predict_proba` by `CalibratedClassifierCV`
         (ensemble=False), as its documentation recommends to do directly.
     tol : maximal violating pair at which to stop. Up to 2000 samples a millionth of it is reached.
@@ -126,8 +127,9 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         self.class_weight_ = class_weights(self.class_weight, self.classes_, labels, ones)
         upper = self.C * self.class_weight_[labels] * weights.values
         self._kernel = self._kernel_for(samples, weights)
-        duals, iterations = self._fit_pairs(check_samples(samples), labels, upper)
-        self._set_support(samples, duals, np.argsort(labels, kind="stable"), weights)
+        beta, iterations = self._fit_pairs(check_samples(samples), labels, upper)
+        order = np.argsort(labels, kind="stable")
+        self._set_support(samples, beta, self._layout(beta, labels), order, weights)
         support_labels = np.sort(labels[np.searchsorted(weights.kept, self.support_)])
         self.n_support_ = np.bincount(support_labels, minlength=len(self.classes_)).astype(np.int32)
         self.n_iter_ = np.array(iterations, dtype=np.int32)
@@ -136,31 +138,40 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         return self
 
     def _fit_pairs(self, X: Any, labels: Any, upper: Any) -> tuple[Block, list[int]]:
-        """Solve the problem of each pair; return LIBSVM's layout of all β (K − 1, n)."""
+        """Solve the problem of each pair; return β of the machines (pairs, n), and iterations."""
         classes, solver = len(self.classes_), self._solver()
-        duals, self.fit_status_ = np.zeros((classes - 1, labels.size)), 0
+        # the pairs and the vote depend on the classes alone: one sample of each stands for them
+        self._machines = OneVsOne(np.eye(classes), np.arange(classes, dtype=np.float64))
+        # of two classes scikit-learn has the second on the positive side
+        signs = self._machines.signs[labels] * (1.0 if classes > 2 else -1.0)
+        beta, self.fit_status_ = np.zeros(signs.T.shape), 0
         self._forget()
         intercepts: list[float] = []
         iterations: list[int] = []
-        for pair in pairs_of(classes):
-            rows = np.flatnonzero((labels == pair[0]) | (labels == pair[1]))
-            positive = pair[1] if classes == 2 else pair[0]
-            signs = np.where(labels[rows] == positive, 1.0, -1.0)
+        for machine, sign in zip(beta, signs.T, strict=True):
+            rows = np.flatnonzero(sign)
             taken = None if classes == 2 else rows
-            problem = partial(_problem, X, taken, signs, upper[rows], self._kernel)
+            problem = partial(_problem, X, taken, sign[rows], upper[rows], self._kernel)
             answer = self._answer(problem, solver)
             assert answer.point.alpha is not None
             assert answer.point.b is not None
-            put(duals, rows, labels, signs * answer.point.alpha, pair)
+            machine[rows] = sign[rows] * answer.point.alpha
             intercepts.append(float(answer.point.b))
             iterations.append(max(1, answer.iterations))
             self.fit_status_ |= not answer.converged
         self.intercept_ = np.array(intercepts)
-        return duals, iterations
+        return beta, iterations
 
-    def _coefficients(self) -> Block:
-        labels = np.repeat(np.arange(len(self.classes_)), self.n_support_)
-        return pair_coefficients(as_dense(self.dual_coef_), labels)
+    def _layout(self, beta: Block, labels: Any) -> Block:
+        """Return LIBSVM's layout (K − 1, n) of β (pairs, n) (Chang & Lin 2011, section 7).
+
+        Row j − 1 holds the β of class i's samples against class j, row i those of class j's against i.
+        """
+        duals = np.zeros((len(self.classes_) - 1, labels.size))
+        for machine, (i, j) in zip(beta, combinations(range(len(self.classes_)), 2), strict=True):
+            duals[j - 1, labels == i] = machine[labels == i]
+            duals[i, labels == j] = machine[labels == j]
+        return duals
 
     def decision_function(self, X: Any) -> Any:
         """Return f (m,) for two classes, above 0 for the second; else (m, K) or (m, K(K − 1)/2)."""
@@ -169,7 +180,7 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
             return decisions.ravel()
         if self.decision_function_shape == "ovo":
             return decisions
-        return one_vs_rest(decisions, len(self.classes_))
+        return self._machines.combine(decisions)
 
     def predict(self, X: Any) -> Any:
         """Return the class (m,) that wins most votes, the first of several."""
@@ -180,8 +191,11 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         decisions = self._values(X)
         if count == 2:
             return self.classes_[(decisions.ravel() >= 0).astype(np.intp)]
-        shares = one_vs_rest(decisions, count) if self.break_ties else votes(decisions > 0, count)
-        return self.classes_[np.argmax(shares, axis=1)]
+        if self.break_ties:
+            scores = self._machines.combine(decisions)
+        else:  # a decision of exactly 0 is for the second class, as LIBSVM has it
+            scores = self._machines.votes(np.where(decisions > 0, 1.0, -1.0))
+        return self.classes_[np.argmax(scores, axis=1)]
 
     def _fit_probabilities(self, X: Any, y: Any, sample_weight: Any) -> None:
         if self.probability == "deprecated":
@@ -210,7 +224,7 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
 
 
 def _problem(X: Matrix, rows: Any, y: Vector, C: Vector, kernel: Kernel) -> Formulation:
-    X = X if rows is None else part(X, rows, isinstance(kernel, Precomputed))
+    X = X if rows is None else subset(X, rows, isinstance(kernel, Precomputed))
     if np.isinf(C).any():
         return HardMarginDual(X, y, kernel)
     return SoftMarginDual(X, y, C, kernel)

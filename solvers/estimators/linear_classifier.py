@@ -1,4 +1,4 @@
-"""`LinearSVC`: linear support vector classification, each class against the rest."""
+"""`LinearSVC`: linear support vector classification, each class against all others."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from solvers.estimators.samples import check_choice, class_weights, encoded
 
 
 class LinearSVC(ClassifierMixin, LinearMachine):  # pyright: ignore[reportUntypedBaseClass]
-    """Linear support vector classification, each class against the rest: scikit-learn's `LinearSVC`.
+    """Linear support vector classification, each class against all others: scikit-learn's `LinearSVC`.
 
     Parameters
     ----------
@@ -94,13 +94,13 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # pyright: ignore[reportUntype
         C = self.C * weights.values
         self._forget()
         solver = self._solver(self.loss == "squared_hinge", samples.shape[1])
-        fitted = [
+        machines = [
             self._solved(self._problem(samples, labels == k, C, balance, k), solver)
             for k in ([1] if self.classes_.size == 2 else range(self.classes_.size))
         ]
-        self.coef_, self.intercept_ = self._split(np.array([f.w for f in fitted]))
-        self.n_iter_ = max(f.iterations for f in fitted)
-        warn_unless(all(f.converged for f in fitted), self.max_iter)
+        self.coef_, self.intercept_ = self._split(np.array([m.w for m in machines]))
+        self.n_iter_ = max(m.iterations for m in machines)
+        warn_unless(all(m.converged for m in machines), self.max_iter)
         return self
 
     def _refuse_other_problems(self) -> None:
@@ -117,7 +117,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # pyright: ignore[reportUntype
             )
 
     def _problem(self, X: Any, is_class: Any, C: Vector, balance: Vector, k: int) -> Formulation:
-        """Return class k against the rest; of more than two the rest has weight 1, as in LIBLINEAR."""
+        """Return class k against the others, which have weight 1 if they are several (LIBLINEAR)."""
         y = np.where(is_class, 1.0, -1.0)
         C = C * np.where(is_class, balance[k], balance[0] if balance.size == 2 else 1.0)
         if self.loss == "hinge":

@@ -40,8 +40,8 @@ from solvers.smooth_primal import NewtonCG
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
-    """The weights of one machine, and how they were come by."""
+class LinearAnswer:
+    """The weights of one machine, and how they were obtained."""
 
     w: Vector
     iterations: int
@@ -49,7 +49,7 @@ class Fitted:
 
 
 class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseClass]
-    """Base of the linear estimators; `LinearSVC` and `LinearSVR` tell the parameters."""
+    """Base of the linear estimators; `LinearSVC` and `LinearSVR` have the parameters."""
 
     C: Any
     tol: Any
@@ -64,7 +64,7 @@ class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
     intercept_: Any
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that sparse samples will do."""
+        """State that sparse samples are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
@@ -108,14 +108,14 @@ class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         primal = FiniteNewton if d <= MOST_FEATURES else NewtonCG
         return chosen_solver(self.solver, SDCA if self.dual is True else primal, settings)
 
-    def _solved(self, problem: Formulation, solver: Solver) -> Fitted:
+    def _solved(self, problem: Formulation, solver: Solver) -> LinearAnswer:
         sharpened = isinstance(solver, DualCoordinateDescent) and self.solver is None
         solution = refined(problem, solver) if sharpened else solve(problem, solver)
         log(solution, self.verbose)
         w = self._weights(solution)
         self._answers.append((lambda: problem, Point(solution.point.alpha, w)))
         converged = is_converged(solution, getattr(solver, "tol", 0.0))
-        return Fitted(w, max(1, solution.iterations), converged)
+        return LinearAnswer(w, max(1, solution.iterations), converged)
 
     def _weights(self, solution: Solution) -> Vector:
         """Return w; points of the default solvers are feasible, and need no certificate for it."""

@@ -75,11 +75,11 @@ class LinearSVR(RegressorMixin, LinearMachine):  # pyright: ignore[reportUntyped
             else SVRDual(samples, targets, C, epsilon, intercept=False)
         )
         self._forget()
-        fitted = self._solved(problem, self._solver(squared, samples.shape[1]))
-        coef, self.intercept_ = self._split(fitted.w[None, :])
+        machine = self._solved(problem, self._solver(squared, samples.shape[1]))
+        coef, self.intercept_ = self._split(machine.w[None, :])
         self.coef_ = coef[0]
-        self.n_iter_ = fitted.iterations
-        warn_unless(fitted.converged, self.max_iter)
+        self.n_iter_ = machine.iterations
+        warn_unless(machine.converged, self.max_iter)
         return self
 
     def predict(self, X: Any) -> Any:

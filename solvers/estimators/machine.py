@@ -46,7 +46,7 @@ _NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 
 class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseClass]
-    """Base of the estimators with a kernel; `SVC` and `SVR` tell the parameters."""
+    """Base of the estimators with a kernel; `SVC` and `SVR` have the parameters."""
 
     kernel: Any
     solver: Any
@@ -59,7 +59,7 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
     support_vectors_: Any
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that a Gram matrix is split along both axes."""
+        """State that a Gram matrix is split along both axes."""
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.sparse = not tags.input_tags.pairwise
@@ -71,7 +71,7 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         check_is_fitted(self)
         if not isinstance(self._kernel, Linear):
             raise AttributeError("coef_ is only available when using a linear kernel")
-        coefficients = self._coefficients()
+        coefficients = self._beta
         if not scipy.sparse.issparse(self.support_vectors_):
             coef = coefficients @ self.support_vectors_
             coef.flags.writeable = False
@@ -79,10 +79,6 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         return type(self.support_vectors_)(
             scipy.sparse.csr_array(coefficients) @ self.support_vectors_
         )
-
-    def _coefficients(self) -> Block:
-        """Return the β of each machine, shape (machines, support vectors)."""
-        return as_dense(self.dual_coef_)
 
     @property
     def _by_function(self) -> bool:
@@ -161,9 +157,13 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         self._answers.append((problem, answer.point))
         return answer
 
-    def _set_support(self, X: Any, duals: Block, order: Any, weights: Weights) -> None:
-        """Take the support vectors out of `duals` (machines, n), in the order given."""
+    def _set_support(self, X: Any, beta: Block, duals: Block, order: Any, weights: Weights) -> None:
+        """Take the support vectors out of `beta` (machines, n), in the order given.
+
+        `duals` (k, n) holds the same β in scikit-learn's layout.
+        """
         support = order[(duals[:, order] != 0).any(axis=0)]
+        self._beta = beta[:, support]
         self.support_ = weights.kept[support].astype(np.int32)
         self.support_vectors_ = np.empty((0, 0)) if self._gram_given else X[support]
         self.dual_coef_ = duals[:, support]
@@ -189,12 +189,12 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         if isinstance(self._kernel, Linear):
             return as_dense(X @ self.coef_.T) + self.intercept_
         if self._gram_given:
-            return X[:, self.support_] @ self._coefficients().T + self.intercept_
+            return X[:, self.support_] @ self._beta.T + self.intercept_
         return self._sums(X) + self.intercept_
 
     def _sums(self, X: Any) -> Block:
         """Return Σ βᵢk(xᵢ, x) for each row x of `X` and machine, some rows at a time."""
-        m, coefficients = X.shape[0], self._coefficients().T
+        m, coefficients = X.shape[0], self._beta.T
         gram = Gram(stacked(X, self.support_vectors_), self._kernel)
         values = np.empty((m, coefficients.shape[1]))
         step = max(1, _CHUNK_VALUES // max(1, self.support_.size))

@@ -83,7 +83,7 @@ class SVR(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseCl
         assert answer.point.alpha is not None
         self.intercept_ = np.array([answer.point.b])
         duals = answer.point.alpha[None, :]
-        self._set_support(samples, duals, np.arange(targets.size), weights)
+        self._set_support(samples, duals, duals, np.arange(targets.size), weights)
         self.n_support_ = np.array([self.support_.size], dtype=np.int32)
         self.n_iter_ = max(1, answer.iterations)
         self.fit_status_ = int(not answer.converged)

@@ -128,10 +128,10 @@ def selected(X: Any, weights: Weights, pairwise: bool) -> Any:
     """Return the rows that take part, of a Gram matrix the columns too."""
     if weights.all_kept:
         return X
-    return part(X, weights.kept, pairwise)
+    return subset(X, weights.kept, pairwise)
 
 
-def part(X: Any, rows: Indices, pairwise: bool) -> Any:
+def subset(X: Any, rows: Indices, pairwise: bool) -> Any:
     """Return some rows of the samples, of a Gram matrix the same columns too."""
     return X[rows][:, rows] if pairwise else X[rows]
 

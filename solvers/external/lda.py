@@ -3,9 +3,9 @@
     w ∝ Σ⁻¹(μ₊ − μ₋),  Σ the covariance within the classes,  b so that f = log P(+1|x)/P(−1|x)
 
 Fisher 1936. It takes no notice of C or of the margin: every sample moves the class means and Σ, also
-those far from the boundary, which no support vector machine looks at. (w, b) is multiplied by the one
-number that makes its hinge loss least, as a discriminant's length means something else; the certificate
-then tells how far its direction is from the optimal one.
+those far from the boundary, on which no support vector machine depends. (w, b) is multiplied by the one
+number that makes its hinge loss least, as a discriminant's scale means something else; the certificate
+then shows how far its direction is from the optimal one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from problems.dataset import Vector
 from problems.forms import ERM, FormPoint
 from problems.kernels import as_dense
 from problems.losses import Hinge
-from solvers.base import NotInstalled, Solver
+from solvers.base import Solver, optional
 
 
 @dataclass(frozen=True)
@@ -44,10 +44,7 @@ class LDA(Solver):
 
     def prepare(self, form: ERM) -> ERM:
         """Import scikit-learn."""
-        try:
-            importlib.import_module("sklearn.discriminant_analysis")
-        except ImportError:
-            raise NotInstalled("LDA needs scikit-learn: pip install scikit-learn") from None
+        optional("sklearn.discriminant_analysis", "LDA", "scikit-learn")
         return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
@@ -57,11 +54,11 @@ class LDA(Solver):
         model = models.LinearDiscriminantAnalysis(solver="lsqr", shrinkage=None)
         model.fit(as_dense(form.gram.X), form.y)
         w, b = np.ravel(model.coef_), float(model.intercept_[0])
-        length = _best_length(form, w, form.y * (form.gram.X @ w + b))
-        yield FormPoint(length * w, b=length * b, iterations=1, claim="stopped")
+        scale = _best_scale(form, w, form.y * (form.gram.X @ w + b))
+        yield FormPoint(scale * w, b=scale * b, iterations=1, claim="stopped")
 
 
-def _best_length(form: ERM, w: Vector, margins: Vector) -> float:
+def _best_scale(form: ERM, w: Vector, margins: Vector) -> float:
     """Return the t ≥ 0 of least ½t²‖w‖² + Σ Cᵢ·max(0, 1 − t·marginᵢ).
 
     Its derivative t‖w‖² − Σ Cᵢmarginᵢ over the samples with t·marginᵢ < 1 rises with t and jumps

@@ -19,7 +19,7 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
-from solvers.base import NotInstalled, Solver
+from solvers.base import Solver, optional
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,7 @@ class LibLinear(Solver):
 
     def prepare(self, form: ERM) -> ERM:
         """Import scikit-learn."""
-        try:
-            importlib.import_module("sklearn.svm")
-        except ImportError:
-            raise NotInstalled("LIBLINEAR needs scikit-learn: pip install scikit-learn") from None
+        optional("sklearn.svm", "LIBLINEAR", "scikit-learn")
         return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:

@@ -4,7 +4,7 @@
 
 Chang & Lin 2011, "LIBSVM: a library for support vector machines"; working pairs by Fan, Chen & Lin
 2005. The duals of C-SVC (p = −1, a = y) and epsilon-SVR (every sample twice, with signs +1 and −1)
-are recognised from the form and told to scikit-learn's SVC and SVR.
+are recognised from the form and given to scikit-learn's SVC and SVR.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from problems.dataset import Vector, check_positive
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import as_dense
-from solvers.base import NotInstalled, Solver
+from solvers.base import Solver, optional
 from solvers.external.svm_form import (
     NATIVE_KERNELS,
     both_signs,
@@ -74,10 +74,7 @@ class LibSVM(Solver):
 
     def prepare(self, form: BoxQP) -> BoxQP:
         """Import scikit-learn."""
-        try:
-            importlib.import_module("sklearn.svm")
-        except ImportError:
-            raise NotInstalled("LIBSVM needs scikit-learn: pip install scikit-learn") from None
+        optional("sklearn.svm", "LIBSVM", "scikit-learn")
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
-from solvers.base import NotInstalled, Solver
+from solvers.base import Solver, optional
 
 _MOST = 200  # variables; an iteration of Powell's method is a line search along each
 
@@ -61,12 +61,9 @@ class Mystic(Solver):
 
     def prepare(self, form: BoxQP) -> tuple[BoxQP, Any]:
         """Import mystic."""
-        try:
-            with warnings.catch_warnings(), _same_random_state():
-                warnings.simplefilter("ignore")  # of its own import
-                return form, importlib.import_module("mystic.solvers")
-        except ImportError:
-            raise NotInstalled("Mystic needs mystic: pip install mystic") from None
+        with warnings.catch_warnings(), _same_random_state():
+            warnings.simplefilter("ignore")  # of its own import
+            return form, optional("mystic.solvers", "Mystic", "mystic")
 
     def iterates(self, state: tuple[BoxQP, Any]) -> Iterator[FormPoint]:
         """Yield after each iteration."""
@@ -88,7 +85,7 @@ class Mystic(Solver):
         for count in range(1, self.max_iter + 1):
             with _same_random_state():
                 ended = bool(search.Step())
-            # it judges by how little the last iterations gained, which does not bound the rest
+            # it judges by how little the last iterations gained, which bounds no later gain
             claim: Claim = "stopped" if ended or count == self.max_iter else "none"
             yield FormPoint(feasible(search.bestSolution), iterations=count, claim=claim)
             if ended:

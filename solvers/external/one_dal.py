@@ -21,7 +21,7 @@ import numpy as np
 from problems.dataset import Vector, check_positive
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import as_dense
-from solvers.base import NotInstalled, Solver
+from solvers.base import Solver, optional
 from solvers.external.libsvm import LibSVM
 from solvers.external.svm_form import (
     NATIVE_KERNELS,
@@ -69,12 +69,7 @@ class OneDAL(Solver):
 
     def prepare(self, form: BoxQP) -> BoxQP:
         """Import scikit-learn-intelex, which leaves scikit-learn as it is."""
-        try:
-            importlib.import_module("sklearnex.svm")
-        except ImportError:
-            raise NotInstalled(
-                "oneDAL needs scikit-learn-intelex: pip install scikit-learn-intelex"
-            ) from None
+        optional("sklearnex.svm", "oneDAL", "scikit-learn-intelex")
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

@@ -21,7 +21,7 @@ import scipy
 
 from problems.dataset import Vector
 from problems.forms import QP, Claim, FormPoint
-from solvers.base import NotInstalled, Solver
+from solvers.base import NotInstalled, Solver, check_choice
 from solvers.quadratic import ScaledQP, is_solvable, refuse_indefinite, scaled
 
 
@@ -86,7 +86,7 @@ class QPSolversQP(Solver):
         HiGHS takes none below 1e-10, and adds 1e-7 to P's diagonal; quadprog has no tolerance: what
         it solves is exact but for a ridge of 1.5e-8 of P's mean diagonal.
     max_iter : the back end's limit on its own iterations; None for its own default (HiGHS, which has
-        none and can cycle: 100,000). Clarabel and HiGHS do not tell qpsolvers how many they made;
+        none and can cycle: 100,000). Clarabel and HiGHS do not report to qpsolvers how many they made;
         quadprog has no limit.
     """
 
@@ -100,10 +100,7 @@ class QPSolversQP(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.backend not in _BACKENDS:
-            raise ValueError(
-                f"backend: must be one of {', '.join(sorted(_BACKENDS))}, got {self.backend!r}"
-            )
+        check_choice(self.backend, "backend", sorted(_BACKENDS))
 
     def refuses(self, form: QP) -> str | None:
         """A QP must be convex, and a limit needs a back end that has one."""
@@ -152,11 +149,11 @@ class QPSolversQP(Solver):
     def _iterations(self, answer: Any) -> int:
         """Return the back end's count; of one that keeps it to itself, its limit or 0."""
         count = _BACKENDS[self.backend].count
-        told = getattr(answer.extras.get("info"), count, None) if count else None
-        told = answer.extras.get(count) if told is None else told
-        if told is None:
+        made = getattr(answer.extras.get("info"), count, None) if count else None
+        made = answer.extras.get(count) if made is None else made
+        if made is None:
             return int(self.max_iter or 0) if _status(answer) == "maxiterations" else 0
-        return int(np.ravel(told)[0])
+        return int(np.ravel(made)[0])
 
 
 def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:

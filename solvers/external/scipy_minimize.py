@@ -20,7 +20,7 @@ import numpy as np
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
-from solvers.base import Solver
+from solvers.base import Solver, check_choice
 from solvers.claims import is_near
 
 Method = Literal["slsqp", "trust-constr"]
@@ -49,8 +49,7 @@ class ScipyMinimize(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.method not in get_args(Method):
-            raise ValueError(f"method: must be slsqp or trust-constr, got {self.method!r}")
+        check_choice(self.method, "method", get_args(Method))
 
     def refuses(self, form: BoxQP) -> str | None:
         """Dense models of every variable are too slow beyond some size."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
-from solvers.base import NotInstalled, Solver
+from solvers.base import Solver, optional
 
 
 @dataclass(frozen=True)
@@ -59,10 +59,7 @@ class SGD(Solver):
 
     def prepare(self, form: ERM) -> ERM:
         """Import scikit-learn."""
-        try:
-            importlib.import_module("sklearn.linear_model")
-        except ImportError:
-            raise NotInstalled("SGD needs scikit-learn: pip install scikit-learn") from None
+        optional("sklearn.linear_model", "SGD", "scikit-learn")
         return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
@@ -80,7 +77,7 @@ class SGD(Solver):
             )
 
     def _estimator(self, form: ERM) -> tuple[Any, dict[str, Any]]:
-        """Return the estimator, and what `partial_fit` must be told of the labels."""
+        """Return the estimator, and what `partial_fit` needs to know of the labels."""
         models = importlib.import_module("sklearn.linear_model")
         settings: dict[str, Any] = {
             "penalty": "l2",

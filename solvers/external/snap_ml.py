@@ -21,7 +21,7 @@ import scipy
 
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
-from solvers.base import NotInstalled, Solver
+from solvers.base import Solver, check_whole, optional
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,7 @@ class SnapML(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if int(self.threads) != self.threads or self.threads < 1:
-            raise ValueError(f"threads: must be a whole number of 1 or more, got {self.threads!r}")
+        check_whole(self.threads, "threads")
 
     def refuses(self, form: ERM) -> str | None:
         """Snap ML has one loss, one C, no kernel but approximate ones, and needs two classes."""
@@ -94,7 +93,7 @@ class SnapML(Solver):
             max_iter=int(self.max_iter),
             n_jobs=int(self.threads),
             fit_intercept=False,
-            generate_training_history="summary",  # nothing else tells the number of epochs
+            generate_training_history="summary",  # nothing else states the number of epochs
         )
 
 
@@ -105,10 +104,7 @@ def _import() -> None:
     """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it reads the processor's features from numpy's insides
-        try:
-            importlib.import_module("snapml")
-        except ImportError:
-            raise NotInstalled("Snap ML is missing: pip install snapml") from None
+        optional("snapml", "Snap ML", "snapml")
     if sys.platform == "linux":
         default_environment = ctypes.c_void_p(-1)  # C's FE_DFL_ENV
         ctypes.CDLL(None).fesetenv(default_environment)

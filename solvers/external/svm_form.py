@@ -1,4 +1,4 @@
-"""The duals of C-SVC and epsilon-SVR, recognised in a box QP and told in scikit-learn's words.
+"""The duals of C-SVC and epsilon-SVR, recognised in a box QP and expressed in scikit-learn's parameters.
 
 C-SVC        p = −1, a = y, 0 ≤ x ≤ C
 epsilon-SVR  every sample twice, with signs +1 and −1: p = [epsilon − y, epsilon + y]

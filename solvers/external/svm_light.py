@@ -63,7 +63,7 @@ class SVMLight(Solver):
         return None if refusal is None else refusal.replace("LIBSVM", "SVMlight")
 
     def prepare(self, form: BoxQP) -> BoxQP:
-        """Look for the program."""
+        """Check that the program is there."""
         if shutil.which("svm_learn") is None:
             raise NotInstalled(
                 "SVMlight needs its program svm_learn on PATH, and no package brings it: "
@@ -79,17 +79,17 @@ class SVMLight(Solver):
             n = form.gram.n
             targets = form.Q.sign if classification else regression_targets(form)[0]
             _write(samples, form.gram.X, targets, form.ub[:n])
-            told = _run(
+            printed = _run(
                 [*self._options(form, classification), "-a", alphas, samples, "model"], folder
             )
             values = np.loadtxt(alphas, ndmin=1)
-        made = re.search(r"\((\d+) iterations\)", told)
+        made = re.search(r"\((\d+) iterations\)", printed)
         if not classification:  # −α* stands in reverse
             values = np.append(values[:n], values[n:][::-1])
         yield FormPoint(
             form.Q.sign * values,
             iterations=int(made[1]) if made else 0,
-            claim="stopped" if "slow progress" in told else "optimal",
+            claim="stopped" if "slow progress" in printed else "optimal",
         )
 
     def _options(self, form: BoxQP, classification: bool) -> list[Any]:

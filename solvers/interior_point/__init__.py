@@ -18,16 +18,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from problems.forms import QP, Claim, FormPoint
-from solvers.base import Solver
+from solvers.cvxopt_qp import CvxoptQP
 from solvers.interior_point.divergence import is_farkas, is_ray
 from solvers.interior_point.kkt import view
 from solvers.interior_point.program import Program, programs
-from solvers.quadratic import ScaledQP, refuse_indefinite, scaled
+from solvers.quadratic import ScaledQP, scaled
 from solvers.threads import Threads
 
 _ABSOLUTE = 1e-6
@@ -41,7 +41,7 @@ Answer = dict[str, Any]  # what `coneqp` returns
 
 
 @dataclass(frozen=True)
-class InteriorPoint(Solver):
+class InteriorPoint(CvxoptQP):
     """CVXOPT's iteration on any convex QP, with Newton systems that know the problem's structure.
 
     Against `CvxoptQP`, CVXOPT with its own Newton systems, in one run: half the time on an RBF dual of
@@ -51,25 +51,13 @@ class InteriorPoint(Solver):
 
     Attributes
     ----------
-    tol : stop when the residuals and the relative duality gap are at or below it.
-    max_iter : interior-point iterations after which it stops without a claim.
+    tol, max_iter : as of `CvxoptQP`, whose refusals are the same too.
     """
-
-    tol: float = 1e-9
-    max_iter: int = 100
-
-    form: ClassVar = QP
-    source: ClassVar[str] = "Vandenberghe 2010"
-
-    def refuses(self, form: QP) -> str | None:
-        """A QP must be convex."""
-        return refuse_indefinite(form)
 
     def prepare(self, form: QP) -> QP:
         """Import CVXOPT and the factorisations."""
-        importlib.import_module("cvxopt.solvers")
         importlib.import_module("scipy.linalg")
-        return form
+        return super().prepare(form)
 
     def iterates(self, form: QP) -> Iterator[FormPoint]:
         """Yield the best point so far after each interior-point iteration."""
@@ -79,7 +67,7 @@ class InteriorPoint(Solver):
         for program in programs(qp):
             answer, stalled = best or program.start, 0
             while iterations < self.max_iter and stalled < _PATIENCE:
-                options = self._options(program, self._reachable(qp, answer))
+                options = self._options_for(program, self._reachable(qp, answer))
                 with threads.limited(_THREADS):
                     answer = _advance(program, answer, options)
                 if answer is None:
@@ -114,7 +102,7 @@ class InteriorPoint(Solver):
         relative = rounding / max(1.0, float(np.linalg.norm(qp.q)))
         return max(self.tol, min(relative, _COARSEST))
 
-    def _options(self, program: Program, feastol: float) -> dict[str, Any]:
+    def _options_for(self, program: Program, feastol: float) -> dict[str, Any]:
         return {
             "show_progress": False,
             "maxiters": 1,

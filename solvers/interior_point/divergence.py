@@ -1,4 +1,4 @@
-"""Proofs that a QP has no optimum, looked for in every iterate: the method diverges along them.
+"""Proofs that a QP has no optimum, sought in every iterate: the method diverges along them.
 
 Scaled to a descent of one, x tends to a ray along which the objective falls without end; scaled to
 hᵀz + b_eqᵀy = −1, the multipliers tend to those that no feasible x allows (Farkas).
@@ -25,14 +25,14 @@ def is_ray(qp: ScaledQP, x: Vector, tol: float) -> bool:
     if not descent > 0:
         return False
     u = x / descent
-    parts = [u[np.isfinite(qp.lb) & (u < 0) | np.isfinite(qp.ub) & (u > 0)]]
+    violations = [u[np.isfinite(qp.lb) & (u < 0) | np.isfinite(qp.ub) & (u > 0)]]
     if qp.A is not None:
-        parts.append(qp.A @ u)
+        violations.append(qp.A @ u)
     if qp.G is not None:
-        parts.append(np.maximum(qp.G @ u, 0.0))
+        violations.append(np.maximum(qp.G @ u, 0.0))
     # for a dual ‖u‖₁ is 1; with costs of 1e11 all of u is small, and small is not zero
     least = tol * min(1.0, float(np.abs(u).sum()))
-    if any(float(np.abs(part).max(initial=0.0)) > least for part in parts):
+    if any(float(np.abs(v).max(initial=0.0)) > least for v in violations):
         return False
     P = qp.operator
     product = qp.of_P * (P.matvec(u) if isinstance(P, SignedGram) else P @ u)

@@ -1,6 +1,6 @@
 """The Newton matrix of a sparse QP whose slacks stand in one inequality each.
 
-Split x into slacks ξ and the rest u. A slack stands in one row of G, with the factor g, in no
+Split x into slacks ξ and the others u. A slack stands in one row of G, with the factor g, in no
 equality and in no product of P, and no row has two. With β = its entry of P + the ω of its bounds,
 
     H = [ P_u + D_u + G_uᵀ Ω G_u    G_uᵀ diag(ω g) ]        for a row with a slack,
@@ -39,19 +39,19 @@ class PrimalSystem:
     ----------
     P : the QP's matrix, (n, n).
     bounds : its bounds.
-    rest, slack : indices of u and of ξ.
+    kept, slack : indices of u and of ξ.
     row : the rows of G in which the slacks stand; g : their factors there.
-    P_rest : P_u, dense. G_rest : G_u, (m, rest).
+    P_kept : P_u, dense. G_kept : G_u, (m, kept).
     """
 
     P: scipy.sparse.csr_array
     bounds: Bounds
-    rest: Indices
+    kept: Indices
     slack: Indices
     row: Indices
     g: Vector
-    P_rest: Block
-    G_rest: Matrix
+    P_kept: Block
+    G_kept: Matrix
 
     def product(self, x: Vector) -> Vector:
         """Return P x."""
@@ -59,37 +59,37 @@ class PrimalSystem:
 
     def rows(self, x: Vector) -> Vector:
         """Return G x, then the bounds' rows."""
-        left = self.G_rest @ x[self.rest]
+        left = self.G_kept @ x[self.kept]
         left[self.row] += self.g * x[self.slack]
         return np.concatenate([left, self.bounds.rows(x)])
 
     def columns(self, z: Vector) -> Vector:
         """Return Gᵀ z."""
-        m = self.G_rest.shape[0]
+        m = self.G_kept.shape[0]
         result = self.bounds.columns(z[m:])
-        result[self.rest] += self.G_rest.T @ z[:m]
+        result[self.kept] += self.G_kept.T @ z[:m]
         result[self.slack] += self.g * z[self.row]
         return result
 
     def factor(self, omega: Vector) -> Solve:
         """Return r ↦ H⁻¹ r, the slacks eliminated."""
-        m, rest, slack, row = self.G_rest.shape[0], self.rest, self.slack, self.row
+        m, kept, slack, row = self.G_kept.shape[0], self.kept, self.slack, self.row
         D = self.bounds.diagonal(omega[m:])
         beta = self.P.diagonal()[slack] + D[slack]
         coupling = omega[row] * self.g
         pivot = beta + coupling * self.g
         theta = omega[:m].copy()
         theta[row] *= beta / pivot
-        core = self.P_rest + weighted_gram(self.G_rest, theta)
-        core[np.diag_indices(rest.size)] += D[rest]
+        core = self.P_kept + weighted_gram(self.G_kept, theta)
+        core[np.diag_indices(kept.size)] += D[kept]
         solve_core = cholesky(core.T)
 
         def solve(r: Vector) -> Vector:
             x, moved = np.empty(r.size), np.zeros(m)
             moved[row] = coupling * r[slack] / pivot
-            u = solve_core(r[rest] - self.G_rest.T @ moved)
-            x[rest] = u
-            x[slack] = (r[slack] - coupling * (self.G_rest @ u)[row]) / pivot
+            u = solve_core(r[kept] - self.G_kept.T @ moved)
+            x[kept] = u
+            x[slack] = (r[slack] - coupling * (self.G_kept @ u)[row]) / pivot
             return x
 
         return solve
@@ -101,13 +101,13 @@ def primal_system(qp: ScaledQP, bounds: Bounds) -> PrimalSystem | None:
         return None
     P, G = scipy.sparse.csr_array(qp.P), scipy.sparse.csc_array(qp.G)
     slack = _slacks(scipy.sparse.csc_array(qp.P), G, qp.A)
-    rest = np.setdiff1d(np.arange(qp.q.size), slack)
-    if rest.size > _MOST_LEFT:
+    kept = np.setdiff1d(np.arange(qp.q.size), slack)
+    if kept.size > _MOST_LEFT:
         return None
     first = G.indptr[slack]
     return PrimalSystem(
-        P, bounds, rest, slack, G.indices[first].astype(np.int64), G.data[first],
-        P[rest][:, rest].toarray(), compact(scipy.sparse.csr_array(G[:, rest])),
+        P, bounds, kept, slack, G.indices[first].astype(np.int64), G.data[first],
+        P[kept][:, kept].toarray(), compact(scipy.sparse.csr_array(G[:, kept])),
     )  # fmt: skip
 
 

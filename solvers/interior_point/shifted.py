@@ -7,12 +7,12 @@ iterations with a singular K can need the factor in double precision: it is take
 
 Linear kernel, K = X Xᵀ with X (n, d), through w = Xᵀv. Eliminating all of v = (r − X w)/e (Sherman,
 Morrison & Woodbury) loses its digits for free variables, where e is tiny and r − X w cancels. So the
-2d variables F of smallest e stay, and only the rest B is eliminated:
+2d variables F of smallest e stay, and only the others, B, are eliminated:
 
     S w = X_Bᵀ(r_B/e_B) + X_Fᵀv_F,    S = I + X_Bᵀ diag(1/e_B) X_B,
     (diag(e_F) + X_F S⁻¹ X_Fᵀ) v_F = r_F − X_F S⁻¹ X_Bᵀ(r_B/e_B),
 
-both sums of positive parts. At C = 1e6, n = 3000 it certifies 1e-9 where the elimination of all of v
+both sums of positive terms. At C = 1e6, n = 3000 it certifies 1e-9 where the elimination of all of v
 ended at 2e-8 or gave up.
 
 Fine & Scheinberg 2001, "Efficient SVM training using low-rank kernel representations".
@@ -32,7 +32,7 @@ from problems.kernels import Block
 from solvers.interior_point.kkt import Solve, cholesky, compact, weighted_gram
 
 _LOW_RANK = 0.5  # of n: where n·d² flops for XᵀX stop being fewer than n³/3 for a Cholesky factor
-_ACCURACY = 1e-10  # of a Newton step in the norm of its matrix; the next one corrects the rest
+_ACCURACY = 1e-10  # of a Newton step in the norm of its matrix; the next one corrects what is left
 _MOST_STEPS = 30  # of conjugate gradients; more take longer than a factor in double precision
 _RIDGE = 10.0  # roundings of a diagonal entry, added to it so that a singular K has a factor
 _LARGEST = 1e30  # diagonal entry; single precision ends at 3e38

@@ -20,11 +20,11 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
-from problems.certificates.certificate import relative
 from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
-from solvers.base import Solver
+from solvers.base import Solver, check_choice, check_whole
+from solvers.claims import relative_gap
 from solvers.pegasos.steps import WEIGHTS, Risk, State, initial_state, risk_of, settle, steps
 from solvers.rows import Rows, as_rows
 from solvers.warm_up import warm_up
@@ -82,14 +82,9 @@ class Pegasos(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for setting in ("epochs", "batch_size"):
-            value = getattr(self, setting)
-            if int(value) != value or value < 1:
-                raise ValueError(f"{setting}: must be a whole number of 1 or more, got {value!r}")
-        if self.sampling not in get_args(Sampling):
-            raise ValueError(
-                f"sampling: must be one of {', '.join(get_args(Sampling))}, got {self.sampling!r}"
-            )
+        check_whole(self.epochs, "epochs")
+        check_whole(self.batch_size, "batch_size")
+        check_choice(self.sampling, "sampling", get_args(Sampling))
 
     def refuses(self, form: ERM) -> str | None:
         """It needs a loss of unit slopes and no intercept."""
@@ -129,7 +124,7 @@ class Pegasos(Solver):
             if not last and epoch >= next_check:
                 next_check = int(_CHECK_GROWTH * epoch)
                 # abs: rounding, or an indefinite kernel, may put the primal value below the dual
-                last = abs(_relative_gap(form, point.beta)) <= self.tol
+                last = abs(_clipped_gap(form, point.beta)) <= self.tol
             yield replace(point, claim="stopped" if last else "none")
             if last:
                 return
@@ -147,8 +142,8 @@ class Pegasos(Solver):
         if self.sampling == "permutation":
             blocks = form.n // _NEIGHBOURS
             first = _NEIGHBOURS * draws.permutation(blocks)
-            rest = np.arange(_NEIGHBOURS * blocks, form.n)
-            return np.append(first[:, None] + np.arange(_NEIGHBOURS), rest)
+            last = np.arange(_NEIGHBOURS * blocks, form.n)
+            return np.append(first[:, None] + np.arange(_NEIGHBOURS), last)
         return draws.choice(form.n, form.n, p=form.C / form.C.sum())
 
     def _point(self, form: ERM, state: State, done: int) -> FormPoint:
@@ -163,7 +158,7 @@ class Pegasos(Solver):
 def _blocks(
     form: ERM, samples: Indices, batch_size: int
 ) -> Iterator[tuple[Rows, Indices, Indices]]:
-    """Yield whole batches of an epoch with their rows: of X, of the Gram matrix, or a part of it."""
+    """Yield whole batches of an epoch with their rows: of X, of the Gram matrix, or some of its own."""
     gram, rows = form.gram, None
     if gram.is_linear:
         rows = as_rows(gram.X)
@@ -174,21 +169,17 @@ def _blocks(
     for start in range(0, samples.size, size):
         block = samples[start : start + size]
         if rows is None:
-            part = as_rows(gram.block(block, slice(None)))
-            yield part, np.arange(block.size), block
+            some = as_rows(gram.block(block, slice(None)))
+            yield some, np.arange(block.size), block
         else:
             yield rows, block, block
 
 
-def _relative_gap(form: ERM, beta: Vector | None) -> float:
+def _clipped_gap(form: ERM, beta: Vector | None) -> float:
     """Return the relative duality gap of β clipped to its box, with the w that it gives."""
     assert beta is not None
     assert isinstance(form.loss, IntervalLoss)
     lower, upper = form.loss.ends(form.y)
     highest, lowest = np.where(lower > -inf, form.C, 0.0), np.where(upper < inf, -form.C, 0.0)
     beta = np.clip(beta, lowest, highest)
-    scores = form.gram.matvec(beta)
-    half_norm2 = 0.5 * float((beta * scores).sum())  # `@` would wake BLAS's threads
-    primal = half_norm2 + float((form.C * form.loss.value(form.y, scores)).sum())
-    dual = -half_norm2 - float((form.C * form.loss.conjugate(form.y, -beta / form.C)).sum())
-    return relative(primal - dual, primal, dual)
+    return relative_gap(form, beta)

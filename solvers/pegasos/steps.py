@@ -4,7 +4,7 @@
 
 The weights are w = scale·v with v = Σ countsᵢφ(xᵢ), so that shrinking w costs nothing, and their
 average Σ weightₜ·wₜ is unaveraged·v − lag, where unaveraged = Σ weightₜ·scaleₜ: a sample that is added
-to v goes into lag with the `unaveraged` of that moment, for it had no part in what was before.
+to v goes into lag with the `unaveraged` of that moment, for it was not in what came before.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ variants differ in λ and in what they add:
 - barzilai_borwein: λ = sᵀs/sᵀy and sᵀy/yᵀy in turn for the last step s and y = Qs, with a line search
   that lets the objective rise now and then (Birgin, Martínez & Raydan 2000, SPG2); a step that it
   turns down is made the exact minimiser, as the objective is quadratic (Dai & Fletcher 2006). Of
-  many variables it moves some hundreds at a time (Serafini, Zanghirati & Zanni 2005; see `parts`).
+  many variables it moves some hundreds at a time (Serafini, Zanghirati & Zanni 2005; see `subsets`).
 - notebook: the gradient ascent of Anderson's lecture notes on the hard margin's dual, which puts a
   penalty step α ← α − s(yᵀα)y in place of the equality, and then clips at 0. Its fixed point is the
   optimum of another problem: no intercept, and a constant added to the kernel.
@@ -25,18 +25,18 @@ from typing import ClassVar, Literal, get_args
 
 from problems.dataset import check_positive
 from problems.forms import BoxQP, FormPoint
-from solvers.base import Solver
+from solvers.base import Solver, check_choice
 from solvers.claims import is_near
 from solvers.projected_gradient.notebook import ascent, is_hard_margin_dual
-from solvers.projected_gradient.parts import Parts
 from solvers.projected_gradient.steps import Box, accelerated, barzilai_borwein, plain
+from solvers.projected_gradient.subsets import Subsets
 from solvers.smo.levels import minimise
 from solvers.warm_up import warm_up
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 
 _DENSE = 8000  # samples up to which the Gram matrix is computed once, if it fits in memory
-_LEAST_IN_PARTS = 500  # variables from which barzilai_borwein takes them in parts
+_LEAST_IN_SUBSETS = 500  # variables from which barzilai_borwein moves some at a time
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ProjectedGradient(Solver):
     max_iter : steps after which it stops without a claim.
     rate : plain, accelerated: the step in units of 1/L, None for 1. notebook: the step is rate/n,
         None for 0.1; above 2 its penalty step diverges. barzilai_borwein takes None only.
-    cache_size : megabytes for kernel rows, where variables are taken in parts.
+    cache_size : megabytes for kernel rows, where some variables are moved at a time.
     """
 
     variant: Variant = "barzilai_borwein"
@@ -68,10 +68,7 @@ class ProjectedGradient(Solver):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self.cache_size, "cache_size")
-        if self.variant not in get_args(Variant):
-            raise ValueError(
-                f"variant: must be one of {', '.join(get_args(Variant))}, got {self.variant!r}"
-            )
+        check_choice(self.variant, "variant", get_args(Variant))
         if self.rate is not None:
             check_positive(self.rate, "rate")
             if self.variant == "barzilai_borwein":
@@ -87,17 +84,17 @@ class ProjectedGradient(Solver):
         return None
 
     def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile the projection, and what takes many samples in parts."""
+        """Compile the projection, and what moves some of many variables at a time."""
         if self.variant != "notebook":
             warm_up(self, form)
-        if self._in_parts(form):
-            warm_up(replace(self, tol=0.1), form, samples=_LEAST_IN_PARTS)
+        if self._in_subsets(form):
+            warm_up(replace(self, tol=0.1), form, samples=_LEAST_IN_SUBSETS)
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
-        """Yield after every step, or after all steps on a part of the variables."""
-        if self._in_parts(form):
-            yield from minimise(form, Parts, self.tol, None, int(self.max_iter), self.cache_size)
+        """Yield after every step, or after all steps on some of the variables."""
+        if self._in_subsets(form):
+            yield from minimise(form, Subsets, self.tol, None, int(self.max_iter), self.cache_size)
             return
         if not form.gram.is_linear and form.gram.fits and form.gram.n <= _DENSE:
             form.gram.dense()  # every product with Q is then one with this matrix
@@ -106,9 +103,9 @@ class ProjectedGradient(Solver):
         else:
             yield from self._at_once(form)
 
-    def _in_parts(self, form: BoxQP) -> bool:
+    def _in_subsets(self, form: BoxQP) -> bool:
         """Whether rows of K are worth having, and every variable has its place in the equality."""
-        many = form.n >= _LEAST_IN_PARTS and not form.gram.is_linear
+        many = form.n >= _LEAST_IN_SUBSETS and not form.gram.is_linear
         in_equality = form.a is None or (bool((form.a != 0).all()) and form.groups is None)
         return self.variant == "barzilai_borwein" and many and in_equality
 

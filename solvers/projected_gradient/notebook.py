@@ -18,9 +18,9 @@ def ascent(form: BoxQP, rate: float, tol: float, max_iter: int) -> Iterator[Form
         with np.errstate(over="ignore", invalid="ignore"):  # too large a rate diverges
             raised = alpha + s * (1.0 - form.Q.matvec(alpha))
             new = np.maximum(0.0, raised - s * float(y @ raised) * y)
-            settled = float(np.abs(new - alpha).max()) <= tol * s
+            converged = float(np.abs(new - alpha).max()) <= tol * s
         alpha = new
-        claim: Claim = "stopped" if settled or count == max_iter else "none"
+        claim: Claim = "stopped" if converged or count == max_iter else "none"
         yield FormPoint(alpha.copy(), iterations=count, claim=claim)
         if claim == "stopped":
             return

@@ -130,7 +130,7 @@ def _spectral_step(
 ) -> float:
     """Return dᵀd/dᵀQd, or the short step dᵀQd/‖v‖² with v = Qd on the free variables' plane aᵀv = 0.
 
-    What Qd is at the bounds and along a has no part in the motion, and would make the step too short
+    What Qd is at the bounds and along a takes no part in the motion, and would make the step too short
     (Crisci, Porta, Ruggiero & Zanni 2020).
     """
     if curvature <= 0:
@@ -159,7 +159,7 @@ def _without_normal(v: Vector, box: Box, free: Vector) -> Vector:
 
 
 def _first_step(box: Box) -> float:
-    """Return the exact minimiser along the projected gradient of a step of length one."""
+    """Return the exact minimiser along the projected gradient of a step of size one."""
     d = box.nearest(box.x - box.g) - box.x
     curvature = float(d @ box.product(d))
     return float(d @ d) / curvature if curvature > 0 else 1.0

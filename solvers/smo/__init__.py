@@ -13,7 +13,7 @@ many are computed as a certificate needs, on ijcnn1 1.9 times. They are in float
 claimed the scores near the margin are computed in float64, and it goes on in float64 altogether where
 float32 leads no further.
 
-What the parts bought (two cores; rounds are what a solution costs where values are cheap):
+What each measure gained (two cores; rounds are what a solution costs where values are cheap):
 - tiles of K on threads of our own, `problems.gram.tiles`: a sparse row of a9a meets dense columns in two
   fifths of the dense product's time
 - pair steps without branches, `pairs`: 0.6 µs a step at 512 variables, from 15
@@ -22,10 +22,10 @@ What the parts bought (two cores; rounds are what a solution costs where values 
   a gap of 1e-8 in a tenth of the time
 - up to 1024 variables as one working set: splice in less than half the time
 
-How close to the floor: see the tables in results/bench_kernel_svc. Problems whose support vectors are
-nearly all free stay farthest, at 10 to 30 times: their rows are added to the scores some twenty times
-each, which takes longer than computing them. More Newton steps (`face`) would halve the rounds there,
-and take longer than that saves.
+The time relative to the arithmetic lower bound: see the tables in results/bench_kernel_svc. Problems
+whose support vectors are nearly all free stay farthest, at 10 to 30 times: their rows are added to the
+scores some twenty times each, which takes longer than computing them. More Newton steps (`newton`) would
+halve the rounds there, and take longer than that saves.
 """
 
 from __future__ import annotations

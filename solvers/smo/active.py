@@ -1,4 +1,4 @@
-"""Minimisation over the active variables, the rest held where they are.
+"""Minimisation over the active variables, all others held where they are.
 
 Rounds of pair steps on working sets: the worst violators, and what is still free of the last set. A
 round costs the rows of K, among the active variables, of those that moved; rows are kept, so each is
@@ -20,7 +20,7 @@ from solvers.smo.state import State, free_variables, largest, slopes
 from solvers.smo.variables import ONE_SET
 
 _WORKING_SET = 512  # a float32 block takes 1 MiB: it stays in the second-level cache
-_WORST, _RANDOM, _KEPT = 16, 320, 160  # its parts: of either kind, of both, of the last set
+_WORST, _RANDOM, _KEPT = 16, 320, 160  # of either kind, of both, of the last set
 _WORTHWHILE = 0.02  # share of the violation, below which a violator can wait
 _STEPS_PER_ROUND = 20_000
 _INNER_ACCURACY = 0.1  # a round ends when its set's violation has fallen to this share ...
@@ -43,11 +43,11 @@ class Active:
         """Make `members` active, without any rows."""
         self.members = members
         self.columns = self.state.columns(members)
-        self.slab = self.state.slab()
-        self.slot = np.full(members.size, -1)  # of each member's row in the slab
-        self.owner = np.full(self.slab.shape[0], -1)  # the variable whose row is in a slot
+        self.cache = self.state.row_cache()
+        self.cache_row = np.full(members.size, -1)  # of each member, in the cache
+        self.cached = np.full(self.cache.shape[0], -1)  # the variable of each cache row
         self.last_set = np.empty(0, np.int64)
-        self.whole = 0 < members.size <= min(ONE_SET, self.slab.shape[0])
+        self.whole = 0 < members.size <= min(ONE_SET, self.cache.shape[0])
         if self.whole:
             self._keep(np.arange(members.size), np.arange(members.size))
 
@@ -78,14 +78,14 @@ class Active:
 
     def _replace(self, places: Indices, arriving: Indices) -> None:
         """Put `arriving` where other members stood: new columns for the rows that stay."""
-        given_up = self.slot[places]
-        self.owner[given_up[given_up >= 0]] = -1
-        self.slot[places] = -1
+        given_up = self.cache_row[places]
+        self.cached[given_up[given_up >= 0]] = -1
+        self.cache_row[places] = -1
         self.members = self.members.copy()
         self.members[places] = arriving
-        used = np.flatnonzero(self.owner >= 0)
+        used = np.flatnonzero(self.cached >= 0)
         columns = self.state.columns(arriving)
-        self.slab[np.ix_(used, places)] = self.state.block(self.owner[used], arriving, columns)
+        self.cache[np.ix_(used, places)] = self.state.block(self.cached[used], arriving, columns)
         self.columns = self.state.columns(self.members)
         self.last_set = np.setdiff1d(self.last_set, places)
 
@@ -96,7 +96,7 @@ class Active:
         """
         accuracy = _INNER_ACCURACY
         if self.complete and not self.tube.any():  # a round takes no variable across its tube
-            accuracy = _DIGITS_LOST * float(np.finfo(self.slab.dtype).eps)
+            accuracy = _DIGITS_LOST * float(np.finfo(self.cache.dtype).eps)
         target, best, slow, futile = -np.inf, np.inf, 0, 0
         while not self.state.at_limit:
             up, down, violation = self.violation()
@@ -134,7 +134,7 @@ class Active:
         chosen = self._choose(up, down)
         z, lo, hi, u = self._on_one_side(chosen)
         members = self.members[chosen]
-        K = self.slab if self.whole else state.block(members, members, state.columns(members))
+        K = self.cache if self.whole else state.block(members, members, state.columns(members))
         groups = None if self.groups is None else self.groups[chosen]
         if not state.equality:  # each can be paired with a free variable that has no row
             K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
@@ -162,8 +162,8 @@ class Active:
             violators = self.state.rng.choice(violators, _RANDOM, replace=False)
         last = self.last_set
         moving = last[(self.z[last] > self.lo[last]) & (self.z[last] < self.hi[last])]
-        parts = largest(up, _WORST), largest(-down, _WORST), violators, moving[:_KEPT]
-        return np.unique(np.concatenate(parts))
+        chosen = largest(up, _WORST), largest(-down, _WORST), violators, moving[:_KEPT]
+        return np.unique(np.concatenate(chosen))
 
     def _on_one_side(self, chosen: Indices) -> tuple[Vector, Vector, Vector, Vector]:
         """Return z, bounds and scores relative to b, on the side of its tube where each one is.
@@ -200,19 +200,19 @@ class Active:
         self.z[chosen] = z
         self.state.note_change(change)
         moved, change = chosen[change != 0], change[change != 0]
-        missing = moved[self.slot[moved] < 0]
-        places = np.flatnonzero(self.owner < 0)[: missing.size] if missing.size else missing
+        missing = moved[self.cache_row[moved] < 0]
+        places = np.flatnonzero(self.cached < 0)[: missing.size] if missing.size else missing
         if places.size:
             self._keep(missing[: places.size], places)
-        known = self.slot[moved] >= 0
-        self._add_kept_rows(self.slot[moved[known]], change[known].astype(self.slab.dtype))
-        rest = self.members[moved[~known]]
-        if rest.size:
-            self.f += self.state.products(self.members, rest, change[~known])
+        known = self.cache_row[moved] >= 0
+        self._add_kept_rows(self.cache_row[moved[known]], change[known].astype(self.cache.dtype))
+        uncached = self.members[moved[~known]]
+        if uncached.size:
+            self.f += self.state.products(self.members, uncached, change[~known])
 
-    def _add_kept_rows(self, slots: Indices, weights: Tile) -> None:
+    def _add_kept_rows(self, at: Indices, weights: Tile) -> None:
         def add(first: int, last: int) -> None:
-            add_rows(self.f, self.slab, slots, weights, first, last)
+            add_rows(self.f, self.cache, at, weights, first, last)
 
         self.state.tiles.run(add, self.f.size, _LEAST_COLUMNS)
 
@@ -220,24 +220,29 @@ class Active:
         rows = self.members[missing]
         first, last = places[0], places[-1] + 1
         if last - first == places.size:
-            self.state.block(rows, self.members, self.columns, self.slab[first:last])
+            self.state.block(rows, self.members, self.columns, self.cache[first:last])
         else:
-            self.slab[places] = self.state.block(rows, self.members, self.columns)
-        self.slot[missing], self.owner[places] = places, rows
+            self.cache[places] = self.state.block(rows, self.members, self.columns)
+        self.cache_row[missing], self.cached[places] = places, rows
 
 
 @numba.njit(cache=True, nogil=True)
-def add_rows(f: Vector, slab: Tile, slots: Indices, weights: Tile, first: int, last: int) -> None:
-    """Add weighted rows of the slab to f[first:last], four at a time: f is read and written less."""
+def add_rows(f: Vector, cache: Tile, at: Indices, weights: Tile, first: int, last: int) -> None:
+    """Add weighted rows of the cache to f[first:last], four at a time: f is read and written less."""
     k = 0
-    while k + 3 < slots.size:
-        r0, r1, r2, r3 = slab[slots[k]], slab[slots[k + 1]], slab[slots[k + 2]], slab[slots[k + 3]]
+    while k + 3 < at.size:
+        r0, r1, r2, r3 = (
+            cache[at[k]],
+            cache[at[k + 1]],
+            cache[at[k + 2]],
+            cache[at[k + 3]],
+        )
         w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
         for t in range(first, last):
             f[t] += (w0 * r0[t] + w1 * r1[t]) + (w2 * r2[t] + w3 * r3[t])
         k += 4
-    while k < slots.size:
-        row, weight = slab[slots[k]], weights[k]
+    while k < at.size:
+        row, weight = cache[at[k]], weights[k]
         for t in range(first, last):
             f[t] += weight * row[t]
         k += 1

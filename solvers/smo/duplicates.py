@@ -1,6 +1,7 @@
 """Equal samples share one variable, whose box is the sum of theirs; and the order is random.
 
-The optimum depends on the sum alone; apart, equals make K singular and their rows are computed twice.
+The optimum depends on the sum alone; separate variables of equal samples make K singular, and their rows
+are computed twice.
 A third of w8a and a fifth of a9a are repetitions: kernel values fall to three fifths and two thirds.
 
 The order decides between variables that violate by the same amount, as all do at the start. If like

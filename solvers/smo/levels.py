@@ -18,11 +18,11 @@ from solvers.smo.state import State
 from solvers.threads import Threads
 
 _SHARE = 0.1  # of the active variables' violation, at which they are left ...
-_SHARE_OF_ALL = 0.4  # ... if that is followed by no more than a look at the gap
+_SHARE_OF_ALL = 0.4  # ... if that is followed by no more than an evaluation of the gap
 _NOISE = 0.05  # share of tol that rounding may have
 _FUTILE = 5  # refreshes after which it goes on in float64
 _PATIENCE = 3  # turns without halving the violation, after which more may be active
-_LOOK = 16  # rounds between two pauses
+_PAUSE = 16  # rounds between two pauses
 
 
 def minimise(
@@ -50,7 +50,7 @@ def _points(state: State, active: Active, tol: float, gap: float | None) -> Iter
             z = state.z.copy()
             z[active.members] = active.z
             yield _point(state, z, "none")
-    # where C is huge, a small violation is no small gap (an infinite one tells nothing)
+    # where C is huge, a small violation is no small gap (an infinite one says nothing)
     near = state.solved and not FAR < state.relative_gap() < np.inf
     claim: Claim = "optimal" if near else "stopped"
     yield _point(state, state.z, "infeasible" if state.unbounded else claim)
@@ -84,9 +84,9 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
         active.take(state.choose(active.members))
         share = _SHARE if active.members.size < state.variables.n else _SHARE_OF_ALL
         if active.complete and gap is None:
-            share = 0.0  # nothing to look at before the end
+            share = 0.0  # nothing to evaluate before the end
         for count, _ in enumerate(active.reduce(share, 0.5 * tol)):
-            if count and (active.complete or count % _LOOK == 0):
+            if count and (active.complete or count % _PAUSE == 0):
                 yield
         yield from state.absorb(active.members, active.z, active.f, active.b)
         pausing = True

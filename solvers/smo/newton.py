@@ -9,7 +9,7 @@ are free, but converge only linearly on them.
 
 Up to 3000 variables the system is factored. Above, it is solved to two digits by conjugate gradients
 on the plane, which need products with K only (Gould, Hribar & Nocedal 2001), preconditioned by what
-some of its columns C tell of it: P = σI + C·W⁻¹·Cᵀ (Williams & Seeger 2001).
+some of its columns C say of it: P = σI + C·W⁻¹·Cᵀ (Williams & Seeger 2001).
 """
 
 from __future__ import annotations

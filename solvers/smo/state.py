@@ -56,7 +56,7 @@ class State:
         self.dtype = np.dtype(dtype)
         room = max(1, int(self.cache_size * 1e6 / self.dtype.itemsize))  # in kernel values
         self.size = v.n if v.n**2 <= room else max(2, min(v.n, _MOST_ACTIVE, int(room**0.5)))
-        self._slab = np.empty(max(self.size, min(room, v.n**2)), self.dtype)
+        self._row_cache = np.empty(max(self.size, min(room, v.n**2)), self.dtype)
         support = np.flatnonzero(self.z)
         self.f = self.products(np.arange(v.n), support, self.z[support])
         self.noise_squared = self.noise_most = 0.0
@@ -102,10 +102,10 @@ class State:
         """Let twice as many variables be active: fewer of their rows can be kept."""
         self.size = min(self.variables.n, 2 * self.size)
 
-    def slab(self) -> Tile:
+    def row_cache(self) -> Tile:
         """Return room for rows of the active variables: touching fresh memory takes time."""
-        count = min(self.size, self._slab.size // self.size)
-        return self._slab[: count * self.size].reshape(count, self.size)
+        count = min(self.size, self._row_cache.size // self.size)
+        return self._row_cache[: count * self.size].reshape(count, self.size)
 
     def columns(self, cols: Indices, dtype: Any = None) -> Columns:
         """Make columns of K ready, for several products with them."""
@@ -231,12 +231,12 @@ class State:
         self.z[members], self.f[members], self.b = z, f, b
         if members.size == self.variables.n:
             return
-        rest = np.ones(self.variables.n, np.bool_)
-        rest[members] = False
-        others, moved = np.flatnonzero(rest), np.flatnonzero(change)
+        inactive = np.ones(self.variables.n, np.bool_)
+        inactive[members] = False
+        others, moved = np.flatnonzero(inactive), np.flatnonzero(change)
         for at in range(0, moved.size, _AT_A_TIME):
-            part = moved[at : at + _AT_A_TIME]
-            self.f[others] += self.products(others, members[part], change[part])
+            some = moved[at : at + _AT_A_TIME]
+            self.f[others] += self.products(others, members[some], change[some])
             yield
 
     def refresh(self, tol: float) -> None:

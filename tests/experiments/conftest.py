@@ -7,6 +7,7 @@ from pathlib import Path
 from textwrap import dedent, indent
 
 import pytest
+from click.testing import CliRunner
 
 GOOD = """\
 name: small
@@ -92,6 +93,15 @@ def case_of(write):
         return replace(case, run_id=Path(solver).parent.name, solver=SolverSpec(solver, {}))
 
     return _case
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """Run `dualgap` in a folder of its own; return what click's runner returns."""
+    from experiments.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    return lambda *arguments: CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 @pytest.fixture

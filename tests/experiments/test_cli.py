@@ -10,20 +10,10 @@ from pathlib import Path
 
 import psutil
 import pytest
-from click.testing import CliRunner
 
 from experiments import load_results
-from experiments.cli import main
 
 HEAVY = ["numba", "scipy", "pandas", "cvxpy", "numpy", "sklearn", "matplotlib", "rich", "pydantic"]
-
-
-@pytest.fixture
-def command(tmp_path, monkeypatch):
-    """Run `dualgap` in an empty folder; return what click's runner returns."""
-    (tmp_path / "cwd").mkdir()
-    monkeypatch.chdir(tmp_path / "cwd")
-    return lambda *arguments: CliRunner().invoke(main, [str(a) for a in arguments])
 
 
 def test_help_imports_nothing_heavy():
@@ -57,9 +47,9 @@ def test_a_run_writes_its_tables_and_tells_where(command, write):
 def test_resume_runs_only_what_is_missing(command, write, tmp_path):
     path = write(GRID)
     assert command("run", path, "--out", "x").exit_code == 0
-    lines = (tmp_path / "cwd/x/runs.jsonl").read_bytes().splitlines(keepends=True)
+    lines = (tmp_path / "x/runs.jsonl").read_bytes().splitlines(keepends=True)
     before = load_results("x")
-    (tmp_path / "cwd/x/runs.jsonl").write_bytes(lines[0] + lines[1] + lines[2][:50])
+    (tmp_path / "x/runs.jsonl").write_bytes(lines[0] + lines[1] + lines[2][:50])
     result = command("run", path, "--out", "x", "--resume")
     assert result.exit_code == 0, result.output
     assert "1/1" in result.output
@@ -77,7 +67,7 @@ def test_retry_runs_again_what_ended_so(command, write, strange, tmp_path):
     result = command("run", path, "--out", "x", "--resume", "--retry", "crashed,time_limit")
     assert result.exit_code == 0, result.output
     assert "1/1" in result.output
-    assert len((tmp_path / "cwd/x/runs.jsonl").read_bytes().splitlines()) == 3
+    assert len((tmp_path / "x/runs.jsonl").read_bytes().splitlines()) == 3
     assert set(load_results("x")["status"]) == {"finished"}
 
 
@@ -100,6 +90,22 @@ def test_another_plan_is_refused_and_run_when_forced(command, write):
     assert result.exit_code == 0, result.output
     assert "1/1" in result.output
     assert load_results("x")["C"].tolist() == [1, 2, 8]
+
+
+@pytest.mark.usefixtures("in_process")
+def test_an_interrupted_proof_is_resumed_and_the_summary_says_proven(command, write, tmp_path):
+    text = GRID.replace("[1, 2, 4]", "1").replace("smo", "{name: smo, tol: 1e-8}")
+    text += "repetitions: 2\ntarget: proven\n"
+    arguments = ["run", write(text), "--out", "x"]
+    assert command(*arguments).exit_code == 0
+    runs = tmp_path / "x/runs.jsonl"
+    runs.write_text(runs.read_text().splitlines()[0] + "\n")
+    assert command(*arguments, "--resume").exit_code == 0
+    results = load_results("x")
+    assert list(results["bound_source"]) == ["proven: alpha"] * 2
+    assert "solved, proven" in (tmp_path / "x/summary.md").read_text()
+    write(text.replace("proven", "certified"))
+    assert command(*arguments, "--resume").exit_code == 2
 
 
 @pytest.mark.usefixtures("in_process")
@@ -151,7 +157,7 @@ def test_bad_input_exits_with_2_and_without_a_traceback(command, write, tmp_path
         assert result.exit_code == 2, arguments
         assert "Traceback" not in result.output
     assert f"{bad}:2: problems: " in command("run", bad).output
-    assert not (tmp_path / "cwd" / "runs").exists()
+    assert not (tmp_path / "runs").exists()
 
 
 def test_plot_refuses_a_folder_without_results(command, tmp_path):
@@ -218,8 +224,11 @@ def _wait_for(condition, seconds=60.0):
 
 @pytest.mark.parametrize(
     ("how", "variables"),
-    [("exec >&-", {}), ("exec >&- 2>&-", {}), (":", {"PYTHONIOENCODING": "ascii"})],
-    ids=["no output", "no output and no errors", "an output of ASCII"],
+    [
+        pytest.param("exec >&-", {}, id="no output"),
+        pytest.param("exec >&- 2>&-", {}, id="no output at all", marks=pytest.mark.exhaustive),
+        pytest.param(":", {"PYTHONIOENCODING": "ascii"}, id="an output of ASCII"),
+    ],
 )
 def test_a_run_needs_nobody_who_reads_what_it_prints(tmp_path, write, how, variables):
     line = f'{how}; "{sys.executable}" -m experiments.cli run "{write()}" --out "{tmp_path}/x"'

@@ -44,9 +44,9 @@ class Data:
 
 def _data() -> Data:
     rng = np.random.default_rng(7)
-    y = np.where(np.arange(60) % 3 == 0, 1.0, -1.0)
-    X = rng.standard_normal((60, 4)) + 0.6 * y[:, None]
-    targets = X @ [1.0, -2.0, 0.5, 0.0] + 3.0 + 0.3 * rng.standard_normal(60)
+    y = np.where(np.arange(42) % 3 == 0, 1.0, -1.0)
+    X = rng.standard_normal((42, 4)) + 0.6 * y[:, None]
+    targets = X @ [1.0, -2.0, 0.5, 0.0] + 3.0 + 0.3 * rng.standard_normal(42)
     return Data(X, y, targets, X + 2.5 * y[:, None])
 
 
@@ -142,3 +142,15 @@ def other_problem(request: pytest.FixtureRequest) -> Formulation:
 def problem(request: pytest.FixtureRequest) -> Formulation:
     """Each of the small problems in turn."""
     return PROBLEMS[request.param]()
+
+
+BLACK_BOXES = ("scipy_minimize", "mystic")  # slow, and each problem is a box QP to them
+OF_EACH_KIND = ("hard_dual_rbf", "soft_primal_sparse", "soft_dual_rbf", "svr_dual_rbf", "softmax")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave most problems of the slowest solvers to `make test-all`."""
+    for item in items:
+        chosen = item.callspec.params if hasattr(item, "callspec") else {}
+        if chosen.get("solver") in BLACK_BOXES and chosen["problem"] not in OF_EACH_KIND:
+            item.add_marker("exhaustive")

@@ -83,7 +83,7 @@ class AlwaysIntercept(_Other):
     words: ClassVar[str] = "with an intercept"
 
     def other(self, form):
-        return replace(form, a=form.Q.sign.copy())
+        return replace(form, a=form.Q.sign.copy(), delta=np.zeros(1))
 
 
 @dataclass(frozen=True)

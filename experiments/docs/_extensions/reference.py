@@ -73,8 +73,8 @@ def _commands() -> Iterator[str]:
     """Yield the help of every command, as the command itself gives it."""
     for name in main.commands:
         asked = [name, "--help"]
-        told = CliRunner().invoke(main, asked, prog_name="dualgap", terminal_width=96).output
-        block = "\n".join(f"   {line}" for line in told.strip().splitlines())
+        shown = CliRunner().invoke(main, asked, prog_name="dualgap", terminal_width=96).output
+        block = "\n".join(f"   {line}" for line in shown.strip().splitlines())
         yield f"{_title(f'dualgap {name}', '-')}\n\n.. code-block:: text\n\n{block}\n"
 
 

@@ -31,10 +31,10 @@ COMMON = {
     "right": "The kernel k2.",
     "loss": "A loss: its name, or a mapping with its name and settings.",
     "intercept": "Whether f has a constant b, which is not regularised.",
-    "length": "Samples in each sequence.",
+    "length": "Number of samples in each sequence.",
     "n": "Number of samples.",
-    "normalize": "Whether every sample has length 1 in feature space.",
-    "seed": "Of all that is drawn at random.",
+    "normalize": "Whether every sample is scaled to norm 1 in feature space.",
+    "seed": "Seed of everything that is drawn at random.",
 }
 HEADS = ("setting", "type", "default", "meaning")
 _SECTION = re.compile(r"^(?:Attributes|Parameters)\n-{4,}\n((?:(?!.*\n-{4,}).*\n?)*)", re.MULTILINE)

@@ -23,7 +23,7 @@ from experiments.plots.style import (
 )
 
 _BELOW, _ABOVE = 1.1, 1.5  # how much of the first iterates is shown, in units of the optimum
-_FACES: dict[str, dict[str, Any]] = {
+_VIEWS: dict[str, dict[str, Any]] = {
     "primal_objective": {"linestyle": "-"},
     "dual_objective": {"linestyle": (0, (4, 1.5)), "markerfacecolor": "white"},
 }
@@ -46,13 +46,13 @@ def bounds_against_iterations(runs: Runs, problems: Sequence[str]) -> Figure:
     seen: set[str] = set()
     for ax, problem in zip(axes, problems, strict=True):
         seen |= _panel(ax, runs, problem)
-    label_outside(axes, "iterations (own count)", "objective")
+    label_outside(axes, "iterations (solver's own count)", "objective")
     names = ("primal (upper bound)", "dual (lower bound, hollow)")
-    faces = [
-        (key(color="#555555", linestyle=face["linestyle"]), name)
-        for name, face in zip(names, _FACES.values(), strict=True)
+    views = [
+        (key(color="#555555", linestyle=view["linestyle"]), name)
+        for name, view in zip(names, _VIEWS.values(), strict=True)
     ]
-    legend(figure, [*solver_keys(runs.styles, seen, linestyle="-"), *faces])
+    legend(figure, [*solver_keys(runs.styles, seen, linestyle="-"), *views])
     return figure
 
 
@@ -78,12 +78,12 @@ def _panel(ax: Axes, runs: Runs, problem: str) -> set[str]:
 def _lines(ax: Axes, runs: Runs, series: str, evaluations: pd.DataFrame) -> set[str]:
     """Draw both bounds where they are finite; return the series if anything was drawn."""
     seen: set[str] = set()
-    for column, face in _FACES.items():
+    for column, view in _VIEWS.items():
         values = evaluations[["iteration", column]].to_numpy(dtype=np.float64)
         values = values[np.isfinite(values).all(axis=1)]
         if len(values):
             every = max(1, len(values) // 5)
-            drawn = runs.styles[series].arguments(**face, markevery=every, markersize=3.5)
+            drawn = runs.styles[series].arguments(**view, markevery=every, markersize=3.5)
             ax.plot(values[:, 0], values[:, 1], label=f"{series} {column}", **drawn)
             seen.add(series)
     return seen

@@ -57,7 +57,7 @@ def cross_validation(scores: pd.DataFrame) -> Figure:
         _ring(ax, mine[mine["best"]], parameter)
         ax.set_xscale("log" if (mine[parameter] > 0).all() else "linear")
         ax.set_xlabel(parameter)
-    label_outside(axes, axes[-1].get_xlabel(), "score on the part held out")
+    label_outside(axes, axes[-1].get_xlabel(), "score on the held-out fold")
     entries: list[tuple[Artist, str]] = [
         (key(**line.arguments()), name) for name, line in drawn.items()
     ]
@@ -81,7 +81,7 @@ def to_markdown(scores: pd.DataFrame) -> str:
             }
         )
         parts.append(f"## {dataset}, {formulation}, {solver}\n\n{markdown_table(cells)}\n")
-    parts.append("Mean over the folds of the score on the part held out, ± its standard error.\n")
+    parts.append("Mean over the folds of the score on the held-out fold, ± its standard error.\n")
     return "\n".join(parts)
 
 
@@ -91,11 +91,11 @@ def _swept(scores: pd.DataFrame) -> str:
 
 
 def _lines(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the models of one choice by what tells them apart beside the swept parameter."""
+    """Return the models of one choice by what distinguishes them besides the swept parameter."""
     swept = _swept(scores)
-    rest = [p for p in _PARAMETERS if p != swept and scores[p].nunique() > 1]
+    varied = [p for p in _PARAMETERS if p != swept and scores[p].nunique() > 1]
     labels = scores["kernel"].astype(str)
-    for name in rest:
+    for name in varied:
         labels = labels + f", {name}=" + scores[name].map("{:g}".format)
     return {str(label): rows for label, rows in scores.groupby(labels, sort=False)}
 

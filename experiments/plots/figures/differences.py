@@ -1,7 +1,7 @@
 """How far each solver is from the QP optimum: a mark a problem, a row a solver.
 
 Within a row marks are spread by rank, so that the distribution can be read off: the middle of a row is
-its median. Answers that are the optimum they are compared with, the better QP back end's, are left out.
+its median. The answers of the better QP back end, which are the optimum themselves, are left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Differences(Drawing):
 
 
 def differences(checks: pd.DataFrame) -> Figure:
-    """Draw relative differences to the QP optimum, and the tolerance that they are held to.
+    """Draw relative differences to the QP optimum, and the tolerance for them.
 
     Parameters
     ----------
@@ -53,5 +53,7 @@ def differences(checks: pd.DataFrame) -> Figure:
     )
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.grid(axis="y", visible=False)
-    ax.set_xlabel("relative difference of the worse bound to the QP optimum; a mark a problem")
+    ax.set_xlabel(
+        "relative difference between the worse bound and the QP optimum; one mark per problem"
+    )
     return new

@@ -1,7 +1,7 @@
 """Certified gap against time: how soon each solver's answer is provably good.
 
-A solver that was looked at while it ran is a line, its typical run (the median time of its
-repetitions). One that was seen only at its end is a point, or several for several tolerances.
+A solver whose iterates were evaluated is a line, its typical run (the median time of its repetitions).
+One that was evaluated only at its end is a point, or several points for several tolerances.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from experiments.plots.style import (
 from problems import Vector
 
 _TARGET: dict[str, Any] = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 0.9}
-_LEAST_GAPED: dict[str, Any] = {
+_CLIPPED: dict[str, Any] = {
     "color": "#555555",
     "marker": 7,
     "linestyle": "none",
@@ -55,7 +55,7 @@ def gap_against_time(runs: Runs, problems: Sequence[str]) -> Figure:
     axes[0].set_ylim(*_range(runs, drawn))
     for ax, problem in zip(axes, problems, strict=True):
         _panel(ax, runs, problem, curves[problem])
-    label_outside(axes, "time solving (s)", "certified relative gap")
+    label_outside(axes, "solving time (s)", "certified relative gap")
     lines = {series for series, times, _ in drawn if len(times) > 1}
     points = {series for series, _, _ in drawn} - lines
     solvers = [
@@ -80,7 +80,7 @@ def _curves(runs: Runs, problem: str) -> list[_Curve]:
 
 
 def _range(runs: Runs, drawn: Sequence[_Curve]) -> tuple[float, float]:
-    """Return the limits that hold every curve and target, with room for the marks at the floor."""
+    """Return the limits that hold every curve and target, with room for the marks below it."""
     targets = runs.table["target_gap"].dropna().to_numpy(dtype=np.float64)
     heights = np.concatenate([targets, *(gaps for _, _, gaps in drawn)])
     low, high = float(heights.min(initial=1.0)), float(heights.max(initial=LEAST_GAP))
@@ -116,7 +116,7 @@ def _curve(
         ax.plot(times[reached], gaps[reached], label="_reached", **line.arguments(**_REACHED))
     low = gaps <= LEAST_GAP
     if low.any():
-        ax.plot(times[low], 0.4 * gaps[low], label="_floored", **_LEAST_GAPED)
+        ax.plot(times[low], 0.4 * gaps[low], label="_clipped", **_CLIPPED)
 
 
 def _keys(drawn: Sequence[_Curve]) -> list[tuple[Artist, str]]:
@@ -124,5 +124,5 @@ def _keys(drawn: Sequence[_Curve]) -> list[tuple[Artist, str]]:
         (key(**_TARGET), "target gap"),
         (key(marker="o", color="#555555", **_REACHED), "first evaluation within the target"),
     ]
-    floored = any((gaps <= LEAST_GAP).any() for _, _, gaps in drawn)
-    return [*keys, (key(**_LEAST_GAPED), f"0, or below {LEAST_GAP:g}")] if floored else keys
+    clipped = any((gaps <= LEAST_GAP).any() for _, _, gaps in drawn)
+    return [*keys, (key(**_CLIPPED), f"0, or below {LEAST_GAP:g}")] if clipped else keys

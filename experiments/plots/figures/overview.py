@@ -1,7 +1,7 @@
 """Who solved what: a cell for every problem and solver, with the verdict and the time.
 
-Colour and sign both tell the verdict. Of several repetitions the worst is shown, with
-the median time.
+Colour and sign both show the verdict. Of several repetitions the worst outcome is shown, with the median
+time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NAME = 64  # characters of a problem's name
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a verdict, or a status without one, is shown."""
+    """How a verdict, or a status without one, is drawn."""
 
     sign: str
     colour: str

@@ -100,7 +100,7 @@ def draw(table: pd.DataFrame) -> Figure:
         for label, rows in lines.groupby("label", sort=False):
             ordered = rows.sort_values("n")
             ax.plot(ordered["n"], ordered[measure], **drawn[str(label)].arguments())
-        ax.set(xscale="log", yscale="log", xlabel="samples n")
+        ax.set(xscale="log", yscale="log", xlabel="number of samples n")
         label_sizes(ax, np.unique(table["n"].to_numpy(dtype=np.float64)))
     legend(new, [(key(**line.arguments()), name) for name, line in drawn.items()])
     return new

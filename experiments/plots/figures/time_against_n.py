@@ -46,7 +46,9 @@ def time_against_n(runs: Runs, title: str, table: pd.DataFrame) -> Figure:
             entries.append((key(**line.arguments()), _line(ax, str(configuration), same, line)))
     if any(line.get_markerfacecolor() == "white" for line in ax.lines):
         entries.append((key(color="#555555", marker="o", **_HOLLOW), "hollow: not solved"))
-    ax.set(xscale="log", yscale="log", xlabel="samples n", ylabel="time solving (s), median")
+    ax.set(
+        xscale="log", yscale="log", xlabel="number of samples n", ylabel="median solving time (s)"
+    )
     label_sizes(ax, np.unique(table["n"].to_numpy(dtype=np.float64)))
     handles, labels = zip(*entries, strict=True)
     new.legend(handles, labels, loc="outside right upper")

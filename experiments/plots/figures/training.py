@@ -35,7 +35,7 @@ class Training(Drawing):
 
 
 def training(runs: Runs, run: pd.Series, model: Model) -> Figure:
-    """Draw the four panels of a run that was looked at while it ran."""
+    """Draw the four panels of a run that has a trace."""
     new = figure(6.0, 5.2)
     regions, objective, multipliers, count = new.subplots(2, 2).ravel()
     title = f"{run['problem_id']}: {run['series']}, {run['verdict']}"

@@ -1,7 +1,8 @@
-"""What binary parts vote for in the plane: the class that wins, and where the vote is tied.
+"""What binary subproblems vote for in the plane: the class that wins, and where the vote is tied.
 
-A panel for each strategy (one-vs-rest, one-vs-one) and voting rule. Lines are the parts' own borders,
-f = 0; where the soccer score counts draws also f = ±1. Hatched is where votes alone name no class.
+A panel for each strategy (one-vs-rest, one-vs-one) and voting rule. Lines are the subproblems' own
+borders, f = 0; where the soccer score counts draws also f = ±1. Hatched is where votes alone name no
+class.
 """
 
 from __future__ import annotations
@@ -37,13 +38,13 @@ from problems.formulations.multiclass import Voting
 from problems.kernels import Block
 
 _GRID = 320  # points a side
-_TINT = 0.3  # of a class's colour, the rest is white
+_TINT = 0.3  # share of a class's colour, mixed with white
 _HATCH = "/////"
 Answer = tuple[pd.Series, Model]
 
 
 def strategy(runs: Runs, problem: str) -> str | None:
-    """Return the problem's formulation if it is one of several binary parts, else None."""
+    """Return the problem's formulation if it consists of binary subproblems, else None."""
     formulation = str(runs.of(problem)["formulation"].iloc[0])
     known = FORMULATIONS.get(formulation)
     return formulation if known is not None and issubclass(known, Multiclass) else None
@@ -56,10 +57,10 @@ def voted(runs: Runs) -> dict[str, list[Answer]]:
         formulation = strategy(runs, problem)
         if formulation is not None:
             # all rules are drawn, whichever one the runs were scored with
-            told = re.sub(rf" {formulation}\b| voting=\w+", "", problem)
+            shared = re.sub(rf" {formulation}\b| voting=\w+", "", problem)
             for answer in planar(runs, problem)[:1]:
-                groups.setdefault(told, {}).setdefault(formulation, answer)
-    return {told: list(answers.values()) for told, answers in groups.items()}
+                groups.setdefault(shared, {}).setdefault(formulation, answer)
+    return {shared: list(answers.values()) for shared, answers in groups.items()}
 
 
 class VotingRegions(Drawing):
@@ -90,7 +91,7 @@ def voting_regions(title: str, answers: Sequence[Answer]) -> Figure:
 
 
 class _Votes:
-    """The outputs of all parts on a grid over the samples."""
+    """The outputs of all subproblems on a grid over the samples."""
 
     def __init__(self, run: pd.Series, model: Model) -> None:
         self.strategy = str(run["formulation"])
@@ -100,8 +101,8 @@ class _Votes:
         point = Point(model["alpha"], model["w"], model["b"])
         geometry = Geometry(self.problem, point, (np.nan, np.nan))
         grid = np.column_stack([g.ravel() for g in np.meshgrid(self.x1, self.x2)])
-        parts = np.array_split(grid, _GRID)  # keeps the kernel's block small
-        outputs = [geometry.outputs(part) for part in parts]
+        blocks = np.array_split(grid, _GRID)  # small ones, as the kernel matrix of each is dense
+        outputs = [geometry.outputs(block) for block in blocks]
         self.f: Block = np.concatenate(outputs).reshape(_GRID**2, -1)
 
     def ambiguous(self, rule: Voting) -> Block:
@@ -114,7 +115,7 @@ class _Votes:
         return f"{self.strategy.replace('_', '-')}, {rule}\nambiguous: {share:.1f} % of the area"
 
     def draw(self, ax: Axes, rule: Voting) -> None:
-        """Draw the winners, the parts' borders, the ambiguous regions and the samples."""
+        """Draw the winners, the subproblems' borders, the ambiguous regions and the samples."""
         scores = self.problem.combine(self.f, rule)
         winner = scores.argmax(axis=1).reshape(_GRID, _GRID)
         extent = (self.x1[0], self.x1[-1], self.x2[0], self.x2[-1])
@@ -171,6 +172,6 @@ def _keys(classes: int) -> list[tuple[Any, str]]:
     return [
         *samples,
         (tied, "ambiguous: the vote is tied"),
-        (key(color=BLACK, linewidth=0.9), "f = 0 of a part"),
-        (key(color=GREY, linestyle="--", linewidth=0.8), "f = ±1: a draw between"),
+        (key(color=BLACK, linewidth=0.9), "f = 0 of a subproblem"),
+        (key(color=GREY, linestyle="--", linewidth=0.8), "f = ±1, a draw between them"),
     ]

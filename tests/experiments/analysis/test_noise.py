@@ -23,7 +23,7 @@ from experiments.analysis.noise import (
 )
 from experiments.benchmark.report import to_markdown
 from experiments.benchmark.tables import means
-from experiments.cases.plan import TWIN, plan
+from experiments.cases.plan import AA_REPEAT, plan
 from experiments.cases.records import COLUMNS, blank_record
 from experiments.files.experiment import ConfigError, read_experiment
 from experiments.output.tables import summarise, to_terminal
@@ -46,13 +46,13 @@ def times_of(rng, factor=1.0, count=5, scatter=0.05):
     return (factor * rng.lognormal(0.0, scatter, count)).tolist()
 
 
-def runs_of(solver, times, problem="p", twin=False, tol=1e-3, **changes):
+def runs_of(solver, times, problem="p", repeat=False, tol=1e-3, **changes):
     """Return rows of results, one for each time; `changes` replace columns."""
     row = dict.fromkeys(COLUMNS, float("nan")) | {
         "problem_id": problem,
         "formulation": "soft_margin_dual",
         "solver": solver,
-        "params": json.dumps({"tol": tol} | ({TWIN: True} if twin else {})),
+        "params": json.dumps({"tol": tol} | ({AA_REPEAT: True} if repeat else {})),
         "target_gap": 1e-3,
         "status": "finished",
         "claimed": "optimal",
@@ -76,7 +76,7 @@ def noisy_results(problem="p"):
     """Return runs of two solvers that are equally fast, a slow one, and an A/A pair."""
     rng = np.random.default_rng(3)
     rows = runs_of("smo", times_of(rng), problem)
-    rows += runs_of("smo", times_of(rng), problem, twin=True)
+    rows += runs_of("smo", times_of(rng), problem, repeat=True)
     rows += runs_of("libsvm", times_of(rng, 1.01), problem)
     return pd.DataFrame(rows + runs_of("one_dal", times_of(rng, 3.0), problem))
 
@@ -142,8 +142,8 @@ def test_times_that_cannot_be_compared_have_no_ratio(times):
 
 
 def test_ratios_are_told_with_as_many_digits_as_they_have():
-    told = [Comparison(1.041, 0.97, 1.114, within_noise=True), Comparison(123.4, 119.6, 130)]
-    assert [c.factor + c.spread for c in told] == ["1.04× [0.97, 1.11] ~", "123× [120, 130]"]
+    shown = [Comparison(1.041, 0.97, 1.114, within_noise=True), Comparison(123.4, 119.6, 130)]
+    assert [c.factor + c.spread for c in shown] == ["1.04× [0.97, 1.11] ~", "123× [120, 130]"]
     assert Comparison(0.0123, 0.01, 0.02).spread == " [0.01, 0.02]"
     assert [Comparison(r).factor for r in (0.5, 1.0, 9.94, 9.96)] == ["0.5×", "1×", "9.9×", "10×"]
 
@@ -157,29 +157,29 @@ def test_ranks_are_shared_within_the_noise_of_the_fastest_of_the_rank():
     assert ranks([]) == []
 
 
-def test_noise_adds_a_twin_for_each_solver_to_every_round(write):
+def test_noise_adds_an_aa_repeat_for_each_solver_to_every_round(write):
     quiet = plan(read_experiment(write(TEXT)))
     noisy = plan(read_experiment(write(TEXT + "noise: true\n")))
-    twins = [case for case in noisy if case.twin]
-    assert {case.run_id for case in noisy} - {case.run_id for case in twins} == {
+    repeats = [case for case in noisy if case.aa_repeat]
+    assert {case.run_id for case in noisy} - {case.run_id for case in repeats} == {
         case.run_id for case in quiet
     }
     assert len({case.run_id for case in noisy}) == len(noisy) == 2 * 3 * (3 + 2)
-    assert {case.solver.name for case in twins} == {"smo", "platt_smo"}
-    assert {c.solver.settings["tol"] for c in twins if c.solver.name == "smo"} == {1e-3}
+    assert {case.solver.name for case in repeats} == {"smo", "platt_smo"}
+    assert {c.solver.settings["tol"] for c in repeats if c.solver.name == "smo"} == {1e-3}
 
 
-def test_a_twin_does_the_same_as_its_first_in_the_same_round(write):
+def test_an_aa_repeat_does_the_same_as_its_first_in_the_same_round(write):
     noisy = plan(read_experiment(write(TEXT + "noise: true\n")))
-    for twin in (case for case in noisy if case.twin):
+    for repeat in (case for case in noisy if case.aa_repeat):
         (first,) = (
             case
             for case in noisy
-            if not case.twin
+            if not case.aa_repeat
             and (case.problem, case.solver, case.repetition)
-            == (twin.problem, twin.solver, twin.repetition)
+            == (repeat.problem, repeat.solver, repeat.repetition)
         )
-        assert (first.seed, first.time_limit) == (twin.seed, twin.time_limit)
+        assert (first.seed, first.time_limit) == (repeat.seed, repeat.time_limit)
 
 
 def test_noise_is_true_or_false(write):
@@ -187,11 +187,11 @@ def test_noise_is_true_or_false(write):
         read_experiment(write(TEXT + "noise: 2\n"))
 
 
-def test_a_twin_is_marked_among_its_settings_and_in_its_label(write):
+def test_an_aa_repeat_is_marked_among_its_settings_and_in_its_label(write):
     cases = plan(read_experiment(write(TEXT + "noise: true\n")))
     results = pd.DataFrame([blank_record(case) for case in cases])
     assert list(results.columns) == COLUMNS
-    assert is_repeat(results).tolist() == [case.twin for case in cases]
+    assert is_repeat(results).tolist() == [case.aa_repeat for case in cases]
     assert set(solver_labels(results)) == {
         "smo (tol=0.001)",
         "smo (tol=1e-06)",
@@ -199,19 +199,19 @@ def test_a_twin_is_marked_among_its_settings_and_in_its_label(write):
         "smo (tol=0.001, A/A)",
         "platt_smo (A/A)",
     }
-    assert len(set(solver_labels(results, leave_out={TWIN}))) == 3
+    assert len(set(solver_labels(results, leave_out={AA_REPEAT}))) == 3
     assert not is_repeat(without_repeats(results)).any()
 
 
 def test_pairs_are_compared_to_runs_of_the_same_settings_alone():
-    rows = runs_of("smo", [1.0] * 3) + runs_of("smo", [1.5] * 3, twin=True)
+    rows = runs_of("smo", [1.0] * 3) + runs_of("smo", [1.5] * 3, repeat=True)
     rows += runs_of("smo", [9.0] * 3, tol=1e-9) + runs_of("libsvm", [9.0] * 3)
     (pair,) = aa_pairs(pd.DataFrame(rows)).to_dict("records")
     assert (pair["problem"], pair["solver"], pair["ratio"]) == ("p", "smo", pytest.approx(1.5))
 
 
 def test_a_pair_with_a_run_that_did_not_finish_measures_nothing():
-    rows = runs_of("smo", [1.0] * 3) + runs_of("smo", [1.0] * 3, twin=True, status="time_limit")
+    rows = runs_of("smo", [1.0] * 3) + runs_of("smo", [1.0] * 3, repeat=True, status="time_limit")
     pairs = aa_pairs(pd.DataFrame(rows))
     assert pairs.empty
     assert noise_of_problems(pairs) == {}
@@ -222,9 +222,9 @@ def test_the_noise_is_the_largest_factor_of_a_pair_and_of_a_mean():
     rows = []
     for problem, factor in (("a", 0.5), ("b", 2.0)):
         rows += runs_of("smo", [1.0] * 3, problem)
-        rows += runs_of("smo", [factor] * 3, problem, twin=True)
+        rows += runs_of("smo", [factor] * 3, problem, repeat=True)
         rows += runs_of("libsvm", [1.0] * 3, problem)
-        rows += runs_of("libsvm", [1.1] * 3, problem, twin=True)
+        rows += runs_of("libsvm", [1.1] * 3, problem, repeat=True)
     pairs = aa_pairs(pd.DataFrame(rows))
     assert noise_of_problems(pairs) == pytest.approx({"a": 2.0, "b": 2.0})
     assert noise_of_means(pairs) == pytest.approx(1.1)
@@ -248,8 +248,8 @@ def test_one_repetition_is_ranked_by_time_alone():
     assert "within the noise" not in printed(summary)
 
 
-def test_a_twin_that_has_no_answer_either_is_not_told_twice():
-    rows = runs_of("smo", [1.0]) + runs_of("smo", [1.0], twin=True)
+def test_an_aa_repeat_that_has_no_answer_either_is_not_told_twice():
+    rows = runs_of("smo", [1.0]) + runs_of("smo", [1.0], repeat=True)
     rows = [row | {"verdict": "uncertified", "status": "unsupported"} for row in rows]
     assert summarise(pd.DataFrame(rows))["solver"].tolist() == ["smo"]
     rows[1]["status"] = "crashed"

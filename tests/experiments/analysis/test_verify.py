@@ -116,3 +116,39 @@ def test_an_unknown_solver_is_refused():
     result = CliRunner().invoke(main, ["verify", "--solver", "smoo"])
     assert result.exit_code == 2
     assert "did you mean 'smo'" in result.output
+
+
+# -- bounds that are proven ------------------------------------------------------------------------
+
+PROVEN = ROW | {"bound_source": "proven: alpha"}
+
+
+def proven(**change):
+    references = [PROVEN | {"solver": "cvxopt_qp"}, PROVEN | {"solver": "cvxpy_qp"}]
+    return compare(pd.DataFrame([*references, PROVEN | change]), proven=True)
+
+
+def test_proven_intervals_with_a_number_in_common_pass():
+    result = proven()
+    assert result.passed
+    assert "every bound is proven, and all agree" in result.sentence
+
+
+def test_proven_intervals_apart_fail_however_near_they_are():
+    apart = {"dual_objective": 1.0 + 2e-9, "primal_objective": 1.0 + 3e-9}
+    assert verification(ROW | apart).passed
+    result = proven(**apart)
+    assert not any(check.passed for check in result.checks)
+    assert "smo proves [1.000000002, 1.000000003]" in result.checks[0].reason
+
+
+def test_bounds_that_are_not_proven_fail():
+    result = proven(bound_source="alpha")
+    assert [check.passed for check in result.checks] == [True, True, False]
+    assert "its bounds are not proven" in result.sentence
+
+
+def test_the_command_proves_every_bound(write, in_process):
+    result = CliRunner().invoke(main, ["verify", str(write(EXPERIMENT)), "--rigorous"])
+    assert result.exit_code == 0, result.output
+    assert "every bound is proven" in " ".join(result.output.split())

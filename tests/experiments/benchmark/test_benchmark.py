@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from experiments.analysis.cheapest import cheapest, floors, targets_of
+from experiments.analysis.cheapest import arithmetic_bounds, cheapest, targets_of
 from experiments.analysis.configurations import configurations
 from experiments.analysis.growth import growth
 from experiments.analysis.labels import common_words, distinct_names, kind_of
@@ -21,9 +21,8 @@ from experiments.cli import main
 from experiments.floor import KernelFloor
 from experiments.output.text import machine_text
 from experiments.plots.style import style
-from experiments.publishing.publish import main as publish_command
+from experiments.publishing.documents import benchmarks_table
 from experiments.publishing.publish import publish
-from experiments.publishing.readme import benchmarks_table
 from experiments.store.folder import load_results
 from problems import RBF, Linear, SoftMarginDual, SVRDual, datasets, reduce
 from problems.forms import BoxQP
@@ -165,7 +164,7 @@ def test_the_floor_is_the_time_of_the_values_that_the_best_answer_needs():
         run(tol=1e-6, gap=1e-9, time=0.5, n_support=40.0),
         run(f"{FLOOR}:KernelFloor", gap=NAN, time=2.0, n_kernel_evals=1e3, n_support=NAN),
     ]
-    (floor,) = floors(table_of(*rows)).to_dict("records")
+    (floor,) = arithmetic_bounds(table_of(*rows)).to_dict("records")
     values = 100 * 40 - 40**2 / 2
     assert floor["support"] == 40
     assert floor["values"] == values
@@ -338,16 +337,16 @@ def readme(tmp_path):
     return file
 
 
-def test_a_run_with_a_floor_succeeds_and_is_published(tiny, tmp_path, readme):
-    target = publish([tiny], tmp_path)
+def test_a_run_with_a_lower_bound_succeeds_and_is_published(tiny, tmp_path, readme):
+    (target,) = publish([tiny], tmp_path)
     assert target == tmp_path / "results" / "bench_tiny"
     written = {file.name for file in target.iterdir()}
     tables = {"benchmark.csv", "means.csv", "floors.csv", "runs.csv"}
-    told = {"benchmark.md", "digests.json", "manifest.json", "report.html", "speedup.svg"}
-    assert written == told | tables
+    shown = {"benchmark.md", "digests.json", "manifest.json", "report.html", "speedup.svg"}
+    assert written == shown | tables
     text = (target / "benchmark.md").read_text()
     assert "Noise (A/A): two runs of the same configuration" in text
-    assert "× floor" in text
+    assert "× the lower bound" in text
     assert "KernelFloor" not in text
     table = pd.read_csv(target / "benchmark.csv")
     assert set(table["solver"]) == {"smo", "libsvm"}
@@ -382,7 +381,7 @@ def test_the_readme_has_a_row_for_each_peer_in_each_published_benchmark(tmp_path
 
 
 def test_benchmarks_that_belong_together_are_published_under_the_first_name(tiny, tmp_path, readme):
-    target = publish([tiny, tiny], tmp_path)
+    (target,) = publish([tiny, tiny], tmp_path)
     text = (target / "benchmark.md").read_text()
     assert text.startswith("# bench_tiny, bench_tiny")
 
@@ -392,6 +391,6 @@ def test_only_benchmarks_are_published_together(tiny, tmp_path):
     shutil.copytree(tiny, other)
     manifest = (other / "manifest.json").read_text().replace("bench_tiny", "plain")
     (other / "manifest.json").write_text(manifest)
-    result = CliRunner().invoke(publish_command, [str(tiny), str(other)])
+    result = CliRunner().invoke(main, ["publish", str(tiny), str(other)])
     assert result.exit_code == 2
     assert "only benchmarks" in result.output

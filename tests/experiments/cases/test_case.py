@@ -254,3 +254,43 @@ def test_a_reason_is_one_line_that_a_file_can_hold(case_of, strange):
     assert record["reason"].startswith("\\ud800 a b ccc")
     assert len(record["reason"]) < 1100
     record["reason"].encode()
+
+
+# float64 says of this answer that its bounds are equal, and they are 1e-4 above the optimum
+OPTIMISTIC = """\
+name: small
+problems:
+  - formulation: soft_margin_dual
+    dataset: {name: two_moons, n: 40}
+    kernel: {name: rbf, gamma: 1e-14}
+    C: 1e12
+solvers:
+  - {name: smo, tol: 1e-10}
+trace: false
+"""
+PROVEN = OPTIMISTIC + "target: proven\n"
+
+
+def test_a_run_is_another_one_when_its_bounds_are_to_be_proven(case_of):
+    plain, said, proven = (
+        case_of(text=OPTIMISTIC + line).run_id
+        for line in ("", "target: certified\n", "target: proven\n")
+    )
+    assert plain == said != proven
+
+
+def test_the_record_has_proven_bounds_where_float64_is_too_optimistic(case_of):
+    plain, proven = (run_case(case_of(text=t)).record for t in (OPTIMISTIC, PROVEN))
+    assert plain["gap"] == 0.0
+    assert plain["dual_objective"] > (1 + 1e-5) * proven["primal_objective"]
+    assert (plain["bound_source"], proven["bound_source"]) == ("alpha", "proven: alpha")
+    assert (proven["verdict"], proven["reason"]) == ("solved", "")
+    assert proven["objective"] == -proven["dual_objective"]
+
+
+def test_what_cannot_be_proven_is_uncertified_with_its_reason(case_of):
+    kernel = "{name: sigmoid, gamma: 0.1, coef0: 0}"
+    record = run_case(case_of(text=PROVEN.replace("{name: rbf, gamma: 1e-14}", kernel))).record
+    assert record["verdict"] == "uncertified"
+    assert "not proven: the kernel is not known to be positive semidefinite" in record["reason"]
+    assert math.isnan(record["dual_objective"])

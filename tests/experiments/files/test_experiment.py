@@ -367,3 +367,13 @@ def test_a_solver_file_that_kills_its_process_is_left_to_its_runs(write, strange
     text = HEAD + PROBLEMS + f"solvers:\n  - {{name: '{name}', tol: [1, 2]}}\n  - smo\n"
     experiment = read_experiment(write(text))
     assert [solver.settings.get("tol") for solver in experiment.solvers] == [1, 2, 1e-3]
+
+
+def test_an_unknown_target_is_refused(write):
+    with pytest.raises(ConfigError, match=r"must be .certified. or .proven., got .prove."):
+        read_experiment(write(f"{HEAD}target: prove\n{PROBLEMS}{SOLVERS}"))
+
+
+def test_the_published_experiment_is_proven():
+    cases = plan(read_experiment(find_experiments("proven")[0]))
+    assert all(case.proven for case in cases)

@@ -141,13 +141,13 @@ def test_a_run_seen_only_at_its_end_is_a_point_from_the_results():
     assert (point.get_xdata()[0], point.get_ydata()[0]) == (3.0, 1e-4)
 
 
-def test_zero_gaps_are_drawn_at_the_floor_and_marked():
+def test_zero_gaps_are_drawn_at_the_least_gap_and_marked():
     runs = runs_of([run(), run(solver="qp", relative_gap=1e-19)], {0: [1.0, 0.0]})
     with style():
         (ax,) = gap_against_time(runs, ["p"]).axes
     assert named(ax, "smo")[0].get_ydata()[-1] == LEAST_GAP
     assert named(ax, "qp")[0].get_ydata()[0] == LEAST_GAP
-    assert len(named(ax, "_floored")) == 2
+    assert len(named(ax, "_clipped")) == 2
     assert ax.get_ylim()[0] < LEAST_GAP
 
 

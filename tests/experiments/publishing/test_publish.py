@@ -5,9 +5,9 @@ import pytest
 from click.testing import CliRunner
 
 from experiments.cli import main
+from experiments.publishing.documents import compact_table
 from experiments.publishing.outdated import outdated
 from experiments.publishing.publish import publish
-from experiments.publishing.readme import compact_table
 
 EXPERIMENT = """\
 # What a tiny run is for. This is not told.
@@ -39,7 +39,7 @@ def _names(folder):
 
 def test_a_run_is_published_with_its_report_and_its_table_put_between_the_markers(ran, tmp_path):
     (tmp_path / "README.md").write_text(DOCUMENT)
-    target = publish([ran("run")], tmp_path)
+    (target,) = publish([ran("run")], tmp_path)
     assert target == tmp_path / "results" / "tiny"
     assert {"manifest.json", "runs.csv", "summary.md", "report.html"} <= _names(target)
     assert {"overview.svg", "digests.json"} <= _names(target)
@@ -55,8 +55,10 @@ def test_a_run_is_published_with_its_report_and_its_table_put_between_the_marker
 def test_a_group_of_runs_has_a_folder_and_rows_in_the_index(ran, tmp_path):
     index = tmp_path / "results" / "README.md"
     index.parent.mkdir()
+    (tmp_path / "notes").mkdir()
     index.write_text("<!-- index table -->\n<!-- end of table -->\n")
-    publish([ran("run")], tmp_path, group="notes")
+    ran("run").rename(tmp_path / "notes" / "run")
+    assert len(list(publish([tmp_path / "notes"], tmp_path))) == 1
     (row,) = index.read_text().splitlines()[4:-2]
     cells = [cell.strip() for cell in row.split("|")[1:-1]]
     assert cells[0] == "[notes/tiny](notes/tiny/summary.md)"
@@ -68,7 +70,7 @@ def test_a_group_of_runs_has_a_folder_and_rows_in_the_index(ran, tmp_path):
 
 def test_a_verification_is_published_as_its_differences(ran, tmp_path):
     (tmp_path / "README.md").write_text(DOCUMENT)
-    target = publish([ran("verify")], tmp_path)
+    (target,) = publish([ran("verify")], tmp_path)
     assert {"verification.csv", "verification.md", "differences.svg"} <= _names(target)
     text = (tmp_path / "README.md").read_text()
     assert "The check passed; the worst difference is" in text
@@ -78,7 +80,8 @@ def test_a_verification_is_published_as_its_differences(ran, tmp_path):
 
 def test_a_difference_that_the_records_do_not_give_is_found(ran, tmp_path):
     (tmp_path / "README.md").write_text("")
-    table = publish([ran("verify")], tmp_path) / "verification.csv"
+    (target,) = publish([ran("verify")], tmp_path)
+    table = target / "verification.csv"
     checks = pd.read_csv(table).assign(difference=0.0)
     checks.to_csv(table, index=False)
     assert outdated(tmp_path) == [
@@ -92,14 +95,14 @@ def test_an_unfinished_run_is_refused(ran, tmp_path):
     lines = (folder / "runs.jsonl").read_text().splitlines(keepends=True)
     (folder / "runs.jsonl").write_text("".join(lines[:2]))
     with pytest.raises(ValueError, match="1 of its planned runs are missing; resume it first"):
-        publish([folder], tmp_path)
+        list(publish([folder], tmp_path))
     assert not (tmp_path / "results").exists()
 
 
-def test_only_benchmarks_are_told_together(ran, tmp_path):
+def test_only_benchmarks_are_published_together(ran, tmp_path):
     folder = ran("run")
     with pytest.raises(ValueError, match=r"only benchmarks .* are published together"):
-        publish([folder, folder], tmp_path)
+        list(publish([folder, folder], tmp_path))
 
 
 def test_cells_show_time_gap_or_why_not():

@@ -69,7 +69,7 @@ def crashed(problem="p", solver="smo", reason="boom"):
 
 
 def looked_at(row, gaps, times=None):
-    """Return the looks at a run with these relative gaps, evenly in time if not said otherwise."""
+    """Return the evaluations of a run with these relative gaps, evenly in time if not said otherwise."""
     times = times or np.linspace(0.1, 1.0, len(gaps)) * row["time_solve"]
     known = {"iteration": 1, "primal_objective": 10.0, "kkt_violation": 0.1}
     return [
@@ -81,12 +81,12 @@ def looked_at(row, gaps, times=None):
 
 
 def stored(folder, rows, traces=None, name="small", more=""):
-    """Record rows, and the looks at some of them by their places, as a folder of results."""
+    """Record rows, and the evaluations of some of them by their places, as a folder of results."""
     ids = [f"run{i}" for i in range(len(rows))]
     store = Store.open(folder, f"name: {name}\ntime_limit: 20\n{more}", ids)
     for i, row in enumerate(rows):
-        looks_taken = [look | {"run_id": ids[i]} for look in (traces or {}).get(i, [])]
-        store.append(Outcome(row | {"run_id": ids[i]}, looks_taken))
+        evaluations = [evaluation | {"run_id": ids[i]} for evaluation in (traces or {}).get(i, [])]
+        store.append(Outcome(row | {"run_id": ids[i]}, evaluations))
     store.close()
     return folder
 
@@ -157,8 +157,8 @@ def test_what_died_does_not_reach_a_target_and_a_proof_of_infeasibility_does(tmp
     nothing = dict.fromkeys(["relative_gap", "primal_objective", "dual_objective"])
     rows = [run("q", "a", status="infeasible", verdict="infeasible", **nothing), crashed("q", "b")]
     folder = stored(tmp_path / "x", rows)
-    looks_taken = pd.DataFrame(columns=FULL_TRACE_COLUMNS)
-    times = times_to_gaps(load_results(folder), looks_taken)
+    evaluations = pd.DataFrame(columns=FULL_TRACE_COLUMNS)
+    times = times_to_gaps(load_results(folder), evaluations)
     assert times.groupby("solver")["time"].max()["a"] == 0.5
     assert times[times["solver"] == "b"]["time"].isna().all()
     assert set(times[times["solver"] == "b"]["outcome"]) == {"crashed"}
@@ -192,8 +192,8 @@ def test_failures_stand_first_with_their_reasons(tmp_path):
     assert [row[0] for row in cells] == ["wrong", "crashed", "solved"]
     assert cells[0][3] == "claimed optimal; relative gap 5.0e-01, target 1e-06"
     assert cells[1][3] == "boom"
-    told, more = failures(results)
-    assert [failure.outcome for failure in told] == ["wrong", "crashed"]
+    shown, more = failures(results)
+    assert [failure.outcome for failure in shown] == ["wrong", "crashed"]
     assert more == 0
 
 
@@ -217,9 +217,9 @@ def test_no_solver_is_called_the_quickest_where_none_arrived_or_none_competed(tm
     nobody = [run(solver=s, relative_gap=0.1, verdict="inaccurate") for s in ("smo", "libsvm")]
     text = summary_of(stored(tmp_path / "nobody", nobody))
     assert "No solver reached a gap of 1e-06" in text
-    assert "Quickest" not in text
+    assert "Fastest" not in text
     alone = stored(tmp_path / "alone", [run()])
-    assert "Quickest" not in summary_of(alone)
+    assert "Fastest" not in summary_of(alone)
     assert "1 of 1 planned run," in summary_of(alone)
     times = report(alone).partition('id="times"')[2].partition("<section")[0]
     assert "<b>" not in times.partition("<tbody>")[2]
@@ -271,8 +271,8 @@ def test_problems_of_several_hosts_are_kept_apart(tmp_path):
 
 def test_the_report_command_writes_beside_the_results_or_where_it_is_told(tmp_path):
     Store.open(tmp_path / "x", "name: x\n", []).close()
-    told = CliRunner().invoke(main, ["report", str(tmp_path / "x")])
-    assert told.exit_code == 0, told.output
+    shown = CliRunner().invoke(main, ["report", str(tmp_path / "x")])
+    assert shown.exit_code == 0, shown.output
     assert (tmp_path / "x" / "report.html").stat().st_size > 1000
     out = ["--out", str(tmp_path / "none" / "x.html")]
     refused = CliRunner().invoke(main, ["report", str(tmp_path / "x"), *out])

@@ -19,7 +19,7 @@ def test_scg_finds_the_minimum_of_a_quadratic(seed):
     A = rng.standard_normal((30, 30))
     A, c = A @ A.T + np.eye(30), rng.standard_normal(30)
     *_, last = minimise(lambda x: (0.5 * x @ A @ x - c @ x, A @ x - c), np.zeros(30), 1e-8, 500)
-    assert last.settled
+    assert last.converged
     assert np.allclose(last.x, np.linalg.solve(A, c), atol=1e-7)
 
 
@@ -29,7 +29,7 @@ def test_scg_finds_the_minimum_of_a_function_that_is_not_quadratic():
         return 100 * a**2 + b**2, np.array([-400 * a * x[0] - 2 * b, 200 * a])
 
     *_, last = minimise(rosenbrock, np.array([-1.2, 1.0]), 1e-8, 5000)
-    assert last.settled
+    assert last.converged
     assert np.allclose(last.x, 1.0, atol=1e-6)
 
 
@@ -72,5 +72,5 @@ def test_too_many_variables_are_refused_in_a_sentence():
 
 
 def test_an_unknown_method_is_refused():
-    with pytest.raises(ValueError, match="method: must be slsqp or trust-constr, got 'x'"):
+    with pytest.raises(ValueError, match="method: must be one of slsqp, trust-constr, got 'x'"):
         ScipyMinimize("x")

@@ -23,7 +23,7 @@ _ACCURACY = 0.3  # of its violation, at which a working set is left: 0.1 takes 1
 _MOST_STEPS = 500  # on a working set
 
 
-class Parts(Active):
+class Subsets(Active):
     """The active variables, with projected gradient steps in place of pair steps."""
 
     def _round(self, up: Vector, down: Vector, target: float) -> None:

@@ -52,11 +52,11 @@ def shifted_box(n: int, equality: bool, seed: int) -> BoxQP:
     )
 
 
-@pytest.fixture(params=["at once", "in parts"])
-def parts(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether barzilai_borwein takes even few variables in parts."""
-    least = 1 if request.param == "in parts" else 10**9
-    monkeypatch.setattr(projected_gradient, "_LEAST_IN_PARTS", least)
+@pytest.fixture(params=["at once", "in subsets"])
+def subsets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether barzilai_borwein moves some even of few variables at a time."""
+    least = 1 if request.param == "in subsets" else 10**9
+    monkeypatch.setattr(projected_gradient, "_LEAST_IN_SUBSETS", least)
 
 
 def points(solver: ProjectedGradient, form: BoxQP) -> list[FormPoint]:
@@ -82,7 +82,7 @@ def test_shifted_boxes_are_solved(variant: str, equality: bool, seed: int) -> No
         assert abs(form.a @ x - form.delta[0]) <= 1e-11 * (1 + abs(form.delta[0]))
 
 
-@pytest.mark.usefixtures("parts")
+@pytest.mark.usefixtures("subsets")
 @pytest.mark.parametrize("variant", FAST)
 def test_the_claim_means_the_violating_pair_is_at_most_tol(
     variant: str, box_problem: Formulation
@@ -94,7 +94,7 @@ def test_the_claim_means_the_violating_pair_is_at_most_tol(
     assert solution.certificate.projection_distance <= 1e-9 * np.linalg.norm(solution.alpha)
 
 
-@pytest.mark.usefixtures("parts")
+@pytest.mark.usefixtures("subsets")
 @pytest.mark.parametrize("variant", EXACT)
 def test_a_warm_start_takes_fewer_iterations(variant: str) -> None:
     X, y = samples()
@@ -106,7 +106,7 @@ def test_a_warm_start_takes_fewer_iterations(variant: str) -> None:
     assert solve(problem, solver, initial=near).iterations < cold.iterations
 
 
-@pytest.mark.usefixtures("parts")
+@pytest.mark.usefixtures("subsets")
 @pytest.mark.parametrize("variant", [*EXACT, "notebook"])
 @pytest.mark.parametrize("limit", [1, 7])
 def test_max_iter_is_honoured(variant: str, limit: int) -> None:
@@ -140,7 +140,7 @@ def test_rate_scales_the_step() -> None:
     assert fast < slow
 
 
-@pytest.mark.usefixtures("parts")
+@pytest.mark.usefixtures("subsets")
 def test_a_start_that_is_optimal_ends_at_once() -> None:
     X, y = samples()
     solution = solve(SVRDual(X, 0.1 * y, 1.0, 5.0, RBF(1.0)), ProjectedGradient())
@@ -184,7 +184,7 @@ def test_regression_with_many_samples_is_solved() -> None:
     X, y = samples(n=600)
     problem = SVRDual(X, y + X[:, 0], 1.0, 0.1, RBF(0.5))
     solution = solve(problem, ProjectedGradient(tol=1e-7))
-    assert "newton_steps" in solution.counters, "it took them in parts"
+    assert "newton_steps" in solution.counters, "it moved some at a time"
     assert solution.certificate.relative_gap <= 1e-7
 
 

@@ -1,0 +1,37 @@
+"""`dualgap publish`: published results are written, or checked against their records."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from experiments.output.terminal import refuse
+
+
+@click.command()
+@click.argument("folders", nargs=-1, type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option("--check", is_flag=True, help="Only check that results/ derives from its records.")
+def publish(folders: tuple[Path, ...], check: bool) -> None:
+    """Publish the results FOLDERS into results/: one run, a folder of runs, or several benchmarks.
+
+    Without a folder, the tables of README.md and results/README.md are renewed from results/. With
+    --check nothing is written, and exit is 1 if anything is out of date.
+    """
+    from experiments.publishing import publish as publishing  # noqa: PLC0415
+    from experiments.publishing.outdated import outdated  # noqa: PLC0415
+    from experiments.store.folder import StoreError  # noqa: PLC0415
+
+    if check and folders:
+        refuse("--check: is of all that is published; leave out the folders")
+    if check:
+        faults = outdated()
+        for fault in faults:
+            click.echo(fault)
+        sys.exit(1 if faults else 0)
+    try:
+        for written in publishing.publish(folders):
+            click.echo(written)
+    except (StoreError, ValueError) as error:
+        refuse(str(error))

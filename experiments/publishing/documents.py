@@ -1,0 +1,168 @@
+"""The tables in `README.md` and `results/README.md`, from the published records alone.
+
+A table stands between `<!-- NAME table ... -->` and `<!-- end of table -->`. NAME is that of a published
+experiment, or benchmarks (a row for each baseline), or index (a row for each published experiment).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from experiments.analysis.noise import MARK, without_repeats
+from experiments.analysis.outcomes import FINAL
+from experiments.analysis.verify import compare
+from experiments.output.tables import summarise
+from experiments.output.text import markdown_table, precise_duration
+from experiments.output.verify_tables import CHECKS, by_solver
+from experiments.store.folder import StoreError, disk
+from experiments.store.published import BENCHMARK, folders_in, manifest_of, read_records
+
+ROOT = Path(__file__).parents[2]
+_DOCUMENTS = ("README.md", "results/README.md")
+_TABLES = ("benchmark.md", "verification.md", "summary.md")  # the one that an index links to first
+_TABLE = re.compile(r"(<!-- (\S+) table.*?-->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
+_LEGEND = (
+    "Median time where the certified relative gap is within the target; otherwise the gap that was "
+    "reached (≈). –: this solver cannot take this problem; the run's reason says why."
+)
+_RATIOS = (
+    "The time of the baseline relative to our fastest solver at equal certified gap: geometric "
+    "mean, least and most over the problems that both solved. *failed*: problems that ours solved to "
+    "this gap and the baseline did not at any tolerance tried. "
+    f"{MARK}: the difference is within the noise of the measurement."
+)
+
+
+def rewrite(root: Path = ROOT) -> None:
+    """Renew the tables of the documents below `root` for which there are records."""
+
+    def renewed(match: re.Match[str]) -> str:
+        try:
+            return f"{match[1]}\n{table_of(match[2], root / 'results')}\n\n{match[4]}"
+        except StoreError:
+            return match[0]
+
+    for document in documents(root):
+        text = (root / document).read_text()
+        disk.replace(root / document, _TABLE.sub(renewed, text).encode())
+
+
+def documents(root: Path) -> list[str]:
+    """Return the documents with tables that are there, by their paths below `root`."""
+    return [name for name in _DOCUMENTS if (root / name).is_file()]
+
+
+def outdated_tables(text: str, results: Path) -> Iterator[tuple[str, str]]:
+    """Yield the name of each table of a document that the records do not give, and what is wrong."""
+    for _, name, table, _ in _TABLE.findall(text):
+        try:
+            current = table_of(name, results)
+        except (OSError, StoreError) as error:
+            yield name, f"has no records ({error})"
+            continue
+        if _rows(table) != _rows(current):
+            yield name, "is not what results/ says"
+
+
+def _rows(text: str) -> list[str]:
+    """Return the rows of a table; the sentences around it contain no numbers."""
+    return [line.strip() for line in text.splitlines() if line.startswith("|")]
+
+
+def table_of(name: str, results: Path) -> str:
+    """Return what stands between the markers for `name`, from the published records alone.
+
+    Raises
+    ------
+    StoreError
+        If there are none.
+    """
+    if name == "benchmarks":
+        return f"{benchmarks_table(results)}\n\n{_RATIOS}"
+    if name == "index":
+        return index_table(results)
+    records = read_records(results / name)
+    if (results / name / CHECKS).is_file():
+        verification = compare(records)
+        return f"{markdown_table(by_solver(verification))}\n\nThe check {verification.sentence}."
+    return f"{compact_table(summarise(without_repeats(records)))}\n\n{_LEGEND}"
+
+
+def index_table(results: Path) -> str:
+    """Return Markdown with a row for each published experiment, and links to what there is of it."""
+    lines: list[dict[str, str]] = []
+    for folder in folders_in(results):
+        manifest, place = manifest_of(folder), folder.relative_to(results)
+        name = str(place)
+        tables = next(path for path in map(folder.joinpath, _TABLES) if path.is_file())
+        reports = sorted(path.name for path in folder.glob("*report.html"))
+        lines.append(
+            {
+                "experiment": f"[{name}]({place / tables.name})",
+                "what it is": _purpose(manifest["experiment"]),
+                "runs": str(len(read_records(folder))),
+                "measured": str(manifest.get("date", ""))[:10],
+                "report": ", ".join(f"[{_kind(report)}]({place / report})" for report in reports),
+            }
+        )
+    return markdown_table(pd.DataFrame(lines))
+
+
+def _purpose(experiment: str) -> str:
+    """Return the first sentence of the comment that an experiment file begins with."""
+    comment = re.match(r"(?:#.*\n)*", experiment)
+    words = " ".join(re.sub(r"(?m)^# ?", "", comment[0] if comment else "").split())
+    return re.split(r"(?<=[.?]) ", words)[0]
+
+
+def _kind(report: str) -> str:
+    return report.removesuffix("-report.html") if report != "report.html" else "page"
+
+
+def benchmarks_table(results: Path) -> str:
+    """Return Markdown with a row for each baseline and published benchmark, a column a target gap."""
+    tables = {
+        file.parent.name: pd.read_csv(file) for file in results.glob(f"{BENCHMARK}*/means.csv")
+    }
+    if not tables:
+        raise StoreError(f"{results}: no benchmark is published there")
+    rows = pd.concat([tables[name].assign(folder=name) for name in sorted(tables)])
+    rows = rows[(rows["kind"] == "peer") & rows["mean"].notna()]
+    names = [
+        f"[{name.removeprefix(BENCHMARK)}](results/{name}/benchmark.md)" for name in rows["folder"]
+    ]
+    rows = rows.assign(benchmark=names, cell=[_ratio(row) for row in rows.to_dict("records")])
+    rows = rows.assign(gap=[f"gap {target:.0e}" for target in rows["target"]])
+    columns = rows.sort_values("target", ascending=False)["gap"].unique()
+    table = rows.pivot_table("cell", ["benchmark", "solver"], "gap", aggfunc="first", sort=False)
+    table = table[list(columns)].fillna("").reset_index()
+    return markdown_table(table.rename(columns={"solver": "baseline"}))
+
+
+def _ratio(row: Mapping[Any, Any]) -> str:
+    text = f"{row['mean']:.2g}×"
+    text = f"{text} {MARK}" if row["within_noise"] is True else f"**{text}**"
+    if row["problems"] > 1:
+        text += f" ({row['least']:.2g} to {row['most']:.2g}, {row['problems']} problems)"
+    return text + (f", failed {row['failed']}" if row["failed"] else "")
+
+
+def compact_table(summary: pd.DataFrame) -> str:
+    """Return Markdown with a row a problem and a column a solver."""
+    cells = summary.assign(cell=[_cell(row) for row in summary.to_dict("records")])
+    table = cells.pivot_table("cell", "problem", "solver", aggfunc="first", sort=False)
+    return markdown_table(table.fillna("").reset_index())
+
+
+def _cell(row: Mapping[Any, Any]) -> str:
+    outcome = str(row["outcome"])
+    if outcome in FINAL:
+        return precise_duration(row["time"])
+    if outcome == "unsupported":
+        return "–"
+    return f"≈ {row['gap']:.0e}" if outcome == "inaccurate" else outcome

@@ -1,0 +1,74 @@
+"""`dualgap run --dry-run`: the plan, what is impossible in it, and how long it may take."""
+
+from pathlib import Path
+
+import pytest
+
+from experiments import load_results
+from experiments.cases.plan import plan
+from experiments.commands.dry_run import estimate, impossible
+from experiments.files.experiment import read_experiment
+from experiments.store.published import read_records
+
+ROOT = Path(__file__).parents[3]
+PAIRS = """
+name: pairs
+problems:
+  - {formulation: soft_margin_dual, dataset: {name: four_gaussians, n: 24}, C: [1, 2]}
+solvers: [smo, pegasos]
+repetitions: 2
+"""
+
+
+def test_a_dry_run_shows_the_plan_and_writes_nothing(command, write, tmp_path):
+    path = write(PAIRS)
+    before = sorted(tmp_path.iterdir())
+    shown = command("run", path, "--dry-run")
+    assert shown.exit_code == 0
+    words = " ".join(shown.output.split())
+    assert "runs 8, 4 of them impossible" in words
+    assert "pegasos: Pegasos has no unregularised intercept (2 pairs)" in words
+    assert "unknown for 4 runs: no time limit" in words
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_dry_run_refuses_what_a_run_refuses(command, write):
+    assert command("run", write("name: x"), "--dry-run").exit_code == 2
+
+
+@pytest.mark.usefixtures("in_process")
+def test_times_are_bounded_by_limits_until_a_folder_has_measured_them(command, write, tmp_path):
+    cases = plan(read_experiment(write(PAIRS.replace("[smo, pegasos]", "[smo]"))))
+    limited = plan(read_experiment(write(PAIRS + "time_limit: 3\n")))
+    bound = estimate(limited, tmp_path / "runs/pairs")
+    assert (bound.limited, bound.bounded, bound.source) == (24.0, 8, None)
+    folder = tmp_path / "runs/pairs-earlier"
+    done = command("run", tmp_path / "small.yaml", "--out", folder)
+    assert done.exit_code == 0, done.output
+    known = estimate(cases, tmp_path / "runs/pairs")
+    results = load_results(folder)
+    smo = results[results["solver"] == "smo"]
+    assert (known.counted, known.bounded, known.source) == (4, 0, folder)
+    medians = (smo["time_solve"] + smo["time_setup"]).groupby(smo["problem_id"]).median()
+    assert known.measured == pytest.approx(2 * medians.sum())
+
+
+def test_pairs_that_are_called_impossible_are_unsupported(write):
+    experiment = read_experiment(ROOT / "experiments/configs/quickstart.yaml")
+    cases = {
+        (case.problem_id, case.solver.name, str(case.solver.settings)): case
+        for case in plan(experiment)
+    }
+    recorded = read_records(ROOT / "results/quickstart")
+    ended = recorded.groupby("problem_id")["status"].agg(lambda s: (s == "unsupported").sum())
+    found = impossible(cases.values())
+    for problem, count in ended.items():
+        assert sum(pair[0] == problem for pair in found) == count
+
+
+def test_an_indefinite_kernel_is_not_judged_without_the_data(write):
+    text = PAIRS.replace("C: [1, 2]", "kernel: {name: sigmoid, gamma: 1, coef0: -1}")
+    assert (
+        impossible(plan(read_experiment(write(text.replace("[smo, pegasos]", "[cvxopt_qp]")))))
+        == {}
+    )

@@ -1,0 +1,58 @@
+"""What a notebook shows of a solution and of its certificate."""
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+from problems import SoftMarginDual, datasets
+from solvers import SMO, Pegasos, solve
+
+
+class _Texts(HTMLParser):
+    """The tags and texts of a page."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.texts: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_data(self, data):
+        self.texts.append(data)
+
+
+def test_a_solution_and_its_certificate_show_their_numbers_in_a_notebook():
+    data = datasets.load("two_moons", n=40)
+    solution = solve(SoftMarginDual(data.X, data.y), SMO())
+    page = _Texts(solution._repr_html_())
+    assert "smo on SoftMarginDual" in page.texts
+    assert f"{solution.objective:.10g}" in page.texts
+    certificate = _Texts(solution.certificate._repr_html_()).texts
+    assert f"{solution.certificate.dual_objective:.10g}" in certificate
+    assert "nan" not in " ".join(page.texts + certificate)
+
+
+def test_an_answer_that_is_missing_shows_why():
+    data = datasets.load("two_moons", n=40)
+    solution = solve(SoftMarginDual(data.X, data.y), Pegasos())
+    texts = _Texts(solution._repr_html_()).texts
+    assert solution.reason in texts
+    assert _Texts(solution.certificate._repr_html_()).texts.count("unknown") == 2
+
+
+def test_text_from_outside_cannot_become_a_tag_in_a_notebook():
+    data = datasets.load("two_moons", n=40)
+    solution = solve(SoftMarginDual(data.X, data.y), Pegasos())
+    hostile = replace(solution, note="<script>alert(1)</script>")
+    page = _Texts(hostile._repr_html_())
+    assert "script" not in page.tags
+    assert "<script>alert(1)</script>" in page.texts
+
+
+def test_colours_are_the_pages_own():
+    data = datasets.load("two_moons", n=40)
+    page = solve(SoftMarginDual(data.X, data.y), SMO())._repr_html_()
+    assert "color:inherit" in page
+    assert "#" not in page

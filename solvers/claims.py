@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from problems.certificates.certificate import relative
 
+from problems.certificates.certificate import relative
 from problems.dataset import Vector
 from problems.forms import ERM, BoxQP
 

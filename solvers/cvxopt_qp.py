@@ -22,7 +22,7 @@ import scipy
 from problems.dataset import Vector
 from problems.forms import QP, FormPoint
 from solvers.base import Solver
-from solvers.quadratic import ScaledQP, refuse_indefinite, scaled
+from solvers.quadratic import COARSEST, ScaledQP, refuse_indefinite, scaled
 
 # Its share of `tol` is the absolute gap allowed, which matters for optima of exactly 0.
 _ABSOLUTE = 1e-6
@@ -69,11 +69,13 @@ class CvxoptQP(Solver):
             yield FormPoint(None, claim="stopped")
             return
         x, z = (np.asarray(answer[name]).ravel() for name in "xz")
+        # along a ray x grows until P x is all rounding, and CVXOPT finds every residual small beside it
+        optimal = answer["status"] == "optimal" and qp.rounding(x) <= COARSEST
         yield FormPoint(
             qp.of_x * x,
             inequality=None if qp.G is None else qp.of_z * z[: qp.G.shape[0]],
             iterations=answer["iterations"],
-            claim="optimal" if answer["status"] == "optimal" else "stopped",
+            claim="optimal" if optimal else "stopped",
         )
 
     def _options(self) -> dict[str, Any]:

@@ -19,6 +19,10 @@ from problems.dataset import Vector
 from problems.forms import QP
 from problems.gram.gram import Gram, SignedGram
 
+# Residual that an optimum may be claimed with, however large the rounding.
+COARSEST = 1e-4
+_EPS = float(np.finfo(float).eps)
+
 
 @dataclass(frozen=True, eq=False)
 class ScaledQP:
@@ -52,6 +56,14 @@ class ScaledQP:
     def largest(self) -> float:
         """The largest diagonal entry of P, which for P ⪰ 0 is its largest entry."""
         return self.of_P * float(self.operator.diagonal().max())
+
+    def rounding(self, x: Vector) -> float:
+        """Return the rounding error of P x relative to q, below which no dual residual comes.
+
+        Each entry of P x is rounded by up to eps·max P·‖x‖₁.
+        """
+        error = _EPS * np.sqrt(x.size) * self.largest * float(np.abs(x).sum())
+        return error / max(1.0, float(np.linalg.norm(self.q)))
 
 
 def scaled(form: QP) -> ScaledQP:

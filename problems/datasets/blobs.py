@@ -1,4 +1,4 @@
-"""Several classes in the plane, for pictures of how they are told apart."""
+"""Several classes in the plane, for pictures of how they are separated."""
 
 from dataclasses import dataclass
 from typing import ClassVar

@@ -124,7 +124,7 @@ class Classification(Source):
     n, d
         Number of samples and of features.
     informative
-        How many of the features tell the classes apart; the others are N(0, 1).
+        How many of the features distinguish the classes; the others are N(0, 1).
     class_sep
         Half the edge of the hypercube.
     flip

@@ -114,7 +114,7 @@ def _as_number(positive: float | str) -> float:
 
 
 def show_labels(labels: NDArray[Any], class_names: tuple[str, ...] = ()) -> str:
-    """Labels in words for a message, the first twelve of them."""
+    """Labels as text for a message, the first twelve of them."""
     if labels.dtype.kind == "U":
         words = [repr(str(label)) for label in labels[:12]]
     else:

@@ -32,7 +32,7 @@ class PlantedSets(Source):
     density
         Probability of an element.
     planted
-        How many elements tell the classes apart.
+        How many elements distinguish the classes.
     """
 
     origin: ClassVar[str] = "sets with planted elements, generated; for set_intersection"
@@ -131,7 +131,7 @@ class GraphFamilies(Source):
     neighbours
         Mean number of edges at a vertex, even.
     rewiring
-        1 makes the families hard to tell apart, 0 leaves a plain ring.
+        1 makes the families hard to distinguish, 0 leaves a plain ring.
     labels
         Vertices have a label from 1 to this number, drawn uniformly: 1 leaves the structure alone.
     """

@@ -4,16 +4,8 @@
 one-vs-rest  subproblem k of K: sᵢₖ = +1 for the samples of class k, −1 for all others
 one-vs-one   subproblem (k, l), k < l: +1 for class k, −1 for class l, 0 for the samples of other classes
 The subproblems share nothing but the samples: each is a binary problem with a certificate of its own,
-and the bounds of the sum are the sums of the bounds. A sample's class is then voted on, by the outputs fⱼ:
-majority  a vote for the winner of each subproblem, k where fⱼ ≥ 0 and l where fⱼ < 0
-soccer    3 points for the winner, 0 for the loser (Gori's notes): by itself that is the majority, so
-          inside the margin, |fⱼ| < 1, there is a draw of 1 point each, as football counts it;
-          a support vector on the margin has won, however a solver rounds it
-margin    the winner gets |fⱼ|, the loser loses as much
-Against the rest only class k can win anything. A tie goes to the larger sum of margins, hence against
-the rest to the largest fₖ whichever the rule is. Where the vote itself is tied it is *ambiguous*:
-against the rest where no class or several claim a sample (Bishop 2006, section 4.1.2, figure 4.2;
-NPFL129 notes).
+and the bounds of the sum are the sums of the bounds. A sample's class is then voted
+on by the outputs fⱼ (see `voting`).
 """
 
 from __future__ import annotations
@@ -23,7 +15,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import combinations
 from math import fsum
-from typing import Any, ClassVar, Literal, Never, get_args
+from typing import Any, ClassVar, Never, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,13 +28,12 @@ from problems.formulations.dual import View
 from problems.formulations.erm import RegularizedERM, named_loss
 from problems.formulations.formulation import Formulation
 from problems.formulations.svm import SoftMarginDual
+from problems.formulations.voting import Voting, points
 from problems.gram.gram import Gram
 from problems.kernels import Block, Kernel, Linear, Precomputed
 from problems.losses import Hinge, Perceptron, ScalarLoss
 from problems.reductions import Unsupported
 
-Voting = Literal["majority", "soccer", "margin"]
-_ON_MARGIN = 1e-3  # solvers leave f = 1 with an error of their tolerance, LIBSVM's is 1e-3
 _ADDED = ("primal_objective", "dual_objective", "gap")
 _LARGEST = (
     "kkt_violation",
@@ -254,7 +245,7 @@ class Multiclass(Formulation):
 
         `voting` is the rule, by default the problem's own.
         """
-        won, lost = _points(f.reshape(len(f), -1), voting or self.voting)
+        won, lost = points(f.reshape(len(f), -1), voting or self.voting)
         positive, negative = (
             np.array([[k == pair[side] for k in range(self.classes)] for pair in self.pairs])
             for side in (0, 1)
@@ -333,16 +324,6 @@ def _check_loss(loss: Any) -> None:
 def _signs(y: Vector, positive: int, negative: int | None) -> Vector:
     others = -1.0 if negative is None else np.where(y == negative, -1.0, 0.0)
     return np.where(y == positive, 1.0, others)
-
-
-def _points(f: Block, voting: Voting) -> tuple[Block, Block]:
-    """Return what the outputs `f` (m, outputs) give to the positive and to the negative side."""
-    if voting == "majority":
-        return np.where(f >= 0, 1.0, 0.0), np.where(f < 0, 1.0, 0.0)
-    if voting == "margin":
-        return f, -f
-    won, lost = f >= 1.0 - _ON_MARGIN, f <= _ON_MARGIN - 1.0
-    return np.select([won, lost], [3.0, 0.0], 1.0), np.select([lost, won], [3.0, 0.0], 1.0)
 
 
 def _is_precomputed(kernel: Any) -> bool:

@@ -52,7 +52,7 @@ def random_fourier_features(
 def nystroem_features(gram: Gram, components: int, rng: np.random.Generator) -> Block:
     """Return Nyström features (n, r) from at most `components` random landmarks.
 
-    r is the rank of K[L, L]: directions that rounding cannot tell from 0 are left out, and negative
+    r is the rank of K[L, L]: directions that may be 0 but for rounding are left out, and negative
     ones, which only an indefinite kernel has.
     """
     landmarks = np.sort(rng.permutation(gram.n)[:components])

@@ -257,7 +257,7 @@ def added(left: frozenset[int], right: frozenset[int]) -> frozenset[int]:
 
 
 class FeatureMapKernel(Kernel):
-    """k(x, z) = φ(x)ᵀφ(z), for a φ that is computed: a subclass tells `features`."""
+    """k(x, z) = φ(x)ᵀφ(z), for a φ that is computed: a subclass defines `features`."""
 
     @abstractmethod
     def features(self, X: Matrix) -> Matrix:

@@ -1,4 +1,4 @@
-"""Kernels that look at some coordinates, or mix them: k1(x_S, z_S) and xᵀAz.
+"""Kernels of some coordinates, or of mixtures of them: k1(x_S, z_S) and xᵀAz.
 
 Both are k1 or the inner product behind a linear map of the samples, x ↦ x_S and x ↦ A^½x, and
 therefore kernels (Shawe-Taylor & Cristianini 2004, proposition 3.22).

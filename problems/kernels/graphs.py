@@ -1,4 +1,4 @@
-"""The Weisfeiler-Lehman subtree kernel: how many vertices of two graphs look alike, h steps around.
+"""The Weisfeiler-Lehman subtree kernel: how many vertices of two graphs are alike, h steps around.
 
     label₀(v) = the label given,   labelₕ(v) = a name for (labelₕ₋₁(v), its neighbours' labelₕ₋₁, sorted)
     k(G, G′) = Σₕ Σ_ℓ (vertices of G with labelₕ = ℓ)·(vertices of G′ with labelₕ = ℓ),   h = 0 ...

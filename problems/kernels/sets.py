@@ -27,7 +27,7 @@ _LARGEST = np.finfo(np.float64).maxexp  # 2 to this power overflows
 
 @dataclass(frozen=True)
 class SetIntersection(Kernel):
-    """k(A, B) = 2^|A∩B| on sets, told as rows of zeros and ones; 2^(−½|A△B|) with normalize."""
+    """k(A, B) = 2^|A∩B| on sets, given as rows of zeros and ones; 2^(−½|A△B|) with normalize."""
 
     normalize: bool = False
 

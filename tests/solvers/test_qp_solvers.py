@@ -25,7 +25,7 @@ from solvers.interior_point.program import matrix_programs
 from solvers.quadratic import scaled
 
 ALL = [CvxoptQP(), InteriorPoint(), CvxpyQP()]
-FACES = [SoftMarginDual, SoftMarginPrimal]
+VIEWS = [SoftMarginDual, SoftMarginPrimal]
 
 
 def samples(n: int = 60, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -55,7 +55,7 @@ def test_other_losses_are_refused(solver: Solver, other_problem: Formulation) ->
     assert "quadratic program" in solution.note
 
 
-@pytest.mark.parametrize("view", FACES)
+@pytest.mark.parametrize("view", VIEWS)
 @pytest.mark.parametrize("C", [1e-12, 1e-4, 1e4])
 @pytest.mark.parametrize("solver", ALL, ids=lambda s: s.name)
 def test_the_gap_is_relative_for_every_slack_weight(solver: Solver, view: type, C: float) -> None:
@@ -64,7 +64,7 @@ def test_the_gap_is_relative_for_every_slack_weight(solver: Solver, view: type, 
 
 
 @pytest.mark.parametrize("backend", CvxpyQP.backends())
-@pytest.mark.parametrize("view", FACES)
+@pytest.mark.parametrize("view", VIEWS)
 def test_every_back_end_solves_a_small_problem(backend: str, view: type) -> None:
     X, y = samples()
     solution = solve(view(X, y, 1.0), CvxpyQP(backend, tol=1e-9), target_gap=1e-5)
@@ -81,6 +81,15 @@ def test_an_infeasible_hard_margin_is_found_infeasible(
     X, y = samples(n=80, d=3)
     solution = solve(view(X, y, intercept=intercept), solver)
     assert solution.status is Status.INFEASIBLE
+    assert solution.verdict == "infeasible"
+
+
+@pytest.mark.parametrize("solver", ALL, ids=lambda s: s.name)
+def test_a_ray_is_not_called_optimal(solver: Solver) -> None:
+    """The dual's x doubles without end, and CVXOPT by itself finds a relative gap of 1e-15."""
+    square = np.array([[1.0, 1], [-1, -1], [1, -1], [-1, 1]])
+    solution = solve(HardMarginDual(square, np.array([1.0, 1, -1, -1])), solver)
+    assert solution.claimed != "optimal"
     assert solution.verdict == "infeasible"
 
 

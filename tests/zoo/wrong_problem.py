@@ -72,7 +72,7 @@ class NoIntercept(_Other):
     words: ClassVar[str] = "without the intercept"
 
     def other(self, form):
-        return replace(form, a=None)
+        return replace(form, a=None, delta=np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,9 @@ class RegularisesIntercept(_Other):
         if form.a is None or not isinstance(form.gram.kernel, Linear):
             return form
         gram = Gram(form.gram.X, Polynomial(1))
-        return replace(form, a=None, Q=SignedGram(gram, form.Q.sign, form.Q.index))
+        return replace(
+            form, a=None, delta=np.zeros(0), Q=SignedGram(gram, form.Q.sign, form.Q.index)
+        )
 
 
 @dataclass(frozen=True)

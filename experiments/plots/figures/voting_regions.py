@@ -34,7 +34,7 @@ from experiments.plots.style import (
     wrap,
 )
 from problems import FORMULATIONS, Geometry, Multiclass, Point
-from problems.formulations.multiclass import Voting
+from problems.formulations.voting import Voting
 from problems.kernels import Block
 
 _GRID = 320  # points a side

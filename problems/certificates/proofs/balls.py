@@ -32,7 +32,7 @@ from problems.kernels import (
     as_dense,
 )
 
-_BITS = 106  # to tell a ball's end from its neighbours in float64
+_BITS = 106  # to distinguish a ball's end from its neighbours in float64
 _ENTRIES = 2**17  # numbers held as balls at a time, of some 100 bytes each ...
 _ROWS = 512  # ... or rows and columns of kernel values
 

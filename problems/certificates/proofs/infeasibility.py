@@ -159,11 +159,11 @@ def _balanced(problem: Formulation) -> Proof | None:
     vertex = None if rows is None else _vertex(rows)
     if rows is None or vertex is None:
         return None
-    proof = _settled(problem, equations, rows, vertex)
+    proof = _exact_proof(problem, equations, rows, vertex)
     if proof is not None:
         return proof
-    interior = _interior(rows, vertex)  # the vertex had a weight that rounding cannot tell from 0
-    return None if interior is None else _settled(problem, equations, rows, interior)
+    interior = _interior(rows, vertex)  # the vertex had a weight that may be 0 but for rounding
+    return None if interior is None else _exact_proof(problem, equations, rows, interior)
 
 
 def _equations(problem: Formulation, degrees: frozenset[int]) -> Exact:
@@ -205,7 +205,7 @@ def _pivots(M: fmpz_mat) -> list[int]:
 def _well_conditioned(equations: Exact) -> Block | None:
     """Return float64 rows that span what the equations do, and are far from dependent.
 
-    Rows that only rounding keeps apart (collinear features after standardising) are replaced by
+    Rows that differ by rounding only (collinear features after standardising) are replaced by
     their exact difference to the others, so that what is left of them counts fully.
     """
     from scipy.linalg import qr, solve_triangular  # noqa: PLC0415 - slow to import, rarely used
@@ -264,7 +264,9 @@ def _linear_program(cost: Vector, rows: Block, target: Vector, upper: Vector) ->
     return np.maximum(result.x, 0.0) if result.status == 0 else None
 
 
-def _settled(problem: Formulation, equations: Exact, rows: Block, about: Vector) -> Proof | None:
+def _exact_proof(
+    problem: Formulation, equations: Exact, rows: Block, about: Vector
+) -> Proof | None:
     """Return the proof with weights near `about`, or None if none of them is one.
 
     The weights of an independent set of samples, large ones first, are solved for exactly; the rest

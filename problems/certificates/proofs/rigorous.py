@@ -2,7 +2,7 @@
 
 The dual point is made exactly feasible in rationals; any (w, u) is a primal point as it stands. Both
 objectives are evaluated in balls (`balls`) and rounded outwards: lower ≤ optimum ≤ upper. The precision
-is doubled until the balls are narrower than float64 can tell, or, at the last, taken as they are.
+is doubled until the balls are narrower than float64 resolves, or, at the last, taken as they are.
 
 A precomputed matrix K is positive semidefinite only up to rounding. With λ_min(K) ≥ −δ proven
 (`semidefinite`) and D, P the dual and primal objectives,
@@ -99,7 +99,7 @@ def proven_bounds(
     """Return proven bounds from a dual point `alpha` (n,) and, for a linear kernel, weights `w` (d,).
 
     Without `w` the primal point is w = `scale`·Σ βᵢφ(xᵢ) for the exactly feasible α. `offsets`, one a
-    group, are where the best ones are looked for; the hard margin's is found anew.
+    group, are where the search for the best ones begins; the hard margin's is found anew.
 
     Raises
     ------

@@ -202,7 +202,7 @@ def _results(cases, hosts):
         for case in cases[:2]
         for seconds, host in enumerate(hosts, 1)
     ]
-    numbers = ["objective", "relative_gap", "kkt_violation", "n_support"]
+    numbers = ["objective", "gap", "relative_gap", "kkt_violation", "n_support", "time_solve"]
     return pd.DataFrame(rows).astype(dict.fromkeys(numbers, float))
 
 

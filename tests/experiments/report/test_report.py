@@ -345,7 +345,7 @@ def test_a_search_and_a_choice_leave_the_rows_that_match(page):
     page.wait_for_function(
         "() => document.querySelectorAll('#all tbody tr:not([hidden])').length === 6"
     )
-    page.get_by_label("Outcome").select_option("crashed")
+    page.locator("#filters").get_by_label("Outcome").select_option("crashed")
     assert shown(page) == 2
     page.locator("#filters").get_by_label("Problem").select_option("hard")
     assert shown(page) == 1

@@ -144,6 +144,7 @@ def optimum(problem: Formulation) -> float:
 
 NAMES = list(problems(Linear()))
 SOLVERS = {
+    "smo": SMO(tol=1e-10),
     "cvxopt": CvxoptQP(tol=1e-10),
     "projected gradient": ProjectedGradient(tol=1e-10),
     "scipy": ScipyMinimize(tol=1e-13),

@@ -190,7 +190,7 @@ def test_linear_problems_are_solved_at_any_slack_weight(view: type, weight: floa
     assert solve(problem, InteriorPoint()).certificate.relative_gap <= 1e-8
 
 
-def test_every_iteration_can_be_looked_at() -> None:
+def test_every_iteration_can_be_evaluated() -> None:
     points = list(InteriorPoint().iterates(reduce(SoftMarginDual(X, Y), QP).form))
     assert [p.iterations for p in points] == sorted(p.iterations for p in points)
     assert len(points) >= points[-1].iterations

@@ -33,7 +33,9 @@ def main() -> None:
 @click.option("--retry", metavar="STATUS,...", help="Resume, and rerun runs with these statuses.")
 @click.option("--force", is_flag=True, help="Resume although plan, code or libraries have changed.")
 @click.option("--workers", type=click.IntRange(1), help="Processes [1].")
-@click.option("--executor", metavar="NAME", default="local", help="local or dask [local].")
+@click.option(
+    "--executor", metavar="NAME|FILE:CLASS", default="local", help="local, dask, ... [local]"
+)
 @click.option("--address", metavar="TCP://HOST:PORT", help="A running Dask scheduler [a new one].")
 @click.option("--dry-run", is_flag=True, help="Only show the plan, and about how long it takes.")
 def run(

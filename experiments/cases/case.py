@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_info
 from experiments.cases.integrity import Functions
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome, blank_record, failed
-from experiments.files.specs import build_problem, build_solver, build_source
+from experiments.files.specs import absolute, build_problem, build_solver, build_source
 from experiments.workers.machine import cores
 from problems import (
     Certificate,
@@ -246,7 +246,7 @@ def _model(case: Case, solution: Solution) -> dict[str, Any]:
         return {}
     w = np.full(2, np.nan) if point.w is None else point.w
     b = 0.0 if point.b is None else point.b
-    kernel = case.problem.parameters.get("kernel", {"name": "linear"})
+    kernel = absolute(case.problem.parameters.get("kernel", {"name": "linear"}), case.folder)
     return {
         "X": problem.X if isinstance(problem.X, np.ndarray) else problem.X.toarray(),
         "y": problem.y,

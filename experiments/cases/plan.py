@@ -24,7 +24,7 @@ from experiments.files.specs import (
     outside_names,
     settings_text,
 )
-from problems.registry import find_path, is_outside
+from problems.registry import find_path
 
 AA_REPEAT = "A/A"  # is among the `params` of the second of two identical runs
 
@@ -66,10 +66,13 @@ def plan(experiment: Experiment) -> list[Case]:
 
 def outside_files(cases: Iterable[Case]) -> set[Path]:
     """Return the files of all classes from outside."""
-    described = {id(case.problem): (case.problem, case.folder) for case in cases}.values()
-    used = {(name, folder) for p, folder in described for name in outside_names(vars(p))}
-    used |= {(case.solver.name, case.folder) for case in cases if is_outside(case.solver.name)}
+    used = {(name, case.folder) for case in cases for name in names_from_outside(case)}
     return {find_path(name.rpartition(":")[0], folder) for name, folder in used}
+
+
+def names_from_outside(case: Case) -> set[str]:
+    """Return every `path/to/file.py:ClassName` that a case names."""
+    return outside_names([*vars(case.problem).values(), case.solver.name])
 
 
 def _cases(experiment: Experiment, names: list[str]) -> Iterator[Case]:

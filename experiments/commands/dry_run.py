@@ -19,14 +19,13 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from experiments.cases.plan import Case, plan
+from experiments.cases.plan import Case, names_from_outside, plan
 from experiments.files.experiment import Experiment
 from experiments.files.specs import (
     SolverSpec,
     build_kernel,
     build_problem,
     build_solver,
-    outside_names,
     plain,
     settings_text,
 )
@@ -34,8 +33,7 @@ from experiments.output.text import duration
 from experiments.store.folder import StoreError, recorded
 from experiments.store.published import read_records
 from problems import FORMULATIONS, Dataset, Multiclass, Unsupported, reduce
-from problems.registry import is_outside
-from solvers import find_solver
+from solvers import SOLVERS
 
 _MOST = 20  # lines of a list
 _Settings = dict[str, Any]
@@ -172,7 +170,7 @@ def impossible(cases: Iterable[Case]) -> dict[tuple[str, str], str]:
     tried: set[tuple[str, str]] = set()
     for case in cases:
         pair = _pair(case)
-        if pair in tried or is_outside(case.solver.name) or outside_names(vars(case.problem)):
+        if pair in tried or names_from_outside(case):
             continue
         tried.add(pair)
         reason = _refusal(case)
@@ -184,11 +182,11 @@ def impossible(cases: Iterable[Case]) -> dict[tuple[str, str], str]:
 def _refusal(case: Case) -> str | None:
     spec = case.problem
     kernel = spec.parameters.get("kernel")
-    if kernel is not None and not build_kernel(kernel, case.folder).psd:
+    if kernel is not None and not build_kernel(kernel).psd:
         return None  # it may be positive semidefinite on the samples
     try:
         samples = FORMULATIONS[spec.formulation].example_samples(spec.parameters)
-        problem = build_problem(spec, Dataset(*samples), case.folder)
+        problem = build_problem(spec, Dataset(*samples))
         problem = problem.subproblems[0].problem if isinstance(problem, Multiclass) else problem
         solver = build_solver(case.solver, case.folder, case.seed)
         return solver.refuses(reduce(problem, solver.form, None).form)
@@ -212,9 +210,9 @@ def _recorded(folder: Path) -> set[str]:
 
 def _solver_text(solver: SolverSpec) -> str:
     """Return a solver with those of its settings that differ from their defaults."""
-    if is_outside(solver.name):
+    if solver.name not in SOLVERS:
         return settings_text(solver.name, solver.settings)
-    defaults = {f.name: plain(f.default) for f in fields(find_solver(solver.name))}
+    defaults = {f.name: plain(f.default) for f in fields(SOLVERS[solver.name])}
     chosen = {k: v for k, v in solver.settings.items() if v != defaults[k]}
     return settings_text(solver.name, chosen)
 

@@ -13,8 +13,7 @@ import pandas as pd
 
 from experiments.analysis.outcomes import BROKEN
 from experiments.cases.plan import outside_files, plan
-from experiments.executors.base import Executor, ExecutorError, Limits
-from experiments.executors.registry import find_executor
+from experiments.executors.base import EXECUTORS, Executor, ExecutorError, Limits
 from experiments.files.experiment import Experiment
 from experiments.output.progress import progress
 from experiments.output.tables import summarise, to_markdown, to_terminal
@@ -130,7 +129,7 @@ def executor_for(experiment: Experiment, options: RunOptions) -> Executor:
     """Return where the cases are run; exit with 2 if that is impossible."""
     limits = Limits(experiment.time_limit, experiment.memory_limit)
     try:
-        chosen = find_executor(options.executor)
+        chosen = EXECUTORS.find(options.executor)
     except ValueError as error:
         refuse(f"--executor: {error}")
     executor = chosen(limits, options.workers, options.address)

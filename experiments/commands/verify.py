@@ -8,7 +8,7 @@ from pathlib import Path
 
 from experiments.analysis.verify import Verification, compare
 from experiments.commands.session import RunOptions, record, write_all
-from experiments.files.entries import OutsideClasses
+from experiments.files.entries import Describer
 from experiments.files.experiment import ConfigError, Experiment
 from experiments.files.yamlfile import Fault, Node
 from experiments.output import tables
@@ -47,8 +47,8 @@ def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
         If there is no such solver.
     """
     try:
-        with OutsideClasses(experiment.folder) as outside:
-            more = tuple(outside.solver_spec(Node(name, 0)) for name in names)
+        with Describer(experiment.folder) as describer:
+            more = tuple(describer.solver(Node(name, 0)) for name in names)
     except Fault as fault:
         raise ConfigError("--solver", [fault]) from None
     return replace(experiment, solvers=experiment.solvers + more)

@@ -1,7 +1,7 @@
 """What every executor is: it runs cases somewhere, each within its limits.
 
-An executor is one file: a module of this folder that defines a subclass of `Executor`, which takes the
-module's name, or a file from outside, named `path/to/file.py:ClassName`.
+An executor is one file that defines a subclass of `Executor`: in this folder, where it is found by its
+`name`, or from outside, named `path/to/file.py:ClassName`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
+from typing import ClassVar
 
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome
+from problems.registry import Registry
 
 GRACE = 30.0  # seconds of solving beyond what the time limit explains
 _LOADING = _CERTIFYING = 600.0  # seconds
@@ -52,11 +54,13 @@ class Executor(ABC):
 
     Attributes
     ----------
+    name : how `--executor` calls it.
     limits : of one run.
     workers : processes that run cases at the same time; None for the executor's own number.
     address : of a service that runs already; None where there is none.
     """
 
+    name: ClassVar[str] = ""
     limits: Limits = Limits()
     workers: int | None = None
     address: str | None = None
@@ -86,3 +90,6 @@ class Executor(ABC):
             If cases are left that cannot be run.
         """
         ...
+
+
+EXECUTORS = Registry("experiments.executors", Executor, "executor", skip="dask.")

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
+from typing import ClassVar
 
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome
@@ -18,6 +19,8 @@ from experiments.workers.supervision import POLL
 @dataclass(frozen=True)
 class LocalExecutor(Executor):
     """Runs cases in `workers` processes of this machine, of which the default number is 1."""
+
+    name: ClassVar[str] = "local"
 
     def check(self) -> None:
         """Refuse an address: there is nothing to connect to."""

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from experiments.files.settings import Option, option_of, options_of
 from problems import FORMULATIONS, datasets
+from problems.datasets import SOURCES
 from problems.kernels import KERNELS
 from problems.losses import LOSSES
-from problems.registry import snake_case
-from solvers import all_solvers
+from solvers import SOLVERS
 
 
 class Entry(NamedTuple):
@@ -43,7 +43,7 @@ def entries(kind: str) -> Iterator[Entry]:
         yield from _datasets()
         return
     registries: dict[str, Mapping[str, Any]] = {
-        "solvers": all_solvers(),
+        "solvers": SOLVERS,
         "problems": FORMULATIONS,
         "losses": LOSSES,
         "kernels": KERNELS,
@@ -55,12 +55,11 @@ def entries(kind: str) -> Iterator[Entry]:
 
 def _datasets() -> Iterator[Entry]:
     common = options_of(datasets.Source)
-    classes = {snake_case(name): getattr(datasets, name) for name in datasets.__all__}
     for name in datasets.names():
         options = {key: option_of(f, f.type) for key, f in datasets.fields(name).items()}
         own = {key: option for key, option in options.items() if option != common.get(key)}
         about = datasets.describe(name).removeprefix(f"{name}: ")
-        yield Entry(name, about, "", options, own, classes.get(name, datasets.Published))
+        yield Entry(name, about, "", options, own, SOURCES.get(name, datasets.Published))
 
 
 def first_sentence(cls: type) -> str:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from experiments.files.entries import OutsideClasses
+from experiments.files.entries import Describer
 from experiments.files.grid import expand, grid_size
 from experiments.files.specs import ProblemSpec, SolverSpec
 from experiments.files.yamlfile import LARGEST, ConfigError, Fault, Node, parse, unknown
@@ -183,9 +183,9 @@ def _experiment(path: Path, content: bytes) -> Experiment:
     folder = str(path.absolute().parent)
     entries = {key: _entries(root.value.get(key), faults) for key in ("problems", "solvers")}
     _refuse_enormous(root, entries, shape.repetitions if shape else 1)
-    with OutsideClasses(folder) as outside:
-        problems = _checked(entries["problems"], outside.problem_spec, faults)
-        solvers = _checked(entries["solvers"], outside.solver_spec, faults)
+    with Describer(folder) as describer:
+        problems = _checked(entries["problems"], describer.problem, faults)
+        solvers = _checked(entries["solvers"], describer.solver, faults)
     if faults or shape is None:
         raise ConfigError(path, faults)
     return Experiment(

@@ -15,7 +15,7 @@ from problems import FORMULATIONS, Dataset, Formulation, Kernel, datasets
 from problems.kernels import KERNELS
 from problems.losses import LOSSES, Loss
 from problems.registry import find_path, is_outside
-from solvers import Solver, find_solver
+from solvers import SOLVERS, Solver
 
 Spec = dict[str, Any]  # {"name": ..., setting: value}
 
@@ -58,17 +58,13 @@ def plain(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def build_kernel(spec: Spec, folder: str) -> Kernel:
-    """Return the kernel of a description; `folder` is the experiment file's, as below."""
+def build_kernel(spec: Spec, folder: str = "") -> Kernel:
+    """Return the kernel of a description; `folder` is the experiment file's."""
     settings = {
-        k: build_kernel(v, folder) if isinstance(v, dict) else v for k, v in _settings(spec).items()
+        key: build_kernel(value, folder) if isinstance(value, dict) else value
+        for key, value in _settings(spec).items()
     }
     return KERNELS.find(spec["name"], folder)(**settings)
-
-
-def build_loss(spec: Spec, folder: str) -> Loss:
-    """Return the loss of a description."""
-    return LOSSES.find(spec["name"], folder)(**_settings(spec))
 
 
 def build_source(spec: Spec, folder: str) -> datasets.Source:
@@ -79,13 +75,14 @@ def build_source(spec: Spec, folder: str) -> datasets.Source:
     return datasets.make(spec["name"], folder, **settings)
 
 
-def build_problem(spec: ProblemSpec, data: Dataset, folder: str) -> Formulation:
-    """Return the formulation on these samples."""
+def build_problem(spec: ProblemSpec, data: Dataset, folder: str = "") -> Formulation:
+    """Return the formulation on these samples; `folder` is the experiment file's."""
     parameters = dict(spec.parameters)
     if "kernel" in parameters:
         parameters["kernel"] = build_kernel(parameters["kernel"], folder)
     if "loss" in parameters:
-        parameters["loss"] = build_loss(parameters["loss"], folder)
+        loss = parameters["loss"]
+        parameters["loss"] = LOSSES.find(loss["name"], folder)(**_settings(loss))
     make = cast("Callable[..., Formulation]", FORMULATIONS.find(spec.formulation, folder))
     return make(data.X, data.y, **parameters)
 
@@ -93,22 +90,31 @@ def build_problem(spec: ProblemSpec, data: Dataset, folder: str) -> Formulation:
 def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:
     """Return the solver, with the experiment's seed where the file leaves it open."""
     settings = spec.settings | ({"seed": seed} if spec.seeded else {})
-    return solver_class(spec.name, folder)(**settings)
-
-
-def solver_class(name: str, folder: str) -> type[Solver]:
-    """Return the class for a solver's name, or for `path/to/file.py:ClassName`."""
-    return find_solver(name, folder)
+    return SOLVERS.find(spec.name, folder)(**settings)
 
 
 def outside_names(value: Any) -> set[str]:
-    """Return every `path/to/file.py:ClassName` in a description, at any depth."""
+    """Return every `path/to/file.py:ClassName` in a plain value, at any depth."""
     if isinstance(value, str):
         return {value} if is_outside(value) else set()
-    if isinstance(value, Mapping):
-        value = list(cast("Mapping[str, Any]", value).values())
-    parts = cast("list[Any]", value) if isinstance(value, list) else []
-    return {name for part in parts for name in outside_names(part)}
+    if isinstance(value, dict):
+        value = list(cast("dict[str, Any]", value).values())
+    items = cast("list[Any]", value) if isinstance(value, list) else []
+    return {name for item in items for name in outside_names(item)}
+
+
+def absolute(spec: Spec, folder: str) -> Spec:
+    """Return a description whose names from outside have absolute paths."""
+    found = {k: absolute(v, folder) if isinstance(v, dict) else v for k, v in spec.items()}
+    if is_outside(spec["name"]):
+        path, _, class_name = spec["name"].rpartition(":")
+        found["name"] = f"{find_path(path, folder)}:{class_name}"
+    return found
+
+
+def outside_file(name: str, folder: str) -> Path:
+    """Return the file of `path/to/file.py:ClassName`; ValueError as `find_path`."""
+    return find_path(name.rpartition(":")[0], folder)
 
 
 def kernel_text(spec: Spec | None) -> str:

@@ -13,7 +13,7 @@ from experiments.analysis.noise import FEWEST
 from experiments.analysis.outcomes import FINAL, NOT_RUN
 from experiments.output.text import machine_text
 from experiments.paper.values import VALUES
-from experiments.store.manifest import ManifestError, read_manifest
+from experiments.store.manifest import StoreError, read_manifest
 
 
 def values_text(names: Iterable[str], results: pd.DataFrame, target: float | None) -> str:
@@ -64,7 +64,7 @@ def machine(folder: Path, results: pd.DataFrame) -> Iterator[str]:
     """Yield where it was measured, and with how many threads."""
     try:
         manifest = read_manifest(folder)
-    except ManifestError:  # benchmarks that were published together have one each
+    except StoreError:  # benchmarks that were published together have one each
         return
     *described, _versions = machine_text([manifest], results)
     yield from described

@@ -20,7 +20,7 @@ from problems import Formulation, Unsupported
 from problems.certificates.box_gap import middle
 from problems.certificates.certificate import relative
 from problems.certificates.offsets import best_intercept
-from solvers import Solution, Solver, Status, find_solver, solve
+from solvers import SOLVERS, Solution, Solver, Status, solve
 
 WRONG = 1e-2  # excess above which a claim of optimality is a lie
 _REFERENCE = 1e-6  # relative gap of the toolkit's own answer
@@ -33,7 +33,7 @@ class NotJudged(Exception):
 
 def load(name: str) -> Solver:
     """Return a solver at its default settings; what importing and building it raises is passed on."""
-    return find_solver(name)()
+    return SOLVERS.find(name)()
 
 
 def one_line(error: BaseException) -> str:

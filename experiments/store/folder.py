@@ -33,7 +33,7 @@ from experiments.files.specs import build_kernel
 from experiments.store import disk
 from experiments.store.manifest import (
     NAME,
-    ManifestError,
+    StoreError,
     differences,
     new_manifest,
     read_manifest,
@@ -42,10 +42,6 @@ from experiments.store.manifest import (
 
 _BEGINNINGS = {"runs.jsonl", f".{NAME}.new"}
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
-
-
-class StoreError(Exception):
-    """A folder that cannot be written to or read, with what to do."""
 
 
 @dataclass(frozen=True)
@@ -157,10 +153,7 @@ def planned(folder: Path) -> list[str]:
     StoreError
         If the folder holds no results, or results of another version.
     """
-    try:
-        return read_manifest(folder)["run_ids"]
-    except ManifestError as error:
-        raise StoreError(str(error)) from None
+    return read_manifest(folder)["run_ids"]
 
 
 def load_results(folder: Path | str) -> pd.DataFrame:
@@ -238,7 +231,7 @@ def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
     return arrays | {
         "w": None if np.isnan(w).any() else w,
         "b": arrays["b"] if arrays["b"].ndim else float(arrays["b"]),
-        "kernel": build_kernel(json.loads(str(arrays["kernel"])), "."),
+        "kernel": build_kernel(json.loads(str(arrays["kernel"]))),
     }
 
 

@@ -25,8 +25,8 @@ _KINDS = {"run_ids": list, "experiment": str, "code": dict, "versions": dict}
 _BEGUN_WITH = ("experiment", "code", "versions", "host", "date")
 
 
-class ManifestError(Exception):
-    """A folder without a manifest that this version can read."""
+class StoreError(Exception):
+    """A folder that cannot be written to or read, with what to do."""
 
 
 def new_manifest(text: str, run_ids: Sequence[str], files: Iterable[Path] = ()) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 
     Raises
     ------
-    ManifestError
+    StoreError
         If the folder holds no results, or results of another version.
     """
     path = folder / NAME
@@ -82,11 +82,11 @@ def read_manifest(folder: Path) -> dict[str, Any]:
         if schema == SCHEMA:
             _check_kinds(manifest)
     except FileNotFoundError:
-        raise ManifestError(f"{folder}: holds no results (there is no {path})") from None
+        raise StoreError(f"{folder}: holds no results (there is no {path})") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ManifestError(f"{path}: cannot be read: {error}") from None
+        raise StoreError(f"{path}: cannot be read: {error}") from None
     if schema != SCHEMA:
-        raise ManifestError(
+        raise StoreError(
             f"{folder}: holds results of schema {schema}, this version reads {SCHEMA}; "
             "run the experiment again"
         )

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import psutil
 import pytest
+from click.testing import CliRunner
 
 from experiments.cases.columns import COLUMNS
-from experiments.executors.base import Limits
+from experiments.cli import main
+from experiments.executors.base import EXECUTORS, Limits
 from experiments.executors.local import LocalExecutor
 from experiments.files.specs import SolverSpec
 
@@ -137,6 +139,23 @@ def test_a_worker_has_its_share_of_threads(case_of):
 def test_a_number_of_workers_below_1_is_refused():
     with pytest.raises(ValueError, match="workers: must be 1 or more, got 0"):
         LocalExecutor(workers=0)
+
+
+def test_an_executor_is_found_in_its_folder_or_from_outside(write, tmp_path):
+    assert {"local", "dask"} <= set(EXECUTORS)
+    (tmp_path / "mine.py").write_text(
+        "from experiments.executors.local import LocalExecutor\n"
+        "class Counting(LocalExecutor):\n"
+        "    def run(self, cases):\n"
+        f"        open({str(tmp_path / 'mark')!r}, 'w').close()\n"
+        "        yield from super().run(cases)\n"
+    )
+    for name, code in ((f"{tmp_path}/mine.py:Counting", 0), ("slurm", 2)):
+        arguments = ["run", str(write()), "--out", str(tmp_path / "out"), "--executor", name]
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == code, result.output
+    assert "unknown executor 'slurm'; there are dask, local" in result.output
+    assert (tmp_path / "mark").exists()
 
 
 def _workers():

@@ -6,7 +6,10 @@ import pytest
 
 from experiments.cases.case import run_case
 from experiments.cases.plan import outside_files, plan
+from experiments.commands.dry_run import impossible
 from experiments.files.experiment import ConfigError, read_experiment
+from experiments.files.specs import build_kernel
+from experiments.store.folder import Store, load_model
 
 OURS = '''
 from dataclasses import dataclass
@@ -141,9 +144,29 @@ def test_a_wrong_name_is_refused_before_anything_runs(
         experiment(tmp_path, text)
 
 
-def test_a_file_that_cannot_be_imported_fails_in_its_own_runs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("broken", ["raise RuntimeError('broken')", "import os; os._exit(3)"])
+def test_a_file_that_cannot_be_imported_fails_in_its_own_runs(tmp_path: Path, broken: str) -> None:
     found = experiment(tmp_path, FILE.format(kernel="linear"))
-    (tmp_path / "ours.py").write_text("raise RuntimeError('broken')")
+    (tmp_path / "ours.py").write_text(broken)
     again = read_experiment(tmp_path / "experiment.yaml")
     assert len(again.problems) == len(found.problems)
-    assert run_case(plan(again)[0]).record["status"] == "crashed"
+    if broken.startswith("raise"):
+        assert run_case(plan(again)[0]).record["status"] == "crashed"
+
+
+def test_a_fault_in_an_entry_is_at_its_line(tmp_path: Path) -> None:
+    text = FILE.format(kernel="linear").replace("tau: 0.3", "tau: low")
+    with pytest.raises(ConfigError, match=r":7: ours.py:QuantileSVR: tau: must be a number"):
+        experiment(tmp_path, text)
+
+
+def test_a_kernel_from_outside_comes_back_with_the_model(tmp_path: Path) -> None:
+    cases = plan(experiment(tmp_path, FILE.format(kernel=KERNELS[1])))
+    assert impossible(cases) == {}  # nothing is known of what is outside
+    case = next(c for c in cases if c.solver.name == "smo" and "kernel" in c.problem.parameters)
+    store = Store.open(tmp_path / "out", "", [case.run_id])
+    store.append(run_case(case))
+    store.close()
+    model = load_model(tmp_path / "out", case.run_id)
+    assert model is not None
+    assert model["kernel"] == build_kernel(case.problem.parameters["kernel"], str(tmp_path))

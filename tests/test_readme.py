@@ -4,13 +4,16 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from experiments import load_results
 from experiments.cli import main
 from problems import SoftMarginDual, datasets
 from solvers import find_solver, solve
 
 README = Path(__file__).parent.parent / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
+EXPERIMENTS = re.findall(r"```yaml\n(.*?)```", README.read_text(), flags=re.DOTALL)
 
 
 def test_the_example_runs():
@@ -34,6 +37,21 @@ def test_the_solver_in_one_file_is_a_solver(tmp_path: Path):
     answer = solve(SoftMarginDual(data.X, data.y, 1.0), solver, target_gap=1e-4)
     assert answer.claimed == "stopped"
     assert answer.verdict == "solved"
+
+
+def test_the_formulation_in_one_file_is_run_certified_verified_and_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("quantile_svr.py").write_text(BLOCKS[3])
+    Path("quantiles.yaml").write_text(EXPERIMENTS[1])
+    for command in ("run quantiles.yaml --out runs", "verify quantiles.yaml", "plot runs"):
+        result = CliRunner().invoke(main, command.split())
+        assert result.exit_code == 0, result.output
+    results = load_results("runs")
+    assert len(results) == 9
+    assert (results["verdict"] == "solved").all()
+    assert list(Path("runs").rglob("*.png"))
 
 
 @pytest.mark.parametrize("kind", list(main.commands))

@@ -41,15 +41,15 @@ check: $(STAMP)
 # `make results/quickstart`. A row that is wrong or crashed (exit 1) is a result too.
 results: $(patsubst %/,%,$(wildcard results/*/))
 
-TOLD_WITH_bench_kernel_svc := bench_kernel_hard
+PUBLISHED_WITH_bench_kernel_svc := bench_kernel_hard
 COMMAND_verify := verify
 
 results/%: always $(STAMP)
-	for name in $* $(TOLD_WITH_$*); do \
+	for name in $* $(PUBLISHED_WITH_$*); do \
 	  rm -rf runs/published/$$name; \
 	  $(BIN)/dualgap $(or $(COMMAND_$*),run) $$name --out runs/published/$$name || test $$? -eq 1 || exit; \
 	done
-	$(BIN)/dualgap publish $(addprefix runs/published/,$* $(TOLD_WITH_$*))
+	$(BIN)/dualgap publish $(addprefix runs/published/,$* $(PUBLISHED_WITH_$*))
 
 verify: $(STAMP)
 	$(BIN)/dualgap verify

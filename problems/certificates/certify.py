@@ -54,7 +54,7 @@ def _as_point(problem: Formulation, answer: Any) -> Point:
     if not (hasattr(answer, "alpha") or hasattr(answer, "w")):
         raise TypeError(
             f"solution_or_point: must be a Solution, a Point, or have alpha or w, got "
-            f"{type(answer).__name__}; tell what an array holds: Point(alpha=...) or Point(w=...)"
+            f"{type(answer).__name__}; state what an array holds: Point(alpha=...) or Point(w=...)"
         )
     point = Point(*(getattr(answer, name, None) for name in ("alpha", "w", "b")))
     for name, size in (("alpha", problem.n * problem.outputs), ("w", problem.n_weights)):

@@ -44,7 +44,7 @@ class HiddenMarkov(Source):
         super().__post_init__()
         for option in ("limit", "test_size", "folds"):
             if getattr(self, option):
-                raise ValueError(f"{option}: would tear sequences apart; leave it out")
+                raise ValueError(f"{option}: would split sequences; leave it out")
         if not self.multiclass:
             raise ValueError("multiclass: the labels of a sequence are more than two; leave it out")
 

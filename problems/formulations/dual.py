@@ -166,7 +166,7 @@ class DualProblem:
         pieces = self.pieces
         if pieces is None:
             raise Unsupported(
-                f"the {self.loss.name} loss is not told as a quadratic program here: only hinge and "
+                f"the {self.loss.name} loss has no form as a quadratic program here: only hinge and "
                 "epsilon-insensitive risks are; a solver of ERM forms is needed"
             )
         return pieces

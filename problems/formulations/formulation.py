@@ -8,7 +8,7 @@ one group of all samples and no cost u is the intercept b. In the dual each grou
 Dual variables αᵢ are yᵢβᵢ where y are labels, and βᵢ where they are targets (the α − α* of the
 textbooks).
 
-A subclass is a frozen dataclass that says what it *is*: its loss, and if they are not the usual ones
+A subclass is a frozen dataclass that states what it *is*: its loss and, where they are not the default,
 its weights Cᵢ, groups and costs. Everything else has a default here.
 """
 
@@ -38,7 +38,7 @@ from problems.formulations.dual import DualProblem
 from problems.kernels import Kernel
 from problems.registry import snake_case
 
-_NOT_IDENTITY = ("X", "y", "C", "lam", "kernel", "intercept")  # they are part of it anyway
+_NOT_IDENTITY = ("X", "y", "C", "lam", "kernel", "intercept")  # they enter the hash separately
 
 
 class Formulation(DualProblem):

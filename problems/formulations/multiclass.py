@@ -317,7 +317,7 @@ def _check_loss(loss: Any) -> None:
         raise ValueError(f"loss: must be hinge, squared_hinge or logistic, got {loss!r}")
     if isinstance(loss, Perceptron):
         raise ValueError(
-            "loss: the perceptron's risk is least at w = 0, which tells no classes apart"
+            "loss: the perceptron's risk is least at w = 0, which distinguishes no classes"
         )
 
 

@@ -160,7 +160,7 @@ class Precomputed(Kernel):
     psd: ClassVar[bool | None] = None
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
-        """Refuse: rows of a Gram matrix do not tell which samples they pair with."""
+        """Refuse: rows of a Gram matrix do not show which samples they belong to."""
         raise ValueError("kernel: Precomputed has no values between new rows; use block or cross")
 
     def block(self, X: Matrix, rows: Selection, cols: Selection) -> Block:

@@ -122,7 +122,7 @@ def proven_bounds(
         if _is_narrow(lower) and _is_narrow(upper):
             break
     if not lower.is_finite():
-        raise Unprovable("αᵀQα cannot be told from 0")
+        raise Unprovable("αᵀQα cannot be distinguished from 0")
     return Bounds(below(lower), above(upper) if upper.is_finite() else inf)
 
 

@@ -39,7 +39,7 @@ def test_changed_records_make_the_rest_out_of_date(published):
     runs = published / "results/quickstart/runs.csv"
     runs.write_text(runs.read_text().replace("solved", "wrong"))
     faults = outdated(published)
-    assert "runs.csv changed after tables and figures were made of it" in faults[0]
+    assert "runs.csv changed after tables and figures were made from it" in faults[0]
     assert faults[1] == "README.md: the quickstart table is not what results/ says"
 
 

@@ -89,7 +89,7 @@ def test_sequences_are_whole_and_their_labels_follow_each_other():
 
 @pytest.mark.parametrize("option", [{"limit": 5}, {"test_size": 0.5}, {"folds": 2, "fold": 0}])
 def test_sequences_are_not_torn_apart(option):
-    with pytest.raises(ValueError, match="would tear sequences apart"):
+    with pytest.raises(ValueError, match="would split sequences"):
         datasets.load("hidden_markov", **option)
 
 

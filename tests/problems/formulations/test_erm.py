@@ -197,7 +197,7 @@ def test_losses_tell_families_apart():
 
 @pytest.mark.parametrize("form", [QP, BoxQP])
 def test_a_risk_that_is_no_quadratic_program_says_so(form):
-    with pytest.raises(Unsupported, match="logistic loss is not told as a quadratic program"):
+    with pytest.raises(Unsupported, match="logistic loss has no form as a quadratic program"):
         reduce(RISKS["logistic"], form)
 
 

@@ -46,10 +46,10 @@ class ChangesX(_Careless):
 
 @dataclass(frozen=True)
 class ChangesY(_Careless):
-    """It turns one label round, in place."""
+    """It flips one label, in place: the form has a copy of them, the coefficients of its equality."""
 
     expected: ClassVar[str] = "inputs unchanged"
-    words: ClassVar[str] = "the problem's y"
+    words: ClassVar[str] = "the form's a"
 
     def damage(self, form):
         if form.a is not None:

@@ -99,8 +99,8 @@ def broken_seals(folder: Path) -> Iterator[str]:
     changed = [name for name in sealed if found.get(name, sealed[name]) != sealed[name]]
     records = [name for name in changed if name.endswith(_RECORDS)]
     if records:
-        changed = " and ".join(records)
-        yield f"{folder.name}: {changed} changed after tables and figures were made from it"
+        names = " and ".join(records)
+        yield f"{folder.name}: {names} changed after tables and figures were made from it"
     for name in changed:
         if name not in records:
             yield f"{folder.name}: {name} is not the one that was made of the records"

@@ -24,9 +24,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.dataset import check_positive
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import RBF, as_dense
+from problems.validation import check_positive
 from solvers.base import Solver
 from solvers.threads import Threads
 

@@ -16,6 +16,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from problems.validation import check_positive, shown
+
 Vector = NDArray[np.float64]
 Indices = NDArray[np.intp]
 if TYPE_CHECKING:
@@ -123,18 +125,6 @@ def check_targets(y: Any, n: int, name: str = "y") -> Vector:
     return _read_only(np.ascontiguousarray(targets))
 
 
-def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
-    """Return `value` as a finite float above zero (or not below it, with `zero`)."""
-    wanted = "a finite number, 0 or above" if zero else "a finite number above 0"
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"{name}: must be {wanted}, got {shown(value)}") from None
-    if not np.isfinite(number) or number < 0 or (number == 0 and not zero):
-        raise ValueError(f"{name}: must be {wanted}, got {shown(value)}")
-    return number
-
-
 def check_slack_weight(C: Any, n: int) -> float | Vector:
     """Return `C` as a positive finite float, or as a read-only vector with one for each sample."""
     if not isinstance(C, (list, tuple)) and np.ndim(C) == 0:
@@ -143,11 +133,6 @@ def check_slack_weight(C: Any, n: int) -> float | Vector:
     if not (weights > 0).all():
         raise ValueError(f"C: every entry must be above 0, got {weights.min():g}")
     return weights
-
-
-def shown(value: Any) -> str:
-    """Return any value as a few words on one line, for messages."""
-    return " ".join(repr(value).split())[:80]
 
 
 def content_hash(*parts: Any) -> str:

@@ -10,14 +10,14 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from problems.dataset import check_positive
 from problems.forms import FormPoint
 from problems.registry import snake_case
+from problems.validation import check_positive, check_whole
 
 
 class Status(StrEnum):
@@ -44,18 +44,6 @@ def optional(module: str, what: str, package: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         raise NotInstalled(f"{what} needs {package}: pip install {package}") from None
-
-
-def check_whole(value: Any, name: str, least: int = 1) -> None:
-    """Raise ValueError if a setting is not a whole number of `least` or more."""
-    if not (least <= value < 2**63 and int(value) == value):
-        raise ValueError(f"{name}: must be a whole number of {least} or more, got {value!r}")
-
-
-def check_choice(value: Any, name: str, choices: Iterable[str]) -> None:
-    """Raise ValueError if a setting is not one of `choices`."""
-    if value not in choices:
-        raise ValueError(f"{name}: must be one of {', '.join(choices)}, got {value!r}")
 
 
 @dataclass(frozen=True)

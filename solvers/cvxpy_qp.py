@@ -19,7 +19,8 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import QP, Claim, FormPoint
-from solvers.base import NotInstalled, Solver, check_choice, optional
+from problems.validation import check_choice
+from solvers.base import NotInstalled, Solver, optional
 from solvers.quadratic import ScaledQP, is_solvable, refuse_indefinite, scaled
 
 # back end: package, options that mean `tol`, option that means `max_iter`

@@ -31,7 +31,8 @@ from problems.gram.feature_maps import (
 )
 from problems.gram.gram import Gram, SignedGram
 from problems.kernels import RBF, Block, Linear
-from solvers.base import Solver, check_choice
+from problems.validation import check_choice
+from solvers.base import Solver
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.pegasos import Pegasos
 from solvers.warm_up import warm_up

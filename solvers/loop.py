@@ -15,9 +15,10 @@ from typing import Any, get_args
 import numpy as np
 
 from problems import Formulation, Multiclass, Point, Unsupported, certify, reduce
-from problems.dataset import Vector, check_positive, shown
+from problems.dataset import Vector
 from problems.forms import Claim, FormPoint
 from problems.reductions import Reduction
+from problems.validation import check_positive, shown
 from solvers.base import NotInstalled, Solver, Status
 from solvers.multiclass import solve_subproblems
 from solvers.solution import Evaluation, Solution

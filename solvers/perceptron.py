@@ -25,7 +25,8 @@ from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.formulations.formulation import Formulation
 from problems.kernels import Block
-from solvers.base import Solver, check_whole
+from problems.validation import check_whole
+from solvers.base import Solver
 
 if TYPE_CHECKING:
     from solvers.solution import Solution

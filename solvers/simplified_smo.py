@@ -18,10 +18,11 @@ from typing import ClassVar
 import numba
 import numpy as np
 
-from problems.dataset import Indices, Vector, check_positive
+from problems.dataset import Indices, Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
-from solvers.base import Solver, check_whole
+from problems.validation import check_positive, check_whole
+from solvers.base import Solver
 from solvers.warm_up import warm_up
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond

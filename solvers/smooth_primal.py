@@ -18,7 +18,8 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import ERM, FormPoint
-from solvers.base import Solver, check_whole
+from problems.validation import check_whole
+from solvers.base import Solver
 from solvers.threads import Threads
 
 

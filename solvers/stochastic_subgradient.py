@@ -19,7 +19,8 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import IntervalLoss, Logistic
-from solvers.base import Solver, check_whole
+from problems.validation import check_whole
+from solvers.base import Solver
 from solvers.pegasos.steps import DRAWN, WEIGHTS, Risk, initial_state, risk_of, settle, steps
 from solvers.rows import as_rows
 from solvers.warm_up import warm_up

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Matrix, Vector, check_positive
+from problems.dataset import Matrix, Vector
 from problems.formulations.dual import View
 from problems.formulations.formulation import Formulation
 from problems.kernels import Kernel, Linear
@@ -27,6 +27,7 @@ from problems.losses import (
     ScalarLoss,
     SquaredHinge,
 )
+from problems.validation import check_positive
 
 
 def check_lam(lam: Any, n: int) -> float:

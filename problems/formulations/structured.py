@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Never
 import numpy as np
 
 from problems.certificates.certificate import Certificate, relative
-from problems.dataset import Matrix, Vector, check_classes, check_positive
+from problems.dataset import Matrix, Vector, check_classes
 from problems.forms import Point
 from problems.formulations.chains import Chains
 from problems.formulations.dual import View
@@ -30,6 +30,7 @@ from problems.gram.gram import Gram
 from problems.kernels import Block, as_dense
 from problems.losses import Piece
 from problems.reductions import Reduction, Unsupported
+from problems.validation import check_positive
 
 # of a sequence that a description is tried on
 _MOST_LENGTH = 10_000

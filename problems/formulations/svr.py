@@ -10,11 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from problems.dataset import Matrix, Vector, check_positive
+from problems.dataset import Matrix, Vector
 from problems.formulations.dual import View
 from problems.formulations.formulation import Formulation
 from problems.kernels import Kernel, Linear
 from problems.losses import EpsilonInsensitive
+from problems.validation import check_positive
 
 
 class _Regression(Formulation):

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from problems.dataset import check_positive
 from problems.kernels.base import Transformed, added
+from problems.validation import check_positive
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
-from problems.dataset import Matrix, Vector, check_positive, shown
+from problems.dataset import Matrix, Vector
 from problems.kernels.samples import (
     Block,
     Blocks,
@@ -22,6 +22,7 @@ from problems.kernels.samples import (
     stacked,
 )
 from problems.registry import snake_case
+from problems.validation import check_positive, shown
 
 ALGEBRA = "Schur 1911; Shawe-Taylor & Cristianini 2004"
 _DENSE_BYTES = 2**26  # up to which features are stored dense: their products take less time

@@ -14,7 +14,8 @@ import numpy as np
 
 from problems.dataset import Indices, Matrix, Vector, check_samples
 from problems.kernels.base import Kernel, check_kernel
-from problems.kernels.samples import Block, Blocks, as_dense, check_whole
+from problems.kernels.samples import Block, Blocks, as_dense
+from problems.validation import check_whole
 
 _SOURCE = "Shawe-Taylor & Cristianini 2004"
 

@@ -22,7 +22,8 @@ import numpy as np
 
 from problems.dataset import Matrix, Vector
 from problems.kernels.base import FeatureMapKernel, Kernel
-from problems.kernels.samples import Block, Blocks, Selection, as_dense, check_whole
+from problems.kernels.samples import Block, Blocks, Selection, as_dense
+from problems.validation import check_whole
 
 _SOURCE = "Jaakkola & Haussler 1998; Sánchez et al. 2013"
 # The mixture is rounded to so many digits: any mixture gives a kernel, and this one is then the same

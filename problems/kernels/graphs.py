@@ -23,7 +23,8 @@ from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix
 from problems.kernels.base import FeatureMapKernel
-from problems.kernels.samples import check_switch, check_whole, unit_rows
+from problems.kernels.samples import unit_rows
+from problems.validation import check_switch, check_whole
 
 if TYPE_CHECKING:
     import networkx

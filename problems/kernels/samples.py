@@ -9,37 +9,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from problems.dataset import Indices, Matrix, Vector, shown
+from problems.dataset import Indices, Matrix, Vector
 
 Block = NDArray[np.float64]
 Selection = Indices | slice
 Blocks = Callable[[Selection, Selection], Block]
-
-
-def check_finite(value: Any, name: str) -> float:
-    """Return `value` as a finite float."""
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = float("nan")
-    if not np.isfinite(number):
-        raise ValueError(f"{name}: must be a finite number, got {shown(value)}")
-    return number
-
-
-def check_whole(value: Any, name: str, least: int) -> int:
-    """Return `value` as an int of `least` or more."""
-    number = check_finite(value, name)
-    if not number.is_integer() or number < least:
-        raise ValueError(f"{name}: must be a whole number of {least} or more, got {shown(value)}")
-    return int(number)
-
-
-def check_switch(value: Any, name: str) -> bool:
-    """Return `value` as a bool."""
-    if not isinstance(value, (bool, np.bool_)):
-        raise ValueError(f"{name}: must be True or False, got {shown(value)}")
-    return bool(value)
 
 
 def entries(X: Matrix) -> Vector:

@@ -20,7 +20,8 @@ import scipy
 
 from problems.dataset import Matrix, Vector
 from problems.kernels.base import Kernel
-from problems.kernels.samples import Block, check_switch, entries, inner_products, squared_norms
+from problems.kernels.samples import Block, entries, inner_products, squared_norms
+from problems.validation import check_switch
 
 _LARGEST = np.finfo(np.float64).maxexp  # 2 to this power overflows
 

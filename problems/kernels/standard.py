@@ -8,17 +8,10 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from problems.dataset import Matrix, Vector, check_positive
+from problems.dataset import Matrix, Vector
 from problems.kernels.base import Kernel
-from problems.kernels.samples import (
-    Block,
-    Selection,
-    as_dense,
-    check_finite,
-    check_whole,
-    inner_products,
-    squared_norms,
-)
+from problems.kernels.samples import Block, Selection, as_dense, inner_products, squared_norms
+from problems.validation import check_finite, check_positive, check_whole
 
 # Above this value of gamma·max‖x‖² the expansion ‖x‖² − 2xᵀz + ‖z‖² loses more than four digits
 # of the exponent's float64 accuracy to cancellation; differences are then taken directly.

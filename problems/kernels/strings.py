@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 
 from problems.dataset import Matrix
 from problems.kernels.base import FeatureMapKernel
-from problems.kernels.samples import as_dense, check_switch, check_whole, entries, unit_rows
+from problems.kernels.samples import as_dense, entries, unit_rows
+from problems.validation import check_switch, check_whole
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from problems.dataset import Vector, check_positive
+from problems.dataset import Vector
 from problems.losses.base import Piece, ScalarLoss
+from problems.validation import check_positive
 
 _TINY = float(np.finfo(float).tiny)
 

@@ -23,8 +23,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from problems.dataset import check_positive
 from problems.forms import BoxQP, Claim, FormPoint
+from problems.validation import check_positive
 from solvers.base import Solver
 from solvers.dual_coordinate_descent.blocks import whole
 from solvers.dual_coordinate_descent.descent import Descent

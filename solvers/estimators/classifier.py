@@ -26,9 +26,10 @@ from problems import (
 )
 from problems.dataset import check_samples
 from problems.kernels import Block
+from problems.validation import check_choice
 from solvers.estimators.answers import warn_unless
 from solvers.estimators.machine import KernelMachine
-from solvers.estimators.samples import check_choice, check_number, class_weights, encoded, subset
+from solvers.estimators.samples import check_number, class_weights, encoded, subset
 
 
 def _has_probabilities(estimator: Any) -> bool:

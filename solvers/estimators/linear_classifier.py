@@ -11,9 +11,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from problems import Formulation, SoftMarginDual, Vector
 from problems.formulations.erm import WeightedERM
 from problems.losses import SquaredHinge
+from problems.validation import check_choice
 from solvers.estimators.answers import warn_unless
 from solvers.estimators.linear_machine import LinearMachine
-from solvers.estimators.samples import check_choice, class_weights, encoded
+from solvers.estimators.samples import class_weights, encoded
 
 
 class LinearSVC(ClassifierMixin, LinearMachine):  # pyright: ignore[reportUntypedBaseClass]

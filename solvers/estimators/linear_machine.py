@@ -15,6 +15,7 @@ import scipy
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from problems import Formulation, Point, Vector
+from problems.validation import check_choice
 from solvers import Solution, Solver, solve
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.estimators.answers import (
@@ -28,7 +29,6 @@ from solvers.estimators.answers import (
 from solvers.estimators.certified import CertifiedEstimator
 from solvers.estimators.samples import (
     Weights,
-    check_choice,
     check_number,
     check_sample_weight,
     selected,

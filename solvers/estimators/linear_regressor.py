@@ -9,9 +9,10 @@ from sklearn.base import RegressorMixin
 from problems import SVRDual
 from problems.formulations.erm import WeightedERM
 from problems.losses import SquaredEpsilonInsensitive
+from problems.validation import check_choice
 from solvers.estimators.answers import warn_unless
 from solvers.estimators.linear_machine import LinearMachine
-from solvers.estimators.samples import check_choice, check_number
+from solvers.estimators.samples import check_number
 
 
 class LinearSVR(RegressorMixin, LinearMachine):  # pyright: ignore[reportUntypedBaseClass]

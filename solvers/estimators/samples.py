@@ -89,12 +89,6 @@ def check_number(value: Any, name: str, *, zero: bool = False, infinite: bool = 
     return number
 
 
-def check_choice(value: Any, name: str, choices: tuple[Any, ...]) -> None:
-    """Raise ValueError if `value` is not one of `choices`."""
-    if value not in choices:
-        raise ValueError(f"{name}: must be one of {choices}, got {value!r}")
-
-
 def check_max_iter(value: Any) -> int | None:
     """Return a limit on iterations; -1, which is none, as None."""
     if not isinstance(value, Integral) or (value < 1 and value != -1):

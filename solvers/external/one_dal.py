@@ -18,9 +18,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Vector, check_positive
+from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import as_dense
+from problems.validation import check_positive
 from solvers.base import Solver, optional
 from solvers.external.libsvm import LibSVM
 from solvers.external.svm_form import (

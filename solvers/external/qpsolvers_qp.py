@@ -21,7 +21,8 @@ import scipy
 
 from problems.dataset import Vector
 from problems.forms import QP, Claim, FormPoint
-from solvers.base import NotInstalled, Solver, check_choice
+from problems.validation import check_choice
+from solvers.base import NotInstalled, Solver
 from solvers.quadratic import ScaledQP, is_solvable, refuse_indefinite, scaled
 
 

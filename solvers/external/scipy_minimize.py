@@ -20,7 +20,8 @@ import numpy as np
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
-from solvers.base import Solver, check_choice
+from problems.validation import check_choice
+from solvers.base import Solver
 from solvers.claims import is_near
 
 Method = Literal["slsqp", "trust-constr"]

@@ -21,7 +21,8 @@ import scipy
 
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
-from solvers.base import Solver, check_whole, optional
+from problems.validation import check_whole
+from solvers.base import Solver, optional
 
 
 @dataclass(frozen=True)

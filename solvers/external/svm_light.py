@@ -21,9 +21,10 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from problems.dataset import Matrix, Vector, check_positive
+from problems.dataset import Matrix, Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import RBF, Linear, Polynomial
+from problems.validation import check_positive
 from solvers.base import NotInstalled, Solver
 from solvers.external.libsvm import LibSVM
 from solvers.external.svm_form import is_classification, regression_targets

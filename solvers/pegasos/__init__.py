@@ -23,7 +23,8 @@ import numpy as np
 from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
-from solvers.base import Solver, check_choice, check_whole
+from problems.validation import check_choice, check_whole
+from solvers.base import Solver
 from solvers.claims import relative_gap
 from solvers.pegasos.steps import WEIGHTS, Risk, State, initial_state, risk_of, settle, steps
 from solvers.rows import Rows, as_rows

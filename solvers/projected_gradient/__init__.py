@@ -23,9 +23,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
-from problems.dataset import check_positive
 from problems.forms import BoxQP, FormPoint
-from solvers.base import Solver, check_choice
+from problems.validation import check_choice, check_positive
+from solvers.base import Solver
 from solvers.claims import is_near
 from solvers.projected_gradient.notebook import ascent, is_hard_margin_dual
 from solvers.projected_gradient.steps import Box, accelerated, barzilai_borwein, plain

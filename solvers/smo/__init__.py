@@ -34,8 +34,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from problems.dataset import check_positive
 from problems.forms import BoxQP, FormPoint
+from problems.validation import check_positive
 from solvers.base import Solver
 from solvers.smo.active import Active
 from solvers.smo.levels import minimise

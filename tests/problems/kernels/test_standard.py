@@ -129,7 +129,7 @@ def test_numbers_of_numpy_and_of_python_name_the_same_kernel():
         (lambda: RBF("wide"), "gamma: .* got 'wide'"),
         (lambda: Polynomial(0), "degree: must be a whole number of 1 or more, got 0"),
         (lambda: Polynomial(1.5), "degree: must be a whole number"),
-        (lambda: Polynomial(None), "degree: must be a finite number, got None"),
+        (lambda: Polynomial(None), "degree: must be a whole number of 1 or more, got None"),
         (lambda: Polynomial(2, gamma=-1.0), "gamma: must be a finite number above 0"),
         (lambda: Polynomial(2, coef0=-1.0), "coef0: must be a finite number, 0 or above"),
         (lambda: Sigmoid(float("inf"), 0.0), "gamma: must be a finite number"),

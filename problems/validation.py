@@ -1,0 +1,62 @@
+"""Checks of single settings: each names the argument, what is accepted, and what was given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+_LARGEST = 2**63  # whole numbers from here on do not fit into 64 bits
+
+
+def shown(value: Any) -> str:
+    """Return any value as a few words on one line, for messages."""
+    return " ".join(repr(value).split())[:80]
+
+
+def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
+    """Return `value` as a finite float above zero (or not below it, with `zero`)."""
+    number = _number(value)
+    if not (number > 0 or (zero and number == 0)):
+        wanted = "a finite number, 0 or above" if zero else "a finite number above 0"
+        raise ValueError(f"{name}: must be {wanted}, got {shown(value)}")
+    return number
+
+
+def check_finite(value: Any, name: str) -> float:
+    """Return `value` as a finite float."""
+    number = _number(value)
+    if np.isnan(number):
+        raise ValueError(f"{name}: must be a finite number, got {shown(value)}")
+    return number
+
+
+def check_whole(value: Any, name: str, least: int = 1) -> int:
+    """Return `value` as an int of `least` or more."""
+    number = _number(value)
+    if not (least <= number < _LARGEST and number.is_integer()):
+        raise ValueError(f"{name}: must be a whole number of {least} or more, got {shown(value)}")
+    return int(value)
+
+
+def check_switch(value: Any, name: str) -> bool:
+    """Return `value` as a bool."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ValueError(f"{name}: must be True or False, got {shown(value)}")
+    return bool(value)
+
+
+def check_choice(value: Any, name: str, choices: Iterable[Any]) -> None:
+    """Raise ValueError if `value` is not one of `choices`."""
+    if value not in choices:
+        raise ValueError(f"{name}: must be one of {', '.join(map(str, choices))}, got {value!r}")
+
+
+def _number(value: Any) -> float:
+    """Return a finite number as a float, anything else, also a number written as text, as NaN."""
+    try:
+        number = float("nan") if isinstance(value, (str, bytes)) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        return float("nan")
+    return number if np.isfinite(number) else float("nan")

@@ -167,7 +167,7 @@ class DualProblem:
         if pieces is None:
             raise Unsupported(
                 f"the {self.loss.name} loss has no form as a quadratic program here: only hinge and "
-                "epsilon-insensitive risks are; a solver of ERM forms is needed"
+                "epsilon-insensitive risks do; a solver of ERM forms is needed"
             )
         return pieces
 

@@ -142,9 +142,9 @@ def test_our_own_solvers_conform(name):
 
 
 def test_the_command_passes_our_own_solver_and_prints_a_table():
-    result = CliRunner().invoke(main, ["selftest", "interior_point"])
+    result = CliRunner().invoke(main, ["selftest", "cvxopt_qp"])
     assert result.exit_code == 0, result.output
-    assert "interior_point conforms" in result.output
+    assert "cvxopt_qp conforms" in result.output
     for item in PROPERTIES:
         assert item.name in result.output
 

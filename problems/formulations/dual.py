@@ -134,7 +134,7 @@ class DualProblem:
         if not self.costs.size:
             return worst
         beta, group = self.beta(alpha), self.groups
-        sums = beta.sum(keepdims=True) if group is None else np.bincount(group + 1, beta)[1:]
+        sums = beta.sum(keepdims=True) if group is None else np.bincount(group + 1, beta, self.costs.size + 1)[1:]
         return max(worst, float(np.abs(sums - self.costs).max()))
 
     @cached_property

@@ -1,5 +1,6 @@
 """A formulation, a loss, a kernel and a data set from a file outside, wherever a name may stand."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,42 +12,17 @@ from experiments.files.experiment import ConfigError, read_experiment
 from experiments.files.specs import build_kernel
 from experiments.store.folder import Store, load_model
 
-OURS = '''
+README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+QUANTILE_SVR = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[3]
+OURS = f'''{QUANTILE_SVR}
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from problems import Formulation, Kernel, Linear, Matrix, Vector
+from problems import Kernel
 from problems.datasets.source import Raw, Source
-from problems.losses import IntervalLoss, Piece, PiecewiseLinear
-
-
-@dataclass(frozen=True)
-class Pinball(PiecewiseLinear):
-    """Pinball."""
-
-    tau: float
-    is_regression: ClassVar[bool] = True
-
-    def dual_pieces(self, y: Vector) -> list[Piece]:
-        return [Piece(np.ones(y.size), y, 0.0, self.tau - 1.0, self.tau)]
-
-
-@dataclass(frozen=True, eq=False)
-class QuantileSVR(Formulation):
-    """Quantile regression."""
-
-    X: Matrix
-    y: Vector
-    C: Any
-    tau: float
-    kernel: Kernel = Linear()
-    intercept: bool = True
-
-    @property
-    def loss(self):
-        return Pinball(self.tau)
+from problems.losses import IntervalLoss
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ The optimum is that of CVXOPT on the dual, written down here from the papers: qu
 (Takeuchi et al. 2006), the one-class SVM and ν-SVC (Schölkopf et al. 2000, 2001).
 """
 
+import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import cvxopt
@@ -26,7 +28,7 @@ from problems import (
     certify,
     reduce,
 )
-from problems.losses import Loss, Perceptron, Piece, PiecewiseLinear
+from problems.losses import Loss, Perceptron
 from solvers import SMO, CvxoptQP, DualCoordinateDescent, ProjectedGradient, ScipyMinimize, solve
 
 RNG = np.random.default_rng(0)
@@ -35,32 +37,10 @@ LABELS = np.where(X[:, 0] + 0.4 * RNG.standard_normal(40) > 0, 1.0, -1.0)
 TARGETS = X[:, 0] + 0.3 * RNG.standard_normal(40)
 KERNELS = [Linear(), RBF(1.0)]
 
-
-@dataclass(frozen=True)
-class Pinball(PiecewiseLinear):
-    """max(tau·e, (tau − 1)·e) for e = y − f."""
-
-    tau: float
-    is_regression: ClassVar[bool] = True
-
-    def dual_pieces(self, y: Vector) -> list[Piece]:
-        return [Piece(np.ones(y.size), y, 0.0, self.tau - 1.0, self.tau)]
-
-
-@dataclass(frozen=True, eq=False)
-class QuantileSVR(Formulation):
-    """min ½‖w‖² + C Σ pinball."""
-
-    X: Matrix
-    y: Vector
-    C: Any
-    tau: float
-    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
-    intercept: bool = True
-
-    @property
-    def loss(self) -> Loss:
-        return Pinball(self.tau)
+README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
+SHOWN: dict[str, Any] = {}
+exec(re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[3], SHOWN)
+Pinball, QuantileSVR = SHOWN["Pinball"], SHOWN["QuantileSVR"]
 
 
 @dataclass(frozen=True, eq=False)

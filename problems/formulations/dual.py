@@ -133,8 +133,9 @@ class DualProblem:
         worst = max(0.0, float(np.maximum(alpha - high, low - alpha).max()))
         if not self.costs.size:
             return worst
-        beta, group = self.beta(alpha), self.groups
-        sums = beta.sum(keepdims=True) if group is None else np.bincount(group + 1, beta, self.costs.size + 1)[1:]
+        sums = self.beta(alpha).sum(keepdims=True)
+        if self.groups is not None:  # bin 0 is of the samples in no group
+            sums = np.bincount(self.groups + 1, self.beta(alpha), self.costs.size + 1)[1:]
         return max(worst, float(np.abs(sums - self.costs).max()))
 
     @cached_property

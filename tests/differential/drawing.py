@@ -107,7 +107,7 @@ def _draw(rng: Rng, number: int) -> Drawn | None:
     with np.errstate(over="ignore", invalid="ignore"):
         try:
             made = KERNELS[kernel](sample, rng)
-            if kernel != "precomputed" and rng.random() < 0.3:
+            if kernel != "precomputed" and (scale == "wide and sparse" or rng.random() < 0.3):
                 sample.X = scipy.sparse.csr_array(sample.X)
             problem = FORMULATIONS[formulation](sample, made, rng)
         except ValueError:
@@ -205,11 +205,11 @@ def _sized_features(low: float, high: float) -> Callable[[Sample, Rng], None]:
     return change
 
 
-def _wide_and_sparse(sample: Sample, rng: Rng) -> None:
+def _wide(sample: Sample, rng: Rng) -> None:
     wide = np.zeros((sample.n, 400))
     columns = rng.choice(400, sample.X.shape[1], replace=False)
     wide[:, columns] = sample.X * rng.choice([1.0, 1e4]) + rng.choice([0.0, 1e4, 1e8])
-    sample.X = scipy.sparse.csr_array(wide)
+    sample.X = wide
 
 
 def _margin_in_the_last_bit(sample: Sample, rng: Rng) -> None:
@@ -236,7 +236,7 @@ SCALES: dict[str, Callable[[Sample, Rng], None]] = {
     "huge targets": _sized_targets(6, 14),
     "tiny features": _sized_features(-9, -3),
     "huge features": _sized_features(3, 9),
-    "wide and sparse": _wide_and_sparse,
+    "wide and sparse": _wide,
     "margin in the last bit": _margin_in_the_last_bit,
 }
 
@@ -279,9 +279,8 @@ def _combination(sample: Sample, rng: Rng) -> Kernel:
 
 def _precomputed(sample: Sample, rng: Rng) -> Kernel:
     """Put a Gram matrix in place of the samples: exactly semidefinite, as its entries are whole."""
-    X = sample.X if isinstance(sample.X, np.ndarray) else sample.X.toarray()
-    size = float(np.abs(X).max()) or 1.0
-    whole = np.round(X / size * 1000)
+    size = float(np.abs(sample.X).max()) or 1.0
+    whole = np.round(sample.X / size * 1000)
     sample.X = whole @ whole.T * float(rng.choice([1.0, 2.0**-20, 2.0**20]))
     return Precomputed()
 

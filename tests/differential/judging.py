@@ -13,13 +13,14 @@ from flint import fmpq
 from problems import Certificate, Formulation, Point
 from solvers import SMO, CvxoptQP, DualCoordinateDescent, Solution, Status, solve
 from tests.differential.drawing import Drawn
-from tests.differential.posed import ZERO, Posed, posed, rational
+from tests.differential.posed import ONE, ZERO, Posed, posed, rational
 from tests.differential.reference import Optimum, solved
 
 PRECISIONS = (320, 1280)  # bits of kernel values that are no rationals
 NARROW = fmpq(1, 10**30)  # the reference's own relative width
 TARGETS = (1e-3, 1e-6, 1e-9)
 _SPARE = 1 + fmpq(1, 10**6)  # a gap is relative to a bound, not to the optimum
+_ROUNDING = fmpq(11, 10**9)  # how short of a margin an answer may be to be stretched to it
 
 
 @dataclass(frozen=True)
@@ -266,15 +267,32 @@ def _size_at_zero(exact: Posed) -> fmpq:
 
 
 def _best_primal(exact: Posed, norm2: fmpq, scores: list[fmpq], offsets: list[fmpq]) -> fmpq | None:
-    """Return the least primal objective over the offset that is given and those at a kink."""
+    """Return the least primal objective over the offset that is given and those at a kink.
+
+    What is short of a margin by rounding may be stretched to it.
+    """
     best = [offsets[: len(exact.groups)] or [ZERO] * len(exact.groups)]
     for k, group in enumerate(exact.groups):
         for i in group.members:
             for end in exact.curves[i].lower, exact.curves[i].upper:
                 if end is not None:
                     best.append([*best[0][:k], end - scores[i], *best[0][k + 1 :]])
-    values = [exact.primal(norm2, scores, u) for u in best]
+    values = [
+        exact.primal(s * s * norm2, [s * f for f in scores], [s * v for v in u])
+        for u in best
+        for s in _stretches(exact, scores, u)
+    ]
     return min((v for v in values if v is not None), default=None)
+
+
+def _stretches(exact: Posed, scores: list[fmpq], offsets: list[fmpq]) -> Iterator[fmpq]:
+    yield ONE
+    for curve, f in zip(exact.curves, exact.shifted(scores, offsets), strict=True):
+        end = curve.upper if curve.lower is None else curve.lower
+        if (curve.lower is None or curve.upper is None) and abs(end) == 1:
+            short = ONE - f / end
+            if 0 < short < _ROUNDING:
+                yield 1 / (1 - short)
 
 
 def _feasible(exact: Posed, beta: list[fmpq]) -> list[fmpq]:

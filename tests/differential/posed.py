@@ -149,14 +149,20 @@ class Posed:
         conjugates = (c.conjugate(b) for c, b in zip(self.curves, beta, strict=True))
         return -HALF * self.norm2(beta) - sum(conjugates, ZERO)
 
-    def primal(self, norm2: fmpq, scores: Sequence[fmpq], offsets: Sequence[fmpq]) -> fmpq | None:
-        """Return the primal objective, None where it is infinite."""
-        decision, total = list(scores), HALF * norm2
+    def shifted(self, scores: Sequence[fmpq], offsets: Sequence[fmpq]) -> list[fmpq]:
+        """Return the decisions f: scores with the offset of each sample's group."""
+        decision = list(scores)
         for group, offset in zip(self.groups, offsets, strict=True):
-            total += group.cost * offset
             for i in group.members:
                 decision[i] += offset
-        for curve, f in zip(self.curves, decision, strict=True):
+        return decision
+
+    def primal(self, norm2: fmpq, scores: Sequence[fmpq], offsets: Sequence[fmpq]) -> fmpq | None:
+        """Return the primal objective, None where it is infinite."""
+        total = HALF * norm2
+        for group, offset in zip(self.groups, offsets, strict=True):
+            total += group.cost * offset
+        for curve, f in zip(self.curves, self.shifted(scores, offsets), strict=True):
             value = curve.value(f)
             if value is None:
                 return None

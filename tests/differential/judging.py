@@ -13,6 +13,7 @@ from flint import fmpq
 from problems import Certificate, Formulation, Point
 from solvers import SMO, CvxoptQP, DualCoordinateDescent, Solution, Status, solve
 from tests.differential.drawing import Drawn
+from tests.differential.kernels import exact_rows, inner
 from tests.differential.posed import ONE, ZERO, Posed, posed, rational
 from tests.differential.reference import Optimum, solved
 
@@ -239,21 +240,14 @@ def _true_error(
     problem, c = answer.problem, answer.certificate
     if c.point.alpha is None:
         return None, None
-    beta = [rational(v) for v in problem.beta(c.point.alpha).tolist()]
-    beta = _feasible(exact, beta)
-    if c.point.w is not None and answer.point.w is not None:
+    beta = _feasible(exact, [rational(v) for v in problem.beta(c.point.alpha).tolist()])
+    offsets, scale = [rational(u) for u in c.offsets], rational(c.scale)
+    points = [(scale * scale * exact.norm2(beta), [scale * f for f in exact.scores(beta)])]
+    if c.point.w is not None:  # rounded, it need not be the one of the multipliers
         weights = [rational(v) for v in c.point.w.tolist()]
-        X = problem.X if isinstance(problem.X, np.ndarray) else problem.X.toarray()
-        scores = [
-            sum((rational(a) * w for a, w in zip(row, weights, strict=True)), ZERO)
-            for row in X.tolist()
-        ]
-        norm2 = sum((w * w for w in weights), ZERO)
-    else:
-        scale = rational(c.scale)
-        scores = [scale * f for f in exact.scores(beta)]
-        norm2 = scale * scale * exact.norm2(beta)
-    primal = _best_primal(exact, norm2, scores, [rational(u) for u in c.offsets])
+        points.append((inner(weights, weights), [inner(x, weights) for x in exact_rows(problem.X)]))
+    primals = [_best_primal(exact, *point, offsets) for point in points]
+    primal = min((v for v in primals if v is not None), default=None)
     unit = abs(optimum.upper) or _size_at_zero(exact)
     if primal is None or not unit:
         return None, None

@@ -61,9 +61,9 @@ def value(kernel: Kernel, x: Row, z: Row) -> Any:
     """Return k(x, z) from its definition."""
     match kernel:
         case Linear():
-            found = _inner(x, z)
+            found = inner(x, z)
         case Polynomial(degree, gamma, coef0):
-            found = (_float(gamma) * _inner(x, z) + _float(coef0)) ** int(degree)
+            found = (_float(gamma) * inner(x, z) + _float(coef0)) ** int(degree)
         case RBF(gamma):
             squared = sum(((u - v) * (u - v) for u, v in zip(x, z, strict=True)), ZERO)
             found = arb(-_float(gamma) * squared).exp() if squared else fmpq(1)
@@ -81,13 +81,14 @@ def value(kernel: Kernel, x: Row, z: Row) -> Any:
         case Subset(inside, features):
             found = value(inside, [x[j] for j in features], [z[j] for j in features])
         case QuadraticForm(matrix):
-            found = _inner(x, [_inner([_float(v) for v in row], z) for row in matrix])
+            found = inner(x, [inner([_float(v) for v in row], z) for row in matrix])
         case _:
             raise NotImplementedError(f"no exact values of {kernel!r}")
     return found
 
 
-def _inner(x: Row, z: Row) -> fmpq:
+def inner(x: Row, z: Row) -> fmpq:
+    """Return xᵀz."""
     return sum((u * v for u, v in zip(x, z, strict=True) if u and v), ZERO)
 
 

@@ -69,7 +69,7 @@ def _proven(problem: Posed, beta: list[fmpq], offsets: list[fmpq]) -> Optimum:
         return Optimum(dual, primal, beta, offsets)
     size = sum(map(abs, beta), ZERO)
     quadratic, distance = HALF * problem.error * size * size, problem.error * size
-    if any(None in (c.below, c.above) for c in problem.curves):  # stretched to a margin of one
+    if problem.is_hard:  # stretched to a margin of one
         upper = (primal + quadratic) / (1 - distance) ** 2
     else:
         changes = (c.change(b, distance) for c, b in zip(problem.curves, beta, strict=True))

@@ -7,37 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import scipy
 
 from problems import (
-    RBF,
     ChainMargin,
-    Exponential,
     Formulation,
     HardMarginDual,
     HardMarginPrimal,
     HingeERM,
     Kernel,
-    Linear,
-    Matrix,
     OneVsOne,
     OneVsRest,
-    Polynomial,
-    PolynomialOf,
-    Precomputed,
-    QuadraticForm,
     RegularizedERM,
-    Scaled,
-    SetIntersection,
-    Sigmoid,
     SoftMarginDual,
     SoftMarginPrimal,
     SoftmaxERM,
-    Spectrum,
-    Subset,
     SVRDual,
     SVRPrimal,
     Vector,
@@ -49,53 +35,14 @@ from problems.losses import (
     Logistic,
     Loss,
     Perceptron,
-    Piece,
-    PiecewiseLinear,
     Squared,
     SquaredEpsilonInsensitive,
     SquaredHinge,
 )
+from tests.differential.grouped import Grouped, Pinball
+from tests.differential.kernel_drawing import KERNELS
 from tests.differential.kernels import exact_gram, is_psd
 from tests.differential.scales import SCALES, Rng, Sample, plain
-
-
-@dataclass(frozen=True)
-class Pinball(PiecewiseLinear):
-    """max(tau·e, (tau − 1)·e) for e = y − f, of quantile regression."""
-
-    tau: float
-    is_regression: ClassVar[bool] = True
-
-    def dual_pieces(self, y: Vector) -> list[Piece]:
-        """Return the one piece, whose r is f − y."""
-        return [Piece(np.ones(y.size), y, 0.0, self.tau - 1.0, self.tau)]
-
-
-@dataclass(frozen=True, eq=False)
-class Grouped(Formulation):
-    """min ½‖w‖² + cᵀu + Σ Cᵢℓ(yᵢ, wᵀφ(xᵢ) + u_g(i)), with an offset for each group of samples.
-
-    Quantile regression, the one-class SVM and ν-SVC are of this kind.
-    """
-
-    X: Matrix
-    y: Vector
-    C: float
-    members: tuple[int, ...]
-    prices: tuple[float, ...]
-    loss: Loss = Hinge()  # noqa: RUF009 - frozen
-    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
-    intercept: ClassVar[bool] = True
-
-    @property
-    def groups(self) -> Vector:
-        """The group of each sample, −1 for none."""
-        return np.array(self.members)
-
-    @property
-    def costs(self) -> Vector:
-        """The cost of each offset."""
-        return np.array(self.prices)
 
 
 @dataclass(frozen=True)
@@ -134,86 +81,11 @@ def _draw(rng: Rng, number: int) -> Drawn | None:
             problem = FORMULATIONS[formulation](sample, made, rng)
         except ValueError:
             return None
-    if made.is_psd is None and not np.isfinite(problem.upper).all():
+    if made.is_psd is None and (problem.pieces is None or problem.may_be_infeasible):
         K, error = exact_gram(problem.X, made, 53)
         if error != 0 or not is_psd(K):
-            return None  # its dual has no largest value
+            return None  # its dual may have no largest value
     return Drawn(number, formulation, kernel, scale, problem)
-
-
-def _gamma(sample: Sample, rng: Rng) -> float:
-    """Return a width by which some of the samples are near each other, or one that is not fitted."""
-    if rng.random() < 0.3:
-        return float(rng.choice([1e-6, 1.0, 1e3]))
-    size = float(np.abs(sample.X - sample.X[[0]]).max()) or 1.0
-    return float(rng.choice([0.01, 0.3, 3.0, 30.0])) / size**2
-
-
-def _rbf(sample: Sample, rng: Rng) -> Kernel:
-    return RBF(_gamma(sample, rng))
-
-
-def _polynomial(sample: Sample, rng: Rng) -> Kernel:
-    gamma = float(rng.choice([1.0, 0.3, 1.0 / sample.size**2]))
-    return Polynomial(int(rng.integers(1, 4)), gamma, float(rng.choice([0.0, 1.0, 0.7])))
-
-
-def _combination(sample: Sample, rng: Rng) -> Kernel:
-    first, second = (
-        KERNELS[str(name)](sample, rng) for name in rng.choice(["linear", "polynomial", "rbf"], 2)
-    )
-    d = sample.X.shape[1]
-    root = rng.integers(-2, 3, (d, d)) * 0.5 if d < 5 else np.eye(d)
-    choices = [
-        lambda: first + second,
-        lambda: first * second,
-        lambda: Scaled(first, float(10.0 ** rng.uniform(-4, 4))),
-        lambda: Exponential(Scaled(Linear(), 0.5 / sample.size**2 / d)),
-        lambda: PolynomialOf(first, (0.5, 0.0, 0.3)),
-        lambda: Subset(first, (int(rng.integers(d)),)),
-        lambda: QuadraticForm(tuple(map(tuple, (root @ root.T).tolist()))),
-    ]
-    return choices[int(rng.integers(len(choices)))]()
-
-
-def _precomputed(sample: Sample, rng: Rng) -> Kernel:
-    """Put a Gram matrix in place of the samples: exactly semidefinite, or so but for rounding."""
-    if rng.random() < 0.3:
-        kernel = KERNELS[str(rng.choice(["linear", "polynomial", "rbf"]))](sample, rng)
-        K = np.asarray(kernel(sample.X, sample.X))
-        sample.X = 0.5 * K + 0.5 * K.T
-    else:
-        whole = np.round(sample.X / sample.size * 1000)
-        sample.X = whole @ whole.T * float(rng.choice([1.0, 2.0**-20, 2.0**20]))
-    return Precomputed()
-
-
-def _sigmoid(sample: Sample, rng: Rng) -> Kernel:
-    return Sigmoid(float(rng.choice([0.3, 1.0])) / sample.size**2, float(rng.choice([0.0, -0.5])))
-
-
-def _sets(sample: Sample, rng: Rng) -> Kernel:
-    sample.X = (np.median(sample.X) < sample.X) + 0.0
-    return SetIntersection(bool(rng.random() < 0.5))
-
-
-def _strings(sample: Sample, rng: Rng) -> Kernel:
-    letters = rng.integers(1, 3, (sample.n, 6))
-    ends = rng.integers(1, 7, (sample.n, 1))
-    sample.X = np.where(np.arange(6) < ends, letters, 0).astype(float)
-    return Spectrum(int(rng.integers(1, 3)), bool(rng.random() < 0.5))
-
-
-KERNELS: dict[str, Callable[[Sample, Rng], Kernel]] = {
-    "linear": lambda sample, rng: Linear(),
-    "polynomial": _polynomial,
-    "rbf": _rbf,
-    "combination": _combination,
-    "precomputed": _precomputed,
-    "sigmoid": _sigmoid,
-    "sets": _sets,
-    "strings": _strings,
-}
 
 
 def _epsilon(sample: Sample, rng: Rng) -> float:

@@ -38,7 +38,7 @@ class Fault(NamedTuple):
 
     Attributes
     ----------
-    kind : lower bound, upper bound, infeasible, solved, wrong, crash, no reference.
+    kind : lower bound, upper bound, infeasible, gap, solved, wrong, crash, no reference.
     """
 
     kind: str
@@ -166,6 +166,7 @@ def _weights(
     """Yield the optimal weights, alone and with their multipliers, or random ones."""
     if best is None or rng.random() < 0.4:
         w = rng.normal(size=problem.n_weights) * 10.0 ** rng.uniform(-6, 3)
+        w = w if isinstance(problem, ChainMargin) else w.reshape(problem.d, -1)
         yield Answer("random weights", Point(w=w))
         return
     w = best.w
@@ -234,20 +235,22 @@ def _width(c: Certificate, reference: Reference) -> float:
 def _of_verdict(
     solution: Solution, verdict: str, reference: Reference
 ) -> Iterator[tuple[str, str]]:
-    """Yield what is wrong with the verdict: too good for an answer, or too bad."""
+    """Yield what is wrong with the gap and the verdict: too good for an answer, or too bad."""
+    c, target = solution.certificate, rational(solution.target_gap)
     if reference.is_infeasible:
         if verdict == "solved" or (verdict == "wrong" and solution.claimed == "infeasible"):
             yield verdict, "no point is feasible"
         return
-    if verdict not in ("solved", "wrong"):
+    primal, dual = reference.values(c)
+    if primal is None:
         return
-    target, unit = rational(solution.target_gap), abs(reference.upper) or reference.size_at_zero()
-    primal, dual = reference.values(solution.certificate)
-    if primal is None or unit == ZERO:
+    error = primal - reference.upper
+    if np.isfinite(c.gap) and error > rational(c.gap):
+        yield "gap", f"{c.gap:.2e}, but the point is {float(error):.2e} above the optimum"
+    unit = abs(reference.upper) or reference.size_at_zero()
+    if unit == ZERO:
         return
-    error = (primal - reference.upper) / unit
-    if verdict == "solved" and error > target * _SPARE:
-        yield "solved", f"true error {float(error):.1e}, target {solution.target_gap:.0e}"
+    if verdict == "solved" and error / unit > target * _SPARE:
+        yield "solved", f"true error {float(error / unit):.1e}, target {solution.target_gap:.0e}"
     if verdict == "wrong" and dual is not None and (primal - dual) / unit <= target:
-        gap, claimed = float((primal - dual) / unit), solution.certificate.relative_gap
-        yield "wrong", f"true gap {gap:.1e}, shown {claimed:.1e}"
+        yield "wrong", f"true gap {float((primal - dual) / unit):.1e}, shown {c.relative_gap:.1e}"

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import Any
 
 import numpy as np
-from flint import arb, ctx, fmpq, fmpz
+from flint import arb, ctx, fmpq
 
 from problems import (
     RBF,
@@ -50,7 +50,8 @@ def exact_gram(X: Matrix, kernel: Kernel, bits: int) -> tuple[list[list[fmpq]], 
         if all(isinstance(v, fmpq) for row in lower for v in row):
             return values, ZERO
         largest = max(abs(arb(v)).upper() for row in lower for v in row)
-        unit = fmpq(2) ** int(np.ceil(np.log2(float(largest)))) / (fmpz(1) << bits)
+        mantissa, exponent = largest.man_exp()
+        unit = fmpq(2) ** (mantissa.bit_length() + int(exponent) - bits)
         return [[_rounded(v, unit) for v in row] for row in values], unit
 
 

@@ -135,6 +135,11 @@ class Posed:
         """Number of samples."""
         return len(self.curves)
 
+    @property
+    def is_hard(self) -> bool:
+        """Whether no sample may be short of its margin."""
+        return any(None in (c.below, c.above) for c in self.curves)
+
     def scores(self, beta: Sequence[fmpq]) -> list[fmpq]:
         """Return Kβ."""
         used = [j for j, v in enumerate(beta) if v != 0]

@@ -13,7 +13,7 @@ from problems.losses import Logistic
 from tests.differential.active_sets import Optimum, largest_dual, solved
 from tests.differential.chains import ChainReference
 from tests.differential.kernels import exact_rows, inner, is_psd
-from tests.differential.posed import ONE, ZERO, Posed, posed, rational
+from tests.differential.posed import HALF, ONE, ZERO, Posed, posed, rational
 from tests.differential.smooth import SmoothReference
 
 _PRECISIONS = (320, 1280)  # bits of kernel values that are no rationals
@@ -129,18 +129,31 @@ def _has_opposite_twins(exact: Posed) -> bool:
 
 
 def _best_primal(exact: Posed, norm2: fmpq, scores: list[fmpq], offsets: list[fmpq]) -> fmpq | None:
-    best = [offsets[: len(exact.groups)] or [ZERO] * len(exact.groups)]
-    for k, group in enumerate(exact.groups):
-        for i in group.members:
-            for end in exact.curves[i].lower, exact.curves[i].upper:
-                if end is not None:
-                    best.append([*best[0][:k], end - scores[i], *best[0][k + 1 :]])
-    values = [
-        exact.primal(s * s * norm2, [s * f for f in scores], [s * v for v in u])
-        for u in best
-        for s in _stretches(exact, scores, u)
+    if exact.is_hard:
+        return _hard_primal(exact, norm2, scores)
+    best = offsets[: len(exact.groups)] or [ZERO] * len(exact.groups)
+    for k, group in enumerate(exact.groups):  # they share no sample
+        ends = [(i, e) for i in group.members for e in exact.curves[i][:2] if e is not None]
+        tried = [best] + [[*best[:k], e - scores[i], *best[k + 1 :]] for i, e in ends]
+        best = min(tried, key=lambda u: exact.primal(norm2, scores, u))
+    return min(
+        exact.primal(s * s * norm2, [s * f for f in scores], [s * v for v in best])
+        for s in _stretches(exact, scores, best)
+    )
+
+
+def _hard_primal(exact: Posed, norm2: fmpq, scores: list[fmpq]) -> fmpq | None:
+    """Return ½‖w‖² over the squared smallest margin at the best offset; None if none is positive."""
+    sides = [
+        (-f, -1) if curve.lower is None else (f, 1)
+        for curve, f in zip(exact.curves, scores, strict=True)
     ]
-    return min((v for v in values if v is not None), default=None)
+    if not exact.groups:
+        margin = min(f for f, _ in sides)
+    else:
+        least = [min((f for f, s in sides if s == side), default=None) for side in (-1, 1)]
+        margin = ONE if None in least else HALF * (least[0] + least[1])
+    return HALF * norm2 / margin**2 if margin > 0 else None
 
 
 def _stretches(exact: Posed, scores: list[fmpq], offsets: list[fmpq]) -> Iterator[fmpq]:

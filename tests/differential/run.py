@@ -22,7 +22,16 @@ import numpy as np
 from tests.differential.drawing import Drawn, drawn
 from tests.differential.judging import Judged, judged
 
-KINDS = ("lower bound", "upper bound", "infeasible", "solved", "wrong", "crash", "no reference")
+KINDS = (
+    "lower bound",
+    "upper bound",
+    "infeasible",
+    "gap",
+    "solved",
+    "wrong",
+    "crash",
+    "no reference",
+)
 _CHUNK = 250  # problems that a process is given at a time
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,7 +14,7 @@ from problems.losses import Logistic
 from tests.differential.active_sets import Optimum, largest_dual, solved
 from tests.differential.chains import ChainReference
 from tests.differential.kernels import exact_rows, inner, is_psd
-from tests.differential.posed import HALF, ONE, ZERO, Posed, posed, rational
+from tests.differential.posed import HALF, ONE, ZERO, Group, Posed, posed, rational
 from tests.differential.smooth import SmoothReference
 
 _PRECISIONS = (320, 1280)  # bits of kernel values that are no rationals
@@ -133,13 +134,27 @@ def _best_primal(exact: Posed, norm2: fmpq, scores: list[fmpq], offsets: list[fm
         return _hard_primal(exact, norm2, scores)
     best = offsets[: len(exact.groups)] or [ZERO] * len(exact.groups)
     for k, group in enumerate(exact.groups):  # they share no sample
-        ends = [(i, e) for i in group.members for e in exact.curves[i][:2] if e is not None]
-        tried = [best] + [[*best[:k], e - scores[i], *best[k + 1 :]] for i, e in ends]
+        tried = [best] + [[*best[:k], u, *best[k + 1 :]] for u in _offsets(exact, group, scores)]
         best = min(tried, key=lambda u: exact.primal(norm2, scores, u))
     return min(
         exact.primal(s * s * norm2, [s * f for f in scores], [s * v for v in best])
         for s in _stretches(exact, scores, best)
     )
+
+
+def _offsets(exact: Posed, group: Group, scores: list[fmpq]) -> list[fmpq]:
+    """Return the offsets among which the best one of a group is.
+
+    It is at a kink, or where the slope is 0 between two kinks or beyond them; slopes are linear there.
+    """
+    curves = [(exact.curves[i], scores[i]) for i in group.members]
+    kinks = sorted({end - f for curve, f in curves for end in curve[:2] if end is not None})
+    if not any(curve.smoothing for curve, _ in curves):
+        return kinks
+    points = [kinks[0] - 1, *kinks, kinks[-1] + 1]
+    slopes = [sum((curve.slope(f + u) for curve, f in curves), group.cost) for u in points]
+    pieces = zip(pairwise(points), pairwise(slopes), strict=True)
+    return kinks + [u - s * (v - u) / (t - s) for (u, v), (s, t) in pieces if s != t]
 
 
 def _hard_primal(exact: Posed, norm2: fmpq, scores: list[fmpq]) -> fmpq | None:

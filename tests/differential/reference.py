@@ -80,7 +80,7 @@ class EnumeratedReference:
 
     def point(self) -> Point:
         """Return the optimal multipliers rounded to float64."""
-        return Point(self.problem.alpha(np.array([float(v) for v in self.beta])))
+        return Point(self.problem.alpha(np.array([_real(v) for v in self.beta])))
 
     def size_at_zero(self) -> fmpq:
         """Return the primal objective at w = 0 and no offset."""
@@ -208,6 +208,14 @@ class SummedReference:
         """Return the sums of the parts' values."""
         pairs = [part.values(own) for part, own in zip(self.parts, c.parts, strict=True)]
         return _total([primal for primal, _ in pairs]), _total([dual for _, dual in pairs])
+
+
+def _real(value: fmpq) -> float:
+    """Return a float64, infinite for what is beyond its range."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
 
 
 def _total(values: list[Any]) -> fmpq | None:

@@ -60,11 +60,13 @@ class Judged:
 
     Attributes
     ----------
+    number, words : which one it is, and its formulation, kernel and scale.
     width : relative error of the worse bound at the optimum rounded to float64, infinite without one.
     proven_width : the same of proven bounds.
     """
 
-    drawn: Drawn
+    number: int
+    words: tuple[str, str, str]
     certificates: int = 0
     faults: list[Fault] = field(default_factory=list[Fault])
     width: float = float("inf")
@@ -73,7 +75,8 @@ class Judged:
 
 def judged(drawn: Drawn, seed: int) -> Judged:
     """Certify several answers to a problem and return what does not hold."""
-    result, rng = Judged(drawn), np.random.default_rng([seed, drawn.number, 1])
+    result = Judged(drawn.number, (drawn.formulation, drawn.kernel, drawn.scale))
+    rng = np.random.default_rng([seed, drawn.number, 1])
     try:
         reference = exact_reference(drawn.problem)
     except ArithmeticError as error:
@@ -81,17 +84,22 @@ def judged(drawn: Drawn, seed: int) -> Judged:
         return result
     for answer in _answers(drawn.problem, reference, rng):
         target = float(rng.choice(TARGETS))
-        _judge(answer, target, False, reference, result)
+        _judge(drawn.problem, answer, target, False, reference, result)
         if answer.name == "optimum" or rng.random() < _PROVEN:
-            _judge(answer, target, True, reference, result)
+            _judge(drawn.problem, answer, target, True, reference, result)
     return result
 
 
 def _judge(
-    answer: Answer, target: float, rigorous: bool, reference: Reference, result: Judged
+    problem: Formulation,
+    answer: Answer,
+    target: float,
+    rigorous: bool,
+    reference: Reference,
+    result: Judged,
 ) -> None:
     """Certify one answer and add what does not hold."""
-    problem, name = result.drawn.problem, answer.name + ", rigorous" * rigorous
+    name = answer.name + ", rigorous" * rigorous
     solution = Solution(
         problem,
         SMO(),

@@ -139,10 +139,12 @@ def _answers(
     """Yield the optimum in float64, an answer that is not optimal, and perhaps one of weights."""
     size = (problem.n, problem.outputs) if problem.outputs > 1 else problem.n
     best = None if reference.is_infeasible else reference.point()
+    if best is not None and not np.isfinite(best.alpha).all():
+        best = None  # it is beyond float64's range
     largest = np.max(problem.upper) if _has_limits(problem) else 10.0 ** rng.uniform(-3, 3)
-    if best is None or best.alpha is None:
+    if reference.is_infeasible:
         yield Answer("claim of infeasibility", Point(np.full(size, largest)), "infeasible")
-    else:
+    elif best is not None:
         yield Answer("optimum", best)
     kind = int(rng.integers(5))
     if kind == 0:
@@ -154,7 +156,7 @@ def _answers(
         yield Answer(
             "infeasible", Point(rng.normal(size=size) * largest * 10.0 ** rng.uniform(-6, 6))
         )
-    elif kind == 3 and best is not None and best.alpha is not None:
+    elif kind == 3 and best is not None:
         nudge = 1 + 10.0 ** rng.uniform(-16, -3) * rng.normal(size=size)
         yield Answer("near the optimum", Point(best.alpha * nudge))
     else:
@@ -177,9 +179,7 @@ def _weights(
         w = w if isinstance(problem, ChainMargin) else w.reshape(problem.d, -1)
         yield Answer("random weights", Point(w=w))
         return
-    w = best.w
-    if w is None and best.alpha is not None:
-        w = problem.X.T @ problem.beta(best.alpha)
+    w = problem.X.T @ problem.beta(best.alpha) if best.w is None else best.w
     yield Answer("weights of the optimum", Point(w=w))
     yield Answer("alpha and weights", Point(best.alpha, w))
 

@@ -124,7 +124,7 @@ class ChainReference:
         """Return the primal objective at w = 0."""
         return self.primal([ZERO] * len(self.w))
 
-    def values(self, c: Certificate) -> tuple[fmpq | None, fmpq | None]:
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
         """Return the primal objective of the certified weights."""
         if c.point.w is None:
             return None, None

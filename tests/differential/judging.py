@@ -249,7 +249,7 @@ def _of_verdict(
         if verdict == "solved" or (verdict == "wrong" and solution.claimed == "infeasible"):
             yield verdict, "no point is feasible"
         return
-    primal, dual = reference.values(c)
+    primal, dual = reference.values(c, solution.point)
     if primal is None:
         return
     error = primal - reference.upper

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from flint import fmpq
 
-from problems import Certificate, ChainMargin, Formulation, Multiclass, Point, SoftmaxERM
+from problems import Certificate, ChainMargin, Formulation, Multiclass, Point, SoftmaxERM, Vector
 from problems.losses import Logistic
 from tests.differential.active_sets import Optimum, largest_dual, solved
 from tests.differential.chains import ChainReference
@@ -43,10 +43,10 @@ class Reference(Protocol):
         """Return the primal objective at w = 0 and no offset: what an optimum of 0 is compared with."""
         ...
 
-    def values(self, certificate: Certificate) -> tuple[fmpq | None, fmpq | None]:
-        """Return the primal and the dual objective of a certified point, None for what is not known.
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
+        """Return the primal and the dual objective of an answer, None for what is not known.
 
-        The primal is the best that the point stands for, see `EnumeratedReference.values`.
+        The primal is the best that the certified point stands for, see `EnumeratedReference.values`.
         """
         ...
 
@@ -87,25 +87,39 @@ class EnumeratedReference:
         zero = [ZERO] * self.exact.n
         return self.exact.primal(ZERO, zero, [ZERO] * len(self.exact.groups)) or ZERO
 
-    def values(self, c: Certificate) -> tuple[fmpq | None, fmpq | None]:
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
         """Return the primal and the dual objective of a certified point.
 
         The primal is that of its weights or of those that its multipliers make up, at its offsets or
-        those at a kink of the loss, stretched to a margin that rounding left it short of: the least.
+        the best ones, stretched to a margin that rounding left it short of: the least. A hard margin's
+        answer is the same in any length, so that it also counts before it was rounded to another one.
         """
         if c.point.alpha is None:
             return None, None
-        given = [rational(v) for v in self.problem.beta(c.point.alpha).tolist()]
-        beta = self.exact.feasible(given)
-        offsets, scale = [rational(u) for u in c.offsets], rational(c.scale)
+        beta = self._feasible(c.point.alpha)
+        scale = rational(c.scale)
         points = [
             (scale * scale * self.exact.norm2(beta), [scale * f for f in self.exact.scores(beta)])
         ]
-        if c.point.w is not None:  # rounded, it need not be the one of the multipliers
-            w = [rational(v) for v in c.point.w.tolist()]
-            points.append((inner(w, w), [inner(x, w) for x in exact_rows(self.problem.X)]))
+        ws = [c.point.w]
+        if self.exact.is_hard:
+            ws.append(answer.w)
+            if answer.alpha is not None:
+                given = self._feasible(answer.alpha)
+                points.append((self.exact.norm2(given), self.exact.scores(given)))
+        for w in ws:
+            if w is not None:  # rounded, it need not be the one of the multipliers
+                own = [rational(v) for v in w.ravel().tolist()]
+                points.append(
+                    (inner(own, own), [inner(x, own) for x in exact_rows(self.problem.X)])
+                )
+        offsets = [rational(u) for u in c.offsets]
         primals = [_best_primal(self.exact, *point, offsets) for point in points]
         return min((v for v in primals if v is not None), default=None), self.exact.dual(beta)
+
+    def _feasible(self, alpha: Vector) -> list[fmpq]:
+        """Return a feasible β near the one of multipliers."""
+        return self.exact.feasible([rational(v) for v in self.problem.beta(alpha).tolist()])
 
 
 def _enumerated(problem: Formulation, C: list[fmpq | None] | None) -> tuple[Posed, Optimum | None]:
@@ -204,9 +218,10 @@ class SummedReference:
         """Return the sum of the parts' objectives there."""
         return sum((part.size_at_zero() for part in self.parts), ZERO)
 
-    def values(self, c: Certificate) -> tuple[fmpq | None, fmpq | None]:
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
         """Return the sums of the parts' values."""
-        pairs = [part.values(own) for part, own in zip(self.parts, c.parts, strict=True)]
+        parts = zip(self.parts, c.parts, self.problem.split(answer), strict=True)
+        pairs = [part.values(own, point) for part, own, point in parts]
         return _total([primal for primal, _ in pairs]), _total([dual for _, dual in pairs])
 
 

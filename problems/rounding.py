@@ -50,6 +50,11 @@ def products(X: Matrix, w: Vector) -> tuple[Vector, Vector]:
     return scores, gamma(most) * errors + X.shape[1] * _SMALLEST
 
 
+def absolute_products(X: Matrix, w: Vector) -> Vector:
+    """Return |X|w for `X` (n, d) and `w` (d,) or (d, K) of no entries below 0."""
+    return np.concatenate([abs(X[rows]) @ w for rows in _blocks(X)])
+
+
 def transposed_products(X: Matrix, v: Vector) -> tuple[Vector, Vector]:
     """Return Xᵀv for `X` (n, d) and `v` (n,) or (n, K), and by how much each entry may be wrong."""
     sums, sizes = (np.zeros((X.shape[1], *v.shape[1:])) for _ in range(2))

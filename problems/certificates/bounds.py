@@ -69,7 +69,9 @@ def fenchel_bounds(given: Formulation, point: Point) -> Certificate:
         source = "alpha" if own_w is None else "alpha and w"
     beta = problem.beta(dual.alpha)
     lower = _lower(problem, conditions, dual, moved)
-    weights = dual.weights if own_w is None else weights_of(problem, own_w)
+    weights = dual.weights
+    if own_w is not None:  # no better than a float64 sum of α's samples can be
+        weights = replace(weights_of(problem, own_w), blur=weights.blur)
     weights, spare = _semidefinite(given, weights, beta)
     intervals = conditions.offsets(weights.scores)
     at = conditions.at(dual, _middles(conditions.offsets(dual.scores)))
@@ -243,21 +245,26 @@ def _primal(
     decision = weights.scores + shifts(problem, offsets)
     sizes = np.abs(decision) + np.abs(weights.scores) + _sizes(problem, decision)
     errors = 1.01 * weights.errors + gamma(ELEMENTARY + problem.outputs) * sizes
-    loss, C = problem.loss, problem.weight
-    losses = loss.value(problem.y, decision)
-    if decision.ndim > 1:  # softmax: the gradient p − e_y is 2 long at most, by the sum of sizes
-        worst = losses + 2 * errors.max(axis=1)
-    else:
-        errors = errors + 1.01 * moved
-        ends = (loss.value(problem.y, decision + s * errors) for s in (-1.0, 1.0))
-        worst = np.maximum(losses, np.maximum(*ends))
+    errors += 1.01 * moved.reshape(problem.n, *(1 for _ in decision.shape[1:]))
+    C, losses = problem.weight, problem.loss.value(problem.y, decision)
     cost = float(problem.costs @ np.array(offsets)) if problem.costs.any() else 0.0
     cost_size = float(np.abs(problem.costs) @ np.abs(offsets)) if cost else 0.0
-    plain, (risk, lost) = float(C @ losses), total(C * worst)
-    objective = 0.5 * weights.norm2 + cost + plain
+    risk, lost = total(C * _worst(problem, decision, errors))
+    blurred = float(C @ _worst(problem, decision, errors + weights.blur))
+    objective = 0.5 * weights.norm2 + cost + risk
     lost += 0.51 * weights.norm2_error + (gamma(2 * ELEMENTARY) + _OF_WEIGHTS) * risk
-    lost += risk - plain + gamma(ELEMENTARY) * (cost_size + weights.norm2 + plain)
-    return _Bound(float(np.nextafter(objective + lost, INF)), lost)
+    lost += gamma(ELEMENTARY) * (cost_size + weights.norm2 + risk)
+    upper = float(np.nextafter(objective + lost, INF))
+    # a convex loss rises and falls alike: what is lost may have to be gained
+    return _Bound(upper, 2 * (lost + blurred - float(C @ losses)))
+
+
+def _worst(problem: Formulation, decision: Vector, errors: Vector) -> Vector:
+    """Return the largest loss (n,) of scores that are wrong by no more than `errors`."""
+    loss, y = problem.loss, problem.y
+    if decision.ndim > 1:  # softmax: the sizes of its gradient p − e_y add up to 2 at most
+        return loss.value(y, decision) + 2 * errors.max(axis=1)
+    return np.maximum(*(loss.value(y, decision + s * errors) for s in (-1.0, 1.0)))
 
 
 def _sizes(problem: Formulation, decision: Vector) -> Vector:

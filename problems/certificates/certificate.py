@@ -11,6 +11,7 @@ from problems.forms import Point
 from problems.notebook import html_table, shown
 
 NAN = float("nan")
+WRONG_GAP = 1e-2  # relative gap above which a claim of optimality is called wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,17 @@ class Certificate:
     infeasible: bool = False
     reason: str = ""
     parts: tuple[Certificate, ...] = ()
+
+    @property
+    def rounding(self) -> float:
+        """The part of the gap that may be float64's rounding error alone."""
+        return self.resolution * max(abs(self.primal_objective), abs(self.dual_objective), self.unit)
+
+    def is_undecided(self, gap: float) -> bool:
+        """Return whether only float64's rounding may put the relative gap above `gap`."""
+        if not np.isfinite(self.resolution):
+            return self.relative_gap > gap
+        return self.relative_gap - self.resolution <= gap < self.relative_gap
 
     def _repr_html_(self) -> str:
         rows = {

@@ -14,7 +14,14 @@ from problems.certificates.box_gap import middle
 from problems.certificates.offsets import best_offsets, widest_margin
 from problems.dataset import Indices, Vector
 from problems.kernels import squared_norms
-from problems.rounding import UNIT, gram_products, products, total, transposed_products
+from problems.rounding import (
+    UNIT,
+    absolute_products,
+    gram_products,
+    products,
+    total,
+    transposed_products,
+)
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
@@ -35,6 +42,7 @@ class Weights:
     w : (d,) or (d, K); None with a kernel, where w = Σ βᵢφ(xᵢ).
     scores, errors : wᵀφ(xᵢ), shape (n,) or (n, K).
     norm2, norm2_error : ‖w‖².
+    blur : (n,) or (n, K) by how much rounding w itself moved the scores.
     """
 
     w: Vector | None
@@ -42,19 +50,22 @@ class Weights:
     errors: Vector
     norm2: float
     norm2_error: float
+    blur: Vector | float = 0.0
 
     def times(self, s: float) -> Weights:
         """Return those of s·w, for s ≥ 0; the rounding of s times a number is a share of it."""
         errors = 1.01 * s * self.errors + UNIT * s * np.abs(self.scores)
         norm2, wrong = s * s * self.norm2, 1.01 * s * s * self.norm2_error
         w = None if self.w is None else s * self.w
-        return Weights(w, s * self.scores, errors, norm2, wrong + 4 * UNIT * norm2)
+        wrong += 4 * UNIT * norm2
+        return Weights(w, s * self.scores, errors, norm2, wrong, s * self.blur)
 
 
 def weights_of(problem: Formulation, w: Vector) -> Weights:
     """Return what a primal bound takes of weights of the features."""
     squares, error = total(w * w)
-    return Weights(w, *products(problem.X, w), squares, 1.01 * error)
+    scores, errors = products(problem.X, w)
+    return Weights(w, scores, errors, squares, 1.01 * error, errors)
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +99,7 @@ def feasible_dual(problem: Formulation, alpha: Vector) -> DualPoint:
     if problem.is_linear:
         w, errors = transposed_products(problem.X, beta)
         weights = weights_of(problem, w)
+        weights = replace(weights, blur=weights.errors + absolute_products(problem.X, errors))
         lost = 1.01 * float((errors * (2 * np.abs(w) + errors)).sum()) + weights.norm2_error
     else:
         scores, errors = gram_products(problem.gram(memory=0), beta)

@@ -52,7 +52,8 @@ def hard_bounds(problem: Formulation, point: Point) -> Certificate:
     scale, lower, lower_error = _lower(problem, dual)
     weights = dual.weights
     if own_w is not None:
-        weights = weights_of(problem, own_w / (1.0 if one_class(problem) else _power_of_two(own_w)))
+        unit = 1.0 if one_class(problem) else _power_of_two(own_w)
+        weights = weights_of(problem, own_w / unit)
     b, margin = widest_margin(problem, weights.scores)
     upper, upper_error = _upper(weights, b, margin)
     separates = np.isfinite(upper)
@@ -105,7 +106,8 @@ def _upper(weights: Weights, b: float, margin: float) -> tuple[float, float]:
     sizes = np.abs(weights.scores) + abs(b)
     wrong = 1.01 * float((weights.errors + gamma(8) * (sizes + abs(margin))).max())
     if margin <= wrong:
-        return INF, INF if margin > -wrong else 0.0
+        blurred = wrong + float(np.max(weights.blur))
+        return INF, INF if margin > -blurred else 0.0
     norm2, least = weights.norm2 + weights.norm2_error, margin - wrong
     upper = (1 + gamma(16)) * 0.5 * norm2 / least / least
     return upper, upper - 0.5 * weights.norm2 / margin / margin
@@ -152,8 +154,10 @@ def _lower(problem: Formulation, dual: DualPoint) -> tuple[float, float, float]:
         return 1.0, 0.0, 0.0
     least = sum_alpha - wrong
     lower = (1 - gamma(16)) * 0.5 * least * (least / norm2)
-    plain = 0.5 * sum_alpha**2 / dual.weights.norm2 if dual.weights.norm2 > 0 else INF
-    return sum_alpha / norm2, lower, plain - lower
+    plain = dual.weights.norm2
+    if plain <= 0:
+        return sum_alpha / norm2, lower, INF
+    return sum_alpha / plain, lower, 0.5 * sum_alpha**2 / plain - lower
 
 
 def is_infeasible(problem: Formulation) -> bool:

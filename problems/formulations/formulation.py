@@ -158,6 +158,11 @@ class Formulation(DualProblem):
         """Whether the Gram matrix is positive semidefinite: declared by the kernel, else tested."""
         return self.gram().is_positive_semidefinite()
 
+    @cached_property
+    def lacking(self) -> float:
+        """δ ≥ 0 such that K + δI is positive semidefinite, where the kernel is not declared to be."""
+        return self.gram().lacking() if self.is_psd else 0.0
+
     def bounds(self, point: Point) -> Certificate:
         """Return bounds on the optimum from a point that has `alpha`, `w` or both."""
         return fenchel_bounds(self, point)

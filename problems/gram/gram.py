@@ -12,6 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
+from problems.certificates.proofs.semidefinite import smallest_eigenvalue_bound
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels import Block, Blocks, Kernel, Linear, Selection
 
@@ -69,6 +70,11 @@ class Gram:
     def values(self) -> Blocks:
         """(rows, cols) ↦ K[rows, cols], computed anew and not counted."""
         return self.kernel.bind(self._samples)
+
+    @cached_property
+    def rounding(self) -> tuple[float, Vector]:
+        """How far `values` may be from the kernel, see `Kernel.rounding`."""
+        return self.kernel.rounding(self._samples)
 
     def block(self, rows: Selection, cols: Selection) -> Block:
         """Return K[rows, cols]."""
@@ -129,6 +135,21 @@ class Gram:
         smallest, radius = self._extreme_eigenvalues()
         return smallest >= -10 * self.n * np.finfo(float).eps * radius
 
+    def lacking(self) -> float:
+        """Return δ ≥ 0 such that K + δI ⪰ 0, of a K that is semidefinite up to rounding.
+
+        Proven where a factorisation of K takes seconds, else that which the test allows.
+        """
+        if self.kernel.is_psd:
+            return 0.0
+        if self.n > _MOST_FACTORED:
+            return 10 * self.n * float(np.finfo(float).eps) * self._extreme_eigenvalues()[1]
+        K = self.block(slice(None), slice(None))
+        relative, spread = self.rounding
+        wrong = relative * float(np.linalg.norm(K)) + 1.01 * float(spread @ spread)
+        smallest = smallest_eigenvalue_bound(K)
+        return max(0.0, -smallest if np.isfinite(smallest) else 2 * _tolerance(K)) + wrong
+
     def _extreme_eigenvalues(self) -> tuple[float, float]:
         """Return the smallest eigenvalue and the largest modulus; -inf if it is not resolved."""
         from scipy.sparse.linalg import (  # noqa: PLC0415 - rarely needed
@@ -153,15 +174,18 @@ class Gram:
 
 def _is_semidefinite(K: Block) -> bool:
     """Whether K plus its rounding error has a Cholesky factor."""
-    n = K.shape[0]
-    rounding = 10 * n * np.finfo(float).eps * float(np.abs(K).sum(axis=1).max())
     shifted = K.copy()
-    shifted[np.diag_indices(n)] += max(rounding, np.finfo(float).tiny)
+    shifted[np.diag_indices(K.shape[0])] += max(_tolerance(K), np.finfo(float).tiny)
     try:
         np.linalg.cholesky(shifted)
     except np.linalg.LinAlgError:
         return False
     return True
+
+
+def _tolerance(K: Block) -> float:
+    """Return what rounding may take from the eigenvalues of K."""
+    return 10 * K.shape[0] * float(np.finfo(float).eps) * float(np.abs(K).sum(axis=1).max())
 
 
 class SignedGram:

@@ -92,7 +92,7 @@ class EnumeratedReference:
 
         The primal is that of its weights or of those that its multipliers make up, at its offsets or
         the best ones, stretched to a margin that rounding left it short of: the least. A hard margin's
-        answer is the same in any length, so that it also counts before it was rounded to another one.
+        answer is the same in any length, so that it counts before a proof gave it its own one too.
         """
         if c.point.alpha is None:
             return None, None
@@ -103,10 +103,10 @@ class EnumeratedReference:
         ]
         ws = [c.point.w]
         if self.exact.is_hard:
-            ws.append(answer.w)
-            if answer.alpha is not None:
-                given = self._feasible(answer.alpha)
-                points.append((self.exact.norm2(given), self.exact.scores(given)))
+            before = certify(self.problem, answer, target_gap=np.inf).point
+            ws.append(before.w)
+            given = self._feasible(c.point.alpha if before.alpha is None else before.alpha)
+            points.append((self.exact.norm2(given), self.exact.scores(given)))
         for w in ws:
             if w is not None:  # rounded, it need not be the one of the multipliers
                 own = [rational(v) for v in w.ravel().tolist()]

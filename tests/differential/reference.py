@@ -9,7 +9,16 @@ from typing import Any, Protocol
 import numpy as np
 from flint import fmpq
 
-from problems import Certificate, ChainMargin, Formulation, Multiclass, Point, SoftmaxERM, Vector
+from problems import (
+    Certificate,
+    ChainMargin,
+    Formulation,
+    Multiclass,
+    Point,
+    SoftmaxERM,
+    Vector,
+    certify,
+)
 from problems.losses import Logistic
 from tests.differential.active_sets import Optimum, largest_dual, solved
 from tests.differential.chains import ChainReference

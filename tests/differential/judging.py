@@ -6,36 +6,52 @@ import traceback
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from flint import fmpq
 
-from problems import Certificate, Formulation, Point
-from solvers import SMO, CvxoptQP, DualCoordinateDescent, Solution, Status, solve
+from problems import Certificate, ChainMargin, Formulation, Multiclass, Point, SoftmaxERM
+from problems.forms import Claim
+from solvers import (
+    LBFGS,
+    SMO,
+    CuttingPlane,
+    CvxoptQP,
+    DualCoordinateDescent,
+    Solution,
+    Status,
+    solve,
+)
+from solvers.base import Solver
 from tests.differential.drawing import Drawn
-from tests.differential.kernels import exact_rows, inner
-from tests.differential.posed import ONE, ZERO, Posed, posed, rational
-from tests.differential.reference import Optimum, solved
+from tests.differential.posed import ZERO, rational
+from tests.differential.reference import Reference, exact_reference
 
-PRECISIONS = (320, 1280)  # bits of kernel values that are no rationals
-NARROW = fmpq(1, 10**30)  # the reference's own relative width
 TARGETS = (1e-3, 1e-6, 1e-9)
 _SPARE = 1 + fmpq(1, 10**6)  # a gap is relative to a bound, not to the optimum
-_ROUNDING = fmpq(11, 10**9)  # how short of a margin an answer may be to be stretched to it
+_PROVEN = 0.3  # of the answers other than the optimum, how many are certified in balls too
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(NamedTuple):
     """Something that does not hold.
 
     Attributes
     ----------
-    kind : lower bound, upper bound, infeasible, solved, wrong, crash.
+    kind : lower bound, upper bound, infeasible, gap, solved, wrong, crash, no reference.
     """
 
     kind: str
     point: str
     detail: str
+
+
+class Answer(NamedTuple):
+    """A point to certify: a name, and what its solver claims."""
+
+    name: str
+    point: Point
+    claim: Claim = "optimal"
 
 
 @dataclass
@@ -44,73 +60,71 @@ class Judged:
 
     Attributes
     ----------
+    number, words : which one it is, and its formulation, kernel and scale.
     width : relative error of the worse bound at the optimum rounded to float64, infinite without one.
     proven_width : the same of proven bounds.
     """
 
-    drawn: Drawn
+    number: int
+    words: tuple[str, str, str]
     certificates: int = 0
     faults: list[Fault] = field(default_factory=list[Fault])
     width: float = float("inf")
     proven_width: float = float("inf")
 
 
-def reference(problem: Formulation) -> tuple[Posed, Optimum]:
-    """Return the problem in rationals and its optimum, known to thirty digits at least."""
-    for bits in PRECISIONS:
-        exact = posed(problem, bits)
-        found = solved(exact)
-        if found is None and (exact.error == 0 or _has_opposite_twins(exact)):
-            assert problem.may_be_infeasible, "every problem with finite losses has an optimum"
-            return exact, Optimum(None, None, [], [])
-        if found is not None and found.upper - found.lower <= NARROW * abs(found.upper):
-            return exact, found
-    raise ArithmeticError(f"{PRECISIONS[-1]} bits do not tell the optimum")
-
-
-def _has_opposite_twins(exact: Posed) -> bool:
-    pairs = ((i, j) for i in range(exact.n) for j in range(i))
-    return any(
-        exact.K[i] == exact.K[j]
-        and (exact.curves[i].lower is None) != (exact.curves[j].lower is None)
-        for i, j in pairs
-    )
-
-
 def judged(drawn: Drawn, seed: int) -> Judged:
     """Certify several answers to a problem and return what does not hold."""
-    result, rng = Judged(drawn), np.random.default_rng([seed, drawn.number, 1])
-    exact, optimum = reference(drawn.problem)
-    for name, point, claim in _points(drawn.problem, optimum, rng):
-        for rigorous in (False, True) if name == "optimum" or rng.random() < 0.25 else (False,):
-            label = f"{name}, rigorous" if rigorous else name
-            try:
-                with warnings.catch_warnings():
-                    warnings.simplefilter("error")
-                    answer = Solution(
-                        drawn.problem,
-                        SMO(),
-                        point,
-                        Status.FINISHED,
-                        claim,
-                        target_gap=float(rng.choice(TARGETS)),
-                        rigorous=rigorous,
-                    )
-                    certificate, verdict = answer.certificate, answer.verdict
-            except Exception as error:
-                result.faults.append(Fault("crash", label, _last(error)))
-                continue
-            result.certificates += 1
-            checks = _bounds(certificate, optimum), _verdict(answer, verdict, exact, optimum)
-            found = [fault for check in checks for fault in check]
-            result.faults += [Fault(kind, label, detail) for kind, detail in found]
-            if name == "optimum":
-                width = _width(certificate, optimum)
-                if rigorous:
-                    result.proven_width = width
-                else:
-                    result.width = width
+    result = Judged(drawn.number, (drawn.formulation, drawn.kernel, drawn.scale))
+    rng = np.random.default_rng([seed, drawn.number, 1])
+    try:
+        reference = exact_reference(drawn.problem)
+    except ArithmeticError as error:
+        result.faults.append(Fault("no reference", "the problem", str(error)))
+        return result
+    for answer in _answers(drawn.problem, reference, rng):
+        target = float(rng.choice(TARGETS))
+        _judge(drawn.problem, answer, target, False, reference, result)
+        if answer.name == "optimum" or rng.random() < _PROVEN:
+            _judge(drawn.problem, answer, target, True, reference, result)
     return result
+
+
+def _judge(
+    problem: Formulation,
+    answer: Answer,
+    target: float,
+    rigorous: bool,
+    reference: Reference,
+    result: Judged,
+) -> None:
+    """Certify one answer and add what does not hold."""
+    name = answer.name + ", rigorous" * rigorous
+    solution = Solution(
+        problem,
+        SMO(),
+        answer.point,
+        Status.FINISHED,
+        answer.claim,
+        target_gap=target,
+        rigorous=rigorous,
+    )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            certificate, verdict = solution.certificate, solution.verdict
+    except Exception as error:
+        result.faults.append(Fault("crash", name, _last(error)))
+        return
+    result.certificates += 1
+    found = [*_of_bounds(certificate, reference), *_of_verdict(solution, verdict, reference)]
+    result.faults += [Fault(kind, name, detail) for kind, detail in found]
+    if answer.name == "optimum":
+        width = _width(certificate, reference)
+        if rigorous:
+            result.proven_width = width
+        else:
+            result.width = width
 
 
 def _last(error: Exception) -> str:
@@ -119,190 +133,132 @@ def _last(error: Exception) -> str:
     return f"{type(error).__name__}: {error} ({where})"
 
 
-def _points(
-    problem: Formulation, optimum: Optimum, rng: np.random.Generator
-) -> Iterator[tuple[str, Point, str]]:
-    """Yield answers, each with a name and what its solver claims."""
-    n, d = problem.n, problem.d
-    low, high = problem.limits
-    largest = np.where(np.isfinite(high), high, 10.0 ** rng.uniform(-3, 3))
-    smallest = np.where(np.isfinite(low), low, -largest)
-    if not optimum.is_infeasible:
-        alpha = problem.alpha(np.array([float(v) for v in optimum.beta]))
-        yield "optimum", Point(alpha), "optimal"
-    else:
-        yield "claim of infeasibility", Point(largest), "infeasible"
+def _answers(
+    problem: Formulation, reference: Reference, rng: np.random.Generator
+) -> Iterator[Answer]:
+    """Yield the optimum in float64, an answer that is not optimal, and perhaps one of weights."""
+    size = (problem.n, problem.outputs) if problem.outputs > 1 else problem.n
+    best = None if reference.is_infeasible else reference.point()
+    if best is not None and not np.isfinite(best.alpha).all():
+        best = None  # it is beyond float64's range
+    largest = np.max(problem.upper) if _has_limits(problem) else 10.0 ** rng.uniform(-3, 3)
+    if reference.is_infeasible:
+        yield Answer("claim of infeasibility", Point(np.full(size, largest)), "infeasible")
+    elif best is not None:
+        yield Answer("optimum", best)
     kind = int(rng.integers(5))
     if kind == 0:
-        yield "zero", Point(np.zeros(n)), "optimal"
+        yield Answer("zero", Point(np.zeros(size)))
     elif kind == 1:
-        share = rng.choice([0.0, 1.0, rng.random()], n)
-        yield "random", Point(smallest + share * (largest - smallest)), "stopped"
+        share = rng.choice([0.0, 1.0, rng.random()], size)
+        yield Answer("random", Point(share * largest), "stopped")
     elif kind == 2:
-        size = 10.0 ** rng.uniform(-6, 6)
-        yield "infeasible", Point(rng.normal(size=n) * largest * size), "optimal"
-    elif kind == 3:
-        nudge = 1 + 10.0 ** rng.uniform(-16, -3) * rng.normal(size=n)
-        if not optimum.is_infeasible:
-            yield "near the optimum", Point(alpha * nudge), "optimal"
+        yield Answer(
+            "infeasible", Point(rng.normal(size=size) * largest * 10.0 ** rng.uniform(-6, 6))
+        )
+    elif kind == 3 and best is not None:
+        nudge = 1 + 10.0 ** rng.uniform(-16, -3) * rng.normal(size=size)
+        yield Answer("near the optimum", Point(best.alpha * nudge))
     else:
-        yield from _solver_answer(problem, rng)
+        yield from _of_a_solver(problem, rng)
     if problem.is_linear and rng.random() < 0.5:
-        X = problem.X if isinstance(problem.X, np.ndarray) else problem.X.toarray()
-        if rng.random() < 0.6 and not optimum.is_infeasible:
-            w = X.T @ np.array([float(v) for v in optimum.beta])
-            yield "weights of the optimum", Point(w=w), "optimal"
-            yield "alpha and weights", Point(alpha, w), "optimal"
-        else:
-            w = rng.normal(size=d) * 10.0 ** rng.uniform(-6, 3)
-            yield "random weights", Point(w=w), "optimal"
+        yield from _weights(problem, best, rng)
 
 
-def _solver_answer(
-    problem: Formulation, rng: np.random.Generator
-) -> Iterator[tuple[str, Point, str]]:
-    if problem.pieces is None:
+def _has_limits(problem: Formulation) -> bool:
+    several = isinstance(problem, ChainMargin | Multiclass | SoftmaxERM)
+    return not several and bool(np.isfinite(problem.upper).all())
+
+
+def _weights(
+    problem: Formulation, best: Point | None, rng: np.random.Generator
+) -> Iterator[Answer]:
+    """Yield the optimal weights, alone and with their multipliers, or random ones."""
+    if best is None or rng.random() < 0.4:
+        w = rng.normal(size=problem.n_weights) * 10.0 ** rng.uniform(-6, 3)
+        w = w if isinstance(problem, ChainMargin) else w.reshape(problem.d, -1)
+        yield Answer("random weights", Point(w=w))
         return
+    w = problem.X.T @ problem.beta(best.alpha) if best.w is None else best.w
+    yield Answer("weights of the optimum", Point(w=w))
+    yield Answer("alpha and weights", Point(best.alpha, w))
+
+
+def _of_a_solver(problem: Formulation, rng: np.random.Generator) -> Iterator[Answer]:
+    """Yield what a solver has after few iterations, or at its end."""
+    solver: Solver = SMO(tol=1e-6)
+    if isinstance(problem, ChainMargin):
+        solver = CuttingPlane()
+    elif not isinstance(problem, Multiclass) and problem.pieces is None:
+        solver = LBFGS()
+    elif rng.random() < 0.3:
+        solver = CvxoptQP()
+    elif problem.is_linear and rng.random() < 0.3:
+        solver = DualCoordinateDescent(tol=1e-6)
     budget = int(rng.choice([1, 3, 30]))
-    choices = [SMO(tol=1e-6), SMO(tol=1e-6), CvxoptQP()]
-    if problem.is_linear and problem.groups is None and problem.is_bounded:
-        choices.append(DualCoordinateDescent(tol=1e-6))
-    solver = choices[int(rng.integers(len(choices)))]
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            answer = solve(problem, solver, max_iter=budget)
-    except Exception:
+            found = solve(problem, solver, max_iter=budget)
+    except Exception:  # what solvers cannot do is tested elsewhere
         return
-    if answer.point.alpha is not None or answer.point.w is not None:
-        yield f"{solver.name} after {budget}", answer.point, answer.claimed
+    if found.point.alpha is not None or found.point.w is not None:
+        yield Answer(f"{solver.name} after {budget}", found.point, found.claimed)
 
 
-def _bounds(c: Certificate, optimum: Optimum) -> Iterator[tuple[str, str]]:
+def _of_bounds(c: Certificate, reference: Reference) -> Iterator[tuple[str, str]]:
     """Yield what is wrong with the bounds and with what is said to be infeasible."""
     lower, upper = c.dual_objective, c.primal_objective
-    if optimum.is_infeasible:
+    if reference.is_infeasible:
         if np.isfinite(upper):
             yield "upper bound", f"{upper!r}, but no point is feasible"
         return
     if c.infeasible:
-        yield "infeasible", f"the optimum is {float(optimum.upper)!r}"
+        yield "infeasible", f"the optimum is {float(reference.upper)!r}"
         return
-    if lower == np.inf or (np.isfinite(lower) and rational(lower) > optimum.upper):
-        yield "lower bound", _excess(lower, optimum)
-    if upper == -np.inf or (np.isfinite(upper) and rational(upper) < optimum.lower):
-        yield "upper bound", _excess(upper, optimum)
+    if lower == np.inf or (np.isfinite(lower) and rational(lower) > reference.upper):
+        yield "lower bound", _excess(lower, reference)
+    if upper == -np.inf or (np.isfinite(upper) and rational(upper) < reference.lower):
+        yield "upper bound", _excess(upper, reference)
 
 
-def _excess(bound: float, optimum: Optimum) -> str:
+def _excess(bound: float, reference: Reference) -> str:
     if not np.isfinite(bound):
-        return f"{bound} for an optimum of {float(optimum.upper)!r}"
-    off = rational(bound) - optimum.upper
-    relative = float(off / abs(optimum.upper)) if optimum.upper else float(off)
-    return f"{bound!r} for an optimum of {float(optimum.upper)!r}: off by {relative:+.1e}"
+        return f"{bound} for an optimum of {float(reference.upper)!r}"
+    off = rational(bound) - reference.upper
+    relative = float(off / abs(reference.upper)) if reference.upper else float(off)
+    return f"{bound!r} for an optimum of {float(reference.upper)!r}: off by {relative:+.1e}"
 
 
-def _width(c: Certificate, optimum: Optimum) -> float:
+def _width(c: Certificate, reference: Reference) -> float:
     """Return the relative error of the worse bound, infinite where one is missing."""
     bounds = c.dual_objective, c.primal_objective
     if not np.isfinite(bounds).all():
         return float("inf")
-    worst = max(abs(rational(v) - optimum.upper) for v in bounds)
-    unit = abs(optimum.upper) or rational(c.unit) or fmpq(1)
+    worst = max(abs(rational(v) - reference.upper) for v in bounds)
+    unit = abs(reference.upper) or reference.size_at_zero() or fmpq(1)
     return float(worst / unit)
 
 
-def _verdict(
-    answer: Solution, verdict: str, exact: Posed, optimum: Optimum
+def _of_verdict(
+    solution: Solution, verdict: str, reference: Reference
 ) -> Iterator[tuple[str, str]]:
-    c = answer.certificate
-    if optimum.is_infeasible:
-        if verdict == "solved" or (verdict == "wrong" and answer.claimed == "infeasible"):
+    """Yield what is wrong with the gap and the verdict: too good for an answer, or too bad."""
+    c, target = solution.certificate, rational(solution.target_gap)
+    if reference.is_infeasible:
+        if verdict == "solved" or (verdict == "wrong" and solution.claimed == "infeasible"):
             yield verdict, "no point is feasible"
         return
-    if verdict not in ("solved", "wrong"):
+    primal, dual = reference.values(c, solution.point)
+    if primal is None:
         return
-    error, gap = _true_error(answer, exact, optimum)
-    target = rational(answer.target_gap)
-    if verdict == "solved" and error is not None and error > target * _SPARE:
-        yield "solved", f"true error {float(error):.1e}, target {answer.target_gap:.0e}"
-    if verdict == "wrong" and gap is not None and gap <= target:
-        yield "wrong", f"true gap {float(gap):.1e}, shown {c.relative_gap:.1e}"
-
-
-def _true_error(
-    answer: Solution, exact: Posed, optimum: Optimum
-) -> tuple[fmpq | None, fmpq | None]:
-    """Return how far the certified point's primal is above the optimum, and its gap; relative.
-
-    None where that is infinite or the point has no multipliers.
-    """
-    problem, c = answer.problem, answer.certificate
-    if c.point.alpha is None:
-        return None, None
-    beta = _feasible(exact, [rational(v) for v in problem.beta(c.point.alpha).tolist()])
-    offsets, scale = [rational(u) for u in c.offsets], rational(c.scale)
-    points = [(scale * scale * exact.norm2(beta), [scale * f for f in exact.scores(beta)])]
-    if c.point.w is not None:  # rounded, it need not be the one of the multipliers
-        weights = [rational(v) for v in c.point.w.tolist()]
-        points.append((inner(weights, weights), [inner(x, weights) for x in exact_rows(problem.X)]))
-    primals = [_best_primal(exact, *point, offsets) for point in points]
-    primal = min((v for v in primals if v is not None), default=None)
-    unit = abs(optimum.upper) or _size_at_zero(exact)
-    if primal is None or not unit:
-        return None, None
-    return (primal - optimum.upper) / unit, (primal - exact.dual(beta)) / unit
-
-
-def _size_at_zero(exact: Posed) -> fmpq:
-    """Return the primal objective at w = 0 and no offset: what an optimum of 0 is compared with."""
-    zero = [ZERO] * exact.n
-    return exact.primal(ZERO, zero, [ZERO] * len(exact.groups)) or ZERO
-
-
-def _best_primal(exact: Posed, norm2: fmpq, scores: list[fmpq], offsets: list[fmpq]) -> fmpq | None:
-    """Return the least primal objective over the offset that is given and those at a kink.
-
-    What is short of a margin by rounding may be stretched to it.
-    """
-    best = [offsets[: len(exact.groups)] or [ZERO] * len(exact.groups)]
-    for k, group in enumerate(exact.groups):
-        for i in group.members:
-            for end in exact.curves[i].lower, exact.curves[i].upper:
-                if end is not None:
-                    best.append([*best[0][:k], end - scores[i], *best[0][k + 1 :]])
-    values = [
-        exact.primal(s * s * norm2, [s * f for f in scores], [s * v for v in u])
-        for u in best
-        for s in _stretches(exact, scores, u)
-    ]
-    return min((v for v in values if v is not None), default=None)
-
-
-def _stretches(exact: Posed, scores: list[fmpq], offsets: list[fmpq]) -> Iterator[fmpq]:
-    yield ONE
-    for curve, f in zip(exact.curves, exact.shifted(scores, offsets), strict=True):
-        end = curve.upper if curve.lower is None else curve.lower
-        if (curve.lower is None or curve.upper is None) and abs(end) == 1:
-            short = ONE - f / end
-            if 0 < short < _ROUNDING:
-                yield 1 / (1 - short)
-
-
-def _feasible(exact: Posed, beta: list[fmpq]) -> list[fmpq]:
-    """Return the β that satisfies the box and the equalities exactly, next to one that nearly does."""
-    limits = [curve.limits for curve in exact.curves]
-
-    def clipped(value: fmpq, i: int) -> fmpq:
-        low, high = limits[i]
-        value = value if low is None else max(value, low)
-        return value if high is None else min(value, high)
-
-    beta = [clipped(v, i) for i, v in enumerate(beta)]
-    for group in exact.groups:
-        excess = sum((beta[i] for i in group.members), ZERO) - group.cost
-        for i in sorted(group.members, key=lambda i: -abs(beta[i])):
-            moved = clipped(beta[i] - excess, i)
-            excess += moved - beta[i]
-            beta[i] = moved
-    return beta
+    error = primal - reference.upper
+    if np.isfinite(c.gap) and error > rational(c.gap):
+        yield "gap", f"{c.gap:.2e}, but the point is {float(error):.2e} above the optimum"
+    unit = abs(reference.upper) or reference.size_at_zero()
+    if unit == ZERO:
+        return
+    if verdict == "solved" and error / unit > target * _SPARE:
+        yield "solved", f"true error {float(error / unit):.1e}, target {solution.target_gap:.0e}"
+    if verdict == "wrong" and dual is not None and (primal - dual) / unit <= target:
+        yield "wrong", f"true gap {float((primal - dual) / unit):.1e}, shown {c.relative_gap:.1e}"

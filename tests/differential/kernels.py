@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
-from flint import arb, ctx, fmpq, fmpz
+from flint import arb, ctx, fmpq
 
 from problems import (
     RBF,
@@ -19,12 +20,15 @@ from problems import (
     Product,
     QuadraticForm,
     Scaled,
+    SetIntersection,
+    Sigmoid,
+    Spectrum,
     Subset,
     Sum,
 )
 
 _SPARE = 64  # bits that roundings within a value may take
-ZERO = fmpq(0)
+ZERO, HALF = fmpq(0), fmpq(1, 2)
 
 Row = list[fmpq]
 
@@ -46,7 +50,8 @@ def exact_gram(X: Matrix, kernel: Kernel, bits: int) -> tuple[list[list[fmpq]], 
         if all(isinstance(v, fmpq) for row in lower for v in row):
             return values, ZERO
         largest = max(abs(arb(v)).upper() for row in lower for v in row)
-        unit = fmpq(2) ** int(np.ceil(np.log2(float(largest)))) / (fmpz(1) << bits)
+        mantissa, exponent = largest.man_exp()
+        unit = fmpq(2) ** (mantissa.bit_length() + int(exponent) - bits)
         return [[_rounded(v, unit) for v in row] for row in values], unit
 
 
@@ -82,6 +87,16 @@ def value(kernel: Kernel, x: Row, z: Row) -> Any:
             found = value(inside, [x[j] for j in features], [z[j] for j in features])
         case QuadraticForm(matrix):
             found = inner(x, [inner([_float(v) for v in row], z) for row in matrix])
+        case Sigmoid(gamma, coef0):
+            found = arb(_float(gamma) * inner(x, z) + _float(coef0)).tanh()
+        case SetIntersection(normalize):
+            common = inner(x, z) - (HALF * (inner(x, x) + inner(z, z)) if normalize else ZERO)
+            found = fmpq(2) ** int(common) if common.q == 1 else arb(2) ** arb(common)
+        case Spectrum(k, normalize):
+            found = _common_substrings(x, z, k)
+            if normalize and found:
+                sizes = _common_substrings(x, x, k) * _common_substrings(z, z, k)
+                found = found / arb(sizes).sqrt() if x != z else fmpq(1)
         case _:
             raise NotImplementedError(f"no exact values of {kernel!r}")
     return found
@@ -92,5 +107,31 @@ def inner(x: Row, z: Row) -> fmpq:
     return sum((u * v for u, v in zip(x, z, strict=True) if u and v), ZERO)
 
 
+def _common_substrings(x: Row, z: Row, k: int) -> fmpq:
+    """Return Σ over strings u of k letters of the occurrences of u in x times those in z."""
+    counts = []
+    for row in (x, z):
+        letters = [int(v.p) for v in row if v]
+        counts.append(Counter(tuple(letters[i : i + k]) for i in range(len(letters) - k + 1)))
+    return fmpq(sum(count * counts[1][u] for u, count in counts[0].items()))
+
+
 def _float(number: float) -> fmpq:
     return fmpq(*float(number).as_integer_ratio())
+
+
+def is_psd(K: list[Row]) -> bool:
+    """Return whether a rational matrix is positive semidefinite, by elimination."""
+    rows = [list(row) for row in K]
+    while rows:
+        first = rows.pop(0)
+        pivot = first[0]
+        if pivot < 0 or (pivot == 0 and any(first)):
+            return False
+        rows = [
+            row[1:]
+            if pivot == 0
+            else [v - row[0] * u / pivot for u, v in zip(first[1:], row[1:], strict=True)]
+            for row in rows
+        ]
+    return True

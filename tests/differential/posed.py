@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import fmpq
 
-from problems import Formulation, HingeERM, RegularizedERM
+from problems import Formulation, HingeERM, RegularizedERM, SoftmaxERM
 from tests.differential.kernels import exact_gram
 
 ZERO, ONE, HALF = fmpq(0), fmpq(1), fmpq(1, 2)
@@ -51,6 +51,11 @@ class Curve(NamedTuple):
     def _sides(self, f: fmpq) -> Iterator[tuple[fmpq | None, fmpq | None, fmpq]]:
         yield self.lower, self.below, ZERO if self.lower is None else self.lower - f
         yield self.upper, self.above, ZERO if self.upper is None else f - self.upper
+
+    def slope(self, f: fmpq) -> fmpq:
+        """Return C·ℓ'(f) of a loss that is smooth."""
+        left, right = (ZERO if end is None or e < 0 else s * e for end, s, e in self._sides(f))
+        return (right - left) / self.smoothing
 
     def conjugate(self, beta: fmpq) -> fmpq:
         """Return max over f of −βf − C·ℓ(f), for β within `limits`."""
@@ -135,6 +140,11 @@ class Posed:
         """Number of samples."""
         return len(self.curves)
 
+    @property
+    def is_hard(self) -> bool:
+        """Whether no sample may be short of its margin."""
+        return any(None in (c.below, c.above) for c in self.curves)
+
     def scores(self, beta: Sequence[fmpq]) -> list[fmpq]:
         """Return Kβ."""
         used = [j for j, v in enumerate(beta) if v != 0]
@@ -148,6 +158,24 @@ class Posed:
         """Return the dual objective of a feasible β."""
         conjugates = (c.conjugate(b) for c, b in zip(self.curves, beta, strict=True))
         return -HALF * self.norm2(beta) - sum(conjugates, ZERO)
+
+    def feasible(self, beta: Sequence[fmpq]) -> list[fmpq]:
+        """Return a β near one that nearly satisfies the box and the equalities, which it does."""
+        limits = [curve.limits for curve in self.curves]
+
+        def clipped(value: fmpq, i: int) -> fmpq:
+            low, high = limits[i]
+            value = value if low is None else max(value, low)
+            return value if high is None else min(value, high)
+
+        beta = [clipped(v, i) for i, v in enumerate(beta)]
+        for group in self.groups:
+            excess = sum((beta[i] for i in group.members), ZERO) - group.cost
+            for i in sorted(group.members, key=lambda i: -abs(beta[i])):
+                moved = clipped(beta[i] - excess, i)
+                excess += moved - beta[i]
+                beta[i] = moved
+        return beta
 
     def shifted(self, scores: Sequence[fmpq], offsets: Sequence[fmpq]) -> list[fmpq]:
         """Return the decisions f: scores with the offset of each sample's group."""
@@ -172,7 +200,7 @@ class Posed:
 
 def exact_weights(problem: Formulation) -> list[fmpq | None]:
     """Return Cᵢ, None for a hard margin."""
-    if isinstance(problem, (HingeERM, RegularizedERM)):
+    if isinstance(problem, HingeERM | RegularizedERM | SoftmaxERM):
         return [1 / (problem.n * rational(problem.lam))] * problem.n
     if problem.may_be_infeasible:
         return [None] * problem.n
@@ -203,13 +231,16 @@ def exact_curve(loss: Any, y: fmpq, C: fmpq | None) -> Curve:
             raise NotImplementedError(f"no exact curve of the loss {name}")
 
 
-def posed(problem: Formulation, bits: int) -> Posed:
-    """Return a problem with one score a sample in rationals, kernel values to so many bits."""
+def posed(problem: Formulation, bits: int, weights: list[fmpq | None] | None = None) -> Posed:
+    """Return a problem with one score a sample in rationals, kernel values to so many bits.
+
+    `weights` stand in place of its own Cᵢ.
+    """
     K, error = exact_gram(problem.X, problem.kernel, bits)
     targets = [rational(v) for v in problem.y.tolist()]
     curves = [
         exact_curve(problem.loss, y, C)
-        for y, C in zip(targets, exact_weights(problem), strict=True)
+        for y, C in zip(targets, weights or exact_weights(problem), strict=True)
     ]
     costs = [rational(c) for c in problem.costs.tolist()]
     labels = problem.groups if problem.groups is not None else np.zeros(problem.n, np.intp)

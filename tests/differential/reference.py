@@ -1,120 +1,246 @@
-"""The optimum of a small problem in rationals, by enumeration of active sets.
-
-Each loss costs nothing on an interval and is linear or quadratic on either side of it. At the optimum
-−βᵢ is a slope of Cᵢℓᵢ at fᵢ (Karush, Kuhn and Tucker): either βᵢ is known and fᵢ is within limits, or
-fᵢ + rhoᵢβᵢ is known and βᵢ is within limits. A choice of one such state for each sample is an active
-set. It is a linear system, and if the solution is within all limits it proves itself: its primal and
-its dual objective are equal. float64 only says in which order they are tried. An extreme point among
-the optimal β has an active set whose system is regular, so that singular ones are left out.
-"""
+"""The exact optimum of a problem, and the exact values of what a certificate holds up against it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Protocol
 
-from flint import fmpq, fmpq_mat
+import numpy as np
+from flint import fmpq
 
-from tests.differential.posed import HALF, ONE, ZERO, Group, Posed, State, states
-from tests.differential.ranking import ranked
+from problems import (
+    Certificate,
+    ChainMargin,
+    Formulation,
+    Multiclass,
+    Point,
+    SoftmaxERM,
+    Vector,
+    certify,
+)
+from problems.losses import Logistic
+from tests.differential.active_sets import Optimum, largest_dual, solved
+from tests.differential.chains import ChainReference
+from tests.differential.kernels import exact_rows, inner, is_psd
+from tests.differential.posed import HALF, ONE, ZERO, Group, Posed, posed, rational
+from tests.differential.smooth import SmoothReference
 
-
-@dataclass(frozen=True)
-class Optimum:
-    """The optimum is within [lower, upper], and reached at (β, u); None where no point is feasible."""
-
-    lower: fmpq | None
-    upper: fmpq | None
-    beta: list[fmpq]
-    offsets: list[fmpq]
-
-    @property
-    def is_infeasible(self) -> bool:
-        """Whether no point is feasible."""
-        return self.lower is None
-
-
-def solved(problem: Posed) -> Optimum | None:
-    """Return the optimum, None if no active set is optimal."""
-    choices = [states(curve) for curve in problem.curves]
-    for chosen in ranked(problem, choices):
-        answer = _solution(problem, chosen)
-        if answer is not None:
-            return _proven(problem, *answer)
-    return None
+_PRECISIONS = (320, 1280)  # bits of kernel values that are no rationals
+_NARROW = fmpq(1, 10**30)  # the largest relative width of an optimum that is not rational
+_ROUNDING = fmpq(11, 10**9)  # how short of a margin an answer may be to be stretched to it
 
 
-def _proven(problem: Posed, beta: list[fmpq], offsets: list[fmpq]) -> Optimum:
-    """Return what equal objectives prove, also where kernel values have an error."""
-    dual = problem.dual(beta)
-    scores = problem.scores(beta)
-    primal = problem.primal(problem.norm2(beta), scores, offsets)
-    assert primal == dual, "an active set that is optimal has equal objectives"
-    if problem.error == 0:
-        return Optimum(dual, primal, beta, offsets)
-    size = sum(map(abs, beta), ZERO)
-    quadratic, distance = HALF * problem.error * size * size, problem.error * size
-    if any(None in (c.below, c.above) for c in problem.curves):  # stretched to a margin of one
-        upper = (primal + quadratic) / (1 - distance) ** 2
-    else:
-        changes = (c.change(b, distance) for c, b in zip(problem.curves, beta, strict=True))
-        upper = primal + quadratic + sum(changes, ZERO)
-    return Optimum(dual - quadratic, upper, beta, offsets)
+class Reference(Protocol):
+    """What certificates are judged by.
+
+    Attributes
+    ----------
+    lower, upper : the optimum is between them.
+    is_infeasible : whether no point is feasible.
+    """
+
+    lower: fmpq
+    upper: fmpq
+    is_infeasible: bool
+
+    def point(self) -> Point:
+        """Return an optimal answer rounded to float64."""
+        ...
+
+    def size_at_zero(self) -> fmpq:
+        """Return the primal objective at w = 0 and no offset: what an optimum of 0 is compared with."""
+        ...
+
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
+        """Return the primal and the dual objective of an answer, None for what is not known.
+
+        The primal is the best that the certified point stands for, see `EnumeratedReference.values`.
+        """
+        ...
 
 
-def _solution(problem: Posed, chosen: Sequence[State]) -> tuple[list[fmpq], list[fmpq]] | None:
-    """Return (β, u) of an active set if they are within all limits."""
-    beta = [ZERO if state.free else state.target for state in chosen]
-    free = [i for i, state in enumerate(chosen) if state.free]
-    fixed = problem.scores(beta)
-    bound = [g for g in problem.groups if any(chosen[i].free for i in g.members)]
-    size = len(free) + len(bound)
-    if size:
-        rows = []
-        for i in free:
-            row = [problem.K[i][j] for j in free] + [ONE if i in g.members else ZERO for g in bound]
-            row[len(rows)] += chosen[i].rho
-            rows.append(row)
-        rows += [
-            [ONE if i in g.members else ZERO for i in free] + [ZERO] * len(bound) for g in bound
+def exact_reference(problem: Formulation, C: list[fmpq | None] | None = None) -> Reference:
+    """Return the reference of a problem, with weights of the losses in place of its own if given.
+
+    Raises
+    ------
+    ArithmeticError
+        If the optimum is not known to thirty digits.
+    """
+    if isinstance(problem, Multiclass):
+        return SummedReference(problem)
+    if isinstance(problem, ChainMargin):
+        return ChainReference(problem)
+    if isinstance(problem, SoftmaxERM) or isinstance(problem.loss, Logistic):
+        return SmoothReference(problem, C)
+    return EnumeratedReference(problem, C)
+
+
+class EnumeratedReference:
+    """The reference of a problem whose losses are linear or quadratic beside an interval."""
+
+    def __init__(self, problem: Formulation, C: list[fmpq | None] | None = None) -> None:
+        self.problem = problem
+        self.exact, found = _enumerated(problem, C)
+        self.is_infeasible = found is None
+        if found is not None:
+            self.lower, self.upper, self.beta = found.lower, found.upper, found.beta
+
+    def point(self) -> Point:
+        """Return the optimal multipliers rounded to float64."""
+        return Point(self.problem.alpha(np.array([_real(v) for v in self.beta])))
+
+    def size_at_zero(self) -> fmpq:
+        """Return the primal objective at w = 0 and no offset."""
+        zero = [ZERO] * self.exact.n
+        return self.exact.primal(ZERO, zero, [ZERO] * len(self.exact.groups)) or ZERO
+
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
+        """Return the primal and the dual objective of a certified point.
+
+        The primal is that of its weights or of those that its multipliers make up, at its offsets or
+        the best ones, stretched to a margin that rounding left it short of: the least. A hard margin's
+        answer is the same in any length, so that it counts before a proof gave it its own one too.
+        """
+        if c.point.alpha is None:
+            return None, None
+        beta = self._feasible(c.point.alpha)
+        scale = rational(c.scale)
+        points = [
+            (scale * scale * self.exact.norm2(beta), [scale * f for f in self.exact.scores(beta)])
         ]
-        right = [chosen[i].target - fixed[i] for i in free]
-        right += [g.cost - sum((beta[i] for i in g.members), ZERO) for g in bound]
-        try:
-            found = fmpq_mat(rows).solve(fmpq_mat([[v] for v in right])).entries()
-        except ZeroDivisionError:
-            return None
-        for i, value in zip(free, found, strict=False):
-            if not _within(value, chosen[i].low, chosen[i].high):
-                return None
-            beta[i] = value
-        shifts = dict(zip((g.members for g in bound), found[len(free) :], strict=True))
+        ws = [c.point.w]
+        if self.exact.is_hard:
+            before = certify(self.problem, answer, target_gap=np.inf).point
+            ws.append(before.w)
+            given = self._feasible(c.point.alpha if before.alpha is None else before.alpha)
+            points.append((self.exact.norm2(given), self.exact.scores(given)))
+        for w in ws:
+            if w is not None:  # rounded, it need not be the one of the multipliers
+                own = [rational(v) for v in w.ravel().tolist()]
+                points.append(
+                    (inner(own, own), [inner(x, own) for x in exact_rows(self.problem.X)])
+                )
+        offsets = [rational(u) for u in c.offsets]
+        primals = [_best_primal(self.exact, *point, offsets) for point in points]
+        return min((v for v in primals if v is not None), default=None), self.exact.dual(beta)
+
+    def _feasible(self, alpha: Vector) -> list[fmpq]:
+        """Return a feasible β near the one of multipliers."""
+        return self.exact.feasible([rational(v) for v in self.problem.beta(alpha).tolist()])
+
+
+def _enumerated(problem: Formulation, C: list[fmpq | None] | None) -> tuple[Posed, Optimum | None]:
+    for bits in _PRECISIONS:
+        exact = posed(problem, bits, C)
+        if problem.kernel.is_psd is None and not is_psd(exact.K):
+            return exact, largest_dual(exact)
+        found = solved(exact)
+        if found is None and (exact.error == 0 or _has_opposite_twins(exact)):
+            assert problem.may_be_infeasible, "every problem with finite losses has an optimum"
+            return exact, None
+        if found is not None and found.upper - found.lower <= _NARROW * abs(found.upper):
+            return exact, found
+    raise ArithmeticError(f"{_PRECISIONS[-1]} bits do not tell the optimum")
+
+
+def _has_opposite_twins(exact: Posed) -> bool:
+    """Whether two equal samples have opposite labels."""
+    labels = [curve.lower is None for curve in exact.curves]
+    pairs = ((i, j) for i in range(exact.n) for j in range(i))
+    return any(exact.K[i] == exact.K[j] and labels[i] != labels[j] for i, j in pairs)
+
+
+def _best_primal(exact: Posed, norm2: fmpq, scores: list[fmpq], offsets: list[fmpq]) -> fmpq | None:
+    if exact.is_hard:
+        return _hard_primal(exact, norm2, scores)
+    best = offsets[: len(exact.groups)] or [ZERO] * len(exact.groups)
+    for k, group in enumerate(exact.groups):  # they share no sample
+        tried = [best] + [[*best[:k], u, *best[k + 1 :]] for u in _offsets(exact, group, scores)]
+        best = min(tried, key=lambda u: exact.primal(norm2, scores, u))
+    return min(
+        exact.primal(s * s * norm2, [s * f for f in scores], [s * v for v in best])
+        for s in _stretches(exact, scores, best)
+    )
+
+
+def _offsets(exact: Posed, group: Group, scores: list[fmpq]) -> list[fmpq]:
+    """Return the offsets among which the best one of a group is.
+
+    It is at a kink, or where the slope is 0 between two kinks or beyond them; slopes are linear there.
+    """
+    curves = [(exact.curves[i], scores[i]) for i in group.members]
+    kinks = sorted({end - f for curve, f in curves for end in curve[:2] if end is not None})
+    if not any(curve.smoothing for curve, _ in curves):
+        return kinks
+    points = [kinks[0] - 1, *kinks, kinks[-1] + 1]
+    slopes = [sum((curve.slope(f + u) for curve, f in curves), group.cost) for u in points]
+    pieces = zip(pairwise(points), pairwise(slopes), strict=True)
+    return kinks + [u - s * (v - u) / (t - s) for (u, v), (s, t) in pieces if s != t]
+
+
+def _hard_primal(exact: Posed, norm2: fmpq, scores: list[fmpq]) -> fmpq | None:
+    """Return ½‖w‖² over the squared smallest margin at the best offset; None if none is positive."""
+    sides = [
+        (-f, -1) if curve.lower is None else (f, 1)
+        for curve, f in zip(exact.curves, scores, strict=True)
+    ]
+    if not exact.groups:
+        margin = min(f for f, _ in sides)
     else:
-        shifts = {}
-    scores, offsets = problem.scores(beta), []
-    for group in problem.groups:
-        offset = shifts.get(group.members)
-        if offset is None:
-            offset = _between(group, chosen, scores)
-            if offset is None or sum((beta[i] for i in group.members), ZERO) != group.cost:
-                return None
-        offsets.append(offset)
-        for i in group.members:
-            scores[i] += offset
-    for state, f in zip(chosen, scores, strict=True):
-        if not state.free and not _within(f, state.low, state.high):
-            return None
-    return beta, offsets
+        least = [min((f for f, s in sides if s == side), default=None) for side in (-1, 1)]
+        margin = ONE if None in least else HALF * (least[0] + least[1])
+    return HALF * norm2 / margin**2 if margin > 0 else None
 
 
-def _between(group: Group, chosen: Sequence[State], scores: Sequence[fmpq]) -> fmpq | None:
-    """Return an offset within the limits of all samples of a group, none of which is free."""
-    lows = [chosen[i].low - scores[i] for i in group.members if chosen[i].low is not None]
-    highs = [chosen[i].high - scores[i] for i in group.members if chosen[i].high is not None]
-    if lows and highs:
-        return (max(lows) + min(highs)) / 2 if max(lows) <= min(highs) else None
-    return max(lows) if lows else min(highs) if highs else ZERO
+def _stretches(exact: Posed, scores: list[fmpq], offsets: list[fmpq]) -> Iterator[fmpq]:
+    yield ONE
+    for curve, f in zip(exact.curves, exact.shifted(scores, offsets), strict=True):
+        end = curve.upper if curve.lower is None else curve.lower
+        if (curve.lower is None or curve.upper is None) and abs(end) == 1:
+            short = ONE - f / end
+            if 0 < short < _ROUNDING:
+                yield 1 / (1 - short)
 
 
-def _within(value: fmpq, low: fmpq | None, high: fmpq | None) -> bool:
-    return (low is None or value >= low) and (high is None or value <= high)
+class SummedReference:
+    """The reference of several binary problems: the sum of theirs."""
+
+    is_infeasible = False
+
+    def __init__(self, problem: Multiclass) -> None:
+        self.problem = problem
+        C = np.broadcast_to(problem.C, problem.n)
+        self.parts = [
+            exact_reference(sub.problem, [rational(v) for v in C[sub.rows].tolist()])
+            for sub in problem.subproblems
+        ]
+        self.lower = sum((part.lower for part in self.parts), ZERO)
+        self.upper = sum((part.upper for part in self.parts), ZERO)
+
+    def point(self) -> Point:
+        """Return the optima of all parts."""
+        return self.problem.join([part.point() for part in self.parts])
+
+    def size_at_zero(self) -> fmpq:
+        """Return the sum of the parts' objectives there."""
+        return sum((part.size_at_zero() for part in self.parts), ZERO)
+
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
+        """Return the sums of the parts' values."""
+        parts = zip(self.parts, c.parts, self.problem.split(answer), strict=True)
+        pairs = [part.values(own, point) for part, own, point in parts]
+        return _total([primal for primal, _ in pairs]), _total([dual for _, dual in pairs])
+
+
+def _real(value: fmpq) -> float:
+    """Return a float64, infinite for what is beyond its range."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
+
+
+def _total(values: list[Any]) -> fmpq | None:
+    return None if any(v is None for v in values) else sum(values, ZERO)

@@ -36,7 +36,8 @@ def gamma(operations: float) -> float:
 def total(values: Vector) -> tuple[float, float]:
     """Return the sum of all values, and by how much it may be wrong as a sum of these."""
     flat = np.ascontiguousarray(values).reshape(-1)
-    return float(flat.sum()), gamma(_additions(flat.size)) * float(np.abs(flat).sum()) + flat.size * _SMALLEST
+    error = gamma(_additions(flat.size)) * float(np.abs(flat).sum()) + _underflow(flat, flat.size)
+    return float(flat.sum()), error
 
 
 def products(X: Matrix, w: Vector) -> tuple[Vector, Vector]:
@@ -47,7 +48,7 @@ def products(X: Matrix, w: Vector) -> tuple[Vector, Vector]:
         part = X[rows]
         scores[rows], errors[rows] = part @ w, abs(part) @ size
         most = max(most, terms(part))
-    return scores, gamma(most) * errors + X.shape[1] * _SMALLEST
+    return scores, gamma(most) * errors + _underflow(w, X.shape[1])
 
 
 def absolute_products(X: Matrix, w: Vector) -> Vector:
@@ -64,7 +65,7 @@ def transposed_products(X: Matrix, v: Vector) -> tuple[Vector, Vector]:
         sums += part @ v[rows]
         sizes += abs(part) @ np.abs(v[rows])
     operations = blocks[0].stop + len(blocks)
-    return sums, gamma(operations) * sizes + X.shape[0] * _SMALLEST
+    return sums, gamma(operations) * sizes + _underflow(v, X.shape[0])
 
 
 def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
@@ -82,7 +83,8 @@ def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
         sizes[rows] = np.abs(K) @ weight_sizes
     relative, spread = gram.rounding
     values = relative * sizes + spread * float(spread[support] @ weight_sizes)
-    return scores, _SPARE * values + gamma(_COLUMNS + _additions(support.size)) * sizes + v.size * _SMALLEST
+    sums = gamma(_COLUMNS + _additions(support.size)) * sizes
+    return scores, _SPARE * values + sums + _underflow(weights, v.size)
 
 
 def terms(X: Matrix) -> int:
@@ -97,7 +99,12 @@ def _additions(count: int) -> float:
 
     It adds blocks of 128 in eight sums of 16, and blocks in pairs.
     """
-    return 20.0 + np.log2(max(1, count))
+    return 20.0 + float(np.log2(max(1, count)))
+
+
+def _underflow(factors: Vector, count: int) -> float:
+    """Return what so many products with some numbers may lose below the normal numbers."""
+    return count * _SMALLEST if factors.any() else 0.0
 
 
 def _starts(size: int) -> range:

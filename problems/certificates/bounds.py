@@ -238,9 +238,7 @@ def _upper(
     return best, scale
 
 
-def _primal(
-    problem: Formulation, weights: Weights, offsets: list[float], moved: Vector
-) -> _Bound:
+def _primal(problem: Formulation, weights: Weights, offsets: list[float], moved: Vector) -> _Bound:
     """Return ½‖w‖² + cᵀu + Σ Cᵢℓ(yᵢ, fᵢ) at the worst scores that they may be."""
     decision = weights.scores + shifts(problem, offsets)
     sizes = np.abs(decision) + np.abs(weights.scores) + _sizes(problem, decision)
@@ -270,7 +268,7 @@ def _worst(problem: Formulation, decision: Vector, errors: Vector) -> Vector:
 def _sizes(problem: Formulation, decision: Vector) -> Vector:
     """Return the size of what is subtracted from each score, of decision's shape."""
     if not problem.is_regression:
-        return np.ones_like(decision)
+        return np.full_like(decision, getattr(problem.loss, "margin", 1.0))
     offsets = [abs(piece.offset) for piece in problem.pieces or ()]
     return np.abs(problem.y) + max([problem.tube, *offsets])
 

@@ -66,7 +66,9 @@ class Certificate:
     @property
     def rounding(self) -> float:
         """The part of the gap that may be float64's rounding error alone."""
-        return self.resolution * max(abs(self.primal_objective), abs(self.dual_objective), self.unit)
+        return self.resolution * max(
+            abs(self.primal_objective), abs(self.dual_objective), self.unit
+        )
 
     def is_undecided(self, gap: float) -> bool:
         """Return whether only float64's rounding may put the relative gap above `gap`."""
@@ -93,7 +95,7 @@ def relative(gap: float, primal: float, dual: float, unit: float = 0.0) -> float
     """Return gap / max(|primal|, |dual|, unit), and 0 for a gap of 0."""
     if gap == 0 or not np.isfinite(gap):
         return gap
-    return gap / max(abs(primal), abs(dual), unit)
+    return float(gap / max(abs(primal), abs(dual), unit))
 
 
 def gap_between(primal: float, dual: float) -> float:

@@ -109,7 +109,7 @@ def _upper(weights: Weights, b: float, margin: float) -> tuple[float, float]:
         blurred = wrong + float(np.max(weights.blur))
         return INF, INF if margin > -blurred else 0.0
     norm2, least = weights.norm2 + weights.norm2_error, margin - wrong
-    upper = (1 + gamma(16)) * 0.5 * norm2 / least / least
+    upper = float((1 + gamma(16)) * 0.5 * norm2 / least / least)
     return upper, upper - 0.5 * weights.norm2 / margin / margin
 
 
@@ -149,7 +149,7 @@ def _lower(problem: Formulation, dual: DualPoint) -> tuple[float, float, float]:
             return 1.0, 0.0, 0.0
         wrong += UNIT * abs(excess)
         if excess:
-            norm2 = (np.sqrt(norm2) + abs(excess) * np.sqrt(short.min())) ** 2
+            norm2 = float(np.sqrt(norm2) + abs(excess) * np.sqrt(short.min())) ** 2
     if sum_alpha <= wrong or norm2 <= 0:
         return 1.0, 0.0, 0.0
     least = sum_alpha - wrong

@@ -19,11 +19,14 @@ from problems.certificates.dual_point import DualPoint, dual_from_weights, made_
 from problems.certificates.offsets import Interval, best_offsets, root_offset
 from problems.dataset import Vector
 from problems.losses import ScalarLoss
+from problems.losses.interval import IntervalLoss
 from problems.rounding import ELEMENTARY, gamma
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
 
+# Slope of p·ln p where p is one unit of 1: that of p which is right to some units of 1.
+_ENTROPY = 40.0
 _SQUARABLE = 1e150  # numbers whose squares do not overflow
 
 
@@ -96,14 +99,14 @@ class Slopes:
     def conjugates(self, beta: Vector) -> tuple[Vector, Vector]:
         """Return Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) for coefficients (n,) or (n, K), and how wrong each may be.
 
-        A product with an end of the interval, a square, or K times p·ln p with p right to some units
-        of one, whose slope there is −ln u at most.
+        A product with an end of the interval and a square, or K times p·ln p.
         """
         problem = self.problem
         C, y = problem.weight, problem.y
         values = C * problem.loss.conjugate(y, -beta / self._each(beta))
         sizes = np.abs(beta).reshape(problem.n, -1).sum(axis=1) * (np.abs(y) + problem.tube)
-        entropies = 0.0 if problem.is_regression else problem.outputs * 40.0 * C
+        is_interval = isinstance(problem.loss, IntervalLoss)
+        entropies = 0.0 if is_interval else problem.outputs * _ENTROPY * C
         return values, gamma(2 * ELEMENTARY) * (np.abs(values) + sizes + entropies)
 
     def from_weights(self, w: Vector) -> DualPoint:

@@ -234,9 +234,9 @@ class Sigmoid(Kernel):
         return np.tanh(self.gamma * squared_norms(X) + self.coef0)
 
     def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """That of the argument, as tanh rises by no more, and of tanh, which is 1 at most."""
+        """That of the argument t, as tanh rises by no more, and of tanh, which is |t| at most."""
         arguments = abs(self.gamma) * squared_norms(X) + abs(self.coef0)
-        return 0.0, np.sqrt(gamma(terms(X) + 3) * arguments + gamma(ELEMENTARY))
+        return 0.0, np.sqrt(gamma(terms(X) + 3 + ELEMENTARY) * arguments)
 
 
 @dataclass(frozen=True)

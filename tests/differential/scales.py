@@ -35,7 +35,7 @@ class Sample:
     def size(self) -> float:
         """The largest feature, 1 where all are 0 or as good as that."""
         largest = float(np.abs(self.X).max())
-        return largest if largest > 1e-100 else 1.0
+        return largest if 1e-100 < largest < 1e100 else 1.0
 
     def first(self, count: int) -> Sample:
         """Return no more samples than `count`."""

@@ -21,7 +21,6 @@ from tests.differential.posed import NARROW, ZERO, exact_weights, rational
 
 _PRECISIONS = (400, 2000)  # bits: most problems need no more than the first
 _STEPS = 500
-_SMALL = fmpq(1, 2**160)  # a last step, relative to β
 
 Scores = list[list[Any]]  # a row for each sample
 
@@ -61,8 +60,7 @@ class SmoothReference:
         self._newton()
         p = [[v.mid() for v in row] for row in self._softmax(self._decision())]
         beta = self._balanced([self._coefficients(*row) for row in enumerate(p)])
-        dual, primal = self.dual(beta), self.primal(self.scores(beta), self.norm2(beta))
-        self.beta = beta
+        dual, primal = self.dual(beta), self.primal(self.scores(self.beta), self.norm2(self.beta))
         self.lower, self.upper = _end(dual, False), _end(primal, True)
         if self.upper - self.lower > NARROW * self.upper:
             raise ArithmeticError(f"{self.bits} bits do not tell the optimum")
@@ -128,25 +126,28 @@ class SmoothReference:
         return beta
 
     def _newton(self) -> None:
-        objective = self.primal(self.scores(self.beta), self.norm2(self.beta))
+        small = arb(2) ** (-self.bits // 2)  # of β; the step after such a one gives all digits
+        objective, is_last = self._objective(), False
         for _ in range(_STEPS):
-            step, shift = self._step()
-            old, offset, size = self.beta, self.offset, arb(1)
+            old, offset, (step, shift) = self.beta, self.offset, self._step()
+            size = arb(1)
             while True:
-                moved = [
-                    [(b + size * s).mid() for b, s in zip(*rows, strict=True)]
-                    for rows in zip(old, step, strict=True)
-                ]
-                self.beta, self.offset = moved, (offset + size * shift).mid()
-                value = self.primal(self.scores(moved), self.norm2(moved))
-                if value.mid() <= objective.mid() or size < _SMALL:
+                pairs = zip(old, step, strict=True)
+                self.beta = [[(b + size * s).mid() for b, s in zip(*p, strict=True)] for p in pairs]
+                self.offset = (offset + size * shift).mid()
+                value = self._objective()
+                if value <= objective * (1 + small) or size < small:
                     break
                 size /= 2
             objective = value
-            largest = max(abs(b) for row in self.beta for b in row)
-            if max(abs(s) for row in step for s in row) <= _SMALL * largest:
+            if is_last:
                 return
+            largest = max(abs(b) for row in self.beta for b in row)
+            is_last = bool(max(abs(s) for row in step for s in row) <= small * largest)
         raise ArithmeticError("Newton's method has not converged")
+
+    def _objective(self) -> Any:
+        return self.primal(self.scores(self.beta), self.norm2(self.beta)).mid()
 
     def _step(self) -> tuple[Scores, Any]:
         """Return the step of β and of the offset from the equations linearised at them."""

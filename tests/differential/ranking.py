@@ -29,8 +29,11 @@ class _Systems(NamedTuple):
 def ranked(problem: Posed, choices: list[list[State]]) -> Iterator[list[State]]:
     """Yield all active sets, those first whose float64 solutions violate limits the least."""
     sets = np.array(list(product(*(range(len(c)) for c in choices))))
-    with np.errstate(all="ignore"):
-        order = np.argsort(_violations(problem, choices, sets), kind="stable")
+    try:
+        with np.errstate(all="ignore"):
+            order = np.argsort(_violations(problem, choices, sets), kind="stable")
+    except np.linalg.LinAlgError:  # beyond float64's range one order is as good as another
+        order = np.arange(len(sets))
     for k in order:
         yield [own[j] for own, j in zip(choices, sets[k], strict=True)]
 

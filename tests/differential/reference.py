@@ -136,7 +136,8 @@ def _enumerated(problem: Formulation, C: list[fmpq | None] | None) -> tuple[Pose
         if problem.kernel.is_psd is None and not is_psd(exact.K):
             return exact, largest_dual(exact)
         found = solved(exact)
-        if found is None and (exact.error == 0 or _has_opposite_twins(exact)):
+        samples = exact.K if bits == _PRECISIONS[-1] else exact_rows(problem.X)
+        if found is None and (exact.error == 0 or _has_opposite_twins(samples, problem.y)):
             assert problem.may_be_infeasible, "every problem with finite losses has an optimum"
             return exact, None
         if found is not None and found.upper - found.lower <= NARROW * abs(found.upper):
@@ -144,11 +145,10 @@ def _enumerated(problem: Formulation, C: list[fmpq | None] | None) -> tuple[Pose
     raise ArithmeticError(f"{_PRECISIONS[-1]} bits do not tell the optimum")
 
 
-def _has_opposite_twins(exact: Posed) -> bool:
-    """Whether two equal samples have opposite labels."""
-    labels = [curve.lower is None for curve in exact.curves]
-    pairs = ((i, j) for i in range(exact.n) for j in range(i))
-    return any(exact.K[i] == exact.K[j] and labels[i] != labels[j] for i, j in pairs)
+def _has_opposite_twins(samples: list[list[fmpq]], y: Vector) -> bool:
+    """Whether two equal samples, or those of equal kernel values, have opposite labels."""
+    pairs = ((i, j) for i in range(len(samples)) for j in range(i))
+    return any(samples[i] == samples[j] and y[i] != y[j] for i, j in pairs)
 
 
 def _best_primal(exact: Posed, norm2: fmpq, scores: list[fmpq], offsets: list[fmpq]) -> fmpq | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -47,7 +48,7 @@ def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
         If there is no such solver.
     """
     try:
-        with Describer(experiment.folder) as describer:
+        with closing(Describer(experiment.folder)) as describer:
             more = tuple(describer.solver(Node(name, 0)) for name in names)
     except Fault as fault:
         raise ConfigError("--solver", [fault]) from None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -183,7 +183,7 @@ def _experiment(path: Path, content: bytes) -> Experiment:
     folder = str(path.absolute().parent)
     entries = {key: _entries(root.value.get(key), faults) for key in ("problems", "solvers")}
     _refuse_enormous(root, entries, shape.repetitions if shape else 1)
-    with Describer(folder) as describer:
+    with closing(Describer(folder)) as describer:
         problems = _checked(entries["problems"], describer.problem, faults)
         solvers = _checked(entries["solvers"], describer.solver, faults)
     if faults or shape is None:

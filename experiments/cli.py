@@ -100,7 +100,6 @@ def verify(
 
     Exit 1 if any differs by more than 1e-6, or, with --rigorous, contradicts another.
     """
-    from dataclasses import replace  # noqa: PLC0415
     from tempfile import TemporaryDirectory  # noqa: PLC0415
 
     from experiments.commands.session import RunOptions  # noqa: PLC0415
@@ -112,7 +111,7 @@ def verify(
     except ConfigError as error:
         refuse(str(error))
     if rigorous:
-        described = replace(described, target="proven")
+        described = described.model_copy(update={"target": "proven"})
     with TemporaryDirectory() as scratch:
         options = RunOptions(workers=workers)
         verification, early = verify_into(described, out or Path(scratch), options, keep=bool(out))

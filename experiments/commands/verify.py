@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 from experiments.analysis.verify import Verification, compare
@@ -49,7 +48,7 @@ def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
     """
     try:
         with closing(Describer(experiment.folder)) as describer:
-            more = tuple(describer.solver(Node(name, 0)) for name in names)
+            more = [describer.solver(Node(name, 0)) for name in names]
     except Fault as fault:
         raise ConfigError("--solver", [fault]) from None
-    return replace(experiment, solvers=experiment.solvers + more)
+    return experiment.model_copy(update={"solvers": experiment.solvers + more})

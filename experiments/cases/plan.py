@@ -141,7 +141,7 @@ def problem_ids(problems: list[ProblemSpec]) -> list[str]:
     ]
 
 
-def _differing(problems: tuple[ProblemSpec, ...]) -> dict[str, set[str]]:
+def _differing(problems: list[ProblemSpec]) -> dict[str, set[str]]:
     """Return for each data set's name the options in which the plan's data sets of it differ."""
     first: dict[str, dict[str, Any]] = {}
     differing: dict[str, set[str]] = {}

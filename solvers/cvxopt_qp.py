@@ -11,7 +11,6 @@ Vandenberghe 2010, "The CVXOPT linear and quadratic cone program solvers".
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -46,15 +45,11 @@ class CvxoptQP(Solver):
 
     form: ClassVar = QP
     source: ClassVar[str] = "Vandenberghe 2010"
+    needs: ClassVar = (("cvxopt.solvers", "cvxopt"),)
 
     def refuses(self, form: QP) -> str | None:
         """A QP must be convex."""
         return refuse_indefinite(form)
-
-    def prepare(self, form: QP) -> QP:
-        """Import CVXOPT."""
-        importlib.import_module("cvxopt.solvers")
-        return form
 
     def iterates(self, form: QP) -> Iterator[FormPoint]:
         """Yield once, at the end."""

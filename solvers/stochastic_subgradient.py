@@ -19,7 +19,6 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import IntervalLoss, Logistic
-from problems.validation import check_whole
 from solvers.base import Solver
 from solvers.pegasos.steps import DRAWN, WEIGHTS, Risk, initial_state, risk_of, settle, steps
 from solvers.rows import as_rows
@@ -44,10 +43,6 @@ class StochasticSubgradient(Solver):
 
     form: ClassVar = ERM
     source: ClassVar[str] = "Shalev-Shwartz et al. 2011; Lacoste-Julien et al. 2012"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_whole(self.epochs, "epochs")
 
     def refuses(self, form: ERM) -> str | None:
         """It needs w, a loss of one score, and no intercept."""

@@ -83,7 +83,6 @@ class Pegasos(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self.epochs, "epochs")
         check_whole(self.batch_size, "batch_size")
         check_choice(self.sampling, "sampling", get_args(Sampling))
 

@@ -19,16 +19,15 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import IntervalLoss, Logistic
-from solvers.base import Solver
 from solvers.pegasos.steps import DRAWN, WEIGHTS, Risk, initial_state, risk_of, settle, steps
 from solvers.rows import as_rows
-from solvers.warm_up import warm_up
+from solvers.warm_up import CompiledSolver
 
 _BLOCK = 2**14  # samples between two yields
 
 
 @dataclass(frozen=True)
-class StochasticSubgradient(Solver):
+class StochasticSubgradient(CompiledSolver):
     """Projected stochastic subgradient method for every loss; it claims nothing.
 
     Attributes
@@ -53,11 +52,6 @@ class StochasticSubgradient(Solver):
         if not form.gram.is_linear:
             return "the stochastic subgradient method keeps w, which needs the linear kernel"
         return None
-
-    def prepare(self, form: ERM) -> ERM:
-        """Compile the steps."""
-        warm_up(self, form)
-        return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each block of steps."""

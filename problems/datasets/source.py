@@ -168,6 +168,20 @@ class Source(ABC):
         return to_signs(y, self.positive, raw.class_names)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Generator(Source):
+    """A data set that is drawn at random, from its seed alone."""
+
+    seed: int = count(0, low=0)
+
+    def read(self) -> Raw:
+        """Draw the samples."""
+        return self._draw(np.random.default_rng(self.seed))
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator) -> Raw: ...
+
+
 def _is_label(value: object) -> bool:
     if isinstance(value, bool):
         return False

@@ -12,18 +12,18 @@ and repairing solutions to large LPs").
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations_with_replacement
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat, nmod_mat
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix, Vector
-from problems.kernels import Block, Kernel, Precomputed, as_dense
+from problems.kernels import Block, Precomputed, as_dense, uses_gram_matrix
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
@@ -117,17 +117,10 @@ def _row_keys(X: Matrix) -> Iterator[bytes]:
 
 def _are_one_sample(problem: Formulation, indices: Iterable[int]) -> bool:
     """Whether equal rows are equal samples: rows of a Gram matrix need equal entries here too."""
-    if not _uses_gram(problem.kernel):
+    if not uses_gram_matrix(problem.kernel):
         return True
     chosen = np.array(list(indices))
     return np.unique(Precomputed().block(problem.X, chosen, chosen)).size == 1
-
-
-def _uses_gram(kernel: Any) -> bool:
-    if isinstance(kernel, Precomputed):
-        return True
-    parts = [getattr(kernel, f.name) for f in fields(kernel)]
-    return any(_uses_gram(part) for part in parts if isinstance(part, Kernel))
 
 
 def _degrees(problem: Formulation) -> frozenset[int] | None:

@@ -21,9 +21,9 @@ from typing import Any, ClassVar, Never
 import numpy as np
 
 from problems.certificates.certificate import Certificate, relative
+from problems.chains import Chains
 from problems.dataset import Matrix, Vector
 from problems.forms import Point
-from problems.formulations.chains import Chains
 from problems.formulations.dual import View
 from problems.formulations.formulation import Formulation
 from problems.gram.gram import Gram

@@ -18,7 +18,7 @@ from problems.dataset import Matrix, check_targets, content_hash
 from problems.datasets.catalogue import ENTRIES, Entry
 from problems.datasets.formats import read_file
 from problems.datasets.source import Raw, Source, Task
-from problems.datasets.steps import by_density, shape_of
+from problems.datasets.steps import by_density
 
 _ENDINGS = (".libsvm.xz", ".npz", "", ".bz2", ".gz", ".xz", ".libsvm")
 _OTHER_DATA = "this is not the published content; libsvm_file loads a file as it is"
@@ -122,7 +122,7 @@ def cache_folder() -> Path:
 def _verified(path: Path, entry: Entry) -> tuple[Matrix, NDArray[Any]]:
     """Read `path` and compare its content with the catalogue."""
     samples, y = read_file(path)
-    n, d = shape_of(samples)
+    n, d = samples.shape
     if n != entry.n or d > entry.d:
         raise ValueError(
             f"{path}: expected {entry.name} with shape ({entry.n}, {entry.d}), found ({n}, {d}); "

@@ -22,6 +22,7 @@ import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat, nmod_mat
 from numpy.typing import NDArray
 
+from problems.certificates.proofs.exact import exact_value
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels import Block, Precomputed, as_dense, uses_gram_matrix
 
@@ -73,7 +74,7 @@ class Proof:
         if degrees is None:
             return False
         X = as_dense(problem.X[np.array(self.indices)])
-        exact = np.array([[fmpq(*float(v).as_integer_ratio()) for v in row] for row in X], object)
+        exact = np.array([[exact_value(v) for v in row] for row in X], object)
         values = [m.tolist() for m in _monomials(exact.T, degrees)]
         sums = fmpq_mat(values) * fmpq_mat([[v] for v in signed])
         return all(v == 0 for v in sums.entries())

@@ -214,32 +214,34 @@ class Multiclass(Formulation):
         pairs = zip(self.subproblems, certificate.parts, strict=True)
         return self.summed([sub.problem.proven(own) for sub, own in pairs])
 
-    def summed(self, parts: Sequence[Certificate]) -> Certificate:
+    def summed(self, certificates: Sequence[Certificate]) -> Certificate:
         """Return the certificate of the sum.
 
         Proven bounds stay proven: their sum is rounded outwards.
         """
         sums: dict[str, Any] = {
-            name: fsum(getattr(part, name) for part in parts) for name in _ADDED
+            name: fsum(getattr(own, name) for own in certificates) for name in _ADDED
         }
-        if all(part.bound_source.startswith("proven") for part in parts):
+        if all(own.bound_source.startswith("proven") for own in certificates):
             outwards = {"dual_objective": -np.inf}
             sums = {k: float(np.nextafter(v, outwards.get(k, np.inf))) for k, v in sums.items()}
         largest: dict[str, Any] = {
-            name: float(np.max([getattr(part, name) for part in parts])) for name in _LARGEST
+            name: float(np.max([getattr(own, name) for own in certificates])) for name in _LARGEST
         }
-        gaps = [part.relative_gap for part in parts]
-        worst = parts[int(np.argmax(gaps))]  # NaN counts as the largest
-        pairs = zip(self.subproblems, parts, strict=True)
+        gaps = [own.relative_gap for own in certificates]
+        worst = certificates[int(np.argmax(gaps))]  # NaN counts as the largest
+        pairs = zip(self.subproblems, certificates, strict=True)
         return Certificate(
             **sums,
             **largest,
             relative_gap=relative(sums["gap"], sums["primal_objective"], sums["dual_objective"]),
-            projection_distance=float(np.linalg.norm([part.projection_distance for part in parts])),
+            projection_distance=float(
+                np.linalg.norm([own.projection_distance for own in certificates])
+            ),
             bound_source=worst.bound_source,
-            point=self.join([part.point for part in parts]),
+            point=self.join([own.point for own in certificates]),
             reason=next((f"{sub.name}: {own.reason}" for sub, own in pairs if own.reason), ""),
-            parts=tuple(parts),
+            parts=tuple(certificates),
         )
 
     def combine(self, f: Vector, voting: Voting | None = None) -> Block:

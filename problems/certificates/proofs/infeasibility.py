@@ -92,11 +92,11 @@ def prove_infeasible(problem: Formulation) -> Proof | None:
     if not problem.may_be_infeasible:
         return None
     if not hasattr(problem, _CACHE):
-        object.__setattr__(problem, _CACHE, _twins(problem) or _balanced(problem))
+        object.__setattr__(problem, _CACHE, _duplicates(problem) or _balanced(problem))
     return getattr(problem, _CACHE)
 
 
-def _twins(problem: Formulation) -> Proof | None:
+def _duplicates(problem: Formulation) -> Proof | None:
     seen: dict[tuple[bytes, bool], int] = {}
     for i, key in enumerate(_row_keys(problem.X)):
         positive = bool(problem.y[i] > 0)

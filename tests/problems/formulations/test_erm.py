@@ -184,7 +184,7 @@ def test_the_epsilon_insensitive_risk_is_support_vector_regression():
     assert risk.family_hash == SVRDual(X, TARGETS, C, 0.1, RBF(1.0)).family_hash
 
 
-def test_losses_tell_families_apart():
+def test_risks_with_other_losses_are_other_problems():
     names = ("squared_hinge", "logistic", "perceptron")
     risks = [RegularizedERM(X, Y, LAM, name) for name in names]
     risks += [RegularizedERM(X, Y, LAM, SquaredEpsilonInsensitive(e)) for e in (0.1, 0.2)]

@@ -1,4 +1,4 @@
-"""Several classes by binary problems: the parts, the sum of their certificates, and the votes."""
+"""Several classes by binary problems: the subproblems, the sum of their certificates, and the votes."""
 
 import numpy as np
 import pytest
@@ -27,31 +27,31 @@ BOUNDS = ("primal_objective", "dual_objective", "gap")
 
 
 def feasible(problem, seed=0) -> np.ndarray:
-    """Return α inside the box for the samples of each part; certifying projects it."""
+    """Return α inside the box for the samples of each subproblem; certifying projects it."""
     rng = np.random.default_rng(seed)
     return rng.uniform(0, problem.C, (problem.n, problem.outputs)) * np.abs(problem.signs)
 
 
-def test_parts_are_the_binary_problems_of_each_strategy():
+def test_subproblems_are_the_binary_problems_of_each_strategy():
     rest, one = OneVsRest(IRIS.X, IRIS.y), OneVsOne(IRIS.X, IRIS.y)
-    assert [part.name for part in rest.subproblems] == [
+    assert [sub.name for sub in rest.subproblems] == [
         f"class {k} against the rest" for k in range(3)
     ]
     assert one.pairs == [(0, 1), (0, 2), (1, 2)]
-    for part in rest.subproblems:
-        assert np.array_equal(part.problem.y, np.where(IRIS.y == part.positive, 1.0, -1.0))
-        assert part.problem.X is rest.X  # not copied
-    for part in one.subproblems:
-        labels = IRIS.y[part.rows]
-        assert set(labels) == {part.positive, part.negative}
-        assert np.array_equal(part.problem.X, IRIS.X[part.rows])
-        assert np.array_equal(part.problem.y, np.where(labels == part.positive, 1.0, -1.0))
+    for sub in rest.subproblems:
+        assert np.array_equal(sub.problem.y, np.where(IRIS.y == sub.positive, 1.0, -1.0))
+        assert sub.problem.X is rest.X  # not copied
+    for sub in one.subproblems:
+        labels = IRIS.y[sub.rows]
+        assert set(labels) == {sub.positive, sub.negative}
+        assert np.array_equal(sub.problem.X, IRIS.X[sub.rows])
+        assert np.array_equal(sub.problem.y, np.where(labels == sub.positive, 1.0, -1.0))
 
 
 def test_weights_of_samples_go_with_them():
     C = np.random.default_rng(0).uniform(0.5, 2.0, IRIS.n)
-    for part in OneVsOne(IRIS.X, IRIS.y, C).subproblems:
-        assert np.array_equal(part.problem.C, C[part.rows])
+    for sub in OneVsOne(IRIS.X, IRIS.y, C).subproblems:
+        assert np.array_equal(sub.problem.C, C[sub.rows])
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -62,16 +62,16 @@ def test_the_certificate_is_the_sum_of_the_binary_ones(strategy, kernel, loss):
     alpha = feasible(problem)
     whole = certify(problem, Point(alpha))
     own = [
-        SoftMarginDual(part.problem.X, part.problem.y, 0.7, kernel)
+        SoftMarginDual(sub.problem.X, sub.problem.y, 0.7, kernel)
         if loss == "hinge"
         else RegularizedERM(
-            part.problem.X, part.problem.y, 1 / (0.7 * part.rows.size), loss, kernel, True
+            sub.problem.X, sub.problem.y, 1 / (0.7 * sub.rows.size), loss, kernel, True
         )
-        for part in problem.subproblems
+        for sub in problem.subproblems
     ]
     each = [
-        certify(binary, Point(alpha[part.rows, j]))
-        for j, (binary, part) in enumerate(zip(own, problem.subproblems, strict=True))
+        certify(binary, Point(alpha[sub.rows, j]))
+        for j, (binary, sub) in enumerate(zip(own, problem.subproblems, strict=True))
     ]
     for name in BOUNDS:
         total = sum(getattr(c, name) for c in each)
@@ -84,16 +84,16 @@ def test_the_certificate_is_the_sum_of_the_binary_ones(strategy, kernel, loss):
     assert whole.point.b.shape == (problem.outputs,)
 
 
-def test_own_weights_bound_every_part_from_above():
+def test_own_weights_bound_every_subproblem_from_above():
     problem = OneVsOne(IRIS.X, IRIS.y)
     w = np.random.default_rng(0).standard_normal((problem.d, problem.outputs))
     for point in (Point(None, w), Point(feasible(problem), w)):
         whole = certify(problem, point)
-        parts = [
-            certify(part.problem, Point(w=w[:, j])).primal_objective
-            for j, part in enumerate(problem.subproblems)
+        own = [
+            certify(sub.problem, Point(w=w[:, j])).primal_objective
+            for j, sub in enumerate(problem.subproblems)
         ]
-        assert np.isclose(whole.primal_objective, sum(parts))
+        assert np.isclose(whole.primal_objective, sum(own))
         assert np.array_equal(whole.point.w, w)
 
 
@@ -109,7 +109,7 @@ def test_proven_bounds_of_the_sum_enclose_the_float_ones():
     assert proven.gap >= proven.primal_objective - proven.dual_objective - 1e-9
 
 
-def test_a_missing_bound_of_one_part_is_one_of_the_sum_and_names_the_part():
+def test_a_missing_bound_of_one_subproblem_is_one_of_the_sum_and_names_it():
     problem = OneVsOne(IRIS.X, IRIS.y, kernel=Sigmoid(1.0, -1.0))
     whole = certify(problem, Point(feasible(problem)))
     assert np.isnan(whole.gap)
@@ -125,9 +125,9 @@ def test_a_precomputed_kernel_is_the_kernel_itself(strategy):
     assert np.isclose(bounds[0].gap, bounds[1].gap)
 
 
-def test_a_kernel_that_is_fitted_is_fitted_once_for_all_parts():
+def test_a_kernel_that_is_fitted_is_fitted_once_for_all_subproblems():
     problem = OneVsOne(IRIS.X, IRIS.y, kernel=Fisher(2))
-    assert {repr(part.problem.kernel) for part in problem.subproblems} == {repr(problem.kernel)}
+    assert {repr(sub.problem.kernel) for sub in problem.subproblems} == {repr(problem.kernel)}
 
 
 def test_strategies_are_different_problems_and_votes_are_not():

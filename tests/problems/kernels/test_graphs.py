@@ -52,7 +52,7 @@ def test_isomorphic_graphs_are_one_point_whatever_the_order_of_their_vertices():
     assert np.unique(K).size == 1
 
 
-def test_equal_neighbourhoods_of_unequal_graphs_are_told_apart_by_distance():
+def test_equal_neighbourhoods_of_unequal_graphs_are_distinguished_by_distance():
     line, ring = nx.path_graph(12), nx.cycle_graph(12)
     X = encode_graphs([line, ring])
     same = [WeisfeilerLehman(h)(X, X) for h in (0, 1)]

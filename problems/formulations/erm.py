@@ -30,15 +30,6 @@ from problems.losses import (
 from problems.validation import check_positive
 
 
-def check_lam(lam: Any, n: int) -> float:
-    """Return `lam` as a float whose C = 1/(n·lam) is within (0, 1e300]; ValueError if it is not."""
-    number = check_positive(lam, "lam")
-    C = 1.0 / max(n * number, np.finfo(float).tiny)
-    if not 0 < C <= 1e300:
-        raise ValueError(f"lam: C = 1/(n*lam) must be within (0, 1e300], got lam = {number!r}")
-    return number
-
-
 def named_loss(loss: Any) -> Any:
     """Return the loss that a name stands for, if it needs no settings; anything else as it is."""
     known = isinstance(loss, str) and loss in LOSSES and "epsilon" not in loss
@@ -54,7 +45,10 @@ class RegularizedRisk(Formulation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._set("lam", check_lam(self.lam, self.n))
+        lam = check_positive(self.lam, "lam")
+        if not 0 < 1.0 / max(self.n * lam, np.finfo(float).tiny) <= 1e300:
+            raise ValueError(f"lam: C = 1/(n*lam) must be within (0, 1e300], got lam = {lam!r}")
+        self._set("lam", lam)
 
     @property
     def weight(self) -> Vector:

@@ -81,7 +81,10 @@ class Formulation(DualProblem):
         self._set("kernel", self.kernel.fit(X))
         if hasattr(self, "C"):
             self._set("C", check_slack_weight(self.C, X.shape[0]))
-        self._check_diagonal()
+        with np.errstate(over="ignore"):
+            diagonal = self.kernel.diagonal(X)
+        if not np.isfinite(diagonal).all():
+            raise ValueError("X: its kernel values overflow float64; scale the features down")
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -89,12 +92,6 @@ class Formulation(DualProblem):
     def _check_y(self) -> Vector:
         labels = check_classes if self.has_classes else check_labels
         return (check_targets if self.is_regression else labels)(self.y, self.n)
-
-    def _check_diagonal(self) -> None:
-        with np.errstate(over="ignore"):
-            diagonal = self.kernel.diagonal(self.X)
-        if not np.isfinite(diagonal).all():
-            raise ValueError("X: its kernel values overflow float64; scale the features down")
 
     @classmethod
     def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:

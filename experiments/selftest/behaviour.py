@@ -20,8 +20,8 @@ from threadpoolctl import threadpool_info
 from experiments.cases.integrity import Functions, ProcessState
 from experiments.selftest.bench import WRONG, Bench, NotJudged, changed
 from problems import ERM, QP, FormPoint, Formulation, Unsupported, certify, reduce
+from problems.chains import Chains
 from problems.forms import Claim, Form
-from problems.formulations.chains import Chains
 from solvers import NotInstalled, Solution, Status
 
 _MOST_POINTS = 10_000  # of one run: some yield after every step

@@ -137,11 +137,6 @@ FAILURES = {
     "yields nothing": ({"iterates": "return; yield"}, "finished", "ended without giving a point"),
     "wrong shape": ({"iterates": "yield FormPoint(x[:3])"}, "crashed", "alpha"),
     "writes to X": ({"iterates": "form.gram.X[0] = 3\nyield FormPoint(x)"}, "crashed", "read-only"),
-    "forces a write": (
-        {"iterates": "X = form.gram.X\nX.flags.writeable = True\nX[0] = 3\nyield FormPoint(x)"},
-        "crashed",
-        "changed X or y in place",
-    ),
 }
 
 
@@ -169,11 +164,6 @@ def test_a_solver_that_never_stops_is_stopped_at_its_limit(case_of, strange):
     record = _row(case_of(strange("while True: yield FormPoint(x)"), time_limit=0.05))
     assert (record["status"], record["verdict"]) == ("time_limit", "inaccurate")
     assert 0.05 < record["time_solve"] < 5
-
-
-def test_a_changed_data_set_is_read_anew(case_of, strange):
-    run_case(case_of(strange(**FAILURES["forces a write"][0])))
-    assert run_case(case_of()).record["verdict"] == run_case(case_of()).record["verdict"] != "wrong"
 
 
 def test_warnings_filters_and_random_state_do_not_leak(case_of, strange):

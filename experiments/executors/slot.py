@@ -15,6 +15,7 @@ is the one that ended it. Nothing that it prints or does moves a limit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from experiments.cases.plan import Case
@@ -63,10 +64,13 @@ class WorkerSlot:
         outcome = self._finished(self.case) if self.worker.ended() else self._limited(self.case)
         return None if outcome is None else self._ended(outcome)
 
-    def run(self, case: Case) -> Outcome:
-        """Run a case to its end."""
+    def run(self, case: Case, given_up: Callable[[], bool] = lambda: False) -> Outcome:
+        """Run a case to its end; RuntimeError if it is given up before."""
         self.start(case)
         while (outcome := self.outcome()) is None:
+            if given_up():
+                self.stop()
+                raise RuntimeError("the run was given up: its command has ended")
             self.worker.wait()
         return outcome
 

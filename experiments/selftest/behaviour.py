@@ -21,13 +21,13 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
-from experiments.cases.integrity import Functions
 from experiments.selftest.bench import WRONG, Bench, NotJudged, changed
 from problems import ERM, QP, FormPoint, Formulation, Unsupported, certify, reduce
 from problems.forms import Claim, Form
 from problems.formulations.chains import Chains
 from solvers import NotInstalled, Solution, Status
 
+_RELIED_ON = ("time", "problems", "solvers", "experiments", "numpy", "scipy")
 _MOST_POINTS = 10_000  # of one run: some yield after every step
 
 
@@ -124,7 +124,7 @@ def global_state(bench: Bench, name: str) -> str:
     random numbers; it may not change what else is there.
     """
     problem = bench.problem(name)
-    before, functions = _process_state(), Functions()
+    before = _process_state() | _functions()
     bench.solve(problem, max_iter=1)  # imports
     with warnings.catch_warnings():
         warnings.simplefilter("always")
@@ -133,10 +133,8 @@ def global_state(bench: Bench, name: str) -> str:
         before |= _after_imports()
         bench.solve(problem)
         bench.solve(problem, max_iter=1)
-        after = _process_state() | _after_imports()
+        after = _process_state() | _functions() | _after_imports()
     touched = [what for what, old in before.items() if after.get(what) != old]
-    if not touched:
-        touched = list(filter(None, [functions.replaced()]))
     return f"it changes {', '.join(touched)}" if touched else ""
 
 
@@ -272,6 +270,15 @@ def _process_state() -> dict[str, Any]:
         **pools,
         **{f"the environment variable {name}": value for name, value in os.environ.items()},
     }
+
+
+def _functions() -> dict[str, Any]:
+    """Return the functions of the modules that a run relies on, and the methods of their classes."""
+    modules = {n: m for n, m in list(sys.modules.items()) if n.partition(".")[0] in _RELIED_ON}
+    found = {f"{name}.{key}": v for name, m in modules.items() for key, v in vars(m).items()}
+    classes = {name: value for name, value in found.items() if isinstance(value, type)}
+    methods = {f"{name}.{key}": v for name, c in classes.items() for key, v in vars(c).items()}
+    return {name: value for name, value in (found | methods).items() if callable(value)}
 
 
 def _after_imports() -> dict[str, Any]:

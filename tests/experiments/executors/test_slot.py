@@ -274,8 +274,9 @@ def test_what_a_solver_does_to_its_process_touches_no_other_run(slot, case_of, s
         assert after[column] == alone[column], column
 
 
-def test_the_samples_of_a_run_are_not_those_that_another_solver_changed(slot, case_of, strange):
-    """Nor is a solver judged on them, or by what it put in the place of our functions."""
+def test_a_solver_is_not_judged_by_what_it_put_in_the_place_of_our_functions(
+    slot, case_of, strange
+):
     body = """
         import scipy.sparse as sp
         sp.csr_array.__matmul__ = lambda self, other: np.zeros(self.shape[0])

@@ -16,7 +16,10 @@ from experiments.commands.publish import publish
 from experiments.commands.write import init, schema, table
 from experiments.output.terminal import INTERRUPTED, console, find, find_one, prepare, read, refuse
 
-_EVERYTHING = ("solvers", "problems", "losses", "datasets", "kernels", "experiments", "columns")
+_EVERYTHING = (
+    *("solvers", "problems", "losses", "datasets", "kernels", "experiments", "columns"),
+    "properties",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

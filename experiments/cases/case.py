@@ -32,15 +32,11 @@ from experiments.files.specs import (
 )
 from experiments.workers.machine import cores
 from problems import (
-    Certificate,
     Dataset,
     Formulation,
-    Geometry,
-    Matrix,
     Multiclass,
     Point,
     Precomputed,
-    Vector,
     describe,
     reduce,
 )
@@ -194,16 +190,12 @@ class _Trace:
                 "dual_objective": c.dual_objective,
                 "gap": c.gap,
                 "kkt_violation": c.kkt_violation,
-                "n_support": _support(self.problem, c),
+                "n_support": None
+                if c.point.alpha is None
+                else describe(self.problem, c).support.size,
                 "objective": self.problem.objective(c.primal_objective, c.dual_objective),
             }
         )
-
-
-def _support(problem: Formulation, certificate: Certificate) -> int | None:
-    if certificate.point.alpha is None:
-        return None
-    return int(describe(problem, certificate).support.size)
 
 
 def _answer(solution: Solution, threads: int) -> dict[str, Any]:
@@ -221,7 +213,7 @@ def _answer(solution: Solution, threads: int) -> dict[str, Any]:
         "time_solve": float(solution.time_solve),
         "cpu_time": float(solution.cpu_time),
         "iterations": int(solution.iterations) if has_point else None,
-        "n_kernel_evals": _number(solution.counters.get("kernel_evaluations")),
+        "n_kernel_evals": solution.counters.get("kernel_evaluations"),
     }
 
 
@@ -231,10 +223,6 @@ def _excess(solution: Solution, threads: int) -> str:
         return ""
     busy = solution.cpu_time / solution.time_solve
     return f"used {busy:.1f} threads, {threads} were allowed" if busy > threads + 0.5 else ""
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
 
 
 def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:
@@ -251,15 +239,11 @@ def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:
         "train_accuracy": problem.accuracy(geometry.decision, data.y),
     }
     if data.X_test is not None and data.y_test is not None:
-        predicted = _predict(geometry, data.X_test)
+        X = data.X_test  # in blocks of rows, whose kernel values fit in memory
+        blocks = [X[i : i + _ROWS] for i in range(0, X.shape[0], _ROWS)]
+        predicted = np.concatenate([geometry.decision_function(block) for block in blocks])
         quality["test_accuracy"] = problem.accuracy(predicted, data.y_test)
     return quality
-
-
-def _predict(geometry: Geometry, X: Matrix) -> Vector:
-    """Return the decision function in blocks of rows, whose kernel values fit in memory."""
-    starts = range(0, X.shape[0], _ROWS)
-    return np.concatenate([geometry.decision_function(X[i : i + _ROWS]) for i in starts])
 
 
 def _model(case: Case, solution: Solution) -> dict[str, Any]:

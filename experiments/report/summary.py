@@ -115,15 +115,13 @@ def failures(results: pd.DataFrame) -> tuple[list[Failure], int]:
     failed = failed.assign(reason=[reason(run) for run in failed.to_dict("records")])
     groups = failed.groupby(["outcome", "configuration", "reason"], sort=False)
     found = [
-        Failure(str(word), str(solver), str(why), len(rows), _distinct(rows["problem_id"]))
+        Failure(
+            str(word), str(solver), str(why), len(rows), [*map(str, rows["problem_id"].unique())]
+        )
         for (word, solver, why), rows in groups
     ]
     found.sort(key=lambda failure: _FAILURES.index(failure.outcome))
     return found[:_MOST_FAILURES], len(found[_MOST_FAILURES:])
-
-
-def _distinct(names: pd.Series) -> list[str]:
-    return list(dict.fromkeys(names.astype(str)))
 
 
 RUN_HEADS = [
@@ -208,38 +206,26 @@ def mean_rows(means: pd.DataFrame) -> Iterator[list[Cell]]:
         ]
 
 
-@dataclass(frozen=True)
-class Repeat:
-    """How to run the experiment again.
+def repeat(manifest: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return how to run the experiment of a manifest again.
 
-    Attributes
-    ----------
-    file : its name. text : its content. link : the same as a `data:` address.
-    commands : for a shell. libraries : the versions that were used, one `name version` each.
-    earlier : how earlier runs of the folder differed, a sentence each; usually none.
+    Returns
+    -------
+    dict
+        file, its name; text, its content; link, the same as a `data:` address; commands for a shell;
+        libraries, the versions that were used, one `name version` each; earlier, how earlier runs of
+        the folder differed, a sentence each; usually none.
     """
-
-    file: str
-    text: str
-    link: str
-    commands: list[str]
-    libraries: list[str]
-    earlier: list[str]
-
-
-def repeat(manifest: Mapping[str, Any], name: str) -> Repeat:
-    """Return how to run the experiment of a manifest again."""
     text = str(manifest["experiment"])
     file = f"{file_name(name)}.yaml"
-    earlier = [
-        f"started {begun.get('date', '')} with {'; '.join(begun.get('differs', []))}"
-        for begun in manifest.get("earlier", [])
-    ]
-    return Repeat(
-        file=file,
-        text=text,
-        link="data:text/yaml;base64," + base64.b64encode(text.encode()).decode(),
-        commands=[f"dualgap run {file} --out again", "dualgap report again"],
-        libraries=[f"{library} {version}" for library, version in manifest["versions"].items()],
-        earlier=earlier,
-    )
+    return {
+        "file": file,
+        "text": text,
+        "link": "data:text/yaml;base64," + base64.b64encode(text.encode()).decode(),
+        "commands": [f"dualgap run {file} --out again", "dualgap report again"],
+        "libraries": [f"{library} {version}" for library, version in manifest["versions"].items()],
+        "earlier": [
+            f"started {begun.get('date', '')} with {'; '.join(begun.get('differs', []))}"
+            for begun in manifest.get("earlier", [])
+        ],
+    }

@@ -23,8 +23,7 @@ from experiments.cases.records import Outcome
 from experiments.cli import main
 from experiments.plots.style import line_styles
 from experiments.report import report, write_report
-from experiments.report.charts import swatches
-from experiments.report.curves import thinned
+from experiments.report.charts import swatches, thinned
 from experiments.report.summary import MEANINGS, failures, outcomes, run_rows
 from experiments.store.folder import Store, StoreError, load_results
 from solvers.base import Status

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from experiments.analysis.configurations import labelled
@@ -82,6 +83,13 @@ class Runs:
             if len(times):
                 found.append(Curve(str(run["series"]), str(run["configuration"]), times, gaps))
         return found
+
+
+def finite(evaluations: pd.DataFrame, column: str) -> tuple[Vector, Vector]:
+    """Return the iterations and the values in `column` of the evaluations where both are finite."""
+    values = evaluations[["iteration", column]].to_numpy(dtype=np.float64)
+    steps, values = values[np.isfinite(values).all(axis=1)].T
+    return steps, values
 
 
 def gather(

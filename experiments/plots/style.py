@@ -87,9 +87,8 @@ class LineStyle:
     def variant(self, i: int) -> LineStyle:
         """Return the style of the solver's i-th setting: the same colour, another marker and dash."""
         marker = _MARKERS[(_MARKERS.index(self.marker) + 3 * i) % len(_MARKERS)]
-        return LineStyle(
-            self.colour, marker, _DASHES[(_DASHES.index(self.dash) + i) % len(_DASHES)]
-        )
+        dash = _DASHES[(_DASHES.index(self.dash) + i) % len(_DASHES)]
+        return LineStyle(self.colour, marker, dash)
 
 
 def line_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
@@ -227,11 +226,13 @@ def key(**drawn: Any) -> Line2D:
 
 
 def solver_keys(
-    styles: Mapping[str, LineStyle], seen: Collection[str], **changes: Any
+    styles: Mapping[str, LineStyle], seen: Collection[str] | None = None, **changes: Any
 ) -> list[tuple[Artist, str]]:
-    """Return the legend's entries for the series that are seen in a figure."""
+    """Return the legend's entries for the series that are seen in a figure, by default all."""
     return [
-        (key(**line.arguments(**changes)), name) for name, line in styles.items() if name in seen
+        (key(**line.arguments(**changes)), name)
+        for name, line in styles.items()
+        if seen is None or name in seen
     ]
 
 

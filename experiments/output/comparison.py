@@ -17,6 +17,7 @@ from experiments.store.manifest import differences
 
 _UNLISTED = ("same", "unclear")  # counted, but not listed
 _GOOD = ("faster", "solved", "mended")
+_HEADS = ("change", "problem", "solver", "outcome", "gap", "time", "ratio")
 _NOT_COMPARED = ("other data", "missing", "new")
 
 
@@ -28,18 +29,11 @@ def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[
     old, new : the manifests of the first and the second folder.
     """
     listed = [change for change in changes if change.change not in _UNLISTED]
-    parts: list[Any] = [_listed(listed), ""] if listed else []
+    rows = map(_cells, _joined(listed))
+    table = terminal_table(_HEADS, rows, left=_HEADS, title="What changed")
+    parts: list[Any] = [table, ""] if listed else []
     parts += [_by_solver(changes), "", *_notes(changes, old, new), "", _sentence(changes)]
     return Group(*parts)
-
-
-def _listed(changes: Sequence[Change]) -> Table:
-    table = terminal_table("What changed")
-    for name in ("change", "problem", "solver", "outcome", "gap", "time", "ratio"):
-        table.add_column(name, overflow="fold")
-    for change in _joined(changes):
-        table.add_row(*_cells(change))
-    return table
 
 
 def _joined(changes: Sequence[Change]) -> list[Change]:
@@ -63,18 +57,18 @@ def _one(changes: Sequence[Change]) -> Change:
     return Change(first.change, f"{len(changes)} problems", first.solver, before, after)
 
 
-def _cells(change: Change) -> list[Text]:
+def _cells(change: Change) -> list[str | Text]:
     word = change.change
     colour = "red" if word in REGRESSIONS else "green" if word in _GOOD else "yellow"
     gaps = [f"{gap:.1e}" if np.isfinite(gap) else "" for gap in change.gaps]
     return [
         Text(word, style=colour),
-        Text(change.problem),
-        Text(change.solver),
-        Text(_arrow(change.before, change.after)),
-        Text(_arrow(*gaps)),
-        Text(_arrow(*map(duration, change.times))),
-        Text(_ratio(change.comparison)),
+        change.problem,
+        change.solver,
+        _arrow(change.before, change.after),
+        _arrow(*gaps),
+        _arrow(*map(duration, change.times)),
+        _ratio(change.comparison),
     ]
 
 
@@ -89,18 +83,15 @@ def _ratio(compared: Comparison) -> str:
 def _by_solver(changes: Sequence[Change]) -> Table:
     """Return for each solver the mean ratio of its times, and how often each change occurs."""
     words = [word for word in CHANGES if any(change.change == word for change in changes)]
-    table = terminal_table(
-        "By solver: geometric mean of the ratios of times, second folder over first"
-    )
-    for name in ("solver", "ratio", "compared", *words):
-        table.add_column(name, justify="left" if name in ("solver", "ratio") else "right")
+    rows: list[list[str]] = []
     for solver in sorted({change.solver for change in changes}):
         mine = [change for change in changes if change.solver == solver]
         pairs = [change.samples for change in mine if not np.isnan(change.comparison.ratio)]
         counts = [sum(change.change == word for change in mine) for word in words]
-        cells = [solver, _ratio(compare(pairs)), str(len(pairs)), *(str(n or "") for n in counts)]
-        table.add_row(*map(Text, cells))
-    return table
+        counted = [str(len(pairs)), *(str(n or "") for n in counts)]
+        rows.append([solver, _ratio(compare(pairs)), *counted])
+    title = "By solver: geometric mean of the ratios of times, second folder over first"
+    return terminal_table(["solver", "ratio", "compared", *words], rows, ("solver", "ratio"), title)
 
 
 def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Text]:

@@ -25,7 +25,7 @@ from experiments.analysis.noise import (
     aa_pairs,
     compare,
     noise_of_problems,
-    ranks,
+    ranked,
 )
 from experiments.analysis.outcomes import BROKEN, FINAL
 from experiments.cases.plan import AA_REPEAT
@@ -71,11 +71,13 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     results = split_by_host(results)
     noise = noise_of_problems(aa_pairs(results))
     table = measured(results).drop(columns="gap").rename(columns=_MEDIANS)
-    table = table.assign(rank=np.nan, **vars(_INCOMPARABLE))
-    rows: dict[str, list[_Row]] = {}
-    for row in map(_named, table.to_dict("records")):
-        rows.setdefault(row["problem"], []).append(row)
-    placed = [row for problem in rows for row in _placed(rows[problem], noise.get(problem, 1.0))]
+    first = table[table["outcome"].isin(FINAL) & ~table["repeat"]]
+    table = table.assign(rank=ranked(first, "time", noise), **vars(_INCOMPARABLE))
+    placed = [
+        row
+        for problem, rows in _by_problem(table)
+        for row in _placed(rows, noise.get(problem, 1.0))
+    ]
     known = ["problem", "rank", "solver", "time", *vars(_INCOMPARABLE), *_FORMATS]
     return pd.DataFrame(placed, columns=[*known, "outcome", "proven", "runs", "reason", "host"])
 
@@ -84,16 +86,16 @@ def _placed(rows: list[_Row], noise: float) -> list[_Row]:
     """Return the rows of one problem, best first, with their ranks and ratios."""
     ordered = sorted(rows, key=lambda row: (np.isnan(row["time"]), row["time"]))
     final = [row for row in ordered if row["outcome"] in FINAL]
-    ranked = [row for row in final if not row["repeat"]]
-    for row, rank in zip(ranked, ranks([row["times"] for row in ranked], noise), strict=True):
-        row.update(vars(_ratio(row, ranked[0], noise)), rank=rank)
+    singles = [row for row in final if not row["repeat"]]
+    for row in singles:
+        row.update(vars(_ratio(row, singles[0], noise)))
     firsts = {row["solver"]: row for row in rows if not row["repeat"]}
     repeats = [row for row in final if row["repeat"]]
     for row in repeats:
         if first := firsts.get(row["first"]):  # it may not have run yet
             row.update(vars(_ratio(row, first, noise=1.0)))
     others = [r for r in rows if r["outcome"] not in FINAL and not _says_the_same(r, firsts)]
-    return ranked + repeats + sorted(others, key=lambda row: (np.isnan(row["gap"]), row["gap"]))
+    return singles + repeats + sorted(others, key=lambda row: (np.isnan(row["gap"]), row["gap"]))
 
 
 def _says_the_same(row: _Row, firsts: dict[str, _Row]) -> bool:
@@ -120,17 +122,13 @@ def to_terminal(summary: pd.DataFrame) -> Group:
 
 
 def _terminal_table(problem: str, rows: list[_Row], heads: list[str]) -> Table:
-    table = terminal_table(problem, "\n".join(_notes(rows)))
-    for name in heads:
-        left = name in ("solver", "ratio", "outcome")
-        table.add_column(name, justify="left" if left else "right", overflow="fold")
+    lines: list[list[str | Text]] = []
     for row in rows:
-        outcome = row["outcome"]
+        outcome, cells = row["outcome"], _cells(row)
         colour = "green" if outcome in FINAL else "red" if outcome in BROKEN else "yellow"
-        cells = _cells(row)
-        *shown, last = (cells[name] for name in heads)
-        table.add_row(*map(Text, shown), Text(last, style=colour))
-    return table
+        lines.append([*(cells[name] for name in heads[:-1]), Text(cells[heads[-1]], style=colour)])
+    left = ("solver", "ratio", "outcome")
+    return terminal_table(heads, lines, left, problem, "\n".join(_notes(rows)))
 
 
 def to_markdown(summary: pd.DataFrame, title: str) -> str:

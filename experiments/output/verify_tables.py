@@ -107,4 +107,4 @@ def _without_number(check: Check) -> str:
 def _by_solver(verification: Verification) -> Table:
     counted = by_solver(verification)
     rows = [[str(cell) for cell in row] for row in counted.itertuples(index=False)]
-    return terminal_table(_COUNTED, rows, ("solver",))
+    return terminal_table(map(str, counted), rows, ("solver",))

@@ -22,13 +22,7 @@ from experiments.analysis.cheapest import cheapest
 from experiments.analysis.configurations import joined_by_optimum, measured
 from experiments.analysis.hosts import split_by_host
 from experiments.analysis.labels import distinct_names, kind_of
-from experiments.analysis.noise import (
-    FEWEST,
-    aa_pairs,
-    noise_of_problems,
-    ranked,
-    without_repeats,
-)
+from experiments.analysis.noise import FEWEST, aa_pairs, noise_of_problems, ranked, without_repeats
 from experiments.analysis.outcomes import FINAL, NOT_RUN
 from experiments.paper.caption import caption
 from experiments.paper.text import FORMATS, Cell, PaperTable, rounded

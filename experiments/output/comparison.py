@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,19 +39,16 @@ def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[
 
 def _joined(changes: Sequence[Change]) -> list[Change]:
     """Return the changes, with those where nothing was compared as one a solver, or a problem."""
-    groups: dict[tuple[str, str], list[Change]] = {}
-    for place, change in enumerate(changes):
+    groups: dict[Change | tuple[str, str], list[Change]] = {}
+    for change in changes:
         shared = change.problem if change.change == "other data" else change.solver
-        alone = change.change not in _NOT_COMPARED
-        groups.setdefault((change.change, str(place) if alone else shared), []).append(change)
-    return [_one(group) for group in groups.values()]
+        compared = change.change not in _NOT_COMPARED
+        groups.setdefault(change if compared else (change.change, shared), []).append(change)
+    return [group[0] if len(group) == 1 else _one(group) for group in groups.values()]
 
 
 def _one(changes: Sequence[Change]) -> Change:
-    first, *others = changes
-    if not others:
-        return first
-    outcomes = {(change.before, change.after) for change in changes}
+    first, outcomes = changes[0], {(change.before, change.after) for change in changes}
     before, after = outcomes.pop() if len(outcomes) == 1 else ("", "")
     if first.change == "other data":
         return Change(first.change, first.problem, f"{len(changes)} solvers", before, after)
@@ -82,13 +80,13 @@ def _ratio(compared: Comparison) -> str:
 
 def _by_solver(changes: Sequence[Change]) -> Table:
     """Return for each solver the mean ratio of its times, and how often each change occurs."""
-    words = [word for word in CHANGES if any(change.change == word for change in changes)]
+    seen = Counter((change.solver, change.change) for change in changes)
+    words = [word for word in CHANGES if any(word == changed for _, changed in seen)]
     rows: list[list[str]] = []
     for solver in sorted({change.solver for change in changes}):
         mine = [change for change in changes if change.solver == solver]
         pairs = [change.samples for change in mine if not np.isnan(change.comparison.ratio)]
-        counts = [sum(change.change == word for change in mine) for word in words]
-        counted = [str(len(pairs)), *(str(n or "") for n in counts)]
+        counted = [str(len(pairs)), *(str(seen[solver, word] or "") for word in words)]
         rows.append([solver, _ratio(compare(pairs)), *counted])
     title = "By solver: geometric mean of the ratios of times, second folder over first"
     return terminal_table(["solver", "ratio", "compared", *words], rows, ("solver", "ratio"), title)
@@ -110,8 +108,8 @@ def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, 
 
 
 def _sentence(changes: Sequence[Change]) -> Text:
-    counts = [(word, sum(change.change == word for change in changes)) for word in CHANGES]
-    counted = ", ".join(f"{count} {word}" for word, count in counts if count)
+    seen = Counter(change.change for change in changes)
+    counted = ", ".join(f"{seen[word]} {word}" for word in CHANGES if seen[word])
     if not counted:
         return Text("nothing to compare", style="bold")
     if all(change.change in _NOT_COMPARED for change in changes):

@@ -83,25 +83,25 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def _placed(rows: list[_Row], noise: float) -> list[_Row]:
-    """Return the rows of one problem, best first, with their ranks and ratios."""
-    ordered = sorted(rows, key=lambda row: (np.isnan(row["time"]), row["time"]))
-    final = [row for row in ordered if row["outcome"] in FINAL]
-    singles = [row for row in final if not row["repeat"]]
-    for row in singles:
-        row.update(vars(_ratio(row, singles[0], noise)))
+    """Return the rows of one problem, best first, with their ratios.
+
+    The second of an A/A pair is left out where it would say what the first one says.
+    """
     firsts = {row["solver"]: row for row in rows if not row["repeat"]}
-    repeats = [row for row in final if row["repeat"]]
-    for row in repeats:
-        if first := firsts.get(row["first"]):  # it may not have run yet
-            row.update(vars(_ratio(row, first, noise=1.0)))
-    others = [r for r in rows if r["outcome"] not in FINAL and not _says_the_same(r, firsts)]
-    return singles + repeats + sorted(others, key=lambda row: (np.isnan(row["gap"]), row["gap"]))
-
-
-def _says_the_same(row: _Row, firsts: dict[str, _Row]) -> bool:
-    """Whether a row is of the second of an A/A pair and would say what the first one says."""
-    first = firsts.get(row["first"], {})
-    return row["repeat"] and row["outcome"] == first.get("outcome")
+    final = [row for row in rows if row["outcome"] in FINAL]
+    final.sort(key=lambda row: (row["repeat"], np.isnan(row["time"]), row["time"]))
+    for row in final:
+        reference = firsts.get(row["first"]) if row["repeat"] else final[0]
+        if reference:  # the first of a pair may not have run yet
+            row.update(vars(_ratio(row, reference, 1.0 if row["repeat"] else noise)))
+    shown = {(name, row["outcome"]) for name, row in firsts.items()}
+    others = [
+        row
+        for row in rows
+        if row["outcome"] not in FINAL
+        and not (row["repeat"] and (row["first"], row["outcome"]) in shown)
+    ]
+    return final + sorted(others, key=lambda row: (np.isnan(row["gap"]), row["gap"]))
 
 
 def _ratio(row: _Row, reference: _Row, noise: float) -> Comparison:

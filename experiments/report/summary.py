@@ -47,17 +47,10 @@ class Cell:
 
 def outcomes(results: pd.DataFrame) -> pd.Series:
     """Return the outcome of each run: a key of `MEANINGS`."""
-    ends = results.groupby(["status", "verdict"], sort=False)
-    words = {end: worst_outcome(rows) for end, rows in ends}
-    columns = (results[name] for name in ("solver", "status", "verdict"))
-    return pd.Series(
-        [
-            "floor" if kind_of(solver) == "floor" else words[status, verdict]
-            for solver, status, verdict in zip(*columns, strict=True)
-        ],
-        index=results.index,
-        dtype=object,
-    )
+    found = pd.Series("", results.index, dtype=object)
+    for _, rows in results.groupby(["status", "verdict"], sort=False):
+        found[rows.index] = worst_outcome(rows)
+    return found.mask(results["solver"].map(kind_of) == "floor", "floor")
 
 
 def reason(run: Mapping[Any, Any]) -> str:
@@ -124,19 +117,14 @@ def failures(results: pd.DataFrame) -> tuple[list[Failure], int]:
     return found[:_MOST_FAILURES], len(found[_MOST_FAILURES:])
 
 
-RUN_HEADS = [
-    "outcome",
-    "problem",
-    "solver",
-    "reason",
-    "repetition",
-    "time",
-    "relative gap",
-    "KKT violation",
-    "iterations",
-    "support vectors",
-    "memory (MiB)",
-]
+_FORMATS = {  # of the columns in which a run has a number
+    "relative_gap": ("relative gap", ".1e"),
+    "kkt_violation": ("KKT violation", ".1e"),
+    "iterations": ("iterations", ".0f"),
+    "n_support": ("support vectors", ".0f"),
+}
+_NAMED = ["outcome", "problem", "solver", "reason", "repetition", "time"]
+RUN_HEADS = [*_NAMED, *(head for head, _ in _FORMATS.values()), "memory (MiB)"]
 
 
 def run_rows(results: pd.DataFrame) -> Iterator[list[Cell]]:
@@ -153,10 +141,7 @@ def run_rows(results: pd.DataFrame) -> Iterator[list[Cell]]:
             Cell(reason(run)),
             _number(run["repetition"] + 1, ".0f"),
             Cell(duration(run["time_solve"]), _value(run["time_solve"])),
-            _number(run["relative_gap"], ".1e"),
-            _number(run["kkt_violation"], ".1e"),
-            _number(run["iterations"], ".0f"),
-            _number(run["n_support"], ".0f"),
+            *(_number(run[name], form) for name, (_, form) in _FORMATS.items()),
             _number(run["peak_rss"] / _MIB, ".0f"),
         ]
 

@@ -95,6 +95,9 @@ def given(function):
 
 
 run_fixture = given(run)
+crashed_fixture = given(crashed)
 tables_fixture = given(tables)
+runs_of_fixture = given(runs_of)
 named_fixture = given(named)
+model_of_fixture = given(model_of)
 row_of_fixture = given(row_of)

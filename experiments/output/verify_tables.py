@@ -17,7 +17,6 @@ from experiments.output.text import markdown_table, terminal_table
 
 CHECKS = "verification.csv"
 _DIFFERENCES = "Difference to the QP optimum: of the worse bound, relative"
-_COUNTED = ["solver", "problems", "passed", "failed", "unsupported", "worst difference"]
 
 
 def verification_texts(verification: Verification, title: str) -> dict[str, str]:
@@ -37,21 +36,16 @@ def to_frame(verification: Verification) -> pd.DataFrame:
 
 def by_solver(verification: Verification) -> pd.DataFrame:
     """Return as text how many problems each solver was checked on, how many passed, and the worst."""
-    lines: list[dict[str, str]] = []
-    for solver, checks in to_frame(verification).groupby("solver", sort=False):
-        unsupported = int((checks["status"] == "unsupported").sum())
-        failed = int((~checks["passed"].astype(bool)).sum())
-        worst = checks["difference"].max()
-        counts = {
-            "problems": len(checks),
-            "passed": len(checks) - failed - unsupported,
-            "failed": failed,
-            "unsupported": unsupported,
-        }
-        shown_counts = {name: str(count) for name, count in counts.items()}
-        shown = "" if isnan(worst) else f"{worst:.1e}"
-        lines.append({"solver": str(solver)} | shown_counts | {"worst difference": shown})
-    return pd.DataFrame(lines, columns=_COUNTED)
+    checks = to_frame(verification)
+    passed, unsupported = checks["passed"].astype(bool), checks["status"] == "unsupported"
+    counts = pd.DataFrame(
+        {"passed": passed & ~unsupported, "failed": ~passed, "unsupported": unsupported}
+    )
+    counts.insert(0, "problems", 1)
+    counted = counts.groupby(checks["solver"], sort=False).sum()
+    worst = checks.groupby("solver", sort=False)["difference"].max()
+    counted["worst difference"] = worst.map("{:.1e}".format, na_action="ignore").fillna("")
+    return counted.reset_index().astype(str)
 
 
 def to_markdown(verification: Verification, title: str) -> str:
@@ -80,16 +74,13 @@ def to_terminal(verification: Verification) -> Group:
 
 def _differences(verification: Verification) -> Table:
     solvers = list(dict.fromkeys(check.solver for check in verification.checks))
-    table = terminal_table(_DIFFERENCES)
-    table.add_column("problem", overflow="fold", ratio=1)
-    for name in ("optimum", *solvers):
-        table.add_column(name, justify="right", overflow="fold")
+    rows: list[list[str | Text]] = []
     for problem, group in groupby(verification.checks, attrgetter("problem_id")):
         checks = {check.solver: check for check in group}
         reference = next(iter(checks.values())).reference
-        cells = [_cell(checks[name]) if name in checks else Text("") for name in solvers]
-        table.add_row(Text(problem), "" if isnan(reference) else f"{reference:.8g}", *cells)
-    return table
+        cells = [_cell(checks[name]) if name in checks else "" for name in solvers]
+        rows.append([problem, "" if isnan(reference) else f"{reference:.8g}", *cells])
+    return terminal_table(["problem", "optimum", *solvers], rows, ("problem",), _DIFFERENCES)
 
 
 def _cell(check: Check) -> Text:
@@ -109,9 +100,5 @@ def _without_number(check: Check) -> str:
 
 def _by_solver(verification: Verification) -> Table:
     counted = by_solver(verification)
-    table = terminal_table()
-    for name in counted:
-        table.add_column(str(name), justify="left" if name == "solver" else "right")
-    for row in counted.itertuples(index=False):
-        table.add_row(*(Text(str(cell)) for cell in row))
-    return table
+    rows = [[str(cell) for cell in row] for row in counted.itertuples(index=False)]
+    return terminal_table(map(str, counted), rows, ("solver",))

@@ -19,12 +19,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from problems.certificates.box_gap import middle
+from problems.box_gap import middle
 from problems.certificates.certificate import (
     NAN,
     Certificate,
     gap_between,
     missing_bound,
+    moved_out,
     relative,
 )
 from problems.certificates.dual_point import DualPoint, Weights, feasible_dual, weights_of
@@ -159,7 +160,7 @@ def _lower(
     lost += _simplex_cost(problem, dual) if beta.ndim > 1 else 0.0
     lost += sum(_equality_costs(problem, conditions, dual))
     lost = 1.01 * lost + 4 * UNIT * abs(objective)
-    return _Bound(float(np.nextafter(objective - lost, -INF)), lost)
+    return _Bound(-moved_out(-objective, lost), lost)
 
 
 def _simplex_cost(problem: Formulation, dual: DualPoint) -> float:
@@ -252,9 +253,8 @@ def _primal(problem: Formulation, weights: Weights, offsets: list[float], moved:
     objective = 0.5 * weights.norm2 + cost + risk
     lost += 0.51 * weights.norm2_error + (gamma(2 * ELEMENTARY) + _OF_WEIGHTS) * risk
     lost += gamma(ELEMENTARY) * (cost_size + weights.norm2 + risk)
-    upper = float(np.nextafter(objective + lost, INF))
     # a convex loss rises and falls alike: what is lost may have to be gained
-    return _Bound(upper, 2 * (lost + blurred - float(C @ losses)))
+    return _Bound(moved_out(objective, lost), 2 * (lost + blurred - float(C @ losses)))
 
 
 def _worst(problem: Formulation, decision: Vector, errors: Vector) -> Vector:

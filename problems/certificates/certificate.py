@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from problems.forms import Point
-from problems.notebook import html_table, shown
+from problems.html_table import html_table, shown
 
 NAN = float("nan")
 WRONG_GAP = 1e-2  # relative gap above which a claim of optimality is called wrong
@@ -102,7 +102,15 @@ def gap_between(primal: float, dual: float) -> float:
     """Return primal − dual rounded upwards; NaN where the bounds cross, which no true ones do."""
     if not primal >= dual:
         return NAN
-    return float(np.nextafter(primal - dual, np.inf))
+    return moved_out(primal, -dual) if primal > dual else 0.0
+
+
+def moved_out(value: float, error: float) -> float:
+    """Return a float64 that is at least value + error, for an error above 0 or a value that is exact.
+
+    For a lower bound of v it is −moved_out(−v, error).
+    """
+    return float(np.nextafter(value + error, np.inf)) if error else value
 
 
 def missing_bound(problem: Any, gap: float) -> str:

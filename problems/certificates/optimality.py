@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from problems.certificates.box_gap import gap_terms
+from problems.box_gap import gap_terms
 from problems.certificates.dual_point import DualPoint, dual_from_weights, made_dual
 from problems.certificates.offsets import Interval, best_offsets, root_offset
 from problems.dataset import Vector

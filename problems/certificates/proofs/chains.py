@@ -20,7 +20,7 @@ from problems.certificates.proofs.rigorous import Bounds
 from problems.dataset import Vector
 
 if TYPE_CHECKING:
-    from problems.formulations.chains import Chains
+    from problems.chains import Chains
 
 _BITS = 256  # sums of products of float64 numbers keep all digits that differences leave
 

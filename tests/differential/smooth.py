@@ -144,6 +144,7 @@ class SmoothReference:
                 return
             largest = max(abs(b) for row in self.beta for b in row)
             is_last = bool(max(abs(s) for row in step for s in row) <= small * largest)
+            is_last = is_last and bool(abs(arb(shift)) <= small * (1 + abs(self.offset)))
         raise ArithmeticError("Newton's method has not converged")
 
     def _objective(self) -> Any:

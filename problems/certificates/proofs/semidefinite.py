@@ -34,8 +34,8 @@ def lacking(gram: Gram) -> float:
         return 0.0
     if gram.n > MOST_FACTORED:
         return 10 * gram.n * _EPS * gram.extreme_eigenvalues()[1]
-    K = gram.block(slice(None), slice(None))
-    relative, spread = gram.rounding
+    values, relative, spread = gram.precise(np.arange(gram.n))
+    K = values(slice(None))
     wrong = relative * float(np.linalg.norm(K)) + _SPARE * float(spread @ spread)
     smallest = smallest_eigenvalue_bound(K)
     return wrong + max(0.0, -smallest if np.isfinite(smallest) else 2 * eigenvalue_tolerance(K))

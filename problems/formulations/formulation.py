@@ -24,6 +24,7 @@ import scipy
 
 from problems.certificates.bounds import fenchel_bounds
 from problems.certificates.certificate import Certificate
+from problems.certificates.proofs.semidefinite import lacking
 from problems.dataset import (
     Matrix,
     Vector,
@@ -161,7 +162,7 @@ class Formulation(DualProblem):
     @cached_property
     def lacking(self) -> float:
         """δ ≥ 0 such that K + δI is positive semidefinite, where the kernel is not declared to be."""
-        return self.gram().lacking() if self.is_psd else 0.0
+        return lacking(self.gram()) if self.is_psd else 0.0
 
     def bounds(self, point: Point) -> Certificate:
         """Return bounds on the optimum from a point that has `alpha`, `w` or both."""

@@ -12,15 +12,14 @@ from functools import cached_property
 
 import numpy as np
 
-from problems.certificates.proofs.semidefinite import smallest_eigenvalue_bound
 from problems.dataset import Indices, Matrix, Vector
-from problems.kernels import Block, Blocks, Kernel, Linear, Selection
+from problems.kernels import Block, Blocks, Kernel, Linear, Precise, Selection
 
 GIBIBYTE = 2**30
 _CHUNK_BYTES = 2**26  # of kernel values at a time in products: large enough for BLAS, small to hold
 _SPARSE = 0.02  # share of nonzero entries above which samples are multiplied as a dense matrix ...
 _DENSE_BYTES = 2**28  # ... that takes at most this much memory
-_MOST_FACTORED = 5000  # rows up to which semidefiniteness is tested by a Cholesky factorisation
+MOST_FACTORED = 5000  # rows up to which semidefiniteness is tested by a Cholesky factorisation
 
 
 class Gram:
@@ -71,10 +70,9 @@ class Gram:
         """(rows, cols) ↦ K[rows, cols], computed anew and not counted."""
         return self.kernel.bind(self._samples)
 
-    @cached_property
-    def rounding(self) -> tuple[float, Vector]:
-        """How far `values` may be from the kernel, see `Kernel.rounding`."""
-        return self.kernel.rounding(self._samples)
+    def precise(self, cols: Indices) -> Precise:
+        """Return K[:, cols] by blocks of rows, and how far they may be off: see `Kernel.precise`."""
+        return self.kernel.precise(self._samples, cols)
 
     def block(self, rows: Selection, cols: Selection) -> Block:
         """Return K[rows, cols]."""
@@ -130,27 +128,12 @@ class Gram:
         declared = self.kernel.is_psd
         if declared is not None:
             return declared
-        if self.n <= _MOST_FACTORED:
+        if self.n <= MOST_FACTORED:
             return _is_semidefinite(self.block(slice(None), slice(None)))
-        smallest, radius = self._extreme_eigenvalues()
+        smallest, radius = self.extreme_eigenvalues()
         return smallest >= -10 * self.n * np.finfo(float).eps * radius
 
-    def lacking(self) -> float:
-        """Return δ ≥ 0 such that K + δI ⪰ 0, of a K that is semidefinite up to rounding.
-
-        Proven where a factorisation of K takes seconds, else that which the test allows.
-        """
-        if self.kernel.is_psd:
-            return 0.0
-        if self.n > _MOST_FACTORED:
-            return 10 * self.n * float(np.finfo(float).eps) * self._extreme_eigenvalues()[1]
-        K = self.block(slice(None), slice(None))
-        relative, spread = self.rounding
-        wrong = relative * float(np.linalg.norm(K)) + 1.01 * float(spread @ spread)
-        smallest = smallest_eigenvalue_bound(K)
-        return max(0.0, -smallest if np.isfinite(smallest) else 2 * _tolerance(K)) + wrong
-
-    def _extreme_eigenvalues(self) -> tuple[float, float]:
+    def extreme_eigenvalues(self) -> tuple[float, float]:
         """Return the smallest eigenvalue and the largest modulus; -inf if it is not resolved."""
         from scipy.sparse.linalg import (  # noqa: PLC0415 - rarely needed
             ArpackNoConvergence,
@@ -175,7 +158,7 @@ class Gram:
 def _is_semidefinite(K: Block) -> bool:
     """Whether K plus its rounding error has a Cholesky factor."""
     shifted = K.copy()
-    shifted[np.diag_indices(K.shape[0])] += max(_tolerance(K), np.finfo(float).tiny)
+    shifted[np.diag_indices(K.shape[0])] += max(eigenvalue_tolerance(K), np.finfo(float).tiny)
     try:
         np.linalg.cholesky(shifted)
     except np.linalg.LinAlgError:
@@ -183,7 +166,7 @@ def _is_semidefinite(K: Block) -> bool:
     return True
 
 
-def _tolerance(K: Block) -> float:
+def eigenvalue_tolerance(K: Block) -> float:
     """Return what rounding may take from the eigenvalues of K."""
     return 10 * K.shape[0] * float(np.finfo(float).eps) * float(np.abs(K).sum(axis=1).max())
 

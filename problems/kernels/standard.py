@@ -14,12 +14,20 @@ from problems.kernels.base import Kernel
 from problems.kernels.samples import (
     Block,
     Blocks,
+    Precise,
     Selection,
     as_dense,
     inner_products,
     squared_norms,
 )
-from problems.rounding import ELEMENTARY, gamma, terms
+from problems.rounding import (
+    ELEMENTARY,
+    EXPONENTIAL,
+    gamma,
+    leading_digits,
+    split,
+    terms,
+)
 from problems.validation import check_finite, check_positive, check_whole
 
 # Above this value of gamma·max‖x‖² the expansion ‖x‖² − 2xᵀz + ‖z‖² loses more than two digits
@@ -132,6 +140,43 @@ class RBF(Kernel):
         spread = np.full(X.shape[0], np.sqrt(by_difference + float(np.finfo(float).tiny)))
         return _grown(expanded) + gamma(ELEMENTARY), spread
 
+    def precise(self, X: Matrix, cols: Indices) -> Precise:
+        """Return blocks whose squared distances lose nothing to cancellation.
+
+        With x = x′ + x″, x′ the leading digits, ‖x′ − z′‖² is expanded without rounding, and what is
+        left of ‖x − z‖² in products with x″ or z″.
+        """
+        moved = self._centred(X)
+        norms = squared_norms(moved)
+        if scipy.sparse.issparse(X) or self._reach(norms) > _EXPANSION_LIMIT:
+            return super().precise(X, cols)
+        d, size = X.shape[1], float(np.abs(moved).max())
+        digits = leading_digits(4 * d)
+        high, low, exact, rest = _leading(moved[cols], digits, size)
+        ones = np.ones((exact.size, 1))
+        columns = np.hstack([-2 * high, ones, exact]).T
+        others = np.hstack([-2 * low, -2 * moved[cols], ones, rest]).T
+
+        def block(rows: Selection) -> Block:
+            high, low, exact, rest = _leading(moved[rows], digits, size)
+            ones = np.ones((exact.size, 1))
+            K = np.hstack([high, exact, ones]) @ columns
+            K += np.hstack([high, low, rest, ones]) @ others
+            np.maximum(K, 0.0, out=K)
+            K *= -self.gamma
+            return np.exp(K, out=K)
+
+        largest, left = float(norms.max()), d * (2 * size * 2.0**-digits) ** 2
+        products = 9 * np.sqrt(largest * left) + 3 * left
+        relative = _grown(self.gamma * gamma(2 * d + 8) * products) + gamma(EXPONENTIAL)
+        # t·exp(−t) and √t·exp(−t) are below ½: a relative error of t, and that of the mean taken off
+        reach, uniform = self.gamma * largest, float(np.finfo(float).tiny)
+        if reach <= 0.25:
+            relative += gamma(16 * reach)
+        else:
+            uniform += gamma(1 + 2 * np.sqrt(reach))
+        return block, relative, np.full(X.shape[0], np.sqrt(uniform))
+
     def _reach(self, *norms: Vector) -> float:
         """Return gamma·max‖x‖²."""
         return self.gamma * max(float(n.max(initial=0.0)) for n in norms)
@@ -152,6 +197,13 @@ class RBF(Kernel):
         D += x2[:, None]
         D += z2[None, :]
         return np.maximum(D, 0.0, out=D)
+
+
+def _leading(X: Matrix, digits: int, size: float) -> tuple[Block, Block, Block, Block]:
+    """Return the leading digits X′ of samples, what is left X″, ‖x′‖², and 2x′ᵀx″ + ‖x″‖², (n, 1)."""
+    high, low = split(X, digits, size)
+    rest = np.einsum("ij,ij->i", high + X, low)
+    return high, low, squared_norms(high)[:, None], rest[:, None]
 
 
 def _grown(relative: float) -> float:

@@ -26,7 +26,7 @@ from tests.differential.kernels import exact_rows, inner, is_psd
 from tests.differential.posed import HALF, NARROW, ONE, ZERO, Group, Posed, posed, rational, real
 from tests.differential.smooth import SmoothReference
 
-_PRECISIONS = (320, 1280)  # bits of kernel values that are no rationals
+_PRECISIONS = (320, 1280, 10_240)  # bits of kernel values that are no rationals
 _ROUNDING = fmpq(11, 10**9)  # how short of a margin an answer may be to be stretched to it
 
 

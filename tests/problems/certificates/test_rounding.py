@@ -168,7 +168,7 @@ def test_what_float64_cannot_resolve_is_said_and_not_solved():
     problem = RegularizedERM(X, y, 1000.0, "squared", Polynomial(2), intercept=True)
     answer = judged(problem, Point(ridge(problem)))
     assert answer.verdict == "uncertified"
-    assert answer.reason == "float64 resolves this only to 0.0004"
+    assert answer.reason == "float64 resolves this only to 0.0001"
     assert judged(problem, Point(np.zeros(40)), target_gap=1e-2).verdict == "wrong"
 
 

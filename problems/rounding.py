@@ -83,8 +83,8 @@ def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
     values, relative, spread = gram.precise(support)
     digits = leading_digits(support.size)
     high, low = split(v[support], digits, float(np.abs(v).max()))
-    pair, absolute = np.column_stack([high, low]), np.abs(np.column_stack([v[support], low]))
-    everything = float(absolute[:, 0].sum())
+    weights = np.column_stack([high, low, np.abs(v[support]), np.abs(low)])
+    everything = float(weights[:, 2].sum())
     step = max(1, _VALUES // support.size)
     for start in range(0, v.size, step):
         rows = slice(start, min(start + step, v.size))
@@ -92,14 +92,16 @@ def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
         least = float(K.min())
         largest = max(float(K.max()), -least)
         upper, lower = split(K, digits, largest)
-        exact, rest = (upper @ pair).T
+        exact, rest, *absolute = (upper @ weights).T
+        if least < 0:
+            absolute = (np.abs(upper) @ weights[:, 2:]).T
         rest += lower @ v[support]
-        sizes[rows], of_low = ((np.abs(K) if least < 0 else K) @ absolute).T
         of_lower = 2.0 ** (1 - digits) * largest * everything
-        lost[rows] = gamma(support.size) * (of_low + of_lower) + gamma(2) * np.abs(rest)
+        sizes[rows] = absolute[0] + of_lower
+        lost[rows] = gamma(support.size) * (absolute[1] + 2 * of_lower) + gamma(2) * np.abs(rest)
         scores[rows] = exact + rest
     lost += gamma(2) * np.abs(scores) + _underflow(v, v.size)
-    values_lost = relative * sizes + spread * float(spread[support] @ absolute[:, 0])
+    values_lost = relative * sizes + spread * float(spread[support] @ weights[:, 2])
     return scores, _SPARE * (lost + values_lost)
 
 
@@ -111,7 +113,8 @@ def leading_digits(count: int) -> int:
 def split(values: Vector, digits: int, largest: float) -> tuple[Vector, Vector]:
     """Return the leading binary digits of all values, counted from the largest, and what is left."""
     shift = 1.5 * 2.0 ** (np.frexp(largest)[1] + 52 - digits)
-    high = (values + shift) - shift
+    high = values + shift
+    high -= shift
     return high, values - high
 
 

@@ -85,6 +85,10 @@ class Kernel(ABC):
         """
         return 0.0, self._spread(X, gamma(_OPERATIONS))
 
+    def careful(self) -> Kernel | None:
+        """Return the same kernel with values of more digits at some cost, None if there is none."""
+        return None
+
     def precise(self, X: Matrix, cols: Indices) -> Precise:
         """Return (rows ↦ `bind(X)(rows, cols)`, ρ, m), or blocks of more digits where there are some."""
         blocks = self.bind(X)

@@ -23,7 +23,18 @@ from problems.losses import Logistic
 from tests.differential.active_sets import Optimum, largest_dual, solved
 from tests.differential.chains import ChainReference
 from tests.differential.kernels import exact_rows, inner, is_psd
-from tests.differential.posed import HALF, NARROW, ONE, ZERO, Group, Posed, posed, rational, real
+from tests.differential.posed import (
+    HALF,
+    NARROW,
+    ONE,
+    ZERO,
+    Group,
+    Posed,
+    Values,
+    posed,
+    rational,
+    real,
+)
 from tests.differential.smooth import SmoothReference
 
 _PRECISIONS = (320, 1280, 10_240)  # bits of kernel values that are no rationals
@@ -51,11 +62,8 @@ class Reference(Protocol):
         """Return the primal objective at w = 0 and no offset: what an optimum of 0 is compared with."""
         ...
 
-    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
-        """Return the primal and the dual objective of an answer, None for what is not known.
-
-        The primal is the best that the certified point stands for, see `EnumeratedReference.values`.
-        """
+    def values(self, c: Certificate, answer: Point) -> Values:
+        """Return the objectives of an answer and its certified point."""
         ...
 
 
@@ -95,35 +103,38 @@ class EnumeratedReference:
         zero = [ZERO] * self.exact.n
         return self.exact.primal(ZERO, zero, [ZERO] * len(self.exact.groups)) or ZERO
 
-    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
-        """Return the primal and the dual objective of a certified point.
+    def values(self, c: Certificate, answer: Point) -> Values:
+        """Return the objectives of an answer and its certified point.
 
         The primal is that of its weights or of those that its multipliers make up, at its offsets or
         the best ones, stretched to a margin that rounding left it short of: the least. A hard margin's
-        answer is the same in any length, so that it counts before a proof gave it its own one too.
+        answer is the same in any length, so that it counts before it was rounded to its own one too.
         """
         if c.point.alpha is None:
-            return None, None
-        beta = self._feasible(c.point.alpha)
-        scale = rational(c.scale)
-        points = [
-            (scale * scale * self.exact.norm2(beta), [scale * f for f in self.exact.scores(beta)])
-        ]
-        ws = [c.point.w]
+            return Values(None)
+        beta, scale = self._feasible(c.point.alpha), rational(c.scale)
+        norm2, scores = self.exact.norm2(beta), self.exact.scores(beta)
+        of_alpha, ws = [(scale * scale * norm2, [scale * f for f in scores])], [c.point.w]
         if self.exact.is_hard:
             before = certify(self.problem, answer, target_gap=np.inf).point
             ws.append(before.w)
-            given = self._feasible(c.point.alpha if before.alpha is None else before.alpha)
-            points.append((self.exact.norm2(given), self.exact.scores(given)))
-        for w in ws:
-            if w is not None:  # rounded, it need not be the one of the multipliers
-                own = [rational(v) for v in w.ravel().tolist()]
-                points.append(
-                    (inner(own, own), [inner(x, own) for x in exact_rows(self.problem.X)])
-                )
+            given = [self._feasible(v) for v in (before.alpha, answer.alpha) if v is not None]
+            of_alpha += [(self.exact.norm2(v), self.exact.scores(v)) for v in given]
         offsets = [rational(u) for u in c.offsets]
-        primals = [_best_primal(self.exact, *point, offsets) for point in points]
-        return min((v for v in primals if v is not None), default=None), self.exact.dual(beta)
+        of_w = [self._of_weights(w) for w in ws if w is not None]
+        primals = [
+            [_best_primal(self.exact, *point, offsets) for point in points]
+            for points in (of_alpha, of_w)
+        ]
+        best = [min((v for v in own if v is not None), default=None) for own in primals]
+        primal = min((v for v in best if v is not None), default=None)
+        own = best[1] if answer.w is not None else primals[0][-1 if self.exact.is_hard else 0]
+        return Values(primal, own, self.exact.dual(beta))
+
+    def _of_weights(self, w: Vector) -> tuple[fmpq, list[fmpq]]:
+        """Return ‖w‖² and the scores of weights, which rounding parts from those of multipliers."""
+        own = [rational(v) for v in w.ravel().tolist()]
+        return inner(own, own), [inner(x, own) for x in exact_rows(self.problem.X)]
 
     def _feasible(self, alpha: Vector) -> list[fmpq]:
         """Return a feasible β near the one of multipliers."""
@@ -226,11 +237,11 @@ class SummedReference:
         """Return the sum of the parts' objectives there."""
         return sum((part.size_at_zero() for part in self.parts), ZERO)
 
-    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
+    def values(self, c: Certificate, answer: Point) -> Values:
         """Return the sums of the parts' values."""
         parts = zip(self.parts, c.parts, self.problem.split(answer), strict=True)
-        pairs = [part.values(own, point) for part, own, point in parts]
-        return _total([primal for primal, _ in pairs]), _total([dual for _, dual in pairs])
+        found = [part.values(own, point) for part, own, point in parts]
+        return Values(*(_total(column) for column in zip(*found, strict=True)))
 
 
 def _total(values: list[Any]) -> fmpq | None:

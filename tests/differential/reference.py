@@ -22,7 +22,7 @@ from problems import (
 from problems.losses import Logistic
 from tests.differential.active_sets import Optimum, largest_dual, solved
 from tests.differential.chains import ChainReference
-from tests.differential.kernels import exact_rows, inner, is_psd
+from tests.differential.kernels import exact_rows, inner, is_psd, seen_rows
 from tests.differential.posed import (
     HALF,
     NARROW,
@@ -110,16 +110,21 @@ class EnumeratedReference:
         the best ones, stretched to a margin that rounding left it short of: the least. A hard margin's
         answer is the same in any length, so that it counts before it was rounded to its own one too.
         """
-        if c.point.alpha is None:
+        indefinite = self.problem.kernel.is_psd is None and not is_psd(self.exact.K)
+        if c.point.alpha is None or indefinite:  # no primal is above all of its dual
             return Values(None)
         beta, scale = self._feasible(c.point.alpha), rational(c.scale)
-        norm2, scores = self.exact.norm2(beta), self.exact.scores(beta)
-        of_alpha, ws = [(scale * scale * norm2, [scale * f for f in scores])], [c.point.w]
+        given = [rational(v) for v in self.problem.beta(c.point.alpha).tolist()]
+        of_alpha = [  # weights need not be those of multipliers that are feasible
+            (scale * scale * self.exact.norm2(v), [scale * f for f in self.exact.scores(v)])
+            for v in (beta, given)
+        ]
+        ws = [c.point.w]
         if self.exact.is_hard:
             before = certify(self.problem, answer, target_gap=np.inf).point
             ws.append(before.w)
-            given = [self._feasible(v) for v in (before.alpha, answer.alpha) if v is not None]
-            of_alpha += [(self.exact.norm2(v), self.exact.scores(v)) for v in given]
+            others = [self._feasible(v) for v in (before.alpha, answer.alpha) if v is not None]
+            of_alpha += [(self.exact.norm2(v), self.exact.scores(v)) for v in others]
         offsets = [rational(u) for u in c.offsets]
         of_w = [self._of_weights(w) for w in ws if w is not None]
         primals = [
@@ -146,19 +151,28 @@ def _enumerated(problem: Formulation, C: list[fmpq | None] | None) -> tuple[Pose
         exact = posed(problem, bits, C)
         if problem.kernel.is_psd is None and not is_psd(exact.K):
             return exact, largest_dual(exact)
+        if problem.may_be_infeasible and _has_opposite_twins(problem):
+            return exact, None
         found = solved(exact)
-        samples = exact.K if bits == _PRECISIONS[-1] else exact_rows(problem.X)
-        if found is None and (exact.error == 0 or _has_opposite_twins(samples, problem.y)):
+        if found is None and exact.error == 0:
             assert problem.may_be_infeasible, "every problem with finite losses has an optimum"
             return exact, None
-        if found is not None and found.upper - found.lower <= NARROW * abs(found.upper):
+        if found is not None and found.upper - found.lower <= NARROW * _size(exact, found):
             return exact, found
     raise ArithmeticError(f"{_PRECISIONS[-1]} bits do not tell the optimum")
 
 
-def _has_opposite_twins(samples: list[list[fmpq]], y: Vector) -> bool:
-    """Whether two equal samples, or those of equal kernel values, have opposite labels."""
-    pairs = ((i, j) for i in range(len(samples)) for j in range(i))
+def _size(exact: Posed, found: Optimum) -> fmpq:
+    """Return the size of an optimum; where it is 0, that of what cancels in ‖w‖²."""
+    terms = sum(map(abs, found.beta), ZERO)
+    cancelled = max(exact.K[i][i] for i in range(exact.n)) * terms * terms
+    return max(abs(found.upper), NARROW * cancelled)
+
+
+def _has_opposite_twins(problem: Formulation) -> bool:
+    """Whether two samples that are equal to the kernel have opposite labels."""
+    samples, y = seen_rows(problem.X, problem.kernel), problem.y
+    pairs = ((i, j) for i in range(problem.n) for j in range(i))
     return any(samples[i] == samples[j] and y[i] != y[j] for i, j in pairs)
 
 

@@ -21,6 +21,7 @@ from problems import (
     certify,
     describe,
 )
+from problems.certificates.diagnosis import Diagnosis, diagnose
 from problems.forms import Claim
 from problems.notebook import html_table, shown
 from solvers.base import Solver, Status
@@ -113,10 +114,28 @@ class Solution:
 
     @property
     def reason(self) -> str:
-        """Why it ended as it did, or why a bound is missing; empty if all went well."""
+        """Why it ended as it did, why a bound is missing, what is wrong; empty if all went well."""
         if self.note and self.point.alpha is None and self.point.w is None:
             return self.note
-        return "; ".join(filter(None, (self.note, self.certificate.reason, self._worst_part())))
+        parts = self.note, self._finding(), self.certificate.reason, self._worst_part()
+        return "; ".join(filter(None, parts))
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        """The first condition that the answer does not meet, None if it meets all but for tolerances.
+
+        Of several binary problems that of the first which has one.
+        """
+        if self.parts:
+            return next(filter(None, (part.diagnosis for part in self.parts)), None)
+        return diagnose(self.problem, self.point, self.certificate, self.claimed)
+
+    def _finding(self) -> str:
+        """Return what is wrong, if it is wrong, or that the answer keeps to no constraints."""
+        if self.verdict in ("solved", "infeasible") or self.diagnosis is None:
+            return ""
+        violated = self.diagnosis.condition in ("box", "equality")
+        return self.diagnosis.finding if violated or self.verdict == "wrong" else ""
 
     def _worst_part(self) -> str:
         if not isinstance(self.problem, Multiclass) or self.verdict == "solved":
@@ -165,6 +184,7 @@ class Solution:
             "claimed": self.claimed,
             "seconds": shown(self.time_solve, ".3g"),
             "reason": self.reason,
+            "look at": "" if self.diagnosis is None else self.diagnosis.step,
         }
         return html_table(f"{self.solver.name} on {type(self.problem).__name__}", rows.items())
 

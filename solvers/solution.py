@@ -184,7 +184,7 @@ class Solution:
             "claimed": self.claimed,
             "seconds": shown(self.time_solve, ".3g"),
             "reason": self.reason,
-            "look at": "" if self.diagnosis is None else self.diagnosis.step,
+            "look at": self.diagnosis.step if self.diagnosis and self._finding() else "",
         }
         return html_table(f"{self.solver.name} on {type(self.problem).__name__}", rows.items())
 

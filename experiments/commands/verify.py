@@ -18,9 +18,13 @@ from experiments.store.folder import load_tables
 
 
 def verify_into(
-    described: Experiment, folder: Path, options: RunOptions, keep: bool
+    described: Experiment, folder: Path, options: RunOptions, keep: bool, tolerance: float
 ) -> tuple[Verification, str]:
     """Run an experiment into a folder and print its verification; with `keep` also write all tables.
+
+    Parameters
+    ----------
+    tolerance : the largest difference from the QP optimum with which a run passes, see `compare`.
 
     Returns
     -------
@@ -29,7 +33,7 @@ def verify_into(
     """
     early = record(described, folder, options)
     results, traces = load_tables(folder)
-    verification = compare(results, proven=described.target == "proven")
+    verification = compare(results, tolerance, proven=described.target == "proven")
     console().print(to_terminal(verification))
     if keep:
         summary = tables.to_markdown(tables.summarise(results), described.name)

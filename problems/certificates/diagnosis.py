@@ -7,7 +7,7 @@ of these conditions fails, and how, tells textbook errors apart:
     a multiplier outside its box, the equality kept      the ends L and H, to which αⱼ is clipped
     within the box, the equality lost                    αᵢ, which moves against αⱼ
     α = 0 though no sample is right                      no step had room: the sign of η, or L and H
-    every α at 0 or C                                    steps go to an end whatever they find: L and H
+    every α at 0 or C                                    steps go to an end in any case: L and H, or E
     a dual objective below that of α = 0                 steps lead downhill: errors E of an earlier α
     α ends at a fraction of C                            the weight of the losses
     a b that no sample has                               the update of b
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 Condition = Literal["box", "equality", "stationarity", "scale", "intercept"]
 
 FAR = 1e-2  # relative gap, or excess of the objective, that tolerances do not explain
-# relative to the largest α: first-order methods stay some 1e-4 off their constraints
-_OFF = 1e-3
+# relative to the largest α: first-order methods stay some 1e-4 off their constraints, Pegasos 3e-3
+_OFF = 1e-2
 _SAME = 1e-6  # relative difference of multipliers that are at one bound
 
 _ENDS = (
@@ -49,6 +49,7 @@ _NO_ROOM = (
     "sign of η αⱼ is clipped back to 0; or [L, H] has no room, as L and H are swapped, or are those of "
     "equal labels where labels differ"
 )
+_FLAT = "the step without curvature, η = 0: then αⱼ goes to the better end of [L, H] (Platt 1998)"
 _ERRORS = (
     "the errors Eᵢ = f(xᵢ) − yᵢ: every step changes f at all samples, so the error cache must be "
     "refreshed for all of them; from the right errors no step lowers the dual objective"
@@ -77,6 +78,12 @@ class Diagnosis(NamedTuple):
     finding: str
     step: str = ""
 
+    @property
+    def text(self) -> str:
+        """The condition, the finding and the step in one sentence."""
+        look_at = f". Look at {self.step}" if self.step else ""
+        return f"{self.condition}: {self.finding}{look_at}"
+
 
 def diagnose(
     problem: Formulation, point: Point, certificate: Certificate, claimed: Claim = "optimal"
@@ -96,13 +103,14 @@ def diagnose(
         return None
     if problem.pieces is None or certificate.infeasible:
         return None
+    own_b = float(point.b) if isinstance(point.b, (int, float)) else None
     size = _size(problem, alpha)
     if certificate.primal_residual > _OFF * size:
-        return _off_constraints(problem, alpha, size)
+        return _off_constraints(problem, alpha, own_b, size)
     far = claimed in ("optimal", "stopped") and certificate.relative_gap > FAR
     checks = (_stuck, _at_ends, _downhill, _plateau) if far else ()
     found = next(filter(None, (check(problem, alpha, certificate) for check in checks)), None)
-    return found or _by_scores(problem, point, certificate, far and claimed == "optimal")
+    return found or _by_scores(problem, alpha, own_b, certificate, far and claimed == "optimal")
 
 
 def most_frequent(diagnoses: Iterable[Diagnosis]) -> tuple[int, Diagnosis] | None:
@@ -120,7 +128,9 @@ def _size(problem: Formulation, alpha: Vector) -> float:
     return float(problem.upper.max() if problem.is_bounded else np.abs(alpha).max())
 
 
-def _off_constraints(problem: Formulation, alpha: Vector, size: float) -> Diagnosis:
+def _off_constraints(
+    problem: Formulation, alpha: Vector, own_b: float | None, size: float
+) -> Diagnosis:
     """Return which constraint is violated most, and what that is a sign of."""
     low, high = problem.limits
     outside = np.maximum(alpha - high, low - alpha)
@@ -142,16 +152,18 @@ def _off_constraints(problem: Formulation, alpha: Vector, size: float) -> Diagno
     if problem.costs.any() or problem.groups is not None:
         total = "one sum of each group's coefficients is given"
     finding = f"off its constraints by {all_of_it:.3g} ({total})"
-    return Diagnosis("equality", all_of_it, None, finding, _lost(problem, alpha, size))
+    return Diagnosis("equality", all_of_it, None, finding, _lost(problem, alpha, own_b, size))
 
 
-def _lost(problem: Formulation, alpha: Vector, size: float) -> str:
+def _lost(problem: Formulation, alpha: Vector, own_b: float | None, size: float) -> str:
     """Return what an answer does that violates the equality and nothing else."""
     if problem.is_regression or problem.groups is not None:
         return ""
     largest = [float(alpha[problem.y == label].max(initial=0.0)) for label in (-1.0, 1.0)]
     if min(largest) <= _SAME * size < max(largest):
         return "the labels: they are −1 and +1; one class has no multiplier, as if its label were 0"
+    if own_b:  # it has an intercept
+        return _PARTNER
     scores = problem.gram(memory=0).matvec(problem.beta(alpha))
     x, box = problem.to_box_variables(alpha), problem.box
     terms = gap_terms(problem.box_gradient(scores), x - box.lb, box.ub - x)
@@ -179,21 +191,24 @@ def _stuck(problem: Formulation, alpha: Vector, _: Certificate) -> Diagnosis | N
     pair = np.array([problem.y.argmax(), problem.y.argmin()])
     K, C = problem.gram(memory=0).block(pair, pair), float(problem.weight[pair].min())
     eta = float(K[0, 0] + K[1, 1] - 2 * K[0, 1])
-    if eta > 0:
-        finding += (
-            f"; samples {pair[0]} and {pair[1]}, of different labels, have Eᵢ − Eⱼ = −2, "
-            f"η = {eta:.3g}, L = 0, H = {C:.3g}, and should go to α = {min(2.0 / eta, C):.3g}"
-        )
-    return Diagnosis("stationarity", 1.0, int(pair[0]), finding, _NO_ROOM)
+    best = min(2.0 / eta, C) if eta > 0 else C
+    finding += (
+        f"; samples {pair[0]} and {pair[1]}, of different labels, have Eᵢ − Eⱼ = −2, η = {eta:.3g}, "
+        f"L = 0, H = {C:.3g}, and should go to α = {best:.3g}"
+    )
+    step = _NO_ROOM if eta > 0 else _FLAT
+    return Diagnosis("stationarity", 1.0, int(pair[0]), finding, step)
 
 
 def _at_ends(problem: Formulation, alpha: Vector, certificate: Certificate) -> Diagnosis | None:
     """Return that every multiplier is at a bound."""
     size, C = np.abs(alpha), problem.upper
-    if not problem.is_bounded or ((size > _SAME * C) & (size < (1 - _SAME) * C)).any():
+    at_C = size >= (1 - _SAME) * C
+    if not at_C.any() or (size[~at_C] > _SAME * _SAME * size.max()).any():
         return None
     finding = "every α is at an end of its box, 0 or C, and none between"
-    return Diagnosis("stationarity", certificate.relative_gap, None, finding, _ENDS)
+    step = f"{_ENDS}; or, if these are right, {_ERRORS}"
+    return Diagnosis("stationarity", certificate.relative_gap, None, finding, step)
 
 
 def _downhill(problem: Formulation, _: Vector, certificate: Certificate) -> Diagnosis | None:
@@ -219,17 +234,14 @@ def _plateau(problem: Formulation, alpha: Vector, _: Certificate) -> Diagnosis |
 
 
 def _by_scores(
-    problem: Formulation, point: Point, certificate: Certificate, far: bool
+    problem: Formulation, alpha: Vector, own_b: float | None, certificate: Certificate, far: bool
 ) -> Diagnosis | None:
     """Return what is wrong with a feasible answer's intercept or, if it is far off, with its steps."""
-    alpha = point.alpha
-    assert alpha is not None
     one_offset = problem.intercept and problem.groups is None and problem.is_bounded
-    own_b = float(point.b) if one_offset and isinstance(point.b, (int, float)) else None
-    if own_b is None and not far:
+    if not far and (own_b is None or not one_offset):
         return None
     scores = problem.gram(memory=0).matvec(problem.beta(alpha))
-    if own_b is not None:
+    if own_b is not None and one_offset:
         wrong = _wrong_intercept(problem, scores, own_b, certificate)
         if wrong is not None or not far:
             return wrong

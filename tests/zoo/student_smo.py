@@ -1,7 +1,9 @@
-"""A student's SMO, as the lecture notes have it, and five ways in which it is written wrongly.
+"""A student's SMO, as the lecture notes have it, and how it may be written wrongly.
 
 `Student` is right: simplified SMO (M. Straka, NPFL129) with Platt's cache of errors. Each other class
-differs in one line of the algorithm. `words` must be in the diagnosis of `dualgap verify`.
+differs in one step of the algorithm; `condition` is what it breaks, and `words` must be in the
+diagnosis of `dualgap verify` and of the selftest. Where L and H leave no room, and where η has the wrong
+sign, α never leaves 0: the answers are the same, and the diagnosis names both steps.
 """
 
 from dataclasses import dataclass
@@ -19,11 +21,11 @@ class Student(Solver):
 
     tol: float = 1e-4
     max_passes: int = 20
-    max_iter: int = 2000
+    max_iter: int = 1000
 
     form: ClassVar = BoxQP
     source: ClassVar[str] = "Straka, NPFL129 lecture 7 (2020)"
-    expected: ClassVar[str] = ""
+    condition: ClassVar[str] = ""
     words: ClassVar[str] = ""
 
     def refuses(self, form):
@@ -93,6 +95,9 @@ class Student(Solver):
 class WrongEnds(Student):
     """L and H of equal labels where they differ, and the other way round."""
 
+    condition: ClassVar[str] = "stationarity"
+    words: ClassVar[str] = "L and H are swapped, or are those of equal labels"
+
     def ends(self, a_i, a_j, C, equal):
         return super().ends(a_i, a_j, C, not equal)
 
@@ -101,6 +106,9 @@ class WrongEnds(Student):
 class OneEnds(Student):
     """L and H of different labels for all pairs."""
 
+    condition: ClassVar[str] = "box"
+    words: ClassVar[str] = "L and H: for equal labels L = max(0, αᵢ + αⱼ − C)"
+
     def ends(self, a_i, a_j, C, equal):
         return super().ends(a_i, a_j, C, False)
 
@@ -108,6 +116,9 @@ class OneEnds(Student):
 @dataclass(frozen=True)
 class SwappedEnds(Student):
     """L and H in each other's place."""
+
+    condition: ClassVar[str] = "stationarity"
+    words: ClassVar[str] = "L and H are swapped"
 
     def ends(self, a_i, a_j, C, equal):
         L, H = super().ends(a_i, a_j, C, equal)
@@ -118,6 +129,9 @@ class SwappedEnds(Student):
 class SwappedClip(SwappedEnds):
     """As above, clipped in the other order."""
 
+    condition: ClassVar[str] = "stationarity"
+    words: ClassVar[str] = "L and H: for equal labels L = max(0, αᵢ + αⱼ − C)"
+
     def clip(self, a_j, L, H):
         return max(min(a_j, H), L)
 
@@ -125,6 +139,9 @@ class SwappedClip(SwappedEnds):
 @dataclass(frozen=True)
 class WrongCurvature(Student):
     """η with the wrong sign."""
+
+    condition: ClassVar[str] = "stationarity"
+    words: ClassVar[str] = "a wrong sign of η"
 
     def curvature(self, k_ii, k_jj, k_ij):
         return -super().curvature(k_ii, k_jj, k_ij)
@@ -134,6 +151,9 @@ class WrongCurvature(Student):
 class ForgottenPartner(Student):
     """αᵢ is not moved along with αⱼ."""
 
+    condition: ClassVar[str] = "equality"
+    words: ClassVar[str] = "the second multiplier: when αⱼ changes, αᵢ must change"
+
     def partner(self, a_i, change):
         return a_i
 
@@ -141,6 +161,9 @@ class ForgottenPartner(Student):
 @dataclass(frozen=True)
 class WrongBias(Student):
     """b is updated with the wrong sign of E."""
+
+    condition: ClassVar[str] = "intercept"
+    words: ClassVar[str] = "the update of b"
 
     def bias(self, b, i, j, K, t, E, change_i, change_j, new_i, new_j, C):
         return super().bias(b, i, j, K, t, -E, change_i, change_j, new_i, new_j, C)
@@ -150,6 +173,9 @@ class WrongBias(Student):
 class FrozenBias(Student):
     """b is never updated."""
 
+    condition: ClassVar[str] = "intercept"
+    words: ClassVar[str] = "the update of b"
+
     def bias(self, b, *_):
         return b
 
@@ -158,6 +184,9 @@ class FrozenBias(Student):
 class StaleErrors(Student):
     """Only the errors of the pair itself are refreshed."""
 
+    condition: ClassVar[str] = "stationarity"
+    words: ClassVar[str] = "the error cache must be refreshed for all"
+
     def refresh(self, E, change, i, j):
         E[[i, j]] += change[[i, j]]
 
@@ -165,6 +194,9 @@ class StaleErrors(Student):
 @dataclass(frozen=True)
 class NeverRefreshed(Student):
     """No error is."""
+
+    condition: ClassVar[str] = "stationarity"
+    words: ClassVar[str] = "the error cache must be refreshed for all"
 
     def refresh(self, E, change, i, j):
         pass

@@ -7,7 +7,6 @@ bounds are proven, the intervals of all solvers must have a number in common, wi
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass
 from math import inf, isfinite, isnan, nan
@@ -116,6 +115,8 @@ def compare(
 ) -> Verification:
     """Compare every run of `results` (the records' columns) with the QP optimum of its problem.
 
+    A column `diagnosis` has the fields of each run's `Diagnosis`, where there are any.
+
     A run passes if neither of its bounds is more than `tolerance` from the reference's, relative to
     the optimum; on an infeasible problem if it is proven infeasible. An unsupported run is
     listed and passes. With `proven` every bound must be a theorem, and the intervals of all runs on
@@ -144,9 +145,9 @@ def _diagnosed(failed: list[tuple[Check, _Run]]) -> Diagnosed | None:
 
 
 def _diagnosis(run: _Run) -> Diagnosis | None:
-    """Return the recorded diagnosis; None in a table from before there was one."""
+    """Return the diagnosis that was recorded, None for a run or a table without one."""
     recorded = run.get("diagnosis")
-    return Diagnosis(**json.loads(recorded)) if isinstance(recorded, str) and recorded else None
+    return Diagnosis(**recorded) if isinstance(recorded, dict) else None
 
 
 def _checks(runs: list[_Run], tolerance: float, proven: bool) -> list[tuple[Check, _Run]]:

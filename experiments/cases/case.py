@@ -37,7 +37,6 @@ from problems import (
     Vector,
     describe,
 )
-from problems.certificates.diagnosis import Diagnosis
 from problems.dataset import content_hash
 from solvers import Evaluation, Solution, Status, solve
 
@@ -191,7 +190,7 @@ def _answer(solution: Solution, threads: int) -> dict[str, Any]:
         "claimed": str(solution.claimed),
         "verdict": solution.verdict,
         "reason": "; ".join(filter(None, (_sentence(solution.reason), _excess(solution, threads)))),
-        "diagnosis": _json(solution.diagnosis),
+        "diagnosis": solution.diagnosis and solution.diagnosis._asdict(),
         "bound_source": c.bound_source,
         "objective": float(solution.objective),
         "time_setup": float(solution.time_setup),
@@ -200,10 +199,6 @@ def _answer(solution: Solution, threads: int) -> dict[str, Any]:
         "iterations": int(solution.iterations) if has_point else None,
         "n_kernel_evals": _number(solution.counters.get("kernel_evaluations")),
     }
-
-
-def _json(found: Diagnosis | None) -> str | None:
-    return None if found is None else json.dumps(found._asdict(), ensure_ascii=False)
 
 
 def _excess(solution: Solution, threads: int) -> str:

@@ -28,8 +28,6 @@ RESULTS = {  # in the order of the table
     "claimed": "by the solver: optimal, infeasible, stopped (it makes no claim) or none (no answer)",
     "verdict": "by the certificate: solved, inaccurate, wrong, infeasible or uncertified",
     "reason": "why the run ended in this way, why a bound is missing, what is wrong; else empty",
-    "diagnosis": "the first condition that the answer does not meet, as JSON: which, by how much, at "
-    "which sample, and what to look at in SMO; empty if it meets all but for tolerances",
     "objective": "of the answer, in the formulation's own sign and scale",
     "primal_objective": "upper bound on the optimum: the primal objective at the answer",
     "dual_objective": "lower bound on the optimum: the dual objective at the answer",
@@ -74,6 +72,6 @@ COLUMNS, TRACE_COLUMNS = list(RESULTS), list(TRACES)
 FULL_TRACE_COLUMNS = [*TRACE_COLUMNS, "n_support", "objective"]
 _TEXT = """
 run_id problem_id problem_hash family_hash formulation dataset kernel solver params status claimed
-verdict reason diagnosis bound_source signal host versions
+verdict reason bound_source signal host versions
 """
 TEXT_COLUMNS = _TEXT.split()  # all others hold numbers

@@ -27,7 +27,7 @@ class Outcome:
 
     Attributes
     ----------
-    record : a value for every column; None where there is none.
+    record : a value for every column, None where there is none; and the fields of the `Diagnosis`.
     trace : one row for each evaluation of the solver.
     model : arrays that draw the decision function of samples in the plane; empty for others.
     output : the end of what the run printed.

@@ -214,6 +214,12 @@ def _traces(run_ids: list[str], latest: Mapping[str, dict[str, Any]]) -> pd.Data
     return table.astype({name: np.float64 for name in FULL_TRACE_COLUMNS if name != "run_id"})
 
 
+def load_diagnoses(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the fields of the `Diagnosis` of a folder's runs by run id, of those that have one."""
+    records = {run_id: line["record"] for run_id, line in _latest(folder).items()}
+    return {run_id: r["diagnosis"] for run_id, r in records.items() if r.get("diagnosis")}
+
+
 def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
     """Return X, y, alpha, w (None with a kernel), b and kernel of an answer; None if none was kept.
 

@@ -25,7 +25,10 @@ from experiments.output.terminal import (
     refusing,
 )
 
-_EVERYTHING = ("solvers", "problems", "losses", "datasets", "kernels", "experiments", "columns")
+_EVERYTHING = (
+    *("solvers", "problems", "losses", "datasets", "kernels", "experiments", "columns"),
+    "properties",
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

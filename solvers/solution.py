@@ -23,7 +23,7 @@ from problems import (
 )
 from problems.certificates.diagnosis import Diagnosis, diagnose
 from problems.forms import Claim
-from problems.notebook import html_table, shown
+from problems.html_table import html_table, shown
 from solvers.base import Solver, Status
 
 Verdict = Literal["solved", "inaccurate", "wrong", "infeasible", "uncertified"]
@@ -53,7 +53,7 @@ class Solution:
     iterations : the solver's own count. trace : the evaluations made while it ran.
     counters : kernel evaluations and whatever else the solver counts.
     rigorous : whether `certificate` proves its bounds, see `certify`.
-    parts : of several binary problems the answer to each.
+    subsolutions : of several binary problems the answer to each.
     alpha, w, b : the point that is certified, see `Certificate.point`.
     certificate, verdict : computed at first access, never on the solver's time.
     """
@@ -72,7 +72,7 @@ class Solution:
     trace: tuple[Evaluation, ...] = ()
     counters: Mapping[str, float] = field(default_factory=dict[str, float])
     rigorous: bool = False
-    parts: tuple[Solution, ...] = ()
+    subsolutions: tuple[Solution, ...] = ()
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -108,7 +108,7 @@ class Solution:
         """
         c = self.certificate
         found = {_verdict(c, self.claimed, self.target_gap)}
-        for part, own in zip(c.parts, self.parts, strict=False):  # none, if there is no point
+        for part, own in zip(c.parts, self.subsolutions, strict=False):  # none without a point
             found.add(_verdict(part, own.claimed, self.target_gap))
         return next(verdict for verdict in _FROM_WORST if verdict in found)
 
@@ -117,7 +117,7 @@ class Solution:
         """Why it ended as it did, why a bound is missing, what is wrong; empty if all went well."""
         if self.note and self.point.alpha is None and self.point.w is None:
             return self.note
-        parts = self.note, self._finding(), self.certificate.reason, self._worst_part()
+        parts = self.note, self._finding(), self.certificate.reason, self._worst_subproblem()
         return "; ".join(filter(None, parts))
 
     @cached_property
@@ -126,8 +126,8 @@ class Solution:
 
         Of several binary problems that of the first which has one.
         """
-        if self.parts:
-            return next(filter(None, (part.diagnosis for part in self.parts)), None)
+        if self.subsolutions:
+            return next(filter(None, (own.diagnosis for own in self.subsolutions)), None)
         return diagnose(self.problem, self.point, self.certificate, self.claimed)
 
     def _finding(self) -> str:
@@ -137,14 +137,15 @@ class Solution:
         violated = self.diagnosis.condition in ("box", "equality")
         return self.diagnosis.finding if violated or self.verdict == "wrong" else ""
 
-    def _worst_part(self) -> str:
+    def _worst_subproblem(self) -> str:
         if not isinstance(self.problem, Multiclass) or self.verdict == "solved":
             return ""
         gaps = [part.relative_gap for part in self.certificate.parts]
         if not gaps:
             return ""
         worst = int(np.argmax(gaps))  # NaN counts as the largest
-        return f"worst part: {self.problem.subproblems[worst].name}, relative gap {gaps[worst]:.2g}"
+        name = self.problem.subproblems[worst].name
+        return f"worst subproblem: {name}, relative gap {gaps[worst]:.2g}"
 
     @cached_property
     def geometry(self) -> Geometry:

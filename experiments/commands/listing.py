@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from inspect import getdoc
 
 from rich import box
 from rich.table import Table
@@ -12,9 +13,11 @@ from experiments.cases.columns import RESULTS, TRACES
 from experiments.files.catalogue import default_text, entries, first_sentence
 from experiments.files.experiment import experiment_names, find_experiments
 from experiments.files.settings import Option, options_of
+from experiments.selftest import PROPERTIES
 from problems import datasets
 from problems.formulations.softmax import Softmax
 
+_FEW = 4  # names that are listed one by one
 _Row = tuple[str, ...]
 _HEADS = {
     "solvers": ("solver", "form", "settings", "source"),
@@ -24,13 +27,15 @@ _HEADS = {
     "kernels": ("kernel", "settings", "what it is", "source"),
     "experiments": ("experiment", "what it is"),
     "columns": ("column", "what it is"),
+    "properties": ("property", "what must hold in a selftest", "tried on"),
 }
 
 
 def listing(kind: str) -> Table:
     """Return the table of one kind of names."""
     heads = _HEADS[kind]
-    rows = {"experiments": _experiments, "columns": _columns}.get(kind, lambda: _named(kind))()
+    others = {"experiments": _experiments, "columns": _columns, "properties": _properties}
+    rows = others.get(kind, lambda: _named(kind))()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for head in heads:
         table.add_column(head, overflow="fold", no_wrap=head == heads[0])
@@ -65,6 +70,17 @@ def _columns() -> Iterator[_Row]:
     yield from RESULTS.items()
     yield "of traces:", "a row for each evaluation of a running solver"
     yield from TRACES.items()
+
+
+def _properties() -> Iterator[_Row]:
+    first: dict[str, str] = {}
+    for item in PROPERTIES:
+        known = first.setdefault(item.check, item.name)
+        about = f"As {known}." if known != item.name else (getdoc(item.function) or "")
+        basic = " Without it nothing else can be judged." if item.basic else ""
+        problems = list(dict.fromkeys(name.partition(":")[0] for name in item.problems))
+        tried_on = ", ".join(problems) if len(problems) <= _FEW else f"{len(problems)} problems"
+        yield item.name, " ".join(f"{about}{basic}".split()), tried_on
 
 
 def _settings(options: Mapping[str, Option]) -> str:

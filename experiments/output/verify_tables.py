@@ -73,17 +73,14 @@ def to_terminal(verification: Verification) -> Group:
 
     Of a verification that failed only the worst problems, and what is wrong with the solvers.
     """
-    if verification.passed or not verification.checks:
-        outcome = Text(
-            verification.sentence, style="bold green" if verification.passed else "bold red"
-        )
+    outcome = Text(verification.sentence, f"bold {'green' if verification.passed else 'red'}")
+    if not verification.failed:
         return Group(_differences(verification.checks), _by_solver(verification), outcome)
     failed = sorted(verification.failed, key=attrgetter("badness"), reverse=True)
     places = list(dict.fromkeys(check.problem_id for check in failed))
     shown = [check for check in verification.checks if check.problem_id in places[:_MOST]]
     left = f"{len(places) - _MOST} more problems have failed runs." if len(places) > _MOST else ""
-    diagnoses = [Text(sentence) for sentence in diagnosis_sentences(verification)]
-    outcome = Text(verification.sentence, style="bold red")
+    diagnoses = map(Text, diagnosis_sentences(verification))
     return Group(_differences(shown, left), _by_solver(verification), outcome, *diagnoses)
 
 
@@ -98,16 +95,14 @@ def diagnosis_sentences(verification: Verification) -> list[str]:
 
 def _differences(checks: Sequence[Check], note: str = "") -> Table:
     solvers = list(dict.fromkeys(check.solver for check in checks))
-    table = terminal_table(_DIFFERENCES, note)
-    table.add_column("problem", overflow="fold", ratio=1)
-    for name in ("optimum", *solvers):
-        table.add_column(name, justify="right", overflow="fold")
+    rows: list[list[str | Text]] = []
     for problem, group in groupby(checks, attrgetter("problem_id")):
         by_name = {check.solver: check for check in group}
         reference = next(iter(by_name.values())).reference
-        cells = [_cell(by_name[name]) if name in by_name else Text("") for name in solvers]
-        table.add_row(Text(problem), "" if isnan(reference) else f"{reference:.8g}", *cells)
-    return table
+        cells = [_cell(by_name[name]) if name in by_name else "" for name in solvers]
+        rows.append([problem, "" if isnan(reference) else f"{reference:.8g}", *cells])
+    heads = ["problem", "optimum", *solvers]
+    return terminal_table(heads, rows, ("problem",), _DIFFERENCES, note)
 
 
 def _cell(check: Check) -> Text:
@@ -127,9 +122,5 @@ def _without_number(check: Check) -> str:
 
 def _by_solver(verification: Verification) -> Table:
     counted = by_solver(verification)
-    table = terminal_table()
-    for name in counted:
-        table.add_column(str(name), justify="left" if name == "solver" else "right")
-    for row in counted.itertuples(index=False):
-        table.add_row(*(Text(str(cell)) for cell in row))
-    return table
+    rows = [[str(cell) for cell in row] for row in counted.itertuples(index=False)]
+    return terminal_table(map(str, counted), rows, ("solver",))

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from problems.certificates.box_gap import gap_terms, middle
+from problems.box_gap import gap_terms, middle
 from problems.certificates.certificate import Certificate
 from problems.certificates.offsets import best_intercept, best_offsets, shifts
 from problems.dataset import Vector

@@ -163,7 +163,9 @@ def _judged(case: Case, packed: bytes, threads: int) -> Outcome | Failure:
         "threads": answer.threads,
     }
     record |= _answer(solution, threads) | _quality(solution, data)
-    return Outcome(record, answer.trace, _model(case, solution))
+    found = solution.diagnosis
+    diagnosis = {} if found is None else found._asdict()
+    return Outcome(record, answer.trace, _model(case, solution), diagnosis=diagnosis)
 
 
 @lru_cache(maxsize=1)
@@ -207,7 +209,6 @@ def _answer(solution: Solution, threads: int) -> dict[str, Any]:
         "claimed": str(solution.claimed),
         "verdict": solution.verdict,
         "reason": "; ".join(filter(None, (sentence(solution.reason), _excess(solution, threads)))),
-        "diagnosis": solution.diagnosis and solution.diagnosis._asdict(),
         "bound_source": c.bound_source,
         "objective": float(solution.objective),
         "time_setup": float(solution.time_setup),

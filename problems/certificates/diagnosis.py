@@ -95,8 +95,8 @@ def diagnose(
     problem : any formulation; without a piecewise linear loss and one output nothing is diagnosed.
     point : the answer as the solver gave it, with its own intercept `b` if it has one.
     certificate : of this point.
-    claimed : what the solver says of it. Of an answer that was cut short ("none") only its constraints
-        are examined; only one that is called optimal is held to stationarity.
+    claimed : what the solver says of it. An answer that was cut short ("none") may be far from
+        optimal, but not off its constraints, nor worse than α = 0; one called optimal has to be near.
     """
     alpha = point.alpha
     if alpha is None or alpha.shape != (problem.n,) or not np.isfinite(alpha).all():
@@ -107,9 +107,10 @@ def diagnose(
     size = _size(problem, alpha)
     if certificate.primal_residual > _OFF * size:
         return _off_constraints(problem, alpha, own_b, size)
-    far = claimed in ("optimal", "stopped") and certificate.relative_gap > FAR
-    checks = (_stuck, _at_ends, _downhill, _plateau) if far else ()
-    found = next(filter(None, (check(problem, alpha, certificate) for check in checks)), None)
+    far = certificate.relative_gap > FAR
+    checks = (_downhill,) if claimed == "none" else (_stuck, _at_ends, _downhill, _plateau)
+    made = (check(problem, alpha, certificate) for check in checks if far)
+    found = next(filter(None, made), None)
     return found or _by_scores(problem, alpha, own_b, certificate, far and claimed == "optimal")
 
 

@@ -129,6 +129,7 @@ def test_an_answer_that_is_not_called_optimal_may_be_far_from_it(claimed):
         f"not stationary: sample {called_optimal.sample} has α = "
     )
     assert found(early, claimed=claimed) is None
+    assert "error cache" in found(PROBLEM.feasible(0.9 - 0.8 * RIGHT), claimed=claimed).step
     assert found(one(RIGHT, FREE, -0.5), claimed=claimed).condition == "box"
 
 

@@ -143,7 +143,7 @@ def _off_constraints(
         finding = (
             f"off its constraints by {box:.3g} (α = {alpha[i]:.3g} at sample {i}, must be {bounds})"
         )
-        step = _ENDS if hinge else ""
+        step = _ENDS if hinge and problem.intercept else ""
         if hinge and problem.infeasibility(y * alpha) <= _OFF * size:
             step = "the answer: it must be the multipliers αᵢ ≥ 0, not αᵢyᵢ"
         elif hinge and _ignores_bound(problem, alpha, size):
@@ -187,7 +187,7 @@ def _stuck(problem: Formulation, alpha: Vector, _: Certificate) -> Diagnosis | N
     if alpha.any():
         return None
     finding = "every α is 0: no step was ever taken"
-    if problem.is_regression or problem.groups is not None or np.ptp(problem.y) == 0:
+    if problem.is_regression or not _has_pairs(problem):
         return Diagnosis("stationarity", 1.0, None, finding)
     pair = np.array([problem.y.argmax(), problem.y.argmin()])
     K, C = problem.gram(memory=0).block(pair, pair), float(problem.weight[pair].min())
@@ -201,6 +201,11 @@ def _stuck(problem: Formulation, alpha: Vector, _: Certificate) -> Diagnosis | N
     return Diagnosis("stationarity", 1.0, int(pair[0]), finding, step)
 
 
+def _has_pairs(problem: Formulation) -> bool:
+    """Whether SMO moves pairs along one equality, with samples of both classes."""
+    return problem.intercept and problem.groups is None and bool(np.ptp(problem.y) > 0)
+
+
 def _at_ends(problem: Formulation, alpha: Vector, certificate: Certificate) -> Diagnosis | None:
     """Return that every multiplier is at a bound."""
     size, C = np.abs(alpha), problem.upper
@@ -208,7 +213,7 @@ def _at_ends(problem: Formulation, alpha: Vector, certificate: Certificate) -> D
     if not at_C.any() or (size[~at_C] > _SAME * _SAME * size.max()).any():
         return None
     finding = "every α is at an end of its box, 0 or C, and none between"
-    step = f"{_ENDS}; or, if these are right, {_ERRORS}"
+    step = f"{_ENDS}; or, if these are right, {_ERRORS}" if _has_pairs(problem) else ""
     return Diagnosis("stationarity", certificate.relative_gap, None, finding, step)
 
 
@@ -273,8 +278,8 @@ def _wrong_intercept(
     at_own, at_best = (
         float(problem.weight @ problem.loss.value(problem.y, scores + b)) for b in (own, best)
     )
-    excess = (at_own - at_best) / max(abs(certificate.primal_objective), certificate.unit)
-    if not excess > FAR or not (nowhere or excess > certificate.relative_gap):
+    least = FAR if nowhere else max(FAR, certificate.relative_gap)
+    if not at_own - at_best > least * max(abs(certificate.primal_objective), certificate.unit):
         return None
     finding = f"b = {own:.3g}, where the best is {best:.3g}"
     opposite = abs(own + best) <= FAR * abs(best)

@@ -21,7 +21,7 @@ class Student(Solver):
 
     tol: float = 1e-4
     max_passes: int = 20
-    max_iter: int = 1000
+    max_iter: int = 500
 
     form: ClassVar = BoxQP
     source: ClassVar[str] = "Straka, NPFL129 lecture 7 (2020)"

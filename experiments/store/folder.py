@@ -41,6 +41,7 @@ from experiments.store.manifest import (
 )
 
 _BEGINNINGS = {"runs.jsonl", f".{NAME}.new"}
+_RECORDED = ("record", "trace", "output", "diagnosis")  # of an outcome, in one line of the log
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
 
 
@@ -111,7 +112,7 @@ class Store:
             disk.replace(model, content.getvalue())
         else:
             disk.remove(model)  # of the run that this one repeats
-        content = {"record": outcome.record, "trace": outcome.trace, "output": outcome.output}
+        content = {name: getattr(outcome, name) for name in _RECORDED}
         disk.append(self.file, json.dumps(content, default=str).encode() + b"\n")
 
     def close(self) -> None:
@@ -205,6 +206,12 @@ def _results(records: list[dict[str, Any]]) -> pd.DataFrame:
     best = table.groupby("family_hash")["dual_objective"].transform("max")
     table["suboptimality"] = table["primal_objective"] - best
     return table
+
+
+def load_diagnoses(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the fields of the `Diagnosis` of a folder's runs by run id, of those that have one."""
+    found = {run_id: line.get("diagnosis") for run_id, line in _latest(folder).items()}
+    return {run_id: diagnosis for run_id, diagnosis in found.items() if diagnosis}
 
 
 def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:

@@ -17,7 +17,8 @@ Cube = NDArray[np.float64]
 class Chains:
     """The form of a structured margin: sequences, and what is asked of them.
 
-    Shapes: X (m, L, d), y (m, L) labels below K; w (K·d + K²,), first U, then T row by row.
+    Shapes: X (m, L, d), y (m, L) labels below K; w (K·d + K²,), first U, then T row by row. Arrays may
+    hold other numbers than float64, such as balls, but where a largest one is looked for.
     """
 
     X: Cube
@@ -61,7 +62,7 @@ class Chains:
     def primal(self, w: Vector) -> float:
         """Return the primal objective at w."""
         g, c = self.plane(self.most_violating(w))
-        return 0.5 * float(w @ w) + self.C * (c - float(g @ w))
+        return float(0.5 * (w @ w) + self.C * (c - g @ w))
 
     def marginals(self, labels: Indices) -> Cube:
         """Return the μ of one labelling of weight 1, shape (m, L, K²); at t = 0 it has a = 0."""
@@ -73,7 +74,7 @@ class Chains:
 
         They are those of the Markov chain with the transitions of `mu`, hence of a distribution.
         """
-        mu = np.maximum(mu, 0.0).reshape(*self.y.shape, self.K, self.K)
+        mu = np.maximum(mu, 0 * mu).reshape(*self.y.shape, self.K, self.K)
         result = np.zeros_like(mu)
         nodes = self.C * _shares(mu[:, 0].sum(axis=1))
         result[:, 0, 0] = nodes
@@ -87,14 +88,15 @@ class Chains:
         pairs = mu.reshape(*self.y.shape, self.K, self.K)
         nodes = pairs.sum(axis=2)
         w = self.C * self.features(self.y) - self._sums(nodes, pairs[:, 1:].sum(axis=(0, 1)))
-        wrong = float((nodes * (1.0 - np.eye(self.K)[self.y])).sum())
-        return wrong - 0.5 * float(w @ w), w
+        wrong = (nodes * (1.0 - np.eye(self.K)[self.y])).sum()
+        return wrong - 0.5 * (w @ w), w
 
 
 def _shares(weights: Cube) -> Cube:
     """Return the weights divided by their sums over the last axis; equal shares where all are 0."""
     total = weights.sum(axis=-1, keepdims=True)
-    return np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1.0 / weights.shape[-1])
+    some = total > 0
+    return np.where(some, weights, 0 * weights + 1) / np.where(some, total, weights.shape[-1])
 
 
 def best_path(nodes: Cube, T: Block) -> Indices:

@@ -14,7 +14,7 @@ its weights Cᵢ, groups and costs. Everything else has a default here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from functools import cached_property
 from typing import Any, ClassVar
@@ -167,6 +167,14 @@ class Formulation(DualProblem):
         from problems.certificates.proofs.rigorous import proven  # noqa: PLC0415 - needs python-flint
 
         return proven(self, certificate)
+
+    def enclosure(
+        self, alpha: Vector, w: Vector | None, offsets: tuple[float, ...], scale: float
+    ) -> Callable[[], tuple[Any, Any]]:
+        """Return a function that evaluates both bounds in ball arithmetic, see `proven_bounds`."""
+        from problems.certificates.proofs.fenchel import enclosure  # noqa: PLC0415 - needs python-flint
+
+        return enclosure(self, alpha, w, offsets, scale)
 
     def without_point(self, reason: str) -> Certificate:
         """Return the certificate of an answer that has no usable point."""

@@ -13,7 +13,7 @@ next, and of total C. Any such μ bounds the optimum from below, any w from abov
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Never
@@ -133,7 +133,8 @@ class ChainMargin(Formulation):
         labels = chains.C * chains.marginals(chains.y)
         given = labels if point.alpha is None else point.alpha.reshape(shape)
         mu = chains.consistent(given)
-        dual, own = chains.dual(mu)
+        value, own = chains.dual(mu)
+        dual = float(value)
         weights = own if point.w is None else point.w
         primal = chains.primal(weights)
         gap = max(0.0, primal - dual)
@@ -150,3 +151,11 @@ class ChainMargin(Formulation):
             bound_source="recovered from w" if point.alpha is None else source,
             point=Point(mu.reshape(self.n, -1), weights),
         )
+
+    def enclosure(
+        self, alpha: Vector, w: Vector | None, offsets: tuple[float, ...], scale: float
+    ) -> Callable[[], tuple[Any, Any]]:
+        """Return a function that evaluates both bounds in ball arithmetic."""
+        from problems.certificates.proofs.chains import enclosure  # noqa: PLC0415 - needs python-flint
+
+        return enclosure(self.chains, alpha, w)

@@ -1,42 +1,27 @@
 """Bounds on the optimum that are theorems about the stored data, not float64 estimates.
 
 The dual point is made exactly feasible in rationals; any (w, u) is a primal point as it stands. Both
-objectives are evaluated in balls (`balls`) and rounded outwards: lower ≤ optimum ≤ upper. The precision
-is doubled until the balls are narrower than float64 resolves, or, at the last, taken as they are.
-
-A precomputed matrix K is positive semidefinite only up to rounding. With λ_min(K) ≥ −δ proven
-(`semidefinite`) and D, P the dual and primal objectives,
-    D_K(α) = D_{K+δI}(α) + ½δ‖α‖²  ≤  P_{K+δI}(w, u) + ½δ Σ max αᵢ²   for all feasible α,
-so the largest value of the dual of K itself, which is what such a problem asks for, is enclosed.
+objectives are evaluated in balls and rounded outwards: lower ≤ optimum ≤ upper. The precision is
+doubled until the balls are narrower than float64 resolves, or, at the last, taken as they are. How both
+are evaluated is the formulation's `enclosure`: by default Fenchel's (`fenchel`).
 
 Cost: two seconds for n = 2000 with an RBF kernel, see `balls`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, nextafter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from flint import arb, ctx, fmpq
+from flint import arb, ctx
 
 from problems.certificates.certificate import NAN, Certificate, relative
 from problems.certificates.hard_margin import no_margin
-from problems.certificates.proofs.balls import (
-    Unprovable,
-    above,
-    ball_scores,
-    below,
-    dot,
-    linear_scores,
-)
-from problems.certificates.proofs.exact import Exact, exact_value
-from problems.certificates.proofs.semidefinite import smallest_eigenvalue_bound
-from problems.dataset import Indices, Vector
-from problems.kernels import Precomputed, as_dense
+from problems.certificates.proofs.balls import Unprovable, above, below
+from problems.dataset import Vector
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
@@ -45,7 +30,6 @@ __all__ = ["Bounds", "Unprovable", "proven", "proven_bounds"]
 
 _PRECISIONS = (106, 212, 424, 848)  # bits; at the first, inner products of float64 keep all digits
 _NARROW = 2.0**-60  # width of a bound, relative to its size, that float64 does not show
-_REACHES = (1e-12, 1e-10, 1e-8)  # how short of one a margin may be to be stretched to it
 
 
 @dataclass(frozen=True)
@@ -74,7 +58,7 @@ def proven(problem: Formulation, certificate: Certificate) -> Certificate:
         bounds = proven_bounds(
             problem, point.alpha, point.w, certificate.offsets, certificate.scale
         )
-    except Unprovable as missing:
+    except (Unprovable, NotImplementedError) as missing:
         reason = "; ".join(filter(None, (certificate.reason, f"not proven: {missing}")))
         unknown = {"primal_objective": NAN, "dual_objective": NAN, "gap": NAN, "relative_gap": NAN}
         return replace(certificate, **unknown, reason=reason)
@@ -93,10 +77,10 @@ def proven_bounds(
     problem: Formulation,
     alpha: Vector,
     w: Vector | None,
-    offsets: tuple[float, ...],
+    offsets: tuple[float, ...] = (),
     scale: float = 1.0,
 ) -> Bounds:
-    """Return proven bounds from a dual point `alpha` (n,) and, for a linear kernel, weights `w` (d,).
+    """Return proven bounds from a dual point `alpha` and, for a linear kernel, weights `w`.
 
     Without `w` the primal point is w = `scale`·Σ βᵢφ(xᵢ) for the exactly feasible α. `offsets`, one a
     group, are where the search for the best ones begins; the hard margin's is found anew.
@@ -106,19 +90,17 @@ def proven_bounds(
     Unprovable
         If the kernel is not known to be positive semidefinite, has no ball arithmetic, or the point
         is beyond float64.
+    NotImplementedError
+        If the loss has no ball arithmetic.
     """
-    if problem.pieces is None:
-        raise Unprovable(f"the {problem.loss.name} loss has no ball arithmetic")
-    given = np.concatenate([alpha, offsets, [scale], np.zeros(0) if w is None else w])
+    given = np.concatenate([alpha.ravel(), offsets, [scale], [] if w is None else w.ravel()])
     if not np.isfinite(given).all():
         raise Unprovable("the point is beyond float64's range")
-    exact = Exact(problem)
-    shift = _shift(problem)
-    beta = exact.beta(alpha)
+    evaluate = problem.enclosure(alpha, w, offsets, scale)
     lower = upper = arb.nan()
     for bits in _PRECISIONS:
         with ctx.workprec(bits):
-            lower, upper = _bounds(exact, beta, w, offsets, scale, shift)
+            lower, upper = evaluate()
         if _is_narrow(lower) and _is_narrow(upper):
             break
     if not lower.is_finite():
@@ -128,129 +110,3 @@ def proven_bounds(
 
 def _is_narrow(value: Any) -> bool:
     return not value.is_nan() and bool(value.rad() <= _NARROW * abs(value))
-
-
-def _shift(problem: Formulation) -> float:
-    """Return δ ≥ 0 such that K + δI is proven to be positive semidefinite."""
-    if problem.kernel.is_psd:
-        return 0.0
-    if not isinstance(problem.kernel, Precomputed):
-        raise Unprovable("the kernel is not known to be positive semidefinite on all samples")
-    smallest = smallest_eigenvalue_bound(as_dense(problem.X))
-    if not np.isfinite(smallest):
-        raise Unprovable("the precomputed kernel has eigenvalues below 0, by more than rounding")
-    if smallest < 0 and not problem.is_bounded:
-        raise Unprovable(f"the precomputed kernel may have eigenvalues down to {smallest:.1e}")
-    return max(0.0, -smallest)
-
-
-def _bounds(
-    exact: Exact,
-    beta: list[Any],
-    w: Vector | None,
-    offsets: tuple[float, ...],
-    scale: float,
-    shift: float,
-) -> tuple[Any, Any]:
-    """Return both bounds as balls; of an upper bound there may be none, which is infinite."""
-    problem = exact.problem
-    scores = ball_scores(problem.X, problem.kernel, beta)
-    lower = _dual_value(exact, beta, scores)
-    if w is None:
-        s = arb(scale)
-        scores = [s * (f + shift * v) for f, v in zip(scores, map(arb, beta), strict=True)]
-        norm2 = s * dot(beta, scores)
-    else:
-        weights = [arb(v) for v in w.tolist()]
-        scores, norm2 = linear_scores(problem.X, weights), dot(weights, weights)
-    if exact.is_bounded:
-        upper = _primal_value(exact, scores, norm2, offsets)
-    else:
-        upper = _hard_primal_value(problem, scores, norm2)
-    if shift:
-        largest = [max(-low, high) for low, high in zip(exact.low, exact.high, strict=True)]
-        upper += shift / 2 * sum((arb(c) ** 2 for c in largest), arb(0))
-    return lower, upper
-
-
-def _dual_value(exact: Exact, beta: list[Any], scores: list[Any]) -> Any:
-    """Return the dual objective; without bounds, of the hard margin, the best over the norm of α."""
-    quadratic, linear = dot(beta, scores), fmpq(0)
-    for piece, x in zip(exact.pieces, exact.variables(beta), strict=True):
-        targets = zip(piece.sign.tolist(), piece.target.tolist(), x, strict=True)
-        linear += sum((int(s) * exact_value(t) * v for s, t, v in targets), fmpq(0))
-        linear -= exact_value(piece.offset) * sum(x, fmpq(0))
-    if exact.is_bounded:
-        return arb(linear) - quadratic / 2
-    return arb(linear) ** 2 / (2 * quadratic) if linear else arb(0)
-
-
-def _primal_value(exact: Exact, scores: list[Any], norm2: Any, offsets: tuple[float, ...]) -> Any:
-    """Return the primal objective at (w, u), or at a better point that only rounding keeps it from."""
-    chosen = _best_offsets(exact, scores, offsets)
-    cost = sum((arb(c) * u for c, u in zip(exact.costs, chosen, strict=True)), arb(0))
-    residuals = exact.residuals(exact.shifted(scores, chosen))
-    values = [norm2 / 2 + cost + exact.risks(residuals)] + [
-        s * s * norm2 / 2 + s * cost + exact.risks([[s * r + s - 1 for r in residuals[0]]])
-        for s in _stretches(exact, residuals)
-    ]
-    return min(values, key=lambda value: value.upper())
-
-
-def _best_offsets(exact: Exact, scores: list[Any], offsets: tuple[float, ...]) -> list[Any]:
-    """Return for each group its offset, or the kink of the risk nearest to it if that is better.
-
-    float64 may not have the best offset.
-    """
-    best: list[Any] = []
-    kinks = [
-        [-int(s) * r for s, r in zip(piece.sign.tolist(), own, strict=True)]
-        for piece, own in zip(exact.pieces, exact.residuals(scores), strict=True)
-    ]
-    for members, cost, given in zip(exact.groups, exact.costs, offsets, strict=True):
-        own = [kink[i] for kink in kinks for i in members]
-        choices = [arb(given), min(own, key=lambda k: abs(float(k - given)))]
-
-        def value(offset: Any, members: Indices = members, cost: Any = cost) -> Any:
-            decision = list(scores)
-            for i in members:
-                decision[i] = scores[i] + offset
-            return (cost * offset + exact.risks(exact.residuals(decision), members)).upper()
-
-        best.append(min(choices, key=value))
-    return best
-
-
-def _stretches(exact: Exact, residuals: list[list[Any]]) -> Iterator[Any]:
-    """Yield scales that take margins just short of one to one: a large C weighs each of them."""
-    if not exact.problem.loss.unit_margin:
-        return
-    short = np.array([-float(r) for r in residuals[0]])
-    for reach in _REACHES:
-        near = short[(short > 0) & (short < reach)]
-        if near.size:
-            yield 1 / (1 - arb(float(near.max())))
-
-
-def _hard_primal_value(problem: Formulation, scores: list[Any], norm2: Any) -> Any:
-    """Return ‖w‖²/2 over the squared smallest margin; infinite if no margin is positive."""
-    b = _middle(problem, scores)
-    margins = [int(y) * (f + b) for y, f in zip(problem.y.tolist(), scores, strict=True)]
-    least = margins[0]
-    for margin in margins:
-        least = least.min(margin)
-    if least > 0:
-        return norm2 / (2 * least**2)
-    return arb.pos_inf() if least <= 0 else arb.nan()
-
-
-def _middle(problem: Formulation, scores: list[Any]) -> Any:
-    """Return the intercept that makes the smallest margin largest, up to the balls' width."""
-    if not problem.intercept:
-        return arb(0)
-    positive, negative = (
-        [f.mid() for f, y in zip(scores, problem.y, strict=True) if y == s] for s in (1, -1)
-    )
-    if positive and negative:
-        return ((min(positive) + max(negative)) / -2).mid()
-    return 1 - min(positive) if positive else -1 - max(negative)

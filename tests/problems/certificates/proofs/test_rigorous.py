@@ -29,9 +29,9 @@ from problems import (
     SVRPrimal,
     certify,
 )
-from problems.certificates.proofs import balls
-from problems.certificates.proofs.balls import above, below
+from problems.certificates.proofs.balls import above, below, gram_scores
 from problems.certificates.proofs.exact import Exact
+from problems.certificates.proofs.kernels import ball_gram
 from problems.certificates.proofs.rigorous import Bounds, Unprovable, proven_bounds
 from problems.certificates.proofs.semidefinite import smallest_eigenvalue_bound
 from solvers import SMO, solve
@@ -219,12 +219,11 @@ def test_sparse_samples_are_proven_as_dense_ones():
 
 
 @pytest.mark.parametrize("name", ["soft one C each", "soft algebra", "regression"])
-def test_blocks_and_their_mirror_images_give_the_same_scores(name, monkeypatch):
+def test_blocks_and_their_mirror_images_give_the_same_scores(name):
     problem = PROBLEMS[name]
-    beta = [fmpq(k % 4, 3) for k in range(50)]  # every fourth is 0
-    whole = balls.ball_scores(problem.X, problem.kernel, beta)
-    monkeypatch.setattr(balls, "_ROWS", 7)
-    parts = balls.ball_scores(problem.X, problem.kernel, beta)
+    beta = np.array([fmpq(k % 4, 3) for k in range(50)], object)  # every fourth is 0
+    values = ball_gram(problem.kernel, problem.X)
+    whole, parts = gram_scores(values, beta, 512), gram_scores(values, beta, 7)
     exact = problem.kernel(problem.X, problem.X) @ [float(k % 4) / 3 for k in range(50)]
     assert all(u.overlaps(v) for u, v in zip(whole, parts, strict=True))
     assert exact == pytest.approx([float(v) for v in parts], rel=1e-12, abs=1e-12)

@@ -32,6 +32,8 @@ from problems.dataset import Indices, Vector
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
 
+# of the upper bound; a relative gap of 1e-2 would call an answer wrong for the eigenvalue alone
+_MOST_APART = 9e-3
 _REACHES = (1e-12, 1e-10, 1e-8)  # how short of one a margin may be to be stretched to it
 
 
@@ -78,7 +80,13 @@ def _bounds(
         upper = _hard_primal_value(problem, scores, norm2)
     if shift:
         largest = [max(-low, high) for low, high in zip(exact.low, exact.high, strict=True)]
-        upper += shift / 2 * sum((arb(c) ** 2 for c in largest), arb(0))
+        apart = shift / 2 * sum((arb(c) ** 2 for c in largest), arb(0))
+        upper += apart
+        if apart > _MOST_APART * abs(upper):
+            raise Unprovable(
+                f"the kernel's matrix may have eigenvalues down to {-shift:.1e}, which leaves bounds "
+                f"{float(apart / upper):.0e} apart"
+            )
     return lower, upper
 
 

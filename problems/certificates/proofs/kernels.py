@@ -41,6 +41,7 @@ from problems.kernels import (
 )
 
 BLOCK = 512  # rows and columns of kernel values held as balls at a time
+_MOST_EXACT = 100  # samples whose matrix is tested in rationals: a second
 _MOST_TESTED = 3000  # samples whose matrix is tested by its values: some ten seconds
 Values = Callable[[Indices, Indices], Any]
 
@@ -173,7 +174,8 @@ def eigenvalue_shift(kernel: Kernel, X: Matrix) -> float:
         If no such δ of the order of rounding is known.
     """
     forms = [k.matrix for k in kernels_in(kernel) if isinstance(k, QuadraticForm)]
-    if kernel.is_psd and all(_is_semidefinite(A) for A in forms):
+    exact = isinstance(kernel, Precomputed) and X.shape[0] <= _MOST_EXACT
+    if (kernel.is_psd or exact) and all(map(_is_semidefinite, [as_dense(X)] if exact else forms)):
         return 0.0
     K, error = _midpoints(kernel, X)
     bound = smallest_eigenvalue_bound(K) - error
@@ -182,9 +184,10 @@ def eigenvalue_shift(kernel: Kernel, X: Matrix) -> float:
     return max(0.0, -bound)
 
 
-def _is_semidefinite(matrix: tuple[tuple[float, ...], ...]) -> bool:
-    """Whether a symmetric matrix is exactly so: its characteristic polynomial alternates in sign."""
-    coefficients = fmpq_mat(exact_array(np.array(matrix)).tolist()).charpoly().coeffs()
+def _is_semidefinite(matrix: Any) -> bool:
+    """Whether A + Aᵀ is exactly so: its characteristic polynomial alternates in sign."""
+    A = exact_array(np.array(matrix))
+    coefficients = fmpq_mat((A + A.T).tolist()).charpoly().coeffs()
     return all(c * (-1) ** k >= 0 for k, c in enumerate(reversed(coefficients)))
 
 

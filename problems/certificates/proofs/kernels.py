@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 import scipy
-from flint import arb, arb_mat, fmpq_mat
+from flint import arb, arb_mat, ctx, fmpq_mat
 
 from problems.certificates.proofs.balls import Unprovable, above, ball_matrix, balls, dot
 from problems.certificates.proofs.exact import exact_array
@@ -41,6 +41,7 @@ from problems.kernels import (
 )
 
 BLOCK = 512  # rows and columns of kernel values held as balls at a time
+_BITS = 106
 _MOST_EXACT = 100  # samples whose matrix is tested in rationals: a second
 _MOST_TESTED = 3000  # samples whose matrix is tested by its values: some ten seconds
 Values = Callable[[Indices, Indices], Any]
@@ -202,11 +203,12 @@ def _midpoints(kernel: Kernel, X: Matrix) -> tuple[Any, float]:
             "many to test it on them"
         )
     values, K, square = ball_gram(kernel, X), np.empty((n, n)), arb(0)
-    for i in range(0, n, BLOCK):
-        for j in range(0, n, BLOCK):
-            rows, cols = np.arange(i, min(i + BLOCK, n)), np.arange(j, min(j + BLOCK, n))
-            entries = values(rows, cols).entries()
-            nearest = [float(v.mid()) for v in entries]
-            K[i : i + BLOCK, j : j + BLOCK] = np.reshape(nearest, (rows.size, cols.size))
-            square += sum(((v - m) ** 2 for v, m in zip(entries, nearest, strict=True)), arb(0))
-    return K, above(square.sqrt())
+    with ctx.workprec(_BITS):
+        for i in range(0, n, BLOCK):
+            entries = values(np.arange(i, min(i + BLOCK, n)), np.arange(n)).entries()
+            nearest = np.array(entries, object).astype(float)
+            K[i : i + BLOCK] = nearest.reshape(-1, n)
+            square += sum(
+                ((v - m) ** 2 for v, m in zip(entries, nearest.tolist(), strict=True)), arb(0)
+            )
+        return K, above(square.upper().sqrt())

@@ -90,7 +90,7 @@ def test_every_kernel_has_ball_arithmetic():
         (PolynomialOf(Linear(), (0.25, 0, 0.5)), lambda g, n: Decimal("0.25") + g * g / 2),
     ],
 )
-@pytest.mark.parametrize("offset", [0.0, 1e3])
+@pytest.mark.parametrize("offset", [0.0, 300.0])
 def test_the_exact_value_is_inside(kernel, value, offset):
     samples = X[:2] * 1e-3 + offset
     with decimal.localcontext(prec=60), ctx.workprec(106):

@@ -14,7 +14,7 @@ its weights Cᵢ, groups and costs. Everything else has a default here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import fields
 from functools import cached_property
 from typing import Any, ClassVar
@@ -24,6 +24,7 @@ import scipy
 
 from problems.certificates.bounds import fenchel_bounds
 from problems.certificates.certificate import Certificate
+from problems.certificates.proofs.semidefinite import lacking
 from problems.dataset import (
     Matrix,
     Vector,
@@ -158,6 +159,11 @@ class Formulation(DualProblem):
         """Whether the Gram matrix is positive semidefinite: declared by the kernel, else tested."""
         return self.gram().is_positive_semidefinite()
 
+    @cached_property
+    def lacking(self) -> float:
+        """δ ≥ 0 such that K + δI is positive semidefinite, where the kernel is not declared to be."""
+        return lacking(self.gram()) if self.is_psd else 0.0
+
     def bounds(self, point: Point) -> Certificate:
         """Return bounds on the optimum from a point that has `alpha`, `w` or both."""
         return fenchel_bounds(self, point)
@@ -167,14 +173,6 @@ class Formulation(DualProblem):
         from problems.certificates.proofs.rigorous import proven  # noqa: PLC0415 - needs python-flint
 
         return proven(self, certificate)
-
-    def enclosure(
-        self, alpha: Vector, w: Vector | None, offsets: tuple[float, ...], scale: float
-    ) -> Callable[[], tuple[Any, Any]]:
-        """Return a function that evaluates both bounds in ball arithmetic, see `proven_bounds`."""
-        from problems.certificates.proofs.fenchel import enclosure  # noqa: PLC0415 - needs python-flint
-
-        return enclosure(self, alpha, w, offsets, scale)
 
     def without_point(self, reason: str) -> Certificate:
         """Return the certificate of an answer that has no usable point."""

@@ -10,6 +10,7 @@ value, and drops those whose weight would fall below 0. It ends when no labellin
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 from flint import fmpq, fmpq_mat
@@ -124,11 +125,44 @@ class ChainReference:
         """Return the primal objective at w = 0."""
         return self.primal([ZERO] * len(self.w))
 
-    def values(self, c: Certificate) -> tuple[fmpq | None, fmpq | None]:
-        """Return the primal objective of the certified weights."""
-        if c.point.w is None:
-            return None, None
-        return self.primal([rational(v) for v in c.point.w.ravel().tolist()]), None
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
+        """Return the primal objective of the certified weights, or of those of the marginals."""
+        ws = [] if c.point.w is None else [[rational(v) for v in c.point.w.ravel().tolist()]]
+        if c.point.alpha is not None:
+            ws.append(self._weights(c.point.alpha.reshape(-1, self.K, self.K)))
+        return min(map(self.primal, ws), default=None), None
+
+    def _weights(self, mu: Any) -> Row:
+        """Return w of the Markov chain with the transitions of some marginals."""
+        U, T = (
+            [[ZERO] * self.problem.d for _ in range(self.K)],
+            [[ZERO] * self.K for _ in range(self.K)],
+        )
+        nodes: Row = []
+        for i, (k, x) in enumerate(zip(self.y, self.X, strict=True)):
+            if i % self.problem.length:
+                pairs = [[v * s for s in _shares(row)] for v, row in zip(nodes, mu[i], strict=True)]
+                T = [
+                    [t - v for t, v in zip(*rows, strict=True)]
+                    for rows in zip(T, pairs, strict=True)
+                ]
+                T[self.y[i - 1]][k] += self.C
+                nodes = [sum(column, ZERO) for column in zip(*pairs, strict=True)]
+            else:
+                nodes = [self.C * share for share in _shares(mu[i].sum(axis=0))]
+            lacks = [self.C * (j == k) - v for j, v in enumerate(nodes)]
+            U = [
+                [u + v * a for u, a in zip(row, x, strict=True)]
+                for row, v in zip(U, lacks, strict=True)
+            ]
+        return [v for row in (*U, *T) for v in row]
+
+
+def _shares(weights: Any) -> Row:
+    """Return weights divided by their sum, equal ones where all are 0."""
+    exact = [rational(v) for v in weights.tolist()]
+    total = sum(exact, ZERO)
+    return [v / total if total else fmpq(1, len(exact)) for v in exact]
 
 
 def _null_vector(rows: list[list[fmpq]]) -> list[fmpq]:

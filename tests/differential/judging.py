@@ -60,11 +60,13 @@ class Judged:
 
     Attributes
     ----------
+    number, words : which one it is, and its formulation, kernel and scale.
     width : relative error of the worse bound at the optimum rounded to float64, infinite without one.
     proven_width : the same of proven bounds.
     """
 
-    drawn: Drawn
+    number: int
+    words: tuple[str, str, str]
     certificates: int = 0
     faults: list[Fault] = field(default_factory=list[Fault])
     width: float = float("inf")
@@ -73,7 +75,8 @@ class Judged:
 
 def judged(drawn: Drawn, seed: int) -> Judged:
     """Certify several answers to a problem and return what does not hold."""
-    result, rng = Judged(drawn), np.random.default_rng([seed, drawn.number, 1])
+    result = Judged(drawn.number, (drawn.formulation, drawn.kernel, drawn.scale))
+    rng = np.random.default_rng([seed, drawn.number, 1])
     try:
         reference = exact_reference(drawn.problem)
     except ArithmeticError as error:
@@ -81,17 +84,22 @@ def judged(drawn: Drawn, seed: int) -> Judged:
         return result
     for answer in _answers(drawn.problem, reference, rng):
         target = float(rng.choice(TARGETS))
-        _judge(answer, target, False, reference, result)
+        _judge(drawn.problem, answer, target, False, reference, result)
         if answer.name == "optimum" or rng.random() < _PROVEN:
-            _judge(answer, target, True, reference, result)
+            _judge(drawn.problem, answer, target, True, reference, result)
     return result
 
 
 def _judge(
-    answer: Answer, target: float, rigorous: bool, reference: Reference, result: Judged
+    problem: Formulation,
+    answer: Answer,
+    target: float,
+    rigorous: bool,
+    reference: Reference,
+    result: Judged,
 ) -> None:
     """Certify one answer and add what does not hold."""
-    problem, name = result.drawn.problem, answer.name + ", rigorous" * rigorous
+    name = answer.name + ", rigorous" * rigorous
     solution = Solution(
         problem,
         SMO(),
@@ -131,10 +139,12 @@ def _answers(
     """Yield the optimum in float64, an answer that is not optimal, and perhaps one of weights."""
     size = (problem.n, problem.outputs) if problem.outputs > 1 else problem.n
     best = None if reference.is_infeasible else reference.point()
+    if best is not None and not np.isfinite(best.alpha).all():
+        best = None  # it is beyond float64's range
     largest = np.max(problem.upper) if _has_limits(problem) else 10.0 ** rng.uniform(-3, 3)
-    if best is None or best.alpha is None:
+    if reference.is_infeasible:
         yield Answer("claim of infeasibility", Point(np.full(size, largest)), "infeasible")
-    else:
+    elif best is not None:
         yield Answer("optimum", best)
     kind = int(rng.integers(5))
     if kind == 0:
@@ -146,7 +156,7 @@ def _answers(
         yield Answer(
             "infeasible", Point(rng.normal(size=size) * largest * 10.0 ** rng.uniform(-6, 6))
         )
-    elif kind == 3 and best is not None and best.alpha is not None:
+    elif kind == 3 and best is not None:
         nudge = 1 + 10.0 ** rng.uniform(-16, -3) * rng.normal(size=size)
         yield Answer("near the optimum", Point(best.alpha * nudge))
     else:
@@ -169,9 +179,7 @@ def _weights(
         w = w if isinstance(problem, ChainMargin) else w.reshape(problem.d, -1)
         yield Answer("random weights", Point(w=w))
         return
-    w = best.w
-    if w is None and best.alpha is not None:
-        w = problem.X.T @ problem.beta(best.alpha)
+    w = problem.X.T @ problem.beta(best.alpha) if best.w is None else best.w
     yield Answer("weights of the optimum", Point(w=w))
     yield Answer("alpha and weights", Point(best.alpha, w))
 
@@ -241,7 +249,7 @@ def _of_verdict(
         if verdict == "solved" or (verdict == "wrong" and solution.claimed == "infeasible"):
             yield verdict, "no point is feasible"
         return
-    primal, dual = reference.values(c)
+    primal, dual = reference.values(c, solution.point)
     if primal is None:
         return
     error = primal - reference.upper

@@ -28,7 +28,7 @@ def _gamma(sample: Sample, rng: Rng) -> float:
     """Return a width by which some of the samples are near each other, or one that is not fitted."""
     if rng.random() < 0.3:
         return float(rng.choice([1e-6, 1.0, 1e3]))
-    size = float(np.abs(sample.X - sample.X[[0]]).max()) or 1.0
+    size = max(float(np.abs(sample.X - sample.X[[0]]).max()), 1e-100)
     return float(rng.choice([0.01, 0.3, 3.0, 30.0])) / size**2
 
 
@@ -37,7 +37,7 @@ def _rbf(sample: Sample, rng: Rng) -> Kernel:
 
 
 def _polynomial(sample: Sample, rng: Rng) -> Kernel:
-    gamma = float(rng.choice([1.0, 0.3, 1.0 / sample.size**2]))
+    gamma = float(rng.choice([1.0, 0.3, sample.size**-2]))
     return Polynomial(int(rng.integers(1, 4)), gamma, float(rng.choice([0.0, 1.0, 0.7])))
 
 

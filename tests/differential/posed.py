@@ -52,6 +52,11 @@ class Curve(NamedTuple):
         yield self.lower, self.below, ZERO if self.lower is None else self.lower - f
         yield self.upper, self.above, ZERO if self.upper is None else f - self.upper
 
+    def slope(self, f: fmpq) -> fmpq:
+        """Return C·ℓ'(f) of a loss that is smooth."""
+        left, right = (ZERO if end is None or e < 0 else s * e for end, s, e in self._sides(f))
+        return (right - left) / self.smoothing
+
     def conjugate(self, beta: fmpq) -> fmpq:
         """Return max over f of −βf − C·ℓ(f), for β within `limits`."""
         if beta == 0:

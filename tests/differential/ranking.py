@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from flint import fmpq
@@ -12,95 +12,116 @@ from flint import fmpq
 from tests.differential.posed import ZERO, Posed, State
 
 _JITTER = 1e-13  # of the Gram matrix, as singular active sets are ranked too
+_TINY = 1e-300
+_MOST = 1e3  # that a relative violation counts
+
+
+class _Systems(NamedTuple):
+    """All active sets in float64: what `State` says of each sample, shapes (sets, samples)."""
+
+    free: Any
+    target: Any
+    rho: Any
+    low: Any
+    high: Any
 
 
 def ranked(problem: Posed, choices: list[list[State]]) -> Iterator[list[State]]:
-    """Yield all active sets, those first whose float64 solutions violate the fewest limits."""
-    sets = list(product(*(range(len(c)) for c in choices)))
-    if len(sets) == 1:
-        yield [c[0] for c in choices]
-        return
+    """Yield all active sets, those first whose float64 solutions violate limits the least."""
+    sets = np.array(list(product(*(range(len(c)) for c in choices))))
     with np.errstate(all="ignore"):
-        order = np.argsort(_violations(problem, choices, np.array(sets)), kind="stable")
+        order = np.argsort(_violations(problem, choices, sets), kind="stable")
     for k in order:
         yield [own[j] for own, j in zip(choices, sets[k], strict=True)]
 
 
 def _violations(problem: Posed, choices: list[list[State]], sets: Any) -> Any:
-    """Return by how much the float64 solution of each active set violates its limits, relatively."""
-    n, g = problem.n, len(problem.groups)
-    shift = problem.curves[0].lower or problem.curves[0].upper or ZERO if g else ZERO
-    whole = g == 1 and len(problem.groups[0].members) == n and problem.groups[0].cost == 0
-    K = np.array(_centred(problem.K) if whole else [[float(v) for v in row] for row in problem.K])
-    shift = shift if whole else ZERO
-    unit = float(np.abs(K).max()) or 1.0
-    table = _table(choices, shift, unit)[np.arange(n)[None, :], sets]  # sets, samples, columns
-    free, target, rho, low, high = np.moveaxis(table, 2, 0)
-    free = free > 0
-    A = np.zeros((len(sets), n + g, n + g))
-    right = np.zeros((len(sets), n + g))
-    A[:, :n, :n] = np.where(free[:, :, None], K / unit, np.eye(n))
-    diagonal = np.arange(n)
-    A[:, diagonal, diagonal] += np.where(free, rho + _JITTER, 0.0)
-    right[:, :n] = target
-    for k, group in enumerate(problem.groups):
-        members = list(group.members)
-        some = free[:, members].any(axis=1)
-        A[:, members, n + k] = free[:, members]
-        A[:, n + k, members] = some[:, None]
-        A[:, n + k, n + k] = ~some
-        right[:, n + k] = np.where(some, float(group.cost) * unit, 0.0)
-    found = np.linalg.solve(A, right[:, :, None])[:, :, 0]
-    beta, u = found[:, :n], found[:, n:]
-    f, size = beta @ K.T / unit, np.abs(beta) @ np.abs(K).T / unit
-    for k, group in enumerate(problem.groups):
-        members = list(group.members)
-        lows = np.where(free, -np.inf, low - f)[:, members].max(axis=1)
-        highs = np.where(free, np.inf, high - f)[:, members].min(axis=1)
-        lows, highs = (
-            np.where(np.isfinite(lows), lows, highs),
-            np.where(np.isfinite(highs), highs, lows),
-        )
-        middle = np.where(np.isfinite(lows), 0.5 * lows + 0.5 * highs, 0.0)
-        own = np.where(free[:, members].any(axis=1), u[:, k], middle)
-        f[:, members] += own[:, None]
-        size[:, members] += np.abs(own)[:, None]
-    value = np.where(free, beta, f)
-    size = np.where(free, np.abs(beta).max(axis=1, keepdims=True), size)
-    off = np.maximum(np.maximum(low - value, value - high), 0.0) / (size + 1e-300)
-    for group in problem.groups:
-        total = beta[:, list(group.members)]
-        off[:, 0] += np.abs(total.sum(axis=1) - float(group.cost) * unit) / (
-            np.abs(total).sum(axis=1) + 1e-300
-        )
-    return np.nan_to_num(np.minimum(off, 1e3).sum(axis=1), nan=1e9)
+    """Return for each active set the sum of relative violations of limits and equalities."""
+    K, unit, shift = _scaled(problem)
+    systems = _systems(choices, sets, unit, shift)
+    groups = [(list(group.members), float(group.cost) * unit) for group in problem.groups]
+    beta, offsets = _solutions(K, systems, groups)
+    scores, sizes = beta @ K.T, np.abs(beta) @ np.abs(K).T
+    for k, (own, _) in enumerate(groups):
+        bound = systems.free[:, own].any(axis=1)
+        moved = np.where(bound, offsets[:, k], _between(systems, scores, own))
+        scores[:, own] += moved[:, None]
+        sizes[:, own] += np.abs(moved)[:, None]
+    limited = np.where(systems.free, beta, scores)
+    sizes = np.where(systems.free, np.abs(beta).max(axis=1, keepdims=True), sizes)
+    off = np.maximum(np.maximum(systems.low - limited, limited - systems.high), 0.0)
+    total = _relative(off, sizes).sum(axis=1)
+    for own, cost in groups:
+        part = beta[:, own]
+        total += _relative(np.abs(part.sum(axis=1) - cost), np.abs(part).sum(axis=1))
+    return total
 
 
-def _centred(K: list[list[fmpq]]) -> list[list[float]]:
-    """Return the Gram matrix of φ(x) − φ(x₀), rounded: the same problem where Σβ = 0."""
-    first = K[0]
-    return [
-        [float(v - first[j] - row[0] + first[0]) for j, v in enumerate(row)]
-        for i, row in enumerate(K)
-    ]
+def _relative(off: Any, sizes: Any) -> Any:
+    return np.nan_to_num(np.minimum(off / (sizes + _TINY), _MOST), nan=_MOST)
 
 
-def _table(choices: list[list[State]], shift: fmpq, unit: float) -> Any:
-    """Return each state in float64, for β times `unit` and f less `shift`."""
+def _scaled(problem: Posed) -> tuple[Any, float, fmpq]:
+    """Return K over its largest entry, that entry, and what is taken off every f.
 
-    def real(value: fmpq | None, infinite: float, moved: bool) -> float:
+    Where one offset belongs to all samples and Σβ = 0, the samples may be moved, and so may f: the
+    Gram matrix is that of φ(x) − φ(x₀), and a kink of the first sample is at 0.
+    """
+    K, shift = problem.K, ZERO
+    if len(problem.groups) == 1:
+        (group,) = problem.groups
+        if len(group.members) == problem.n and group.cost == 0:
+            first = K[0]
+            K = [[v - first[j] - row[0] + first[0] for j, v in enumerate(row)] for row in K]
+            shift = problem.curves[0].lower or problem.curves[0].upper or ZERO
+    floats = np.array([[float(v) for v in row] for row in K])
+    unit = float(np.abs(floats).max()) or 1.0
+    return floats / unit, unit, shift
+
+
+def _systems(choices: list[list[State]], sets: Any, unit: float, shift: fmpq) -> _Systems:
+    """Return the active sets for β times `unit` and f less `shift`."""
+
+    def real(value: fmpq | None, infinite: float, is_score: bool) -> float:
         if value is None:
             return infinite
-        return float(value - shift) if moved else float(value) * unit
+        return float(value - shift) if is_score else float(value) * unit
 
     table = np.zeros((len(choices), max(map(len, choices)), 5))
     for i, own in enumerate(choices):
         for j, s in enumerate(own):
-            table[i, j] = (
-                s.free,
-                real(s.target, 0.0, s.free),
-                float(s.rho) / unit,
-                real(s.low, -np.inf, not s.free),
-                real(s.high, np.inf, not s.free),
-            )
-    return table
+            target, rho = real(s.target, 0.0, s.free), float(s.rho) / unit
+            low, high = real(s.low, -np.inf, not s.free), real(s.high, np.inf, not s.free)
+            table[i, j] = s.free, target, rho, low, high
+    free, *rest = np.moveaxis(table[np.arange(len(choices)), sets], 2, 0)
+    return _Systems(free > 0, *rest)
+
+
+def _solutions(K: Any, systems: _Systems, groups: list[tuple[list[int], float]]) -> tuple[Any, Any]:
+    """Return β (sets, samples) and u (sets, groups), which is 0 for groups with no free sample."""
+    count, n = systems.free.shape
+    A, right = (
+        np.zeros((count, n + len(groups), n + len(groups))),
+        np.zeros((count, n + len(groups))),
+    )
+    A[:, :n, :n] = np.where(systems.free[:, :, None], K, np.eye(n))
+    A[:, np.arange(n), np.arange(n)] += np.where(systems.free, systems.rho + _JITTER, 0.0)
+    right[:, :n] = systems.target
+    for k, (own, cost) in enumerate(groups, n):
+        bound = systems.free[:, own].any(axis=1)
+        A[:, own, k] = systems.free[:, own]
+        A[:, k, own] = bound[:, None]
+        A[:, k, k] = ~bound
+        right[:, k] = np.where(bound, cost, 0.0)
+    found = np.linalg.solve(A, right[:, :, None])[:, :, 0]
+    return found[:, :n], found[:, n:]
+
+
+def _between(systems: _Systems, scores: Any, own: list[int]) -> Any:
+    """Return the middle of the offsets that put the scores of fixed samples within their limits."""
+    lows = np.where(systems.free, -np.inf, systems.low - scores)[:, own].max(axis=1)
+    highs = np.where(systems.free, np.inf, systems.high - scores)[:, own].min(axis=1)
+    lows, highs = (
+        np.where(np.isfinite(end), end, other) for end, other in ((lows, highs), (highs, lows))
+    )
+    return np.where(np.isfinite(lows), 0.5 * (lows + highs), 0.0)

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 from flint import fmpq
 
-from problems import Certificate, ChainMargin, Formulation, Multiclass, Point, SoftmaxERM
+from problems import (
+    Certificate,
+    ChainMargin,
+    Formulation,
+    Multiclass,
+    Point,
+    SoftmaxERM,
+    Vector,
+    certify,
+)
 from problems.losses import Logistic
 from tests.differential.active_sets import Optimum, largest_dual, solved
 from tests.differential.chains import ChainReference
 from tests.differential.kernels import exact_rows, inner, is_psd
-from tests.differential.posed import HALF, ONE, ZERO, Posed, posed, rational
+from tests.differential.posed import HALF, ONE, ZERO, Group, Posed, posed, rational
 from tests.differential.smooth import SmoothReference
 
 _PRECISIONS = (320, 1280)  # bits of kernel values that are no rationals
@@ -42,10 +52,10 @@ class Reference(Protocol):
         """Return the primal objective at w = 0 and no offset: what an optimum of 0 is compared with."""
         ...
 
-    def values(self, certificate: Certificate) -> tuple[fmpq | None, fmpq | None]:
-        """Return the primal and the dual objective of a certified point, None for what is not known.
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
+        """Return the primal and the dual objective of an answer, None for what is not known.
 
-        The primal is the best that the point stands for, see `EnumeratedReference.values`.
+        The primal is the best that the certified point stands for, see `EnumeratedReference.values`.
         """
         ...
 
@@ -79,32 +89,46 @@ class EnumeratedReference:
 
     def point(self) -> Point:
         """Return the optimal multipliers rounded to float64."""
-        return Point(self.problem.alpha(np.array([float(v) for v in self.beta])))
+        return Point(self.problem.alpha(np.array([_real(v) for v in self.beta])))
 
     def size_at_zero(self) -> fmpq:
         """Return the primal objective at w = 0 and no offset."""
         zero = [ZERO] * self.exact.n
         return self.exact.primal(ZERO, zero, [ZERO] * len(self.exact.groups)) or ZERO
 
-    def values(self, c: Certificate) -> tuple[fmpq | None, fmpq | None]:
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
         """Return the primal and the dual objective of a certified point.
 
         The primal is that of its weights or of those that its multipliers make up, at its offsets or
-        those at a kink of the loss, stretched to a margin that rounding left it short of: the least.
+        the best ones, stretched to a margin that rounding left it short of: the least. A hard margin's
+        answer is the same in any length, so that it counts before a proof gave it its own one too.
         """
         if c.point.alpha is None:
             return None, None
-        given = [rational(v) for v in self.problem.beta(c.point.alpha).tolist()]
-        beta = self.exact.feasible(given)
-        offsets, scale = [rational(u) for u in c.offsets], rational(c.scale)
+        beta = self._feasible(c.point.alpha)
+        scale = rational(c.scale)
         points = [
             (scale * scale * self.exact.norm2(beta), [scale * f for f in self.exact.scores(beta)])
         ]
-        if c.point.w is not None:  # rounded, it need not be the one of the multipliers
-            w = [rational(v) for v in c.point.w.tolist()]
-            points.append((inner(w, w), [inner(x, w) for x in exact_rows(self.problem.X)]))
+        ws = [c.point.w]
+        if self.exact.is_hard:
+            before = certify(self.problem, answer, target_gap=np.inf).point
+            ws.append(before.w)
+            given = self._feasible(c.point.alpha if before.alpha is None else before.alpha)
+            points.append((self.exact.norm2(given), self.exact.scores(given)))
+        for w in ws:
+            if w is not None:  # rounded, it need not be the one of the multipliers
+                own = [rational(v) for v in w.ravel().tolist()]
+                points.append(
+                    (inner(own, own), [inner(x, own) for x in exact_rows(self.problem.X)])
+                )
+        offsets = [rational(u) for u in c.offsets]
         primals = [_best_primal(self.exact, *point, offsets) for point in points]
         return min((v for v in primals if v is not None), default=None), self.exact.dual(beta)
+
+    def _feasible(self, alpha: Vector) -> list[fmpq]:
+        """Return a feasible β near the one of multipliers."""
+        return self.exact.feasible([rational(v) for v in self.problem.beta(alpha).tolist()])
 
 
 def _enumerated(problem: Formulation, C: list[fmpq | None] | None) -> tuple[Posed, Optimum | None]:
@@ -133,13 +157,27 @@ def _best_primal(exact: Posed, norm2: fmpq, scores: list[fmpq], offsets: list[fm
         return _hard_primal(exact, norm2, scores)
     best = offsets[: len(exact.groups)] or [ZERO] * len(exact.groups)
     for k, group in enumerate(exact.groups):  # they share no sample
-        ends = [(i, e) for i in group.members for e in exact.curves[i][:2] if e is not None]
-        tried = [best] + [[*best[:k], e - scores[i], *best[k + 1 :]] for i, e in ends]
+        tried = [best] + [[*best[:k], u, *best[k + 1 :]] for u in _offsets(exact, group, scores)]
         best = min(tried, key=lambda u: exact.primal(norm2, scores, u))
     return min(
         exact.primal(s * s * norm2, [s * f for f in scores], [s * v for v in best])
         for s in _stretches(exact, scores, best)
     )
+
+
+def _offsets(exact: Posed, group: Group, scores: list[fmpq]) -> list[fmpq]:
+    """Return the offsets among which the best one of a group is.
+
+    It is at a kink, or where the slope is 0 between two kinks or beyond them; slopes are linear there.
+    """
+    curves = [(exact.curves[i], scores[i]) for i in group.members]
+    kinks = sorted({end - f for curve, f in curves for end in curve[:2] if end is not None})
+    if not any(curve.smoothing for curve, _ in curves):
+        return kinks
+    points = [kinks[0] - 1, *kinks, kinks[-1] + 1]
+    slopes = [sum((curve.slope(f + u) for curve, f in curves), group.cost) for u in points]
+    pieces = zip(pairwise(points), pairwise(slopes), strict=True)
+    return kinks + [u - s * (v - u) / (t - s) for (u, v), (s, t) in pieces if s != t]
 
 
 def _hard_primal(exact: Posed, norm2: fmpq, scores: list[fmpq]) -> fmpq | None:
@@ -189,10 +227,19 @@ class SummedReference:
         """Return the sum of the parts' objectives there."""
         return sum((part.size_at_zero() for part in self.parts), ZERO)
 
-    def values(self, c: Certificate) -> tuple[fmpq | None, fmpq | None]:
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
         """Return the sums of the parts' values."""
-        pairs = [part.values(own) for part, own in zip(self.parts, c.parts, strict=True)]
+        parts = zip(self.parts, c.parts, self.problem.split(answer), strict=True)
+        pairs = [part.values(own, point) for part, own, point in parts]
         return _total([primal for primal, _ in pairs]), _total([dual for _, dual in pairs])
+
+
+def _real(value: fmpq) -> float:
+    """Return a float64, infinite for what is beyond its range."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf")
 
 
 def _total(values: list[Any]) -> fmpq | None:

@@ -35,14 +35,9 @@ KINDS = (
 _CHUNK = 250  # problems that a process is given at a time
 
 
-def judged_number(seed: int, number: int) -> Judged:
-    """Draw a problem and judge it."""
-    return judged(drawn(seed, number), seed)
-
-
 def judged_chunk(seed: int, numbers: range) -> list[Judged]:
-    """Return what was found, without the problems themselves, which other processes do not need."""
-    return [judged_number(seed, number) for number in numbers]
+    """Return what was found about each problem."""
+    return [judged(drawn(seed, number), seed) for number in numbers]
 
 
 def judge_all(seed: int, numbers: range, processes: int) -> Iterator[Judged]:
@@ -64,8 +59,7 @@ def redraw(seed: int, number: int) -> str:
 
 def described(seed: int, found: Judged) -> str:
     """Return the faults of a problem, each on a line."""
-    d = found.drawn
-    title = f"{d.formulation}, {d.kernel}, {d.scale}: {redraw(seed, d.number)}"
+    title = f"{', '.join(found.words)}: {redraw(seed, found.number)}"
     return "\n".join([title] + [f"    {f.kind} of {f.point}: {f.detail}" for f in found.faults])
 
 
@@ -82,9 +76,8 @@ def table(judgements: Iterable[Judged]) -> str:
     """Return a line for each formulation, kernel and scale, and one of all."""
     cells: dict[tuple[str, str], list[Judged]] = defaultdict(list)
     for found in judgements:
-        d = found.drawn
-        words = [("all", ""), ("formulation", d.formulation), ("kernel", d.kernel)]
-        for word in (*words, ("scale", d.scale)):
+        names = ("formulation", "kernel", "scale")
+        for word in (("all", ""), *zip(names, found.words, strict=True)):
             cells[word].append(found)
     head = f"{'':36}{'problems':>9}{'certif.':>9}" + "".join(f"{kind:>13}" for kind in KINDS)
     lines = [head + f"{'unbounded':>11}{'median':>9}{'99 %':>9}{'widest':>9}{'proven':>9}"]
@@ -118,8 +111,9 @@ def main() -> int:
     parser.add_argument("--processes", type=int, default=1)
     told = parser.parse_args()
     if told.only is not None:
-        found = judged_number(told.seed, told.only)
-        print(shown(found.drawn), described(told.seed, found), sep="\n")  # noqa: T201
+        problem = drawn(told.seed, told.only)
+        found = judged(problem, told.seed)
+        print(shown(problem), described(told.seed, found), sep="\n")  # noqa: T201
         return bool(found.faults)
     numbers = range(told.first, told.first + told.count)
     results, begun = [], time.monotonic()

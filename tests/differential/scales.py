@@ -33,8 +33,9 @@ class Sample:
 
     @property
     def size(self) -> float:
-        """The largest feature, 1 where all are 0."""
-        return float(np.abs(self.X).max()) or 1.0
+        """The largest feature, 1 where all are 0 or as good as that."""
+        largest = float(np.abs(self.X).max())
+        return largest if largest > 1e-100 else 1.0
 
     def first(self, count: int) -> Sample:
         """Return no more samples than `count`."""

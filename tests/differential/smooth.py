@@ -166,7 +166,7 @@ class SmoothReference:
         self.offset = arb(0)
         return _end(self.primal([[arb(0)] * self.free for _ in self.target], arb(0)), True)
 
-    def values(self, c: Certificate) -> tuple[fmpq | None, fmpq | None]:
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
         """Return the primal objective of the certified weights or multipliers, the better one."""
         self.offset, found = arb(sum(c.offsets)), []
         with ctx.workprec(_BITS):

@@ -25,15 +25,13 @@ from problems.certificates.proofs.balls import (
     linear_scores,
     weighted_rows,
 )
-from problems.certificates.proofs.exact import Exact
-from problems.certificates.proofs.kernels import BLOCK, ball_gram, eigenvalue_shift
+from problems.certificates.proofs.exact import Exact, exact_value
+from problems.certificates.proofs.kernels import BLOCK, ball_gram
 from problems.dataset import Indices, Vector
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
 
-# of the upper bound; a relative gap of 1e-2 would call an answer wrong for the eigenvalue alone
-_MOST_APART = 9e-3
 _REACHES = (1e-12, 1e-10, 1e-8)  # how short of one a margin may be to be stretched to it
 
 
@@ -43,51 +41,37 @@ def enclosure(
     w: Vector | None,
     offsets: tuple[float, ...],
     scale: float,
+    is_own: bool,
+    shift: float,
 ) -> Callable[[], tuple[Any, Any]]:
     """Return a function that evaluates both bounds as balls, at the current precision.
 
-    The parameters are those of `proven_bounds`. Of an upper bound there may be none: it is infinite.
+    The parameters are those of `proven_bounds`, and δ. Of an upper bound there may be none: it is
+    infinite.
     """
-    shift = eigenvalue_shift(problem.kernel, problem.X)
     exact = Exact(problem)
     if shift and None in (*exact.low, *exact.high):
         raise Unprovable(f"the kernel's matrix may have eigenvalues down to {-shift:.1e}")
-    return partial(_bounds, exact, exact.beta(alpha), w, offsets, scale, shift)
+    beta = exact.beta(alpha)
 
+    def evaluate() -> tuple[Any, Any]:
+        scores = _each_output(partial(_scores, problem), beta)
+        lower, uppers = _dual_value(exact, beta, scores), list[Any]()
+        if w is None or not is_own:
+            s = arb(scale)
+            own = s * (scores + shift * balls(beta))
+            uppers.append(_primal_value(exact, own, s * dot(beta.ravel(), own.ravel()), offsets))
+        if w is not None:
+            weights = balls(w.reshape(problem.d, *beta.shape[1:]))
+            own = _each_output(partial(linear_scores, problem.X), weights)
+            uppers.append(_primal_value(exact, own, dot(weights.ravel(), weights.ravel()), offsets))
+        upper = min(uppers, key=lambda value: value.upper())
+        if shift:
+            largest = [max(-low, high) for low, high in zip(exact.low, exact.high, strict=True)]
+            upper += shift / 2 * sum((arb(c) ** 2 for c in largest), arb(0))
+        return lower, upper
 
-def _bounds(
-    exact: Exact,
-    beta: Any,
-    w: Vector | None,
-    offsets: tuple[float, ...],
-    scale: float,
-    shift: float,
-) -> tuple[Any, Any]:
-    problem = exact.problem
-    scores = _each_output(partial(_scores, problem), beta)
-    lower = _dual_value(exact, beta, scores)
-    if w is None:
-        s = arb(scale)
-        scores = s * (scores + shift * balls(beta))
-        norm2 = s * dot(beta.ravel(), scores.ravel())
-    else:
-        weights = balls(w.reshape(problem.d, *beta.shape[1:]))
-        scores = _each_output(partial(linear_scores, problem.X), weights)
-        norm2 = dot(weights.ravel(), weights.ravel())
-    if exact.is_bounded:
-        upper = _primal_value(exact, scores, norm2, offsets)
-    else:
-        upper = _hard_primal_value(problem, scores, norm2)
-    if shift:
-        largest = [max(-low, high) for low, high in zip(exact.low, exact.high, strict=True)]
-        apart = shift / 2 * sum((arb(c) ** 2 for c in largest), arb(0))
-        upper += apart
-        if apart > _MOST_APART * abs(upper):
-            raise Unprovable(
-                f"the kernel's matrix may have eigenvalues down to {-shift:.1e}, which leaves bounds "
-                f"{float(apart / upper):.0e} apart"
-            )
-    return lower, upper
+    return evaluate
 
 
 def _each_output(function: Callable[[Any], Any], columns: Any) -> Any:
@@ -108,9 +92,8 @@ def _scores(problem: Formulation, beta: Any) -> Any:
 def _dual_value(exact: Exact, beta: Any, scores: Any) -> Any:
     """Return the dual objective; without bounds, of the hard margin, the best over the norm of α."""
     quadratic = dot(beta.ravel(), scores.ravel())
-    C = np.array(
-        [1 if c is None else c for c in exact.C], object
-    )  # ℓ* is linear where C is infinite
+    # where C is infinite ℓ* is linear
+    C = np.array([1 if c is None else c for c in exact.C], object)
     slopes = -beta / C.reshape(-1, *(1 for _ in beta.shape[1:]))
     loss, y = exact.problem.loss, balls(exact.problem.y)
     linear = -dot(C, loss.ball_conjugates(y, balls(slopes)))
@@ -121,6 +104,8 @@ def _dual_value(exact: Exact, beta: Any, scores: Any) -> Any:
 
 def _primal_value(exact: Exact, scores: Any, norm2: Any, offsets: tuple[float, ...]) -> Any:
     """Return the primal objective at (w, u), or at a better point that only rounding keeps it from."""
+    if not exact.is_bounded:
+        return _hard_primal_value(exact.problem, scores, norm2)
     chosen = _best_offsets(exact, scores, offsets)
     cost = sum((arb(c) * u for c, u in zip(exact.costs, chosen, strict=True)), arb(0))
     decision = scores.copy()
@@ -139,22 +124,31 @@ def _risk(exact: Exact, decision: Any, samples: Any = slice(None)) -> Any:
 
 
 def _best_offsets(exact: Exact, scores: Any, offsets: tuple[float, ...]) -> list[Any]:
-    """Return for each group its offset, or the kink of the risk nearest to it if that is better.
+    """Return for each group the offset that is given, or the best kink of the risk if that is better.
 
-    float64 may not have the best offset.
+    float64 may not have it. The risk's slope rises at each kink; its least is where it passes 0.
     """
     best: list[Any] = []
     pieces = exact.problem.loss.dual_pieces(balls(exact.problem.y)) or []
     kinks = [-piece.sign * piece.residual(scores) for piece in pieces]
     for members, cost, given in zip(exact.groups, exact.costs, offsets, strict=True):
-        own = np.array([kink[members] for kink in kinks], object).ravel()
-        far = np.abs((own - given).astype(float))
-        nearest = [own[far.argmin()]] if far.size else []
+        slope, found = cost, list[tuple[Any, Any]]()
+        for piece, kink in zip(pieces, kinks, strict=True):
+            low, high = exact_value(piece.low), exact_value(piece.high)
+            for i in members:
+                slope += exact.C[i] * (-high if piece.sign[i] > 0 else low)
+                found.append((kink[i], exact.C[i] * (high - low)))
+        choices = [arb(given)]
+        for kink, rise in sorted(found, key=lambda pair: pair[0].mid()):
+            slope += rise
+            if slope >= 0:
+                choices.append(kink)
+                break
 
         def value(offset: Any, members: Indices = members, cost: Any = cost) -> Any:
             return (cost * offset + _risk(exact, scores[members] + offset, members)).upper()
 
-        best.append(min([arb(given), *nearest], key=value))
+        best.append(min(choices, key=value))
     return best
 
 
@@ -162,11 +156,11 @@ def _stretches(problem: Formulation, decision: Any) -> Iterator[Any]:
     """Yield scales that take margins just short of one to one: a large C weighs each of them."""
     if not problem.loss.unit_margin:
         return
-    short = (1 - balls(problem.y) * decision).astype(float)
+    short = [v.upper() for v in 1 - balls(problem.y) * decision]
     for reach in _REACHES:
-        near = short[(short > 0) & (short < reach)]
-        if near.size:
-            yield 1 / (1 - arb(float(near.max())))
+        near = [v for v in short if 0 < v < reach]
+        if near:
+            yield 1 / (1 - max(near))
 
 
 def _hard_primal_value(problem: Formulation, scores: Any, norm2: Any) -> Any:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import isinf
+from math import inf, isinf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from flint import fmpq
+from flint import arb, arb_mat, ctx, fmpq
 
 from problems.certificates.proofs.balls import Unprovable
 from problems.dataset import Indices, Vector
 from problems.projection import members_of
+
+_MOST_MOVED = 32  # variables for which the equations are solved: some hundredths of a second
+_BITS = 424  # matrices of samples far from the origin are singular but for their last digits
+_TINY = 2.0**-200  # of the trace, added to the diagonal: a matrix may be singular altogether
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
@@ -48,10 +52,12 @@ class Exact:
         """Whether every weight is finite."""
         return all(c is not None for c in self.C)
 
-    def beta(self, alpha: Vector) -> Any:
+    def beta(self, alpha: Vector, gram: Any) -> Any:
         """Return β as rationals in the dual's domain that satisfy every equality exactly.
 
-        Its shape is that of `alpha`: (n,), or (n, K) for K classes.
+        Its shape is that of `alpha`: (n,), or (n, K) for K classes. `values` are those of the kernel in
+        balls, (rows, cols) ↦ a matrix: where samples are far from the origin, what an equality lacks
+        would move w = Σ βᵢφ(xᵢ) much if any variables gave way.
 
         Raises
         ------
@@ -66,7 +72,10 @@ class Exact:
         order = np.argsort(-np.abs(alpha))
         place = np.argsort(order)
         for members, cost in zip(self.groups, self.costs, strict=True):
-            # the entries of largest size give way; moving all of them is enough
+            excess = sum((x[i] for i in members), fmpq(0)) - cost
+            for i, share in self._shares(x, members, gram) if excess else ():
+                x[i] = _clip(x[i] - share * excess, self.low[i], self.high[i])
+            # of what rounding leaves the entries of largest size give way; moving all of them is enough
             excess = sum((x[i] for i in members), fmpq(0)) - cost
             for i in members[np.argsort(place[members])]:
                 if excess == 0:
@@ -77,6 +86,35 @@ class Exact:
             if excess != 0:
                 raise Unprovable("no dual point meets an equality exactly")
         return np.array(x, object)
+
+    def _shares(self, x: list[Any], members: Indices, gram: Any) -> list[tuple[int, Any]]:
+        """Return some free variables and the shares of 1 that move w least: K⁻¹1 / 1ᵀK⁻¹1.
+
+        There are none where that is not found.
+        """
+        ends = [
+            [abs(x[i] - end) for end in (self.low[i], self.high[i]) if end is not None]
+            for i in members
+        ]
+        room = np.array([float(min(far, default=inf)) for far in ends])
+        largest = np.argsort(-room)[:_MOST_MOVED]
+        free = members[largest[room[largest] > 0]]
+        with ctx.workprec(_BITS):
+            K = gram(free, free)
+            trace = sum((K[k, k] for k in range(free.size)), arb(0))
+            for k in range(free.size):
+                K[k, k] += trace * _TINY
+            try:
+                shares = K.solve(arb_mat([[arb(1)]] * free.size)).entries()
+            except ZeroDivisionError:
+                return []
+            total = sum(shares, arb(0))
+            found = [float(v / total) for v in shares]
+        return (
+            list(zip(free.tolist(), exact_array(found), strict=True))
+            if np.isfinite(found).all()
+            else []
+        )
 
 
 def exact_value(value: float | Fraction) -> Any:

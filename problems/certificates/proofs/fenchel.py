@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import arb
 
+from problems.certificates.offsets import root_offset
 from problems.certificates.proofs.balls import (
     Unprovable,
     balls,
@@ -25,7 +26,7 @@ from problems.certificates.proofs.balls import (
     linear_scores,
     weighted_rows,
 )
-from problems.certificates.proofs.exact import Exact, exact_value
+from problems.certificates.proofs.exact import Exact, exact_array, exact_value
 from problems.certificates.proofs.kernels import BLOCK, ball_gram
 from problems.dataset import Indices, Vector
 
@@ -52,15 +53,20 @@ def enclosure(
     exact = Exact(problem)
     if shift and None in (*exact.low, *exact.high):
         raise Unprovable(f"the kernel's matrix may have eigenvalues down to {-shift:.1e}")
-    beta = exact.beta(alpha)
+    beta = exact.beta(alpha, ball_gram(problem.kernel, problem.X))
+    given = exact_array(
+        problem.beta(alpha)
+    )  # what is certified as a primal point need not be feasible
 
     def evaluate() -> tuple[Any, Any]:
         scores = _each_output(partial(_scores, problem), beta)
         lower, uppers = _dual_value(exact, beta, scores), list[Any]()
         if w is None or not is_own:
-            s = arb(scale)
-            own = s * (scores + shift * balls(beta))
-            uppers.append(_primal_value(exact, own, s * dot(beta.ravel(), own.ravel()), offsets))
+            s, own = arb(scale), scores
+            if (given != beta).any():
+                own = own + _each_output(partial(_scores, problem), given - beta)
+            own = s * (own + shift * balls(given))
+            uppers.append(_primal_value(exact, own, s * dot(given.ravel(), own.ravel()), offsets))
         if w is not None:
             weights = balls(w.reshape(problem.d, *beta.shape[1:]))
             own = _each_output(partial(linear_scores, problem.X), weights)
@@ -124,9 +130,9 @@ def _risk(exact: Exact, decision: Any, samples: Any = slice(None)) -> Any:
 
 
 def _best_offsets(exact: Exact, scores: Any, offsets: tuple[float, ...]) -> list[Any]:
-    """Return for each group the offset that is given, or the best kink of the risk if that is better.
+    """Return for each group the offset that is given, or the best one of the risk if that is better.
 
-    float64 may not have it. The risk's slope rises at each kink; its least is where it passes 0.
+    float64 may not have it. A risk with kinks is least at one of them: its slope rises there past 0.
     """
     best: list[Any] = []
     pieces = exact.problem.loss.dual_pieces(balls(exact.problem.y)) or []
@@ -139,6 +145,9 @@ def _best_offsets(exact: Exact, scores: Any, offsets: tuple[float, ...]) -> list
                 slope += exact.C[i] * (-high if piece.sign[i] > 0 else low)
                 found.append((kink[i], exact.C[i] * (high - low)))
         choices = [arb(given)]
+        if not pieces:  # float64 finds it where it is small
+            near = (scores + given).astype(float)
+            choices.append(arb(given) + root_offset(exact.problem, near))
         for kink, rise in sorted(found, key=lambda pair: pair[0].mid()):
             slope += rise
             if slope >= 0:

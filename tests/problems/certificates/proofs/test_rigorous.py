@@ -97,7 +97,8 @@ def test_the_dual_point_meets_box_and_equality_exactly(seed, size):
     samples, y = rng.standard_normal((n, 2)), rng.choice([-1.0, 1.0], n)
     C, alpha = rng.uniform(0.1, 2, n) * size, rng.standard_normal(n) * size
     for problem in (SoftMarginDual(samples, y, C), SVRDual(samples, y, C, 0.1)):
-        beta = [Fraction(int(v.p), int(v.q)) for v in Exact(problem).beta(alpha)]
+        values = ball_gram(Linear(), samples)
+        beta = [Fraction(int(v.p), int(v.q)) for v in Exact(problem).beta(alpha, values)]
         assert sum(beta) == 0
         assert all(abs(v) <= Fraction(c) for v, c in zip(beta, C, strict=True))
         assert problem.is_regression or all(v * int(s) >= 0 for v, s in zip(beta, y, strict=True))

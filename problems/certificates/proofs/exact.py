@@ -96,7 +96,7 @@ class Exact:
             [abs(x[i] - end) for end in (self.low[i], self.high[i]) if end is not None]
             for i in members
         ]
-        room = np.array([float(min(far, default=inf)) for far in ends])
+        room = np.array([float(arb(min(far, default=inf))) for far in ends])
         largest = np.argsort(-room)[:_MOST_MOVED]
         free = members[largest[room[largest] > 0]]
         with ctx.workprec(_BITS):

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from problems import (
     RBF,
+    Linear,
     OneVsOne,
     OneVsRest,
     Point,
@@ -130,6 +131,16 @@ def test_softmax_variables_off_the_simplex_are_made_exact_distributions():
         c = certify(problem, Point(alpha), rigorous=True)
         assert c.dual_objective <= optimum * (1 + 1e-8)
         assert optimum <= c.primal_objective * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(1, 0.3, 0.7)])
+def test_samples_far_from_the_origin_keep_their_bounds(kernel):
+    """β sums to 0 but for its rounding, and what gives way for that must not move w."""
+    far = X[:, :1] + 1e9
+    near = RegularizedERM(far - 1e9, T, 0.05, "squared", kernel, intercept=True)
+    alpha = solve(near, target_gap=1e-10).alpha
+    proven = certify(replace(near, X=far), Point(alpha), rigorous=True)
+    assert proven.relative_gap < 1e-6
 
 
 class Unstated(Squared):

@@ -13,7 +13,7 @@ import numba
 import numpy as np
 
 from problems.dataset import Indices, Vector
-from problems.gram.tiles import Tile
+from solvers.smo.kept import KeptRows
 from solvers.smo.newton import newton_step
 from solvers.smo.pairs import pair_steps
 from solvers.smo.state import FreeBlock, State, free_variables, slopes
@@ -29,9 +29,6 @@ _MOST_REPLACED = 0.25  # share of the members, above which all rows are computed
 _PATIENCE = 20  # rounds without halving the violation, after which a Newton step is tried ...
 _NEWTON_ROUNDS = 12  # ... and as many more for a Newton step on k² = 1000² kernel values
 _FUTILE = 5  # Newton steps without halving it, after which float32 is to blame
-_LEAST_COLUMNS = 2048  # of kept rows, that are worth a second thread
-_SPAN = 4096  # columns of kept rows whose sums, 16 KiB in float32, stay in the first-level cache
-_SUMMED = 32  # kept rows summed in their own precision, before that is worse than theirs
 
 
 class Active:
@@ -43,15 +40,16 @@ class Active:
 
     def start_with(self, members: Indices) -> None:
         """Make `members` active, without any rows."""
-        self.members = members
-        self.columns = self.state.columns(members)
-        self.cache = self.state.row_cache()
-        self.cache_row = np.full(members.size, -1)  # of each member, in the cache
-        self.cached = np.full(self.cache.shape[0], -1)  # the variable of each cache row
+        self.rows = KeptRows(self.state, members)
         self.last_set = np.empty(0, np.int64)
-        self.whole = 0 < members.size <= min(ONE_SET, self.cache.shape[0])
+        self.whole = 0 < members.size <= min(ONE_SET, self.rows.owner.size)
         if self.whole:
-            self._keep(np.arange(members.size), np.arange(members.size))
+            self.rows.fetch(np.arange(members.size))
+
+    @property
+    def members(self) -> Indices:
+        """The active variables."""
+        return self.rows.members
 
     @property
     def complete(self) -> bool:
@@ -67,7 +65,9 @@ class Active:
                 self.start_with(members)
             else:
                 leaving = ~np.isin(self.members, members, assume_unique=True)
-                self._replace(np.flatnonzero(leaving), arriving)
+                positions = np.flatnonzero(leaving)
+                self.rows.replace(positions, arriving)
+                self.last_set = np.setdiff1d(self.last_set, positions)
         v, chosen = self.state.variables, self.members
         self.lo, self.hi, self.q, self.tube = (
             v.lo[chosen],
@@ -78,19 +78,6 @@ class Active:
         self.groups = None if v.groups is None else v.groups[chosen]
         self.z, self.f = self.state.z[chosen], self.state.f[chosen]
 
-    def _replace(self, places: Indices, arriving: Indices) -> None:
-        """Put `arriving` where other members stood: new columns for the rows that stay."""
-        given_up = self.cache_row[places]
-        self.cached[given_up[given_up >= 0]] = -1
-        self.cache_row[places] = -1
-        self.members = self.members.copy()
-        self.members[places] = arriving
-        used = np.flatnonzero(self.cached >= 0)
-        columns = self.state.columns(arriving)
-        self.cache[np.ix_(used, places)] = self.state.block(self.cached[used], arriving, columns)
-        self.columns = self.state.columns(self.members)
-        self.last_set = np.setdiff1d(self.last_set, places)
-
     def reduce(self, share: float, least: float) -> Iterator[None]:
         """Run rounds until the violation is at most `share` of the first, or `least`.
 
@@ -98,7 +85,7 @@ class Active:
         """
         accuracy = _INNER_ACCURACY
         if self.complete and not self.tube.any():  # a round takes no variable across its tube
-            accuracy = _DIGITS_LOST * float(np.finfo(self.cache.dtype).eps)
+            accuracy = _DIGITS_LOST * float(np.finfo(self.rows.values.dtype).eps)
         target, best, slow, futile = -np.inf, np.inf, 0, 0
         while not self.state.at_limit:
             up, down, violation = self.violation()
@@ -136,7 +123,11 @@ class Active:
         chosen = self._choose(up, down)
         z, lo, hi, u = self._on_one_side(chosen)
         members = self.members[chosen]
-        K = self.cache if self.whole else state.block(members, members, state.columns(members))
+        K = (
+            self.rows.values
+            if self.whole
+            else state.block(members, members, state.columns(members))
+        )
         groups = None if self.groups is None else self.groups[chosen]
         if not state.equality:  # each can be paired with a free variable that has no row
             K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
@@ -209,62 +200,11 @@ class Active:
         self.z[chosen] = z
         self.state.note_change(change)
         moved, change = chosen[change != 0], change[change != 0]
-        missing = moved[self.cache_row[moved] < 0]
-        places = np.flatnonzero(self.cached < 0)[: missing.size] if missing.size else missing
-        if places.size:
-            self._keep(missing[: places.size], places)
-        known = self.cache_row[moved] >= 0
-        self._add_kept_rows(self.cache_row[moved[known]], change[known].astype(self.cache.dtype))
+        known = self.rows.fetch(moved)
+        self.rows.add_to(self.f, moved[known], change[known])
         uncached = self.members[moved[~known]]
         if uncached.size:
             self.f += self.state.products(self.members, uncached, change[~known])
-
-    def _add_kept_rows(self, at: Indices, weights: Tile) -> None:
-        if not at.size:
-            return
-        filling = -at.size % 8  # any row, with the weight 0
-        at, weights = np.append(at, at[:1].repeat(filling)), np.pad(weights, (0, filling))
-
-        def add(first: int, last: int) -> None:
-            add_rows(self.f, self.cache, at, weights, first, last)
-
-        self.state.tiles.run(add, self.f.size, _LEAST_COLUMNS)
-
-    def _keep(self, missing: Indices, places: Indices) -> None:
-        rows = self.members[missing]
-        first, last = places[0], places[-1] + 1
-        if last - first == places.size:
-            self.state.block(rows, self.members, self.columns, self.cache[first:last])
-        else:
-            self.cache[places] = self.state.block(rows, self.members, self.columns)
-        self.cache_row[missing], self.cached[places] = places, rows
-
-
-@numba.njit(cache=True, nogil=True)
-def add_rows(f: Vector, cache: Tile, at: Indices, weights: Tile, first: int, last: int) -> None:
-    """Add weighted rows of the cache, a multiple of eight, to f[first:last].
-
-    Memory is read once for eight rows, and so many columns at a time stay in the cache meanwhile that
-    f is touched once for 32 rows: 30 GB/s, where four rows at a time made 16.
-    """
-    sums = np.empty(_SPAN, cache.dtype)
-    for left in range(first, last, _SPAN):
-        right = min(left + _SPAN, last)
-        for start in range(0, at.size, _SUMMED):
-            sums[:] = 0.0
-            for k in range(start, min(start + _SUMMED, at.size), 8):
-                r0, r1 = cache[at[k], left:right], cache[at[k + 1], left:right]
-                r2, r3 = cache[at[k + 2], left:right], cache[at[k + 3], left:right]
-                r4, r5 = cache[at[k + 4], left:right], cache[at[k + 5], left:right]
-                r6, r7 = cache[at[k + 6], left:right], cache[at[k + 7], left:right]
-                w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
-                w4, w5, w6, w7 = weights[k + 4], weights[k + 5], weights[k + 6], weights[k + 7]
-                for t in range(right - left):
-                    below = (w0 * r0[t] + w1 * r1[t]) + (w2 * r2[t] + w3 * r3[t])
-                    above = (w4 * r4[t] + w5 * r5[t]) + (w6 * r6[t] + w7 * r7[t])
-                    sums[t] += below + above
-            for t in range(right - left):
-                f[left + t] += sums[t]
 
 
 @numba.njit(cache=True, nogil=True)

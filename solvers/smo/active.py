@@ -7,14 +7,16 @@ computed once. Where pair steps converge slowly, a Newton step moves all free va
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 import numba
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from problems.dataset import Indices, Vector
 from solvers.smo.kept import KeptRows
-from solvers.smo.newton import newton_step
+from solvers.smo.newton import FreeFactor, newton_in_box, newton_step
 from solvers.smo.pairs import pair_steps
 from solvers.smo.state import FreeBlock, State, free_variables, slopes
 from solvers.smo.variables import ONE_SET
@@ -28,6 +30,11 @@ _DIGITS_LOST = 1e4  # ... or, with all variables in the set, to so many times th
 _MOST_REPLACED = 0.25  # share of the members, above which all rows are computed anew
 _PATIENCE = 20  # rounds without halving the violation, after which a Newton step is tried ...
 _NEWTON_ROUNDS = 12  # ... and as many more for a Newton step on k² = 1000² kernel values
+# Seconds, on one core of the kind used here, of a Newton step on k free of n active variables: for its
+# factor k³, for the entries of that k², for a product kn; and of a round, besides reading its rows.
+_SECONDS_FACTORED, _SECONDS_GATHERED, _SECONDS_READ = 4e-12, 2e-9, 2e-10
+_PRODUCTS, _SECONDS_ROUND = 20, 1e-3
+_LEAST_FREE, _MOST_FREE = 600, 4096  # below it rounds take no time; a factor of 4096 has 64 MiB
 _FUTILE = 5  # Newton steps without halving it, after which float32 is to blame
 
 
@@ -36,6 +43,9 @@ class Active:
 
     def __init__(self, state: State) -> None:
         self.state = state
+        self.factor: FreeFactor | None = None
+        self.gains: deque[float] = deque(maxlen=_PATIENCE)  # of the objective, by the last rounds
+        self.rounds, self.wait = 0, 1.0  # since the last Newton step; see `_newton_is_due`
         self.start_with(np.empty(0, np.int64))
 
     def start_with(self, members: Indices) -> None:
@@ -101,7 +111,10 @@ class Active:
                 slow, futile = 0, futile + 1
                 self._newton_step()
                 self.state.stuck = self.state.in_single and futile > _FUTILE
+            elif self._newton_is_due():
+                self._newton_step_from_rows()
             else:
+                self.rounds += 1
                 self._round(up, down, max(least, accuracy * violation))
 
     def violation(self) -> tuple[Vector, Vector, float]:
@@ -137,7 +150,7 @@ class Active:
         state.steps += taken
         state.stuck = taken == 0
         self.last_set = chosen
-        self._move(chosen, z[: chosen.size])
+        self.gains.append(self._move(chosen, z[: chosen.size]))
 
     def _choose(self, up: Vector, down: Vector) -> Indices:
         """Return some violators, worst or at random, and what is free of the last set.
@@ -194,9 +207,61 @@ class Active:
             state.newton_steps += 1
             self._move(free, moved)
 
-    def _move(self, chosen: Indices, z: Vector) -> None:
-        """Move variables, and bring f up to date from rows that are kept while there is room."""
-        change = z - self.z[chosen]
+    def _newton_is_due(self) -> bool:
+        """Whether as long was spent on rounds as a Newton step takes, or `wait` times as long."""
+        if self.rounds < _PATIENCE or self.whole or self.groups is not None:
+            return False
+        k = self._free().size
+        if not _LEAST_FREE <= k <= min(_MOST_FREE, self.rows.owner.size):
+            return False
+        return self.rounds >= _PATIENCE + self.wait * self._cost_in_rounds(k)
+
+    def _cost_in_rounds(self, k: int) -> float:
+        """Return how many rounds take as long as a Newton step on k free variables."""
+        n = self.z.size
+        newton = (
+            _SECONDS_FACTORED * k**3 + _SECONDS_GATHERED * k**2 + _SECONDS_READ * _PRODUCTS * k * n
+        )
+        return newton / (_SECONDS_ROUND + _SECONDS_READ * _WORKING_SET * n)
+
+    def _newton_step_from_rows(self) -> None:
+        """Take a Newton step on kept rows; wait longer for the next if rounds gained more per second."""
+        free = self._free()
+        before, self.rounds = sum(self.gains) / len(self.gains) if self.gains else 0.0, 0
+        gain = 0.0
+        if self.rows.fetch(free).all():
+            end = self._newton_end(free)
+            if end is not None:
+                self.state.newton_steps += 1
+                gain = self._move(free, end)
+        enough = gain >= before * self._cost_in_rounds(free.size)
+        self.wait = 1.0 if enough else 2.0 * self.wait
+
+    def _newton_end(self, free: Indices) -> Vector | None:
+        members = self.members[free]
+        if self.factor is None or not self.factor.serves(members):
+            try:
+                self.factor = FreeFactor(members, self.rows.among(free))
+            except LinAlgError:
+                self.factor = None
+                return None
+
+        def product(v: Vector) -> Vector:
+            result = np.zeros(self.z.size)
+            self.rows.add_to(result, free, v)
+            return result[free]
+
+        z, lo, hi, u = self._on_one_side(free)
+        g, invert = -u - self.state.of_each(self.b, None), self.factor.inverse(members)
+        return newton_in_box(product, invert, g, z, lo, hi, self.state.equality)
+
+    def _move(self, chosen: Indices, z: Vector) -> float:
+        """Move variables, bring f up to date, and return by how much the objective falls.
+
+        From rows that are kept while there is room.
+        """
+        old, f = self.z[chosen], self.f[chosen]
+        change = whole_change = z - old
         self.z[chosen] = z
         self.state.note_change(change)
         moved, change = chosen[change != 0], change[change != 0]
@@ -205,6 +270,8 @@ class Active:
         uncached = self.members[moved[~known]]
         if uncached.size:
             self.f += self.state.products(self.members, uncached, change[~known])
+        slope = 0.5 * (f + self.f[chosen]) + self.q[chosen]
+        return -float(slope @ whole_change + self.tube[chosen] @ (np.abs(z) - np.abs(old)))
 
 
 @numba.njit(cache=True, nogil=True)

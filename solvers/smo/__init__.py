@@ -36,7 +36,7 @@ from typing import ClassVar
 
 from problems.forms import BoxQP, FormPoint
 from solvers.base import Solver
-from solvers.smo.active import Active
+from solvers.smo.active import Active, compile_choice
 from solvers.smo.levels import minimise
 from solvers.smo.state import SINGLE_FROM
 from solvers.warm_up import warm_up
@@ -77,6 +77,7 @@ class SMO(Solver):
         quick = SMO(tol=0.1)
         warm_up(quick, form)
         warm_up(quick, form, samples=SINGLE_FROM)
+        compile_choice()
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

@@ -7,7 +7,6 @@ computed once. Where pair steps converge slowly, a Newton step moves all free va
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 
 import numba
@@ -15,7 +14,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from problems.dataset import Indices, Vector
-from solvers.smo.kept import KeptRows
+from solvers.smo.kept import KeptRows, compile_gather
 from solvers.smo.newton import FreeFactor, newton_in_box, newton_step
 from solvers.smo.pairs import pair_steps
 from solvers.smo.state import FreeBlock, State, free_variables, slopes
@@ -44,7 +43,6 @@ class Active:
     def __init__(self, state: State) -> None:
         self.state = state
         self.factor: FreeFactor | None = None
-        self.gains: deque[float] = deque(maxlen=_PATIENCE)  # of the objective, by the last rounds
         self.rounds, self.wait = 0, 1.0  # since the last Newton step; see `_newton_is_due`
         self.start_with(np.empty(0, np.int64))
 
@@ -150,7 +148,7 @@ class Active:
         state.steps += taken
         state.stuck = taken == 0
         self.last_set = chosen
-        self.gains.append(self._move(chosen, z[: chosen.size]))
+        self._move(chosen, z[: chosen.size])
 
     def _choose(self, up: Vector, down: Vector) -> Indices:
         """Return some violators, worst or at random, and what is free of the last set.
@@ -225,17 +223,13 @@ class Active:
         return newton / (_SECONDS_ROUND + _SECONDS_READ * _WORKING_SET * n)
 
     def _newton_step_from_rows(self) -> None:
-        """Take a Newton step on kept rows; wait longer for the next if rounds gained more per second."""
-        free = self._free()
-        before, self.rounds = sum(self.gains) / len(self.gains) if self.gains else 0.0, 0
-        gain = 0.0
-        if self.rows.fetch(free).all():
-            end = self._newton_end(free)
-            if end is not None:
-                self.state.newton_steps += 1
-                gain = self._move(free, end)
-        enough = gain >= before * self._cost_in_rounds(free.size)
-        self.wait = 1.0 if enough else 2.0 * self.wait
+        """Take a Newton step on kept rows; where none leads down, wait twice as long for the next."""
+        free, self.rounds = self._free(), 0
+        end = self._newton_end(free) if self.rows.fetch(free).all() else None
+        self.wait = 1.0 if end is not None else 2.0 * self.wait
+        if end is not None:
+            self.state.newton_steps += 1
+            self._move(free, end)
 
     def _newton_end(self, free: Indices) -> Vector | None:
         members = self.members[free]
@@ -255,13 +249,9 @@ class Active:
         g, invert = -u - self.state.of_each(self.b, None), self.factor.inverse(members)
         return newton_in_box(product, invert, g, z, lo, hi, self.state.equality)
 
-    def _move(self, chosen: Indices, z: Vector) -> float:
-        """Move variables, bring f up to date, and return by how much the objective falls.
-
-        From rows that are kept while there is room.
-        """
-        old, f = self.z[chosen], self.f[chosen]
-        change = whole_change = z - old
+    def _move(self, chosen: Indices, z: Vector) -> None:
+        """Move variables, and bring f up to date from rows that are kept while there is room."""
+        change = z - self.z[chosen]
         self.z[chosen] = z
         self.state.note_change(change)
         moved, change = chosen[change != 0], change[change != 0]
@@ -270,8 +260,12 @@ class Active:
         uncached = self.members[moved[~known]]
         if uncached.size:
             self.f += self.state.products(self.members, uncached, change[~known])
-        slope = 0.5 * (f + self.f[chosen]) + self.q[chosen]
-        return -float(slope @ whole_change + self.tube[chosen] @ (np.abs(z) - np.abs(old)))
+
+
+def compile_choice() -> None:
+    """Compile what problems of one working set never call."""
+    few_largest(np.zeros(1), 1)
+    compile_gather()
 
 
 @numba.njit(cache=True, nogil=True)

@@ -107,6 +107,13 @@ def add_rows(f: Vector, rows: Tile, at: Indices, weights: Tile, first: int, last
                 f[left + t] += sums[t]
 
 
+def compile_gather() -> None:
+    """Compile what small problems never call."""
+    for dtype in (np.float32, np.float64):
+        one = np.zeros(1, np.int64)
+        _gather(np.zeros((1, 1), dtype), one, one, np.zeros((1, 1), np.float32))
+
+
 @numba.njit(cache=True, nogil=True)
 def _gather(rows: Tile, at: Indices, columns: Indices, out: Tile) -> None:
     for i in range(at.size):

@@ -44,6 +44,7 @@ class Active:
         self.state = state
         self.factor: FreeFactor | None = None
         self.rounds, self.wait = 0, 1.0  # since the last Newton step; see `_newton_is_due`
+        self.first_violation = np.inf
         self.start_with(np.empty(0, np.int64))
 
     def start_with(self, members: Indices) -> None:
@@ -109,7 +110,7 @@ class Active:
                 slow, futile = 0, futile + 1
                 self._newton_step()
                 self.state.stuck = self.state.in_single and futile > _FUTILE
-            elif self._newton_is_due():
+            elif self._newton_is_due(violation):
                 self._newton_step_from_rows()
             else:
                 self.rounds += 1
@@ -205,14 +206,22 @@ class Active:
             state.newton_steps += 1
             self._move(free, moved)
 
-    def _newton_is_due(self) -> bool:
-        """Whether as long was spent on rounds as a Newton step takes, or `wait` times as long."""
+    def _newton_is_due(self, violation: float) -> bool:
+        """Whether a Newton step takes less time than rounds alone are likely to take to the end.
+
+        As it may fail, it also waits for half of its time, or for `wait` times that.
+        """
+        if self.rounds == 0:
+            self.first_violation = violation
         if self.rounds < _PATIENCE or self.whole or self.groups is not None:
             return False
         k = self._free().size
         if not _LEAST_FREE <= k <= min(_MOST_FREE, self.rows.owner.size):
             return False
-        return self.rounds >= _PATIENCE + self.wait * self._cost_in_rounds(k)
+        cost = self._cost_in_rounds(k)
+        halvings = max(1.0, float(np.log2(self.first_violation / violation)))
+        left = self.rounds / halvings * float(np.log2(max(1.0, self.state.left)))
+        return left >= cost and self.rounds >= _PATIENCE + 0.5 * self.wait * cost
 
     def _cost_in_rounds(self, k: int) -> float:
         """Return how many rounds take as long as a Newton step on k free variables."""

@@ -32,9 +32,8 @@ from solvers.smo.state import FreeBlock
 _FACTORED = 3000
 _RIDGE = 1e-12  # relative to the mean curvature: K is singular where samples are dependent
 _LANDMARKS = 512  # columns of K behind the preconditioner
-_ITERATIONS = 25  # of conjugate gradients
+_ITERATIONS = 25  # of conjugate gradients, each with a product
 _RESIDUAL = 3e-2  # relative, in the norm of the preconditioner
-_FIXINGS = 6  # times that what leaves the box is fixed at its bound
 _TURNOVER = 0.1  # share of the free variables that may come or go before a factor is made anew
 _RIDGE_SINGLE = 1e-5  # relative to the mean curvature: what float32 needs where K is singular
 Apply = Callable[[Vector], Vector]
@@ -74,8 +73,15 @@ def newton_in_box(
     leave. `product` is v ↦ Kv; `invert`, near to its inverse, preconditions conjugate gradients.
     """
     d, inside = np.zeros(z.size), np.ones(z.size, np.bool_)
-    for _ in range(_FIXINGS):
-        d = _step_inside(product, invert, g, d, inside, equality)
+    products = 0
+
+    def counted(v: Vector) -> Vector:
+        nonlocal products
+        products += 1
+        return product(v)
+
+    while products < _ITERATIONS:
+        d = _step_inside(counted, invert, g, d, inside, equality, _ITERATIONS - products)
         end = z + d
         if not np.isfinite(end).all():
             return None
@@ -88,7 +94,7 @@ def newton_in_box(
 
 
 def _step_inside(
-    product: Apply, invert: Apply, g: Vector, d: Vector, inside: Any, equality: bool
+    product: Apply, invert: Apply, g: Vector, d: Vector, inside: Any, equality: bool, most: int
 ) -> Vector:
     """Return the best step of the variables inside, the others' entries of d being given."""
 
@@ -100,7 +106,9 @@ def _step_inside(
         across = masked(np.ones(d.size))
         d = d - d.sum() / across.sum() * across
     r = np.where(inside, g + product(d), 0.0)
-    return _conjugate_gradients(lambda v: np.where(inside, product(v), 0.0), precondition, d, r)
+    return _conjugate_gradients(
+        lambda v: np.where(inside, product(v), 0.0), precondition, d, r, most
+    )
 
 
 class FreeFactor:
@@ -221,16 +229,18 @@ def _by_conjugate_gradients(
 ) -> Vector | None:
     """Return an approximate solution: each iterate is a descent direction on the plane."""
     precondition = _on_plane(_preconditioner(K, g.size), g.size, equality, groups)
-    d = _conjugate_gradients(K.product, precondition, np.zeros(g.size), g)
+    d = _conjugate_gradients(K.product, precondition, np.zeros(g.size), g, _ITERATIONS)
     return d if d.any() else None
 
 
-def _conjugate_gradients(product: Apply, precondition: Apply, d: Vector, r: Vector) -> Vector:
+def _conjugate_gradients(
+    product: Apply, precondition: Apply, d: Vector, r: Vector, most: int
+) -> Vector:
     """Return d with the residual r brought down, by steps that `precondition` keeps on the plane."""
     y = precondition(r)
     p, size = -y, float(r @ y)
     first = size
-    for _ in range(_ITERATIONS):
+    for _ in range(most):
         if size <= _RESIDUAL**2 * first:
             break
         Kp = product(p)

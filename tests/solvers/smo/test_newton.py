@@ -48,7 +48,7 @@ def test_what_leaves_the_box_is_fixed_and_the_others_are_best_placed(
     monkeypatch: pytest.MonkeyPatch, equality: bool
 ) -> None:
     monkeypatch.setattr(newton, "_RESIDUAL", 1e-9)
-    monkeypatch.setattr(newton, "_FIXINGS", 60)
+    monkeypatch.setattr(newton, "_ITERATIONS", 500)
     K, g = problem()
     factor = newton.FreeFactor(np.arange(60), K.astype(np.float32))
     invert = factor.inverse(np.arange(60))
@@ -70,6 +70,7 @@ def test_what_leaves_the_box_is_fixed_and_the_others_are_best_placed(
 
 def test_a_factor_serves_while_few_variables_come_and_go(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(newton, "_RESIDUAL", 1e-9)
+    monkeypatch.setattr(newton, "_ITERATIONS", 500)
     K, g = problem()
     order = np.random.default_rng(0).permutation(60)
     old, new = order[:57], order[2:60]

@@ -33,6 +33,9 @@ _NEWTON_ROUNDS = 12  # ... and as many more for a Newton step on k² = 1000² ke
 # factor k³, for the entries of that k², for a product kn; and of a round, besides reading its rows.
 _SECONDS_FACTORED, _SECONDS_GATHERED, _SECONDS_READ = 4e-12, 2e-9, 2e-10
 _PRODUCTS, _SECONDS_ROUND = 20, 1e-3
+_WORTH = (
+    1.5  # times its own, the time that a Newton step must save: w8a with C = 5 needs none to 1e-3
+)
 _LEAST_FREE, _MOST_FREE = 600, 4096  # below it rounds take no time; a factor of 4096 has 64 MiB
 _FUTILE = 5  # Newton steps without halving it, after which float32 is to blame
 
@@ -221,7 +224,7 @@ class Active:
         cost = self._cost_in_rounds(k)
         halvings = max(1.0, float(np.log2(self.first_violation / violation)))
         left = self.rounds / halvings * float(np.log2(max(1.0, self.state.left)))
-        return left >= cost and self.rounds >= _PATIENCE + 0.5 * self.wait * cost
+        return left >= _WORTH * cost and self.rounds >= _PATIENCE + 0.5 * self.wait * cost
 
     def _cost_in_rounds(self, k: int) -> float:
         """Return how many rounds take as long as a Newton step on k free variables."""

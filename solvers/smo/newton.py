@@ -34,7 +34,9 @@ _RIDGE = 1e-12  # relative to the mean curvature: K is singular where samples ar
 _LANDMARKS = 512  # columns of K behind the preconditioner
 _ITERATIONS = 25  # of conjugate gradients, each with a product
 _RESIDUAL = 3e-2  # relative, in the norm of the preconditioner
-_TURNOVER = 0.1  # share of the free variables that may come or go before a factor is made anew
+_TURNOVER = (
+    16  # variables that may come or go before a factor is made anew: each costs an iteration
+)
 _RIDGE_SINGLE = 1e-5  # relative to the mean curvature: what float32 needs where K is singular
 Apply = Callable[[Vector], Vector]
 
@@ -133,8 +135,7 @@ class FreeFactor:
 
     def serves(self, variables: Indices) -> bool:
         """Whether few of these came, and few others went, since it was made."""
-        common = np.intersect1d(self.variables, variables, assume_unique=True).size
-        return common >= (1 - _TURNOVER) * max(variables.size, self.variables.size)
+        return np.setxor1d(self.variables, variables, assume_unique=True).size <= _TURNOVER
 
     def inverse(self, variables: Indices) -> Apply:
         """Return v ↦ K⁻¹v among these, with a diagonal in place of K for newcomers."""

@@ -154,11 +154,11 @@ def test_newton_steps_from_kept_rows_do_not_change_the_optimum(
         problem = SoftMarginDual(X, y, 30.0, RBF(0.2), intercept)
     else:
         problem = SVRDual(X, np.sin(X[:, 0]) + 0.1 * y, 30.0, 0.02, RBF(0.2), intercept)
-    plain = solve(problem, SMO(tol=1e-6, gap=1e-7))
+    plain = solve(problem, SMO(tol=1e-9, gap=1e-7))
     monkeypatch.setattr(active, "_LEAST_FREE", 10)
     monkeypatch.setattr(active, "_PATIENCE", 3)
     monkeypatch.setattr(active, "_SECONDS_ROUND", 1.0)
-    newton = solve(problem, SMO(tol=1e-6, gap=1e-7))
+    newton = solve(problem, SMO(tol=1e-9, gap=1e-7))
     assert newton.counters["newton_steps"] > plain.counters["newton_steps"]
     assert newton.verdict == plain.verdict == "solved"
     assert newton.certificate.dual_objective <= plain.certificate.primal_objective

@@ -58,11 +58,13 @@ def certify(
         return problem.without_point("the solver gave no point")
     if not all(np.isfinite(v).all() for v in given):
         return problem.without_point("the point has NaN or infinite entries")
-    with np.errstate(over="ignore", invalid="ignore"):
-        certificate = problem.bounds(point)
+    certificate = _bounds(problem, point)
     if rigorous:
         return problem.proven(certificate)
     gaps = (target_gap, WRONG_GAP) if np.isfinite(target_gap) else ()
+    careful = problem.kernel.careful()
+    if careful is not None and any(map(certificate.is_undecided, gaps)):
+        certificate = _bounds(replace(problem, kernel=careful), point)  # type: ignore[type-var]
     if any(map(certificate.is_undecided, gaps)) and _seconds(problem, certificate) < _MOST_SECONDS:
         proven = problem.proven(certificate)
         certificate = certificate if np.isnan(proven.gap) else proven
@@ -70,6 +72,11 @@ def certify(
         return certificate
     resolves = f"float64 resolves this only to {certificate.resolution:.1g}"
     return replace(certificate, reason="; ".join(filter(None, (certificate.reason, resolves))))
+
+
+def _bounds(problem: Formulation, point: Point) -> Certificate:
+    with np.errstate(over="ignore", invalid="ignore"):
+        return problem.bounds(point)
 
 
 def _seconds(problem: Formulation, certificate: Certificate) -> float:

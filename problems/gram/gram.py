@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from problems.dataset import Indices, Matrix, Vector
-from problems.kernels import Block, Blocks, Kernel, Linear, Selection
+from problems.kernels import Block, Blocks, Kernel, Linear, Precise, Selection
 
 GIBIBYTE = 2**30
 _CHUNK_BYTES = 2**26  # of kernel values at a time in products: large enough for BLAS, small to hold
@@ -70,10 +70,9 @@ class Gram:
         """(rows, cols) ↦ K[rows, cols], computed anew and not counted."""
         return self.kernel.bind(self._samples)
 
-    @cached_property
-    def rounding(self) -> tuple[float, Vector]:
-        """How far `values` may be from the kernel, see `Kernel.rounding`."""
-        return self.kernel.rounding(self._samples)
+    def precise(self, cols: Indices) -> Precise:
+        """Return K[:, cols] by blocks of rows, and how far they may be off: see `Kernel.precise`."""
+        return self.kernel.precise(self._samples, cols)
 
     def block(self, rows: Selection, cols: Selection) -> Block:
         """Return K[rows, cols]."""

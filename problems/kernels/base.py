@@ -13,10 +13,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Matrix, Vector
+from problems.dataset import Indices, Matrix, Vector
 from problems.kernels.samples import (
     Block,
     Blocks,
+    Precise,
     Selection,
     as_dense,
     inner_products,
@@ -83,6 +84,15 @@ class Kernel(ABC):
         in all. A kernel whose values may be further off says so here.
         """
         return 0.0, self._spread(X, gamma(_OPERATIONS))
+
+    def careful(self) -> Kernel | None:
+        """Return the same kernel with values of more digits at some cost, None if there is none."""
+        return None
+
+    def precise(self, X: Matrix, cols: Indices) -> Precise:
+        """Return (rows ↦ `bind(X)(rows, cols)`, ρ, m), or blocks of more digits where there are some."""
+        blocks = self.bind(X)
+        return lambda rows: blocks(rows, cols), *self.rounding(X)
 
     def _spread(self, X: Matrix, relative: float) -> Vector:
         """Return the m for errors of relative·√(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))."""

@@ -14,12 +14,20 @@ from problems.kernels.base import Kernel
 from problems.kernels.samples import (
     Block,
     Blocks,
+    Precise,
     Selection,
     as_dense,
     inner_products,
     squared_norms,
 )
-from problems.rounding import ELEMENTARY, gamma, terms
+from problems.rounding import (
+    ELEMENTARY,
+    EXPONENTIAL,
+    gamma,
+    leading_digits,
+    split,
+    terms,
+)
 from problems.validation import check_finite, check_positive, check_whole
 
 # Above this value of gamma·max‖x‖² the expansion ‖x‖² − 2xᵀz + ‖z‖² loses more than two digits
@@ -126,11 +134,58 @@ class RBF(Kernel):
         leaves at most γ_m/e, as t·exp(−t) ≤ 1/e.
         """
         X = self._centred(X)
-        operations, largest = terms(X) + 12, self._reach(squared_norms(X))
-        expanded = 4 * min(largest, _EXPANSION_LIMIT) * gamma(operations)
-        by_difference = 0.5 * gamma(2 * operations) if largest > _EXPANSION_LIMIT else 0.0
-        spread = np.full(X.shape[0], np.sqrt(by_difference + float(np.finfo(float).tiny)))
-        return _grown(expanded) + gamma(ELEMENTARY), spread
+        largest, count = self._reach(squared_norms(X)), terms(X)
+        relative = _grown(4 * min(largest, _EXPANSION_LIMIT) * gamma(count + 6))
+        uniform = float(np.finfo(float).tiny)
+        if largest > _EXPANSION_LIMIT:  # in two sparse rows there are up to twice as many entries
+            uniform += 0.4 * gamma((2 * count if scipy.sparse.issparse(X) else X.shape[1]) + 4)
+        return relative + gamma(EXPONENTIAL), np.full(X.shape[0], np.sqrt(uniform))
+
+    def careful(self) -> RBF:
+        """Return the kernel that takes three products in place of one for values of more digits."""
+        return _CarefulRBF(self.gamma)
+
+    def precise(self, X: Matrix, cols: Indices) -> Precise:
+        """Return blocks whose squared distances lose nothing where the samples are of few digits."""
+        few = not scipy.sparse.issparse(X) and not _leading(X, *self._digits(X))[1].any()
+        return self._of_digits(X, cols) if few else super().precise(X, cols)
+
+    def _digits(self, X: Matrix) -> tuple[int, float]:
+        """Return of how many digits squared distances are exact, and the largest entry's size."""
+        return leading_digits(4 * X.shape[1]), float(np.abs(X).max())
+
+    def _of_digits(self, X: Matrix, cols: Indices) -> Precise:
+        """Return blocks for which ‖x′ − z′‖² is expanded without rounding, x′ the leading digits of x.
+
+        What is left of ‖x − z‖² are products with x″ = x − x′ or z″.
+        """
+        digits, size = self._digits(X)
+        high, low, exact, rest = _leading(X[cols], digits, size)
+        ones = np.ones((exact.size, 1))
+        columns = np.hstack([-2 * high, ones, exact]).T
+        others = np.hstack([-2 * low, -2 * X[cols], ones, rest]).T
+
+        def block(rows: Selection) -> Block:
+            high, low, exact, rest = _leading(X[rows], digits, size)
+            ones = np.ones((exact.size, 1))
+            K = np.hstack([high, exact, ones]) @ columns
+            if low.any() or others[: low.shape[1]].any():
+                K += np.hstack([high, low, rest, ones]) @ others
+                np.maximum(K, 0.0, out=K)
+            K *= -self.gamma
+            return np.exp(K, out=K)
+
+        d, largest = X.shape[1], float(squared_norms(X).max())
+        left = d * (2 * size * 2.0**-digits) ** 2
+        products = 9 * np.sqrt(largest * left) + 3 * left
+        relative = _grown(self.gamma * gamma(2 * d + 8) * products) + gamma(EXPONENTIAL)
+        # t·exp(−t) and √t·exp(−t) are below ½: a relative error of t, and that of a mean taken off
+        reach, uniform = self.gamma * largest, float(np.finfo(float).tiny)
+        if reach <= 0.25:
+            relative += gamma(16 * reach)
+        else:
+            uniform += gamma(1 + 2 * np.sqrt(reach))
+        return block, relative, np.full(X.shape[0], np.sqrt(uniform))
 
     def _reach(self, *norms: Vector) -> float:
         """Return gamma·max‖x‖²."""
@@ -152,6 +207,24 @@ class RBF(Kernel):
         D += x2[:, None]
         D += z2[None, :]
         return np.maximum(D, 0.0, out=D)
+
+
+class _CarefulRBF(RBF):
+    listed: ClassVar[bool] = False
+
+    def precise(self, X: Matrix, cols: Indices) -> Precise:
+        """Return blocks whose squared distances lose nothing, where they are expanded."""
+        moved = self._centred(X)
+        if scipy.sparse.issparse(moved) or self._reach(squared_norms(moved)) > _EXPANSION_LIMIT:
+            return super().precise(X, cols)
+        return self._of_digits(moved, cols)
+
+
+def _leading(X: Matrix, digits: int, size: float) -> tuple[Block, Block, Block, Block]:
+    """Return the leading digits X′ of samples, what is left X″, ‖x′‖², and 2x′ᵀx″ + ‖x″‖², (n, 1)."""
+    high, low = split(X, digits, size)
+    rest = np.einsum("ij,ij->i", high + X, low)
+    return high, low, squared_norms(high)[:, None], rest[:, None]
 
 
 def _grown(relative: float) -> float:

@@ -17,7 +17,7 @@ from flint import fmpq, fmpq_mat
 
 from problems import Certificate, ChainMargin, Point
 from tests.differential.kernels import Row, exact_rows, inner
-from tests.differential.posed import HALF, ONE, ZERO, rational
+from tests.differential.posed import HALF, ONE, ZERO, rational, real
 
 Labels = tuple[int, ...]
 
@@ -118,8 +118,8 @@ class ChainReference:
             labels = self.labellings[j]
             for i, k in enumerate(labels):
                 before = labels[i - 1] if i % self.problem.length else 0
-                mu[i, before, k] += float(self.C * weight)
-        return Point(mu.reshape(self.problem.n, -1), np.array([float(v) for v in self.w]))
+                mu[i, before, k] += real(self.C * weight)
+        return Point(mu.reshape(self.problem.n, -1), np.array([real(v) for v in self.w]))
 
     def size_at_zero(self) -> fmpq:
         """Return the primal objective at w = 0."""

@@ -30,6 +30,7 @@ from problems import (
     Vector,
 )
 from problems.formulations.erm import WeightedERM
+from problems.formulations.softmax import Softmax
 from problems.losses import (
     EpsilonInsensitive,
     Hinge,
@@ -82,6 +83,8 @@ def _draw(rng: Rng, number: int) -> Drawn | None:
             problem = FORMULATIONS[formulation](sample, made, rng)
         except ValueError:
             return None
+    if scale == "extreme" and isinstance(problem.loss, Logistic | Softmax):
+        return None  # Newton's method adds one to a score in a step, and they go to hundreds
     if problem.may_be_infeasible and isinstance(made, Spectrum) and made.normalize:
         return None  # that roots cancel is not seen in balls
     if made.is_psd is None and (problem.pieces is None or problem.may_be_infeasible):

@@ -25,7 +25,7 @@ from solvers import (
 )
 from solvers.base import Solver
 from tests.differential.drawing import Drawn
-from tests.differential.posed import ZERO, rational
+from tests.differential.posed import ZERO, rational, real
 from tests.differential.reference import Reference, exact_reference
 
 TARGETS = (1e-3, 1e-6, 1e-9)
@@ -146,6 +146,8 @@ def _answers(
         yield Answer("claim of infeasibility", Point(np.full(size, largest)), "infeasible")
     elif best is not None:
         yield Answer("optimum", best)
+    if problem.may_be_infeasible and rng.random() < 0.2:
+        yield Answer("nothing", Point(), "infeasible")
     kind = int(rng.integers(5))
     if kind == 0:
         yield Answer("zero", Point(np.zeros(size)))
@@ -214,7 +216,7 @@ def _of_bounds(c: Certificate, reference: Reference) -> Iterator[tuple[str, str]
             yield "upper bound", f"{upper!r}, but no point is feasible"
         return
     if c.infeasible:
-        yield "infeasible", f"the optimum is {float(reference.upper)!r}"
+        yield "infeasible", f"the optimum is {real(reference.upper)!r}"
         return
     if lower == np.inf or (np.isfinite(lower) and rational(lower) > reference.upper):
         yield "lower bound", _excess(lower, reference)
@@ -224,10 +226,10 @@ def _of_bounds(c: Certificate, reference: Reference) -> Iterator[tuple[str, str]
 
 def _excess(bound: float, reference: Reference) -> str:
     if not np.isfinite(bound):
-        return f"{bound} for an optimum of {float(reference.upper)!r}"
+        return f"{bound} for an optimum of {real(reference.upper)!r}"
     off = rational(bound) - reference.upper
-    relative = float(off / abs(reference.upper)) if reference.upper else float(off)
-    return f"{bound!r} for an optimum of {float(reference.upper)!r}: off by {relative:+.1e}"
+    relative = real(off / abs(reference.upper) if reference.upper else off)
+    return f"{bound!r} for an optimum of {real(reference.upper)!r}: off by {relative:+.1e}"
 
 
 def _width(c: Certificate, reference: Reference) -> float:
@@ -237,7 +239,7 @@ def _width(c: Certificate, reference: Reference) -> float:
         return float("inf")
     worst = max(abs(rational(v) - reference.upper) for v in bounds)
     unit = abs(reference.upper) or reference.size_at_zero() or fmpq(1)
-    return float(worst / unit)
+    return real(worst / unit)
 
 
 def _of_verdict(
@@ -254,11 +256,11 @@ def _of_verdict(
         return
     error = primal - reference.upper
     if np.isfinite(c.gap) and error > rational(c.gap):
-        yield "gap", f"{c.gap:.2e}, but the point is {float(error):.2e} above the optimum"
+        yield "gap", f"{c.gap:.2e}, but the point is {real(error):.2e} above the optimum"
     unit = abs(reference.upper) or reference.size_at_zero()
     if unit == ZERO:
         return
     if verdict == "solved" and error / unit > target * _SPARE:
-        yield "solved", f"true error {float(error / unit):.1e}, target {solution.target_gap:.0e}"
+        yield "solved", f"true error {real(error / unit):.1e}, target {solution.target_gap:.0e}"
     if verdict == "wrong" and dual is not None and (primal - dual) / unit <= target:
-        yield "wrong", f"true gap {float((primal - dual) / unit):.1e}, shown {c.relative_gap:.1e}"
+        yield "wrong", f"true gap {real((primal - dual) / unit):.1e}, shown {c.relative_gap:.1e}"

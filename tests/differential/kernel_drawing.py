@@ -29,7 +29,7 @@ def _gamma(sample: Sample, rng: Rng) -> float:
     if rng.random() < 0.3:
         return float(rng.choice([1e-6, 1.0, 1e3]))
     size = max(float(np.abs(sample.X - sample.X[[0]]).max()), 1e-100)
-    return float(rng.choice([0.01, 0.3, 3.0, 30.0])) / size**2
+    return float(rng.choice([0.01, 0.3, 3.0, 30.0])) * size**-2.0
 
 
 def _rbf(sample: Sample, rng: Rng) -> Kernel:
@@ -72,7 +72,7 @@ def _precomputed(sample: Sample, rng: Rng) -> Kernel:
 
 
 def _sigmoid(sample: Sample, rng: Rng) -> Kernel:
-    return Sigmoid(float(rng.choice([0.3, 1.0])) / sample.size**2, float(rng.choice([0.0, -0.5])))
+    return Sigmoid(float(rng.choice([0.3, 1.0])) * sample.size**-2, float(rng.choice([0.0, -0.5])))
 
 
 def _sets(sample: Sample, rng: Rng) -> Kernel:

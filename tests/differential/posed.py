@@ -18,12 +18,20 @@ from problems import Formulation, HingeERM, RegularizedERM, SoftmaxERM
 from tests.differential.kernels import exact_gram
 
 ZERO, ONE, HALF = fmpq(0), fmpq(1), fmpq(1, 2)
+NARROW = fmpq(1, 10**30)  # the largest relative width of an optimum that is not rational
 
 
-def rational(value: Any) -> fmpq:
-    """Return a float or a Fraction as it is."""
-    ratio = value if isinstance(value, Fraction) else Fraction(value)
-    return fmpq(ratio.numerator, ratio.denominator)
+def rational(value: float | Fraction) -> fmpq:
+    """Return a number as it is."""
+    return fmpq(*value.as_integer_ratio())
+
+
+def real(value: fmpq) -> float:
+    """Return a float64, infinite for what is beyond its range."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else -float("inf")
 
 
 class Curve(NamedTuple):

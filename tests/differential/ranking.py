@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import fmpq
 
-from tests.differential.posed import ZERO, Posed, State
+from tests.differential.posed import ZERO, Posed, State, real
 
 _JITTER = 1e-13  # of the Gram matrix, as singular active sets are ranked too
 _TINY = 1e-300
@@ -29,8 +29,11 @@ class _Systems(NamedTuple):
 def ranked(problem: Posed, choices: list[list[State]]) -> Iterator[list[State]]:
     """Yield all active sets, those first whose float64 solutions violate limits the least."""
     sets = np.array(list(product(*(range(len(c)) for c in choices))))
-    with np.errstate(all="ignore"):
-        order = np.argsort(_violations(problem, choices, sets), kind="stable")
+    try:
+        with np.errstate(all="ignore"):
+            order = np.argsort(_violations(problem, choices, sets), kind="stable")
+    except np.linalg.LinAlgError:  # beyond float64's range one order is as good as another
+        order = np.arange(len(sets))
     for k in order:
         yield [own[j] for own, j in zip(choices, sets[k], strict=True)]
 
@@ -39,7 +42,7 @@ def _violations(problem: Posed, choices: list[list[State]], sets: Any) -> Any:
     """Return for each active set the sum of relative violations of limits and equalities."""
     K, unit, shift = _scaled(problem)
     systems = _systems(choices, sets, unit, shift)
-    groups = [(list(group.members), float(group.cost) * unit) for group in problem.groups]
+    groups = [(list(group.members), real(group.cost) * unit) for group in problem.groups]
     beta, offsets = _solutions(K, systems, groups)
     scores, sizes = beta @ K.T, np.abs(beta) @ np.abs(K).T
     for k, (own, _) in enumerate(groups):
@@ -74,7 +77,7 @@ def _scaled(problem: Posed) -> tuple[Any, float, fmpq]:
             first = K[0]
             K = [[v - first[j] - row[0] + first[0] for j, v in enumerate(row)] for row in K]
             shift = problem.curves[0].lower or problem.curves[0].upper or ZERO
-    floats = np.array([[float(v) for v in row] for row in K])
+    floats = np.array([[real(v) for v in row] for row in K])
     unit = float(np.abs(floats).max()) or 1.0
     return floats / unit, unit, shift
 
@@ -82,16 +85,16 @@ def _scaled(problem: Posed) -> tuple[Any, float, fmpq]:
 def _systems(choices: list[list[State]], sets: Any, unit: float, shift: fmpq) -> _Systems:
     """Return the active sets for β times `unit` and f less `shift`."""
 
-    def real(value: fmpq | None, infinite: float, is_score: bool) -> float:
+    def scaled(value: fmpq | None, infinite: float, is_score: bool) -> float:
         if value is None:
             return infinite
-        return float(value - shift) if is_score else float(value) * unit
+        return real(value - shift) if is_score else real(value) * unit
 
     table = np.zeros((len(choices), max(map(len, choices)), 5))
     for i, own in enumerate(choices):
         for j, s in enumerate(own):
-            target, rho = real(s.target, 0.0, s.free), float(s.rho) / unit
-            low, high = real(s.low, -np.inf, not s.free), real(s.high, np.inf, not s.free)
+            target, rho = scaled(s.target, 0.0, s.free), real(s.rho) / unit
+            low, high = scaled(s.low, -np.inf, not s.free), scaled(s.high, np.inf, not s.free)
             table[i, j] = s.free, target, rho, low, high
     free, *rest = np.moveaxis(table[np.arange(len(choices)), sets], 2, 0)
     return _Systems(free > 0, *rest)

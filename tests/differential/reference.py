@@ -23,11 +23,10 @@ from problems.losses import Logistic
 from tests.differential.active_sets import Optimum, largest_dual, solved
 from tests.differential.chains import ChainReference
 from tests.differential.kernels import exact_rows, inner, is_psd
-from tests.differential.posed import HALF, ONE, ZERO, Group, Posed, posed, rational
+from tests.differential.posed import HALF, NARROW, ONE, ZERO, Group, Posed, posed, rational, real
 from tests.differential.smooth import SmoothReference
 
-_PRECISIONS = (320, 1280)  # bits of kernel values that are no rationals
-_NARROW = fmpq(1, 10**30)  # the largest relative width of an optimum that is not rational
+_PRECISIONS = (320, 1280, 10_240)  # bits of kernel values that are no rationals
 _ROUNDING = fmpq(11, 10**9)  # how short of a margin an answer may be to be stretched to it
 
 
@@ -89,7 +88,7 @@ class EnumeratedReference:
 
     def point(self) -> Point:
         """Return the optimal multipliers rounded to float64."""
-        return Point(self.problem.alpha(np.array([_real(v) for v in self.beta])))
+        return Point(self.problem.alpha(np.array([real(v) for v in self.beta])))
 
     def size_at_zero(self) -> fmpq:
         """Return the primal objective at w = 0 and no offset."""
@@ -137,19 +136,19 @@ def _enumerated(problem: Formulation, C: list[fmpq | None] | None) -> tuple[Pose
         if problem.kernel.is_psd is None and not is_psd(exact.K):
             return exact, largest_dual(exact)
         found = solved(exact)
-        if found is None and (exact.error == 0 or _has_opposite_twins(exact)):
+        samples = exact.K if bits == _PRECISIONS[-1] else exact_rows(problem.X)
+        if found is None and (exact.error == 0 or _has_opposite_twins(samples, problem.y)):
             assert problem.may_be_infeasible, "every problem with finite losses has an optimum"
             return exact, None
-        if found is not None and found.upper - found.lower <= _NARROW * abs(found.upper):
+        if found is not None and found.upper - found.lower <= NARROW * abs(found.upper):
             return exact, found
     raise ArithmeticError(f"{_PRECISIONS[-1]} bits do not tell the optimum")
 
 
-def _has_opposite_twins(exact: Posed) -> bool:
-    """Whether two equal samples have opposite labels."""
-    labels = [curve.lower is None for curve in exact.curves]
-    pairs = ((i, j) for i in range(exact.n) for j in range(i))
-    return any(exact.K[i] == exact.K[j] and labels[i] != labels[j] for i, j in pairs)
+def _has_opposite_twins(samples: list[list[fmpq]], y: Vector) -> bool:
+    """Whether two equal samples, or those of equal kernel values, have opposite labels."""
+    pairs = ((i, j) for i in range(len(samples)) for j in range(i))
+    return any(samples[i] == samples[j] and y[i] != y[j] for i, j in pairs)
 
 
 def _best_primal(exact: Posed, norm2: fmpq, scores: list[fmpq], offsets: list[fmpq]) -> fmpq | None:
@@ -232,14 +231,6 @@ class SummedReference:
         parts = zip(self.parts, c.parts, self.problem.split(answer), strict=True)
         pairs = [part.values(own, point) for part, own, point in parts]
         return _total([primal for primal, _ in pairs]), _total([dual for _, dual in pairs])
-
-
-def _real(value: fmpq) -> float:
-    """Return a float64, infinite for what is beyond its range."""
-    try:
-        return float(value)
-    except OverflowError:
-        return float("inf")
 
 
 def _total(values: list[Any]) -> fmpq | None:

@@ -35,7 +35,7 @@ class Sample:
     def size(self) -> float:
         """The largest feature, 1 where all are 0 or as good as that."""
         largest = float(np.abs(self.X).max())
-        return largest if largest > 1e-100 else 1.0
+        return largest if 1e-100 < largest < 1e100 else 1.0
 
     def first(self, count: int) -> Sample:
         """Return no more samples than `count`."""
@@ -147,6 +147,16 @@ def _mirrored(sample: Sample, rng: Rng) -> None:
     sample.labels[half : 2 * half] = rng.choice([-1.0, 1.0]) * sample.labels[:half]
 
 
+def _extreme(sample: Sample, rng: Rng) -> None:
+    """Take powers whose squares and products are near the ends of float64's range, or beyond."""
+    sample.X, sample.targets = (
+        v * 10.0 ** (rng.choice([-1.0, 1.0]) * rng.uniform(50, 150))
+        for v in (sample.X, sample.targets)
+    )
+    sample.unit = float(np.abs(sample.targets).max()) or 1.0
+    sample.C = float(10.0 ** rng.uniform(-100, 100))
+
+
 SCALES: dict[str, Callable[[Sample, Rng], None]] = {
     "plain": lambda sample, rng: None,
     "large C": _weights(3, 12),
@@ -167,4 +177,5 @@ SCALES: dict[str, Callable[[Sample, Rng], None]] = {
     "wide and sparse": _wide,
     "margin in the last bit": _margin_in_the_last_bit,
     "mirrored": _mirrored,
+    "extreme": _extreme,
 }

@@ -17,11 +17,10 @@ from flint import arb, arb_mat, ctx, fmpq
 
 from problems import Certificate, Formulation, Point, SoftmaxERM, Vector
 from tests.differential.kernels import exact_gram, exact_rows, inner
-from tests.differential.posed import ZERO, exact_weights, rational
+from tests.differential.posed import NARROW, ZERO, exact_weights, rational
 
-_BITS = 400
+_PRECISIONS = (400, 2000)  # bits: most problems need no more than the first
 _STEPS = 500
-_SMALL = fmpq(1, 2**160)  # a last step, relative to β
 
 Scores = list[list[Any]]  # a row for each sample
 
@@ -35,10 +34,20 @@ class SmoothReference:
         y = problem.y.astype(int).tolist()
         self.target = [int(v < 0) for v in y] if self.one else y  # score 1 is the one that is 0
         self.free = 1 if self.one else int(problem.outputs)
-        with ctx.workprec(_BITS):
-            K, error = exact_gram(problem.X, problem.kernel, _BITS)
+        self._solve_to(_PRECISIONS[0])
+
+    def _solve_to(self, bits: int) -> None:
+        """Find the optimum with so many bits, or with more if they do not do."""
+        self.bits = bits
+        with ctx.workprec(bits):
+            K, error = exact_gram(self.problem.X, self.problem.kernel, bits)
             self.K = [[arb(v, error) for v in row] for row in K]
-            self._solve()
+            try:
+                self._solve()
+            except ArithmeticError:
+                if bits == _PRECISIONS[-1]:
+                    raise
+                self._solve_to(_PRECISIONS[-1])
 
     is_infeasible = False
 
@@ -51,9 +60,10 @@ class SmoothReference:
         self._newton()
         p = [[v.mid() for v in row] for row in self._softmax(self._decision())]
         beta = self._balanced([self._coefficients(*row) for row in enumerate(p)])
-        dual, primal = self.dual(beta), self.primal(self.scores(beta), self.norm2(beta))
-        self.beta = beta
+        dual, primal = self.dual(beta), self.primal(self.scores(self.beta), self.norm2(self.beta))
         self.lower, self.upper = _end(dual, False), _end(primal, True)
+        if self.upper - self.lower > NARROW * self.upper:
+            raise ArithmeticError(f"{self.bits} bits do not tell the optimum")
 
     def scores(self, beta: Scores) -> Scores:
         """Return Kβ."""
@@ -110,30 +120,35 @@ class SmoothReference:
             return beta
         room = [min(abs(b[0]), C - abs(b[0])) for b, C in zip(beta, self.C, strict=True)]
         most, excess = room.index(max(room)), sum((b[0] for b in beta), ZERO)
-        assert abs(excess) < room[most], "no sample has room for what rounding left"
+        if not abs(excess) < room[most]:
+            raise ArithmeticError("no sample has room for what rounding left")
         beta[most] = [beta[most][0] - excess]
         return beta
 
     def _newton(self) -> None:
-        objective = self.primal(self.scores(self.beta), self.norm2(self.beta))
+        small = arb(2) ** (-self.bits // 2)  # of β; the step after such a one gives all digits
+        objective, is_last = self._objective(), False
         for _ in range(_STEPS):
-            step, shift = self._step()
-            old, offset, size = self.beta, self.offset, arb(1)
+            old, offset, (step, shift) = self.beta, self.offset, self._step()
+            size = arb(1)
             while True:
-                moved = [
-                    [(b + size * s).mid() for b, s in zip(*rows, strict=True)]
-                    for rows in zip(old, step, strict=True)
-                ]
-                self.beta, self.offset = moved, (offset + size * shift).mid()
-                value = self.primal(self.scores(moved), self.norm2(moved))
-                if value.mid() <= objective.mid() or size < _SMALL:
+                pairs = zip(old, step, strict=True)
+                self.beta = [[(b + size * s).mid() for b, s in zip(*p, strict=True)] for p in pairs]
+                self.offset = (offset + size * shift).mid()
+                value = self._objective()
+                if value <= objective * (1 + small) or size < small:
                     break
                 size /= 2
             objective = value
-            largest = max(abs(b) for row in self.beta for b in row)
-            if max(abs(s) for row in step for s in row) <= _SMALL * largest:
+            if is_last:
                 return
+            largest = max(abs(b) for row in self.beta for b in row)
+            is_last = bool(max(abs(s) for row in step for s in row) <= small * largest)
+            is_last = is_last and bool(abs(arb(shift)) <= small * (1 + abs(self.offset)))
         raise ArithmeticError("Newton's method has not converged")
+
+    def _objective(self) -> Any:
+        return self.primal(self.scores(self.beta), self.norm2(self.beta)).mid()
 
     def _step(self) -> tuple[Scores, Any]:
         """Return the step of β and of the offset from the equations linearised at them."""
@@ -169,7 +184,7 @@ class SmoothReference:
     def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
         """Return the primal objective of the certified weights or multipliers, the better one."""
         self.offset, found = arb(sum(c.offsets)), []
-        with ctx.workprec(_BITS):
+        with ctx.workprec(self.bits):
             if c.point.alpha is not None:
                 alpha = self.problem.beta(c.point.alpha).reshape(self.problem.n, -1)
                 beta = [[rational(v) for v in row] for row in alpha.tolist()]

@@ -73,16 +73,19 @@ class Exact:
         place = np.argsort(order)
         for members, cost in zip(self.groups, self.costs, strict=True):
             excess = sum((x[i] for i in members), fmpq(0)) - cost
+            moved = list(x)
             for i, share in self._shares(x, members, gram) if excess else ():
-                x[i] = _clip(x[i] - share * excess, self.low[i], self.high[i])
+                moved[i] = _clip(x[i] - share * excess, self.low[i], self.high[i])
+            rest = sum((moved[i] for i in members), fmpq(0)) - cost
+            if abs(rest) < abs(excess):  # it is not where a bound was in the way
+                x, excess = moved, rest
             # of what rounding leaves the entries of largest size give way; moving all of them is enough
-            excess = sum((x[i] for i in members), fmpq(0)) - cost
             for i in members[np.argsort(place[members])]:
                 if excess == 0:
                     break
-                moved = _clip(x[i] - excess, self.low[i], self.high[i])
-                excess += moved - x[i]
-                x[i] = moved
+                value = _clip(x[i] - excess, self.low[i], self.high[i])
+                excess += value - x[i]
+                x[i] = value
             if excess != 0:
                 raise Unprovable("no dual point meets an equality exactly")
         return np.array(x, object)

@@ -7,59 +7,74 @@ shows. Nothing that a solver raises leaves this module: it becomes the row of th
 from __future__ import annotations
 
 import json
+import pickle
 import resource
 import sys
-import traceback
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
-from pathlib import Path
-from typing import Any
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from threadpoolctl import threadpool_info
 
-from experiments.cases.integrity import Functions
-from experiments.cases.plan import Case
+from experiments.cases.failure import Failure, sentence
+from experiments.cases.plan import Case, names_from_outside
 from experiments.cases.records import Outcome, blank_record, failed
-from experiments.files.specs import absolute, build_problem, build_solver, build_source
+from experiments.files.specs import (
+    absolute,
+    build_problem,
+    build_solver,
+    build_source,
+    outside_names,
+)
 from experiments.workers.machine import cores
 from problems import (
-    Certificate,
     Dataset,
     Formulation,
-    Geometry,
-    Matrix,
     Multiclass,
+    Point,
     Precomputed,
-    Vector,
     describe,
+    reduce,
 )
-from problems.dataset import content_hash
-from solvers import Evaluation, Solution, Status, solve
+from problems.forms import Claim
+from solvers import Evaluation, Solution, Solver, Status, solve
 
 _MEASURES = """
 primal_objective dual_objective gap relative_gap kkt_violation violating_pair primal_residual
 dual_residual complementarity projection_distance
 """
+_ANSWERED = (
+    "point status claimed note target_gap time_solve time_setup cpu_time iterations counters"
+)
 _MEASURABLE = 0.05  # seconds of solving, below which CPU time is no measure of threads
 _ROWS = 1000  # predicted at a time
-_LONGEST = 1000  # characters of a reason
+_UNIT_OF_MEMORY = 1 if sys.platform == "darwin" else 1024  # bytes, of what the system measures
 _MOST_DRAWN = 5000  # samples of a model that is kept for a picture
 
 
-class _DataChanged(Exception):
-    """A solver wrote to the samples that others use too."""
+class _Answer(NamedTuple):
+    """What a solver gave, taken apart: fields of its `Solution`, the trace, its memory, its threads."""
+
+    fields: dict[str, Any]
+    claims: list[Claim]  # of the answers to subproblems
+    trace: list[dict[str, Any]]
+    peak: int
+    threads: int | None
 
 
-class _Forged(Exception):
-    """A solver replaced a function that measures or certifies it."""
+def _here(function: Callable[..., bytes], *arguments: Any) -> bytes:
+    return function(*arguments)
 
 
 def run_case(
-    case: Case, report: Callable[[str], object] = lambda _: None, threads: int | None = None
+    case: Case,
+    report: Callable[[str], object] = lambda _: None,
+    threads: int | None = None,
+    apart: Callable[..., bytes] = _here,
 ) -> Outcome:
     """Run one case and return what is recorded of it, whatever happens.
 
@@ -68,81 +83,87 @@ def run_case(
     case : what to run.
     report : called as each phase begins.
     threads : how many the solver may use; None for as many as there are cores.
+    apart : calls a function with arguments, and returns the bytes that it returns: first to solve, then
+        to certify what solving gave. In copies of this process no solver reaches its certificate, or
+        another's run.
     """
+    report("loading")
+    with suppress(Exception):  # it is met again, and recorded, where the problem is solved
+        _load_shared(case)
+    report("solving")
+    answer = apart(_packed, _solved, case)
+    report("certifying")
+    outcome = pickle.loads(apart(_packed, _judged, case, answer, threads or cores()))
+    if isinstance(outcome, Failure):
+        return replace(failed(case, outcome.status, outcome.reason), output=outcome.output)
+    return outcome
+
+
+def _packed(function: Callable[..., object], *arguments: Any) -> bytes:
+    """Return what a call returns, or how it failed, as bytes."""
     try:
         with warnings.catch_warnings(), np.errstate():
-            return _run(case, report, threads or cores())
+            return pickle.dumps(function(*arguments))
     except BaseException as error:  # a solver may also call sys.exit
-        lacking = isinstance(error, MemoryError)
-        status = Status.OUT_OF_MEMORY if lacking else Status.CRASHED
-        return replace(failed(case, status, _last_line(error)), output=_printable(_traceback()))
+        return pickle.dumps(Failure.of(error))
 
 
-def _traceback() -> str:
-    try:
-        return traceback.format_exc()
-    except BaseException as error:  # of an exception whose own methods fail
-        return f"no traceback: {type(error).__name__}"
-
-
-def _printable(text: str) -> str:
-    """Return text with nothing that a file in UTF-8 cannot hold."""
-    return text.encode(errors="backslashreplace").decode()
-
-
-def _sentence(text: str) -> str:
-    """Return text on one line, without control characters, of a length that a table can show."""
-    plain = "".join(c if c.isprintable() else " " for c in _printable(text[: 2 * _LONGEST]))
-    line = " ".join(plain.split())
-    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ..."
-
-
-def _last_line(error: BaseException) -> str:
-    lines = "".join(traceback.format_exception_only(error)).strip().splitlines()
-    text = _sentence(next((line for line in reversed(lines) if line.strip()), ""))
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{text} ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else text
-
-
-def _run(case: Case, report: Callable[[str], object], threads: int) -> Outcome:
-    report("loading")
+def _load_shared(case: Case) -> None:
+    """Load samples and compiled code that later cases use too, but nothing from outside."""
+    if outside_names(case.problem.dataset):
+        return
     data = _load(json.dumps(case.problem.dataset), case.folder)
-    checksum = content_hash(data.X, data.y)
-    problem = build_problem(case.problem, data, case.folder)
-    report("solving")
-    found = Functions()
-    _reset_peak()
+    if names_from_outside(case):
+        return
+    solver = build_solver(case.solver, case.folder, case.seed)
+    if not type(solver).__module__.startswith("solvers.external."):
+        solver.prepare(reduce(build_problem(case.problem, data, case.folder), solver.form).form)
+
+
+def _problem(case: Case) -> tuple[Formulation, Dataset]:
+    data = _load(json.dumps(case.problem.dataset), case.folder)
+    return build_problem(case.problem, data, case.folder), data
+
+
+def _solved(case: Case) -> _Answer:
+    problem, _ = _problem(case)
     np.random.seed(case.repetition)  # noqa: NPY002 - for solvers from outside that draw from it
     trace = _Trace(case.run_id, problem)
-    solver = build_solver(case.solver, case.folder, case.seed)
     solution = solve(
         problem,
-        solver,
+        build_solver(case.solver, case.folder, case.seed),
         target_gap=case.target_gap,
         time_limit=case.time_limit,
         callback=trace if case.trace else None,
     )
-    report("certifying")
-    if content_hash(data.X, data.y) != checksum:
-        _load.cache_clear()
-        raise _DataChanged("the solver changed X or y in place; it must work on a copy")
-    if replaced := found.replaced():
-        raise _Forged(f"the solver replaced {replaced}, which measures or certifies it")
-    # anew from the file and the data: a solver may have changed the problem that it was given
-    solution = replace(
-        solution, problem=build_problem(case.problem, data, case.folder), rigorous=case.proven
+    return _Answer(
+        {name: getattr(solution, name) for name in _ANSWERED.split()},
+        [each.claimed for each in solution.subsolutions],
+        trace.rows,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT_OF_MEMORY,
+        max((int(pool["num_threads"]) for pool in threadpool_info()), default=None),
     )
-    problem = solution.problem
+
+
+def _judged(case: Case, packed: bytes, threads: int) -> Outcome | Failure:
+    """Return the outcome of what a solver gave; the problem is built anew from the file and the data."""
+    answer: _Answer | Failure = pickle.loads(packed)
+    if isinstance(answer, Failure):
+        return answer
+    (problem, data), unknown = _problem(case), cast("Solver", None)
+    solved = partial(Solution, problem, unknown)
+    subsolutions = tuple(solved(Point(), Status.FINISHED, claim) for claim in answer.claims)
+    solution = solved(**answer.fields, subsolutions=subsolutions, rigorous=case.proven)
     record = blank_record(case) | {
         "problem_hash": problem.hash,
         "family_hash": problem.family_hash,
         "n": problem.n,
         "d": problem.d,
-        "peak_rss": _peak(),
-        "threads": max((int(pool["num_threads"]) for pool in threadpool_info()), default=None),
+        "peak_rss": answer.peak,
+        "threads": answer.threads,
     }
     record |= _answer(solution, threads) | _quality(solution, data)
-    return Outcome(record, trace.rows, _model(case, solution))
+    return Outcome(record, answer.trace, _model(case, solution))
 
 
 @lru_cache(maxsize=1)
@@ -169,16 +190,12 @@ class _Trace:
                 "dual_objective": c.dual_objective,
                 "gap": c.gap,
                 "kkt_violation": c.kkt_violation,
-                "n_support": _support(self.problem, c),
+                "n_support": None
+                if c.point.alpha is None
+                else describe(self.problem, c).support.size,
                 "objective": self.problem.objective(c.primal_objective, c.dual_objective),
             }
         )
-
-
-def _support(problem: Formulation, certificate: Certificate) -> int | None:
-    if certificate.point.alpha is None:
-        return None
-    return int(describe(problem, certificate).support.size)
 
 
 def _answer(solution: Solution, threads: int) -> dict[str, Any]:
@@ -189,14 +206,14 @@ def _answer(solution: Solution, threads: int) -> dict[str, Any]:
         "status": str(solution.status),
         "claimed": str(solution.claimed),
         "verdict": solution.verdict,
-        "reason": "; ".join(filter(None, (_sentence(solution.reason), _excess(solution, threads)))),
+        "reason": "; ".join(filter(None, (sentence(solution.reason), _excess(solution, threads)))),
         "bound_source": c.bound_source,
         "objective": float(solution.objective),
         "time_setup": float(solution.time_setup),
         "time_solve": float(solution.time_solve),
         "cpu_time": float(solution.cpu_time),
         "iterations": int(solution.iterations) if has_point else None,
-        "n_kernel_evals": _number(solution.counters.get("kernel_evaluations")),
+        "n_kernel_evals": solution.counters.get("kernel_evaluations"),
     }
 
 
@@ -206,10 +223,6 @@ def _excess(solution: Solution, threads: int) -> str:
         return ""
     busy = solution.cpu_time / solution.time_solve
     return f"used {busy:.1f} threads, {threads} were allowed" if busy > threads + 0.5 else ""
-
-
-def _number(value: Any) -> float | None:
-    return None if value is None else float(value)
 
 
 def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:
@@ -226,15 +239,11 @@ def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:
         "train_accuracy": problem.accuracy(geometry.decision, data.y),
     }
     if data.X_test is not None and data.y_test is not None:
-        predicted = _predict(geometry, data.X_test)
+        X = data.X_test  # in blocks of rows, whose kernel values fit in memory
+        blocks = [X[i : i + _ROWS] for i in range(0, X.shape[0], _ROWS)]
+        predicted = np.concatenate([geometry.decision_function(block) for block in blocks])
         quality["test_accuracy"] = problem.accuracy(predicted, data.y_test)
     return quality
-
-
-def _predict(geometry: Geometry, X: Matrix) -> Vector:
-    """Return the decision function in blocks of rows, whose kernel values fit in memory."""
-    starts = range(0, X.shape[0], _ROWS)
-    return np.concatenate([geometry.decision_function(X[i : i + _ROWS]) for i in starts])
 
 
 def _model(case: Case, solution: Solution) -> dict[str, Any]:
@@ -255,18 +264,3 @@ def _model(case: Case, solution: Solution) -> dict[str, Any]:
         "b": np.asarray(b, dtype=np.float64),
         "kernel": np.str_(json.dumps(kernel)),
     }
-
-
-def _reset_peak() -> None:
-    """Let the system measure the peak of memory anew (Linux), as a worker runs many cases."""
-    with suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")
-
-
-def _peak() -> int:
-    """Return the largest resident memory of this process, in bytes."""
-    with suppress(OSError, StopIteration):
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return 1024 * int(next(line for line in lines if line.startswith("VmHWM")).split()[1])
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else 1024 * peak

@@ -70,8 +70,8 @@ TRACES = {  # a row for each evaluation of a running solver
 }
 COLUMNS, TRACE_COLUMNS = list(RESULTS), list(TRACES)
 FULL_TRACE_COLUMNS = [*TRACE_COLUMNS, "n_support", "objective"]
-_TEXT = """
+_TEXT_COLUMNS = """
 run_id problem_id problem_hash family_hash formulation dataset kernel solver params status claimed
 verdict reason bound_source signal host versions
 """
-TEXT_COLUMNS = _TEXT.split()  # all others hold numbers
+NUMBER_COLUMNS = [name for name in COLUMNS if name not in _TEXT_COLUMNS.split()]

@@ -31,14 +31,12 @@ class Outcome:
     trace : one row for each evaluation of the solver.
     model : arrays that draw the decision function of samples in the plane; empty for others.
     output : the end of what the run printed.
-    changed : what it changed of its process, which is not fit for another run then.
     """
 
     record: dict[str, Any]
     trace: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     model: dict[str, Any] = field(default_factory=dict[str, Any])
     output: str = ""
-    changed: str = ""
 
     @property
     def run_id(self) -> str:

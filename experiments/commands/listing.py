@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from inspect import getdoc
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from experiments.cases.columns import RESULTS, TRACES
-from experiments.files.catalogue import entries, first_sentence
+from experiments.files.catalogue import default_text, entries, first_sentence
 from experiments.files.experiment import experiment_names, find_experiments
 from experiments.files.settings import Option, options_of
-from problems import Kernel, datasets
+from experiments.selftest import PROPERTIES
+from problems import datasets
 from problems.formulations.softmax import Softmax
-from problems.losses import Loss
 
+_FEW = 4  # names that are listed one by one
 _Row = tuple[str, ...]
 _HEADS = {
     "solvers": ("solver", "form", "settings", "source"),
@@ -26,13 +27,15 @@ _HEADS = {
     "kernels": ("kernel", "settings", "what it is", "source"),
     "experiments": ("experiment", "what it is"),
     "columns": ("column", "what it is"),
+    "properties": ("property", "what must hold in a selftest", "tried on"),
 }
 
 
 def listing(kind: str) -> Table:
     """Return the table of one kind of names."""
     heads = _HEADS[kind]
-    rows = {"experiments": _experiments, "columns": _columns}.get(kind, lambda: _named(kind))()
+    others = {"experiments": _experiments, "columns": _columns, "properties": _properties}
+    rows = others.get(kind, lambda: _named(kind))()
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for head in heads:
         table.add_column(head, overflow="fold", no_wrap=head == heads[0])
@@ -69,13 +72,20 @@ def _columns() -> Iterator[_Row]:
     yield from TRACES.items()
 
 
+def _properties() -> Iterator[_Row]:
+    first: dict[str, str] = {}
+    for item in PROPERTIES:
+        known = first.setdefault(item.check, item.name)
+        about = f"As {known}." if known != item.name else (getdoc(item.function) or "")
+        basic = " Without it nothing else can be judged." if item.basic else ""
+        problems = list(dict.fromkeys(name.partition(":")[0] for name in item.problems))
+        tried_on = ", ".join(problems) if len(problems) <= _FEW else f"{len(problems)} problems"
+        yield item.name, " ".join(f"{about}{basic}".split()), tried_on
+
+
 def _settings(options: Mapping[str, Option]) -> str:
     """Return "setting=default, ...", without the default where there is none."""
     return ", ".join(
-        key if option.required else f"{key}={_shown(option.default)}"
+        key if option.required else f"{key}={default_text(option.default)}"
         for key, option in options.items()
     )
-
-
-def _shown(default: Any) -> str:
-    return default.name if isinstance(default, (Kernel, Loss)) else str(default)

@@ -1,11 +1,11 @@
 """One case at a time in a process of its own, with limits that are enforced from outside.
 
-The process is used again until something goes wrong in it: a crash, a hang, too much memory, a child
-left behind, or its own state changed (see `integrity`). Limits of a phase, beyond which it is ended:
+A solver has a copy of the process to itself (see `child`). The process is used again until it is
+killed, or something that it started is left behind. Limits of a phase, beyond which it is ended:
 
 - loading the data: ten minutes;
-- solving: 1.5·time_limit + `grace` (solvers stop by themselves at their next yield; evaluating their
-  iterates takes up to half of their time, preparing and compiling are not counted as solving);
+- solving: 1.5·time_limit + `grace` (solvers stop by themselves at their next yield; where iterates are
+  evaluated in between, that takes up to half of their time, and preparing is not counted as solving);
 - certifying and measuring the answer: ten minutes.
 
 It is ended by SIGTERM to its process group, and a second later by SIGKILL to the group and to all
@@ -15,6 +15,7 @@ is the one that ended it. Nothing that it prints or does moves a limit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from experiments.cases.plan import Case
@@ -27,7 +28,6 @@ from experiments.workers.processes import oom_kills
 from experiments.workers.supervision import Worker, WorkerExit
 
 _OUTPUT = 4000  # characters kept of what a run prints
-_UNCLEAN = ("crashed", "out_of_memory")
 _KILLED = (
     "the process was killed by SIGKILL, not by dualgap: perhaps by the kernel, for want of memory"
 )
@@ -64,10 +64,13 @@ class WorkerSlot:
         outcome = self._finished(self.case) if self.worker.ended() else self._limited(self.case)
         return None if outcome is None else self._ended(outcome)
 
-    def run(self, case: Case) -> Outcome:
-        """Run a case to its end."""
+    def run(self, case: Case, given_up: Callable[[], bool] = lambda: False) -> Outcome:
+        """Run a case to its end; RuntimeError if it is given up before."""
         self.start(case)
         while (outcome := self.outcome()) is None:
+            if given_up():
+                self.stop()
+                raise RuntimeError("the run was given up: its command has ended")
             self.worker.wait()
         return outcome
 
@@ -104,12 +107,11 @@ class WorkerSlot:
         return failed(case, "crashed", _KILLED, death.signal)
 
     def _ended(self, outcome: Outcome) -> Outcome:
-        """Return the outcome with what was printed; free the slot, and end an unfit worker."""
+        """Return the outcome with what was printed; free the slot, and end what is left running."""
         printed, record = self.worker.printed(), outcome.record
         if record["signal"] and (line := last_words(printed)):
             record = record | {"reason": f"{record['reason']}; its output: {line}"}
         self.case = None
-        unclean = record["status"] in _UNCLEAN or record["signal"] or outcome.changed
-        if unclean or self.worker.has_children():
+        if not self.worker.ended() or self.worker.has_children():
             self.stop()
         return replace(outcome, record=record, output=(printed + outcome.output)[-_OUTPUT:])

@@ -2,7 +2,8 @@
 
 This is the plan, in its order: which properties are tried on which problems. A solver is
 tried at its own default settings, in a process of its own, and judged by certificates; what it
-refuses is listed, not held against it, unless it refuses everything.
+refuses is listed, not held against it, unless it refuses everything. The gravest fault comes first,
+and without the basics nothing else is tried.
 """
 
 from __future__ import annotations
@@ -39,17 +40,15 @@ def _on(*data: str) -> tuple[str, ...]:
     return tuple(f"{name}: {kind}" for name in data for kind in kinds)
 
 
+# in the order of gravity: without the first ones nothing else can be judged, the next make every time
+# or answer worthless, then come answers to another problem, claims where data are degenerate, manners
 PROPERTIES = (
-    Property("answers", "behaviour.answers", _ALL),
-    Property("deterministic", "behaviour.deterministic", _ALL, fresh=True),
-    Property("global state", "behaviour.global_state", (*_SOFT, *_SPARSE[1:]), fresh=True),
+    Property("answers", "behaviour.answers", _ALL, basic=True),
+    Property("ends by itself", "behaviour.ends_by_itself", _ALL, basic=True),
+    Property("claims", "claims.claims", _ALL),
     Property("inputs unchanged", "behaviour.inputs_unchanged", _ALL),
     Property("nothing beforehand", "behaviour.nothing_beforehand", _SOFT),
-    Property("stateless", "behaviour.stateless", _SOFT),
-    Property("ends by itself", "behaviour.ends_by_itself", _ALL),
-    Property("time limit", "behaviour.time_limit", _SOFT),
-    Property("max_iter", "behaviour.max_iter", (*_SOFT, *_REGRESSION)),
-    Property("claims", "claims.claims", _ALL),
+    Property("global state", "behaviour.global_state", (*_SOFT, *_SPARSE[1:]), fresh=True),
     Property("infeasibility", "claims.infeasibility", ("twins hard margin", "crossed hard margin")),
     Property("C", "theory.slack_weight", _SOFT + _REGRESSION),
     Property("C of each sample", "theory.slack_weights", _SOFT),
@@ -79,6 +78,10 @@ PROPERTIES = (
         "claims.honest",
         ("constant target", "epsilon=0", "epsilon above the range"),
     ),
+    Property("deterministic", "behaviour.deterministic", _ALL, fresh=True),
+    Property("stateless", "behaviour.stateless", _SOFT),
+    Property("time limit", "behaviour.time_limit", _SOFT),
+    Property("max_iter", "behaviour.max_iter", (*_SOFT, *_REGRESSION)),
 )
 
 
@@ -139,6 +142,8 @@ def _outcomes(solver: str, limits: Limits, properties: Sequence[Property]) -> Ge
             hung += [item.name] if outcome.hung else []
             if not outcome.loaded:
                 stopped = "the solver could not be loaded"
+            elif item.basic and outcome.result == "failed":
+                stopped = f"nothing can be judged without {item.name!r}"
             elif len(hung) >= limits.hangs:
                 stopped = f"the solver hung in {', '.join(hung)}"
             yield outcome

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import os
 import pickle
 import random
+import resource
 import signal
+import sys
+import threading
 import warnings
 from collections import deque
 from dataclasses import fields
@@ -17,13 +21,13 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
-from experiments.cases.integrity import Functions, ProcessState
 from experiments.selftest.bench import WRONG, Bench, NotJudged, changed
 from problems import ERM, QP, FormPoint, Formulation, Unsupported, certify, reduce
+from problems.chains import Chains
 from problems.forms import Claim, Form
-from problems.formulations.chains import Chains
 from solvers import NotInstalled, Solution, Status
 
+_RELIED_ON = ("time", "problems", "solvers", "experiments", "numpy", "scipy")
 _MOST_POINTS = 10_000  # of one run: some yield after every step
 
 
@@ -120,9 +124,8 @@ def global_state(bench: Bench, name: str) -> str:
     random numbers; it may not change what else is there.
     """
     problem = bench.problem(name)
-    before, functions = _process_settings(), Functions()
+    before = _process_state() | _functions()
     bench.solve(problem, max_iter=1)  # imports
-    found = ProcessState()
     with warnings.catch_warnings():
         warnings.simplefilter("always")
         random.random()  # else seeding twice does not show
@@ -130,10 +133,8 @@ def global_state(bench: Bench, name: str) -> str:
         before |= _after_imports()
         bench.solve(problem)
         bench.solve(problem, max_iter=1)
-        after = _process_settings() | _after_imports()
+        after = _process_state() | _functions() | _after_imports()
     touched = [what for what, old in before.items() if after.get(what) != old]
-    if not touched:
-        touched = [what for what in (functions.replaced(), found.changed()) if what]
     return f"it changes {', '.join(touched)}" if touched else ""
 
 
@@ -252,17 +253,32 @@ def _equal(first: Any, second: Any) -> bool:
     return np.array_equal(first, second, equal_nan=True)
 
 
-def _process_settings() -> dict[str, Any]:
+def _process_state() -> dict[str, Any]:
     """Return what belongs to the whole process, by the name to show."""
     pools = {f"the number of threads of {p['prefix']}": p["num_threads"] for p in threadpool_info()}
     return {
         "NumPy's error handling": np.geterr(),
         "NumPy's print options": str(np.get_printoptions()),
         "the working directory": os.getcwd(),
+        "its output": [os.fstat(stream)[:3] for stream in (1, 2)],
         "signal handlers": [signal.getsignal(s) for s in (signal.SIGTERM, signal.SIGALRM)],
+        "a timer": signal.getitimer(signal.ITIMER_REAL)[0] > 0,
+        "limits": [resource.getrlimit(r) for r in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS)],
+        "the recursion limit": sys.getrecursionlimit(),
+        "garbage collection": (gc.isenabled(), gc.get_threshold()),
+        "tracing": (sys.gettrace(), sys.getprofile()),
         **pools,
         **{f"the environment variable {name}": value for name, value in os.environ.items()},
     }
+
+
+def _functions() -> dict[str, Any]:
+    """Return the functions of the modules that a run relies on, and the methods of their classes."""
+    modules = {n: m for n, m in list(sys.modules.items()) if n.partition(".")[0] in _RELIED_ON}
+    found = {f"{name}.{key}": v for name, m in modules.items() for key, v in vars(m).items()}
+    classes = {name: value for name, value in found.items() if isinstance(value, type)}
+    methods = {f"{name}.{key}": v for name, c in classes.items() for key, v in vars(c).items()}
+    return {name: value for name, value in (found | methods).items() if callable(value)}
 
 
 def _after_imports() -> dict[str, Any]:
@@ -270,4 +286,7 @@ def _after_imports() -> dict[str, Any]:
         "NumPy's random state": pickle.dumps(np.random.get_state(legacy=False)),  # noqa: NPY002
         "Python's random state": random.getstate(),
         "the warnings filter": list(warnings.filters),
+        "running threads": threading.enumerate(),
+        # libraries built with -ffast-math make the processor flush them to 0 once they are imported
+        "subnormal numbers": sys.float_info.min / 2 > 0,
     }

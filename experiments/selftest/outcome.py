@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 Result = Literal["passed", "failed", "unsupported", "not run"]
 
@@ -40,12 +41,20 @@ class Property:
     check : "module.function" in this package, called with the bench and each problem's name.
     problems : names in `problems.PROBLEMS`.
     fresh : whether it needs a process in which the solver has done nothing yet.
+    basic : whether nothing else can be judged without it.
     """
 
     name: str
     check: str
     problems: tuple[str, ...]
     fresh: bool = False
+    basic: bool = False
+
+    @property
+    def function(self) -> Callable[[Any, str], str]:
+        """What checks it on the problem of a name, and returns what is wrong; it explains itself."""
+        module, _, name = self.check.partition(".")
+        return getattr(importlib.import_module(f"{__package__}.{module}"), name)
 
     def not_run(self, why: str) -> Outcome:
         """Return the outcome of not being tried."""

@@ -14,7 +14,6 @@ import scipy.sparse as sp
 from problems import (
     RBF,
     ChainMargin,
-    Dataset,
     Formulation,
     HardMarginDual,
     HingeERM,
@@ -35,34 +34,74 @@ _Data = Callable[[], tuple[Matrix, Vector]]
 _GAMMA = 0.05  # for clouds some five apart
 
 
-def _two_gaussians(n: int = 60, distance: float = 2.0) -> Dataset:
-    return datasets.TwoGaussians(n=n, d=3, distance=distance, imbalance=2.0).load()
+def _drawn(source: datasets.Source) -> _Data:
+    """Return what reads a source anew."""
+
+    def draw() -> tuple[Matrix, Vector]:
+        data = source.load()
+        return data.X, data.y
+
+    return draw
 
 
-def _four_gaussians() -> Dataset:
-    return datasets.FourGaussians(n=80).load()
+def _clouds(n: int, distance: float = 2.0, imbalance: float = 2.0) -> _Data:
+    return _drawn(datasets.TwoGaussians(n=n, d=3, distance=distance, imbalance=imbalance))
 
 
-def _off_centre(intercept: bool) -> Formulation:
+_TWO, _FOUR = _clouds(60), _drawn(datasets.FourGaussians(n=80))
+_THIRTY, _APART = _clouds(30), _clouds(60, 8.0)
+
+
+def _sparse() -> tuple[Matrix, Vector]:
+    X, y = _drawn(datasets.SparseClassification(n=80))()
+    return sp.csr_array(X), y
+
+
+def _off_centre() -> tuple[Matrix, Vector]:
     """Both classes far on one side of the origin: an intercept makes a large difference."""
-    data = _two_gaussians()
-    return SoftMarginDual(data.X + 4.0, data.y, 1.0, intercept=intercept)
+    X, y = _TWO()
+    return X + 4.0, y
 
 
-def _hardest_first(intercept: bool) -> Formulation:
+def _hardest_first() -> tuple[Matrix, Vector]:
     """Samples that are support vectors come first: a subset of the data has the same optimum."""
-    data = _two_gaussians(80, 6.0)
-    order = np.argsort(data.y * (data.X.sum(axis=1)), kind="stable")
-    return SoftMarginDual(data.X[order], data.y[order], 1.0, intercept=intercept)
+    X, y = _clouds(80, 6.0)()
+    order = np.argsort(y * X.sum(axis=1), kind="stable")
+    return X[order], y[order]
 
 
-def _sparse(intercept: bool) -> Formulation:
-    data = datasets.SparseClassification(n=80).load()
-    return SoftMarginDual(sp.csr_array(data.X), data.y, 1.0, intercept=intercept)
+def _twins() -> tuple[Matrix, Vector]:
+    """Each sample twice, once with either label."""
+    X, _ = _clouds(20)()
+    return np.vstack([X, X]), np.repeat([1.0, -1.0], 20)
 
 
-def _risk(loss: str) -> Formulation:
-    return RegularizedERM(_two_gaussians().X, _two_gaussians().y, 0.02, loss)
+def _crossed() -> tuple[Matrix, Vector]:
+    """Corners of a square, equal labels on a diagonal."""
+    return np.array([[1.0, 1], [-1, -1], [1, -1], [-1, 1]]), np.array([1.0, 1, -1, -1])
+
+
+def _changed(change: Callable[[Block], Block]) -> _Data:
+    """Return what makes two clouds of 30 samples with changed features."""
+
+    def make() -> tuple[Matrix, Vector]:
+        X, y = _THIRTY()
+        return change(np.array(X)), y
+
+    return make
+
+
+def _with_zero_rows(X: Block) -> Block:
+    X[::5] = 0.0
+    return X
+
+
+def _few(labels: list[float]) -> tuple[Matrix, Vector]:
+    return _THIRTY()[0][: len(labels)], np.array(labels)
+
+
+def _soft(data: _Data, kernel: Kernel, intercept: bool = True, C: float = 1.0) -> Formulation:
+    return SoftMarginDual(*data(), C, kernel, intercept)
 
 
 def _chains() -> Formulation:
@@ -82,51 +121,13 @@ def _targets(targets: Callable[[Vector], Vector], epsilon: float) -> Formulation
     return SVRDual(X, targets(X[:, 0]), 1.0, epsilon, RBF(0.5))
 
 
-def _rbf(gamma: float) -> Formulation:
-    data = _two_gaussians(30)
-    return SoftMarginDual(data.X, data.y, 1.0, RBF(gamma))
-
-
-def _sigmoid() -> Formulation:
-    data = _two_gaussians(30)
-    return SoftMarginDual(data.X, data.y, 1.0, Sigmoid(0.5, -1.0))
-
-
-def _twins() -> tuple[Matrix, Vector]:
-    """Each sample twice, once with either label."""
-    X = _two_gaussians(20).X
-    return np.vstack([X, X]), np.repeat([1.0, -1.0], 20)
-
-
-def _crossed() -> tuple[Matrix, Vector]:
-    """Corners of a square, equal labels on a diagonal."""
-    return np.array([[1.0, 1], [-1, -1], [1, -1], [-1, 1]]), np.array([1.0, 1, -1, -1])
-
-
-def _changed(change: Callable[[Block], Block]) -> _Data:
-    """Return what makes two clouds of 30 samples with changed features."""
-
-    def make() -> tuple[Matrix, Vector]:
-        data = _two_gaussians(30)
-        return change(np.array(data.X)), data.y
-
-    return make
-
-
-def _with_zero_rows(X: Block) -> Block:
-    X[::5] = 0.0
-    return X
-
-
-def _few(labels: list[float]) -> tuple[Matrix, Vector]:
-    return _two_gaussians(30).X[: len(labels)], np.array(labels)
-
-
-def _imbalanced() -> tuple[Matrix, Vector]:
-    data = datasets.TwoGaussians(n=1001, d=3, imbalance=1000.0).load()
-    return data.X, data.y
-
-
+_PLAIN: dict[str, tuple[_Data, Kernel]] = {
+    "two_gaussians linear C=1": (_TWO, Linear()),
+    "four_gaussians rbf C=1": (_FOUR, RBF(_GAMMA)),
+    "sparse linear C=1": (_sparse, Linear()),
+    "off centre": (_off_centre, Linear()),
+    "hardest first": (_hardest_first, Linear()),
+}
 _DEGENERATE: dict[str, tuple[_Data, float]] = {  # with C
     "one class": (partial(_few, [1.0] * 10), 1.0),
     "one sample": (partial(_few, [-1.0]), 1.0),
@@ -140,52 +141,31 @@ _DEGENERATE: dict[str, tuple[_Data, float]] = {  # with C
     "times 1e8": (_changed(lambda X: 1e8 * X), 1.0),
     "times 1e-8": (_changed(lambda X: 1e-8 * X), 1.0),
     "mixed scales": (_changed(lambda X: X * [1e-8, 1.0, 1e8]), 1.0),
-    "1:1000": (_imbalanced, 1.0),
-    "C=1e-12": (_changed(np.asarray), 1e-12),
-    "C=1e12": (_changed(np.asarray), 1e12),
+    "1:1000": (_clouds(1001, imbalance=1000.0), 1.0),
+    "C=1e-12": (_THIRTY, 1e-12),
+    "C=1e12": (_THIRTY, 1e12),
 }
-
-
-def _degenerate(data: _Data, C: float, kernel: Kernel, intercept: bool) -> Formulation:
-    X, y = data()
-    return SoftMarginDual(X, y, C, kernel, intercept)
-
-
-def _plain(data: Callable[[], Dataset], kernel: Kernel, intercept: bool) -> Formulation:
-    return SoftMarginDual(data().X, data().y, 1.0, kernel, intercept)
-
-
 PROBLEMS: dict[str, Callable[[], Formulation]] = {
-    "two_gaussians linear C=1": partial(_plain, _two_gaussians, Linear(), True),
-    "two_gaussians linear C=1, no intercept": partial(_plain, _two_gaussians, Linear(), False),
-    "four_gaussians rbf C=1": partial(_plain, _four_gaussians, RBF(_GAMMA), True),
-    "four_gaussians rbf C=1, no intercept": partial(_plain, _four_gaussians, RBF(_GAMMA), False),
-    "two_gaussians primal C=1": lambda: SoftMarginPrimal(_two_gaussians().X, _two_gaussians().y),
-    "two_gaussians risk lam=0.02": lambda: HingeERM(_two_gaussians().X, _two_gaussians().y, 0.02),
-    "logistic risk lam=0.02": partial(_risk, "logistic"),
-    "squared hinge risk lam=0.02": partial(_risk, "squared_hinge"),
+    **{name: partial(_soft, *setting) for name, setting in _PLAIN.items()},
+    **{f"{name}, no intercept": partial(_soft, *v, False) for name, v in _PLAIN.items()},
+    "two_gaussians primal C=1": lambda: SoftMarginPrimal(*_TWO()),
+    "two_gaussians risk lam=0.02": lambda: HingeERM(*_TWO(), 0.02),
+    "logistic risk lam=0.02": lambda: RegularizedERM(*_TWO(), 0.02, "logistic"),
+    "squared hinge risk lam=0.02": lambda: RegularizedERM(*_TWO(), 0.02, "squared_hinge"),
     "chains C=0.1": _chains,
-    "sparse linear C=1": partial(_sparse, True),
-    "sparse linear C=1, no intercept": partial(_sparse, False),
     "regression rbf C=1": partial(_regression, RBF(0.2), True),
     "regression linear C=1, no intercept": partial(_regression, Linear(), False),
-    "separable hard margin": lambda: HardMarginDual(
-        _two_gaussians(60, 8.0).X, _two_gaussians(60, 8.0).y
-    ),
+    "separable hard margin": lambda: HardMarginDual(*_APART()),
     "twins hard margin": lambda: HardMarginDual(*_twins()),
     "crossed hard margin": lambda: HardMarginDual(*_crossed()),
-    "off centre": partial(_off_centre, True),
-    "off centre, no intercept": partial(_off_centre, False),
-    "hardest first": partial(_hardest_first, True),
-    "hardest first, no intercept": partial(_hardest_first, False),
-    "rbf gamma=1e-9": partial(_rbf, 1e-9),
-    "rbf gamma=1e9": partial(_rbf, 1e9),
-    "sigmoid kernel": _sigmoid,
+    "rbf gamma=1e-9": partial(_soft, _THIRTY, RBF(1e-9)),
+    "rbf gamma=1e9": partial(_soft, _THIRTY, RBF(1e9)),
+    "sigmoid kernel": partial(_soft, _THIRTY, Sigmoid(0.5, -1.0)),
     "constant target": partial(_targets, lambda x: np.full(x.size, 3.0), 0.1),
     "epsilon=0": partial(_targets, np.sin, 0.0),
     "epsilon above the range": partial(_targets, np.sin, 2.0),
     **{
-        f"{name}: {kind}": partial(_degenerate, data, C, kernel, intercept)
+        f"{name}: {kind}": partial(_soft, data, kernel, intercept, C)
         for name, (data, C) in _DEGENERATE.items()
         for kind, kernel, intercept in (
             ("linear", Linear(), True),

@@ -17,7 +17,7 @@ import fcntl
 import io
 import json
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,7 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS, TEXT_COLUMNS, TRACE_COLUMNS
+from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS, NUMBER_COLUMNS, TRACE_COLUMNS
 from experiments.cases.records import Outcome
 from experiments.files.specs import build_kernel
 from experiments.store import disk
@@ -188,30 +188,23 @@ def read_traces(folder: Path | str) -> pd.DataFrame:
 
 def load_tables(folder: Path | str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return what `load_results` and `read_traces` do, reading the folder once."""
-    run_ids, latest = planned(Path(folder)), _latest(Path(folder))
-    return _results(run_ids, latest), _traces(run_ids, latest)
+    run_ids, latest = dict.fromkeys(planned(Path(folder))), _latest(Path(folder))
+    results = _results([latest[run_id]["record"] for run_id in run_ids if run_id in latest])
+    evaluated = [row for run_id in latest if run_id in run_ids for row in latest[run_id]["trace"]]
+    traces = pd.DataFrame(evaluated, columns=FULL_TRACE_COLUMNS)
+    return results, traces.astype(dict.fromkeys(FULL_TRACE_COLUMNS[1:], np.float64))
 
 
-def _results(run_ids: list[str], latest: Mapping[str, dict[str, Any]]) -> pd.DataFrame:
-    ordered = [latest[run_id]["record"] for run_id in run_ids if run_id in latest]
-    table = pd.DataFrame(ordered, columns=COLUMNS).astype(object)
+def _results(records: list[dict[str, Any]]) -> pd.DataFrame:
+    table = pd.DataFrame(records, columns=COLUMNS).astype(object)
     # a run that was killed could not record the problem's size; others on the same problem have it
     table[_OF_THE_PROBLEM] = table[_OF_THE_PROBLEM].fillna(
         table.groupby("problem_id")[_OF_THE_PROBLEM].transform("first")
     )
-    for column in COLUMNS:
-        if column not in TEXT_COLUMNS:
-            table[column] = pd.to_numeric(table[column]).astype(np.float64)
+    table = table.astype(dict.fromkeys(NUMBER_COLUMNS, np.float64))
     best = table.groupby("family_hash")["dual_objective"].transform("max")
     table["suboptimality"] = table["primal_objective"] - best
     return table
-
-
-def _traces(run_ids: list[str], latest: Mapping[str, dict[str, Any]]) -> pd.DataFrame:
-    known = set(run_ids)
-    rows = [row for run_id in latest if run_id in known for row in latest[run_id]["trace"]]
-    table = pd.DataFrame(rows, columns=FULL_TRACE_COLUMNS)
-    return table.astype({name: np.float64 for name in FULL_TRACE_COLUMNS if name != "run_id"})
 
 
 def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
@@ -235,37 +228,25 @@ def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
     }
 
 
-def output_of(folder: Path | str, run_id: str) -> str:
-    """Return the end of what a run printed; empty if there is nothing, or no such run."""
-    return _latest(Path(folder)).get(run_id, {}).get("output", "")
-
-
 def _latest(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the last line of each run."""
-    return {line["record"]["run_id"]: line for line in _lines(folder)}
-
-
-def _lines(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield what each line of `runs.jsonl` holds, skipping torn lines."""
-    path = folder / "runs.jsonl"
-    if not path.exists():
-        return
-    for line in path.read_bytes().splitlines():
+    """Return the last line of each run in `runs.jsonl`, skipping torn and damaged ones."""
+    path, latest = folder / "runs.jsonl", dict[str, dict[str, Any]]()
+    for line in path.read_bytes().splitlines() if path.exists() else ():
         with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
             content = json.loads(line)
-            _check_row(content["record"], COLUMNS)
+            _check_numbers(content["record"], NUMBER_COLUMNS)
             for row in content["trace"]:
-                _check_row(row, FULL_TRACE_COLUMNS)
-            yield content
+                _check_numbers(row, FULL_TRACE_COLUMNS[1:])
+            latest[content["record"]["run_id"]] = content
+    return latest
 
 
-def _check_row(row: dict[str, Any], columns: Iterable[str]) -> None:
+def _check_numbers(row: dict[str, Any], columns: Iterable[str]) -> None:
     """Raise ValueError, TypeError, KeyError or AttributeError for what a table cannot hold."""
     hash(row["run_id"])
     for name in columns:
-        value = row.get(name)
-        if value is not None and name not in TEXT_COLUMNS:
-            float(value)
+        if row.get(name) is not None:
+            float(row[name])
 
 
 def _refuse_used(folder: Path, used: bool, resume: bool) -> None:

@@ -17,14 +17,13 @@ import numpy as np
 import pandas as pd
 from ruamel.yaml import YAML
 
-from experiments.cases.columns import COLUMNS, TEXT_COLUMNS
+from experiments.cases.columns import COLUMNS, NUMBER_COLUMNS
 from experiments.store.folder import StoreError, disk, load_results
 from experiments.store.manifest import NAME
 
 BENCHMARK = "bench_"  # how the names of benchmarks begin
 DIGESTS = "digests.json"
 _RECORDS = ("runs.csv", "manifest.json")
-_NUMBERS = [name for name in COLUMNS if name not in TEXT_COLUMNS]
 
 
 def folders_in(results: Path) -> list[Path]:
@@ -75,7 +74,7 @@ def _read(file: Path) -> pd.DataFrame:
     if "run_id" not in table:
         raise ValueError("it has no column run_id")
     table = table.reindex(columns=COLUMNS)  # a column that is newer than the file is empty
-    return table.astype(dict.fromkeys(_NUMBERS, np.float64))
+    return table.astype(dict.fromkeys(NUMBER_COLUMNS, np.float64))
 
 
 def seal(folder: Path) -> None:

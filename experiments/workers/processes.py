@@ -82,10 +82,10 @@ def descendants(pid: int) -> list[psutil.Process]:
     return [process for process in found if alive(process.pid)]
 
 
-def resident(pid: int, others: Iterable[psutil.Process]) -> int:
-    """Return the resident memory of a process and of `others`, in bytes."""
+def resident(pids: Iterable[int]) -> int:
+    """Return the resident memory of processes, in bytes."""
     total = 0
-    for process_id in (pid, *(process.pid for process in others)):
+    for process_id in pids:
         with suppress(psutil.Error):
             total += psutil.Process(process_id).memory_info().rss
     return total

@@ -59,7 +59,6 @@ def start_worker(threads: int, printed: Connection, reaper: Connection) -> None:
     for stream in (1, 2):
         os.dup2(printed.fileno(), stream)
     faulthandler.enable(file=2)
-    faulthandler.register(signal.SIGTERM, file=2, chain=True)
 
 
 def begin(heartbeat: Heartbeat, function: Callable[..., Any], *arguments: Any) -> Any:

@@ -51,9 +51,12 @@ class WorkerExit(Exception):
     """
 
     def __init__(self, code: int) -> None:
+        super().__init__(code)
         self.code, self.signal = code, signal.Signals(-code).name if code < 0 else ""
-        how = f"was killed by {self.signal}" if self.signal else f"ended with exit code {code}"
-        super().__init__(f"the process {how}")
+
+    def __str__(self) -> str:
+        how = f"was killed by {self.signal}" if self.signal else f"ended with exit code {self.code}"
+        return f"the process {how}"
 
 
 class Worker:
@@ -144,7 +147,7 @@ class Worker:
         return self._process.capture.text() if self._process is not None else ""
 
     def resident(self) -> int:
-        """Return the resident memory of the process and of all that it started, in bytes."""
+        """Return the resident memory of all that the process started, else its own, in bytes."""
         return self._process.resident() if self._process is not None else 0
 
     def has_children(self) -> bool:
@@ -159,7 +162,7 @@ class Worker:
         self._process.seen |= set(descendants(pid))
         signal_group(pid, signal.SIGTERM)
         self.wait(_TERMINATION)
-        return "SIGKILL" if alive(pid) else "SIGTERM"
+        return "SIGTERM" if not alive(pid) or self.ended() else "SIGKILL"
 
     def stop(self) -> None:
         """Kill the process and all that it started; the next call starts another one."""
@@ -190,11 +193,14 @@ class _Process:
         return self.pool.active and alive(self.heartbeat.read().pid)
 
     def resident(self) -> int:
-        """Return the memory of the process and all that it started, which is noted for its end."""
+        """Return the memory of all that the process started, which is noted for its end; else its own.
+
+        A copy of the process shares what it has with it, and would count it twice.
+        """
         pid = self.heartbeat.read().pid
-        running = descendants(pid) if pid else []
+        running = descendants(pid)
         self.seen = {process for process in self.seen if process.is_running()} | set(running)
-        return resident(pid, running) if pid else 0
+        return resident([process.pid for process in running] or [pid])
 
     def end(self) -> None:
         """Kill what is left of the process and all that it started."""

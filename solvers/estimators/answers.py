@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from problems import Formulation, Point, Vector
-from problems.certificates.box_gap import middle
+from problems.box_gap import middle
 from problems.certificates.offsets import best_intercept
 from solvers import Solution, Solver, Status, find_solver, solve
 from solvers.smo import SMO
@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A point with its dual variables and intercept, and how it was obtained."""
+    """The point of one machine, and how it was obtained."""
 
     point: Point
     iterations: int

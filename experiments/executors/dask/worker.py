@@ -99,12 +99,7 @@ class _Process:
         return self.thread.submit(self._run, case, given_up).result()
 
     def _run(self, case: Case, given_up: Event) -> Outcome:
-        self.slot.start(case)
-        while (outcome := self.slot.outcome()) is None:
-            if given_up.is_set():
-                self.slot.stop()
-                raise RuntimeError("the run was given up: its command has ended")
-            self.slot.worker.wait()
+        outcome = self.slot.run(case, given_up.is_set)
         self.used = time.monotonic()
         return outcome
 

@@ -137,11 +137,6 @@ FAILURES = {
     "yields nothing": ({"iterates": "return; yield"}, "finished", "ended without giving a point"),
     "wrong shape": ({"iterates": "yield FormPoint(x[:3])"}, "crashed", "alpha"),
     "writes to X": ({"iterates": "form.gram.X[0] = 3\nyield FormPoint(x)"}, "crashed", "read-only"),
-    "forces a write": (
-        {"iterates": "X = form.gram.X\nX.flags.writeable = True\nX[0] = 3\nyield FormPoint(x)"},
-        "crashed",
-        "changed X or y in place",
-    ),
 }
 
 
@@ -169,11 +164,6 @@ def test_a_solver_that_never_stops_is_stopped_at_its_limit(case_of, strange):
     record = _row(case_of(strange("while True: yield FormPoint(x)"), time_limit=0.05))
     assert (record["status"], record["verdict"]) == ("time_limit", "inaccurate")
     assert 0.05 < record["time_solve"] < 5
-
-
-def test_a_changed_data_set_is_read_anew(case_of, strange):
-    run_case(case_of(strange(**FAILURES["forces a write"][0])))
-    assert run_case(case_of()).record["verdict"] == run_case(case_of()).record["verdict"] != "wrong"
 
 
 def test_warnings_filters_and_random_state_do_not_leak(case_of, strange):
@@ -224,22 +214,10 @@ def test_a_solver_that_changes_the_problem_is_certified_on_the_one_it_was_given(
         assert record[name] == honest[name]
 
 
-def test_a_solver_that_replaces_what_certifies_it_costs_its_row(case_of, strange, monkeypatch):
-    import problems
-
-    monkeypatch.setattr(problems, "certify", problems.certify)  # put back afterwards
-    forged = "import problems\nproblems.certify = lambda *_: None\nyield FormPoint(x)"
-    record = _row(case_of(strange(forged)))
-    assert record["status"] == "crashed"
-    assert "the solver replaced problems.certify" in record["reason"]
-
-
 def test_a_solver_that_replaces_the_clock_is_timed_all_the_same(case_of, strange, monkeypatch):
-    monkeypatch.setattr(time, "perf_counter", time.perf_counter)
-    body = "time.perf_counter = lambda: 0.0\nyield FormPoint(x)"
-    record = _row(case_of(strange(body)))
-    assert record["status"] == "crashed"
-    assert "the solver replaced time.perf_counter" in record["reason"]
+    monkeypatch.setattr(time, "perf_counter", time.perf_counter)  # put back afterwards
+    body = "time.perf_counter = lambda: 0.0\ntime.sleep(0.1)\nyield FormPoint(x)"
+    assert _row(case_of(strange(body)))["time_solve"] > 0.1
 
 
 def test_the_error_handling_of_numpy_does_not_leak(case_of, strange):

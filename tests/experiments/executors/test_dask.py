@@ -101,7 +101,8 @@ def test_runs_of_a_lost_worker_are_run_elsewhere(cases, another, tmp_path):
     """One that takes every worker with it is a row crashed; the runs beside it are not."""
     mark = str(tmp_path / "begun")
     waits = another("waits", SLEEPS.format(mark=mark, seconds=1))
-    kills = another("kills", "os.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(60)\nyield")
+    kill = "import psutil\nos.kill(psutil.Process().parents()[1].pid, signal.SIGKILL)"
+    kills = another("kills", f"{kill}\ntime.sleep(60)\nyield")
     rows = {}
     with closing(DaskExecutor(LIMITS, workers=2).run([waits, *cases, kills])) as outcomes:
         for outcome in outcomes:

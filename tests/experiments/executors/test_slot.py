@@ -16,6 +16,7 @@ from threading import Event, current_thread, main_thread
 import psutil
 import pytest
 
+from experiments.cases.case import run_case
 from experiments.executors.base import Limits
 from experiments.executors.slot import WorkerSlot
 
@@ -46,22 +47,18 @@ class _Stopped:
         self.close = slot.stop
 
 
-def test_a_process_is_used_again_until_something_goes_wrong_in_it(slot, case_of, strange, tmp_path):
-    mark = tmp_path / "mark"
-    wrong = f"if os.path.exists({str(mark)!r}): 1 / 0"
-    case = case_of(strange(f"print(os.getpid())\n{wrong}\nyield FormPoint(x)"))
-    first, second = (slot.run(case).output for _ in range(2))
-    assert first == second != ""
-    mark.touch()
-    third = slot.run(case).output
-    assert third.startswith(first)
-    assert "ZeroDivisionError" in third
-    mark.unlink()
-    assert slot.run(case).output not in ("", first)
+def test_every_run_has_a_copy_of_one_process(slot, case_of, strange):
+    ends = ("yield FormPoint(x)", "1 / 0\nyield", "os._exit(3)\nyield", "os.abort()\nyield") * 2
+    printed = [
+        slot.run(case_of(strange(f"print(os.getppid(), os.getpid())\n{end}"))).output.split()
+        for end in ends
+    ]
+    assert len({worker for worker, *_ in printed}) == 1
+    assert len({copy for _, copy, *_ in printed}) == len(ends)
 
 
 def test_a_process_that_dies_between_two_cases_costs_no_run(slot, case_of, strange):
-    case = case_of(strange("print(os.getpid())\nyield FormPoint(x)"))
+    case = case_of(strange("print(os.getppid())\nyield FormPoint(x)"))
     for _ in range(2):
         outcome = slot.run(case)
         assert outcome.record["status"] == "finished"
@@ -173,7 +170,7 @@ def test_a_pool_that_starts_a_process_anew_is_closed_after_that(
 
     monkeypatch.setattr(reduction, "dump", slow)
     low = os.open(os.devnull, os.O_RDONLY)
-    slot.start(case_of(strange("os._exit(3)\nyield")))
+    slot.start(case_of(strange("os.kill(os.getppid(), signal.SIGKILL)\nyield FormPoint(x)")))
     os.close(low)  # the next file gets its number, and the one after that whichever is closed then
     _wait_for(lambda: slot.outcome() is not None)
     assert held.is_set()
@@ -252,18 +249,47 @@ DAMAGE = {
     "recursion limit": "sys.setrecursionlimit(10**8)",
     "garbage collection": "import gc\ngc.disable()",
     "clock": "time.monotonic = lambda: -1e9",
+    "sparse products": "import scipy.sparse as sp\nsp.csr_array.__matmul__ = lambda *_: np.zeros(0)",
+    "dense products": "np.matmul = np.dot = np.zeros",
+    "certificates": "import problems\nfor n in dir(problems):\n    setattr(problems, n, None)",
+    "samples": "X = form.gram.X\nX.flags.writeable = True\nX[:] = 3",
+    "channels": "for file in range(3, 50):\n    try:\n        os.write(file, b'x' * 100)\n"
+    "    except OSError:\n        pass",
 }
 if find_spec("snapml") is not None:  # importing it here would change this process
     DAMAGE["subnormal numbers"] = "import snapml"
 
 
-def test_a_process_that_a_solver_changed_is_not_used_again(slot, case_of, strange, tmp_path):
-    mark, ended = tmp_path / "mark", ""
-    for kind, body in {**DAMAGE, "nothing": "pass"}.items():
-        solver = strange(
-            f"open({str(mark)!r}, 'w').write(str(os.getpid()))\n{body}\nyield FormPoint(x)"
-        )
-        record = slot.run(case_of(solver)).record
-        assert mark.read_text() != ended, f"it was used again before: {kind}"
-        ended = mark.read_text()
-    assert record["status"] == "finished"
+@pytest.mark.parametrize("kind", DAMAGE)
+def test_what_a_solver_does_to_its_process_touches_no_other_run(slot, case_of, strange, kind):
+    slot.limits = Limits()
+    solver = strange(f"{DAMAGE[kind]}\nyield FormPoint(x, claim='optimal')")
+    record = slot.run(case_of(solver)).record
+    assert (record["status"], record["verdict"]) in (
+        ("finished", "wrong"),
+        ("crashed", "uncertified"),
+    )
+    after, alone = slot.run(case_of()).record, run_case(case_of()).record
+    for column in ("status", "verdict", "reason", "primal_objective", "dual_objective", "n_free"):
+        assert after[column] == alone[column], column
+
+
+def test_a_solver_is_not_judged_by_what_it_put_in_the_place_of_our_functions(
+    slot, case_of, strange
+):
+    body = """
+        import scipy.sparse as sp
+        sp.csr_array.__matmul__ = lambda self, other: np.zeros(self.shape[0])
+        yield FormPoint(x, claim="optimal")
+        """
+    record = slot.run(case_of(strange(body), text=SPARSE)).record
+    assert record["verdict"] == "wrong"
+    assert record["primal_objective"] == pytest.approx(20.0)
+
+
+SPARSE = """\
+name: sparse
+problems:
+  - {formulation: soft_margin_dual, dataset: {name: sparse_classification, n: 20}, C: 1}
+solvers: [smo]
+"""

@@ -30,12 +30,12 @@ def cheapest(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
 
     Columns: target, problem, solver, kind, setting, time, times, setup, gap, ratio (its time over that
     of our fastest solver), low, high, within_noise (see `noise.Comparison`), ours (the name of that
-    solver, empty where ours did not reach the target), single (whether it uses one thread,
-    however many it may use), floors (its time relative to the arithmetic lower bound), memory, outcome, n.
-    Of a solver that did not reach the target the time is NaN, `gap` its best one, and `outcome` says
-    how it ended; "reached" otherwise. `reference` has the times of our fastest solver, none of them for
-    that one itself. A baseline that makes a number of passes over the data is compared with ours that do
-    so too, if there are any.
+    solver, empty where ours did not reach the target), single (whether it uses one thread, however
+    many it may use), floors (its time relative to the arithmetic lower bound), memory, outcome, n. Of
+    a solver that did not reach the target the time is NaN, `gap` its best one, and `outcome` says how
+    it ended; "reached" otherwise. `reference` has the times of our fastest solver, none of them for
+    that one itself. A baseline that makes a number of passes over the data is compared with ours that
+    do so too, if there are any.
     """
     known = configurations(results)
     solvers = known[known["kind"] != "floor"]

@@ -71,13 +71,14 @@ def measured(results: pd.DataFrame) -> pd.DataFrame:
 def configurations(results: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each problem, series and accuracy setting of a solver.
 
-    Columns: problem, solver (its series), kind (see `kind_of`), setting (its accuracy, as text), passes
-    (whether that is a number of passes over the data), time (s), times (of each repetition), setup (s),
-    single (whether the solver uses one thread, however many it may use), gap (relative), suboptimality (relative, of the primal alone), runs, memory (bytes), status (the first
-    that is not "finished"), claimed, n. The second runs of A/A pairs are left out. The gap of a solver
-    that returns no dual point (LIBLINEAR's primal, SGD), or makes a number of passes (Pegasos), is
-    that to the best dual bound which any run of the same problem proved. Answers that are wrong or
-    not certified have none.
+    Columns: problem, solver (its series), kind (see `kind_of`), setting (its accuracy, as text),
+    passes (whether that is a number of passes over the data), time (s), times (of each repetition),
+    setup (s), single (whether the solver uses one thread, however many it may use), gap (relative),
+    suboptimality (relative, of the primal alone), runs, memory (bytes), status (the first that is not
+    "finished"), claimed, n. The second runs of A/A pairs are left out. The gap of a solver that
+    returns no dual point (LIBLINEAR's primal, SGD), or makes a number of passes (Pegasos), is that to
+    the best dual bound which any run of the same problem proved. Answers that are wrong or not
+    certified have none.
     """
     results = without_repeats(results)
     distance = relative_suboptimality(results).clip(lower=0.0)

@@ -68,7 +68,8 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     fastest that is ranked), low, high, within_noise (see `Comparison`), objective, gap (relative),
     subopt. (relative), KKT, SV, outcome, proven (whether the bounds of all runs are), runs, reason,
     host. Numbers are medians over the repetitions. The second of an A/A pair is not ranked, and its
-    ratio is to the first. Runs on several hosts are separate problems, with rows of their own for each host.
+    ratio is to the first. Runs on several hosts are separate problems, with rows of their own for each
+    host.
     """
     results = split_by_host(results)
     noise = noise_of_problems(aa_pairs(results))

@@ -29,6 +29,7 @@ import pandas as pd
 
 from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS, NUMBER_COLUMNS, TRACE_COLUMNS
 from experiments.cases.records import Outcome
+from experiments.cases.search import is_over, is_searched, search_of
 from experiments.files.specs import build_kernel
 from experiments.store import disk
 from experiments.store.manifest import (
@@ -139,11 +140,14 @@ def write_tables(
 
 def recorded(folder: Path, retry: Collection[str] = ()) -> set[str]:
     """Return the ids of a folder's runs, without those whose status or verdict is in `retry`."""
-    return {
-        run_id
-        for run_id, line in _latest(folder).items()
-        if line["record"].get("status") not in retry and line["record"].get("verdict") not in retry
-    }
+    return set(records(folder, retry))
+
+
+def records(folder: Path, retry: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+    """Return the records of those runs, by their ids."""
+    found = {run_id: line["record"] for run_id, line in _latest(folder).items()}
+    ends = ("status", "verdict")
+    return {key: r for key, r in found.items() if not any(r.get(end) in retry for end in ends)}
 
 
 def planned(folder: Path) -> list[str]:
@@ -155,6 +159,26 @@ def planned(folder: Path) -> list[str]:
         If the folder holds no results, or results of another version.
     """
     return read_manifest(folder)["run_ids"]
+
+
+def missing(folder: Path) -> int:
+    """Return how many runs of a folder's plan are missing, and searches of a tolerance not at their end.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds no results, or results of another version.
+    """
+    known = records(folder)
+    steps: dict[str, list[dict[str, Any]]] = {}
+    for run_id in sorted(known):
+        steps.setdefault(search_of(run_id), []).append(known[run_id])
+    there = {
+        run_id
+        for run_id in planned(folder)
+        if run_id in known and (not is_searched(run_id) or is_over(steps[search_of(run_id)]))
+    }
+    return len(planned(folder)) - len(there)
 
 
 def load_results(folder: Path | str) -> pd.DataFrame:
@@ -189,9 +213,12 @@ def read_traces(folder: Path | str) -> pd.DataFrame:
 
 def load_tables(folder: Path | str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return what `load_results` and `read_traces` do, reading the folder once."""
-    run_ids, latest = dict.fromkeys(planned(Path(folder))), _latest(Path(folder))
-    results = _results([latest[run_id]["record"] for run_id in run_ids if run_id in latest])
-    evaluated = [row for run_id in latest if run_id in run_ids for row in latest[run_id]["trace"]]
+    places = {search_of(run_id): i for i, run_id in enumerate(planned(Path(folder)))}
+    latest = _latest(Path(folder))
+    known = [run_id for run_id in latest if search_of(run_id) in places]
+    run_ids = sorted(known, key=lambda run_id: (places[search_of(run_id)], run_id))
+    results = _results([latest[run_id]["record"] for run_id in run_ids])
+    evaluated = [row for run_id in known for row in latest[run_id]["trace"]]
     traces = pd.DataFrame(evaluated, columns=FULL_TRACE_COLUMNS)
     return results, traces.astype(dict.fromkeys(FULL_TRACE_COLUMNS[1:], np.float64))
 

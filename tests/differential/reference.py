@@ -222,7 +222,7 @@ def _stretches(exact: Posed, scores: list[fmpq], offsets: list[fmpq]) -> Iterato
     yield ONE
     for curve, f in zip(exact.curves, exact.shifted(scores, offsets), strict=True):
         end = curve.upper if curve.lower is None else curve.lower
-        if (curve.lower is None or curve.upper is None) and abs(end) == 1:
+        if (curve.lower is None or curve.upper is None) and abs(end) == 1 and not curve.smoothing:
             short = ONE - f / end
             if 0 < short < _ROUNDING:
                 yield 1 / (1 - short)

@@ -188,12 +188,37 @@ class SmoothReference:
             if c.point.alpha is not None:
                 alpha = self.problem.beta(c.point.alpha).reshape(self.problem.n, -1)
                 beta = [[rational(v) for v in row] for row in alpha.tolist()]
-                found.append(self.primal(self.scores(beta), self.norm2(beta)))
+                found.append(self._at_best_offset(self.scores(beta), self.norm2(beta)))
             if c.point.w is not None:
                 w = [[rational(v) for v in col] for col in self._columns(c.point.w)]
                 scores = [[inner(x, own) for own in w] for x in exact_rows(self.problem.X)]
-                found.append(self.primal(scores, arb(sum((inner(v, v) for v in w), ZERO))))
+                found.append(self._at_best_offset(scores, arb(sum((inner(v, v) for v in w), ZERO))))
             return Values(min((_end(v, False) for v in found), default=None))
+
+    def _at_best_offset(self, scores: Scores, norm2: Any) -> Any:
+        """Return the primal objective at the offset where its slope is 0, which float64 may not have."""
+        if not self.problem.intercept:
+            return self.primal(scores, norm2)
+        low, high = (
+            sign * max(abs(arb(f[0])) for f in scores).mid() * 2 - sign for sign in (-1, 1)
+        )
+        low, high = low - 2, high + 2
+        while self._slope(scores, low) > 0 or self._slope(scores, high) < 0:
+            if high > 2**20 * (1 + max(abs(arb(f[0])) for f in scores)):
+                break  # one class: the slope is never 0
+            low, high = 2 * low, 2 * high
+        for _ in range(self.bits):
+            middle = ((low + high) / 2).mid()
+            low, high = (low, middle) if self._slope(scores, middle) > 0 else (middle, high)
+        self.offset = low
+        return self.primal(scores, norm2)
+
+    def _slope(self, scores: Scores, offset: Any) -> Any:
+        """Return Σ C(p − e_y) for scores with an offset."""
+        self.offset, total = offset, arb(0)
+        for p, k, C in zip(self._softmax(self._shifted(scores)), self.target, self.C, strict=True):
+            total += C * (-p[1] if k == 0 else p[0])
+        return total.mid()
 
     def _columns(self, w: Vector) -> list[list[float]]:
         return w.reshape(self.problem.d, -1).T.tolist()

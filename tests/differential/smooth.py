@@ -21,6 +21,7 @@ from tests.differential.posed import NARROW, ZERO, Values, exact_weights, ration
 
 _PRECISIONS = (400, 2000)  # bits: most problems need no more than the first
 _STEPS = 500
+_FAR = 2**20  # times the scores, where no offset is looked for
 
 Scores = list[list[Any]]  # a row for each sample
 
@@ -199,14 +200,13 @@ class SmoothReference:
         """Return the primal objective at the offset where its slope is 0, which float64 may not have."""
         if not self.problem.intercept:
             return self.primal(scores, norm2)
-        low, high = (
-            sign * max(abs(arb(f[0])) for f in scores).mid() * 2 - sign for sign in (-1, 1)
-        )
-        low, high = low - 2, high + 2
-        while self._slope(scores, low) > 0 or self._slope(scores, high) < 0:
-            if high > 2**20 * (1 + max(abs(arb(f[0])) for f in scores)):
-                break  # one class: the slope is never 0
-            low, high = 2 * low, 2 * high
+        farthest = 1 + max(abs(arb(f[0])) for f in scores).mid()
+        reach = farthest
+        while self._slope(scores, -reach) > 0 or self._slope(scores, reach) < 0:
+            reach *= 2
+            if reach > _FAR * farthest:  # there is one class, and no such offset
+                return self.primal(scores, norm2)
+        low, high = -reach, reach
         for _ in range(self.bits):
             middle = ((low + high) / 2).mid()
             low, high = (low, middle) if self._slope(scores, middle) > 0 else (middle, high)

@@ -113,8 +113,8 @@ class EnumeratedReference:
         indefinite = self.problem.kernel.is_psd is None and not is_psd(self.exact.K)
         if c.point.alpha is None or indefinite:  # no primal is above all of its dual
             return Values(None)
-        beta, scale = self._feasible(c.point.alpha), rational(c.scale)
-        given = [rational(v) for v in self.problem.beta(c.point.alpha).tolist()]
+        given, scale = self._beta(c.point.alpha), rational(c.scale)
+        beta = self.exact.feasible(given)
         of_alpha = [  # weights need not be those of multipliers that are feasible
             (scale * scale * self.exact.norm2(v), [scale * f for f in self.exact.scores(v)])
             for v in (beta, given)
@@ -123,7 +123,7 @@ class EnumeratedReference:
         if self.exact.is_hard:
             before = certify(self.problem, answer, target_gap=np.inf).point
             ws.append(before.w)
-            others = [self._feasible(v) for v in (before.alpha, answer.alpha) if v is not None]
+            others = [self._beta(v) for v in (before.alpha, answer.alpha) if v is not None]
             of_alpha += [(self.exact.norm2(v), self.exact.scores(v)) for v in others]
         offsets = [rational(u) for u in c.offsets]
         of_w = [self._of_weights(w) for w in ws if w is not None]
@@ -133,7 +133,7 @@ class EnumeratedReference:
         ]
         best = [min((v for v in own if v is not None), default=None) for own in primals]
         primal = min((v for v in best if v is not None), default=None)
-        own = best[1] if answer.w is not None else primals[0][-1 if self.exact.is_hard else 0]
+        own = best[1] if answer.w is not None else primals[0][-1]
         return Values(primal, own, self.exact.dual(beta))
 
     def _of_weights(self, w: Vector) -> tuple[fmpq, list[fmpq]]:
@@ -141,9 +141,8 @@ class EnumeratedReference:
         own = [rational(v) for v in w.ravel().tolist()]
         return inner(own, own), [inner(x, own) for x in exact_rows(self.problem.X)]
 
-    def _feasible(self, alpha: Vector) -> list[fmpq]:
-        """Return a feasible β near the one of multipliers."""
-        return self.exact.feasible([rational(v) for v in self.problem.beta(alpha).tolist()])
+    def _beta(self, alpha: Vector) -> list[fmpq]:
+        return [rational(v) for v in self.problem.beta(alpha).tolist()]
 
 
 def _enumerated(problem: Formulation, C: list[fmpq | None] | None) -> tuple[Posed, Optimum | None]:

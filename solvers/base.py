@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Any, ClassVar
 
 from problems.forms import FormPoint
@@ -46,6 +47,15 @@ def optional(module: str, what: str, package: str) -> Any:
         raise NotInstalled(f"{what} needs {package}: pip install {package}") from None
 
 
+_ABSENT = object()
+_CHECKS: dict[str, Callable[[Any, str], object]] = {
+    **dict.fromkeys(("tol", "gap", "cache_size"), check_positive),
+    **dict.fromkeys(("max_iter", "epochs"), check_whole),
+    "seed": partial(check_whole, least=0),
+}
+_MAY_BE_NONE = ("gap", "max_iter", "seed")
+
+
 @dataclass(frozen=True)
 class Solver(ABC):
     """Base of all solvers. Subclass it with `@dataclass(frozen=True)` and typed settings.
@@ -55,13 +65,16 @@ class Solver(ABC):
     form : BoxQP, QP or ERM: what it solves.
     source : where the algorithm is published.
     name : how experiment files call it; by default the class name in snake case.
+    needs : modules that `prepare` imports, each with the package that brings it.
 
-    A setting `max_iter` is overridden by `solve(max_iter=...)`; `seed` by an experiment's own.
+    Settings `tol`, `gap` and `cache_size` must be positive, `max_iter`, `epochs` and `seed` whole
+    numbers. `max_iter` is overridden by `solve(max_iter=...)`, `seed` by an experiment's own.
     """
 
     form: ClassVar[Any]
     source: ClassVar[str] = ""
     name: ClassVar[str] = ""
+    needs: ClassVar[tuple[tuple[str, str], ...]] = ()
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -69,12 +82,10 @@ class Solver(ABC):
             cls.name = snake_case(cls.__name__)
 
     def __post_init__(self) -> None:
-        if hasattr(self, "tol"):
-            check_positive(getattr(self, "tol"), "tol")  # noqa: B009
-        for setting, least in (("max_iter", 1), ("seed", 0)):
-            value = getattr(self, setting, None)
-            if value is not None:
-                check_whole(value, setting, least)
+        for name, check in _CHECKS.items():
+            value = getattr(self, name, _ABSENT)
+            if value is not _ABSENT and not (value is None and name in _MAY_BE_NONE):
+                check(value, name)
 
     def refuses(self, form: Any, /) -> str | None:
         """Return a sentence saying why this form cannot be solved, or None if it can."""
@@ -82,6 +93,8 @@ class Solver(ABC):
 
     def prepare(self, form: Any, /) -> Any:
         """Return the state that `iterates` starts from; imports and compilation go here, untimed."""
+        for module, package in self.needs:
+            optional(module, type(self).__name__, package)
         return form
 
     @abstractmethod

@@ -23,9 +23,8 @@ from problems.certificates.box_gap import violating_pair
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
-from solvers.base import Solver
 from solvers.claims import is_near
-from solvers.warm_up import warm_up
+from solvers.warm_up import CompiledSolver
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 
@@ -75,7 +74,7 @@ def _line(f: Callable[[Vector], float], x: Vector, unit: Vector) -> Callable[[fl
 
 
 @dataclass(frozen=True)
-class CoordinateDescent(Solver):
+class CoordinateDescent(CompiledSolver):
     """Exact steps on one dual variable after another, for any kernel but without an intercept.
 
     Attributes
@@ -105,11 +104,6 @@ class CoordinateDescent(Solver):
                 "not fit"
             )
         return None
-
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile a sweep."""
-        warm_up(self, form)
-        return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after each sweep, or after several short ones."""

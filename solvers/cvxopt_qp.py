@@ -11,7 +11,6 @@ Vandenberghe 2010, "The CVXOPT linear and quadratic cone program solvers".
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -21,15 +20,14 @@ import scipy
 
 from problems.dataset import Vector
 from problems.forms import QP, FormPoint
-from solvers.base import Solver
-from solvers.quadratic import COARSEST, ScaledQP, refuse_indefinite, scaled
+from solvers.quadratic import COARSEST, ConvexQPSolver, ScaledQP, scaled
 
 # Its share of `tol` is the absolute gap allowed, which matters for optima of exactly 0.
 _ABSOLUTE = 1e-6
 
 
 @dataclass(frozen=True)
-class CvxoptQP(Solver):
+class CvxoptQP(ConvexQPSolver):
     """CVXOPT on any convex QP.
 
     It finds out by itself that a problem is optimal, but not that it has no optimum: then it ends
@@ -44,17 +42,8 @@ class CvxoptQP(Solver):
     tol: float = 1e-9
     max_iter: int = 100
 
-    form: ClassVar = QP
     source: ClassVar[str] = "Vandenberghe 2010"
-
-    def refuses(self, form: QP) -> str | None:
-        """A QP must be convex."""
-        return refuse_indefinite(form)
-
-    def prepare(self, form: QP) -> QP:
-        """Import CVXOPT."""
-        importlib.import_module("cvxopt.solvers")
-        return form
+    needs: ClassVar = (("cvxopt.solvers", "cvxopt"),)
 
     def iterates(self, form: QP) -> Iterator[FormPoint]:
         """Yield once, at the end."""

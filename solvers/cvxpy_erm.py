@@ -20,7 +20,7 @@ from problems.forms import ERM, FormPoint
 from problems.formulations.softmax import Softmax
 from problems.gram.gram import Gram
 from problems.losses import IntervalLoss, Logistic
-from solvers.base import Solver, optional
+from solvers.base import Solver
 
 _MOST_WEIGHT = 1e12  # with 1/ΣC below 1e-12 it called answers optimal whose gap was 1
 _OPTIONS = ("tol_gap_abs", "tol_gap_rel", "tol_feas")
@@ -41,6 +41,7 @@ class CvxpyERM(Solver):
 
     form: ClassVar = ERM
     source: ClassVar[str] = "Diamond & Boyd 2016; Goulart & Chen 2024 (Clarabel)"
+    needs: ClassVar = (("cvxpy", "cvxpy"), ("clarabel", "clarabel"))
 
     def refuses(self, form: ERM) -> str | None:
         """A cone program must be convex, and of a loss that is known in cones."""
@@ -59,12 +60,6 @@ class CvxpyERM(Solver):
         if not Gram(form.gram.X, form.gram.kernel, form.gram.memory).is_positive_semidefinite():
             return "the kernel is indefinite on these samples, and a cone program must be convex"
         return None
-
-    def prepare(self, form: ERM) -> ERM:
-        """Import CVXPY and Clarabel; NotInstalled with what to do if either is missing."""
-        for package in ("cvxpy", "clarabel"):
-            optional(package, "CvxpyERM", package)
-        return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield once, at the end."""

@@ -15,28 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from problems.dataset import Vector
 from problems.forms import QP, Claim, FormPoint
-from problems.validation import check_choice
-from solvers.base import NotInstalled, Solver, optional
-from solvers.quadratic import ScaledQP, is_solvable, refuse_indefinite, scaled
+from solvers.base import NotInstalled, optional
+from solvers.quadratic import BACKENDS, BackendQP, ScaledQP, answer_of, scaled
 
-# back end: package, options that mean `tol`, option that means `max_iter`
-_BACKENDS: dict[str, tuple[str, tuple[str, ...], str]] = {
-    "CLARABEL": ("clarabel", ("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter"),
-    "CVXOPT": ("cvxopt", ("abstol", "reltol", "feastol"), "max_iters"),
-    "HIGHS": (
-        "highspy",
-        ("primal_feasibility_tolerance", "dual_feasibility_tolerance"),
-        "qp_iteration_limit",
-    ),
-    "OSQP": ("osqp", ("eps_abs", "eps_rel"), "max_iter"),
-    "PIQP": ("piqp", ("eps_abs", "eps_rel"), "max_iter"),
-    "PROXQP": ("proxsuite", ("eps_abs", "eps_rel"), "max_iter"),
-    "SCS": ("scs", ("eps_abs", "eps_rel"), "max_iters"),
-}
 _CLAIMS: dict[str, Claim] = {
     "optimal": "optimal",
     "infeasible": "infeasible",
@@ -45,7 +27,7 @@ _CLAIMS: dict[str, Claim] = {
 
 
 @dataclass(frozen=True)
-class CvxpyQP(Solver):
+class CvxpyQP(BackendQP):
     """A convex QP through CVXPY.
 
     Attributes
@@ -58,31 +40,22 @@ class CvxpyQP(Solver):
 
     backend: str = "CLARABEL"
     tol: float = 1e-10
-    max_iter: int | None = None
 
-    form: ClassVar = QP
+    choices: ClassVar = tuple(name.upper() for name in BACKENDS if name != "quadprog")
     source: ClassVar[str] = "Diamond & Boyd 2016; Agrawal et al. 2018"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(self.backend, "backend", sorted(_BACKENDS))
 
     @staticmethod
     def backends() -> tuple[str, ...]:
         """Return the back ends that are installed here."""
         installed = set(_cvxpy().installed_solvers())
-        return tuple(sorted(installed & set(_BACKENDS)))
-
-    def refuses(self, form: QP) -> str | None:
-        """A QP must be convex."""
-        return refuse_indefinite(form)
+        return tuple(sorted(installed & set(CvxpyQP.choices)))
 
     def prepare(self, form: QP) -> QP:
         """Import CVXPY and the back end; NotInstalled with what to do if either is missing."""
+        package = self._backend.package
         if self.backend not in self.backends():
-            package = _BACKENDS[self.backend][0]
             raise NotInstalled(f"CVXPY's back end {self.backend} needs: pip install {package}")
-        importlib.import_module(_BACKENDS[self.backend][0])
+        importlib.import_module(package)
         return form
 
     def iterates(self, form: QP) -> Iterator[FormPoint]:
@@ -93,24 +66,14 @@ class CvxpyQP(Solver):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of inaccuracy: the status and the certificate say it
             try:
-                problem.solve(solver=self.backend, **self._options())
+                problem.solve(solver=self.backend, **self._options(self.tol, self.max_iter))
             except cp.error.SolverError:  # of a back end that gave no answer at all
                 yield FormPoint(None, claim="stopped")
                 return
+        multipliers = None if inequality is None else inequality.dual_value
+        iterations = int(problem.solver_stats.num_iters or 0)
         claim = _CLAIMS.get(problem.status, "stopped")
-        yield FormPoint(
-            _times(qp.of_x, x.value),
-            inequality=None if inequality is None else _times(qp.of_z, inequality.dual_value),
-            iterations=int(problem.solver_stats.num_iters or 0),
-            claim="stopped" if claim == "infeasible" and is_solvable(form) else claim,
-        )
-
-    def _options(self) -> dict[str, float]:
-        _, tolerances, limit = _BACKENDS[self.backend]
-        options: dict[str, float] = dict.fromkeys(tolerances, self.tol)
-        if self.max_iter is not None:
-            options[limit] = int(self.max_iter)
-        return options
+        yield answer_of(form, qp, x.value, multipliers, iterations, claim)
 
 
 def _cvxpy() -> Any:
@@ -127,7 +90,3 @@ def _model(cp: Any, qp: ScaledQP) -> tuple[Any, Any, Any]:
     if qp.A is not None:
         constraints.append(qp.A @ x == qp.b_eq)
     return x, cp.Problem(cp.Minimize(objective), constraints), inequality
-
-
-def _times(scale: float, values: Any) -> Vector | None:
-    return None if values is None else scale * np.asarray(values, dtype=np.float64)

@@ -47,6 +47,7 @@ class FiniteNewton(Solver):
 
     form: ClassVar = ERM
     source: ClassVar[str] = "Mangasarian 2002; Keerthi & DeCoste 2005"
+    needs: ClassVar = (("scipy.linalg", "scipy"),)
 
     def refuses(self, form: ERM) -> str | None:
         """It needs a squared loss, and all weights with coordinates, regularised, and not too many."""
@@ -61,10 +62,9 @@ class FiniteNewton(Solver):
         return None
 
     def prepare(self, form: ERM) -> ERM:
-        """Import SciPy's solver of positive definite systems."""
-        _solve_positive()
+        """Import SciPy's solver of positive definite systems, and find the threads."""
         Threads()
-        return form
+        return super().prepare(form)
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each step."""
@@ -73,6 +73,8 @@ class FiniteNewton(Solver):
         return points if n * d * d > _LARGE_PRODUCT else Threads().one_at_a_time(points)
 
     def _points(self, form: ERM) -> Iterator[FormPoint]:
+        from scipy.linalg import solve  # noqa: PLC0415 - slow to import
+
         X, y, C, loss = form.gram.X, form.y, form.C, form.loss
         w = np.zeros(X.shape[1]) if form.start is None else X.T @ form.start
         f = X @ w
@@ -80,7 +82,7 @@ class FiniteNewton(Solver):
             gradient = w + X.T @ (C * loss.subgradient(y, f))
             value = 0.5 * float(w @ w) + float(C @ loss.value(y, f))
             H = _hessian(X, C * loss.curvature_times(y, f, np.ones(y.size)))
-            p = -_solve_positive()(H, gradient, assume_a="pos", overwrite_a=True)
+            p = -solve(H, gradient, assume_a="pos", overwrite_a=True)
             done = -0.5 * float(gradient @ p) <= self.tol * value
             w = w + _step_length(form, w, f, p, X @ p) * p
             f = X @ w
@@ -126,9 +128,3 @@ def _step_length(form: ERM, w: Vector, f: Vector, p: Vector, q: Vector) -> float
         if not low < t < high:
             t = 0.5 * (low + high) if high < np.inf else 2.0 * low
     return t
-
-
-def _solve_positive() -> Any:
-    from scipy.linalg import solve  # noqa: PLC0415 - slow to import
-
-    return solve

@@ -8,7 +8,8 @@ geometrically growing times, and never cost more than half the time spent solvin
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from time import perf_counter, process_time  # by value: a solver may replace those of the module
 from typing import Any, get_args
 
@@ -28,6 +29,7 @@ _GROWTH = 1.25  # between the times of two evaluations
 _COST_FACTOR = 2.0  # seconds solving for each second of evaluations
 _END = object()
 _CLAIMS = get_args(Claim)
+_ENDING = ("optimal", "infeasible")  # claims after which a solver ends
 
 
 def solve(
@@ -93,10 +95,9 @@ def solve(
     except (Unsupported, NotInstalled) as stop:
         status = Status.UNSUPPORTED if isinstance(stop, Unsupported) else Status.NOT_INSTALLED
         return Solution(problem, solver, Point(), status, note=str(stop), target_gap=target_gap)
-    run = _Run(problem, reduction, target_gap, stop_at_target, callback)
+    run = _Run(problem, reduction, target_gap, stop_at_target, callback, time_limit, max_iter)
     run.time_setup = perf_counter() - begun
-    status = run.until_stopped(solver.iterates(state), time_limit, max_iter)
-    return run.solution(solver, status)
+    return run.solution(solver, run.until_stopped(solver.iterates(state)))
 
 
 def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
@@ -189,29 +190,31 @@ def _floats(values: Any, name: str) -> Vector | None:
     return array.astype(np.float64)
 
 
+@dataclass
 class _Run:
     """State of one call of `solve`: the clock, the evaluations made, the latest point."""
 
-    def __init__(
-        self,
-        problem: Formulation,
-        reduction: Reduction[Any],
-        target_gap: float,
-        stop_at_target: bool,
-        callback: Callable[[Evaluation], object] | None,
-    ) -> None:
-        self.problem, self.reduction, self.target_gap = problem, reduction, target_gap
-        self.stop_at_target, self.callback = stop_at_target, callback
-        # A hard margin is evaluated to end it early once it is proven infeasible.
-        self.evaluating = stop_at_target or callback is not None or problem.may_be_infeasible
-        self.trace: list[Evaluation] = []
-        self.next_evaluation = _FIRST_EVALUATION
-        self.time_setup = self.time_solve = self.cpu_time = 0.0
-        self.latest: FormPoint | None = None
+    problem: Formulation
+    reduction: Reduction[Any]
+    target_gap: float
+    stop_at_target: bool
+    callback: Callable[[Evaluation], object] | None
+    time_limit: float | None
+    max_iter: int | None
+    trace: list[Evaluation] = field(default_factory=list[Evaluation])
+    next_evaluation: float = _FIRST_EVALUATION
+    time_setup: float = 0.0
+    time_solve: float = 0.0
+    cpu_time: float = 0.0
+    latest: FormPoint | None = None
 
-    def until_stopped(
-        self, iterates: Iterator[FormPoint], time_limit: float | None, max_iter: int | None
-    ) -> Status:
+    @cached_property
+    def evaluating(self) -> bool:
+        """Whether points are evaluated: a hard margin's to end early once it is proven infeasible."""
+        wanted = self.stop_at_target or self.callback is not None
+        return wanted or self.problem.may_be_infeasible
+
+    def until_stopped(self, iterates: Iterator[FormPoint]) -> Status:
         """Run the solver and return why it stopped."""
         status = None
         while status is None:
@@ -222,36 +225,22 @@ class _Run:
             self.time_solve += perf_counter() - begun
             self.cpu_time += process_time() - cpu_begun
             if point is None:
-                return self._ended(time_limit, max_iter)
+                return self._limit_reached() or Status.FINISHED
             self.latest = point
-            status = self._limit_reached(point, time_limit, max_iter) or self._evaluate_if_due(
-                point
-            )
+            if any(v is not None and not np.isfinite(v).all() for v in (point.x, point.beta)):
+                return Status.DIVERGED
+            # with a claim it is about to end by itself
+            status = None if point.claim in _ENDING else self._limit_reached()
+            status = status or self._evaluate_if_due(point)
         return status
 
-    def _ended(self, time_limit: float | None, max_iter: int | None) -> Status:
-        late = time_limit is not None and self.time_solve > time_limit
-        if late:
+    def _limit_reached(self) -> Status | None:
+        if self.time_limit is not None and self.time_solve > self.time_limit:
             return Status.TIME_LIMIT
         point = self.latest
-        if point is None or max_iter is None or point.claim in ("optimal", "infeasible"):
-            return Status.FINISHED
-        if point.iterations >= max_iter:
-            return Status.MAX_ITER
-        return Status.FINISHED
-
-    def _limit_reached(
-        self, point: FormPoint, time_limit: float | None, max_iter: int | None
-    ) -> Status | None:
-        if any(v is not None and not np.isfinite(v).all() for v in (point.x, point.beta)):
-            return Status.DIVERGED
-        if point.claim in ("optimal", "infeasible"):
-            return None  # it is about to end by itself
-        if time_limit is not None and self.time_solve > time_limit:
-            return Status.TIME_LIMIT
-        if max_iter is not None and point.iterations >= max_iter:
-            return Status.MAX_ITER
-        return None
+        if self.max_iter is None or point is None or point.claim in _ENDING:
+            return None
+        return Status.MAX_ITER if point.iterations >= self.max_iter else None
 
     def _evaluate_if_due(self, point: FormPoint) -> Status | None:
         if not self.evaluating or self.time_solve < self.next_evaluation:
@@ -278,12 +267,8 @@ class _Run:
         point = self.latest
         iterations = 0 if point is None else point.iterations
         evaluated = bool(self.trace) and self.trace[-1].iteration == iterations
-        if (
-            self.evaluating
-            and point is not None
-            and status is not Status.DIVERGED
-            and not evaluated
-        ):
+        diverged = status is Status.DIVERGED
+        if self.evaluating and point is not None and not diverged and not evaluated:
             self._evaluate(point)
         if self.evaluating and self.trace and self.trace[-1].certificate.infeasible:
             status = Status.INFEASIBLE

@@ -40,7 +40,7 @@ def solve_subproblems(
     """Solve every subproblem with `solver` by calling `solve`, whose arguments the others are.
 
     Times, iterations and counters are sums, the status is the worst of all and the claim the weakest.
-    `Solution.parts` has the answers to the subproblems.
+    `Solution.subsolutions` has the answers to the subproblems.
     """
     run = _Run(problem, _starts(problem, initial), callback)
     for part, start in zip(problem.subproblems, run.starts, strict=True):
@@ -80,8 +80,8 @@ def _starts(problem: Multiclass, initial: Any) -> Sequence[Any]:
     """
     if initial is None:
         return [None] * problem.outputs
-    if isinstance(initial, Solution) and len(initial.parts) == problem.outputs:
-        return initial.parts
+    if isinstance(initial, Solution) and len(initial.subsolutions) == problem.outputs:
+        return initial.subsolutions
     alpha = initial if isinstance(initial, np.ndarray) else getattr(initial, "alpha", None)
     shape = (problem.n, problem.outputs)
     given = None if alpha is None else np.shape(alpha)
@@ -176,5 +176,5 @@ class _Run:
             iterations=self.iterations,
             trace=tuple(self.trace),
             counters=counters,  # type: ignore[arg-type]
-            parts=tuple(self.done),
+            subsolutions=tuple(self.done),
         )

@@ -25,16 +25,15 @@ from problems.certificates.box_gap import middle
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.kernels import Block
-from solvers.base import Solver
 from solvers.simplified_smo import bias, limits, pair_refusal, partner
-from solvers.warm_up import warm_up
+from solvers.warm_up import CompiledSolver
 
 _ROUNDING = 1e-12  # relative size below which a curvature or a change of xⱼ is taken for zero
 _BLOCK_ENTRIES = 2**19  # samples visited between two yields: about a millisecond
 
 
 @dataclass(frozen=True)
-class PlattSMO(Solver):
+class PlattSMO(CompiledSolver):
     """SMO with Platt's two heuristics for the pair and a cache of all errors.
 
     It claims "optimal" when, for some b, no sample violates the KKT conditions by more than tol: none
@@ -59,11 +58,6 @@ class PlattSMO(Solver):
     def refuses(self, form: BoxQP) -> str | None:
         """Pairs need the equality, with coefficients ±1, lower bounds 0, and the whole Q."""
         return pair_refusal(form, "PlattSMO")
-
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile the steps."""
-        warm_up(self, form)
-        return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after each block of steps."""

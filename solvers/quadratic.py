@@ -1,4 +1,4 @@
-"""What the QP solvers share: the test that a problem is convex, and a scaling to tolerances' size.
+"""What the QP solvers share: convexity, a scaling to the size of tolerances, back ends and answers.
 
 Interior-point and splitting methods compare residuals with a tolerance that is absolute for numbers
 below one. Where the whole box, or the whole linear cost, is smaller than one, the problem solved is
@@ -10,14 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
 
 from problems.dataset import Vector
-from problems.forms import QP
+from problems.forms import QP, Claim, FormPoint
 from problems.gram.gram import Gram, SignedGram
+from problems.validation import check_choice
+from solvers.base import Solver
 
 # Residual that an optimum may be claimed with, however large the rounding.
 COARSEST = 1e-4
@@ -85,22 +87,103 @@ def scaled(form: QP) -> ScaledQP:
     )
 
 
+class ConvexQPSolver(Solver):
+    """Base of the solvers of convex QPs."""
+
+    form: ClassVar = QP
+
+    def refuses(self, form: QP) -> str | None:
+        """A QP must be convex.
+
+        Tested on a Gram matrix of its own, so that the solver's count of evaluations stays its own.
+        """
+        gram = form.gram
+        if gram is None or Gram(gram.X, gram.kernel, gram.memory).is_positive_semidefinite():
+            return None
+        return "the kernel is indefinite on these samples, and a QP solver needs a convex problem"
+
+
+@dataclass(frozen=True)
+class Backend:
+    """Where a back end comes from, and what it calls things.
+
+    Attributes
+    ----------
+    package : what to install.
+    tolerances : its options that mean `tol`.
+    limit : its option that means `max_iter`, "" if it has none.
+    """
+
+    package: str
+    tolerances: tuple[str, ...]
+    limit: str
+
+
+_RESIDUALS = ("eps_abs", "eps_rel")
+BACKENDS = {
+    "clarabel": Backend("clarabel", ("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter"),
+    "cvxopt": Backend("cvxopt", ("abstol", "reltol", "feastol"), "max_iters"),
+    "highs": Backend(
+        "highspy",
+        ("primal_feasibility_tolerance", "dual_feasibility_tolerance"),
+        "qp_iteration_limit",
+    ),
+    "osqp": Backend("osqp", _RESIDUALS, "max_iter"),
+    "piqp": Backend("piqp", _RESIDUALS, "max_iter"),
+    "proxqp": Backend("proxsuite", _RESIDUALS, "max_iter"),
+    "quadprog": Backend("quadprog", (), ""),
+    "scs": Backend("scs", _RESIDUALS, "max_iters"),
+}
+
+
+@dataclass(frozen=True)
+class BackendQP(ConvexQPSolver):
+    """Base of the packages that hand a QP to one of several back ends."""
+
+    backend: str
+    tol: float = 1e-9
+    max_iter: int | None = None
+
+    choices: ClassVar[tuple[str, ...]]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self.backend, "backend", self.choices)
+
+    @property
+    def _backend(self) -> Backend:
+        return BACKENDS[self.backend.lower()]
+
+    def _options(self, tol: float, max_iter: int | None) -> dict[str, Any]:
+        """Return the back end's options for a tolerance and a limit on its iterations."""
+        options: dict[str, Any] = dict.fromkeys(self._backend.tolerances, tol)
+        return options if max_iter is None else {**options, self._backend.limit: int(max_iter)}
+
+
+def answer_of(form: QP, qp: ScaledQP, x: Any, z: Any, iterations: int, claim: Claim) -> FormPoint:
+    """Return the point of a back end's x and multipliers z of Gx ≤ h, each None or (m,).
+
+    A back end that claims a problem to be infeasible that has an optimum has failed: it stopped.
+    """
+    return FormPoint(
+        _times(qp.of_x, x),
+        inequality=None if form.G is None else _times(qp.of_z, z),
+        iterations=iterations,
+        claim="stopped" if claim == "infeasible" and is_solvable(form) else claim,
+    )
+
+
+def _times(scale: float, values: Any) -> Vector | None:
+    """Return the values scaled; None for none, or for those that are not numbers."""
+    array = np.asarray(values, dtype=np.float64)  # of None a NaN
+    return scale * array if np.isfinite(array).all() else None
+
+
 def is_solvable(form: QP) -> bool:
     """Return whether a convex QP is seen to have an optimum: 0 is feasible, and its box is finite.
 
-    A back end that claims the contrary, as they do at C = 1e12, has failed: it stopped.
+    At C = 1e12 some back ends claim the contrary.
     """
     finite = bool(np.isfinite(form.lb).all() and np.isfinite(form.ub).all())
     inside = bool((form.lb <= 0).all() and (form.ub >= 0).all())
     return finite and inside and form.G is None and (form.b_eq is None or not form.b_eq.any())
-
-
-def refuse_indefinite(form: QP) -> str | None:
-    """Return the sentence that refuses an indefinite kernel, or None for a convex QP.
-
-    Tested on a Gram matrix of its own, so that the solver's count of evaluations stays its own.
-    """
-    gram = form.gram
-    if gram is None or Gram(gram.X, gram.kernel, gram.memory).is_positive_semidefinite():
-        return None
-    return "the kernel is indefinite on these samples, and a QP solver needs a convex problem"

@@ -23,10 +23,9 @@ from problems.forms import ERM, FormPoint
 from problems.kernels import Block
 from problems.losses import IntervalLoss, Logistic
 from problems.losses.logistic import logistic_step
-from solvers.base import Solver
 from solvers.claims import relative_gap
 from solvers.rows import FAST, Rows, add, as_rows, dot, read_only
-from solvers.warm_up import warm_up
+from solvers.warm_up import CompiledSolver
 
 _CHECK_GROWTH = 1.2  # between the epochs after which the gap is evaluated, which costs an epoch
 _NO_COLUMN = np.empty((0, 0))
@@ -48,7 +47,7 @@ class Dual(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SDCA(Solver):
+class SDCA(CompiledSolver):
     """Stochastic dual coordinate ascent, an epoch being a random permutation of the samples.
 
     Attributes
@@ -75,11 +74,6 @@ class SDCA(Solver):
         if not form.gram.is_linear and not form.gram.fits:
             return f"SDCA keeps the Gram matrix, and {form.n} rows do not fit in memory"
         return None
-
-    def prepare(self, form: ERM) -> ERM:
-        """Compile the epochs."""
-        warm_up(self, form)
-        return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each epoch."""

@@ -22,15 +22,14 @@ from problems.dataset import Indices, Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
 from problems.validation import check_positive, check_whole
-from solvers.base import Solver
-from solvers.warm_up import warm_up
+from solvers.warm_up import CompiledSolver
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 _CALL = 1000  # what calling a pass costs, in entries read
 
 
 @dataclass(frozen=True)
-class SimplifiedSMO(Solver):
+class SimplifiedSMO(CompiledSolver):
     """Random-partner SMO, as taught. It claims nothing ("stopped"): a random partner may not help.
 
     Attributes
@@ -62,11 +61,6 @@ class SimplifiedSMO(Solver):
     def refuses(self, form: BoxQP) -> str | None:
         """Pairs need the equality, with coefficients ±1, lower bounds 0, and the whole Q."""
         return pair_refusal(form, "SimplifiedSMO")
-
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile a pass."""
-        warm_up(self, form)
-        return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after each pass, or after several short ones."""

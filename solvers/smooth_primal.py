@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,7 +32,7 @@ class SmoothRisk:
         self.outputs = int(getattr(form.loss, "classes", 1))
         self.size = self.X.shape[1] * self.outputs
 
-    @cached_property
+    @property
     def start(self) -> Vector:
         """The start's w, else 0, and b = 0."""
         form = self.form
@@ -53,8 +52,18 @@ class SmoothRisk:
         bends = self.loss.curvature_times(self.y, self._scores(v), self._scores(p))
         return self._back(self._times_share(bends), self.lam * p[: self.size])
 
-    def point(self, found: Any) -> FormPoint:
-        """Return SciPy's answer as a point."""
+    def minimum(self, method: str, options: dict[str, Any], hessp: Any = None) -> FormPoint:
+        """Return the point that a method of `scipy.optimize.minimize` finds."""
+        from scipy.optimize import minimize  # noqa: PLC0415 - slow to import
+
+        found = minimize(
+            self.value_and_gradient,
+            self.start,
+            jac=True,
+            hessp=hessp,
+            method=method,
+            options=options,
+        )
         w, b = found.x[: self.size], found.x[self.size :]
         return FormPoint(
             w.reshape(-1, self.outputs) if self.outputs > 1 else w,
@@ -77,8 +86,29 @@ class SmoothRisk:
         return np.append(gradient, s.sum()) if self.form.intercept else gradient
 
 
+class _SmoothSolver(Solver):
+    """Base of both: what they refuse, and how SciPy's optimisers are called."""
+
+    form: ClassVar = ERM
+    needs: ClassVar = (("scipy.optimize", "scipy"),)
+
+    def prepare(self, form: ERM) -> ERM:
+        """Import SciPy's optimisers, and find the threads."""
+        Threads()
+        return super().prepare(form)
+
+    def refuses(self, form: ERM) -> str | None:
+        """It needs a smooth loss, and weights with coordinates."""
+        title = "L-BFGS" if isinstance(self, LBFGS) else "Newton-CG"
+        if not form.loss.smoothness < np.inf:
+            return f"{title} needs a smooth loss, and the {form.loss.name} loss has kinks"
+        if not form.gram.is_linear:
+            return f"{title} works on w, which has coordinates only for the linear kernel"
+        return None
+
+
 @dataclass(frozen=True)
-class LBFGS(Solver):
+class LBFGS(_SmoothSolver):
     """Limited-memory BFGS on the weights of a smooth risk.
 
     Attributes
@@ -92,22 +122,11 @@ class LBFGS(Solver):
     max_iter: int = 10_000
     memory: int = 20
 
-    form: ClassVar = ERM
     source: ClassVar[str] = "Liu & Nocedal 1989; SciPy's L-BFGS-B"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole(self.memory, "memory")
-
-    def refuses(self, form: ERM) -> str | None:
-        """It needs a smooth loss, and weights with coordinates."""
-        return _refusal("L-BFGS", form)
-
-    def prepare(self, form: ERM) -> ERM:
-        """Import SciPy's optimisers."""
-        _minimize()
-        Threads()
-        return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield once, at the end."""
@@ -121,14 +140,12 @@ class LBFGS(Solver):
         }
         # its own products are tiny: a second thread made them a hundred times slower
         with Threads().limited(1):
-            found = _minimize()(
-                risk.value_and_gradient, risk.start, jac=True, method="L-BFGS-B", options=options
-            )
-        yield risk.point(found)
+            point = risk.minimum("L-BFGS-B", options)
+        yield point
 
 
 @dataclass(frozen=True)
-class NewtonCG(Solver):
+class NewtonCG(_SmoothSolver):
     """Newton's method on the weights of a smooth risk, its systems solved by conjugate gradients.
 
     Attributes
@@ -140,43 +157,11 @@ class NewtonCG(Solver):
     tol: float = 1e-10
     max_iter: int = 1000
 
-    form: ClassVar = ERM
     source: ClassVar[str] = "Nocedal & Wright 2006, algorithm 7.1; SciPy's Newton-CG"
     name: ClassVar[str] = "newton_cg"
-
-    def refuses(self, form: ERM) -> str | None:
-        """It needs a smooth loss, and weights with coordinates."""
-        return _refusal("Newton-CG", form)
-
-    def prepare(self, form: ERM) -> ERM:
-        """Import SciPy's optimisers."""
-        _minimize()
-        Threads()
-        return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield once, at the end."""
         risk = SmoothRisk(form)
-        found = _minimize()(
-            risk.value_and_gradient,
-            risk.start,
-            jac=True,
-            hessp=risk.hessian_product,
-            method="Newton-CG",
-            options={"xtol": self.tol, "maxiter": int(self.max_iter)},
-        )
-        yield risk.point(found)
-
-
-def _minimize() -> Any:
-    from scipy.optimize import minimize  # noqa: PLC0415 - slow to import
-
-    return minimize
-
-
-def _refusal(method: str, form: ERM) -> str | None:
-    if not form.loss.smoothness < np.inf:
-        return f"{method} needs a smooth loss, and the {form.loss.name} loss has kinks"
-    if not form.gram.is_linear:
-        return f"{method} works on w, which has coordinates only for the linear kernel"
-    return None
+        options = {"xtol": self.tol, "maxiter": int(self.max_iter)}
+        yield risk.minimum("Newton-CG", options, risk.hessian_product)

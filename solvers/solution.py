@@ -52,7 +52,7 @@ class Solution:
     iterations : the solver's own count. trace : the evaluations made while it ran.
     counters : kernel evaluations and whatever else the solver counts.
     rigorous : whether `certificate` proves its bounds, see `certify`.
-    parts : of several binary problems the answer to each.
+    subsolutions : of several binary problems the answer to each.
     alpha, w, b : the point that is certified, see `Certificate.point`.
     certificate, verdict : computed at first access, never on the solver's time.
     """
@@ -71,7 +71,7 @@ class Solution:
     trace: tuple[Evaluation, ...] = ()
     counters: Mapping[str, float] = field(default_factory=dict[str, float])
     rigorous: bool = False
-    parts: tuple[Solution, ...] = ()
+    subsolutions: tuple[Solution, ...] = ()
 
     @cached_property
     def certificate(self) -> Certificate:
@@ -107,7 +107,7 @@ class Solution:
         """
         c = self.certificate
         found = {_verdict(c, self.claimed, self.target_gap)}
-        for part, own in zip(c.parts, self.parts, strict=False):  # none, if there is no point
+        for part, own in zip(c.parts, self.subsolutions, strict=False):  # none without a point
             found.add(_verdict(part, own.claimed, self.target_gap))
         return next(verdict for verdict in _FROM_WORST if verdict in found)
 
@@ -116,16 +116,18 @@ class Solution:
         """Why it ended as it did, or why a bound is missing; empty if all went well."""
         if self.note and self.point.alpha is None and self.point.w is None:
             return self.note
-        return "; ".join(filter(None, (self.note, self.certificate.reason, self._worst_part())))
+        worst = self._worst_subproblem()
+        return "; ".join(filter(None, (self.note, self.certificate.reason, worst)))
 
-    def _worst_part(self) -> str:
+    def _worst_subproblem(self) -> str:
         if not isinstance(self.problem, Multiclass) or self.verdict == "solved":
             return ""
         gaps = [part.relative_gap for part in self.certificate.parts]
         if not gaps:
             return ""
         worst = int(np.argmax(gaps))  # NaN counts as the largest
-        return f"worst part: {self.problem.subproblems[worst].name}, relative gap {gaps[worst]:.2g}"
+        name = self.problem.subproblems[worst].name
+        return f"worst subproblem: {name}, relative gap {gaps[worst]:.2g}"
 
     @cached_property
     def geometry(self) -> Geometry:

@@ -19,17 +19,15 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import IntervalLoss, Logistic
-from problems.validation import check_whole
-from solvers.base import Solver
 from solvers.pegasos.steps import DRAWN, WEIGHTS, Risk, initial_state, risk_of, settle, steps
 from solvers.rows import as_rows
-from solvers.warm_up import warm_up
+from solvers.warm_up import CompiledSolver
 
 _BLOCK = 2**14  # samples between two yields
 
 
 @dataclass(frozen=True)
-class StochasticSubgradient(Solver):
+class StochasticSubgradient(CompiledSolver):
     """Projected stochastic subgradient method for every loss; it claims nothing.
 
     Attributes
@@ -45,10 +43,6 @@ class StochasticSubgradient(Solver):
     form: ClassVar = ERM
     source: ClassVar[str] = "Shalev-Shwartz et al. 2011; Lacoste-Julien et al. 2012"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_whole(self.epochs, "epochs")
-
     def refuses(self, form: ERM) -> str | None:
         """It needs w, a loss of one score, and no intercept."""
         if form.intercept:
@@ -58,11 +52,6 @@ class StochasticSubgradient(Solver):
         if not form.gram.is_linear:
             return "the stochastic subgradient method keeps w, which needs the linear kernel"
         return None
-
-    def prepare(self, form: ERM) -> ERM:
-        """Compile the steps."""
-        warm_up(self, form)
-        return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each block of steps."""

@@ -20,6 +20,15 @@ from solvers.base import Solver
 _MOST_POINTS = 30
 
 
+class CompiledSolver(Solver):
+    """Base of the solvers whose loops are compiled."""
+
+    def prepare(self, form: Any) -> Any:
+        """Compile the loops."""
+        warm_up(self, form)
+        return form
+
+
 def warm_up(solver: Solver, form: Form, samples: int = 32) -> None:
     """Run a compiled solver on a small problem like `form`, so that compiling is not timed.
 

@@ -24,7 +24,6 @@ from typing import ClassVar
 import numpy as np
 
 from problems.forms import BoxQP, Claim, FormPoint
-from problems.validation import check_positive
 from solvers.base import Solver
 from solvers.dual_coordinate_descent.blocks import whole
 from solvers.dual_coordinate_descent.descent import Descent
@@ -62,11 +61,6 @@ class DualCoordinateDescent(Solver):
 
     form: ClassVar = BoxQP
     source: ClassVar[str] = "Hsieh et al. 2008; Rockafellar 1976; Yan & Li 2020"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.gap is not None:
-            check_positive(self.gap, "gap")
 
     def refuses(self, form: BoxQP) -> str | None:
         """Only a linear kernel has a w to keep, and every variable is in the equality, or none."""

@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A point with its dual variables and intercept, and how it was obtained."""
+    """The point of one machine, and how it was obtained."""
 
     point: Point
     iterations: int

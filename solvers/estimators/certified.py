@@ -20,6 +20,7 @@ Problem = Callable[[], Formulation]
 class CertifiedEstimator(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
     """Base of the estimators."""
 
+    intercept_: Any
     _answers: list[tuple[Problem, Point]]
     _certificates: list[Certificate]
 

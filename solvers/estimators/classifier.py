@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
 from typing import Any
@@ -24,18 +25,19 @@ from problems import (
     SoftMarginDual,
     Vector,
 )
-from problems.dataset import check_samples
+from problems.dataset import Indices, check_samples
 from problems.kernels import Block
-from problems.validation import check_choice
+from problems.validation import check_choice, check_positive
 from solvers.estimators.answers import warn_unless
 from solvers.estimators.machine import KernelMachine
-from solvers.estimators.samples import check_number, class_weights, encoded, subset
+from solvers.estimators.samples import class_weights, encoded, subset
 
 
 def _has_probabilities(estimator: Any) -> bool:
     return estimator.probability != "deprecated" and bool(estimator.probability)
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseClass]
     """Soft-margin support vector classification: scikit-learn's `SVC`, certified.
 
@@ -73,42 +75,11 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
     certificate_ : see `CertifiedEstimator`.
     """
 
-    def __init__(
-        self,
-        *,
-        C: Any = 1.0,
-        kernel: Any = "rbf",
-        degree: Any = 3,
-        gamma: Any = "scale",
-        coef0: Any = 0.0,
-        shrinking: Any = True,
-        probability: Any = "deprecated",
-        tol: Any = 1e-3,
-        cache_size: Any = 200,
-        class_weight: Any = None,
-        verbose: Any = False,
-        max_iter: Any = -1,
-        decision_function_shape: Any = "ovr",
-        break_ties: Any = False,
-        random_state: Any = None,
-        solver: Any = None,
-    ) -> None:
-        self.C = C
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.shrinking = shrinking
-        self.probability = probability
-        self.tol = tol
-        self.cache_size = cache_size
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.decision_function_shape = decision_function_shape
-        self.break_ties = break_ties
-        self.random_state = random_state
-        self.solver = solver
+    probability: Any = "deprecated"
+    class_weight: Any = None
+    decision_function_shape: Any = "ovr"
+    break_ties: Any = False
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:
         """Fit to samples `X` (n, d), dense or sparse (a Gram matrix (n, n)), and labels `y` (n,).
@@ -118,7 +89,8 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         ValueError
             If an argument or a parameter is not usable, or the solver gives no answer.
         """
-        check_number(self.C, "C", infinite=True)
+        if not np.array_equal(self.C, np.inf):
+            check_positive(self.C, "C")
         check_choice(self.decision_function_shape, "decision_function_shape", ("ovr", "ovo"))
         check_choice(self.probability, "probability", (True, False, "deprecated"))
         samples, targets, weights = self._checked(X, y, sample_weight)
@@ -151,8 +123,7 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         iterations: list[int] = []
         for machine, sign in zip(beta, signs.T, strict=True):
             rows = np.flatnonzero(sign)
-            taken = None if classes == 2 else rows
-            problem = partial(_problem, X, taken, sign[rows], upper[rows], self._kernel)
+            problem = partial(_problem, X, rows, sign[rows], upper[rows], self._kernel)
             answer = self._answer(problem, solver)
             assert answer.point.alpha is not None
             assert answer.point.b is not None
@@ -224,8 +195,8 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         return np.log(self.predict_proba(X))
 
 
-def _problem(X: Matrix, rows: Any, y: Vector, C: Vector, kernel: Kernel) -> Formulation:
-    X = X if rows is None else subset(X, rows, isinstance(kernel, Precomputed))
+def _problem(X: Matrix, rows: Indices, y: Vector, C: Vector, kernel: Kernel) -> Formulation:
+    X = subset(X, rows, isinstance(kernel, Precomputed))
     if np.isinf(C).any():
         return HardMarginDual(X, y, kernel)
     return SoftMarginDual(X, y, C, kernel)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from solvers.estimators.linear_machine import LinearMachine
 from solvers.estimators.samples import class_weights, encoded
 
 
+@dataclass(eq=False, repr=False)
 class LinearSVC(ClassifierMixin, LinearMachine):  # pyright: ignore[reportUntypedBaseClass]
     """Linear support vector classification, each class against all others: scikit-learn's `LinearSVC`.
 
@@ -47,36 +49,11 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # pyright: ignore[reportUntype
     certificate_ : see `CertifiedEstimator`.
     """
 
-    def __init__(
-        self,
-        penalty: Any = "l2",
-        loss: Any = "squared_hinge",
-        *,
-        dual: Any = "auto",
-        tol: Any = 1e-4,
-        C: Any = 1.0,
-        multi_class: Any = "ovr",
-        fit_intercept: Any = True,
-        intercept_scaling: Any = 1,
-        class_weight: Any = None,
-        verbose: Any = 0,
-        random_state: Any = None,
-        max_iter: Any = 1000,
-        solver: Any = None,
-    ) -> None:
-        self.penalty = penalty
-        self.loss = loss
-        self.dual = dual
-        self.tol = tol
-        self.C = C
-        self.multi_class = multi_class
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.verbose = verbose
-        self.random_state = random_state
-        self.max_iter = max_iter
-        self.solver = solver
+    penalty: Any = "l2"
+    loss: Any = "squared_hinge"
+    _: KW_ONLY
+    multi_class: Any = "ovr"
+    class_weight: Any = None
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
         """Fit to samples `X` (n, d), dense or sparse, and labels `y` (n,).
@@ -99,7 +76,7 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # pyright: ignore[reportUntype
             self._solved(self._problem(samples, labels == k, C, balance, k), solver)
             for k in ([1] if self.classes_.size == 2 else range(self.classes_.size))
         ]
-        self.coef_, self.intercept_ = self._split(np.array([m.w for m in machines]))
+        self.coef_, self.intercept_ = self._split(np.array([m.point.w for m in machines]))
         self.n_iter_ = max(m.iterations for m in machines)
         warn_unless(all(m.converged for m in machines), self.max_iter)
         return self

@@ -15,11 +15,12 @@ import scipy
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from problems import Formulation, Point, Vector
-from problems.validation import check_choice
+from problems.validation import check_choice, check_positive
 from solvers import Solution, Solver, solve
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.estimators.answers import (
     SHARPER,
+    Answer,
     certified_alpha,
     chosen_solver,
     is_converged,
@@ -27,41 +28,25 @@ from solvers.estimators.answers import (
     refined,
 )
 from solvers.estimators.certified import CertifiedEstimator
-from solvers.estimators.samples import (
-    Weights,
-    check_number,
-    check_sample_weight,
-    selected,
-    settings_of,
-)
+from solvers.estimators.samples import Weights, check_sample_weight, settings_of, subset
 from solvers.finite_newton import MOST_FEATURES, FiniteNewton
 from solvers.sdca import SDCA
 from solvers.smooth_primal import NewtonCG
 
 
-@dataclass(frozen=True, eq=False)
-class LinearAnswer:
-    """The weights of one machine, and how they were obtained."""
-
-    w: Vector
-    iterations: int
-    converged: bool
-
-
+@dataclass(eq=False, repr=False, kw_only=True)
 class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseClass]
-    """Base of the linear estimators; `LinearSVC` and `LinearSVR` have the parameters."""
+    """Base of the linear estimators; `LinearSVC` describes the parameters."""
 
-    C: Any
-    tol: Any
-    dual: Any
-    loss: Any
-    fit_intercept: Any
-    intercept_scaling: Any
-    verbose: Any
-    max_iter: Any
-    solver: Any
-    coef_: Any
-    intercept_: Any
+    dual: Any = "auto"
+    tol: Any = 1e-4
+    C: Any = 1.0
+    fit_intercept: Any = True
+    intercept_scaling: Any = 1
+    verbose: Any = 0
+    random_state: Any = None
+    max_iter: Any = 1000
+    solver: Any = None
 
     def __sklearn_tags__(self) -> Any:
         """State that sparse samples are accepted."""
@@ -73,20 +58,21 @@ class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         self, X: Any, y: Any, sample_weight: Any, **y_checks: Any
     ) -> tuple[Any, Any, Weights]:
         """Return the samples with the intercept's feature, y, and the weights, without weights of 0."""
-        check_number(self.C, "C")
-        check_number(self.intercept_scaling, "intercept_scaling")
+        check_positive(self.C, "C")
+        check_positive(self.intercept_scaling, "intercept_scaling")
         check_choice(self.dual, "dual", ("auto", True, False))
         X, y = validate_data(
             self, X, y, dtype=np.float64, order="C", accept_sparse="csr", **y_checks
         )
         weights = check_sample_weight(sample_weight, X.shape[0])
-        X = selected(X, weights, pairwise=False)
+        X = subset(X, weights.kept)
         if self.fit_intercept:
-            constant = np.full((X.shape[0], 1), float(self.intercept_scaling))
+            columns = [X, np.full((X.shape[0], 1), float(self.intercept_scaling))]
+            sparse = scipy.sparse.issparse(X)
             X = (
-                scipy.sparse.csr_array(scipy.sparse.hstack([X, constant]))
-                if scipy.sparse.issparse(X)
-                else np.hstack([X, constant])
+                scipy.sparse.csr_array(scipy.sparse.hstack(columns))
+                if sparse
+                else np.hstack(columns)
             )
         return X, y[weights.kept], weights
 
@@ -99,7 +85,7 @@ class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         if not squared:
             if self.dual is False:
                 raise ValueError(
-                    f"dual: the loss {self.loss!r} has kinks, so there is no primal method for it; "
+                    "dual: the loss has kinks, so there is no primal method for it; "
                     "use dual='auto', or a squared loss"
                 )
             return chosen_solver(self.solver, DualCoordinateDescent, settings)
@@ -108,14 +94,14 @@ class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         primal = FiniteNewton if d <= MOST_FEATURES else NewtonCG
         return chosen_solver(self.solver, SDCA if self.dual is True else primal, settings)
 
-    def _solved(self, problem: Formulation, solver: Solver) -> LinearAnswer:
+    def _solved(self, problem: Formulation, solver: Solver) -> Answer:
         sharpened = isinstance(solver, DualCoordinateDescent) and self.solver is None
         solution = refined(problem, solver) if sharpened else solve(problem, solver)
         log(solution, self.verbose)
-        w = self._weights(solution)
-        self._answers.append((lambda: problem, Point(solution.point.alpha, w)))
+        point = Point(solution.point.alpha, self._weights(solution))
+        self._answers.append((lambda: problem, point))
         converged = is_converged(solution, getattr(solver, "tol", 0.0))
-        return LinearAnswer(w, max(1, solution.iterations), converged)
+        return Answer(point, max(1, solution.iterations), converged)
 
     def _weights(self, solution: Solution) -> Vector:
         """Return w; points of the default solvers are feasible, and need no certificate for it."""

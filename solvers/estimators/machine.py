@@ -7,36 +7,28 @@ as its Gram matrix.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from problems import (
-    RBF,
-    Gram,
-    Kernel,
-    Linear,
-    Polynomial,
-    Precomputed,
-    Sigmoid,
-)
+from problems import RBF, Gram, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from problems.dataset import check_samples
 from problems.kernels import Block, as_dense
 from problems.kernels.base import stacked
+from problems.validation import check_positive
 from solvers import Solver
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.estimators.answers import Answer, chosen_solver, dual_answer
 from solvers.estimators.certified import CertifiedEstimator, Problem
 from solvers.estimators.samples import (
     Weights,
-    check_number,
     check_sample_weight,
-    selected,
     settings_of,
+    subset,
     variance,
 )
 from solvers.smo import SMO
@@ -45,18 +37,21 @@ _CHUNK_VALUES = 2**23  # kernel values at a time in predictions
 _NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseClass]
-    """Base of the estimators with a kernel; `SVC` and `SVR` have the parameters."""
+    """Base of the estimators with a kernel; `SVC` describes the parameters."""
 
-    kernel: Any
-    solver: Any
-    verbose: Any
-    tol: Any
-    gamma: Any
-    dual_coef_: Any
-    intercept_: NDArray[np.float64]
-    support_: NDArray[np.int32]
-    support_vectors_: Any
+    C: Any = 1.0
+    kernel: Any = "rbf"
+    degree: Any = 3
+    gamma: Any = "scale"
+    coef0: Any = 0.0
+    tol: Any = 1e-3
+    shrinking: Any = True
+    cache_size: Any = 200
+    verbose: Any = False
+    max_iter: Any = -1
+    solver: Any = None
 
     def __sklearn_tags__(self) -> Any:
         """State that a Gram matrix is split along both axes."""
@@ -117,7 +112,7 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
             )
         self.shape_fit_ = X.shape
         weights = check_sample_weight(sample_weight, X.shape[0])
-        return selected(X, weights, self._gram_given), y[weights.kept], weights
+        return subset(X, weights.kept, self._gram_given), y[weights.kept], weights
 
     def _kernel_for(self, X: Any, weights: Weights) -> Kernel:
         """Return the kernel; gamma="scale" is 1/(d·variance of X), with 1 for a variance of 0."""
@@ -136,12 +131,12 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         if self.kernel == "rbf":
             return RBF(gamma)
         if self.kernel == "sigmoid":
-            return Sigmoid(gamma, self.coef0)  # type: ignore[attr-defined]
-        return Polynomial(self.degree, gamma, self.coef0)  # type: ignore[attr-defined]
+            return Sigmoid(gamma, self.coef0)
+        return Polynomial(self.degree, gamma, self.coef0)
 
     def _gamma_for(self, X: Any, weights: Weights) -> float:
         if not isinstance(self.gamma, str):
-            return check_number(self.gamma, "gamma")
+            return check_positive(self.gamma, "gamma")
         if self.gamma not in ("scale", "auto"):
             raise ValueError(f"gamma: must be 'scale', 'auto' or a number, got {self.gamma!r}")
         spread = variance(X, weights.values) if self.gamma == "scale" else 1.0
@@ -166,9 +161,8 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         self._beta = beta[:, support]
         self.support_ = weights.kept[support].astype(np.int32)
         self.support_vectors_ = np.empty((0, 0)) if self._gram_given else X[support]
-        self.dual_coef_ = duals[:, support]
-        if scipy.sparse.issparse(X):
-            self.dual_coef_ = type(X)(self.dual_coef_)
+        coefficients = duals[:, support]
+        self.dual_coef_ = type(X)(coefficients) if scipy.sparse.issparse(X) else coefficients
         if not np.isfinite(self.intercept_).all() or not np.isfinite(duals).all():
             raise ValueError("X: its values are too large; scale the features, or check the kernel")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -10,11 +11,12 @@ from sklearn.base import RegressorMixin
 
 from problems import SVRDual
 from problems.dataset import check_samples
+from problems.validation import check_positive
 from solvers.estimators.answers import warn_unless
 from solvers.estimators.machine import KernelMachine
-from solvers.estimators.samples import check_number
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class SVR(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseClass]
     """Support vector regression: scikit-learn's `SVR`, certified.
 
@@ -33,34 +35,7 @@ class SVR(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseCl
     certificate_ : see `CertifiedEstimator`.
     """
 
-    def __init__(
-        self,
-        *,
-        kernel: Any = "rbf",
-        degree: Any = 3,
-        gamma: Any = "scale",
-        coef0: Any = 0.0,
-        tol: Any = 1e-3,
-        C: Any = 1.0,
-        epsilon: Any = 0.1,
-        shrinking: Any = True,
-        cache_size: Any = 200,
-        verbose: Any = False,
-        max_iter: Any = -1,
-        solver: Any = None,
-    ) -> None:
-        self.kernel = kernel
-        self.degree = degree
-        self.gamma = gamma
-        self.coef0 = coef0
-        self.tol = tol
-        self.C = C
-        self.epsilon = epsilon
-        self.shrinking = shrinking
-        self.cache_size = cache_size
-        self.verbose = verbose
-        self.max_iter = max_iter
-        self.solver = solver
+    epsilon: Any = 0.1
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
         """Fit to samples `X` (n, d), dense or sparse (a Gram matrix (n, n)), and targets `y` (n,).
@@ -70,8 +45,8 @@ class SVR(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseCl
         ValueError
             If an argument or a parameter is not usable, or the solver gives no answer.
         """
-        check_number(self.C, "C")
-        check_number(self.epsilon, "epsilon", zero=True)
+        check_positive(self.C, "C")
+        check_positive(self.epsilon, "epsilon", zero=True)
         samples, targets, weights = self._checked(X, y, sample_weight, y_numeric=True)
         targets = np.asarray(targets, dtype=np.float64)
         self._kernel = self._kernel_for(samples, weights)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from sklearn.utils.class_weight import compute_class_weight
 
 from problems import Vector
 from problems.dataset import Indices
+from problems.validation import check_positive, check_whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,11 +22,6 @@ class Weights:
 
     kept: Indices
     values: Vector
-
-    @property
-    def all_kept(self) -> bool:
-        """Whether no sample is left out."""
-        return bool(self.kept[-1] == self.kept.size - 1)
 
 
 def check_sample_weight(sample_weight: Any, n: int) -> Weights:
@@ -79,54 +75,31 @@ def encoded(y: Any) -> tuple[Any, Indices]:
     return classes, labels.astype(np.intp)
 
 
-def check_number(value: Any, name: str, *, zero: bool = False, infinite: bool = False) -> float:
-    """Return a parameter that is a number above 0 (with `zero` not below; `infinite` may be inf)."""
-    number = float(value) if isinstance(value, Real) else np.nan
-    large_enough = number > 0 or (zero and number == 0)
-    if not large_enough or (np.isinf(number) and not infinite):
-        least = "0 or above" if zero else "above 0"
-        raise ValueError(f"{name}: must be a number {least}, got {value!r}")
-    return number
-
-
-def check_max_iter(value: Any) -> int | None:
-    """Return a limit on iterations; -1, which is none, as None."""
-    if not isinstance(value, Integral) or (value < 1 and value != -1):
-        raise ValueError(f"max_iter: must be 1 or more, or -1 for no limit, got {value!r}")
-    return None if value == -1 else int(value)
-
-
 def drawn_seed(random_state: Any) -> int:
     """Return a seed for a solver: `random_state` if it is one, 0 for None, else drawn from it."""
-    if random_state is None:
-        return 0
-    if isinstance(random_state, Integral):
-        return int(random_state)
+    if random_state is None or isinstance(random_state, Integral):
+        return int(random_state or 0)
     return int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
 
 
 def settings_of(estimator: Any) -> dict[str, Any]:
     """Return the parameters that a solver's settings are taken from, where the solver has them."""
     settings: dict[str, Any] = {
-        "tol": check_number(estimator.tol, "tol"),
+        "tol": check_positive(estimator.tol, "tol"),
         "seed": drawn_seed(getattr(estimator, "random_state", None)),
     }
     for name in ("cache_size", "shrinking"):
         if hasattr(estimator, name):
             settings[name] = getattr(estimator, name)
-    limit = check_max_iter(estimator.max_iter)
-    return settings if limit is None else {**settings, "max_iter": limit}
+    if estimator.max_iter != -1:  # which is no limit
+        settings["max_iter"] = check_whole(estimator.max_iter, "max_iter")
+    return settings
 
 
-def selected(X: Any, weights: Weights, pairwise: bool) -> Any:
-    """Return the rows that take part, of a Gram matrix the columns too."""
-    if weights.all_kept:
+def subset(X: Any, rows: Indices, pairwise: bool = False) -> Any:
+    """Return some rows of the samples, of a Gram matrix the same columns too; all are no copy."""
+    if rows.size == X.shape[0]:
         return X
-    return subset(X, weights.kept, pairwise)
-
-
-def subset(X: Any, rows: Indices, pairwise: bool) -> Any:
-    """Return some rows of the samples, of a Gram matrix the same columns too."""
     return X[rows][:, rows] if pairwise else X[rows]
 
 

@@ -21,7 +21,7 @@ from problems.dataset import Vector
 from problems.forms import ERM, FormPoint
 from problems.kernels import as_dense
 from problems.losses import Hinge
-from solvers.base import Solver, optional
+from solvers.base import Solver
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,7 @@ class LDA(Solver):
     form: ClassVar = ERM
     source: ClassVar[str] = "Fisher 1936; scikit-learn; Gori's notes"
     name: ClassVar[str] = "lda"
+    needs: ClassVar = (("sklearn.discriminant_analysis", "scikit-learn"),)
 
     def refuses(self, form: ERM) -> str | None:
         """Two classes in the space of the samples themselves."""
@@ -41,11 +42,6 @@ class LDA(Solver):
         if np.unique(form.y).size < 2:
             return "linear discriminant analysis needs samples of both classes"
         return None
-
-    def prepare(self, form: ERM) -> ERM:
-        """Import scikit-learn."""
-        optional("sklearn.discriminant_analysis", "LDA", "scikit-learn")
-        return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield once, at the end."""

@@ -19,7 +19,7 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
-from solvers.base import Solver, optional
+from solvers.base import Solver
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class LibLinear(Solver):
     form: ClassVar = ERM
     source: ClassVar[str] = "Hsieh et al. 2008; Ho & Lin 2012; Fan et al. 2008"
     name: ClassVar[str] = "liblinear"
+    needs: ClassVar = (("sklearn.svm", "scikit-learn"),)
 
     def refuses(self, form: ERM) -> str | None:
         """LIBLINEAR has no kernels, no unregularised intercept, and needs two classes."""
@@ -55,11 +56,6 @@ class LibLinear(Solver):
         if not isinstance(form.loss, EpsilonInsensitive) and np.unique(form.y).size < 2:
             return "LIBLINEAR needs samples of both classes"
         return None
-
-    def prepare(self, form: ERM) -> ERM:
-        """Import scikit-learn."""
-        optional("sklearn.svm", "LIBLINEAR", "scikit-learn")
-        return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield once, at the end."""

@@ -9,31 +9,15 @@ are recognised from the form and given to scikit-learn's SVC and SVR.
 
 from __future__ import annotations
 
-import importlib
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-import numpy as np
-
-from problems.dataset import Vector
-from problems.forms import BoxQP, FormPoint
-from problems.kernels import as_dense
-from problems.validation import check_positive
-from solvers.base import Solver, optional
-from solvers.external.svm_form import (
-    NATIVE_KERNELS,
-    both_signs,
-    is_classification,
-    is_regression,
-    kernel_settings,
-    regression_targets,
-)
+from problems.forms import BoxQP
+from solvers.external.svm_form import NATIVE_KERNELS, SupportVectorBaseline, refuse_other_duals
 
 
 @dataclass(frozen=True)
-class LibSVM(Solver):
+class LibSVM(SupportVectorBaseline):
     """LIBSVM's solvers of C-SVC and epsilon-SVR, as scikit-learn ships them.
 
     Attributes
@@ -46,68 +30,27 @@ class LibSVM(Solver):
     shrinking : whether it sets variables aside that seem to stay at a bound.
     """
 
-    tol: float = 1e-3
     max_iter: int | None = 10_000_000
-    cache_size: float = 1000.0
     shrinking: bool = True
 
-    form: ClassVar = BoxQP
     source: ClassVar[str] = "Chang & Lin 2011; Fan, Chen & Lin 2005"
     name: ClassVar[str] = "libsvm"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive(self.cache_size, "cache_size")
+    needs: ClassVar = (("sklearn.svm", "scikit-learn"),)
 
     def refuses(self, form: BoxQP) -> str | None:
         """LIBSVM knows its two problems only."""
-        if form.a is None:
-            return "LIBSVM always has an intercept"
-        if not np.isfinite(form.ub).all():
-            return "LIBSVM has no hard margin: C must be finite"
-        if not is_classification(form) and not is_regression(form):
-            return "LIBSVM solves only the duals of C-SVC and epsilon-SVR"
-        if is_classification(form) and np.unique(form.a).size < 2:
-            return "LIBSVM needs samples of both classes"
-        if not isinstance(form.gram.kernel, NATIVE_KERNELS) and not form.gram.fits:
+        refusal = refuse_other_duals(form, "LIBSVM")
+        if (
+            refusal is None
+            and not isinstance(form.gram.kernel, NATIVE_KERNELS)
+            and not form.gram.fits
+        ):
             return "LIBSVM needs the whole matrix of this kernel, and it does not fit in memory"
-        return None
+        return refusal
 
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Import scikit-learn."""
-        optional("sklearn.svm", "LIBSVM", "scikit-learn")
-        return form
+    def _settings(self) -> dict[str, Any]:
+        limit = -1 if self.max_iter is None else int(self.max_iter)
+        return {"shrinking": self.shrinking, "max_iter": limit}
 
-    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
-        """Yield once, at the end."""
-        estimator, targets, weights = self._estimator(form)
-        samples = form.gram.X if isinstance(form.gram.kernel, NATIVE_KERNELS) else form.gram.dense()
-        estimator.random_state = 0  # else `fit` draws a seed, never used, from the global state
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            estimator.fit(samples, targets, sample_weight=weights)
-        beta = np.zeros(form.gram.n)
-        beta[estimator.support_] = as_dense(estimator.dual_coef_).ravel()
-        at_limit = any(w.category.__name__ == "ConvergenceWarning" for w in caught)
-        yield FormPoint(
-            form.Q.sign * beta if is_classification(form) else both_signs(beta),
-            iterations=int(np.sum(estimator.n_iter_)),
-            claim="stopped" if at_limit else "optimal",
-        )
-
-    def _estimator(self, form: BoxQP) -> tuple[Any, Vector, Vector]:
-        """Return SVC or SVR, its targets, and Cᵢ as the weights of samples with C = 1."""
-        svm = importlib.import_module("sklearn.svm")
-        settings: dict[str, Any] = {
-            "C": 1.0,
-            "tol": self.tol,
-            "cache_size": self.cache_size,
-            "shrinking": self.shrinking,
-            "max_iter": -1 if self.max_iter is None else int(self.max_iter),
-            **kernel_settings(form.gram.kernel),
-        }
-        if is_classification(form):
-            assert form.a is not None
-            return svm.SVC(**settings), form.a, form.ub
-        targets, epsilon = regression_targets(form)
-        return svm.SVR(epsilon=epsilon, **settings), targets, form.ub[: form.gram.n]
+    def _is_stopped(self, estimator: Any) -> bool:
+        return bool(estimator.fit_status_)

@@ -10,33 +10,19 @@ as for LIBSVM, whose interface it has.
 
 from __future__ import annotations
 
-import importlib
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Vector
-from problems.forms import BoxQP, FormPoint
-from problems.kernels import as_dense
-from problems.validation import check_positive
-from solvers.base import Solver, optional
-from solvers.external.libsvm import LibSVM
-from solvers.external.svm_form import (
-    NATIVE_KERNELS,
-    both_signs,
-    is_classification,
-    kernel_settings,
-    regression_targets,
-)
+from problems.forms import BoxQP
+from solvers.external.svm_form import NATIVE_KERNELS, SupportVectorBaseline, refuse_other_duals
 
 _UNCAPPED = 2**31 - 1  # of rounds; its own default of 10,000 cuts hard problems short
 
 
 @dataclass(frozen=True)
-class OneDAL(Solver):
+class OneDAL(SupportVectorBaseline):
     """oneDAL's solvers of C-SVC and epsilon-SVR, in double precision.
 
     It uses as many threads as OpenMP is allowed in this process.
@@ -49,63 +35,21 @@ class OneDAL(Solver):
     cache_size : megabytes for kernel rows.
     """
 
-    tol: float = 1e-3
-    max_iter: int | None = None
-    cache_size: float = 1000.0
-
-    form: ClassVar = BoxQP
     source: ClassVar[str] = "Wen et al. 2018; oneDAL, svm_train_thunder"
     name: ClassVar[str] = "one_dal"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive(self.cache_size, "cache_size")
+    # scikit-learn-intelex, which leaves scikit-learn as it is
+    needs: ClassVar = (("sklearnex.svm", "scikit-learn-intelex"),)
 
     def refuses(self, form: BoxQP) -> str | None:
         """What LIBSVM cannot do, and kernels other than the four it computes itself."""
         if not isinstance(form.gram.kernel, NATIVE_KERNELS):
             return "oneDAL has linear, RBF, polynomial and sigmoid kernels only"
-        refusal = LibSVM().refuses(form)
-        return None if refusal is None else refusal.replace("LIBSVM", "oneDAL")
+        return refuse_other_duals(form, "oneDAL")
 
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Import scikit-learn-intelex, which leaves scikit-learn as it is."""
-        optional("sklearnex.svm", "oneDAL", "scikit-learn-intelex")
-        return form
+    def _settings(self) -> dict[str, Any]:
+        return {"max_iter": _UNCAPPED if self.max_iter is None else int(self.max_iter)}
 
-    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
-        """Yield once, at the end."""
-        estimator, targets, weights = self._estimator(form)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            estimator.fit(form.gram.X, targets, sample_weight=weights)
+    def _is_stopped(self, estimator: Any) -> bool:
         if not hasattr(estimator, "_onedal_estimator"):
             raise RuntimeError("scikit-learn-intelex fell back on scikit-learn: oneDAL did not run")
-        beta = np.zeros(form.gram.n)
-        beta[estimator.support_] = as_dense(estimator.dual_coef_).ravel()
-        rounds = int(np.sum(estimator.n_iter_))
-        yield FormPoint(
-            form.Q.sign * beta if is_classification(form) else both_signs(beta),
-            iterations=rounds,
-            claim="stopped" if rounds >= self._limit else "optimal",
-        )
-
-    @property
-    def _limit(self) -> int:
-        return _UNCAPPED if self.max_iter is None else int(self.max_iter)
-
-    def _estimator(self, form: BoxQP) -> tuple[Any, Vector, Vector]:
-        """Return SVC or SVR, its targets, and Cᵢ as the weights of samples with C = 1."""
-        svm = importlib.import_module("sklearnex.svm")
-        settings: dict[str, Any] = {
-            "C": 1.0,
-            "tol": self.tol,
-            "cache_size": self.cache_size,
-            "max_iter": self._limit,
-            **kernel_settings(form.gram.kernel),
-        }
-        if is_classification(form):
-            assert form.a is not None
-            return svm.SVC(random_state=0, **settings), form.a, form.ub
-        targets, epsilon = regression_targets(form)
-        return svm.SVR(epsilon=epsilon, **settings), targets, form.ub[: form.gram.n]
+        return bool(np.sum(estimator.n_iter_) >= estimator.max_iter)

@@ -19,57 +19,17 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from problems.dataset import Vector
 from problems.forms import QP, Claim, FormPoint
-from problems.validation import check_choice
-from solvers.base import NotInstalled, Solver
-from solvers.quadratic import ScaledQP, is_solvable, refuse_indefinite, scaled
+from solvers.base import NotInstalled
+from solvers.quadratic import BACKENDS, BackendQP, ScaledQP, answer_of, scaled
 
-
-@dataclass(frozen=True)
-class _Backend:
-    """Where a back end comes from, and what it calls things.
-
-    Attributes
-    ----------
-    package : what to install.
-    tolerances : its options that mean `tol`; finest : the smallest it takes.
-    limit : its option that means `max_iter`, None if it has none.
-    matrices : "dense", "sparse", or "either", as the problem's P is.
-    count : where qpsolvers leaves the number of iterations, "" if nowhere.
-    cap : what to set `limit` to by default, for a back end that can cycle without end.
-    """
-
-    package: str
-    tolerances: tuple[str, ...]
-    limit: str | None
-    matrices: str
-    count: str
-    finest: float = 0.0
-    cap: int | None = None
-
-
-_EPS = ("eps_abs", "eps_rel")
-_GAPS = ("eps_duality_gap_abs", "eps_duality_gap_rel")
-_BACKENDS = {
-    "clarabel": _Backend(
-        "clarabel", ("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter", "sparse", ""
-    ),
-    "highs": _Backend(
-        "highspy",
-        ("primal_feasibility_tolerance", "dual_feasibility_tolerance"),
-        "qp_iteration_limit",
-        "sparse",
-        "",
-        finest=1e-10,
-        cap=100_000,
-    ),
-    "osqp": _Backend("osqp", _EPS, "max_iter", "sparse", "iter"),
-    "piqp": _Backend("piqp", (*_EPS, *_GAPS), "max_iter", "either", "iter"),
-    "proxqp": _Backend("proxsuite", _EPS, "max_iter", "either", "iter_ext"),
-    "quadprog": _Backend("quadprog", (), None, "dense", "iterations"),
-    "scs": _Backend("scs", _EPS, "max_iters", "sparse", "iter"),
-}
+_MATRICES = {"quadprog": "dense", "piqp": "either", "proxqp": "either"}  # else "sparse"
+# where qpsolvers leaves the number of iterations, if anywhere
+_COUNTS = {"proxqp": "iter_ext", "quadprog": "iterations"} | dict.fromkeys(
+    ("osqp", "piqp", "scs"), "iter"
+)
+_GAPS = ("eps_duality_gap_abs", "eps_duality_gap_rel")  # of PIQP, tolerances too
+_FINEST, _CAP = 1e-10, 100_000  # the smallest tolerance of HiGHS, and its limit: it can cycle
 
 # quadprog divides by the Cholesky factor of P, which for a dual is singular. A ridge δ moves the
 # optimum by O(δ) and costs O(eps/δ) in rounding: δ = √eps of the mean diagonal loses least.
@@ -77,7 +37,7 @@ _RIDGE = float(np.sqrt(np.finfo(float).eps))
 
 
 @dataclass(frozen=True)
-class QPSolversQP(Solver):
+class QPSolversQP(BackendQP):
     """A convex QP through qpsolvers.
 
     Attributes
@@ -92,33 +52,27 @@ class QPSolversQP(Solver):
     """
 
     backend: str = "clarabel"
-    tol: float = 1e-9
-    max_iter: int | None = None
 
-    form: ClassVar = QP
+    choices: ClassVar = tuple(name for name in BACKENDS if name != "cvxopt")
     source: ClassVar[str] = "Caron et al., qpsolvers"
     name: ClassVar[str] = "qpsolvers_qp"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(self.backend, "backend", sorted(_BACKENDS))
-
     def refuses(self, form: QP) -> str | None:
         """A QP must be convex, and a limit needs a back end that has one."""
-        if self.max_iter is not None and _BACKENDS[self.backend].limit is None:
+        if self.max_iter is not None and not self._backend.limit:
             return f"{self.backend} has no limit on its iterations: leave max_iter out"
-        return refuse_indefinite(form)
+        return super().refuses(form)
 
     def prepare(self, form: QP) -> QP:
         """Import qpsolvers and its back ends; NotInstalled with what to do if one is missing."""
-        package = _BACKENDS[self.backend].package
         try:
             available = importlib.import_module("qpsolvers").available_solvers
         except ImportError:
             available = []
         if self.backend not in available:
             raise NotInstalled(
-                f"qpsolvers with the back end {self.backend} needs: pip install qpsolvers {package}"
+                f"qpsolvers with the back end {self.backend} needs: "
+                f"pip install qpsolvers {self._backend.package}"
             )
         return form
 
@@ -128,30 +82,22 @@ class QPSolversQP(Solver):
         qp = scaled(form)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of sparse copies and failures: the claim says those
-            problem = qpsolvers.Problem(*_matrices(qp, _BACKENDS[self.backend].matrices))
-            answer = qpsolvers.solve_problem(problem, self.backend, **self._options())
-        claim = _claim(answer)
-        yield FormPoint(
-            _times(qp.of_x, answer.x),
-            # qpsolvers' z is the multiplier of Gx ≤ h in every back end, not negative where optimal
-            inequality=None if form.G is None else _times(qp.of_z, answer.z),
-            iterations=self._iterations(answer),
-            claim="stopped" if claim == "infeasible" and is_solvable(form) else claim,
-        )
+            problem = qpsolvers.Problem(*_matrices(qp, _MATRICES.get(self.backend, "sparse")))
+            answer = qpsolvers.solve_problem(problem, self.backend, **self._settings())
+        # qpsolvers' z is the multiplier of Gx ≤ h in every back end, not negative where optimal
+        iterations, claim = self._iterations(answer), _claim(answer)
+        yield answer_of(form, qp, answer.x, answer.z, iterations, claim)
 
-    def _options(self) -> dict[str, Any]:
-        backend = _BACKENDS[self.backend]
-        options: dict[str, Any] = dict.fromkeys(backend.tolerances, max(self.tol, backend.finest))
-        limit = backend.cap if self.max_iter is None else self.max_iter
-        if backend.limit is not None and limit is not None:
-            options[backend.limit] = int(limit)
-        return options
+    def _settings(self) -> dict[str, Any]:
+        if self.backend == "highs":
+            return self._options(max(self.tol, _FINEST), self.max_iter or _CAP)
+        gaps = dict.fromkeys(_GAPS, self.tol) if self.backend == "piqp" else {}
+        return self._options(self.tol, self.max_iter) | gaps
 
     def _iterations(self, answer: Any) -> int:
         """Return the back end's count; of one that keeps it to itself, its limit or 0."""
-        count = _BACKENDS[self.backend].count
-        made = getattr(answer.extras.get("info"), count, None) if count else None
-        made = answer.extras.get(count) if made is None else made
+        count = _COUNTS.get(self.backend, "")
+        made = getattr(answer.extras.get("info"), count, answer.extras.get(count))
         if made is None:
             return int(self.max_iter or 0) if _status(answer) == "maxiterations" else 0
         return int(np.ravel(made)[0])
@@ -188,10 +134,3 @@ def _claim(answer: Any) -> Claim:
     status = _status(answer)
     proven = status.endswith(("infeasible", "unbounded")) and "almost" not in status
     return "infeasible" if proven else "stopped"
-
-
-def _times(scale: float, values: Any) -> Vector | None:
-    """Return the values scaled; None for none, or for those that are not numbers."""
-    if values is None or not np.isfinite(np.asarray(values, dtype=np.float64)).all():
-        return None
-    return scale * np.asarray(values, dtype=np.float64)

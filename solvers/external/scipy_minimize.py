@@ -9,7 +9,6 @@ Hessian; its answer keeps a distance to the bounds and is projected.
 
 from __future__ import annotations
 
-import importlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -47,6 +46,7 @@ class ScipyMinimize(Solver):
 
     form: ClassVar = BoxQP
     source: ClassVar[str] = "Kraft 1988; Byrd, Hribar & Nocedal 1999; SciPy"
+    needs: ClassVar = (("scipy.optimize", "scipy"),)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -57,12 +57,6 @@ class ScipyMinimize(Solver):
         if form.n > _MOST:
             return f"SciPy's {self.method} factors dense matrices: at most {_MOST} variables"
         return None
-
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Import SciPy's optimisers."""
-        importlib.import_module("scipy.optimize")
-
-        return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield once, at the end."""
@@ -79,9 +73,8 @@ class ScipyMinimize(Solver):
             return Q
 
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # of steps clipped to the bounds, of flat quasi-Newton steps
+            # of steps clipped to the bounds, of flat quasi-Newton steps
+            warnings.simplefilter("ignore")
             result = minimize(
                 objective,
                 form.project(start),

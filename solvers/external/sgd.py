@@ -18,7 +18,7 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
-from solvers.base import Solver, optional
+from solvers.base import Solver
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,7 @@ class SGD(Solver):
     form: ClassVar = ERM
     source: ClassVar[str] = "Bottou 2010; Xu 2011"
     name: ClassVar[str] = "sgd"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if int(self.epochs) != self.epochs or self.epochs < 1:
-            raise ValueError(f"epochs: must be a whole number of 1 or more, got {self.epochs!r}")
+    needs: ClassVar = (("sklearn.linear_model", "scikit-learn"),)
 
     def refuses(self, form: ERM) -> str | None:
         """No kernels; its intercept learns at a rate of its own."""
@@ -56,11 +52,6 @@ class SGD(Solver):
                 "scikit-learn's SGD damps its intercept's steps: only problems without one are run"
             )
         return None
-
-    def prepare(self, form: ERM) -> ERM:
-        """Import scikit-learn."""
-        optional("sklearn.linear_model", "SGD", "scikit-learn")
-        return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each epoch."""

@@ -6,15 +6,80 @@ epsilon-SVR  every sample twice, with signs +1 and −1: p = [epsilon − y, eps
 
 from __future__ import annotations
 
-from typing import Any
+import importlib
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from problems.dataset import Vector
-from problems.forms import BoxQP
-from problems.kernels import RBF, Linear, Polynomial, Sigmoid
+from problems.forms import BoxQP, FormPoint
+from problems.kernels import RBF, Linear, Polynomial, Sigmoid, as_dense
+from solvers.base import Solver
 
 NATIVE_KERNELS = (Linear, RBF, Polynomial, Sigmoid)
+
+
+@dataclass(frozen=True)
+class SupportVectorBaseline(Solver):
+    """Base of LIBSVM and oneDAL, which are reached through scikit-learn's `SVC` and `SVR`."""
+
+    tol: float = 1e-3
+    max_iter: int | None = None
+    cache_size: float = 1000.0
+
+    form: ClassVar = BoxQP
+
+    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
+        """Yield once, at the end."""
+        svm, kernel = importlib.import_module(self.needs[0][0]), form.gram.kernel
+        settings = {"C": 1.0, "tol": self.tol, "cache_size": self.cache_size}
+        settings |= self._settings() | kernel_settings(kernel)
+        classification = is_classification(form)
+        if classification:
+            estimator, targets = svm.SVC(**settings), form.a
+        else:
+            targets, epsilon = regression_targets(form)
+            estimator = svm.SVR(epsilon=epsilon, **settings)
+        estimator.random_state = 0  # else `fit` draws a seed, never used, from the global state
+        samples = form.gram.X if isinstance(kernel, NATIVE_KERNELS) else form.gram.dense()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of its limit, which the claim states
+            # with C = 1 each Cᵢ is the weight of its sample
+            estimator.fit(samples, targets, sample_weight=form.ub[: form.gram.n])
+        stopped = self._is_stopped(estimator)
+        beta = np.zeros(form.gram.n)
+        beta[estimator.support_] = as_dense(estimator.dual_coef_).ravel()
+        both_signs = np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
+        yield FormPoint(
+            form.Q.sign * beta if classification else both_signs,
+            iterations=int(np.sum(estimator.n_iter_)),
+            claim="stopped" if stopped else "optimal",
+        )
+
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """Return the settings of `SVC` and `SVR` that are its own."""
+
+    @abstractmethod
+    def _is_stopped(self, estimator: Any) -> bool:
+        """Return whether it ended at its limit."""
+
+
+def refuse_other_duals(form: BoxQP, solver: str) -> str | None:
+    """Return why a form is not one of the two duals that `solver` solves, or None if it is."""
+    if form.a is None:
+        return f"{solver} always has an intercept"
+    if not np.isfinite(form.ub).all():
+        return f"{solver} has no hard margin: C must be finite"
+    if not is_classification(form) and not is_regression(form):
+        return f"{solver} solves only the duals of C-SVC and epsilon-SVR"
+    if is_classification(form) and np.unique(form.a).size < 2:
+        return f"{solver} needs samples of both classes"
+    return None
 
 
 def kernel_settings(kernel: Any) -> dict[str, Any]:
@@ -62,8 +127,3 @@ def regression_targets(form: BoxQP) -> tuple[Vector, float]:
     """Return y and epsilon of an epsilon-SVR from p = [epsilon − y, epsilon + y]."""
     below, above = form.p[: form.gram.n], form.p[form.gram.n :]
     return (above - below) / 2, max(0.0, float(np.median(below + above)) / 2)
-
-
-def both_signs(beta: Vector) -> Vector:
-    """Return the positive parts of β, then the negative ones: the variables of the doubled form."""
-    return np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])

@@ -24,10 +24,12 @@ import scipy
 from problems.dataset import Matrix, Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import RBF, Linear, Polynomial
-from problems.validation import check_positive
 from solvers.base import NotInstalled, Solver
-from solvers.external.libsvm import LibSVM
-from solvers.external.svm_form import is_classification, regression_targets
+from solvers.external.svm_form import (
+    is_classification,
+    refuse_other_duals,
+    regression_targets,
+)
 
 _DIGITS = ".9g"  # of features, which SVMlight keeps in single precision
 
@@ -52,16 +54,11 @@ class SVMLight(Solver):
     source: ClassVar[str] = "Joachims 1999"
     name: ClassVar[str] = "svm_light"
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive(self.cache_size, "cache_size")
-
     def refuses(self, form: BoxQP) -> str | None:
         """What LIBSVM cannot do, but for a missing intercept; and no kernel but three."""
         if not isinstance(form.gram.kernel, (Linear, RBF, Polynomial)):
             return "SVMlight gets linear, RBF and polynomial kernels only: a sigmoid can hang it"
-        refusal = LibSVM().refuses(_with_equality(form))
-        return None if refusal is None else refusal.replace("LIBSVM", "SVMlight")
+        return refuse_other_duals(_with_equality(form), "SVMlight")
 
     def prepare(self, form: BoxQP) -> BoxQP:
         """Check that the program is there."""

@@ -15,10 +15,9 @@ factor breaks down, it is CVXOPT's own (`program`).
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -52,10 +51,7 @@ class InteriorPoint(CvxoptQP):
     tol, max_iter : as of `CvxoptQP`, whose refusals are the same too.
     """
 
-    def prepare(self, form: QP) -> QP:
-        """Import CVXOPT and the factorisations."""
-        importlib.import_module("scipy.linalg")
-        return super().prepare(form)
+    needs: ClassVar = (*CvxoptQP.needs, ("scipy.linalg", "scipy"))
 
     def iterates(self, form: QP) -> Iterator[FormPoint]:
         """Yield the best point so far after each interior-point iteration."""

@@ -24,7 +24,7 @@ import numpy as np
 from problems.dataset import Vector
 from problems.gram.gram import SignedGram
 from solvers.interior_point.kkt import Bounds, Solve
-from solvers.interior_point.shifted import Shifted, shifted_gram
+from solvers.interior_point.shifted import DenseGram, LinearGram, shifted_gram
 from solvers.quadratic import ScaledQP
 
 
@@ -35,7 +35,7 @@ class DualSystem:
     Shapes: `sign` (n,); x and the bounds have n entries, or 2n where every sample stands `twice`.
     """
 
-    kernel: Shifted
+    kernel: LinearGram | DenseGram
     sign: Vector
     twice: bool
     bounds: Bounds

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -38,19 +38,7 @@ _RIDGE = 10.0  # roundings of a diagonal entry, added to it so that a singular K
 _LARGEST = 1e30  # diagonal entry; single precision ends at 3e38
 
 
-class Shifted(Protocol):
-    """K as an operator, and how to solve with K + diag(e)."""
-
-    def product(self, v: Vector) -> Vector:
-        """Return K v."""
-        ...
-
-    def factor(self, e: Vector) -> Solve:
-        """Return r ↦ (K + diag(e))⁻¹ r; ArithmeticError where the factor breaks down."""
-        ...
-
-
-def shifted_gram(gram: Gram, scale: float) -> Shifted:
+def shifted_gram(gram: Gram, scale: float) -> LinearGram | DenseGram:
     """Return scale·K in the representation that is faster to solve with."""
     d = gram.X.shape[1]
     if gram.is_linear and d <= _LOW_RANK * gram.n and 8 * d**2 <= gram.memory:
@@ -70,7 +58,10 @@ class LinearGram:
         return self.scale * (self.X @ (self.X.T @ v))
 
     def factor(self, e: Vector) -> Solve:
-        """Factor S (d, d) and the matrix M of the free variables, at most 2d of them."""
+        """Return r ↦ (scale·K + diag(e))⁻¹ r; ArithmeticError where a factor breaks down.
+
+        Factored are S (d, d) and the matrix M of the free variables, at most 2d of them.
+        """
         free = self._free(e)
         X_free = self.X[free] if isinstance(self.X, np.ndarray) else self.X[free].toarray()
         weight = 1.0 / e

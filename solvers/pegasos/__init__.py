@@ -24,11 +24,10 @@ from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
 from problems.validation import check_choice, check_whole
-from solvers.base import Solver
 from solvers.claims import relative_gap
 from solvers.pegasos.steps import WEIGHTS, Risk, State, initial_state, risk_of, settle, steps
 from solvers.rows import Rows, as_rows
-from solvers.warm_up import warm_up
+from solvers.warm_up import CompiledSolver
 
 Sampling = Literal["permutation", "iid"]
 _BLOCK_ENTRIES = 2**21  # entries of X or K read between two yields: some 10 ms
@@ -38,7 +37,7 @@ _FIRST_CHECK, _CHECK_GROWTH = 10, 1.5
 
 
 @dataclass(frozen=True)
-class Pegasos(Solver):
+class Pegasos(CompiledSolver):
     """Projected stochastic subgradient method for the hinge and epsilon-insensitive losses.
 
     An epoch draws n samples and cuts them into batches; the last may be smaller and weighs less, and
@@ -83,7 +82,6 @@ class Pegasos(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self.epochs, "epochs")
         check_whole(self.batch_size, "batch_size")
         check_choice(self.sampling, "sampling", get_args(Sampling))
 
@@ -97,11 +95,6 @@ class Pegasos(Solver):
         if not form.gram.is_linear and 8 * rows * form.n > form.gram.memory:
             return f"Pegasos holds the kernel rows of a batch, and {rows} rows do not fit in memory"
         return None
-
-    def prepare(self, form: ERM) -> ERM:
-        """Compile the steps."""
-        warm_up(self, form)
-        return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each epoch, and within long ones after each block of batches."""

@@ -67,7 +67,6 @@ class ProjectedGradient(Solver):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_positive(self.cache_size, "cache_size")
         check_choice(self.variant, "variant", get_args(Variant))
         if self.rate is not None:
             check_positive(self.rate, "rate")

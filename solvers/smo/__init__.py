@@ -35,7 +35,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from problems.forms import BoxQP, FormPoint
-from problems.validation import check_positive
 from solvers.base import Solver
 from solvers.smo.active import Active
 from solvers.smo.levels import minimise
@@ -64,12 +63,6 @@ class SMO(Solver):
 
     form: ClassVar = BoxQP
     source: ClassVar[str] = "Platt 1998; Fan, Chen & Lin 2005; Joachims 1999"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_positive(self.cache_size, "cache_size")
-        if self.gap is not None:
-            check_positive(self.gap, "gap")
 
     def refuses(self, form: BoxQP) -> str | None:
         """Every variable must take part in an equality, or none."""

@@ -16,7 +16,7 @@ from problems.dataset import Indices, Vector
 from problems.gram.tiles import Tile
 from solvers.smo.newton import newton_step
 from solvers.smo.pairs import pair_steps
-from solvers.smo.state import State, free_variables, largest, slopes
+from solvers.smo.state import FreeBlock, State, free_variables, largest, slopes
 from solvers.smo.variables import ONE_SET
 
 _WORKING_SET = 512  # a float32 block takes 1 MiB: it stays in the second-level cache
@@ -189,7 +189,7 @@ class Active:
         z, lo, hi, u = self._on_one_side(free)
         groups = None if self.groups is None else self.groups[free]
         g = -u - state.of_each(self.b, groups)
-        moved = newton_step(state.free_block(members), g, z, lo, hi, state.equality, groups)
+        moved = newton_step(FreeBlock(state, members), g, z, lo, hi, state.equality, groups)
         if moved is not None:
             state.newton_steps += 1
             self._move(free, moved)

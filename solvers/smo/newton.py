@@ -15,7 +15,6 @@ some of its columns C say of it: P = σI + C·W⁻¹·Cᵀ (Williams & Seeger 20
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -23,6 +22,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from problems.dataset import Indices, Vector
 from problems.kernels import Block
 from problems.projection import project
+from solvers.smo.state import FreeBlock
 
 _FACTORED = 3000
 _RIDGE = 1e-12  # relative to the mean curvature: K is singular where samples are dependent
@@ -32,20 +32,8 @@ _RESIDUAL = 3e-2  # relative, in the norm of the preconditioner
 Apply = Callable[[Vector], Vector]
 
 
-class FreeMatrix(Protocol):
-    """K among the free variables."""
-
-    def columns(self, chosen: Indices | None) -> Block:
-        """Return some columns, all for None."""
-        ...
-
-    def product(self, v: Vector) -> Vector:
-        """Return Kv."""
-        ...
-
-
 def newton_step(
-    K: FreeMatrix,
+    K: FreeBlock,
     g: Vector,
     z: Vector,
     lo: Vector,
@@ -76,7 +64,7 @@ def newton_step(
     return end if share == 1.0 else np.clip(z + share * s, lo, hi)
 
 
-def _by_factor(K: FreeMatrix, g: Vector, equality: bool, groups: Indices | None) -> Vector | None:
+def _by_factor(K: FreeBlock, g: Vector, equality: bool, groups: Indices | None) -> Vector | None:
     matrix = K.columns(None)
     ridge = _RIDGE * float(np.trace(matrix)) / g.size
     for _ in range(4):
@@ -128,7 +116,7 @@ def _on_planes(invert: Apply, groups: Indices) -> Apply:
 
 
 def _by_conjugate_gradients(
-    K: FreeMatrix, g: Vector, equality: bool, groups: Indices | None
+    K: FreeBlock, g: Vector, equality: bool, groups: Indices | None
 ) -> Vector | None:
     """Return an approximate solution: each iterate is a descent direction on the plane."""
     precondition = _on_plane(_preconditioner(K, g.size), g.size, equality, groups)
@@ -151,7 +139,7 @@ def _by_conjugate_gradients(
     return d if d.any() else None
 
 
-def _preconditioner(K: FreeMatrix, size: int) -> Apply:
+def _preconditioner(K: FreeBlock, size: int) -> Apply:
     """Return v ↦ P⁻¹v = (v − C(σW + CᵀC)⁻¹Cᵀv)/σ, with σ what is left of K's diagonal on average."""
     chosen = np.linspace(0, size - 1, min(_LANDMARKS, size // 4)).astype(np.int64)
     C = K.columns(chosen)

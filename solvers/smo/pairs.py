@@ -46,7 +46,6 @@ def pair_steps(
     steps, and whether the last pair can move for ever.
     """
     n = z.size
-    tiny, two, zero = K.dtype.type(_TINY_CURVATURE), K.dtype.type(2), K.dtype.type(0)
     diagonal, rise, fall = np.empty(n, K.dtype), np.empty(n, np.float32), np.empty(n, np.float32)
     gain, below, key = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
     for t in range(n):
@@ -54,37 +53,18 @@ def pair_steps(
         rise[t] = 0.0 if z[t] < hi[t] else -_BARRED
         fall[t] = 0.0 if z[t] > lo[t] else _BARRED
         key[t] = u[t] + rise[t]
-    gain_bits, below_bits = gain.view(np.int32), below.view(np.int32)
     for step in range(max_steps):
         if groups is None:
-            i = _highest(key)
-            if rise[i] < 0.0:
-                return step, False
-            highest, Ki, Kii = u[i], K[i], K[i, i]
-            for t in range(n):
-                distance = highest - u[t] - fall[t]
-                distance = distance if distance > zero else zero
-                curvature = Kii + diagonal[t] - two * Ki[t]
-                curvature = curvature if curvature > tiny else tiny
-                below[t] = distance
-                gain[t] = distance * distance / curvature
-            best, largest = np.int32(0), np.int32(0)
-            for t in range(n):
-                best = max(best, gain_bits[t])
-                largest = max(largest, below_bits[t])
-            j = _first(gain_bits, best)
-            if best <= 0 or below[_first(below_bits, largest)] <= target:
-                return step, False
+            i, j = _pair(K, u, rise, fall, diagonal, key, gain, below, target)
         else:
             i, j = _pair_in_a_group(K, u, rise, fall, diagonal, groups, target)
-            if j < 0:
-                return step, False
-            highest, Ki, Kii = u[i], K[i], K[i, i]
-        curvature = Kii + diagonal[j] - 2 * Ki[j]
+        if j < 0:
+            return step, False
+        Ki, Kj, curvature = K[i], K[j], K[i, i] + diagonal[j] - 2 * K[i, j]
         room = min(hi[i] - z[i], z[j] - lo[j])
-        if room == np.inf and curvature <= _FLAT * (Kii + diagonal[j]):
+        if room == np.inf and curvature <= _FLAT * (K[i, i] + diagonal[j]):
             return step, True
-        step_size = min((highest - u[j]) / max(curvature, _TINY_CURVATURE), room)
+        step_size = min((u[i] - u[j]) / max(curvature, _TINY_CURVATURE), room)
         # a variable that reaches its bound is put there exactly
         zi = hi[i] if step_size == hi[i] - z[i] else z[i] + step_size
         zj = lo[j] if step_size == z[j] - lo[j] else z[j] - step_size
@@ -93,11 +73,41 @@ def pair_steps(
         z[i], z[j] = zi, zj
         rise[i], fall[i] = 0.0 if zi < hi[i] else -_BARRED, 0.0
         rise[j], fall[j] = 0.0, 0.0 if zj > lo[j] else _BARRED
-        Kj, change = K[j], K.dtype.type(step_size)
+        change = K.dtype.type(step_size)
         for t in range(n):
             u[t] -= change * (Ki[t] - Kj[t])
             key[t] = u[t] + rise[t]
     return max_steps, False
+
+
+@numba.njit(inline="always")
+def _pair(
+    K: Tile, u: Tile, rise: Tile, fall: Tile, diagonal: Tile, key: Tile, gain: Tile, below: Tile,
+    target: float,
+) -> tuple[int, int]:  # fmt: skip
+    """Return the pair that gains most; j = −1 if the violation is at most `target`.
+
+    `key` is u + rise; `gain` and `below` are overwritten.
+    """
+    tiny, two, zero = K.dtype.type(_TINY_CURVATURE), K.dtype.type(2), K.dtype.type(0)
+    gain_bits, below_bits = gain.view(np.int32), below.view(np.int32)
+    i = _highest(key)
+    highest, Ki, Kii = u[i], K[i], K[i, i]
+    for t in range(u.size):
+        distance = highest - u[t] - fall[t]
+        distance = distance if distance > zero else zero
+        curvature = Kii + diagonal[t] - two * Ki[t]
+        curvature = curvature if curvature > tiny else tiny
+        below[t] = distance
+        gain[t] = distance * distance / curvature
+    best, largest = np.int32(0), np.int32(0)
+    for t in range(u.size):
+        best = max(best, gain_bits[t])
+        largest = max(largest, below_bits[t])
+    j = _first(gain_bits, best)
+    if rise[i] < 0.0 or best <= 0 or below[_first(below_bits, largest)] <= target:
+        j = -1
+    return i, j
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)

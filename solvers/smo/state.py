@@ -136,10 +136,6 @@ class State:
         support = np.flatnonzero(z)
         return self.products(rows, support, z[support], self.columns(support, np.float64))
 
-    def free_block(self, members: Indices) -> FreeBlock:
-        """Return K among variables, for a Newton step."""
-        return FreeBlock(self, members)
-
     def violation(self) -> float:
         """Return the maximal violation over all variables."""
         v = self.variables

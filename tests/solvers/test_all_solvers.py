@@ -2,7 +2,11 @@
 
 import ast
 import inspect
+import os
+import subprocess
+import sys
 from dataclasses import fields
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -71,9 +75,11 @@ def test_every_setting_is_used(name: str) -> None:
     cls = all_solvers()[name]
     module = inspect.getmodule(cls)
     assert module is not None
+    bases = [base for base in cls.__mro__[1:] if issubclass(base, Solver) and base is not Solver]
     used = {
         node.attr
-        for node in ast.walk(ast.parse(inspect.getsource(module)))
+        for code in (module, *bases)
+        for node in ast.walk(ast.parse(inspect.getsource(code)))
         if isinstance(node, ast.Attribute)
     }
     unused = {f.name for f in fields(cls)} - used
@@ -97,3 +103,12 @@ def test_two_runs_give_the_same_answer(name: str) -> None:
         if first.point.alpha is None:
             continue
         assert np.array_equal(first.point.alpha, second.point.alpha)
+
+
+def test_baselines_are_not_imported_before_they_are_prepared() -> None:
+    code = "import solvers, sys; solvers.all_solvers(); print(*sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    given = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    ).stdout.split()
+    assert not {"sklearn", "sklearnex", "snapml", "qpsolvers", "clarabel", "osqp"} & set(given)

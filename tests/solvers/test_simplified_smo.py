@@ -1,4 +1,4 @@
-"""The two SMOs written after lecture notes: they reach the optimum, and end, as far as they say."""
+"""What simplified SMO and Platt's share, and the simplified one's own."""
 
 import numpy as np
 import pytest
@@ -46,20 +46,6 @@ def problems():
         "svr": SVRDual(Xr, yr, 1.0, 0.1, RBF(0.3)),
         "hard margin": HardMarginDual(X, y, RBF(0.05)),
     }
-
-
-@pytest.mark.parametrize("name", problems())
-def test_platt_claims_optimal_within_the_gap_its_tol_implies(name):
-    problem, tol = problems()[name], 1e-4
-    best = solve(problem).certificate
-    answer = solve(problem, PlattSMO(tol=tol))
-    certificate = answer.certificate
-    assert answer.claimed == "optimal"
-    assert certificate.violating_pair <= 2 * tol * (1 + 1e-6)
-    if name != "hard margin":
-        assert certificate.gap <= tol * problem.upper.sum()
-        assert best.dual_objective - certificate.dual_objective <= certificate.gap + best.gap
-    assert certificate.relative_gap < 1e-2
 
 
 @pytest.mark.parametrize("name", ["rbf", "weights", "svr", "hard margin"])

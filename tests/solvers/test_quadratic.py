@@ -1,6 +1,5 @@
-"""The QP solvers: accuracy, limits, infeasibility, back ends, and large sparse problems."""
+"""What every QP solver does: accuracy, limits, infeasibility, and large sparse problems."""
 
-import sys
 from itertools import combinations
 
 import cvxopt
@@ -61,15 +60,6 @@ def test_other_losses_are_refused(solver: Solver, other_problem: Formulation) ->
 def test_the_gap_is_relative_for_every_slack_weight(solver: Solver, view: type, C: float) -> None:
     X, y = samples()
     assert solve(view(X, y, C), solver).certificate.relative_gap <= 1e-8
-
-
-@pytest.mark.parametrize("backend", CvxpyQP.backends())
-@pytest.mark.parametrize("view", VIEWS)
-def test_every_back_end_solves_a_small_problem(backend: str, view: type) -> None:
-    X, y = samples()
-    solution = solve(view(X, y, 1.0), CvxpyQP(backend, tol=1e-9), target_gap=1e-5)
-    assert solution.verdict == "solved"
-    assert solution.claimed == "optimal"
 
 
 @pytest.mark.parametrize("solver", ALL, ids=lambda s: s.name)
@@ -136,12 +126,6 @@ def test_redundant_features_and_contradicting_samples_are_solved(solver: Solver)
     assert solve(SoftMarginPrimal(X, y), solver).certificate.relative_gap <= 1e-8
 
 
-def test_options_of_cvxopt_stay_as_they_were() -> None:
-    before = dict(cvxopt.solvers.options)
-    solve(SoftMarginDual(*samples(), 1.0), CvxoptQP(tol=1e-5, max_iter=7))
-    assert cvxopt.solvers.options == before
-
-
 @pytest.mark.parametrize("solver", ALL, ids=lambda s: s.name)
 def test_a_large_sparse_primal_stays_sparse(solver: Solver) -> None:
     rng = np.random.default_rng(3)
@@ -161,22 +145,3 @@ def test_targets_of_any_size_are_fitted(solver: Solver) -> None:
         targets = size * (X[:, 0] + 0.1 * X[:, 1] ** 2)
         solution = solve(SVRPrimal(X, targets, 1.0, 0.05 * size), solver)
         assert solution.certificate.relative_gap <= 1e-8
-
-
-def test_an_unknown_back_end_is_refused_with_the_valid_names() -> None:
-    with pytest.raises(ValueError, match=r"backend: .*CLARABEL.*GUROBY"):
-        CvxpyQP("GUROBY")
-
-
-def test_a_missing_back_end_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CvxpyQP, "backends", staticmethod(tuple[str, ...]))
-    solution = solve(SoftMarginDual(*samples()), CvxpyQP("PIQP"))
-    assert solution.status is Status.NOT_INSTALLED
-    assert "pip install piqp" in solution.note
-
-
-def test_without_cvxpy_the_run_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "cvxpy", None)
-    solution = solve(SoftMarginDual(*samples()), CvxpyQP())
-    assert solution.status is Status.NOT_INSTALLED
-    assert "pip install cvxpy" in solution.note

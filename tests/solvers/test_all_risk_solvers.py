@@ -1,7 +1,5 @@
 """Solvers of regularised risks against scikit-learn and closed forms, judged by certificates."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,7 +7,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
-from problems import ERM, RBF, Point, RegularizedERM, SoftmaxERM, certify, datasets, reduce
+from problems import RBF, Point, RegularizedERM, SoftmaxERM, certify, datasets
 from problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from solvers import LBFGS, SDCA, CvxpyERM, NewtonCG, Pegasos, Status, StochasticSubgradient, solve
 
@@ -21,7 +19,6 @@ Z, T = DIABETES.X, DIABETES.y / 100.0
 LAM = 0.01
 C = 1 / (N * LAM)
 TIGHT = {"tol": 1e-12, "max_iter": 100_000}
-
 RISKS = {
     "hinge": RegularizedERM(X, Y, LAM, "hinge"),
     "squared_hinge": RegularizedERM(X, Y, LAM, "squared_hinge"),
@@ -152,27 +149,6 @@ def test_the_perceptron_risk_ends_at_zero_and_says_so(solver):
     assert solution.verdict == "solved"
     assert np.linalg.norm(solution.w) <= 1e-3
     assert "w = 0 is optimal" in solution.reason
-
-
-def test_coordinate_ascent_never_lowers_the_dual():
-    problem = RISKS["logistic"]
-    points = SDCA(tol=1e-10).iterates(reduce(problem, ERM).form)
-    duals = [certify(problem, Point(problem.alpha(p.beta))).dual_objective for p in points]
-    assert len(duals) > 5
-    assert all(new >= old * (1 - 1e-14) for old, new in pairwise(duals))
-
-
-def test_coordinate_ascent_starts_where_it_should():
-    first = solve(RISKS["squared"], SDCA(tol=1e-10))
-    again = solve(RISKS["squared"], SDCA(tol=1e-10), initial=first)
-    assert again.iterations == 1
-
-
-@pytest.mark.parametrize("solver", [LBFGS(), NewtonCG()])
-def test_primal_methods_start_where_they_should(solver):
-    first = solve(RISKS["logistic"], solver)
-    again = solve(RISKS["logistic"], solver, initial=first)
-    assert again.iterations < first.iterations
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
-"""Scaled conjugate gradient, SciPy's minimisers and mystic, as the notes' closing challenge has them."""
+"""Scaled conjugate gradient on the dual's augmented Lagrangian."""
 
 import numpy as np
 import pytest
 
 from problems import RBF, HardMarginDual, SoftMarginDual, datasets
-from solvers import SCG, CvxoptQP, Mystic, ScipyMinimize, Status, solve
+from solvers import SCG, CvxoptQP, solve
 from solvers.scg import minimise
 
 
@@ -46,31 +46,3 @@ def test_scg_reaches_the_certified_optimum(C, intercept):
 def test_scg_needs_no_upper_bounds():
     data = datasets.load("four_gaussians", n=40, seed=0)
     assert solve(HardMarginDual(data.X, data.y, RBF(0.05)), SCG(tol=1e-9)).verdict == "solved"
-
-
-@pytest.mark.parametrize("method", ["slsqp", "trust-constr"])
-def test_scipy_reaches_the_certified_optimum(method):
-    found = solve(small(C=1.0), ScipyMinimize(method), target_gap=1e-4)
-    assert found.claimed == "optimal"
-    assert found.verdict == "solved"
-
-
-def test_mystic_comes_near_on_a_small_problem():
-    pytest.importorskip("mystic")
-    found = solve(small(C=1.0), Mystic())
-    assert found.claimed == "stopped"
-    assert found.certificate.relative_gap <= 0.1
-
-
-def test_too_many_variables_are_refused_in_a_sentence():
-    data = datasets.load("four_gaussians", n=1200, seed=0)
-    problem = SoftMarginDual(data.X, data.y, kernel=RBF(0.05))
-    for solver in (ScipyMinimize(), Mystic()):
-        refused = solve(problem, solver)
-        assert refused.status in (Status.UNSUPPORTED, Status.NOT_INSTALLED)
-        assert "at most" in refused.reason or "pip install" in refused.reason
-
-
-def test_an_unknown_method_is_refused():
-    with pytest.raises(ValueError, match="method: must be one of slsqp, trust-constr, got 'x'"):
-        ScipyMinimize("x")

@@ -1,0 +1,61 @@
+"""scikit-learn's stochastic gradient descent, epoch by epoch."""
+
+import importlib.util
+import sys
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from problems import Formulation
+from solvers import SGD, Solution, Solver, Status, solve
+
+
+def test_sgd_approaches_the_optimum_epoch_by_epoch(
+    excess: Callable[[Solution], float], linear_problem: Formulation
+) -> None:
+    seen = []
+    solution = solve(linear_problem, SGD(epochs=200), callback=seen.append)
+    assert solution.claimed == "stopped"
+    assert solution.iterations == 200
+    assert len(seen) > 1
+    assert 0 <= excess(solution) <= 0.02
+
+
+def test_sgd_visits_the_samples_in_a_new_order_each_epoch(linear: dict[str, Formulation]) -> None:
+    form_seeds = set()
+    models = importlib.import_module("sklearn.linear_model")
+    partial_fit = models.SGDClassifier.partial_fit
+
+    def recording(self, *arguments, **settings):
+        form_seeds.add(self.random_state)
+        return partial_fit(self, *arguments, **settings)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models.SGDClassifier, "partial_fit", recording)
+        solve(linear["one C"], SGD(epochs=5))
+    assert len(form_seeds) == 5
+
+
+def test_averaging_can_be_turned_off_and_epochs_limited(linear: dict[str, Formulation]) -> None:
+    mean, last = (solve(linear["one C"], SGD(average=a)).point.w for a in (True, False))
+    assert not np.array_equal(mean, last)
+    assert solve(linear["one C"], SGD(epochs=9), max_iter=4).iterations == 4
+    with pytest.raises(ValueError, match="epochs"):
+        SGD(epochs=0)
+
+
+def test_what_sgd_cannot_do_is_refused(
+    kernel: dict[str, Formulation], refused: Callable[[Solver, Formulation], str]
+) -> None:
+    assert "no kernels" in refused(SGD(), kernel["rbf, a C for each"])
+    assert "damps its intercept" in refused(SGD(), kernel["linear"])
+
+
+def test_an_absent_package_is_named(
+    linear: dict[str, Formulation], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
+    solution = solve(linear["one C"], SGD())
+    assert solution.status is Status.NOT_INSTALLED
+    assert "pip install scikit-learn" in solution.note

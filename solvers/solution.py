@@ -30,13 +30,26 @@ _WRONG = 1e-2  # relative gap above which a claim of optimality is called wrong
 _FROM_WORST: tuple[Verdict, ...] = ("wrong", "uncertified", "inaccurate", "infeasible", "solved")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What a running solver had reached: seconds and iterations so far, and the certificate."""
+    """What a running solver had reached: seconds and iterations so far, and its point.
+
+    Attributes
+    ----------
+    known : the certificate of the point, where it is known already.
+    certificate : computed at first access.
+    """
 
     time: float
     iteration: int
-    certificate: Certificate
+    problem: Formulation
+    point: Point
+    known: Certificate | None = None
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Bounds on the optimum from this point and the data alone."""
+        return certify(self.problem, self.point) if self.known is None else self.known
 
 
 @dataclass(frozen=True, eq=False)

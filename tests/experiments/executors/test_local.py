@@ -58,7 +58,7 @@ DEATHS = {
         "killed after",
     ),
     "cannot be sent": (
-        "yield FormPoint(x, claim=Word('optimal'))",
+        "yield FormPoint(x, counters={'a': Number()})",
         "crashed",
         None,
         "cannot be sent",
@@ -71,11 +71,9 @@ DEATHS = {
     ),
 }
 
-WORD = """
-class Word(str):
-    def __str__(self):
-        return self
-    def __reduce__(self):
+NUMBER = """
+class Number:
+    def __float__(self):
         raise TypeError("cannot be sent")
 """
 
@@ -87,7 +85,7 @@ def strange_cases(case_of, strange, tmp_path):
     cases = [replace(fine, run_id="fine before")]
     for kind, (body, *_) in DEATHS.items():
         (tmp_path / kind).mkdir()
-        before = "os._exit(5)" if kind == "dies at import" else WORD
+        before = "os._exit(5)" if kind == "dies at import" else NUMBER
         moved = tmp_path / kind / "strange.py"
         path = strange(body, before=before).rpartition(":")[0]
         (tmp_path / "strange.py").rename(moved)

@@ -14,7 +14,16 @@ import click
 
 from experiments.commands.publish import publish
 from experiments.commands.write import init, schema, table
-from experiments.output.terminal import INTERRUPTED, console, find, find_one, prepare, read, refuse
+from experiments.output.terminal import (
+    INTERRUPTED,
+    console,
+    find,
+    find_one,
+    prepare,
+    read,
+    refuse,
+    refusing,
+)
 
 _EVERYTHING = (
     *("solvers", "problems", "losses", "datasets", "kernels", "experiments", "columns"),
@@ -103,19 +112,16 @@ def verify(
 
     Exit 1 if any differs by more than 1e-6, or, with --rigorous, contradicts another.
     """
-    from dataclasses import replace  # noqa: PLC0415
     from tempfile import TemporaryDirectory  # noqa: PLC0415
 
     from experiments.commands.session import RunOptions  # noqa: PLC0415
     from experiments.commands.verify import verify_into, with_solvers  # noqa: PLC0415
     from experiments.files.experiment import ConfigError  # noqa: PLC0415
 
-    try:
+    with refusing(ConfigError):
         described = with_solvers(read(find_one(experiment)), more)
-    except ConfigError as error:
-        refuse(str(error))
     if rigorous:
-        described = replace(described, target="proven")
+        described = described.model_copy(update={"target": "proven"})
     with TemporaryDirectory() as scratch:
         options = RunOptions(workers=workers)
         verification, early = verify_into(described, out or Path(scratch), options, keep=bool(out))
@@ -132,10 +138,8 @@ def plot(folder: Path, names: tuple[str, ...]) -> None:
     from experiments.plots import plot_all  # noqa: PLC0415
     from experiments.store.folder import StoreError  # noqa: PLC0415
 
-    try:
+    with refusing(StoreError, ValueError):
         paths = plot_all(folder, names)
-    except (StoreError, ValueError) as error:
-        refuse(str(error))
     for path in paths:
         if path.suffix != ".svg":
             click.echo(f"{path} (and .svg)" if path.suffix == ".png" else path)
@@ -151,9 +155,8 @@ def report(folder: Path, out: Path | None) -> None:
 
     target = out or folder / "report.html"
     try:
-        click.echo(write_report(folder, target))
-    except StoreError as error:
-        refuse(str(error))
+        with refusing(StoreError):
+            click.echo(write_report(folder, target))
     except OSError as error:
         refuse(f"{target}: cannot be written: {error.strerror}")
 
@@ -171,10 +174,8 @@ def compare_folders(first: Path, second: Path) -> None:
     from experiments.store.folder import StoreError, load_results  # noqa: PLC0415
     from experiments.store.manifest import read_manifest  # noqa: PLC0415
 
-    try:
+    with refusing(StoreError):
         changes = set_side_by_side(load_results(first), load_results(second))
-    except StoreError as error:
-        refuse(str(error))
     console().print(to_terminal(changes, read_manifest(first), read_manifest(second)))
     sys.exit(1 if regressed(changes) else 0)
 
@@ -186,10 +187,8 @@ def gallery(names: tuple[str, ...], out: Path | None) -> None:
     """Draw the figures of the lecture notes, all or by NAME, from experiments/gallery/NAME.py."""
     from experiments.gallery import FOLDER, draw_figures  # noqa: PLC0415
 
-    try:
+    with refusing(ValueError):
         written = draw_figures(out or FOLDER, names)
-    except ValueError as error:
-        refuse(str(error))
     for paths in written:
         click.echo(f"{paths[-1]} (and .svg)")
 
@@ -217,11 +216,10 @@ def selftest(solver: str, only: tuple[str, ...]) -> None:
     from experiments.selftest.report import line, to_terminal  # noqa: PLC0415
 
     try:
-        chosen = properties(only)
-        with progress(len(chosen), line) as advance:
-            report = try_solver(solver, properties=chosen, progress=advance)
-    except ValueError as error:
-        refuse(str(error))
+        with refusing(ValueError):
+            chosen = properties(only)
+            with progress(len(chosen), line) as advance:
+                report = try_solver(solver, properties=chosen, progress=advance)
     except KeyboardInterrupt:
         click.echo(INTERRUPTED, err=True)
         sys.exit(130)

@@ -18,7 +18,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 import scipy
 
-from problems.certificates.box_gap import (
+from problems.box_gap import (
     best_multiplier,
     gap_terms,
     kkt_violation,

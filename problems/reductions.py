@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from problems.chains import Chains
 from problems.forms import ERM, QP, BoxQP, FormPoint, Point
-from problems.formulations.chains import Chains
 from problems.gram.gram import GIBIBYTE
 
 if TYPE_CHECKING:

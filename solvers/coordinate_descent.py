@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numba
 import numpy as np
 
-from problems.certificates.box_gap import violating_pair
+from problems.box_gap import violating_pair
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block

@@ -19,9 +19,9 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
+from problems.chains import Chains
 from problems.dataset import Indices, Vector
 from problems.forms import QP, Claim, FormPoint
-from problems.formulations.chains import Chains
 from problems.kernels import Block
 from solvers.base import Solver
 from solvers.interior_point import InteriorPoint

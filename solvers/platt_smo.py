@@ -21,7 +21,7 @@ from typing import ClassVar
 import numba
 import numpy as np
 
-from problems.certificates.box_gap import middle
+from problems.box_gap import middle
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.kernels import Block

@@ -22,7 +22,7 @@ from problems import (
     describe,
 )
 from problems.forms import Claim
-from problems.notebook import html_table, shown
+from problems.html_table import html_table, shown
 from solvers.base import Solver, Status
 
 Verdict = Literal["solved", "inaccurate", "wrong", "infeasible", "uncertified"]

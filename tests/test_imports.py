@@ -13,6 +13,11 @@ ROOT = Path(__file__).parents[1]
 # the order of the packages, and of the rooms in them: each imports only from those before it
 ORDER = {
     "": ["problems", "solvers", "experiments"],
+    "problems": [
+        *("registry", "validation", "html_table", "dataset", "kernels", "losses", "gram"),
+        *("projection", "box_gap", "chains", "forms", "reductions", "certificates"),
+        *("formulations", "datasets"),
+    ],
     "experiments": [
         *("workers", "files", "cases", "executors", "store", "analysis", "output", "plots"),
         *("report", "paper", "benchmark", "publishing", "selftest", "gallery", "commands", "cli"),

@@ -150,7 +150,7 @@ def _solved(case: Case) -> _Answer:
     fields = {name: getattr(solution, name) for name in _ANSWERED.split()}
     return _Answer(
         fields | {"time_setup": solution.time_setup + importing},
-        [part.claimed for part in solution.subsolutions],
+        [each.claimed for each in solution.subsolutions],
         [(e.time, e.iteration, e.point, e.known) for e in solution.trace],
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT_OF_MEMORY,
         max((int(pool["num_threads"]) for pool in threadpool_info()), default=None),
@@ -174,8 +174,8 @@ def _judged(case: Case, packed: bytes, used: float, threads: int) -> Outcome | F
         return answer
     (problem, data), unknown = _problem(case), cast("Solver", None)
     solved = partial(Solution, problem, unknown)
-    parts = tuple(solved(Point(), Status.FINISHED, claim) for claim in answer.claims)
-    solution = solved(**answer.fields, subsolutions=parts, rigorous=case.proven)
+    subsolutions = tuple(solved(Point(), Status.FINISHED, claim) for claim in answer.claims)
+    solution = solved(**answer.fields, subsolutions=subsolutions, rigorous=case.proven)
     record = blank_record(case) | {
         "problem_hash": problem.hash,
         "family_hash": problem.family_hash,

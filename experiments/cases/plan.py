@@ -132,7 +132,7 @@ def _rng(seed: int, *parts: Any) -> np.random.Generator:
     return np.random.default_rng(np.random.SeedSequence(entropy))
 
 
-def problem_ids(problems: tuple[ProblemSpec, ...]) -> list[str]:
+def problem_ids(problems: list[ProblemSpec]) -> list[str]:
     """Return a readable name for each problem, with the options that distinguish its data set."""
     differing = _differing(problems)
     return [
@@ -141,7 +141,7 @@ def problem_ids(problems: tuple[ProblemSpec, ...]) -> list[str]:
     ]
 
 
-def _differing(problems: tuple[ProblemSpec, ...]) -> dict[str, set[str]]:
+def _differing(problems: list[ProblemSpec]) -> dict[str, set[str]]:
     """Return for each data set's name the options in which the plan's data sets of it differ."""
     first: dict[str, dict[str, Any]] = {}
     differing: dict[str, set[str]] = {}

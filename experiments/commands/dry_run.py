@@ -7,11 +7,11 @@ it is bounded by the time limit. Both are for solving alone: loading data and ce
 from __future__ import annotations
 
 import json
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -37,36 +37,32 @@ from solvers import SOLVERS
 
 _MOST = 20  # lines of a list
 _Settings = dict[str, Any]
-_Times = Mapping[tuple[str, str], list[tuple[_Settings, float]]]
+_Times = dict[tuple[str, str], list[tuple[_Settings, float]]]
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """How long runs take together, in seconds of solving.
+class Estimate(NamedTuple):
+    """How long runs take, in seconds of solving.
 
     Attributes
     ----------
-    measured : of those that an earlier run had; counted : how many these are.
-    limited : of the others at most, by their time limits; bounded : how many these are.
+    measured : of each of those that an earlier run had. limits : the time limits of the others.
     unknown : how many have neither. source : the folder of the earlier run, None if there is none.
     """
 
-    measured: float = 0.0
-    counted: int = 0
-    limited: float = 0.0
-    bounded: int = 0
-    unknown: int = 0
-    source: Path | None = None
+    measured: list[float]
+    limits: list[float]
+    unknown: int
+    source: Path | None
 
     def text(self, workers: int) -> str:
         """Return the estimate as a sentence, for this number of processes."""
         phrases: list[str] = []
-        if self.counted:
-            time = duration(self.measured / workers)
-            phrases.append(f"about {time}, as measured for {self.counted} runs in {self.source}")
-        if self.bounded:
-            time = duration(self.limited / workers)
-            phrases.append(f"at most {time} for {self.bounded} runs, by their time limit")
+        if self.measured:
+            time, count = duration(sum(self.measured) / workers), len(self.measured)
+            phrases.append(f"about {time}, as measured for {count} runs in {self.source}")
+        if self.limits:
+            time, count = duration(sum(self.limits) / workers), len(self.limits)
+            phrases.append(f"at most {time} for {count} runs, by their time limit")
         if self.unknown:
             phrases.append(f"unknown for {self.unknown} runs: no time limit, and no earlier run")
         return "; ".join(phrases) or "nothing to run"
@@ -85,6 +81,7 @@ def preview(experiment: Experiment, folder: Path, workers: int = 1, resume: bool
     left = [case for case in cases if not (resume and case.run_id in done)]
     possible = [case for case in left if _pair(case) not in refusals]
     repeats = ["the first of each a second time (A/A)"] if experiment.noise else []
+    processes = "1 process" if workers == 1 else f"{workers} processes"
     facts = {
         "problems": _listed(dict.fromkeys(case.problem_id for case in cases)),
         "solvers": _listed([*map(_solver_text, experiment.solvers), *repeats]),
@@ -94,7 +91,7 @@ def preview(experiment: Experiment, folder: Path, workers: int = 1, resume: bool
         "impossible": _listed(_grouped(refusals))
         or "no pair, as far as can be found without the data",
         "runs": _counts(len(cases), len(left), len(possible)),
-        "solving time": f"{estimate(possible, folder).text(workers)} ({_processes(workers)})",
+        "solving time": f"{estimate(possible, folder).text(workers)} ({processes})",
         "folder": str(folder) + _state(len(done), resume),
     }
     return Group(Text(experiment.name, style="bold"), _facts(facts))
@@ -109,21 +106,15 @@ def estimate(cases: Sequence[Case], folder: Path) -> Estimate:
     known = [time for time in spent if time is not None]
     others = [case.time_limit for case, time in zip(cases, spent, strict=True) if time is None]
     limits = [limit for limit in others if limit is not None]
-    return Estimate(
-        float(np.sum(known)),
-        len(known),
-        float(np.sum(limits)),
-        len(limits),
-        len(others) - len(limits),
-        source,
-    )
+    return Estimate(known, limits, len(others) - len(limits), source)
 
 
 def _earlier(folder: Path, cases: Sequence[Case]) -> tuple[Path | None, list[float | None]]:
     """Return a folder that has runs like these, and the seconds that each took there, if it is known."""
     beside = folder.parent.glob(f"{folder.name}*") if folder.parent.is_dir() else ()
-    others = sorted((p for p in beside if p.is_dir() and p != folder), key=_modified, reverse=True)
-    for place in (folder, *others):
+    others = [path for path in beside if path.is_dir() and path != folder]
+    latest = sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)
+    for place in (folder, *latest):
         try:
             times = _times(read_records(place))
         except StoreError:
@@ -134,18 +125,14 @@ def _earlier(folder: Path, cases: Sequence[Case]) -> tuple[Path | None, list[flo
     return None, [None] * len(cases)
 
 
-def _modified(path: Path) -> float:
-    return path.stat().st_mtime
-
-
 def _times(results: pd.DataFrame) -> _Times:
     """Return for each problem and solver the settings of its runs, and their seconds with setup."""
     spent = results["time_solve"] + results["time_setup"].fillna(0.0)
     columns = (results["problem_id"], results["solver"], results["params"], spent)
-    found: dict[tuple[str, str], list[tuple[_Settings, float]]] = {}
+    found: _Times = defaultdict(list)
     for problem, solver, params, seconds in zip(*columns, strict=True):
         if seconds >= 0:  # not NaN
-            found.setdefault((problem, solver), []).append((json.loads(params), seconds))
+            found[problem, solver].append((json.loads(params), seconds))
     return found
 
 
@@ -166,17 +153,9 @@ def impossible(cases: Iterable[Case]) -> dict[tuple[str, str], str]:
     Each problem is built on two arbitrary samples, so that no data are read: refusals that depend on the
     data are not found, nor those of classes from outside.
     """
-    found: dict[tuple[str, str], str] = {}
-    tried: set[tuple[str, str]] = set()
-    for case in cases:
-        pair = _pair(case)
-        if pair in tried or names_from_outside(case):
-            continue
-        tried.add(pair)
-        reason = _refusal(case)
-        if reason:
-            found[pair] = reason
-    return found
+    pairs = {_pair(case): case for case in cases if not names_from_outside(case)}
+    refusals = {pair: _refusal(case) for pair, case in pairs.items()}
+    return {pair: reason for pair, reason in refusals.items() if reason}
 
 
 def _refusal(case: Case) -> str | None:
@@ -196,7 +175,7 @@ def _refusal(case: Case) -> str | None:
         ValueError,
         TypeError,
         ImportError,
-    ):  # the samples do not suit the kernel; or no package
+    ):  # samples that the kernel does not take; no package
         return None
 
 
@@ -239,16 +218,10 @@ def _counts(planned: int, left: int, possible: int) -> str:
 
 def _limits(experiment: Experiment) -> str:
     time, memory = experiment.time_limit, experiment.memory_limit
-    return ", ".join(
-        (
-            "no time limit" if time is None else f"{time:g} s of solving a run",
-            "no memory limit" if memory is None else f"{memory / 2**30:.3g} GiB a worker",
-        )
+    limits = "no time limit" if time is None else f"{time:g} s of solving a run"
+    return f"{limits}, " + (
+        "no memory limit" if memory is None else f"{memory / 2**30:.3g} GiB a worker"
     )
-
-
-def _processes(workers: int) -> str:
-    return "1 process" if workers == 1 else f"{workers} processes"
 
 
 def _state(recorded: int, resume: bool) -> str:

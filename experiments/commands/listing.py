@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from inspect import getdoc
-from typing import Any
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
 from experiments.cases.columns import RESULTS, TRACES
-from experiments.files.catalogue import entries, first_sentence
+from experiments.files.catalogue import default_text, entries, first_sentence
 from experiments.files.experiment import experiment_names, find_experiments
 from experiments.files.settings import Option, options_of
 from experiments.selftest import PROPERTIES
-from problems import Kernel, datasets
+from problems import datasets
 from problems.formulations.softmax import Softmax
-from problems.losses import Loss
 
 _FEW = 4  # names that are listed one by one
 _Row = tuple[str, ...]
@@ -88,10 +86,6 @@ def _properties() -> Iterator[_Row]:
 def _settings(options: Mapping[str, Option]) -> str:
     """Return "setting=default, ...", without the default where there is none."""
     return ", ".join(
-        key if option.required else f"{key}={_shown(option.default)}"
+        key if option.required else f"{key}={default_text(option.default)}"
         for key, option in options.items()
     )
-
-
-def _shown(default: Any) -> str:
-    return default.name if isinstance(default, (Kernel, Loss)) else str(default)

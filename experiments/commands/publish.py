@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from experiments.output.terminal import refuse
+from experiments.output.terminal import refuse, refusing
 
 
 @click.command()
@@ -30,8 +30,6 @@ def publish(folders: tuple[Path, ...], check: bool) -> None:
         for fault in faults:
             click.echo(fault)
         sys.exit(1 if faults else 0)
-    try:
+    with refusing(StoreError, ValueError):
         for written in publishing.publish(folders):
             click.echo(written)
-    except (StoreError, ValueError) as error:
-        refuse(str(error))

@@ -17,7 +17,7 @@ from experiments.executors.base import EXECUTORS, Executor, ExecutorError, Limit
 from experiments.files.experiment import Experiment
 from experiments.output.progress import progress
 from experiments.output.tables import summarise, to_markdown, to_terminal
-from experiments.output.terminal import INTERRUPTED, console, refuse
+from experiments.output.terminal import INTERRUPTED, console, refuse, refusing
 from experiments.store.folder import Store, StoreError, load_tables, recorded, write_tables
 from solvers.base import Status
 from solvers.solution import Verdict
@@ -67,7 +67,7 @@ def record(described: Experiment, folder: Path, options: RunOptions) -> str:
     """Run what a folder lacks; return why not all of it was run, or an empty string."""
     cases = plan(described)
     executor = executor_for(described, options)
-    try:
+    with refusing(StoreError):
         store = Store.open(
             folder,
             described.text,
@@ -76,8 +76,6 @@ def record(described: Experiment, folder: Path, options: RunOptions) -> str:
             force=options.force,
             files=outside_files(cases),
         )
-    except StoreError as error:
-        refuse(str(error))
     done = recorded(folder, options.retry)
     left = [case for case in cases if case.run_id not in done]
     try:
@@ -133,8 +131,6 @@ def executor_for(experiment: Experiment, options: RunOptions) -> Executor:
     except ValueError as error:
         refuse(f"--executor: {error}")
     executor = chosen(limits, options.workers, options.address)
-    try:
+    with refusing(ExecutorError):
         executor.check()
-    except ExecutorError as error:
-        refuse(str(error))
     return executor

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from contextlib import closing
 from pathlib import Path
 
 from experiments.analysis.verify import Verification, compare
@@ -47,8 +47,8 @@ def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
         If there is no such solver.
     """
     try:
-        with Describer(experiment.folder) as describer:
-            more = tuple(describer.solver(Node(name, 0)) for name in names)
+        with closing(Describer(experiment.folder)) as describer:
+            more = [describer.solver(Node(name, 0)) for name in names]
     except Fault as fault:
         raise ConfigError("--solver", [fault]) from None
-    return replace(experiment, solvers=experiment.solvers + more)
+    return experiment.model_copy(update={"solvers": experiment.solvers + more})

@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from experiments.output.terminal import refuse, write
+from experiments.output.terminal import refuse, refusing, write
 
 _FORMATS = ("latex", "markdown", "csv")
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -58,7 +58,7 @@ def table(
     from experiments.paper import paper_table  # noqa: PLC0415
     from experiments.store.folder import StoreError  # noqa: PLC0415
 
-    try:
+    with refusing(StoreError, ValueError):
         made = paper_table(
             folder,
             rows=rows,
@@ -68,8 +68,6 @@ def table(
             by=by,
             target=target,
         )
-    except (StoreError, ValueError) as error:
-        refuse(str(error))
     write(made.to(kind), out)
 
 

@@ -16,6 +16,7 @@ release = metadata.version("dualgap")
 html_title = f"dualgap {release}"
 html_theme = "furo"
 html_theme_options = {"light_css_variables": {"code-font-size": "72%"}}
+templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_copy_source = False
@@ -23,13 +24,14 @@ html_show_sourcelink = False
 
 extensions = [
     "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "docstrings",
     "executed",
     "reference",
 ]
-exclude_patterns = ["figures", "_extensions", "**/_run"]
+exclude_patterns = ["figures", "_extensions", "_templates", "**/_run"]
 highlight_language = "none"
 default_role = "literal"  # as docstrings are written here: `X` is code
 

@@ -9,7 +9,8 @@ import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from experiments.files.settings import Option, option_of, options_of
+from experiments.files.settings import Option, options_of
+from experiments.files.specs import plain
 from problems import FORMULATIONS, datasets
 from problems.datasets import SOURCES
 from problems.kernels import KERNELS
@@ -49,19 +50,30 @@ def entries(kind: str) -> Iterator[Entry]:
         "kernels": KERNELS,
     }
     for name, cls in registries[kind].items():
-        options = {key: option for key, option in options_of(cls).items() if key not in ("X", "y")}
+        options = options_of(cls)
         yield Entry(name, first_sentence(cls), cls.source, options, options, cls)
 
 
 def _datasets() -> Iterator[Entry]:
     common = options_of(datasets.Source)
     for name in datasets.names():
-        options = {key: option_of(f, f.type) for key, f in datasets.fields(name).items()}
+        cls = SOURCES.get(name, datasets.Published)
+        options = options_of(cls)
         own = {key: option for key, option in options.items() if option != common.get(key)}
         about = datasets.describe(name).removeprefix(f"{name}: ")
-        yield Entry(name, about, "", options, own, SOURCES.get(name, datasets.Published))
+        yield Entry(name, about, "", options, own, cls)
 
 
 def first_sentence(cls: type) -> str:
     """Return what the docstring of a class begins with, on one line."""
     return inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].replace("\n", " ")
+
+
+def default_text(value: Any) -> str:
+    """Return a default as an experiment file has it; of a kernel or loss the name."""
+    value = plain(value)
+    if value is None:
+        return "null"
+    if isinstance(value, dict):
+        return str(value["name"])
+    return str(value).lower() if isinstance(value, bool) else str(value)

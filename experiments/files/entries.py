@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from types import TracebackType
 from typing import Any, TypeVar
 
-from experiments.files.settings import build, name_and_settings, option_of, options_of
+from experiments.files.settings import build, name_and_settings, options_of
 from experiments.files.specs import (
     ProblemSpec,
     SolverSpec,
     build_source,
+    outside_file,
     plain,
     values_of,
 )
 from experiments.files.yamlfile import Fault, Node, unknown
 from experiments.workers.supervision import Worker
 from problems import FORMULATIONS, datasets
-from problems.datasets import SOURCES
+from problems.datasets import ENTRIES, SOURCES
 from problems.kernels import KERNELS
 from problems.losses import LOSSES
-from problems.registry import Registry, find_path, is_outside
+from problems.registry import Registry, is_outside
 from solvers import SOLVERS
 
 S = TypeVar("S", ProblemSpec, SolverSpec)
@@ -36,21 +36,17 @@ _LATER_OPTIONS = {"multiclass": False, "folds": None, "fold": None}
 
 
 class Describer:
-    """Describes entries; those that name classes from outside in a process of its own."""
+    """Describes entries; those that name classes from outside in a process of its own.
+
+    Use it within `contextlib.closing`.
+    """
 
     def __init__(self, folder: str) -> None:
         self.folder, self.worker = folder, Worker(threads=1)
         self.unimportable: set[str] = set()
 
-    def __enter__(self) -> Describer:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """End that process."""
         self.worker.stop()
 
     def problem(self, node: Node) -> ProblemSpec:
@@ -79,7 +75,7 @@ class Describer:
 
     def _file_of(self, name: Node) -> str:
         try:
-            file = find_path(name.value.rpartition(":")[0], self.folder)
+            file = outside_file(name.value, self.folder)
         except ValueError as error:
             raise Fault(name.line, str(error)) from None
         if not file.is_file():
@@ -147,7 +143,7 @@ def _parameters(chosen: Node, node: Node, folder: str) -> tuple[dict[str, Any], 
     Of a kernel only the settings are checked: whether samples suit it depends on the data.
     """
     cls = _class(FORMULATIONS, chosen, folder)
-    options = {k: v for k, v in options_of(cls).items() if k not in ("X", "y")}
+    options = options_of(cls)
     if "C" in options:  # one C for each sample depends on the data
         options["C"] = options["C"]._replace(type=float)
     given = {k: v for k, v in node.value.items() if k not in ("formulation", "dataset")}
@@ -176,12 +172,10 @@ def _built(registry: Registry[Any], node: Node, folder: str) -> Any:
 def _dataset(node: Node, folder: str) -> tuple[dict[str, Any], str]:
     """Return the description of a data set, and its task."""
     name, settings = name_and_settings(node, "dataset")
-    if is_outside(name.value):
-        options = options_of(_class(SOURCES, name, folder))
-    elif name.value in datasets.names():
-        options = {k: option_of(f, f.type) for k, f in datasets.fields(name.value).items()}
-    else:
+    if not is_outside(name.value) and name.value not in datasets.names():
         raise Fault(name.line, unknown("data set", name.value, datasets.names()))
+    published = name.value in ENTRIES
+    options = options_of(datasets.Published if published else _class(SOURCES, name, folder))
     make = partial(datasets.make, name.value, folder)
     source = build(make, options, settings, name.value)
     values = {k: v for k, v in values_of(source).items() if k in options}

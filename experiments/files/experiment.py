@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -36,35 +35,6 @@ _UNITS = {"": 1, "B": 1} | {
 }
 
 
-@dataclass(frozen=True)
-class Experiment:
-    """A checked experiment file.
-
-    Attributes
-    ----------
-    time_limit : seconds of solving a run, or None. memory_limit : bytes a worker, or None.
-    target_gap : relative gap at which a verdict is "solved".
-    target : what bounds are made of: "certified" in float64, "proven" in ball arithmetic.
-    trace : whether iterates are evaluated while solvers run.
-    noise : whether the first configuration of each solver is run twice, to measure the noise.
-    folder : where relative paths begin. text : the file itself.
-    """
-
-    name: str
-    problems: tuple[ProblemSpec, ...]
-    solvers: tuple[SolverSpec, ...]
-    seed: int
-    repetitions: int
-    time_limit: float | None
-    memory_limit: int | None
-    target_gap: float
-    target: Literal["certified", "proven"]
-    trace: bool
-    noise: bool
-    folder: str
-    text: str
-
-
 def _as_bytes(value: Any) -> Any:
     """Return bytes for text such as "4GiB" or "500MB"; anything else is left as it is."""
     if not isinstance(value, str):
@@ -84,7 +54,7 @@ def _safe_name(name: str) -> str:
     return name
 
 
-class ExperimentFile(BaseModel):
+class ExperimentFile(BaseModel, frozen=True):
     """The shape of an experiment file; what is inside the lists is checked entry by entry."""
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
@@ -121,6 +91,21 @@ class ExperimentFile(BaseModel):
         bool,
         Field(description="run the first of each solver twice, to measure timing noise"),
     ] = False
+
+
+class Experiment(ExperimentFile, frozen=True):
+    """A checked experiment file.
+
+    Attributes
+    ----------
+    problems, solvers : every case of their grids.
+    folder : where relative paths begin. text : the file itself.
+    """
+
+    problems: list[ProblemSpec]
+    solvers: list[SolverSpec]
+    folder: str
+    text: str
 
 
 def experiment_names() -> list[str]:
@@ -183,7 +168,7 @@ def _experiment(path: Path, content: bytes) -> Experiment:
     folder = str(path.absolute().parent)
     entries = {key: _entries(root.value.get(key), faults) for key in ("problems", "solvers")}
     _refuse_enormous(root, entries, shape.repetitions if shape else 1)
-    with Describer(folder) as describer:
+    with closing(Describer(folder)) as describer:
         problems = _checked(entries["problems"], describer.problem, faults)
         solvers = _checked(entries["solvers"], describer.solver, faults)
     if faults or shape is None:
@@ -248,7 +233,7 @@ def _many(count: int) -> str:
     return f"{count:,}" if count < 10**18 else "more than 10^18"
 
 
-def _checked(entries: list[Node], check: Callable[[Node], S], faults: list[Fault]) -> tuple[S, ...]:
+def _checked(entries: list[Node], check: Callable[[Node], S], faults: list[Fault]) -> list[S]:
     """Return what `check` makes of every case of the entries' grids; the same one twice is a fault."""
     lines: dict[str, int] = {}
     specs: list[S] = []
@@ -262,4 +247,4 @@ def _checked(entries: list[Node], check: Callable[[Node], S], faults: list[Fault
             faults.append(Fault(node.line, f"repeats the case of line {lines[str(spec)]}"))
         lines.setdefault(str(spec), node.line)
         specs.append(spec)
-    return tuple(specs)
+    return specs

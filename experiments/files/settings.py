@@ -13,14 +13,27 @@ import types
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NamedTuple,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 
 from experiments.files.yamlfile import Fault, Node, unknown
+from problems import Kernel
 
 T = TypeVar("T")
+
+_NOT_SETTINGS = ("X", "y", "name")  # the samples, and the name that stands beside the settings
 
 
 class Option(NamedTuple):
@@ -32,18 +45,17 @@ class Option(NamedTuple):
 
 
 def options_of(cls: Any) -> dict[str, Option]:
-    """Return the fields of a dataclass as options."""
+    """Return the fields of a dataclass that a file may set, as options."""
     hints = get_type_hints(cls)
-    return {f.name: option_of(f, hints[f.name]) for f in dataclasses.fields(cls) if f.init}
-
-
-def option_of(field: dataclasses.Field[Any], hint: Any) -> Option:
-    """Return one field of a dataclass as an option."""
-    missing = dataclasses.MISSING
-    if field.default is not missing:
-        return Option(hint, required=False, default=field.default)
-    made = field.default_factory
-    return Option(hint, made is missing, None if made is missing else made())
+    options: dict[str, Option] = {}
+    for field in dataclasses.fields(cls):
+        if field.init and field.name not in _NOT_SETTINGS:
+            default, make = field.default, field.default_factory
+            if make is not dataclasses.MISSING:
+                default = make()
+            required = default is dataclasses.MISSING
+            options[field.name] = Option(hints[field.name], required, None if required else default)
+    return options
 
 
 def name_and_settings(node: Node, what: str) -> tuple[Node, Node]:
@@ -128,9 +140,15 @@ def type_text(hint: Any) -> str:
         str: "text",
         Path: "text",
         type(None): "null",
+        Kernel: "a kernel",
+        list: "a list",
+        tuple: "a list",
     }
-    if get_origin(hint) is Literal:
-        return "one of " + ", ".join(map(str, get_args(hint)))
-    if get_origin(hint) in (Union, types.UnionType):
-        return " or ".join(dict.fromkeys(type_text(part) for part in get_args(hint)))
-    return names.get(hint) or getattr(hint, "__name__", str(hint))
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Annotated:
+        return type_text(parts[0])
+    if origin is Literal:
+        return "one of " + ", ".join(map(str, parts))
+    if origin in (Union, types.UnionType):
+        return " or ".join(dict.fromkeys(map(type_text, parts)))
+    return names.get(origin or hint) or getattr(hint, "__name__", str(hint))

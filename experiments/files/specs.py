@@ -107,8 +107,8 @@ def absolute(spec: Spec, folder: str) -> Spec:
     """Return a description whose names from outside have absolute paths."""
     found = {k: absolute(v, folder) if isinstance(v, dict) else v for k, v in spec.items()}
     if is_outside(spec["name"]):
-        path, _, class_name = spec["name"].rpartition(":")
-        found["name"] = f"{find_path(path, folder)}:{class_name}"
+        class_name = spec["name"].rpartition(":")[2]
+        found["name"] = f"{outside_file(spec['name'], folder)}:{class_name}"
     return found
 
 
@@ -119,15 +119,11 @@ def outside_file(name: str, folder: str) -> Path:
 
 def kernel_text(spec: Spec | None) -> str:
     """Return a kernel as text, such as `rbf(gamma=0.01)`; a missing kernel is linear."""
-    return "linear" if spec is None else _call(spec["name"], _settings(spec))
+    return "linear" if spec is None else settings_text(spec["name"], _settings(spec))
 
 
 def settings_text(name: str, settings: Mapping[str, Any]) -> str:
     """Return `name(setting=value, ...)`."""
-    return _call(name, settings)
-
-
-def _call(name: str, settings: Mapping[str, Any]) -> str:
     inside = ", ".join(f"{key}={_value_text(value)}" for key, value in settings.items())
     return f"{name}({inside})" if inside else name
 

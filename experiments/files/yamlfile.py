@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +77,7 @@ def parse(content: bytes) -> Node:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise Fault(line, "is not UTF-8 text; save the file as UTF-8") from None
-    return _tree(_load(text), 1, _DEEPEST, _counter())
+    return _tree(_load(text), 1, _DEEPEST, count(1))
 
 
 class _Constructor(RoundTripConstructor):
@@ -131,32 +132,20 @@ def _line(error: MarkedYAMLError) -> int:
     return 1 if mark is None else mark.line + 1
 
 
-def _counter() -> Callable[[int], None]:
-    """Return a function that raises once it was called too often."""
-    left = _MOST
-
-    def count(line: int) -> None:
-        nonlocal left
-        left -= 1
-        if left < 0:
-            raise Fault(line, f"has more than {_MOST} values; aliases may have multiplied them")
-
-    return count
-
-
-def _tree(value: Any, line: int, depth: int, count: Callable[[int], None]) -> Node:
-    count(line)
+def _tree(value: Any, line: int, depth: int, numbers: Iterator[int]) -> Node:
+    """Return a loaded value as a node; `numbers` counts the nodes of the whole document."""
+    if next(numbers) > _MOST:
+        raise Fault(line, f"has more than {_MOST} values; aliases may have multiplied them")
     if depth == 0:
         raise Fault(line, f"is nested deeper than {_DEEPEST} levels; an alias may hold itself")
     if isinstance(value, CommentedMap):
         lines = {key: _position(value.lc.key, key, line) for key in value}
-        children = {k: _tree(v, lines[k], depth - 1, count) for k, v in value.items()}
+        children = {k: _tree(v, lines[k], depth - 1, numbers) for k, v in value.items()}
         return Node({_text(key, lines[key]): child for key, child in children.items()}, line)
     if isinstance(value, CommentedSeq):
         lines = [_position(value.lc.item, i, line) for i in range(len(value))]
-        return Node(
-            [_tree(v, at, depth - 1, count) for v, at in zip(value, lines, strict=True)], line
-        )
+        pairs = zip(value, lines, strict=True)
+        return Node([_tree(v, at, depth - 1, numbers) for v, at in pairs], line)
     return Node(_scalar(value, line), line)
 
 

@@ -1,19 +1,22 @@
 """The figures of the lecture notes, one short script each, to be read and changed in class.
 
-A script has `compute()`, which returns the numbers, and `draw(numbers)`, which returns the figure. It
-runs on its own (`python experiments/gallery/svr_tube.py` writes build/gallery/svr_tube.png and .svg),
-and `dualgap gallery` runs them all.
+A script has `compute()`, which returns the numbers, and `draw(numbers)`, which returns the figure;
+`write` calls it in the style of all figures. A script runs on its own (`python
+experiments/gallery/svr_tube.py` writes build/gallery/svr_tube.png and .svg), and `dualgap gallery` runs
+them all.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+T = TypeVar("T")
 
 FOLDER = Path("build/gallery")
 FIGURES = (  # in the order of a course
@@ -53,17 +56,13 @@ def draw_figures(folder: Path, names: Sequence[str] = ()) -> Iterator[list[Path]
     for name in names:
         if name not in FIGURES:
             raise ValueError(f"NAME: there is no figure {name!r}; there are {', '.join(FIGURES)}")
-    return (write(_drawn(name), name, folder) for name in names or FIGURES)
+    scripts = ((name, importlib.import_module(f"{__name__}.{name}")) for name in names or FIGURES)
+    return (write(script.draw, script.compute(), name, folder) for name, script in scripts)
 
 
-def _drawn(name: str) -> Figure:
-    script = importlib.import_module(f"{__name__}.{name}")
-    return script.draw(script.compute())
-
-
-def write(figure: Figure, name: str, folder: Path = FOLDER) -> list[Path]:
-    """Write a figure as SVG and PNG, and return both paths."""
+def write(draw: Callable[[T], Figure], numbers: T, name: str, folder: Path = FOLDER) -> list[Path]:
+    """Write the figure that `draw` makes of the numbers as SVG and PNG, and return both paths."""
     from experiments.plots.style import save, style  # noqa: PLC0415
 
     with style():
-        return save(figure, folder, name)
+        return save(draw(numbers), folder, name)

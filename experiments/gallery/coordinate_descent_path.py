@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.gallery import write
-from experiments.plots.style import BLACK, BLUE, GREY, VERMILION, figure, style
+from experiments.plots.style import BLACK, BLUE, GREY, VERMILION, figure
 from problems import Vector
 from problems.kernels import Block
 from solvers.coordinate_descent import minimise
@@ -33,7 +33,6 @@ def compute() -> Block:
     return minimise(f, np.array([-2.5, 2.0]), sweeps=30)
 
 
-@style()
 def draw(path: Block) -> Figure:
     """Draw the contours through the path's points, and the path."""
     new = figure(4.6, 4.0)
@@ -53,4 +52,4 @@ def draw(path: Block) -> Figure:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "coordinate_descent_path")
+    write(draw, compute(), "coordinate_descent_path")

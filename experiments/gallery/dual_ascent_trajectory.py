@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.gallery import write
-from experiments.plots.style import BLACK, BLUE, GREY, SKY, VERMILION, panels, style
+from experiments.plots.style import BLACK, BLUE, GREY, SKY, VERMILION, panels
 from problems import RBF, BoxQP, Point, SoftMarginDual, Vector, certify, datasets, reduce
 from problems.kernels import Block
 from solvers import ProjectedGradient
@@ -46,7 +46,6 @@ def dual(alpha: Vector) -> float:
     return float(alpha.sum() - 0.5 * alpha @ Q @ alpha)
 
 
-@style()
 def draw(numbers: tuple[Block, Block]) -> Figure:
     """Draw the path in the box, and the bounds by step."""
     path, bounds = numbers
@@ -67,4 +66,4 @@ def draw(numbers: tuple[Block, Block]) -> Figure:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "dual_ascent_trajectory")
+    write(draw, compute(), "dual_ascent_trajectory")

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from experiments.gallery import write
 from experiments.plots.plane import region_keys
 from experiments.plots.solved import draw_solution
-from experiments.plots.style import GREY, figure, legend, style
+from experiments.plots.style import GREY, figure, legend
 from problems import RBF, HardMarginDual, datasets
 from solvers import Solution, solve
 
@@ -29,7 +29,6 @@ def compute() -> Solution:
     return solve(HardMarginDual(data.X, data.y, RBF(gamma=2.0)))
 
 
-@style()
 def draw(solution: Solution) -> Figure:
     """Draw the regions, and lines of constant f."""
     new = figure(5.4, 4.6)
@@ -45,4 +44,4 @@ def draw(solution: Solution) -> Figure:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "gaussian_kernel")
+    write(draw, compute(), "gaussian_kernel")

@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from experiments.gallery import write
 from experiments.plots.plane import region_keys
 from experiments.plots.solved import draw_solution
-from experiments.plots.style import label_outside, legend, panels, style
+from experiments.plots.style import label_outside, legend, panels
 from problems import RBF, Linear, Polynomial, SoftMarginDual, datasets
 from solvers import Solution, solve
 
@@ -31,7 +31,6 @@ def compute() -> dict[str, Solution]:
     }
 
 
-@style()
 def draw(solutions: dict[str, Solution]) -> Figure:
     """Draw a panel for each kernel, with the share of samples that it gets right."""
     new, axes = panels([""] * len(solutions), share="both")
@@ -46,4 +45,4 @@ def draw(solutions: dict[str, Solution]) -> Figure:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "kernel_comparison")
+    write(draw, compute(), "kernel_comparison")

@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from experiments.gallery import write
 from experiments.plots.plane import draw_samples, region_keys
 from experiments.plots.solved import line_of
-from experiments.plots.style import BLACK, GREEN, key, label_outside, legend, panels, style
+from experiments.plots.style import BLACK, GREEN, key, label_outside, legend, panels
 from problems import SoftMarginPrimal, datasets
 from solvers import LDA, Solution, solve
 
@@ -35,7 +35,6 @@ def compute() -> dict[str, dict[str, Solution]]:
     return answers
 
 
-@style()
 def draw(answers: dict[str, dict[str, Solution]]) -> Figure:
     """Draw a panel for each set of samples, with both borders."""
     new, axes = panels(list(answers), share="both")
@@ -64,4 +63,4 @@ def draw(answers: dict[str, dict[str, Solution]]) -> Figure:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "lda_against_svm")
+    write(draw, compute(), "lda_against_svm")

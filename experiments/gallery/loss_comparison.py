@@ -16,20 +16,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
 from experiments.gallery import write
-from experiments.plots.style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
-    VERMILION,
-    figure,
-    key,
-    legend,
-    style,
-)
+from experiments.plots.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, figure, legend
 from problems import Vector
 from problems.losses import Hinge, Logistic, Perceptron, Squared, SquaredHinge
 
@@ -57,19 +48,18 @@ def compute() -> tuple[Vector, dict[str, Vector]]:
     }
 
 
-@style()
 def draw(numbers: tuple[Vector, dict[str, Vector]]) -> Figure:
     """Draw every loss in one panel."""
     margin, losses = numbers
     new = figure(5.4, 3.9)
     ax = new.add_subplot()
-    for value, mark in zip(losses.values(), STYLES, strict=True):
-        ax.plot(margin, value, **mark)
+    entries: list[tuple[Artist, str]] = []
+    for (name, value), mark in zip(losses.items(), STYLES, strict=True):
+        entries += [(line, name) for line in ax.plot(margin, value, **mark)]
     ax.set(xlim=(-2, 3), ylim=(-0.1, 4), xlabel="margin  y·f(x)", ylabel="loss")
-    keys = [key(**mark) for mark in STYLES]
-    legend(new, list(zip(keys, losses, strict=True)), columns=2)
+    legend(new, entries, columns=2)
     return new
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "loss_comparison")
+    write(draw, compute(), "loss_comparison")

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from experiments.gallery import write
 from experiments.plots.plane import region_keys
 from experiments.plots.solved import draw_solution, line_of
-from experiments.plots.style import figure, legend, style
+from experiments.plots.style import figure, legend
 from problems import HardMarginDual, datasets
 from solvers import Solution, solve
 
@@ -28,7 +28,6 @@ def compute() -> Solution:
     return solve(HardMarginDual(data.X, data.y), target_gap=1e-9)
 
 
-@style()
 def draw(solution: Solution) -> Figure:
     """Draw the regions, the support vectors, and the width 2/‖w‖."""
     w, b = line_of(solution)
@@ -48,4 +47,4 @@ def draw(solution: Solution) -> Figure:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "margin_and_support_vectors")
+    write(draw, compute(), "margin_and_support_vectors")

@@ -12,12 +12,13 @@ From the COMP 790-125 notes on Pegasos (Shalev-Shwartz et al. 2011).
 from __future__ import annotations
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
 from experiments.gallery import write
 from experiments.plots.solved import line_of
-from experiments.plots.style import BLACK, BLUE, GREY, ORANGE, VERMILION, figure, key, legend, style
+from experiments.plots.style import BLACK, BLUE, GREY, ORANGE, VERMILION, figure, key, legend
 from problems import HingeERM, Vector, datasets
 from problems.kernels import Block
 from problems.losses import Hinge
@@ -44,7 +45,6 @@ def compute() -> tuple[HingeERM, dict[str, Block], Vector]:
     return problem, paths, line_of(solve(problem, target_gap=1e-8))[0]
 
 
-@style()
 def draw(numbers: tuple[HingeERM, dict[str, Block], Vector]) -> Figure:
     """Draw the risk's contours, the ball, and both paths."""
     problem, paths, optimum = numbers
@@ -55,26 +55,18 @@ def draw(numbers: tuple[HingeERM, dict[str, Block], Vector]) -> Figure:
     levels = risk(problem, optimum) + 0.01 * 1.8 ** np.arange(10)
     ax.contour(grid, grid, values, levels, colors=GREY, linewidths=0.5)
     ax.add_patch(Circle((0, 0), LAM**-0.5, fill=False, linestyle=":"))
-    styles = {"iterates": (BLUE, "-"), "their average": (ORANGE, "-")}
-    for name, (colour, dash) in styles.items():
-        ax.plot(
-            *paths[name].T, color=colour, linestyle=dash, marker=".", markersize=3, linewidth=0.9
-        )
+    entries: list[tuple[Artist, str]] = []
+    for (name, path), colour in zip(paths.items(), (BLUE, ORANGE), strict=True):
+        ax.plot(*path.T, color=colour, marker=".", markersize=3, linewidth=0.9)
+        entries.append((key(color=colour), name))
     ax.plot(*optimum, marker="*", color=VERMILION, markersize=12, markeredgecolor=BLACK)
     ax.set(xlabel="$w_1$", ylabel="$w_2$", aspect="equal", xlim=(-1.5, 3.5), ylim=(-1.5, 3.5))
     ax.grid(visible=False)
-    ball = (key(color=BLACK, linestyle=":"), "‖w‖ = 1/√lam")
     star = key(color=VERMILION, marker="*", linestyle="none", markersize=9)
-    legend(
-        new,
-        [
-            *((key(color=c, linestyle=d), name) for name, (c, d) in styles.items()),
-            ball,
-            (star, "optimum"),
-        ],
-    )
+    ball = key(color=BLACK, linestyle=":")
+    legend(new, [*entries, (ball, "‖w‖ = 1/√lam"), (star, "optimum")])
     return new
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "pegasos_trajectory")
+    write(draw, compute(), "pegasos_trajectory")

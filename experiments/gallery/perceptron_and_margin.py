@@ -20,16 +20,7 @@ from matplotlib.figure import Figure
 from experiments.gallery import write
 from experiments.plots.plane import draw_samples, region_keys
 from experiments.plots.solved import line_of
-from experiments.plots.style import (
-    GREEN,
-    PURPLE,
-    VERMILION,
-    key,
-    label_outside,
-    legend,
-    panels,
-    style,
-)
+from experiments.plots.style import GREEN, PURPLE, VERMILION, key, label_outside, legend, panels
 from problems import HardMarginPrimal, datasets
 from solvers import Perceptron, Solution, solve
 from solvers.perceptron import mistake_bound
@@ -47,7 +38,6 @@ def compute() -> tuple[Solution, list[Solution], float]:
     return maximal, found, mistake_bound(problem, maximal)
 
 
-@style()
 def draw(numbers: tuple[Solution, list[Solution], float]) -> Figure:
     """Draw the perceptron's hyperplanes on the left, the maximal margin on the right."""
     maximal, found, bound = numbers
@@ -73,4 +63,4 @@ def _draw_line(ax: Axes, solution: Solution, level: float, **mark: Any) -> None:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "perceptron_and_margin")
+    write(draw, compute(), "perceptron_and_margin")

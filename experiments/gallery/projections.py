@@ -16,7 +16,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.gallery import write
-from experiments.plots.style import BLACK, BLUE, GREY, SKY, label_outside, panels, style
+from experiments.plots.style import BLACK, BLUE, GREY, SKY, label_outside, panels
 from problems.kernels import Block
 from problems.projection import project
 
@@ -26,6 +26,7 @@ SETS = {
     "hyperplane aᵀα = delta": (False, True),
     "both": (True, True),
 }
+ARROW = {"arrowstyle": "->", "color": BLUE, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0}
 
 
 def compute() -> tuple[Block, dict[str, Block]]:
@@ -40,7 +41,6 @@ def compute() -> tuple[Block, dict[str, Block]]:
     return points, nearest
 
 
-@style()
 def draw(numbers: tuple[Block, dict[str, Block]]) -> Figure:
     """Draw a panel for each set, with an arrow from each point to its projection."""
     points, nearest = numbers
@@ -54,18 +54,7 @@ def draw(numbers: tuple[Block, dict[str, Block]]) -> Figure:
         if boxed and level:
             ax.plot([DELTA, C], [0, C - DELTA], color=BLACK, linewidth=2)
         for z, x in zip(points, goals, strict=True):
-            ax.annotate(
-                "",
-                x,
-                z,
-                arrowprops={
-                    "arrowstyle": "->",
-                    "color": BLUE,
-                    "linewidth": 0.8,
-                    "shrinkA": 0,
-                    "shrinkB": 0,
-                },
-            )
+            ax.annotate("", x, z, arrowprops=ARROW)
         ax.plot(*points.T, "o", color=BLUE, markersize=3)
         ax.set(xlim=(-0.8, 1.8), ylim=(-0.8, 1.8), aspect="equal")
     label_outside(axes, "$α_1$", "$α_2$")
@@ -73,4 +62,4 @@ def draw(numbers: tuple[Block, dict[str, Block]]) -> Figure:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "projections")
+    write(draw, compute(), "projections")

@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from experiments.gallery import write
 from experiments.plots.plane import CLASSES, draw_samples, region_keys
-from experiments.plots.style import BLACK, GREY, legend, panels, style
+from experiments.plots.style import BLACK, GREY, legend, panels
 from problems import RBF, SoftMarginDual, Vector, datasets
 from solvers import Solution, solve
 
@@ -40,7 +40,6 @@ def compute() -> tuple[Solution, Solution]:
     return solve(line), solve(SoftMarginDual(moons.X, moons.y, 10.0, RBF(gamma=2.0)))
 
 
-@style()
 def draw(solutions: tuple[Solution, Solution]) -> Figure:
     """Draw both panels."""
     line, plane = solutions
@@ -72,4 +71,4 @@ def draw(solutions: tuple[Solution, Solution]) -> Figure:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "rbf_as_neighbours")
+    write(draw, compute(), "rbf_as_neighbours")

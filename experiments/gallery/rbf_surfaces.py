@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from experiments.gallery import write
 from experiments.plots.plane import region_keys
 from experiments.plots.solved import draw_solution
-from experiments.plots.style import label_outside, legend, panels, style
+from experiments.plots.style import label_outside, legend, panels
 from problems import RBF, SoftMarginDual, datasets
 from solvers import Solution, solve
 
@@ -35,7 +35,6 @@ def compute() -> dict[tuple[float, float], Solution]:
     }
 
 
-@style()
 def draw(solutions: dict[tuple[float, float], Solution]) -> Figure:
     """Draw a panel for each pair, gamma growing to the right and C downwards."""
     new, axes = panels([""] * len(solutions), share="both")
@@ -49,4 +48,4 @@ def draw(solutions: dict[tuple[float, float], Solution]) -> Figure:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "rbf_surfaces")
+    write(draw, compute(), "rbf_surfaces")

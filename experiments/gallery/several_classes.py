@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from experiments.gallery import write
 from experiments.plots.figures.voting_regions import voting_regions
 from experiments.plots.solved import model_of, run_of
-from experiments.plots.style import style
 from problems import OneVsOne, OneVsRest, datasets
 from solvers import Solution, solve
 
@@ -27,7 +26,6 @@ def compute() -> list[Solution]:
     return [solve(strategy(data.X, data.y, C=1.0)) for strategy in (OneVsRest, OneVsOne)]
 
 
-@style()
 def draw(solutions: list[Solution]) -> Figure:
     """Draw a row for each strategy, a panel for each way to count."""
     answers = [(run_of(solution), model_of(solution)) for solution in solutions]
@@ -35,4 +33,4 @@ def draw(solutions: list[Solution]) -> Figure:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "several_classes")
+    write(draw, compute(), "several_classes")

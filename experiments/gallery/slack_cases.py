@@ -25,7 +25,7 @@ from matplotlib.figure import Figure
 from experiments.gallery import write
 from experiments.plots.plane import region_keys
 from experiments.plots.solved import draw_solution, line_of
-from experiments.plots.style import figure, legend, style
+from experiments.plots.style import figure, legend
 from problems import SoftMarginPrimal, datasets
 from solvers import Solution, solve
 
@@ -36,7 +36,6 @@ def compute() -> Solution:
     return solve(SoftMarginPrimal(data.X, data.y, C=1.0), target_gap=1e-9)
 
 
-@style()
 def draw(solution: Solution) -> Figure:
     """Draw the regions, and each slack from the sample to its margin."""
     X, y, xi = solution.problem.X, solution.problem.y, solution.geometry.slacks
@@ -60,4 +59,4 @@ def draw(solution: Solution) -> Figure:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "slack_cases")
+    write(draw, compute(), "slack_cases")

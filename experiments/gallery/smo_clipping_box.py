@@ -19,7 +19,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.gallery import write
-from experiments.plots.style import BLACK, BLUE, GREY, VERMILION, key, legend, panels, style
+from experiments.plots.style import BLACK, BLUE, GREY, VERMILION, key, legend, panels
 
 C = 1.0
 STARTS = {BLUE: (0.35, 0.15, 0.9), VERMILION: (0.55, 0.8, 1.3)}  # aᵢ, aⱼ, and the best aⱼ
@@ -49,7 +49,6 @@ def compute() -> dict[bool, dict[str, dict[str, float]]]:
     return moves
 
 
-@style()
 def draw(moves: dict[bool, dict[str, dict[str, float]]]) -> Figure:
     """Draw the box, the lines, and the clipping; L and H below the axis of aⱼ."""
     new, axes = panels(["equal labels, tᵢ = tⱼ", "different labels, tᵢ ≠ tⱼ"], share="both")
@@ -61,10 +60,8 @@ def draw(moves: dict[bool, dict[str, dict[str, float]]]) -> Figure:
         ax.set(xticks=[0, C], xticklabels=["0", "C"], yticks=[0, C], yticklabels=["0", "C"])
         ax.grid(visible=False)
     axes[0].set_ylabel("$a_i$")
-    legend(
-        new,
-        [(key(color=BLACK, linestyle="none", **mark), name) for name, mark in MARKS.items()],
-    )
+    marks = {name: key(color=BLACK, linestyle="none", **mark) for name, mark in MARKS.items()}
+    legend(new, [(mark, name) for name, mark in marks.items()])
     return new
 
 
@@ -85,4 +82,4 @@ def _draw_move(ax: Axes, colour: str, move: dict[str, float], depth: float) -> N
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "smo_clipping_box")
+    write(draw, compute(), "smo_clipping_box")

@@ -15,7 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.gallery import write
-from experiments.plots.style import BLACK, BLUE, GREEN, VERMILION, figure, style
+from experiments.plots.style import BLACK, BLUE, GREEN, VERMILION, figure
 from problems import Vector
 from problems.losses import Hinge, Logistic, Squared
 
@@ -32,7 +32,6 @@ def compute() -> tuple[Vector, dict[str, Vector]]:
     }
 
 
-@style()
 def draw(numbers: tuple[Vector, dict[str, Vector]]) -> Figure:
     """Draw every loss in one panel, in the colours of the notes."""
     margin, losses = numbers
@@ -49,4 +48,4 @@ def draw(numbers: tuple[Vector, dict[str, Vector]]) -> Figure:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "surrogate_losses")
+    write(draw, compute(), "surrogate_losses")

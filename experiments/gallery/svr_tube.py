@@ -17,17 +17,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.gallery import write
-from experiments.plots.style import (
-    BLACK,
-    BLUE,
-    GREY,
-    VERMILION,
-    key,
-    label_outside,
-    legend,
-    panels,
-    style,
-)
+from experiments.plots.style import BLACK, BLUE, GREY, VERMILION, key, label_outside, legend, panels
 from problems import RBF, Linear, SVRDual
 from solvers import Solution, solve
 
@@ -50,23 +40,18 @@ def compute() -> dict[str, Solution]:
     }
 
 
-@style()
 def draw(solutions: dict[str, Solution]) -> Figure:
     """Draw a panel for each kernel."""
     new, axes = panels([f"{name} kernel" for name in solutions], share="y")
     x = np.linspace(0, 6, 300)
     for ax, solution in zip(axes, solutions.values(), strict=True):
+        X, y = solution.problem.X, solution.problem.y
         f = solution.decision_function(x[:, None])
         ax.fill_between(x, f - EPSILON, f + EPSILON, color=BLUE, alpha=0.12, linewidth=0)
         ax.plot(x, f, color=BLUE)
         for kind, (_, mark) in STYLES.items():
             mine = solution.geometry.kinds == kind
-            ax.plot(
-                solution.problem.X[mine, 0],
-                solution.problem.y[mine],
-                linestyle="none",
-                **mark,
-            )
+            ax.plot(X[mine, 0], y[mine], linestyle="none", **mark)
     label_outside(axes, "$x$", "$y$")
     tube = key(color=BLUE), "f(x), and the tube f(x) ± epsilon"
     points = [(key(linestyle="none", **mark), name) for name, mark in STYLES.values()]
@@ -75,4 +60,4 @@ def draw(solutions: dict[str, Solution]) -> Figure:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "svr_tube")
+    write(draw, compute(), "svr_tube")

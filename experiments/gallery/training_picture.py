@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from experiments.gallery import write
 from experiments.plots.figures.training import training
 from experiments.plots.solved import model_of, run_of, runs_of
-from experiments.plots.style import style
 from problems import RBF, SoftMarginDual, datasets
 from solvers import ProjectedGradient, Solution, solve
 
@@ -29,7 +28,6 @@ def compute() -> Solution:
     return solve(problem, solver, callback=lambda _: None)  # with it, a trace is kept
 
 
-@style()
 def draw(solution: Solution) -> Figure:
     """Draw the four panels."""
     run = run_of(solution, "four Gaussians, Gaussian kernel, C = 10")
@@ -37,4 +35,4 @@ def draw(solution: Solution) -> Figure:
 
 
 if __name__ == "__main__":
-    write(draw(compute()), "training_picture")
+    write(draw, compute(), "training_picture")

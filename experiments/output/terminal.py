@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import os
 import sys
+from collections.abc import Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -37,10 +39,8 @@ def find(name: str) -> list[Path]:
     """Return the files of an experiment, or of a folder of them; exit with 2 if there is none."""
     from experiments.files.experiment import ConfigError, find_experiments  # noqa: PLC0415
 
-    try:
+    with refusing(ConfigError):
         return find_experiments(name)
-    except ConfigError as error:
-        refuse(str(error))
 
 
 def find_one(name: str) -> Path:
@@ -57,16 +57,23 @@ def read(file: Path) -> Experiment:
     """Return a checked experiment; faults of its file are printed, with exit 2."""
     from experiments.files.experiment import ConfigError, read_experiment  # noqa: PLC0415
 
-    try:
+    with refusing(ConfigError):
         return read_experiment(file)
-    except ConfigError as error:
-        refuse(str(error))
 
 
 def refuse(text: str) -> NoReturn:
     """Print what is wrong with the input and exit with 2."""
     click.echo(text, err=True)
     sys.exit(2)
+
+
+@contextmanager
+def refusing(*errors: type[Exception]) -> Generator[None]:
+    """Print the message of such an error, as it is of the input, and exit with 2."""
+    try:
+        yield
+    except errors as error:
+        refuse(str(error))
 
 
 def write(text: str, out: Path | None) -> None:

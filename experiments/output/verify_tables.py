@@ -17,7 +17,6 @@ from experiments.output.text import markdown_table, terminal_table
 
 CHECKS = "verification.csv"
 _DIFFERENCES = "Difference to the QP optimum: of the worse bound, relative"
-_COUNTED = ["solver", "problems", "passed", "failed", "unsupported", "worst difference"]
 
 
 def verification_texts(verification: Verification, title: str) -> dict[str, str]:
@@ -37,21 +36,16 @@ def to_frame(verification: Verification) -> pd.DataFrame:
 
 def by_solver(verification: Verification) -> pd.DataFrame:
     """Return as text how many problems each solver was checked on, how many passed, and the worst."""
-    lines: list[dict[str, str]] = []
-    for solver, checks in to_frame(verification).groupby("solver", sort=False):
-        unsupported = int((checks["status"] == "unsupported").sum())
-        failed = int((~checks["passed"].astype(bool)).sum())
-        worst = checks["difference"].max()
-        counts = {
-            "problems": len(checks),
-            "passed": len(checks) - failed - unsupported,
-            "failed": failed,
-            "unsupported": unsupported,
-        }
-        shown_counts = {name: str(count) for name, count in counts.items()}
-        shown = "" if isnan(worst) else f"{worst:.1e}"
-        lines.append({"solver": str(solver)} | shown_counts | {"worst difference": shown})
-    return pd.DataFrame(lines, columns=_COUNTED)
+    checks = to_frame(verification)
+    passed, unsupported = checks["passed"].astype(bool), checks["status"] == "unsupported"
+    counts = pd.DataFrame(
+        {"passed": passed & ~unsupported, "failed": ~passed, "unsupported": unsupported}
+    )
+    counts.insert(0, "problems", 1)
+    counted = counts.groupby(checks["solver"], sort=False).sum()
+    worst = checks.groupby("solver", sort=False)["difference"].max()
+    counted["worst difference"] = worst.map("{:.1e}".format, na_action="ignore").fillna("")
+    return counted.reset_index().astype(str)
 
 
 def to_markdown(verification: Verification, title: str) -> str:

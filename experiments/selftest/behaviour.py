@@ -23,8 +23,8 @@ from threadpoolctl import threadpool_info
 
 from experiments.selftest.bench import WRONG, Bench, NotJudged, changed
 from problems import ERM, QP, FormPoint, Formulation, Unsupported, certify, reduce
+from problems.chains import Chains
 from problems.forms import Claim, Form
-from problems.formulations.chains import Chains
 from solvers import NotInstalled, Solution, Status
 
 _RELIED_ON = ("time", "problems", "solvers", "experiments", "numpy", "scipy")

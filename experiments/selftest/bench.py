@@ -16,7 +16,7 @@ import numpy as np
 from experiments.selftest.outcome import Limits, Outcome, Property
 from experiments.selftest.problems import PROBLEMS
 from problems import Formulation, Unsupported
-from problems.certificates.box_gap import middle
+from problems.box_gap import middle
 from problems.certificates.certificate import relative
 from problems.certificates.offsets import best_intercept
 from solvers import SOLVERS, Solution, Solver, Status, solve

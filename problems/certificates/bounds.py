@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from problems.certificates.box_gap import middle
+from problems.box_gap import middle
 from problems.certificates.certificate import (
     NAN,
     Certificate,

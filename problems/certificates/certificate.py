@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from problems.forms import Point
-from problems.notebook import html_table, shown
+from problems.html_table import html_table, shown
 
 NAN = float("nan")
 

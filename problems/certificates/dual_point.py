@@ -10,7 +10,7 @@ import numba
 import numpy as np
 import scipy
 
-from problems.certificates.box_gap import middle
+from problems.box_gap import middle
 from problems.certificates.offsets import best_offsets, widest_margin
 from problems.dataset import Indices, Vector
 from problems.kernels import squared_norms

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from problems.certificates.box_gap import gap_terms, middle
+from problems.box_gap import gap_terms, middle
 from problems.certificates.dual_point import DualPoint, dual_from_weights, feasible_dual
 from problems.certificates.offsets import Interval, best_offsets, root_offset, shifts
 from problems.dataset import Vector

@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from problems.datasets.options import count, number
-from problems.datasets.source import Raw, Source
+from problems.datasets.source import Generator, Raw
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blobs(Source):
+class Blobs(Generator):
     """Gaussian clouds of unit variance around a circle in the plane, one for each class 0, 1, ...
 
     Class k has its centre at radius·(cos φ, sin φ) with φ = 2πk/classes. Keep all classes with
@@ -32,16 +32,13 @@ class Blobs(Source):
     n: int = count(150, low=2)
     classes: int = count(3, low=2)
     radius: float = number(3.0)
-    seed: int = count(0, low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.n < self.classes:
             raise ValueError(f"n: must be at least the {self.classes} classes, got {self.n}")
 
-    def read(self) -> Raw:
-        """Draw the samples."""
-        rng = np.random.default_rng(self.seed)
+    def _draw(self, rng: np.random.Generator) -> Raw:
         y = rng.permutation(np.arange(self.n) % self.classes)
         angle = 2.0 * np.pi * y / self.classes
         centres = self.radius * np.column_stack([np.cos(angle), np.sin(angle)])

@@ -12,75 +12,55 @@ from problems.datasets.source import Raw, Source
 
 
 @dataclass(frozen=True, kw_only=True)
-class BreastCancer(Source):
+class _Bundled(Source):
+    kind: ClassVar[str] = "bundled"
+
+    def read(self) -> Raw:
+        """Read scikit-learn's copy, whose loader has the data set's name."""
+        import sklearn.datasets  # noqa: PLC0415 - slow to import
+
+        bunch: Any = getattr(sklearn.datasets, f"load_{self.title()}")()
+        names = np.asarray(bunch.get("target_names", ()))
+        words = tuple(str(name) for name in names) if names.dtype.kind == "U" else ()
+        return Raw(np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target), words)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BreastCancer(_Bundled):
     """Breast cancer Wisconsin (diagnostic): 0 malignant, 1 benign, which becomes +1."""
 
     size: ClassVar[str] = "569 x 30"
-    kind: ClassVar[str] = "bundled"
     origin: ClassVar[str] = "scikit-learn, UCI CC BY 4.0"
-
-    def read(self) -> Raw:
-        """Read scikit-learn's copy."""
-        return _bundled("load_breast_cancer")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Digits(Source):
+class Digits(_Bundled):
     """Handwritten digits of 8 x 8 pixels, ten classes: needs `positive`."""
 
     size: ClassVar[str] = "1797 x 64"
-    kind: ClassVar[str] = "bundled"
     origin: ClassVar[str] = "scikit-learn, UCI CC BY 4.0, 10 classes"
-
-    def read(self) -> Raw:
-        """Read scikit-learn's copy."""
-        return _bundled("load_digits")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Wine(Source):
+class Wine(_Bundled):
     """Chemical analysis of wines, three classes: needs `positive`."""
 
     size: ClassVar[str] = "178 x 13"
-    kind: ClassVar[str] = "bundled"
     origin: ClassVar[str] = "scikit-learn, UCI CC BY 4.0, 3 classes"
-
-    def read(self) -> Raw:
-        """Read scikit-learn's copy."""
-        return _bundled("load_wine")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Iris(Source):
+class Iris(_Bundled):
     """Fisher's irises, three classes: needs `positive`."""
 
     size: ClassVar[str] = "150 x 4"
-    kind: ClassVar[str] = "bundled"
     origin: ClassVar[str] = "scikit-learn, UCI CC BY 4.0, 3 classes"
-
-    def read(self) -> Raw:
-        """Read scikit-learn's copy."""
-        return _bundled("load_iris")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Diabetes(Source):
+class Diabetes(_Bundled):
     """Progression of diabetes after one year (regression; Efron et al., 2004)."""
 
     task: ClassVar = "regression"
     size: ClassVar[str] = "442 x 10"
-    kind: ClassVar[str] = "bundled"
     origin: ClassVar[str] = "scikit-learn, Efron et al. 2004"
-
-    def read(self) -> Raw:
-        """Read scikit-learn's copy."""
-        return _bundled("load_diabetes")
-
-
-def _bundled(loader: str) -> Raw:
-    import sklearn.datasets  # noqa: PLC0415 - slow to import
-
-    bunch: Any = getattr(sklearn.datasets, loader)()
-    names = np.asarray(bunch.get("target_names", ()))
-    words = tuple(str(name) for name in names) if names.dtype.kind == "U" else ()
-    return Raw(np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target), words)

@@ -6,11 +6,11 @@ from typing import ClassVar
 import numpy as np
 
 from problems.datasets.options import count, number
-from problems.datasets.source import Raw, Source
+from problems.datasets.source import Generator, Raw
 
 
 @dataclass(frozen=True, kw_only=True)
-class HiddenMarkov(Source):
+class HiddenMarkov(Generator):
     """Sequences of `labels` hidden states, each seen through a Gaussian cloud of its own.
 
     The next label is drawn from its predecessor's transition probabilities, a Dirichlet draw of
@@ -37,7 +37,6 @@ class HiddenMarkov(Source):
     d: int = count(4, low=1)
     labels: int = count(4, low=2)
     noise: float = number(1.0)
-    seed: int = count(0, low=0)
     multiclass: bool = True
 
     def __post_init__(self) -> None:
@@ -48,9 +47,7 @@ class HiddenMarkov(Source):
         if not self.multiclass:
             raise ValueError("multiclass: the labels of a sequence are more than two; leave it out")
 
-    def read(self) -> Raw:
-        """Draw the sequences."""
-        rng = np.random.default_rng(self.seed)
+    def _draw(self, rng: np.random.Generator) -> Raw:
         transitions = rng.dirichlet(np.full(self.labels, 0.3), self.labels).cumsum(axis=1)
         means = rng.standard_normal((self.labels, self.d))
         y = np.empty((self.n, self.length), dtype=int)

@@ -25,7 +25,7 @@ import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Matrix, Vector, check_samples, check_targets
-from problems.datasets.steps import by_density, pad_features, shape_of
+from problems.datasets.steps import by_density, pad_features
 
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # what a damaged archive raises; OSError covers a wrong header and a wrong checksum
@@ -218,7 +218,7 @@ def _read_npz(path: Path) -> tuple[Matrix, NDArray[Any]]:
         found = ", ".join(sorted(arrays)) or "nothing"
         raise ValueError(f"{path}: needs the arrays X and y, has {found}")
     X, y = check_samples(arrays["X"], f"{path}: X"), arrays["y"]
-    n, _ = shape_of(X)
+    n = X.shape[0]
     if y.dtype.kind == "U" and y.shape == (n,):
         return X, y
     return X, check_targets(y, n, f"{path}: y")

@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from problems.dataset import Vector
 from problems.datasets.options import count, number
-from problems.datasets.source import Raw, Source
+from problems.datasets.source import Generator, Raw
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoGaussians(Source):
+class TwoGaussians(Generator):
     """Two Gaussian clouds of unit variance, x ~ N(±(distance/2)·u, I) with u = 1/√d.
 
     Parameters
@@ -41,11 +41,8 @@ class TwoGaussians(Source):
     distance: float = number(2.0)
     imbalance: float = number(1.0, above=True)
     outliers: float = number(0.0, high=1.0)
-    seed: int = count(0, low=0)
 
-    def read(self) -> Raw:
-        """Draw the samples."""
-        rng = np.random.default_rng(self.seed)
+    def _draw(self, rng: np.random.Generator) -> Raw:
         n_positive = min(max(round(self.n / (1 + self.imbalance)), 1), self.n - 1)
         y = rng.permutation(np.where(np.arange(self.n) < n_positive, 1.0, -1.0))
         mean = 0.5 * self.distance / np.sqrt(self.d)
@@ -57,7 +54,7 @@ class TwoGaussians(Source):
 
 
 @dataclass(frozen=True, kw_only=True)
-class FourGaussians(Source):
+class FourGaussians(Generator):
     """Four planar clouds of unit variance, one class on either side of a bent border.
 
     Centres (−1, −2) and (2, 3) have the label −1, centres (−4, 8) and (6, 0) the label +1;
@@ -70,18 +67,15 @@ class FourGaussians(Source):
     centres: ClassVar[tuple[tuple[float, float], ...]] = ((-1, -2), (-4, 8), (2, 3), (6, 0))
 
     n: int = count(800, low=2)
-    seed: int = count(0, low=0)
 
-    def read(self) -> Raw:
-        """Draw the samples."""
-        rng = np.random.default_rng(self.seed)
+    def _draw(self, rng: np.random.Generator) -> Raw:
         cloud = rng.permutation(np.arange(self.n) % 4)
         X = np.array(self.centres)[cloud] + rng.standard_normal((self.n, 2))
         return Raw(X, np.where(cloud % 2 == 1, 1.0, -1.0))
 
 
 @dataclass(frozen=True, kw_only=True)
-class TwoMoons(Source):
+class TwoMoons(Generator):
     """Two interleaved half circles of radius 1, with Gaussian noise.
 
     With t uniform on [0, π]: (cos t, sin t) for −1 and (1 − cos t, 1/2 − sin t) for +1.
@@ -99,11 +93,8 @@ class TwoMoons(Source):
 
     n: int = count(200, low=2)
     noise: float = number(0.1)
-    seed: int = count(0, low=0)
 
-    def read(self) -> Raw:
-        """Draw the samples."""
-        rng = np.random.default_rng(self.seed)
+    def _draw(self, rng: np.random.Generator) -> Raw:
         y = rng.permutation(np.where(np.arange(self.n) % 2 == 0, 1.0, -1.0))
         t = rng.uniform(0.0, np.pi, self.n)
         outer = np.column_stack([np.cos(t), np.sin(t)])
@@ -113,7 +104,7 @@ class TwoMoons(Source):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Classification(Source):
+class Classification(Generator):
     """Clusters on the corners of a hypercube among uninformative features.
 
     scikit-learn's `make_classification` (after I. Guyon, 2003), with two clusters a class
@@ -141,18 +132,15 @@ class Classification(Source):
     class_sep: float = number(1.0)
     flip: float = number(0.01, high=1.0)
     imbalance: float = number(1.0, above=True)
-    seed: int = count(0, low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.informative > self.d:
             raise ValueError(f"informative: must be at most d = {self.d}, got {self.informative}")
 
-    def read(self) -> Raw:
-        """Draw the samples."""
+    def _draw(self, rng: np.random.Generator) -> Raw:
         from sklearn.datasets import make_classification  # noqa: PLC0415 - slow to import
 
-        rng = np.random.default_rng(self.seed)
         X, y = make_classification(
             n_samples=self.n,
             n_features=self.d,
@@ -168,7 +156,7 @@ class Classification(Source):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Regression(Source):
+class Regression(Generator):
     """A linear target of unit variance with noise, y = Xw + b + noise·ε, and gross outliers.
 
     X ~ N(0, I), ‖w‖ = 1, b ~ N(0, 1), ε ~ N(0, 1).
@@ -190,11 +178,8 @@ class Regression(Source):
     d: int = count(10, low=1)
     noise: float = number(0.1)
     outliers: float = number(0.0, high=1.0)
-    seed: int = count(0, low=0)
 
-    def read(self) -> Raw:
-        """Draw the samples."""
-        rng = np.random.default_rng(self.seed)
+    def _draw(self, rng: np.random.Generator) -> Raw:
         X, w, b = rng.standard_normal((self.n, self.d)), _direction(rng, self.d), rng.normal()
         y = X @ w + b + self.noise * rng.standard_normal(self.n)
         gross = rng.permutation(self.n)[: round(self.outliers * self.n)]
@@ -203,7 +188,7 @@ class Regression(Source):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Friedman(Source):
+class Friedman(Generator):
     """Friedman #1: y = 10 sin(π x₁x₂) + 20 (x₃ − ½)² + 10 x₄ + 5 x₅ + noise·ε.
 
     x uniform on [0, 1]ᵈ; features from the sixth on do not matter (J. H. Friedman,
@@ -223,11 +208,8 @@ class Friedman(Source):
     n: int = count(200, low=2)
     d: int = count(10, low=5)
     noise: float = number(1.0)
-    seed: int = count(0, low=0)
 
-    def read(self) -> Raw:
-        """Draw the samples."""
-        rng = np.random.default_rng(self.seed)
+    def _draw(self, rng: np.random.Generator) -> Raw:
         X = rng.uniform(size=(self.n, self.d))
         y = 10 * np.sin(np.pi * X[:, 0] * X[:, 1]) + 20 * (X[:, 2] - 0.5) ** 2
         y += 10 * X[:, 3] + 5 * X[:, 4] + self.noise * rng.standard_normal(self.n)
@@ -235,7 +217,7 @@ class Friedman(Source):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Separable(Source):
+class Separable(Generator):
     """Linearly separable classes whose maximum margin is known.
 
     With a random unit vector u every sample has y·uᵀx ≥ margin, and one pair of opposite
@@ -257,11 +239,8 @@ class Separable(Source):
     n: int = count(200, low=2)
     d: int = count(2, low=1)
     margin: float = number(0.5, above=True)
-    seed: int = count(0, low=0)
 
-    def read(self) -> Raw:
-        """Draw the samples."""
-        rng = np.random.default_rng(self.seed)
+    def _draw(self, rng: np.random.Generator) -> Raw:
         u = _direction(rng, self.d)
         y = np.where(np.arange(self.n) % 2 == 0, 1.0, -1.0)
         along = rng.standard_normal((self.n, self.d))
@@ -274,7 +253,7 @@ class Separable(Source):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SparseClassification(Source):
+class SparseClassification(Generator):
     """Sparse samples (CSR) labelled by the sign of a random linear function, in two halves.
 
     Values and weights are N(0, 1); the half of the samples with the larger wᵀx has label +1.
@@ -292,11 +271,8 @@ class SparseClassification(Source):
     n: int = count(200, low=2)
     d: int = count(1000, low=1)
     density: float = number(0.01, high=1.0, above=True)
-    seed: int = count(0, low=0)
 
-    def read(self) -> Raw:
-        """Draw the samples."""
-        rng = np.random.default_rng(self.seed)
+    def _draw(self, rng: np.random.Generator) -> Raw:
         stored = max(1, round(self.density * self.n * self.d))
         place = rng.choice(self.n * self.d, stored, replace=False)
         entries = (rng.standard_normal(stored), (place // self.d, place % self.d))

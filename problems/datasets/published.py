@@ -18,7 +18,7 @@ from problems.dataset import Matrix, check_targets, content_hash
 from problems.datasets.catalogue import ENTRIES, Entry
 from problems.datasets.formats import read_file
 from problems.datasets.source import Raw, Source, Task
-from problems.datasets.steps import by_density, shape_of
+from problems.datasets.steps import by_density
 
 _ENDINGS = (".libsvm.xz", ".npz", "", ".bz2", ".gz", ".xz", ".libsvm")
 _OTHER_DATA = "this is not the published content; libsvm_file loads a file as it is"
@@ -122,7 +122,7 @@ def cache_folder() -> Path:
 def _verified(path: Path, entry: Entry) -> tuple[Matrix, NDArray[Any]]:
     """Read `path` and compare its content with the catalogue."""
     samples, y = read_file(path)
-    n, d = shape_of(samples)
+    n, d = samples.shape
     if n != entry.n or d > entry.d:
         raise ValueError(
             f"{path}: expected {entry.name} with shape ({entry.n}, {entry.d}), found ({n}, {d}); "
@@ -147,13 +147,17 @@ def _canonical(X: Matrix, entry: Entry) -> scipy.sparse.csr_array:
 
 def _download(entry: Entry) -> tuple[Matrix, NDArray[Any]]:
     """Download into the cache. Only a file that was verified gets its name there."""
+    import pooch  # noqa: PLC0415 - slow to import
+
     url, cache = str(entry.url), cache_folder()
     name = entry.name + (".bz2" if url.endswith(".bz2") else "")
     try:
         cache.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=cache) as folder:
             path = Path(folder) / name
-            _retrieve(url, path)
+            # by itself: pooch.retrieve writes to the terminal and hashes bytes, not content;
+            # a stream would leave the connection open when the server refuses
+            pooch.HTTPDownloader(timeout=_TIMEOUT, stream=False)(url, str(path), None)
             content = _verified_download(path, entry)
             path.replace(cache / name)
     except OSError as error:
@@ -168,14 +172,6 @@ def _verified_download(path: Path, entry: Entry) -> tuple[Matrix, NDArray[Any]]:
         return _verified(path, entry)
     except ValueError as error:  # the file is about to be removed: name where it came from
         raise ValueError(str(error).replace(str(path), str(entry.url))) from error
-
-
-def _retrieve(url: str, path: Path) -> None:
-    import pooch  # noqa: PLC0415 - slow to import
-
-    # the downloader by itself: pooch.retrieve writes to the terminal and hashes bytes, not content
-    # stream: otherwise it leaves the connection open when the server refuses
-    pooch.HTTPDownloader(timeout=_TIMEOUT, stream=False)(url, str(path), None)
 
 
 def _by_hand(name: str) -> str:

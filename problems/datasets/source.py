@@ -16,7 +16,6 @@ from problems.datasets.steps import (
     fold_rows,
     kept_rows,
     pad_features,
-    shape_of,
     split_rows,
     to_signs,
 )
@@ -145,7 +144,7 @@ class Source(ABC):
         """Read the source and take the common steps, in the order given above."""
         raw = self.read()
         X, y = pad_features(raw.X, self.n_features), self._values(raw)
-        rows = kept_rows(shape_of(X)[0], self.limit, self.seed)
+        rows = kept_rows(X.shape[0], self.limit, self.seed)
         if self.folds is None or self.fold is None:
             train, test = split_rows(rows, self.test_size, self.seed)
         else:
@@ -162,10 +161,24 @@ class Source(ABC):
     def _values(self, raw: Raw) -> Vector:
         y = np.asarray(raw.y)
         if self.task_of(y) == "regression":
-            return check_targets(y, shape_of(raw.X)[0])
+            return check_targets(y, raw.X.shape[0])
         if self.multiclass:
             return np.unique(y, return_inverse=True)[1].astype(np.float64)
         return to_signs(y, self.positive, raw.class_names)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Generator(Source):
+    """A data set that is drawn at random, from its seed alone."""
+
+    seed: int = count(0, low=0)
+
+    def read(self) -> Raw:
+        """Draw the samples."""
+        return self._draw(np.random.default_rng(self.seed))
+
+    @abstractmethod
+    def _draw(self, rng: np.random.Generator) -> Raw: ...
 
 
 def _is_label(value: object) -> bool:

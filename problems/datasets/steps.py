@@ -16,12 +16,6 @@ from problems.dataset import Indices, Matrix, Vector
 _LIMIT_STREAM, _SPLIT_STREAM = 1, 2
 
 
-def shape_of(X: Any) -> tuple[int, int]:
-    """Shape (n, d) of a dense or sparse matrix."""
-    n, d = X.shape
-    return int(n), int(d)
-
-
 def pad_features(X: Matrix, n_features: int | None) -> Matrix:
     """Append zero columns until `X` has shape (n, n_features).
 
@@ -30,7 +24,7 @@ def pad_features(X: Matrix, n_features: int | None) -> Matrix:
     ValueError
         If `X` has more columns than that.
     """
-    n, d = shape_of(X)
+    n, d = X.shape
     if n_features is None or n_features == d:
         return X
     if n_features < d:
@@ -42,7 +36,7 @@ def pad_features(X: Matrix, n_features: int | None) -> Matrix:
 
 def by_density(X: Matrix) -> Matrix:
     """Return `X` dense if more than half of its entries are not zero, as CSR otherwise."""
-    n, d = shape_of(X)
+    n, d = X.shape
     stored = scipy.sparse.csr_array(X)
     if stored.count_nonzero() > 0.5 * n * d:
         return stored.toarray()
@@ -191,7 +185,7 @@ class Scaling:
         if isinstance(X, np.ndarray):
             return (X - self.shift) / self.scale
         data = X.data / self.scale[X.indices]
-        return scipy.sparse.csr_array((data, X.indices, X.indptr), shape=shape_of(X))
+        return scipy.sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
 
 
 def fit_scaling(X: Matrix) -> Scaling:
@@ -215,7 +209,7 @@ def _fit_dense(X: Vector) -> Scaling:
 
 
 def _fit_sparse(X: scipy.sparse.csr_array) -> Scaling:
-    n, d = shape_of(X)
+    n, d = X.shape
     low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
     constant = low == high
     peak = np.maximum(np.abs(low), np.abs(high))

@@ -11,7 +11,7 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.datasets.options import count, number
-from problems.datasets.source import Raw, Source
+from problems.datasets.source import Generator, Raw
 from problems.kernels import encode_graphs
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlantedSets(Source):
+class PlantedSets(Generator):
     """Random sets; those of the class +1 hold some planted elements more often than others.
 
     Each of the `d` elements is in a set with probability `density`; the first `planted` of them are
@@ -41,16 +41,13 @@ class PlantedSets(Source):
     d: int = count(20, low=1)
     density: float = number(0.3, high=1.0)
     planted: int = count(4, low=0)
-    seed: int = count(0, low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.planted > self.d:
             raise ValueError(f"planted: must be at most d = {self.d}, got {self.planted}")
 
-    def read(self) -> Raw:
-        """Draw the sets."""
-        rng = np.random.default_rng(self.seed)
+    def _draw(self, rng: np.random.Generator) -> Raw:
         y = _labels(self.n, rng)
         chance = np.full((self.n, self.d), self.density)
         chance[y > 0, : self.planted] += 0.5
@@ -58,7 +55,7 @@ class PlantedSets(Source):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MotifStrings(Source):
+class MotifStrings(Generator):
     """Random strings; those of the class +1 contain one motif, with letters of it mutated.
 
     Letters are uniform, lengths uniform between three quarters of `length` and `length`.
@@ -85,7 +82,6 @@ class MotifStrings(Source):
     alphabet: int = count(4, low=1)
     motif: int = count(6, low=1)
     mutation: float = number(0.1, high=1.0)
-    seed: int = count(0, low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -94,9 +90,7 @@ class MotifStrings(Source):
                 f"motif: must be at most half of length = {self.length}, got {self.motif}"
             )
 
-    def read(self) -> Raw:
-        """Draw the strings."""
-        rng = np.random.default_rng(self.seed)
+    def _draw(self, rng: np.random.Generator) -> Raw:
         y = _labels(self.n, rng)
         motif = self._letters(rng, self.motif)
         X = np.zeros((self.n, self.length))
@@ -115,7 +109,7 @@ class MotifStrings(Source):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GraphFamilies(Source):
+class GraphFamilies(Generator):
     """Two families of random graphs with as many edges as vertices times `neighbours`/2.
 
     −1: Erdős and Rényi's, edges anywhere. +1: Watts and Strogatz's small worlds, a ring in which each
@@ -144,7 +138,6 @@ class GraphFamilies(Source):
     neighbours: int = count(4, low=2)
     rewiring: float = number(0.2, high=1.0)
     labels: int = count(1, low=1)
-    seed: int = count(0, low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -154,9 +147,7 @@ class GraphFamilies(Source):
                 f"got {self.neighbours}"
             )
 
-    def read(self) -> Raw:
-        """Draw the graphs."""
-        rng = np.random.default_rng(self.seed)
+    def _draw(self, rng: np.random.Generator) -> Raw:
         y = _labels(self.n, rng)
         graphs = [self._graph(label > 0, rng) for label in y]
         return Raw(encode_graphs(graphs, "label", self.vertices), y)

@@ -30,28 +30,25 @@ from problems.losses import (
 from problems.validation import check_positive
 
 
-def check_lam(lam: Any, n: int) -> float:
-    """Return `lam` as a float whose C = 1/(n·lam) is within (0, 1e300]; ValueError if it is not."""
-    number = check_positive(lam, "lam")
-    C = 1.0 / max(n * number, np.finfo(float).tiny)
-    if not 0 < C <= 1e300:
-        raise ValueError(f"lam: C = 1/(n*lam) must be within (0, 1e300], got lam = {number!r}")
-    return number
-
-
 def named_loss(loss: Any) -> Any:
     """Return the loss that a name stands for, if it needs no settings; anything else as it is."""
     known = isinstance(loss, str) and loss in LOSSES and "epsilon" not in loss
     return LOSSES[loss]() if known else loss
 
 
-class _Risk(Formulation):
+class RegularizedRisk(Formulation):
+    """(lam/2)‖w‖² + (1/n) Σ ℓᵢ, certified as ½‖w‖² + C Σ ℓᵢ with C = 1/(n·lam)."""
+
     lam: float
     view: ClassVar[View] = "risk"
+    listed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._set("lam", check_lam(self.lam, self.n))
+        lam = check_positive(self.lam, "lam")
+        if not 0 < 1.0 / max(self.n * lam, np.finfo(float).tiny) <= 1e300:
+            raise ValueError(f"lam: C = 1/(n*lam) must be within (0, 1e300], got lam = {lam!r}")
+        self._set("lam", lam)
 
     @property
     def weight(self) -> Vector:
@@ -68,20 +65,7 @@ class _Risk(Formulation):
 
 
 @dataclass(frozen=True, eq=False)
-class HingeERM(_Risk):
-    """min (lam/2)‖w‖² + (1/n) Σ max(0, 1 − yᵢ(wᵀxᵢ + b)), with b = 0 unless `intercept`."""
-
-    X: Matrix
-    y: Vector
-    lam: float
-    intercept: bool = False
-
-    problem_class: ClassVar[str] = "soft_margin"
-    source: ClassVar[str] = "Shalev-Shwartz et al. 2011; NPFL129 and Gori's notes"
-
-
-@dataclass(frozen=True, eq=False)
-class RegularizedERM(_Risk):
+class RegularizedERM(RegularizedRisk):
     """min (lam/2)‖w‖² + (1/n) Σ ℓ(yᵢ, wᵀφ(xᵢ) + b); `loss` is a loss or its name.
 
     Losses for labels −1 and +1: hinge, squared_hinge, logistic, perceptron; for real targets:
@@ -123,6 +107,15 @@ class RegularizedERM(_Risk):
     def pieces(self) -> list[Piece] | None:
         """As the loss has them; the perceptron's optimum is w = 0, which is no quadratic program."""
         return None if isinstance(self.loss, Perceptron) else super().pieces
+
+
+@dataclass(frozen=True, eq=False)
+class HingeERM(RegularizedERM):
+    """min (lam/2)‖w‖² + (1/n) Σ max(0, 1 − yᵢ(wᵀxᵢ + b)), with b = 0 unless `intercept`."""
+
+    loss: ClassVar[Hinge] = Hinge()  # type: ignore[misc]
+    kernel: ClassVar[Kernel] = Linear()  # type: ignore[misc]
+    source: ClassVar[str] = "Shalev-Shwartz et al. 2011; NPFL129 and Gori's notes"
 
 
 @dataclass(frozen=True, eq=False)

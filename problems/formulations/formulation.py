@@ -27,6 +27,7 @@ from problems.certificates.certificate import Certificate
 from problems.dataset import (
     Matrix,
     Vector,
+    check_classes,
     check_labels,
     check_samples,
     check_slack_weight,
@@ -37,6 +38,7 @@ from problems.forms import Point
 from problems.formulations.dual import DualProblem
 from problems.kernels import Kernel
 from problems.registry import snake_case
+from problems.validation import check_switch
 
 _NOT_IDENTITY = ("X", "y", "C", "lam", "kernel", "intercept")  # they enter the hash separately
 
@@ -50,12 +52,14 @@ class Formulation(DualProblem):
     problem_class : views of one class with equal data are one problem; by default the name.
     source : where the problem is published.
     may_be_infeasible : whether there may be no feasible point.
+    has_classes : whether labels are the classes 0, 1, ..., K − 1, rather than −1 and +1.
     """
 
     name: ClassVar[str]
     problem_class: ClassVar[str]
     source: ClassVar[str] = ""
     may_be_infeasible: ClassVar[bool] = False
+    has_classes: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -68,9 +72,7 @@ class Formulation(DualProblem):
         X = check_samples(self.X)
         self._set("X", X)
         self._set("y", self._check_y())
-        if not isinstance(self.intercept, (bool, np.bool_)):
-            raise ValueError(f"intercept: must be True or False, got {self.intercept!r}")
-        self._set("intercept", bool(self.intercept))
+        self._set("intercept", check_switch(self.intercept, "intercept"))
         if not isinstance(self.kernel, Kernel):
             raise ValueError(
                 f"kernel: must be a kernel such as RBF(gamma=0.1), got {self.kernel!r}"
@@ -79,24 +81,22 @@ class Formulation(DualProblem):
         self._set("kernel", self.kernel.fit(X))
         if hasattr(self, "C"):
             self._set("C", check_slack_weight(self.C, X.shape[0]))
-        self._check_diagonal()
+        with np.errstate(over="ignore"):
+            diagonal = self.kernel.diagonal(X)
+        if not np.isfinite(diagonal).all():
+            raise ValueError("X: its kernel values overflow float64; scale the features down")
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
     def _check_y(self) -> Vector:
-        return (check_targets if self.is_regression else check_labels)(self.y, self.n)
-
-    def _check_diagonal(self) -> None:
-        with np.errstate(over="ignore"):
-            diagonal = self.kernel.diagonal(self.X)
-        if not np.isfinite(diagonal).all():
-            raise ValueError("X: its kernel values overflow float64; scale the features down")
+        labels = check_classes if self.has_classes else check_labels
+        return (check_targets if self.is_regression else labels)(self.y, self.n)
 
     @classmethod
     def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
         """Return samples that one can be built on, to check its other parameters with."""
-        return np.eye(2), np.array([1.0, -1.0])
+        return np.eye(2), np.array([0.0, 1.0] if cls.has_classes else [1.0, -1.0])
 
     @property
     def outputs(self) -> int:

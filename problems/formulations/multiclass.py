@@ -10,8 +10,8 @@ on by the outputs fⱼ (see `voting`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import fsum
@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from problems.certificates.certificate import Certificate, relative
 from problems.certificates.certify import certify
-from problems.dataset import Indices, Matrix, Vector, check_classes
+from problems.dataset import Indices, Matrix, Vector
 from problems.forms import Point
 from problems.formulations.dual import View
 from problems.formulations.erm import RegularizedERM, named_loss
@@ -30,9 +30,10 @@ from problems.formulations.formulation import Formulation
 from problems.formulations.svm import SoftMarginDual
 from problems.formulations.voting import Voting, points
 from problems.gram.gram import Gram
-from problems.kernels import Block, Kernel, Linear, Precomputed
+from problems.kernels import Block, Kernel, Linear, uses_gram_matrix
 from problems.losses import Hinge, Perceptron, ScalarLoss
 from problems.reductions import Unsupported
+from problems.validation import check_choice
 
 _ADDED = ("primal_objective", "dual_objective", "gap")
 _LARGEST = (
@@ -65,25 +66,44 @@ class Subproblem:
         return f"class {self.positive} against {other}"
 
 
+@dataclass(frozen=True, eq=False)
 class Multiclass(Formulation):
     """Base of the two strategies, which choose the pairs of classes.
 
     `outputs` is the number of subproblems. An answer's `alpha` has shape (n, outputs), 0 for samples
     that are not in one (what stands there is not read), its `w` (d, outputs), its `b` (outputs,).
+
+    Parameters
+    ----------
+    C : a number, or with the hinge loss one for each sample.
+    loss : of labels −1 and +1, or its name: hinge, squared_hinge or logistic.
+    voting : majority, soccer or margin, see the module; against the rest the prediction is that of the
+        largest output with each.
     """
+
+    X: Matrix
+    y: Vector
+    C: Any = 1.0
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    intercept: bool = True
+    loss: Any = Hinge()  # noqa: RUF009 - frozen
+    voting: Voting = "majority"
 
     view: ClassVar[View] = "primal"
     problem_class: ClassVar[str] = "multiclass"
+    has_classes: ClassVar[bool] = True
     listed: ClassVar[bool] = False
-    voting: Voting
 
     def __post_init__(self) -> None:
         loss = named_loss(self.loss)
+        if not isinstance(loss, ScalarLoss) or loss.is_regression:
+            raise ValueError(f"loss: must be hinge, squared_hinge or logistic, got {loss!r}")
+        if isinstance(loss, Perceptron):
+            raise ValueError(
+                "loss: the perceptron's risk is least at w = 0, which distinguishes no classes"
+            )
         self._set("loss", loss)
-        _check_loss(loss)
-        if self.voting not in get_args(Voting):
-            accepted = ", ".join(get_args(Voting))
-            raise ValueError(f"voting: must be one of {accepted}, got {self.voting!r}")
+        check_choice(self.voting, "voting", get_args(Voting))
         super().__post_init__()
         if np.ndim(self.C) and not isinstance(loss, Hinge):
             raise ValueError(
@@ -92,18 +112,13 @@ class Multiclass(Formulation):
             )
 
     def _check_y(self) -> Vector:
-        y = check_classes(self.y, self.n)
+        y = super()._check_y()
         missing = np.setdiff1d(np.arange(y.max()), y)
         if missing.size:
             raise ValueError(
                 f"y: class {missing[0]:.0f} has no samples; number the classes that there are"
             )
         return y
-
-    @classmethod
-    def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
-        """Return a sample of each of two classes."""
-        return np.eye(2), np.array([0.0, 1.0])
 
     @property
     def classes(self) -> int:
@@ -136,7 +151,7 @@ class Multiclass(Formulation):
         X, y, C = self.X, signs[rows], self.C
         if rows.size < self.n:
             X, C = X[rows], C[rows] if np.ndim(C) else C
-            X = X[:, rows] if _is_precomputed(self.kernel) else X
+            X = X[:, rows] if uses_gram_matrix(self.kernel) else X
         if isinstance(self.loss, Hinge):
             problem = SoftMarginDual(X, y, C, self.kernel, self.intercept)
         else:
@@ -199,33 +214,34 @@ class Multiclass(Formulation):
         pairs = zip(self.subproblems, certificate.parts, strict=True)
         return self.summed([sub.problem.proven(own) for sub, own in pairs])
 
-    def summed(self, parts: Sequence[Certificate]) -> Certificate:
+    def summed(self, certificates: Sequence[Certificate]) -> Certificate:
         """Return the certificate of the sum.
 
         Proven bounds stay proven: their sum is rounded outwards.
         """
         sums: dict[str, Any] = {
-            name: fsum(getattr(part, name) for part in parts) for name in _ADDED
+            name: fsum(getattr(own, name) for own in certificates) for name in _ADDED
         }
-        if all(part.bound_source.startswith("proven") for part in parts):
+        if all(own.bound_source.startswith("proven") for own in certificates):
             outwards = {"dual_objective": -np.inf}
             sums = {k: float(np.nextafter(v, outwards.get(k, np.inf))) for k, v in sums.items()}
         largest: dict[str, Any] = {
-            name: float(np.max([getattr(part, name) for part in parts])) for name in _LARGEST
+            name: float(np.max([getattr(own, name) for own in certificates])) for name in _LARGEST
         }
-        gaps = [part.relative_gap for part in parts]
-        worst = parts[int(np.argmax(gaps))]  # NaN counts as the largest
-        pairs = zip(self.subproblems, parts, strict=True)
-        reasons = [f"{sub.name}: {c.reason}" for sub, c in pairs if c.reason]
+        gaps = [own.relative_gap for own in certificates]
+        worst = certificates[int(np.argmax(gaps))]  # NaN counts as the largest
+        pairs = zip(self.subproblems, certificates, strict=True)
         return Certificate(
             **sums,
             **largest,
             relative_gap=relative(sums["gap"], sums["primal_objective"], sums["dual_objective"]),
-            projection_distance=float(np.linalg.norm([part.projection_distance for part in parts])),
+            projection_distance=float(
+                np.linalg.norm([own.projection_distance for own in certificates])
+            ),
             bound_source=worst.bound_source,
-            point=self.join([part.point for part in parts]),
-            reason=reasons[0] if reasons else "",
-            parts=tuple(parts),
+            point=self.join([own.point for own in certificates]),
+            reason=next((f"{sub.name}: {own.reason}" for sub, own in pairs if own.reason), ""),
+            parts=tuple(certificates),
         )
 
     def combine(self, f: Vector, voting: Voting | None = None) -> Block:
@@ -246,10 +262,7 @@ class Multiclass(Formulation):
         `voting` is the rule, by default the problem's own.
         """
         won, lost = points(f.reshape(len(f), -1), voting or self.voting)
-        positive, negative = (
-            np.array([[k == pair[side] for k in range(self.classes)] for pair in self.pairs])
-            for side in (0, 1)
-        )
+        positive, negative = np.array(self.pairs, object).T[:, :, None] == np.arange(self.classes)
         return won @ positive + lost @ negative
 
     def ambiguous(self, f: Vector, voting: Voting | None = None) -> NDArray[np.bool_]:
@@ -258,24 +271,8 @@ class Multiclass(Formulation):
         return (votes == votes.max(axis=1, keepdims=True)).sum(axis=1) > 1
 
 
-@dataclass(frozen=True, eq=False)
 class OneVsRest(Multiclass):
-    """K binary problems, each class against all others, for y in {0, ..., K − 1}; see `Multiclass`.
-
-    Parameters
-    ----------
-    C : a number, or with the hinge loss one for each sample.
-    loss : of labels −1 and +1, or its name: hinge, squared_hinge or logistic.
-    voting : majority, soccer or margin; the prediction is that of the largest output with each.
-    """
-
-    X: Matrix
-    y: Vector
-    C: Any = 1.0
-    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
-    intercept: bool = True
-    loss: Any = Hinge()  # noqa: RUF009 - frozen
-    voting: Voting = "majority"
+    """K binary problems, each class against all others, for y in {0, ..., K − 1}; see `Multiclass`."""
 
     source: ClassVar[str] = "Vapnik 1998; Rifkin & Klautau 2004; NPFL129 and Gori's notes"
 
@@ -285,24 +282,11 @@ class OneVsRest(Multiclass):
         return [(k, None) for k in range(self.classes)]
 
 
-@dataclass(frozen=True, eq=False)
 class OneVsOne(Multiclass):
     """K(K−1)/2 binary problems, one for each pair of classes, for y in {0, ..., K − 1}.
 
-    Parameters
-    ----------
-    C : a number, or with the hinge loss one for each sample.
-    loss : of labels −1 and +1, or its name: hinge, squared_hinge or logistic.
-    voting : majority (Friedman 1996), soccer or margin, see the module.
+    See `Multiclass`; the majority's vote is that of Friedman 1996.
     """
-
-    X: Matrix
-    y: Vector
-    C: Any = 1.0
-    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
-    intercept: bool = True
-    loss: Any = Hinge()  # noqa: RUF009 - frozen
-    voting: Voting = "majority"
 
     source: ClassVar[str] = "Friedman 1996; Hsu & Lin 2002; NPFL129 and Gori's notes"
 
@@ -312,23 +296,6 @@ class OneVsOne(Multiclass):
         return list(combinations(range(self.classes), 2))
 
 
-def _check_loss(loss: Any) -> None:
-    if not isinstance(loss, ScalarLoss) or loss.is_regression:
-        raise ValueError(f"loss: must be hinge, squared_hinge or logistic, got {loss!r}")
-    if isinstance(loss, Perceptron):
-        raise ValueError(
-            "loss: the perceptron's risk is least at w = 0, which distinguishes no classes"
-        )
-
-
 def _signs(y: Vector, positive: int, negative: int | None) -> Vector:
     others = -1.0 if negative is None else np.where(y == negative, -1.0, 0.0)
     return np.where(y == positive, 1.0, others)
-
-
-def _is_precomputed(kernel: Any) -> bool:
-    """Whether the columns of `X` are samples too: of a matrix of kernel values, or in a combination."""
-    if isinstance(kernel, Precomputed):
-        return True
-    inside = [getattr(kernel, f.name) for f in fields(kernel)]
-    return any(_is_precomputed(part) for part in inside if isinstance(part, Kernel))

@@ -8,16 +8,13 @@ dual, with a matrix of coefficients alpha (n, K) and C = 1/(n·lam):
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Matrix, Vector, check_classes
-from problems.formulations.dual import View
-from problems.formulations.erm import check_lam
-from problems.formulations.formulation import Formulation
+from problems.dataset import Matrix, Vector
+from problems.formulations.erm import RegularizedRisk
 from problems.losses import Loss
 from problems.losses.logistic import negative_entropy
 
@@ -71,7 +68,7 @@ class Softmax(Loss):
 
 
 @dataclass(frozen=True, eq=False)
-class SoftmaxERM(Formulation):
+class SoftmaxERM(RegularizedRisk):
     """min (lam/2)‖W‖² + (1/n) Σ [ln Σₖ exp(fᵢₖ) − fᵢ,yᵢ], f = XW, for y in {0, ..., K − 1}.
 
     W has shape (d, K), alpha (n, K): the answer's `w` and `alpha`. There is no intercept.
@@ -81,22 +78,10 @@ class SoftmaxERM(Formulation):
     y: Vector
     lam: float
 
-    view: ClassVar[View] = "risk"
+    has_classes: ClassVar[bool] = True
     problem_class: ClassVar[str] = "softmax"
     source: ClassVar[str] = "NPFL129 notes (s-NLL); Bishop 2006, section 4.3.4"
     intercept: ClassVar[bool] = False  # type: ignore[misc]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._set("lam", check_lam(self.lam, self.n))
-
-    def _check_y(self) -> Vector:
-        return check_classes(self.y, self.n)
-
-    @classmethod
-    def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
-        """Return a sample of each of two classes."""
-        return np.eye(2), np.array([0.0, 1.0])
 
     @property
     def outputs(self) -> int:
@@ -112,11 +97,6 @@ class SoftmaxERM(Formulation):
     def identity(self) -> tuple[Any, ...]:
         """The loss, which knows the number of classes."""
         return (self.loss,)
-
-    @property
-    def weight(self) -> Vector:
-        """C = 1/(n·lam) for each sample."""
-        return np.full(self.n, 1.0 / (self.n * self.lam))
 
     def beta(self, alpha: Vector) -> Vector:
         """Return `alpha` (n, K) itself: W = Xᵀalpha."""
@@ -139,10 +119,6 @@ class SoftmaxERM(Formulation):
 
     def _probabilities(self, alpha: Vector) -> Vector:
         return self.loss.unit(self.y) - alpha.reshape(self.n, -1) / self.weight[:, None]
-
-    def objective(self, primal: float, dual: float) -> float:
-        """Return lam times the value in the scale ½‖W‖² + C Σ lossᵢ."""
-        return self.lam * primal
 
 
 def probabilities(f: Vector) -> Vector:

@@ -21,16 +21,16 @@ from typing import Any, ClassVar, Never
 import numpy as np
 
 from problems.certificates.certificate import Certificate, relative
-from problems.dataset import Matrix, Vector, check_classes
+from problems.chains import Chains
+from problems.dataset import Matrix, Vector
 from problems.forms import Point
-from problems.formulations.chains import Chains
 from problems.formulations.dual import View
 from problems.formulations.formulation import Formulation
 from problems.gram.gram import Gram
 from problems.kernels import Block, as_dense
 from problems.losses import Piece
 from problems.reductions import Reduction, Unsupported
-from problems.validation import check_positive
+from problems.validation import check_positive, check_whole
 
 # of a sequence that a description is tried on
 _MOST_LENGTH = 10_000
@@ -51,6 +51,7 @@ class ChainMargin(Formulation):
 
     view: ClassVar[View] = "primal"
     problem_class: ClassVar[str] = "structured"
+    has_classes: ClassVar[bool] = True
     source: ClassVar[str] = "Taskar, Guestrin & Koller 2004; COMP790 notes"
     intercept: ClassVar[bool] = False  # type: ignore[misc]
     pieces: ClassVar[list[Piece] | None] = None  # type: ignore[misc]
@@ -58,15 +59,11 @@ class ChainMargin(Formulation):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self.C, "C")
-        if isinstance(self.length, bool) or int(self.length) != self.length or self.length < 1:
-            raise ValueError(f"length: must be a whole number of 1 or more, got {self.length!r}")
+        check_whole(self.length, "length")
         if self.n % self.length:
             raise ValueError(
                 f"length: {self.n} samples are no whole number of sequences of {self.length}"
             )
-
-    def _check_y(self) -> Vector:
-        return check_classes(self.y, self.n)
 
     @classmethod
     def example_samples(cls, parameters: Mapping[str, Any], /) -> tuple[Matrix, Vector]:

@@ -6,7 +6,8 @@ Hard margin (Vapnik 1982; Boser, Guyon & Vapnik 1992):
 Soft margin (Cortes & Vapnik 1995):
     primal  min ½‖w‖² + Σ Cᵢξᵢ           s.t. yᵢ(wᵀφ(xᵢ) + b) ≥ 1 − ξᵢ, ξ ≥ 0
     dual    min ½αᵀQα − 1ᵀα              s.t. 0 ≤ αᵢ ≤ Cᵢ, yᵀα = 0
-Without an intercept b = 0 and yᵀα = 0 is dropped. w = Σ αᵢyᵢφ(xᵢ).
+Without an intercept b = 0 and yᵀα = 0 is dropped. w = Σ αᵢyᵢφ(xᵢ). The views of a problem have the same
+fields; a primal has coordinates for w, hence no choice of the kernel.
 """
 
 from __future__ import annotations
@@ -27,7 +28,13 @@ from problems.kernels import Kernel, Linear
 from problems.reductions import Reduction, Unsupported
 
 
+@dataclass(frozen=True, eq=False)
 class _HardMargin(Formulation):
+    X: Matrix
+    y: Vector
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    intercept: bool = True
+
     problem_class: ClassVar[str] = "hard_margin"
     source: ClassVar[str] = "Vapnik 1982; Boser, Guyon & Vapnik 1992"
     may_be_infeasible: ClassVar[bool] = True
@@ -50,6 +57,10 @@ class _HardMargin(Formulation):
         return no_point(self, reason)
 
 
+class HardMarginDual(_HardMargin):
+    """min ½αᵀQα − 1ᵀα s.t. α ≥ 0, yᵀα = 0 (the last only with an intercept)."""
+
+
 @dataclass(frozen=True, eq=False)
 class HardMarginPrimal(_HardMargin):
     """min ½‖w‖² s.t. yᵢ(wᵀxᵢ + b) ≥ 1, for `X` (n, d) dense or CSR and labels `y` (n,) in {−1, +1}.
@@ -60,50 +71,29 @@ class HardMarginPrimal(_HardMargin):
         Naming the argument, if one is not usable.
     """
 
-    X: Matrix
-    y: Vector
-    intercept: bool = True
-
     view: ClassVar[View] = "primal"
+    kernel: ClassVar[Kernel] = Linear()  # type: ignore[misc]
 
 
 @dataclass(frozen=True, eq=False)
-class HardMarginDual(_HardMargin):
-    """min ½αᵀQα − 1ᵀα s.t. α ≥ 0, yᵀα = 0 (the last only with an intercept)."""
-
+class _SoftMargin(Formulation):
     X: Matrix
     y: Vector
+    C: Any = 1.0
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
     intercept: bool = True
 
-    view: ClassVar[View] = "dual"
-
-
-class _SoftMargin(Formulation):
     problem_class: ClassVar[str] = "soft_margin"
     source: ClassVar[str] = "Cortes & Vapnik 1995"
+
+
+class SoftMarginDual(_SoftMargin):
+    """min ½αᵀQα − 1ᵀα s.t. 0 ≤ αᵢ ≤ Cᵢ, yᵀα = 0 (the last only with an intercept)."""
 
 
 @dataclass(frozen=True, eq=False)
 class SoftMarginPrimal(_SoftMargin):
     """min ½‖w‖² + Σ Cᵢ·max(0, 1 − yᵢ(wᵀxᵢ + b)); `C` is a number or one for each sample."""
 
-    X: Matrix
-    y: Vector
-    C: Any = 1.0
-    intercept: bool = True
-
     view: ClassVar[View] = "primal"
-
-
-@dataclass(frozen=True, eq=False)
-class SoftMarginDual(_SoftMargin):
-    """min ½αᵀQα − 1ᵀα s.t. 0 ≤ αᵢ ≤ Cᵢ, yᵀα = 0 (the last only with an intercept)."""
-
-    X: Matrix
-    y: Vector
-    C: Any = 1.0
-    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
-    intercept: bool = True
-
-    view: ClassVar[View] = "dual"
+    kernel: ClassVar[Kernel] = Linear()  # type: ignore[misc]

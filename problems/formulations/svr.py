@@ -18,8 +18,15 @@ from problems.losses import EpsilonInsensitive
 from problems.validation import check_positive
 
 
+@dataclass(frozen=True, eq=False)
 class _Regression(Formulation):
+    X: Matrix
+    y: Vector
+    C: Any
     epsilon: float
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    intercept: bool = True
+
     problem_class: ClassVar[str] = "svr"
     source: ClassVar[str] = "Vapnik 1995; Smola & Schölkopf 2004"
 
@@ -38,30 +45,16 @@ class _Regression(Formulation):
         return ()
 
 
+class SVRDual(_Regression):
+    """min ½βᵀKβ − yᵀβ + epsilon·‖β‖₁ s.t. −Cᵢ ≤ βᵢ ≤ Cᵢ, 1ᵀβ = 0 (the last only with an intercept)."""
+
+    name: ClassVar[str] = "svr_dual"
+
+
 @dataclass(frozen=True, eq=False)
 class SVRPrimal(_Regression):
     """min ½‖w‖² + Σ Cᵢ·max(0, |yᵢ − wᵀxᵢ − b| − epsilon); `C` is a number or one for each sample."""
 
-    X: Matrix
-    y: Vector
-    C: Any
-    epsilon: float
-    intercept: bool = True
-
     name: ClassVar[str] = "svr_primal"
     view: ClassVar[View] = "primal"
-
-
-@dataclass(frozen=True, eq=False)
-class SVRDual(_Regression):
-    """min ½βᵀKβ − yᵀβ + epsilon·‖β‖₁ s.t. −Cᵢ ≤ βᵢ ≤ Cᵢ, 1ᵀβ = 0 (the last only with an intercept)."""
-
-    X: Matrix
-    y: Vector
-    C: Any
-    epsilon: float
-    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
-    intercept: bool = True
-
-    name: ClassVar[str] = "svr_dual"
-    view: ClassVar[View] = "dual"
+    kernel: ClassVar[Kernel] = Linear()  # type: ignore[misc]

@@ -14,7 +14,7 @@ them, so rows may be padded with zeros and stored sparse. `encode_sets`, `encode
 `encode_graphs` make such rows, and each kernel decodes its own.
 """
 
-from problems.kernels.algebra import Exponential, PolynomialOf
+from problems.kernels.algebra import Exponential, PolynomialOf, kernels_in, uses_gram_matrix
 from problems.kernels.base import Kernel, Product, Scaled, Sum
 from problems.kernels.coordinates import QuadraticForm, Subset
 from problems.kernels.fisher import Fisher, FittedFisher
@@ -63,5 +63,7 @@ __all__ = [
     "encode_sets",
     "encode_strings",
     "inner_products",
+    "kernels_in",
     "squared_norms",
+    "uses_gram_matrix",
 ]

@@ -7,12 +7,14 @@ are so again gives powers, polynomials, and as their limit the exponential (Shaw
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from problems.kernels.base import Transformed, added
+from problems.kernels.base import Kernel, Transformed, added
+from problems.kernels.standard import Precomputed
 from problems.validation import check_positive
 
 
@@ -57,3 +59,17 @@ class PolynomialOf(Transformed):
             found |= power if coefficient else frozenset()
             power = added(power, inside)
         return found
+
+
+def kernels_in(kernel: Any) -> Iterator[Kernel]:
+    """Yield a kernel and all kernels that it is made of."""
+    yield kernel
+    for field in fields(kernel):
+        inside = getattr(kernel, field.name)
+        if isinstance(inside, Kernel):
+            yield from kernels_in(inside)
+
+
+def uses_gram_matrix(kernel: Kernel) -> bool:
+    """Return whether the columns of `X` are samples too: of a matrix of kernel values."""
+    return any(isinstance(part, Precomputed) for part in kernels_in(kernel))

@@ -195,9 +195,6 @@ class PiecewiseLinear(ScalarLoss):
 
     def kink(self, y: Vector, beta: Vector) -> Vector:
         """Return the f with r = 0 in the piece that β comes from."""
-        return _kink(self.dual_pieces(y), beta)
-
-
-def _kink(pieces: list[Piece], beta: Vector) -> Vector:
-    kinks = [p.target - p.sign * p.offset for p in pieces]
-    return kinks[0] if len(kinks) == 1 else np.where(pieces[0].sign * beta > 0, *kinks)
+        pieces = self.dual_pieces(y)
+        kinks = [p.target - p.sign * p.offset for p in pieces]
+        return kinks[0] if len(kinks) == 1 else np.where(pieces[0].sign * beta > 0, *kinks)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from problems.certificates.box_gap import best_multiplier, gap_terms, middle, violating_pair
+from problems.box_gap import best_multiplier, gap_terms, middle, violating_pair
 from problems.dataset import Indices, Vector
 from problems.projection import project
 from solvers.dual_coordinate_descent.blocks import VariableBlock, combine, scores

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from problems import Formulation, Point, Vector
-from problems.certificates.box_gap import middle
+from problems.box_gap import middle
 from problems.certificates.offsets import best_intercept
 from solvers import Solution, Solver, Status, find_solver, solve
 from solvers.smo import SMO

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from problems.certificates.box_gap import violating_pair
+from problems.box_gap import violating_pair
 from problems.dataset import Vector
 from solvers.projected_gradient.steps import Box, barzilai_borwein
 from solvers.smo.active import Active

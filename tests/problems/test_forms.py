@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from problems import BoxQP
-from problems.certificates.box_gap import best_multiplier, gap_terms, kkt_violation, violating_pair
+from problems.box_gap import best_multiplier, gap_terms, kkt_violation, violating_pair
 from problems.gram.gram import Gram, SignedGram
 from problems.kernels import Linear
 from problems.projection import members_of, project

@@ -147,11 +147,11 @@ def built(make):
     try:
         problem = make()
     except (ValueError, TypeError) as refusal:
-        problem, told = None, str(refusal)
+        problem, message = None, str(refusal)
     if problem is None:
-        assert re.match(rf"({ARGUMENTS})\b[^:]*: ", told), told
-        assert len(told) <= 1000
-        assert len(told.splitlines()) == 1, told
+        assert re.match(rf"({ARGUMENTS})\b[^:]*: ", message), message
+        assert len(message) <= 1000
+        assert len(message.splitlines()) == 1, message
     else:
         assert isinstance(problem, Formulation)
     return problem

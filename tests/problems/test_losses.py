@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from problems.formulations.softmax import Softmax, probabilities, project_to_simplex
 from problems.losses import (
     LOSSES,
     EpsilonInsensitive,
@@ -148,44 +147,6 @@ def test_the_logistic_loss_neither_overflows_nor_vanishes():
     y, f = np.array([1.0, 1.0, -1.0]), np.array([-1e4, 1e4, 40.0])
     assert np.array_equal(Logistic().value(y, f), [1e4, 0.0, 40.0])
     assert np.isfinite(Logistic().dual_step(y, f, np.array([1e12, 0.0, 1e-12]))).all()
-
-
-SCORES = np.random.default_rng(0).normal(0, 3, (40, 4))
-CLASSES = np.arange(40) % 4 + 0.0
-
-
-def test_softmax_of_two_classes_is_the_logistic_loss():
-    f = SCORES[:, 0]
-    pair, y = np.column_stack([np.zeros(40), f]), (CLASSES > 1).astype(float)
-    assert np.allclose(Softmax(2).value(y, pair), Logistic().value(2 * y - 1, f), rtol=1e-13)
-
-
-def test_softmax_meets_fenchel_and_young():
-    loss = Softmax(4)
-    g = loss.subgradient(CLASSES, SCORES)
-    tight = loss.value(CLASSES, SCORES) + loss.conjugate(CLASSES, g) - (g * SCORES).sum(axis=1)
-    other = probabilities(SCORES[::-1]) - loss.unit(CLASSES)
-    loose = loss.value(CLASSES, SCORES) + loss.conjugate(CLASSES, other)
-    assert np.abs(tight).max() <= 1e-13
-    assert (loose >= (other * SCORES).sum(axis=1)).all()
-    assert np.isinf(loss.conjugate(CLASSES, g + 0.1)).all()
-
-
-def test_softmax_curvature_matches_differences():
-    loss, v, h = Softmax(4), SCORES[::-1], 1e-6
-    slopes = [loss.subgradient(CLASSES, SCORES + e * v) for e in (h, -h)]
-    bend = (slopes[0] - slopes[1]) / (2 * h)
-    assert np.allclose(loss.curvature_times(CLASSES, SCORES, v), bend, atol=1e-8)
-
-
-def test_the_projection_onto_the_simplex_is_nearest():
-    p = project_to_simplex(SCORES)
-    assert np.allclose(p.sum(axis=1), 1.0)
-    assert (p >= 0).all()
-    others = probabilities(np.random.default_rng(1).normal(0, 3, (200, 4)))
-    nearest = ((SCORES[:, None] - others) ** 2).sum(axis=2).min(axis=1)
-    assert (((SCORES - p) ** 2).sum(axis=1) <= nearest + 1e-12).all()
-    assert np.allclose(project_to_simplex(p), p)
 
 
 def test_a_bad_tube_is_refused():

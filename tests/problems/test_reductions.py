@@ -80,7 +80,7 @@ def test_the_box_qps_objective_is_minus_the_dual(problem):
 
 
 @pytest.mark.parametrize("name", [k for k, p in EVERY.items() if p.view == "dual"])
-def test_the_qp_of_a_dual_face_is_its_box_qp(name):
+def test_the_qp_of_a_dual_view_is_its_box_qp(name):
     problem = EVERY[name]
     reduction, alpha = reduce(problem, QP), some_alpha(problem)
     form, x = reduction.form, problem.to_box_variables(alpha)
@@ -93,7 +93,7 @@ def test_the_qp_of_a_dual_face_is_its_box_qp(name):
 
 
 @pytest.mark.parametrize("name", [k for k, p in SOFT.items() if p.view != "dual"])
-def test_the_qp_of_a_primal_face_has_its_objective_at_the_least_slacks(name):
+def test_the_qp_of_a_primal_view_has_its_objective_at_the_least_slacks(name):
     problem = SOFT[name]
     form = reduce(problem, QP).form
     w, b = rng.standard_normal(3), 0.4 if problem.intercept else 0.0

@@ -15,7 +15,7 @@ from problems import (
     certify,
     datasets,
 )
-from problems.certificates.box_gap import kkt_violation
+from problems.box_gap import kkt_violation
 from problems.gram.gram import Gram, SignedGram
 from solvers import CoordinateDescent, CvxoptQP, Status, solve
 from solvers.coordinate_descent import minimise

@@ -1,72 +1,45 @@
-"""Pages that are made from the code: names and their settings, commands, columns, and every module."""
+"""Pages that are made from the code: names and their settings, commands and columns."""
 
 from __future__ import annotations
 
-import importlib
-import inspect
-import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from click.testing import CliRunner
 from docstrings import escape
-from settings_tables import HEADS, entries, file_keys, table
+from settings_tables import documented, file_keys, list_table, settings, settings_table
 
 from experiments.cases.columns import RESULTS, TRACES
 from experiments.cli import main
 from experiments.commands.listing import listing
+from experiments.files.catalogue import first_sentence
 from experiments.report.summary import MEANINGS
 
 KINDS = ("solvers", "problems", "losses", "kernels", "datasets", "experiments")
 DETAILED = KINDS[:-1]  # those whose names have settings
 PACKAGES = ("problems", "solvers", "experiments")
 _TITLES = {"datasets": "Data sets"}
-LEFT_OUT = ("experiments.docs", "experiments.gallery.")  # the gallery has pages of its own
 
 
 def write(source: Path) -> None:
-    """Write the pages of `lists` and `api` into `source`, and what other pages include from `made`."""
+    """Write the pages of `lists` into `source`, and what other pages include from `made`."""
     (source / "lists").mkdir(exist_ok=True)
     for kind in KINDS:
         (source / "lists" / f"{kind}.rst").write_text("\n".join(_list(kind)), encoding="utf-8")
-    _write_modules(source / "api")
     (source / "made").mkdir(exist_ok=True)
     for name, text in _included().items():
         (source / "made" / f"{name}.txt").write_text(text, encoding="utf-8")
 
 
-def _write_modules(folder: Path) -> None:
-    for package in PACKAGES:
-        (folder / package).mkdir(parents=True, exist_ok=True)
-        names = list(_modules(package))
-        for name in names:
-            text = f"{_title(name)}\n\n.. automodule:: {name}\n   :ignore-module-all:\n"
-            (folder / package / f"{name}.rst").write_text(text, encoding="utf-8")
-        (folder / f"{package}.rst").write_text(
-            "\n".join(_contents(package, names)), encoding="utf-8"
-        )
-
-
-def _contents(package: str, names: list[str]) -> Iterator[str]:
-    """Yield a package's page: each module with the sentence that it begins with."""
-    yield f"{_title(f'Package {package}')}\n\n.. toctree::\n   :hidden:\n"
-    yield from (f"   {package}/{name}" for name in names)
-    yield "\n.. list-table::\n   :widths: 35 65\n"
-    for name in names:
-        about = inspect.cleandoc(importlib.import_module(name).__doc__ or "").split("\n\n")[0]
-        yield f"   * - :doc:`{name} <{package}/{name}>`"
-        yield f"     - {escape(' '.join(about.split()))}"
-    yield ""
-
-
 def _included() -> dict[str, str]:
     """Return parts of handwritten pages, by name."""
     named = {"columns": RESULTS, "traces": TRACES, "outcomes": MEANINGS}
-    return {
-        "keys": table(file_keys(), ("key", *HEADS[1:])),
-        "commands": "\n".join(_commands()),
-    } | {name: "\n".join(_meanings(of)) for name, of in named.items()}
+    made = {"keys": settings_table(file_keys(), "key"), "commands": "\n".join(_commands())}
+    for name, of in named.items():
+        rows = ((f"``{key}``", meaning) for key, meaning in of.items())
+        made[name] = list_table(rows, (), ":widths: 25 75")
+    return made
 
 
 def _commands() -> Iterator[str]:
@@ -78,34 +51,16 @@ def _commands() -> Iterator[str]:
         yield f"{_title(f'dualgap {name}', '-')}\n\n.. code-block:: text\n\n{block}\n"
 
 
-def _meanings(of: Mapping[str, str]) -> Iterator[str]:
-    yield ".. list-table::\n   :widths: 25 75\n"
-    for name, meaning in of.items():
-        yield f"   * - ``{name}``\n     - {escape(meaning)}"
-    yield ""
-
-
 def _list(kind: str) -> Iterator[str]:
     names = listing(kind)
-    detailed = [e for e in entries(kind) if e.settings] if kind in DETAILED else []
-    sections = {entry.name for entry in detailed}
+    detailed = {e.name: e for e in documented(kind) if e.own} if kind in DETAILED else {}
     yield f"{_title(_TITLES.get(kind, kind.capitalize()))}\n\nAs ``dualgap list {kind}`` has them.\n"
-    yield ".. list-table::\n   :header-rows: 1\n"
-    rows = zip(*(list(column.cells) for column in names.columns), strict=True)
-    for first, *others in [[column.header for column in names.columns], *rows]:
-        yield f"   * - `{first}`_" if str(first) in sections else f"   * - {escape(str(first))}"
-        yield from (f"     - {escape(str(cell))}" for cell in others)
-    for entry in detailed:
-        yield f"\n{_title(entry.name, '-')}\n\n{escape(entry.about)}\n\n{table(entry.settings)}"
-
-
-def _modules(package: str) -> Iterator[str]:
-    """Yield the package's modules by name, those with something public of their own."""
-    paths = importlib.import_module(package).__path__
-    yield package
-    for module in pkgutil.walk_packages(paths, f"{package}."):
-        if not module.name.startswith(LEFT_OUT) and "._" not in module.name:
-            yield module.name
+    rows = list(zip(*(map(str, column.cells) for column in names.columns), strict=True))
+    linked = [(f"`{name}`_" if name in detailed else escape(name), *cells) for name, *cells in rows]
+    yield list_table(linked, [str(column.header) for column in names.columns])
+    for entry in detailed.values():
+        own = settings_table(settings(entry))
+        yield f"\n{_title(entry.name, '-')}\n\n{escape(first_sentence(entry.cls))}\n\n{own}"
 
 
 def _title(text: str, rule: str = "=") -> str:

@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from types import UnionType
-from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin, get_type_hints
+from typing import NamedTuple, get_type_hints
 
 from docstrings import INLINE, escape
 
 from experiments.files import catalogue
-from experiments.files.catalogue import first_sentence
+from experiments.files.catalogue import Entry, default_text, first_sentence
 from experiments.files.experiment import ExperimentFile
-from experiments.files.settings import Option, options_of, type_text
-from experiments.files.specs import plain
-from problems import Kernel, datasets
+from experiments.files.settings import options_of, type_text
+from problems import datasets
 
 COMMON = {
     "C": "Weight of the slacks: the larger, the more a mistake costs.",
@@ -36,7 +34,6 @@ COMMON = {
     "normalize": "Whether every sample is scaled to norm 1 in feature space.",
     "seed": "Seed of everything that is drawn at random.",
 }
-HEADS = ("setting", "type", "default", "meaning")
 _SECTION = re.compile(r"^(?:Attributes|Parameters)\n-{4,}\n((?:(?!.*\n-{4,}).*\n?)*)", re.MULTILINE)
 _ENTRY = re.compile(r"^(\w+(?:, \w+)*)(?: : |\n(?= ))", re.MULTILINE)
 
@@ -50,71 +47,48 @@ class Setting(NamedTuple):
     meaning: str
 
 
-class Entry(NamedTuple):
-    """One name of an experiment file, the sentence on it, and its settings."""
-
-    name: str
-    about: str
-    settings: list[Setting]
-
-
-def file_keys() -> list[Setting]:
-    """Return the keys of an experiment file itself."""
+def file_keys() -> Iterator[Setting]:
+    """Yield the keys of an experiment file itself."""
     hints = get_type_hints(ExperimentFile, include_extras=True)
-    found: list[Setting] = []
     for name, field in ExperimentFile.model_fields.items():
-        default = "required" if field.is_required() else _shown(field.default)
-        found.append(
-            Setting(name, _words(hints[name]), default, _sentence(f"{field.description}."))
-        )
-    return found
+        default = "required" if field.is_required() else default_text(field.default)
+        yield Setting(name, type_text(hints[name]), default, _sentence(f"{field.description}."))
 
 
-def entries(kind: str) -> Iterator[Entry]:
-    """Yield every name of one kind with its settings; published data sets have only the common ones."""
+def documented(kind: str) -> Iterator[Entry]:
+    """Yield every name of one kind, what all data sets take first; published ones have nothing else."""
     if kind == "datasets":
-        yield _entry("all data sets", datasets.Source, options_of(datasets.Source))
-    for entry in catalogue.entries(kind):
-        if entry.cls is not datasets.Published:
-            yield _entry(entry.name, entry.cls, entry.own)
+        common, cls = options_of(datasets.Source), datasets.Source
+        yield Entry("all data sets", first_sentence(cls), "", common, common, cls)
+    yield from (e for e in catalogue.entries(kind) if e.cls is not datasets.Published)
 
 
-def _entry(name: str, cls: type, options: Mapping[str, Option]) -> Entry:
-    return Entry(name, first_sentence(cls), _settings(cls, options))
+def settings(entry: Entry) -> Iterator[Setting]:
+    """Yield the settings of a name that are its own."""
+    explained = meanings(entry.cls)
+    ranges = {field.name: field.metadata.get("range") for field in fields(entry.cls)}
+    wider = {"C": "a number", "loss": "a loss"}  # in Python than in a file
+    for name, option in entry.own.items():
+        accepted = wider.get(name) or str(ranges[name] or type_text(option.type))
+        default = "required" if option.required else default_text(option.default)
+        yield Setting(name, accepted.replace("None", "null"), default, explained.get(name, ""))
 
 
-def table(settings: Iterable[Setting], heads: tuple[str, ...] = HEADS) -> str:
+def settings_table(of: Iterable[Setting], head: str = "setting") -> str:
     """Return a table of settings in reStructuredText."""
-    lines = [
-        ".. list-table::",
-        "   :header-rows: 1",
-        "   :class: settings",
-        "   :widths: 15 20 15 50",
-    ]
-    for first, *others in [heads, *([f"``{s.name}``", *map(escape, s[1:])] for s in settings)]:
-        lines += ["", f"   * - {first}", *(f"     - {cell}" for cell in others)]
+    rows = [(f"``{setting.name}``", *setting[1:]) for setting in of]
+    heads = (head, "type", "default", "meaning")
+    return list_table(rows, heads, ":class: settings", ":widths: 15 20 15 50")
+
+
+def list_table(rows: Iterable[Sequence[str]], heads: Sequence[str] = (), *options: str) -> str:
+    """Return a table in reStructuredText; only the first cell of a row may have markup."""
+    every = [heads, *rows] if heads else list(rows)
+    lines = [".. list-table::", f"   :header-rows: {int(bool(heads))}"]
+    lines += [f"   {option}" for option in options]
+    for first, *others in every:
+        lines += ["", f"   * - {first}", *(f"     - {escape(cell)}" for cell in others)]
     return "\n".join([*lines, ""])
-
-
-def _settings(cls: type, options: Mapping[str, Option]) -> list[Setting]:
-    explained = meanings(cls)
-    ranges = {field.name: field.metadata.get("range") for field in fields(cls)}
-    return [
-        Setting(
-            name,
-            _accepted(name, option.type, ranges[name]),
-            "required" if option.required else _shown(option.default),
-            explained.get(name, ""),
-        )
-        for name, option in options.items()
-    ]
-
-
-def _accepted(name: str, hint: Any, known: str | None) -> str:
-    """Return a phrase on the values that a field takes."""
-    if name in ("C", "loss"):  # wider in Python than in a file
-        return {"C": "a number", "loss": "a loss"}[name]
-    return str(known or _words(hint)).replace("None", "null")
 
 
 def meanings(cls: type) -> dict[str, str]:
@@ -133,25 +107,3 @@ def meanings(cls: type) -> dict[str, str]:
 
 def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
-
-
-def _words(hint: Any) -> str:
-    """Return what values a type stands for, as a reader of YAML would say it."""
-    if get_origin(hint) is Annotated:
-        return _words(get_args(hint)[0])
-    if hint is Kernel:
-        return "a kernel"
-    if get_origin(hint) in (list, tuple):
-        return "a list"
-    if get_origin(hint) in (Union, UnionType):
-        return " or ".join(dict.fromkeys(map(_words, get_args(hint))))
-    return type_text(hint)
-
-
-def _shown(value: Any) -> str:
-    value = plain(value)
-    if value is None:
-        return "null"
-    if isinstance(value, dict):
-        return str(value["name"])
-    return str(value).lower() if isinstance(value, bool) else str(value)

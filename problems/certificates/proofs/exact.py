@@ -28,7 +28,7 @@ class Exact:
 
     def __init__(self, problem: Formulation) -> None:
         self.problem, self.pieces = problem, problem.pieces or []
-        self.C = [None if c is None else _rational(c) for c in problem.exact_weights()]
+        self.C = [None if c is None else exact_value(c) for c in problem.exact_weights()]
         self.low, self.high = self._limits(min), self._limits(max)
         self.costs = [exact_value(c) for c in problem.costs.tolist()]
         self.groups: list[Indices] = []
@@ -125,13 +125,9 @@ def _positive_part(piece: Piece, r: Any) -> Any:
     return high if piece.low == 0 else high + (-piece.low * r).max(arb(0))
 
 
-def exact_value(value: float) -> Any:
-    """Return a float as a rational."""
-    return fmpq(*float(value).as_integer_ratio())
-
-
-def _rational(value: Fraction) -> Any:
-    return fmpq(value.numerator, value.denominator)
+def exact_value(value: float | Fraction) -> Any:
+    """Return a finite number as a rational."""
+    return fmpq(*value.as_integer_ratio())
 
 
 def _clip(value: Any, low: Any, high: Any) -> Any:

@@ -12,18 +12,19 @@ and repairing solutions to large LPs").
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations_with_replacement
 from math import comb
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat, nmod_mat
 from numpy.typing import NDArray
 
+from problems.certificates.proofs.exact import exact_value
 from problems.dataset import Indices, Matrix, Vector
-from problems.kernels import Block, Kernel, Precomputed, as_dense
+from problems.kernels import Block, Precomputed, as_dense, uses_gram_matrix
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
@@ -73,7 +74,7 @@ class Proof:
         if degrees is None:
             return False
         X = as_dense(problem.X[np.array(self.indices)])
-        exact = np.array([[fmpq(*float(v).as_integer_ratio()) for v in row] for row in X], object)
+        exact = np.array([[exact_value(v) for v in row] for row in X], object)
         values = [m.tolist() for m in _monomials(exact.T, degrees)]
         sums = fmpq_mat(values) * fmpq_mat([[v] for v in signed])
         return all(v == 0 for v in sums.entries())
@@ -91,11 +92,11 @@ def prove_infeasible(problem: Formulation) -> Proof | None:
     if not problem.may_be_infeasible:
         return None
     if not hasattr(problem, _CACHE):
-        object.__setattr__(problem, _CACHE, _twins(problem) or _balanced(problem))
+        object.__setattr__(problem, _CACHE, _duplicates(problem) or _balanced(problem))
     return getattr(problem, _CACHE)
 
 
-def _twins(problem: Formulation) -> Proof | None:
+def _duplicates(problem: Formulation) -> Proof | None:
     seen: dict[tuple[bytes, bool], int] = {}
     for i, key in enumerate(_row_keys(problem.X)):
         positive = bool(problem.y[i] > 0)
@@ -117,17 +118,10 @@ def _row_keys(X: Matrix) -> Iterator[bytes]:
 
 def _are_one_sample(problem: Formulation, indices: Iterable[int]) -> bool:
     """Whether equal rows are equal samples: rows of a Gram matrix need equal entries here too."""
-    if not _uses_gram(problem.kernel):
+    if not uses_gram_matrix(problem.kernel):
         return True
     chosen = np.array(list(indices))
     return np.unique(Precomputed().block(problem.X, chosen, chosen)).size == 1
-
-
-def _uses_gram(kernel: Any) -> bool:
-    if isinstance(kernel, Precomputed):
-        return True
-    parts = [getattr(kernel, f.name) for f in fields(kernel)]
-    return any(_uses_gram(part) for part in parts if isinstance(part, Kernel))
 
 
 def _degrees(problem: Formulation) -> frozenset[int] | None:

@@ -36,7 +36,7 @@ def slacks(solution: Solution) -> Vector:
 @pytest.mark.parametrize("name", gallery.FIGURES)
 def test_every_figure_is_drawn(name: str, tmp_path: Path) -> None:
     script = importlib.import_module(f"experiments.gallery.{name}")
-    svg, png = gallery.write(script.draw(numbers(name)), name, tmp_path)
+    svg, png = gallery.write(script.draw, numbers(name), name, tmp_path)
     assert (svg.name, png.name) == (f"{name}.svg", f"{name}.png")
     assert "<svg" in svg.read_text()
 

@@ -27,13 +27,15 @@ def outcome(path, content, **options):
     try:
         data = datasets.load("libsvm_file", path=path, **options)
     except ValueError as refusal:
-        told = str(refusal)
-        assert len(told.splitlines()) == 1
-        assert len(told) <= 1000
-        if not told.startswith(ASKED):
-            assert told.startswith(str(path))
-            assert f"{path}, line " in told or "after line " in told or told.endswith(WHOLE), told
-        return told
+        message = str(refusal)
+        assert len(message.splitlines()) == 1
+        assert len(message) <= 1000
+        if not message.startswith(ASKED):
+            assert message.startswith(str(path))
+            assert (
+                f"{path}, line " in message or "after line " in message or message.endswith(WHOLE)
+            ), message
+        return message
     assert isinstance(data, Dataset)
     assert np.isfinite(data.X.data if hasattr(data.X, "nnz") else data.X).all()
     assert np.isfinite(data.y).all()
@@ -153,8 +155,8 @@ def test_a_damaged_archive_is_refused_by_name_or_was_not_damaged(tmp_path, cut, 
     whole = len(archive)
     archive[at % whole] ^= bits
     content = bytes(archive)[: max(0, whole - cut)]
-    told = outcome(tmp_path / "any.libsvm.xz", content)
-    assert isinstance(told, str)
+    message = outcome(tmp_path / "any.libsvm.xz", content)
+    assert isinstance(message, str)
 
 
 def test_the_file_that_is_edited_is_valid(path):

@@ -18,21 +18,18 @@ from problems import (
     RegularizedERM,
     Sigmoid,
     SoftMarginDual,
-    SoftmaxERM,
     SVRDual,
     Unsupported,
     certify,
-    describe,
     reduce,
 )
-from problems.formulations.softmax import Softmax, probabilities
+from problems.formulations.softmax import Softmax
 from problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((30, 3))
 Y = np.where(X[:, 0] + rng.standard_normal(30) > 0, 1.0, -1.0)
 TARGETS = X @ [1.0, -2.0, 0.5] + 2.0 + 0.3 * rng.standard_normal(30)
-CLASSES = np.digitize(TARGETS, [1.0, 3.0])
 LAM, N = 0.05, 30
 C = 1 / (N * LAM)
 
@@ -187,7 +184,7 @@ def test_the_epsilon_insensitive_risk_is_support_vector_regression():
     assert risk.family_hash == SVRDual(X, TARGETS, C, 0.1, RBF(1.0)).family_hash
 
 
-def test_losses_tell_families_apart():
+def test_risks_with_other_losses_are_other_problems():
     names = ("squared_hinge", "logistic", "perceptron")
     risks = [RegularizedERM(X, Y, LAM, name) for name in names]
     risks += [RegularizedERM(X, Y, LAM, SquaredEpsilonInsensitive(e)) for e in (0.1, 0.2)]
@@ -237,68 +234,8 @@ def test_a_bad_setting_is_refused_by_name(change, message):
         RegularizedERM(**({"X": X, "y": Y, "lam": LAM} | change))
 
 
-SOFTMAX = SoftmaxERM(X, CLASSES, LAM)
-
-
-@given(seed=st.integers(0, 1000))
-def test_the_bounds_of_softmax_are_the_definitions(seed):
-    local = np.random.default_rng(seed)
-    p = probabilities(local.standard_normal((N, 3)))
-    alpha, w = C * (np.eye(3)[CLASSES] - p), local.standard_normal((3, 3))
-    c = certify(SOFTMAX, Point(alpha, w))
-    scores = X @ w
-    odds = np.exp(scores - scores.max(axis=1, keepdims=True))
-    losses = -np.log(odds[np.arange(N), CLASSES] / odds.sum(axis=1))
-    dual = -0.5 * ((X.T @ alpha) ** 2).sum() - C * (p * np.log(p)).sum()
-    assert c.primal_objective == pytest.approx(0.5 * (w**2).sum() + C * losses.sum())
-    assert c.dual_objective == pytest.approx(dual)
-    assert c.point.alpha.shape == (N, 3)
-    assert np.allclose(c.point.alpha, alpha)
-
-
-def test_softmax_variables_off_the_simplex_are_projected():
-    c = certify(SOFTMAX, Point(np.ones((N, 3))))
-    p = np.eye(3)[CLASSES] - c.point.alpha / C
-    assert c.projection_distance > 0
-    assert c.primal_residual > 0
-    assert np.isfinite(c.dual_objective)
-    assert np.allclose(p.sum(axis=1), 1.0)
-    assert (p >= -1e-15).all()
-
-
-def test_softmax_of_two_classes_is_logistic_regression_at_twice_lam():
-    """With weights ±v the penalty is lam‖v‖² and the scores differ by 2vᵀx."""
-    two = SoftmaxERM(X, (Y > 0).astype(int), LAM)
-    v = rng.standard_normal(3)
-    one = RegularizedERM(X, Y, LAM / 2)
-    pair = certify(two, Point(w=np.column_stack([-v, v]))).primal_objective
-    assert LAM * pair == pytest.approx(
-        LAM / 2 * certify(one, Point(w=2 * v)).primal_objective, rel=1e-12
-    )
-
-
-def test_softmax_points_have_a_geometry():
-    c = certify(SOFTMAX, Point(w=rng.standard_normal((3, 3))))
-    geometry = describe(SOFTMAX, c)
-    assert geometry.decision.shape == geometry.decision_function(X).shape == (N, 3)
-    assert set(geometry.kinds) <= {"zero", "free", "bounded"}
-    with pytest.raises(ValueError, match="no one hyperplane"):
-        _ = geometry.distances
-
-
-@pytest.mark.parametrize("y", [Y, TARGETS, np.zeros(N)])
-def test_softmax_classes_are_counted_from_zero(y):
-    with pytest.raises(ValueError, match="y: classes must be 0, 1"):
-        SoftmaxERM(X, y, LAM)
-
-
-def test_a_softmax_point_of_the_wrong_size_is_refused():
-    with pytest.raises(ValueError, match="w: has 3 entries, expected 9"):
-        certify(SOFTMAX, Point(w=np.ones(3)))
-
-
 def test_every_risk_has_an_erm_form():
-    for problem in [*RISKS.values(), SOFTMAX]:
+    for problem in RISKS.values():
         form = reduce(problem, ERM).form
         assert np.allclose(form.C, C)
         assert form.loss == problem.loss

@@ -220,7 +220,7 @@ def test_equal_problems_have_one_name_whatever_the_numbers_types():
 
 @pytest.mark.parametrize("C", [0.1, 1 / 3, 7.7, 1e-9, 1e9])
 @pytest.mark.parametrize("intercept", [True, False])
-def test_every_face_of_one_soft_margin_has_one_family(C, intercept):
+def test_every_view_of_one_soft_margin_has_one_family(C, intercept):
     views = [
         SoftMarginPrimal(X, Y, C, intercept),
         SoftMarginPrimal(X, Y, np.full(10, C), intercept),
@@ -231,7 +231,7 @@ def test_every_face_of_one_soft_margin_has_one_family(C, intercept):
     assert len({view.hash for view in views}) == 4
 
 
-def test_other_faces_share_a_family_too():
+def test_other_views_share_a_family_too():
     assert HardMarginPrimal(X, Y).family_hash == HardMarginDual(X, Y).family_hash
     assert SVRPrimal(X, T, 1.0, 0.1).family_hash == SVRDual(X, T, 1.0, 0.1).family_hash
     assert HardMarginPrimal(X, Y).family_hash != SoftMarginPrimal(X, Y).family_hash
@@ -248,7 +248,7 @@ def test_other_faces_share_a_family_too():
         (HardMarginPrimal(X, Y), 3.0),
     ],
 )
-def test_the_objective_is_in_the_faces_own_sign_and_scale(problem, expected):
+def test_the_objective_is_in_the_views_own_sign_and_scale(problem, expected):
     assert problem.objective(3.0, 2.0) == expected
 
 

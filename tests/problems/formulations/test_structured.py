@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from problems import ChainMargin, Point
-from problems.formulations.chains import Chains, best_path
+from problems.chains import Chains, best_path
 
 M, L, K, D = 4, 3, 3, 2
 ALL = np.array(list(product(range(K), repeat=L)))

@@ -217,10 +217,10 @@ def test_every_kernel_has_a_name_a_source_and_a_description():
 
 @pytest.mark.parametrize("kernel", kernels())
 def test_a_kernel_is_the_same_as_one_with_the_same_settings(kernel):
-    twin = type(kernel)(*(getattr(kernel, f.name) for f in fields(kernel)))
-    assert repr(twin) == repr(kernel)
-    assert twin == kernel
-    assert hash(twin) == hash(kernel)
+    again = type(kernel)(*(getattr(kernel, f.name) for f in fields(kernel)))
+    assert repr(again) == repr(kernel)
+    assert again == kernel
+    assert hash(again) == hash(kernel)
 
 
 def test_matrices_and_lists_are_accepted_as_settings():

@@ -17,7 +17,7 @@ from problems import (
     SVRDual,
     reduce,
 )
-from problems.certificates.box_gap import kkt_violation, violating_pair
+from problems.box_gap import kkt_violation, violating_pair
 from problems.gram.gram import Gram, SignedGram
 from problems.kernels import Linear
 from solvers import SMO, DualCoordinateDescent, Status, solve

@@ -16,7 +16,7 @@ from problems import (
     certify,
     reduce,
 )
-from problems.certificates.box_gap import kkt_violation, violating_pair
+from problems.box_gap import kkt_violation, violating_pair
 from problems.gram.gram import Gram, SignedGram
 from solvers import ProjectedGradient, Status, projected_gradient, solve
 from solvers.smo import levels

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from problems import RBF, BoxQP, FormPoint, HardMarginDual, SoftMarginDual, SVRDual, reduce
-from problems.certificates.box_gap import kkt_violation
+from problems.box_gap import kkt_violation
 from problems.gram.gram import Gram, SignedGram
 from problems.kernels import Precomputed
 from solvers import SMO, Status, solve

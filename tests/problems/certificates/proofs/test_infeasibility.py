@@ -92,9 +92,11 @@ INFEASIBLE = {
     ),
     "sparse": HardMarginDual(sp.csr_array(np.maximum(X2, 0.0)), Y2),
     "a sample at the origin": HardMarginDual([[0.0, 0.0], [1.0, 2.0]], [1, 1], intercept=False),
-    "twins under RBF": HardMarginDual([[1.0, 0.0], [1.0, -0.0], [3.0, 4.0]], [1, -1, 1], RBF(1.0)),
-    "sparse twins": HardMarginDual(sp.csr_array([[0.0, 2.0], [0.0, 2.0]]), [1, -1], RBF(1.0)),
-    "twins in a Gram matrix": HardMarginDual(
+    "duplicates under RBF": HardMarginDual(
+        [[1.0, 0.0], [1.0, -0.0], [3.0, 4.0]], [1, -1, 1], RBF(1.0)
+    ),
+    "sparse duplicates": HardMarginDual(sp.csr_array([[0.0, 2.0], [0.0, 2.0]]), [1, -1], RBF(1.0)),
+    "duplicates in a Gram matrix": HardMarginDual(
         [[2.0, 2.0, 1.0], [2.0, 2.0, 1.0], [1.0, 1.0, 2.0]], [1, -1, 1], Precomputed()
     ),
 }
@@ -103,7 +105,7 @@ UNPROVEN = {
     "barely separable": HardMarginDual([[0.0], [1.0], [1 + 2e-16], [2.0]], [1, 1, -1, -1]),
     "on a line but for rounding": HardMarginDual([[0.1, 0.3], [0.3, 0.9], [0.2, 0.6]], [1, 1, -1]),
     "one class": HardMarginDual(X2, np.ones(400)),
-    "RBF without twins": HardMarginDual(X2, Y2, RBF(1.0)),
+    "RBF without duplicates": HardMarginDual(X2, Y2, RBF(1.0)),
     "exclusive or, quadratic": HardMarginDual(XOR, XOR_LABELS, Polynomial(2)),
     "soft margin": SoftMarginDual(XOR, XOR_LABELS),
     "equal samples with equal labels": HardMarginDual([[1.0], [1.0], [2.0]], [1, 1, -1], RBF(1.0)),
@@ -176,12 +178,14 @@ def test_equal_rows_of_a_gram_matrix_must_be_one_sample():
     assert prove_infeasible(HardMarginDual(K, [1, -1], Precomputed())) is None
 
 
-def test_twins_under_an_indefinite_kernel_are_still_inseparable():
+def test_duplicates_under_an_indefinite_kernel_are_still_inseparable():
     problem = HardMarginDual([[1.0], [1.0]], [1, -1], Sigmoid(1.0, -3.0))
     assert prove_infeasible(problem) is not None
 
 
-@pytest.mark.parametrize("name", ["exclusive or", "four Gaussians", "twins under RBF", "quadratic"])
+@pytest.mark.parametrize(
+    "name", ["exclusive or", "four Gaussians", "duplicates under RBF", "quadratic"]
+)
 def test_solve_reports_a_proven_infeasible_problem(name):
     solution = solve(INFEASIBLE[name], max_iter=10_000)
     assert (solution.status, solution.verdict) == ("infeasible", "infeasible")

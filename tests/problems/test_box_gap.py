@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from problems.certificates.box_gap import (
+from problems.box_gap import (
     best_multiplier,
     gap_terms,
     kkt_violation,

@@ -33,8 +33,8 @@ rng = np.random.default_rng(0)
 Y = np.where(np.arange(24) % 2 == 0, 1.0, -1.0)
 X = rng.standard_normal((24, 3)) + 0.5 * Y[:, None]
 T = X @ [1.0, -2.0, 0.5] + 0.1 * rng.standard_normal(24)
-APART = X + 3.0 * Y[:, None]
-TWINS = np.repeat(X[:6], 4, axis=0)
+SEPARATED = X + 3.0 * Y[:, None]
+DUPLICATES = np.repeat(X[:6], 4, axis=0)
 CONSTANT = np.hstack([X, np.ones((24, 1)), X[:, :1] - X[:, 1:2], np.zeros((24, 1))])
 ZERO_ROWS = np.where(np.arange(24)[:, None] % 3 == 0, 0.0, X)
 RARE = rng.standard_normal((1001, 3))
@@ -58,8 +58,8 @@ SOLVED = {
     "n=1, no intercept": soft(X[:1], Y[:1], intercept=False),
     "n=1, regression": tube(X[:1], T[:1]),
     "n=2": soft(X[:2], Y[:2]),
-    "identical points, equal labels": soft(TWINS, np.repeat(Y[:6], 4)),
-    "identical points, opposite labels": soft(TWINS),
+    "identical points, equal labels": soft(DUPLICATES, np.repeat(Y[:6], 4)),
+    "identical points, opposite labels": soft(DUPLICATES),
     "all points identical": soft(np.ones((24, 3)), kernel=RBF(1.0)),
     "constant and collinear features": soft(CONSTANT),
     "all-zero rows": soft(ZERO_ROWS),
@@ -79,26 +79,28 @@ SOLVED = {
     "1:1000 imbalance, rbf": soft(RARE, ONE_IN_THOUSAND, kernel=RBF(0.5)),
     "C=1e-12": soft(X, C=1e-12),
     "C=1e-12, rbf": soft(X, C=1e-12, kernel=RBF(0.5)),
-    "C=1e12, separable": soft(APART, C=1e12),
+    "C=1e12, separable": soft(SEPARATED, C=1e12),
     "C=1e12, rbf": soft(X, C=1e12, kernel=RBF(0.5)),
-    "C of 1e-12 and 1e12": soft(APART, C=np.where(np.arange(24) % 3 == 0, 1e-12, 1e12)),
+    "C of 1e-12 and 1e12": soft(SEPARATED, C=np.where(np.arange(24) % 3 == 0, 1e-12, 1e12)),
     "gamma=1e-12": soft(X, kernel=RBF(1e-12)),
     "gamma=1e12": soft(X, kernel=RBF(1e12)),
     "singular Gram matrix": soft(X @ X.T, kernel=Precomputed()),
     "Gram matrix of zeros": soft(np.zeros((24, 24)), kernel=Precomputed()),
     "no free support vector": soft([[-1.0], [1.0]], [-1, 1], C=0.25),
-    "non-unique dual": soft(np.vstack([APART, APART]), np.tile(Y, 2), C=10.0),
+    "non-unique dual": soft(np.vstack([SEPARATED, SEPARATED]), np.tile(Y, 2), C=10.0),
     "epsilon 0": tube(epsilon=0.0),
     "epsilon larger than the range": tube(epsilon=100.0),
     "constant target": tube(targets=np.full(24, 7.0)),
     "constant target, epsilon 0": tube(targets=np.full(24, 7.0), epsilon=0.0),
-    "lam=1e-12": lambda: HingeERM(APART, Y, 1e-12),
+    "lam=1e-12": lambda: HingeERM(SEPARATED, Y, 1e-12),
     "lam=1e12": lambda: HingeERM(X, Y, 1e12),
 }
 OTHERS = {
     "C=1e12, not separable": soft(X, C=1e12),
     "hard margin on non-separable data": lambda: HardMarginDual(X, Y),
-    "hard margin on opposite twins": lambda: HardMarginDual(TWINS, Y, RBF(0.5)),
+    "hard margin on duplicates with opposite labels": lambda: HardMarginDual(
+        DUPLICATES, Y, RBF(0.5)
+    ),
     "hard margin on one class": lambda: HardMarginDual(X, np.ones(24)),
     "hard margin, gamma=1e-12": lambda: HardMarginDual(X, Y, RBF(1e-12)),
     "sigmoid": soft(X, kernel=Sigmoid(1.0, -1.0)),
@@ -168,7 +170,7 @@ def honest(solution):
         assert solution.certificate.gap >= 0
 
 
-@pytest.mark.parametrize("name", ["hard margin on opposite twins"])
+@pytest.mark.parametrize("name", ["hard margin on duplicates with opposite labels"])
 def test_what_no_hyperplane_separates_is_proven_infeasible(name):
     assert solve(OTHERS[name](), time_limit=2.0).status is Status.INFEASIBLE
 

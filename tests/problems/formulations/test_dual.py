@@ -258,3 +258,16 @@ def test_what_follows_from_pieces_is_the_loss(tau):
     np.testing.assert_allclose(-loss.subgradient(y, moved)[~at_kink], s[~at_kink])
     assert (s[at_kink] <= tau).all()
     assert (s[at_kink] >= tau - 1).all()
+
+
+def test_a_last_group_without_samples_misses_its_cost():
+    """Its sum is 0, and a vector of sums that ended with the last sample's group would hide that."""
+
+    class Emptied(NuSVC):
+        groups = property(lambda self: np.where(self.y > 0, 0, -1))
+
+    problem = Emptied(X, np.ones(40), 0.4)
+    alpha = np.full(40, 0.2 / 40)  # Σ β = 0.2 in the group that there is
+    assert problem.infeasibility(alpha) == pytest.approx(0.2)  # |0 − (−0.2)|
+    assert problem.infeasibility(2 * alpha) == pytest.approx(0.2)
+    assert problem.infeasibility(3 * alpha) == pytest.approx(0.4)

@@ -201,7 +201,7 @@ def test_recover_keeps_the_objective(problem, seed):
 
 @few
 @given(problem=problems(kernels=(Linear(),), regression=False))
-def test_every_face_of_a_soft_margin_has_one_optimum(problem):
+def test_every_view_of_a_soft_margin_has_one_optimum(problem):
     C = float(problem.C[0])
     dual = replace(problem, C=C)
     risk = HingeERM(problem.X, problem.y, 1 / (problem.n * C), problem.intercept)

@@ -1,0 +1,201 @@
+"""The steps that all data sets share: labels, limit, split, folds, scaling, padding."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from problems import datasets
+from problems.datasets.steps import fit_scaling, fold_rows, to_signs
+
+OPTIONS = {"n": 60, "imbalance": 5, "seed": 3}
+
+
+def dense(X):
+    return X.toarray() if sp.issparse(X) else X
+
+
+class Fixed(datasets.Source):
+    """A source whose rows are given by the test."""
+
+    X = np.arange(20.0).reshape(10, 2)
+    y = np.array([1.0, -1.0] * 5)
+
+    def read(self):
+        return datasets.Raw(self.X, self.y)
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive", "signs"),
+    [
+        ([-1, 1, 1], None, [-1, 1, 1]),
+        ([0, 1, 0], None, [-1, 1, -1]),
+        ([2.0, 1.0, 2.0], None, [1, -1, 1]),
+        ([-1, -1], None, [-1, -1]),
+        ([-1, 1, 1], -1, [1, -1, -1]),
+        ([-1, 1, 1], "-1", [1, -1, -1]),
+        (["no", "yes", "no"], None, [-1, 1, -1]),
+        (["a", "b", "c"], "b", [-1, 1, -1]),
+        ([5, 5], 5, [1, 1]),
+        ([False, True], None, [-1, 1]),
+    ],
+)
+def test_labels_become_signs(labels, positive, signs):
+    assert to_signs(np.array(labels), positive).tolist() == signs
+
+
+def test_a_single_unknown_label_is_refused():
+    with pytest.raises(ValueError, match=r"^positive: every label is 3"):
+        to_signs(np.array([3, 3]))
+
+
+@pytest.mark.parametrize("name", ["breast_cancer", "sparse_classification"])
+def test_standardize_gives_unit_variance_and_zero_mean_where_dense(name):
+    X = datasets.load(name, standardize=True).X
+    varying = np.ptp(dense(X), axis=0) > 0
+    assert dense(X).std(axis=0)[varying] == pytest.approx(1.0)
+    if not sp.issparse(X):
+        assert X.mean(axis=0) == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("storage", [np.asarray, sp.csr_array])
+def test_standardize_survives_constant_features_and_extreme_scales(storage):
+    column = np.array([0.0, 1.0, 3.0, 0.0, 2.0, 0.0])
+    X = np.column_stack([np.full(6, 0.1), np.zeros(6), column * 1e200, column * 1e-200, column])
+    scaling = fit_scaling(storage(X))
+    scaled = dense(scaling.apply(storage(X)))
+    assert scaling.scale[:2].tolist() == [1.0, 1.0]
+    assert scaled[:, 0].tolist() == [0.0 if storage is np.asarray else 0.1] * 6
+    assert scaled[:, 2:].std(axis=0) == pytest.approx(1.0)
+    assert np.ptp(scaled[:, 2:], axis=1) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_standardize_is_fitted_on_the_training_part_only():
+    data = datasets.load("breast_cancer", standardize=True, test_size=0.3, seed=1)
+    raw = datasets.load("breast_cancer", test_size=0.3, seed=1)
+    assert (data.n, len(data.y_test)) == (398, 171)
+    assert data.X.mean(axis=0) == pytest.approx(0.0, abs=1e-12)
+    assert np.abs(data.X_test.mean(axis=0)).max() > 1e-3
+    expected = (raw.X_test - raw.X.mean(axis=0)) / raw.X.std(axis=0)
+    assert data.X_test == pytest.approx(expected)
+
+
+def test_limit_without_seed_keeps_the_first_rows():
+    whole, part = datasets.load("breast_cancer"), datasets.load("breast_cancer", limit=20)
+    assert (whole.X[:20] == part.X).all()
+    assert (part.y == whole.y[:20]).all()
+    assert datasets.load("breast_cancer", limit=10_000).n == 569
+
+
+def test_limit_with_seed_draws_distinct_rows_in_their_order():
+    part = Fixed(limit=6, seed=2).load()
+    assert (np.diff(part.X[:, 0]) > 0).all()
+    assert part.X[:, 0].tolist() != Fixed.X[:6, 0].tolist()
+    assert (part.y == Fixed.y[(part.X[:, 0] / 2).astype(int)]).all()
+    assert part.checksum == Fixed(limit=6, seed=2).load().checksum
+    assert part.checksum != Fixed(limit=6, seed=3).load().checksum
+
+
+def test_which_label_is_positive_does_not_depend_on_the_limit():
+    # the first rows of breast_cancer are all malignant
+    assert set(datasets.load("breast_cancer", limit=5).y) == {-1.0}
+
+
+def test_split_partitions_the_rows_and_does_not_change_those_that_are_kept():
+    data = Fixed(test_size=0.25, seed=1, limit=8).load()
+    kept = Fixed(seed=1, limit=8).load().X[:, 0].tolist()
+    assert sorted([*data.X[:, 0], *data.X_test[:, 0]]) == kept
+    assert data.X_test.shape == (2, 2)
+    assert data.y_test.shape == (2,)
+
+
+def test_split_of_a_single_row_is_refused():
+    with pytest.raises(ValueError, match=r"^test_size: .*leaves none to train on"):
+        Fixed(test_size=0.5, limit=1).load()
+
+
+def test_no_test_part_unless_asked_for():
+    data = Fixed().load()
+    assert data.X_test is None
+    assert data.y_test is None
+
+
+@pytest.mark.parametrize("name", ["two_moons", "sparse_classification"])
+def test_n_features_appends_zero_columns(name):
+    plain = datasets.load(name)
+    padded = datasets.load(name, n_features=plain.d + 3)
+    assert padded.d == plain.d + 3
+    assert (dense(padded.X)[:, : plain.d] == dense(plain.X)).all()
+    assert not dense(padded.X)[:, plain.d :].any()
+
+
+def test_n_features_below_what_is_present_is_refused():
+    with pytest.raises(ValueError, match=r"^n_features: is 3, but the data have 30"):
+        datasets.load("breast_cancer", n_features=3)
+
+
+def rows_of(X):
+    return {tuple(row) for row in X}
+
+
+def test_the_folds_of_a_data_set_are_its_rows_once_each():
+    whole = datasets.load("two_gaussians", **OPTIONS)
+    parts = [datasets.load("two_gaussians", **OPTIONS, folds=4, fold=k) for k in range(4)]
+    held_out = [rows_of(part.X_test) for part in parts]
+    assert set.union(*held_out) == rows_of(whole.X)
+    assert sum(map(len, held_out)) == 60
+    assert all(rows_of(p.X) | h == rows_of(whole.X) for p, h in zip(parts, held_out, strict=True))
+    assert all(not rows_of(p.X) & h for p, h in zip(parts, held_out, strict=True))
+
+
+def test_each_fold_has_its_share_of_each_class():
+    for k in range(4):
+        part = datasets.load("two_gaussians", **OPTIONS, folds=4, fold=k)
+        rare = [(y > 0).mean() for y in (part.y, part.y_test)]
+        assert rare[0] == pytest.approx(rare[1], abs=0.1)
+
+
+def test_regression_folds_are_of_any_rows():
+    sizes = [datasets.load("diabetes", folds=5, fold=k).y_test.size for k in range(5)]
+    assert sum(sizes) == 442
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_a_fold_is_scaled_by_its_training_part():
+    part = datasets.load("diabetes", standardize=True, folds=3, fold=1)
+    assert np.allclose(part.X.mean(axis=0), 0, atol=1e-12)
+    assert not np.allclose(part.X_test.mean(axis=0), 0, atol=1e-3)
+
+
+def test_other_seeds_draw_other_folds():
+    first, again, other = (
+        fold_rows(np.arange(50), None, 5, 0, seed)[1].tolist() for seed in (0, 0, 1)
+    )
+    assert first == again != other
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"folds": 5}, "fold: give both"),
+        ({"fold": 0}, "fold: give both"),
+        ({"folds": 5, "fold": 5}, "fold: must be below folds"),
+        ({"folds": 1, "fold": 0}, "folds: must be an integer, 2 or above"),
+        ({"folds": 5, "fold": 0, "test_size": 0.5}, "test_size: a fold is what is held out"),
+        ({"multiclass": True, "positive": 1}, "multiclass: keeps all classes"),
+    ],
+)
+def test_a_bad_fold_is_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        datasets.make("two_gaussians", **options)
+
+
+def test_more_folds_than_samples_of_a_class_are_refused():
+    with pytest.raises(ValueError, match="folds: 5 parts need as many rows of each class, got 1"):
+        fold_rows(np.arange(9), np.array([1.0] + [0.0] * 8), 5, 0, None)
+
+
+def test_all_classes_are_numbered_in_their_order():
+    iris = datasets.load("iris", multiclass=True)
+    assert np.array_equal(np.unique(iris.y), [0, 1, 2])
+    moons = datasets.load("two_moons", n=20, multiclass=True)
+    assert np.array_equal(moons.y, datasets.load("two_moons", n=20).y > 0)

@@ -1,0 +1,72 @@
+"""Drawn sets, strings and graphs: their structure is there, and kernels of them find it."""
+
+import numpy as np
+import pytest
+
+from problems import (
+    SetIntersection,
+    SoftMarginDual,
+    Spectrum,
+    SVRDual,
+    WeisfeilerLehman,
+    datasets,
+)
+from solvers import SMO, CvxoptQP, ProjectedGradient, solve
+
+DATA = {
+    "set_intersection": ("planted_sets", SetIntersection(normalize=True)),
+    "spectrum": ("motif_strings", Spectrum(3)),
+    "weisfeiler_lehman": ("graph_families", WeisfeilerLehman(2, normalize=True)),
+}
+
+
+@pytest.mark.parametrize(("name", "kernel"), DATA.values(), ids=DATA)
+def test_solvers_agree_on_generated_symbolic_data_and_predict(name, kernel):
+    data = datasets.load(name, n=90, test_size=1 / 3)
+    problem = SoftMarginDual(data.X, data.y, 1.0, kernel)
+    solvers = (SMO(tol=1e-8), ProjectedGradient(tol=1e-7), CvxoptQP())
+    solutions = [solve(problem, solver, time_limit=20.0) for solver in solvers]
+    assert {s.verdict for s in solutions} == {"solved"}
+    predicted = solutions[0].decision_function(data.X_test)
+    assert np.mean(predicted * data.y_test > 0) > 0.6
+    regression = SVRDual(data.X, data.y, 1.0, 0.1, kernel)
+    assert solve(regression, SMO(tol=1e-8)).verdict == "solved"
+
+
+@pytest.mark.parametrize("name", [name for name, _ in DATA.values()])
+def test_generated_symbolic_data_are_drawn_from_their_seed_and_balanced(name):
+    first, second, other = (datasets.load(name, n=31, seed=s) for s in (3, 3, 4))
+    assert first.checksum == second.checksum != other.checksum
+    assert abs(first.y.sum()) == 1
+    assert f"{name}: generator" in datasets.describe(name)
+
+
+def test_planted_structure_is_there():
+    strings = datasets.load("motif_strings", n=200, mutation=0.0, motif=8, alphabet=4)
+    K = Spectrum(8)(strings.X[strings.y > 0], strings.X[strings.y > 0])
+    assert (K > 0).all()  # all have the motif in common
+    rings = datasets.load("graph_families", n=40, rewiring=0.0)
+    counts = WeisfeilerLehman(1).features(rings.X[rings.y > 0])
+    assert (counts > 0).sum() == 2 * 20  # one label, then one degree
+    sets = datasets.load("planted_sets", n=2000, density=0.2, planted=3, d=8)
+    shares = sets.X[sets.y > 0].mean(axis=0)
+    np.testing.assert_allclose(shares, [0.7] * 3 + [0.2] * 5, atol=0.06)
+
+
+@pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda: datasets.make("planted_sets", d=3, planted=4), "planted: must be at most d = 3"),
+        (
+            lambda: datasets.make("motif_strings", length=10),
+            "motif: must be at most half of length",
+        ),
+        (
+            lambda: datasets.make("graph_families", neighbours=3),
+            "neighbours: must be even and below",
+        ),
+    ],
+)
+def test_a_structure_that_has_no_room_is_refused_by_name(build, message):
+    with pytest.raises(ValueError, match=message):
+        build()

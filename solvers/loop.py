@@ -162,7 +162,7 @@ def _growth_of_box(problem: Formulation, initial: Any) -> Any:
     return new / old if np.isfinite(old).all() and np.isfinite(new).all() else 1.0
 
 
-def _taken_apart(point: Any) -> FormPoint:
+def taken_apart(point: Any) -> FormPoint:
     """Return a point in plain arrays, numbers and text; TypeError or ValueError if it is not one.
 
     Whatever computes something only once it is asked for is asked here, on the solver's time.
@@ -247,7 +247,7 @@ class _Run:
         status, begun, cpu_begun = None, wall(), cpu()
         while status is None:
             found = next(iterates, _END)
-            self.latest = self.latest if found is _END else _taken_apart(found)
+            self.latest = self.latest if found is _END else taken_apart(found)
             self.time_solve, self.cpu_time = wall() - begun, cpu() - cpu_begun
             status = self._ended() if found is _END else self._stopped()
             if status is None and self.evaluating and self.time_solve >= self.next_evaluation:

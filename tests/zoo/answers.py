@@ -64,7 +64,7 @@ class NoPoint(_Faulty):
 class YieldsNone(_Faulty):
     """It yields None."""
 
-    words: ClassVar[str] = "NoneType, not FormPoint"
+    words: ClassVar[str] = "yields FormPoint, this one NoneType"
 
     def spoil(self, point):
         return None

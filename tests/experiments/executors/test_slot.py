@@ -11,6 +11,7 @@ from contextlib import closing
 from importlib.util import find_spec
 from multiprocessing import reduction
 from multiprocessing.process import BaseProcess
+from pathlib import Path
 from threading import Event, current_thread, main_thread
 
 import psutil
@@ -19,7 +20,9 @@ import pytest
 from experiments.cases.case import run_case
 from experiments.executors.base import Limits
 from experiments.executors.slot import WorkerSlot
+from solvers import SOLVERS
 
+ZOO = Path(__file__).parents[2] / "zoo"
 LIMITS = Limits(time_limit=0.2, grace=0.5)
 BORN = """
 import subprocess
@@ -279,6 +282,23 @@ def test_a_solver_is_not_judged_by_what_it_put_in_the_place_of_our_functions(
     record = slot.run(case_of(strange(body), text=SPARSE)).record
     assert record["verdict"] == "wrong"
     assert record["primal_objective"] == pytest.approx(20.0)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("CountersThatSolve", "ClaimThatSolves", "ClockForOneStep", "ThreadGoesOn"),
+        *("SolvesInRefuses", "SolvesInPrepare", "HonestWhenWatched"),
+    ],
+)
+def test_work_off_the_clock_is_on_it_or_seen_beside_it_or_does_not_count(slot, case_of, name):
+    slot.limits, solver = Limits(), f"{ZOO / 'off_the_clock.py'}:{name}"
+    record, shown = slot.run(case_of(solver)).record, SOLVERS.find(solver).shown
+    if shown == "wrong":
+        assert record["verdict"] == "wrong"
+    else:
+        assert record["verdict"] == "solved", record["reason"]
+        assert record[shown] > 0.4
 
 
 SPARSE = """\

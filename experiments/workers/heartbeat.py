@@ -1,4 +1,4 @@
-"""A worker's heartbeat file: its process id, the phase it is in, and since when."""
+"""A worker's heartbeat file: the phase it is in, and since when."""
 
 from __future__ import annotations
 
@@ -10,20 +10,19 @@ from time import monotonic  # by value: a solver may replace that of the module
 from typing import NamedTuple
 
 STARTING = "starting"
-_LAYOUT = struct.Struct("qd64s")  # the last is the phase, padded with zeros
+_LAYOUT = struct.Struct("d64s")  # the last is the phase, padded with zeros
 
 
 class Beat(NamedTuple):
-    """One entry: the process id (0 before the first entry), the phase, and when it began."""
+    """One entry: the phase, and when it began."""
 
-    pid: int = 0
     phase: str = STARTING
     since: float = 0.0
 
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """The file in which a worker notes its process id and its phase.
+    """The file in which a worker notes its phase.
 
     It is a file and not a queue: a worker that hangs or is killed can neither block it nor hold its
     lock.
@@ -33,7 +32,7 @@ class Heartbeat:
 
     def write(self, phase: str) -> None:
         """Note that `phase`, of at most 64 bytes, begins now."""
-        entry = _LAYOUT.pack(os.getpid(), monotonic(), phase.encode())
+        entry = _LAYOUT.pack(monotonic(), phase.encode())
         file = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o600)
         try:
             os.pwrite(file, entry, 0)
@@ -45,6 +44,6 @@ class Heartbeat:
         with contextlib.suppress(OSError), open(self.path, "rb") as file:
             entry = file.read(_LAYOUT.size)
             if len(entry) == _LAYOUT.size:
-                pid, since, phase = _LAYOUT.unpack(entry)
-                return Beat(pid, phase.rstrip(b"\0").decode(), since)
+                since, phase = _LAYOUT.unpack(entry)
+                return Beat(phase.rstrip(b"\0").decode(), since)
         return Beat()

@@ -11,12 +11,12 @@ import faulthandler
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
+from multiprocessing.reduction import ForkingPickler
+from typing import TYPE_CHECKING
 
 from experiments.workers.heartbeat import STARTING, Heartbeat
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from multiprocessing.connection import Connection
 
 _THREAD_VARIABLES = (
@@ -61,7 +61,17 @@ def start_worker(threads: int, printed: Connection, reaper: Connection) -> None:
     faulthandler.enable(file=2)
 
 
-def begin(heartbeat: Heartbeat, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Note that a call begins, and make it."""
-    heartbeat.write(STARTING)
-    return function(*arguments)
+def serve(
+    channel: Connection, heartbeat: Heartbeat, threads: int, printed: Connection, reaper: Connection
+) -> None:
+    """Make this process a worker, and each call that comes until the parent ends."""
+    start_worker(threads, printed, reaper)
+    with contextlib.suppress(EOFError):
+        while True:
+            function, arguments = channel.recv()
+            heartbeat.write(STARTING)
+            try:
+                answer = ForkingPickler.dumps((True, function(*arguments)))
+            except BaseException as error:  # of a solver, which may also call sys.exit
+                answer = ForkingPickler.dumps((False, error))
+            channel.send_bytes(answer)

@@ -1,8 +1,8 @@
 """Solvers that do their work where they think that no clock runs; it is half a second of computing.
 
-`shown` is the column in which a run shows that work, or the verdict that it must get. `expected` is the
-property of the selftest that must catch it, empty for what the selftest does not see, and `words` must be
-in its sentence.
+`shown` is the column in which a run shows that work, or the verdict that it must get. `expected` is
+the property of the selftest that must catch it, empty for what the selftest does not see, and `words`
+must be in its sentence.
 """
 
 import hashlib

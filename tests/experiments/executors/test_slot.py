@@ -9,10 +9,7 @@ import sys
 import time
 from contextlib import closing
 from importlib.util import find_spec
-from multiprocessing import reduction
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from threading import Event, current_thread, main_thread
 
 import psutil
 import pytest
@@ -151,26 +148,6 @@ def test_a_death_while_a_result_is_sent_does_not_hold_up_the_slot(slot, case_of,
     slot.limits = Limits()
     assert slot.run(case_of(strange(body))).record["status"] == "crashed"
     assert slot.run(case_of()).record["verdict"] == "solved"
-
-
-def test_a_pool_that_starts_a_process_anew_is_closed_after_that(
-    slot, case_of, strange, monkeypatch
-):
-    """Its thread is held up between noting the files for a process and opening more of them."""
-    slot.limits, held, dump = Limits(), Event(), reduction.dump
-
-    def slow(what, file):
-        dump(what, file)
-        if isinstance(what, BaseProcess) and current_thread() is not main_thread():
-            held.set()
-            time.sleep(0.3)
-
-    monkeypatch.setattr(reduction, "dump", slow)
-    low = os.open(os.devnull, os.O_RDONLY)
-    slot.start(case_of(strange("os.kill(os.getppid(), signal.SIGKILL)\nyield FormPoint(x)")))
-    os.close(low)  # the next file gets its number, and the one after that whichever is closed then
-    _wait_for(lambda: slot.outcome() is not None)
-    assert held.is_set()
 
 
 KILLED = "os.kill(os.getpid(), signal.SIGKILL)\nyield"

@@ -114,7 +114,7 @@ class Objects(_Faulty):
 class UnknownClaim(_Faulty):
     """It claims a word that nobody knows."""
 
-    words: ClassVar[str] = "claim must be one of"
+    words: ClassVar[str] = "claim: must be one of"
 
     def spoil(self, point):
         return replace(point, claim="converged")

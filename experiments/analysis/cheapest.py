@@ -66,11 +66,11 @@ def _cheapest(target: float, runs: pd.DataFrame) -> Row:
     reached = runs[runs["gap"] <= target].dropna(subset=["time"])
     if len(reached):
         chosen = reached.sort_values("time", kind="stable").iloc[0]
-        return _row(target, chosen, "reached", float(chosen["time"]))
-    finite = runs.dropna(subset=["gap"])
-    best = (finite if len(finite) else runs).sort_values("gap", kind="stable").iloc[0]
+        return _row(target, chosen, "reached")
+    best = runs.sort_values("gap", kind="stable").iloc[0]  # NaN comes last
     ended = [status for status in runs["status"] if status != "finished"]
-    return _row(target, best, ended[0] if ended else _ending(finite), float("nan"))
+    missed = {"time": float("nan"), "times": ()}
+    return _row(target, best, ended[0] if ended else _ending(runs)) | missed
 
 
 def _ending(runs: pd.DataFrame) -> str:
@@ -79,21 +79,15 @@ def _ending(runs: pd.DataFrame) -> str:
     A solver that was asked for more and claims to have given it has stalled; one whose gap still falls
     with its tolerance might get there with a smaller one.
     """
-    best = runs.sort_values("gap", kind="stable").head(2)
+    best = runs.dropna(subset=["gap"]).sort_values("gap", kind="stable").head(2)
     claimed = bool((best["claimed"] == "optimal").all())
     gaps = best["gap"].tolist()
     return "stalled" if claimed and len(gaps) == 2 and gaps[0] >= _NEAR * gaps[1] else "short"
 
 
-def _row(target: float, chosen: pd.Series, outcome: str, time: float) -> Row:
-    kept = ("problem", "solver", "kind", "setting", "gap", "memory", "n")
-    return {
-        "target": target,
-        **{key: chosen[key] for key in kept},
-        "time": time,
-        "times": chosen["times"] if outcome == "reached" else (),
-        "outcome": outcome,
-    }
+def _row(target: float, chosen: pd.Series, outcome: str) -> Row:
+    kept = ["problem", "solver", "kind", "setting", "gap", "memory", "n", "time", "times"]
+    return {"target": target, **chosen[kept], "outcome": outcome}
 
 
 def arithmetic_bounds(results: pd.DataFrame) -> pd.DataFrame:

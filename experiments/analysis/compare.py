@@ -12,7 +12,7 @@ with a new setting can be compared with its former self, unless this would merge
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -55,7 +55,7 @@ _KEYS = ["problem_id", "solver", "settings"]
 _NAN = float("nan")
 _NOT_COMPARED = Comparison(_NAN)
 Times = tuple[float, ...]
-Pair = tuple[str, str, pd.DataFrame | None, pd.DataFrame | None]
+Pair = tuple[str, str, pd.DataFrame, pd.DataFrame]
 
 
 @dataclass(frozen=True)
@@ -90,39 +90,13 @@ def set_side_by_side(first: pd.DataFrame, second: pd.DataFrame) -> list[Change]:
     first, second : the runs of two folders, as `load_results` gives them.
     """
     second, other_data = _renamed(first, second)
-    noise = _noise(first, second)
-    pairs = _matched(without_repeats(first), without_repeats(second))
+    noise = noise_of_problems(pd.concat([aa_pairs(first), aa_pairs(second)]))
     changes = [
-        _one_sided(problem, solver, before, after)
-        if before is None or after is None
-        else Change("other data", problem, solver, *_outcomes(before, after))
-        if problem in other_data
-        else _change(problem, solver, before, after, noise)
-        for problem, solver, before, after in pairs
+        _change(*pair, problem in other_data, noise.get(problem, 1.0))
+        for pair in _matched(without_repeats(first), without_repeats(second))
+        for problem in pair[:1]
     ]
     return sorted(changes, key=lambda change: list(CHANGES).index(change.change))
-
-
-def _noise(*tables: pd.DataFrame) -> dict[str, float]:
-    """Return for each problem the largest factor by which an A/A pair of any folder differs."""
-    found: dict[str, float] = {}
-    for table in tables:
-        for problem, factor in noise_of_problems(aa_pairs(table)).items():
-            found[problem] = max(factor, found.get(problem, 1.0))
-    return found
-
-
-def _one_sided(
-    problem: str, solver: str, before: pd.DataFrame | None, after: pd.DataFrame | None
-) -> Change:
-    if before is not None:
-        return Change("missing", problem, solver, before=worst_outcome(before))
-    assert after is not None
-    return Change("new", problem, solver, after=worst_outcome(after))
-
-
-def _outcomes(before: pd.DataFrame, after: pd.DataFrame) -> tuple[str, str]:
-    return worst_outcome(before), worst_outcome(after)
 
 
 def _change(
@@ -130,24 +104,20 @@ def _change(
     solver: str,
     before: pd.DataFrame,
     after: pd.DataFrame,
-    noise: Mapping[str, float],
+    other_data: bool,
+    noise: float,
 ) -> Change:
-    was, now = _outcomes(before, after)
+    was, now = (worst_outcome(runs) if len(runs) else "" for runs in (before, after))
+    if not (was and now) or other_data:
+        word = "other data" if was and now else "missing" if was else "new"
+        return Change(word, problem, solver, was, now)
     gaps = float(before["relative_gap"].max()), float(after["relative_gap"].max())
+    times = float(before["time_solve"].median()), float(after["time_solve"].median())
     samples = _samples(before, after)
-    compared = compare([samples], noise.get(problem, 1.0)) if samples[0] else _NOT_COMPARED
+    compared = compare([samples], noise) if samples[0] else _NOT_COMPARED
     less_accurate = gaps[1] > max(_WORSE * gaps[0], float(after["target_gap"].min()))
-    return Change(
-        _word(was, now, less_accurate, compared),
-        problem,
-        solver,
-        was,
-        now,
-        gaps,
-        (float(before["time_solve"].median()), float(after["time_solve"].median())),
-        compared,
-        samples,
-    )
+    word = _word(was, now, less_accurate, compared)
+    return Change(word, problem, solver, was, now, gaps, times, compared, samples)
 
 
 def _samples(before: pd.DataFrame, after: pd.DataFrame) -> tuple[Times, Times]:
@@ -199,55 +169,36 @@ def _hashes(table: pd.DataFrame) -> dict[str, str]:
 
 
 def _matched(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Pair]:
-    """Yield problem, solver (with the settings that distinguish it), and the runs of both folders.
-
-    None stands for a folder that has no such runs.
-    """
-    dropped = _unshared(first, second)
-    both = pd.concat([_with_shared(first, dropped), _with_shared(second, dropped)])
-    both = both.assign(side=[0] * len(first) + [1] * len(second), label=solver_labels(both))
+    """Yield problem, solver (with the settings that distinguish it), and the runs of both folders."""
+    dropped = _not_compared(first, second)
+    both = pd.concat([first.assign(side=0), second.assign(side=1)])
+    kept = [
+        {key: value for key, value in json.loads(settings).items() if key not in dropped[solver]}
+        for solver, settings in zip(both["solver"], both["params"], strict=True)
+    ]
+    both = both.assign(params=[json.dumps(settings) for settings in kept])
+    both["settings"] = [json.dumps(settings, sort_keys=True) for settings in kept]
+    both["label"] = solver_labels(both)
     for (problem, *_), runs in both.groupby(_KEYS, sort=False):
-        sides = [runs[runs["side"] == side] for side in (0, 1)]
-        before, after = (side if len(side) else None for side in sides)
+        before, after = (runs[runs["side"] == side] for side in (0, 1))
         yield str(problem), str(runs["label"].iloc[0]), before, after
 
 
-def _with_shared(table: pd.DataFrame, dropped: dict[str, frozenset[str]]) -> pd.DataFrame:
-    """Return the runs with the settings that are compared, and these as text in a fixed order."""
-    pairs = zip(table["solver"], table["params"], strict=True)
-    params = [_text(settings, dropped[solver]) for solver, settings in pairs]
-    return table.assign(params=params, settings=[_text(p, frozenset(), True) for p in params])
-
-
-def _text(params: str, dropped: frozenset[str], ordered: bool = False) -> str:
-    settings: dict[str, Any] = json.loads(params)
-    kept = {key: value for key, value in settings.items() if key not in dropped}
-    return json.dumps(kept, sort_keys=ordered)
-
-
-def _unshared(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, frozenset[str]]:
-    """Return for each solver the settings that are not compared."""
-    ours, theirs = _variants(first), _variants(second)
-    return {
-        solver: _dropped(ours.get(solver, set()), theirs.get(solver, set()))
-        for solver in ours.keys() | theirs.keys()
-    }
-
-
-def _variants(table: pd.DataFrame) -> dict[str, set[str]]:
-    """Return the different settings of each solver."""
-    found: dict[str, set[str]] = {}
-    for solver, params in zip(table["solver"], table["params"], strict=True):
-        found.setdefault(str(solver), set()).add(_text(params, _IGNORED, True))
+def _not_compared(first: pd.DataFrame, second: pd.DataFrame) -> dict[str, frozenset[str]]:
+    """Return for each solver the settings that one folder alone knows, unless variants need them."""
+    found: dict[str, frozenset[str]] = {}
+    for solver in {*first["solver"], *second["solver"]}:
+        sides = [
+            [json.loads(text) for text in table.loc[table["solver"] == solver, "params"]]
+            for table in (first, second)
+        ]
+        names = [frozenset[str]().union(*side) for side in sides]
+        dropped = _IGNORED | (names[0] ^ names[1])
+        merges = any(_variants(side, dropped) < _variants(side, _IGNORED) for side in sides)
+        found[solver] = _IGNORED if merges or not all(sides) else dropped
     return found
 
 
-def _dropped(ours: set[str], theirs: set[str]) -> frozenset[str]:
-    if not ours or not theirs:
-        return _IGNORED
-    names = [{key for text in side for key in json.loads(text)} for side in (ours, theirs)]
-    dropped = _IGNORED | (names[0] ^ names[1])
-    distinct = all(
-        len({_text(text, dropped) for text in side}) == len(side) for side in (ours, theirs)
-    )
-    return frozenset(dropped) if distinct else _IGNORED
+def _variants(runs: list[dict[str, Any]], without: frozenset[str]) -> int:
+    """Return how many different settings there are."""
+    return len({repr(sorted((k, v) for k, v in s.items() if k not in without)) for s in runs})

@@ -7,6 +7,7 @@ but those that trade time for accuracy (`labels.ACCURACY`).
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pandas as pd
@@ -17,6 +18,7 @@ from experiments.analysis.outcomes import worst_outcome
 from experiments.cases.plan import AA_REPEAT
 
 _LIMIT = "max_iter"  # two limits that were not reached do not distinguish solvers
+_NAMES = {"problem_id": "problem", "configuration": "solver"}
 Row = dict[str, Any]
 
 
@@ -45,30 +47,24 @@ def measured(results: pd.DataFrame) -> pd.DataFrame:
     table = labelled(results).assign(
         first=solver_labels(results, leave_out={AA_REPEAT}),
         repeat=is_repeat(results),
+        proven=results["bound_source"].str.startswith("proven"),
         relative_suboptimality=relative_suboptimality(results),
     )
     groups = table.groupby(["problem_id", "configuration"], sort=False)
-    rows = pd.DataFrame([_measured(runs) for _, runs in groups])
-    numbers = table.select_dtypes("float").columns
-    medians = groups[list(numbers)].median().reset_index(drop=True)
-    return rows.join(medians, how="right")
-
-
-def _measured(runs: pd.DataFrame) -> Row:
-    first = runs.iloc[0]
-    return {
-        "problem": first["problem_id"],
-        "solver": first["configuration"],
-        "first": first["first"],
-        "repeat": first["repeat"],
-        "outcome": worst_outcome(runs),
-        "runs": len(runs),
-        "times": tuple(runs["time_solve"].dropna()),
-        "worst_gap": runs["relative_gap"].max(),
-        "proven": bool(runs["bound_source"].str.startswith("proven").all()),
-        "reason": "; ".join(str(reason) for reason in runs["reason"].dropna().unique() if reason),
-        "host": first["host"],
-    }
+    known = groups.agg(
+        first=("first", "first"),
+        repeat=("repeat", "first"),
+        runs=("run_id", "size"),
+        worst_gap=("relative_gap", "max"),
+        proven=("proven", "all"),
+        host=("host", "first"),
+    )
+    reasons = [own.dropna().astype(str).unique() for _, own in groups["reason"]]
+    known["outcome"] = [worst_outcome(runs) for _, runs in groups]
+    known["times"] = _tuples(times.dropna() for _, times in groups["time_solve"])
+    known["reason"] = ["; ".join(filter(None, own)) for own in reasons]
+    medians = groups[list(table.select_dtypes("float").columns)].median()
+    return known.join(medians).reset_index().rename(columns=_NAMES)
 
 
 def configurations(results: pd.DataFrame) -> pd.DataFrame:
@@ -86,6 +82,8 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     table = joined_by_optimum(results).assign(
         label=solver_labels(results, leave_out={*ACCURACY, _LIMIT}),
         setting=_accuracy_texts(results),
+        kind=results["solver"].map(kind_of),
+        ended=results["status"].where(results["status"] != "finished"),
         distance=distance,
         certified=results["relative_gap"].mask(without_dual, distance),
     )
@@ -94,7 +92,25 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     table["setting"] += views.where(problems["formulation"].transform("nunique") > 1, "")
     keys = ["problem_id", "label", "setting"]
     ordered = table.assign(place=problems.ngroup()).sort_values(["place", "repetition"])
-    return pd.DataFrame([_configuration(runs) for _, runs in ordered.groupby(keys, sort=False)])
+    groups = ordered.groupby(keys, sort=False)
+    found = groups.agg(
+        kind=("kind", "first"),
+        runs=("run_id", "size"),
+        memory=("peak_rss", "max"),
+        status=("ended", "first"),
+        claimed=("claimed", "first"),
+        n=("n", "first"),
+    )
+    numbers = groups.agg({"time_solve": "median", "certified": "max", "distance": "max"})
+    whole = groups[list(numbers)].count().eq(groups.size(), axis=0)
+    found[["time", "gap", "suboptimality"]] = numbers.where(whole)  # NaN if one run has none
+    found["times"] = _tuples(times for _, times in groups["time_solve"])
+    found["status"] = found["status"].fillna("finished")
+    return found.reset_index(names=["problem", "solver", "setting"])
+
+
+def _tuples(groups: Iterable[pd.Series]) -> list[Any]:
+    return [tuple(values) for values in groups]
 
 
 def joined_by_optimum(results: pd.DataFrame) -> pd.DataFrame:
@@ -105,26 +121,6 @@ def joined_by_optimum(results: pd.DataFrame) -> pd.DataFrame:
     known = results["family_hash"].astype(object)
     shared = known.where(known.notna(), results["problem_id"])
     return results.assign(problem_id=results.groupby(shared)["problem_id"].transform("first"))
-
-
-def _configuration(runs: pd.DataFrame) -> Row:
-    first = runs.iloc[0]
-    ended = [str(s) for s in runs["status"] if s != "finished"]
-    return {
-        "problem": first["problem_id"],
-        "solver": first["label"],
-        "kind": kind_of(first["solver"]),
-        "setting": first["setting"],
-        "time": float(runs["time_solve"].median(skipna=False)),
-        "gap": float(runs["certified"].max(skipna=False)),
-        "suboptimality": float(runs["distance"].max(skipna=False)),
-        "runs": len(runs),
-        "times": tuple(runs["time_solve"]),
-        "memory": float(runs["peak_rss"].max()),
-        "status": ended[0] if ended else "finished",
-        "claimed": str(first["claimed"]),
-        "n": float(first["n"]),
-    }
 
 
 def _accuracy_texts(results: pd.DataFrame) -> list[str]:

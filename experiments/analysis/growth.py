@@ -46,25 +46,12 @@ def growth(table: pd.DataFrame) -> pd.DataFrame:
     Columns: target, problem (without its n), solver, exponent (k of time ∝ n^k), sizes (how
     many n it was fitted to), largest (n that it solved), time and memory (bytes) there.
     """
-    rows = [
-        _growth(name, group)
-        for name, problems in growing(table, "problem")
-        for _, group in problems.groupby(["target", "solver"], sort=False)
-    ]
-    return pd.DataFrame(rows)
-
-
-def _growth(name: str, rows: pd.DataFrame) -> Row:
-    solved = rows.dropna(subset=["time"]).sort_values("n")
-    times = solved.set_index("n")["time"]
-    last = solved.iloc[-1] if len(solved) else dict.fromkeys(("n", "time", "memory"), float("nan"))
-    return {
-        "target": rows["target"].iloc[0],
-        "problem": name,
-        "solver": rows["solver"].iloc[0],
-        "exponent": exponent(times),
-        "sizes": len(solved),
-        "largest": last["n"],
-        "time": last["time"],
-        "memory": last["memory"],
-    }
+    found: list[Row] = []
+    for name, problems in growing(table, "problem"):
+        for (target, solver), rows in problems.groupby(["target", "solver"], sort=False):
+            solved = rows.dropna(subset=["time"]).sort_values("n").set_index("n")
+            n = solved.index.max()  # NaN, where nothing is solved
+            row = {"target": target, "problem": name, "solver": solver}
+            row |= {"exponent": exponent(solved["time"]), "sizes": len(solved), "largest": n}
+            found.append(row | {key: solved[key].get(n, n) for key in ("time", "memory")})
+    return pd.DataFrame(found)

@@ -15,7 +15,7 @@ within the noise if its interval contains 1, or if an A/A pair on that problem d
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -122,6 +122,22 @@ def ranks(times: Sequence[Sequence[float]], noise: float = 1.0) -> list[int]:
     return given
 
 
+def ranked(table: pd.DataFrame, time: str, noise: Mapping[str, float]) -> pd.Series:
+    """Return the ranks of solvers, problem by problem.
+
+    Parameters
+    ----------
+    table : columns problem, times (of the repetitions) and `time` (their median).
+    noise : what `noise_of_problems` returns.
+    """
+    found = pd.Series(np.nan, table.index)
+    ordered = table.sort_values(time, kind="stable")
+    for problem, rows in ordered.groupby("problem", sort=False):
+        given = ranks(rows["times"].tolist(), noise.get(str(problem), 1.0))
+        found[rows.index] = np.array(given, dtype=np.float64)
+    return found
+
+
 def is_repeat(results: pd.DataFrame) -> pd.Series:
     """Whether each run is the second of an A/A pair."""
     marks = [AA_REPEAT in json.loads(settings) for settings in results["params"]]
@@ -140,19 +156,16 @@ def aa_pairs(results: pd.DataFrame) -> pd.DataFrame:
     """
     settings = [json.loads(text) for text in results["params"]]
     unmarked = [json.dumps({k: v for k, v in s.items() if k != AA_REPEAT}) for s in settings]
-    table = results.assign(repeat=is_repeat(results), unmarked=unmarked)
+    done = results["time_solve"].where(results["status"] == "finished")
+    table = results.assign(repeat=is_repeat(results), unmarked=unmarked, done=done)
     keys = ["problem_id", "formulation", "solver", "unmarked"]
     paired = table[table.groupby(keys)["repeat"].transform("any").astype(bool)]
-    rows = [_pair(runs) for _, runs in paired.groupby(keys[:3], sort=False)]
+    rows: list[dict[str, Any]] = []
+    for (problem, _, solver), runs in paired.groupby(keys[:3], sort=False):
+        pair = [runs["done"][runs["repeat"] == side].tolist() for side in (True, False)]
+        rows.append({"problem": problem, "solver": solver} | vars(compare([(pair[0], pair[1])])))
     columns = ["problem", "solver", *vars(Comparison(_NAN))]
     return pd.DataFrame([row for row in rows if row["ratio"] > 0], columns=columns)
-
-
-def _pair(runs: pd.DataFrame) -> dict[str, Any]:
-    first = runs.iloc[0]
-    done = runs["time_solve"].where(runs["status"] == "finished")
-    found = compare([(done[runs["repeat"]].tolist(), done[~runs["repeat"]].tolist())])
-    return {"problem": first["problem_id"], "solver": first["solver"]} | vars(found)
 
 
 def noise_of_problems(pairs: pd.DataFrame) -> dict[str, float]:

@@ -30,7 +30,7 @@ from experiments.analysis.cheapest import cheapest, targets_of
 from experiments.analysis.configurations import joined_by_optimum
 from experiments.analysis.evaluations import SHORTEST_TIME, relative_gap
 from experiments.analysis.labels import kind_of
-from experiments.analysis.noise import aa_pairs, noise_of_problems, ranks
+from experiments.analysis.noise import aa_pairs, noise_of_problems, ranked
 from experiments.analysis.outcomes import NOT_RUN
 from problems import Vector
 
@@ -49,16 +49,14 @@ def times_to_gaps(results: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
     if results["solver"].map(kind_of).eq("floor").all():  # or no runs at all
         return pd.DataFrame(columns=_COLUMNS)
     gaps = relative_gap(traces)
-    tables = [
-        cheapest(_stopped_at(target, results, traces[gaps <= target]), [target])
-        for target in targets_of(results)
-    ]
-    table = pd.concat(tables, ignore_index=True)
-    table["time"] = table["time"].clip(lower=SHORTEST_TIME)
     noise = noise_of_problems(aa_pairs(joined_by_optimum(results)))
-    groups = table.groupby(["target", "problem"], sort=False)
-    fastest = [_fastest(rows, noise.get(str(rows["problem"].iloc[0]), 1.0)) for _, rows in groups]
-    return table.assign(fastest=pd.concat(fastest))[_COLUMNS]
+    tables: list[pd.DataFrame] = []
+    for target in targets_of(results):
+        table = cheapest(_stopped_at(target, results, traces[gaps <= target]), [target])
+        ranks = ranked(table.dropna(subset=["time"]), "time", noise)
+        tables.append(table.assign(fastest=ranks.reindex(table.index) == 1))
+    found = pd.concat(tables, ignore_index=True)
+    return found.assign(time=found["time"].clip(lower=SHORTEST_TIME))[_COLUMNS]
 
 
 def _stopped_at(target: float, results: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame:
@@ -76,12 +74,6 @@ def _stopped_at(target: float, results: pd.DataFrame, within: pd.DataFrame) -> p
     )
 
 
-def _fastest(rows: pd.DataFrame, noise: float) -> pd.Series:
-    reached = rows.dropna(subset=["time"]).sort_values("time", kind="stable")
-    first = [rank == 1 for rank in ranks(reached["times"].tolist(), noise)]
-    return pd.Series(first, index=reached.index, dtype=bool).reindex(rows.index, fill_value=False)
-
-
 def performance_profile(table: pd.DataFrame) -> Curves:
     """Return for each solver (τ, ρ), the corners of its profile at one target of `times_to_gaps`."""
     times = _by_problem(table, table["time"])
@@ -91,17 +83,13 @@ def performance_profile(table: pd.DataFrame) -> Curves:
 def data_profile(table: pd.DataFrame) -> Curves:
     """Return for each solver (κ in seconds, d), the corners of its profile at one target."""
     budgets = _by_problem(table, table["time"] / (table["n"] + 1))
-    return _profiles(budgets, left=_least(budgets))
+    known = budgets.to_numpy()
+    return _profiles(budgets, left=float(known[np.isfinite(known)].min(initial=np.inf)))
 
 
 def _by_problem(table: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
     columns = table.assign(value=values).pivot(index="problem", columns="solver", values="value")
     return columns.astype(np.float64)
-
-
-def _least(values: pd.DataFrame) -> float:
-    known = values.to_numpy()
-    return float(known[np.isfinite(known)].min(initial=np.inf))
 
 
 def _profiles(values: pd.DataFrame, left: float) -> Curves:
@@ -126,23 +114,15 @@ def shifted_means(table: pd.DataFrame, penalty: float) -> pd.DataFrame:
     Columns: target, solver, mean (s; shifted geometric, `penalty` seconds where the target was not
     reached), ratio (to the least), solved, impossible and problems (how many).
     """
-    pairs = table.groupby(["target", "solver"], sort=False)
-    rows = pd.DataFrame([_mean(rows, penalty) for _, rows in pairs])
-    if rows.empty:
-        return rows
+    known = table.assign(impossible=table["outcome"].isin(NOT_RUN))
+    groups = known.groupby(["target", "solver"], sort=False)
+    rows = groups.agg(
+        solved=("time", "count"), impossible=("impossible", "sum"), problems=("time", "size")
+    )
+    rows["mean"] = [shifted_mean(times.fillna(penalty)) for _, times in groups["time"]]
     rows["ratio"] = rows["mean"] / rows.groupby("target")["mean"].transform("min")
+    rows = rows.reset_index()
     return rows.sort_values(["target", "mean"], ascending=[False, True], kind="stable")
-
-
-def _mean(rows: pd.DataFrame, penalty: float) -> dict[str, object]:
-    return {
-        "target": rows["target"].iloc[0],
-        "solver": rows["solver"].iloc[0],
-        "mean": shifted_mean(rows["time"].fillna(penalty)),
-        "solved": int(rows["time"].notna().sum()),
-        "impossible": int(rows["outcome"].isin(NOT_RUN).sum()),
-        "problems": len(rows),
-    }
 
 
 def shifted_mean(times: Iterable[float]) -> float:

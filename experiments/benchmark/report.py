@@ -13,13 +13,7 @@ from experiments.analysis.cheapest import arithmetic_bounds, cheapest
 from experiments.analysis.configurations import joined_by_optimum
 from experiments.analysis.growth import growth
 from experiments.analysis.labels import common_words, distinct_names
-from experiments.analysis.noise import (
-    FEWEST,
-    MARK,
-    Comparison,
-    aa_pairs,
-    noise_of_means,
-)
+from experiments.analysis.noise import FEWEST, MARK, Comparison, aa_pairs, noise_of_means
 from experiments.analysis.outcomes import missed
 from experiments.benchmark.tables import intercepts, means, passes
 from experiments.output.text import duration, markdown_table
@@ -47,7 +41,46 @@ _PASSES = (
     "The relative distance of the primal objective to the run's best dual bound, and the time."
 )
 _Row = Mapping[Any, Any]
+
+
+def _times(ratio: float) -> str:
+    return Comparison(ratio).factor
+
+
 _Columns = dict[str, tuple[str, Callable[[Any], str]]]  # head: column, and how a value is shown
+_MEANS: _Columns = {
+    "gap": ("target", "{:.0e}".format),
+    "solver": ("solver", str),
+    "geometric mean": ("mean", str),
+    "problems": ("problems", str),
+    "least": ("least", _times),
+    "most": ("most", _times),
+    "only it failed": ("failed", str),
+    "only ours failed": ("alone", str),
+}
+_SIZES: _Columns = {
+    "problem": ("problem", str),
+    "n": ("n", "{:.0f}".format),
+    "d": ("d", "{:.0f}".format),
+    "support vectors": ("support", "{:.0f}".format),
+}
+_BOUNDS: _Columns = {
+    "kernel values": ("values", "{:.2e}".format),
+    "time of a value": ("nanoseconds", "{:.2f} ns".format),
+    "lower bound": ("time", duration),
+}
+_GROWTH: _Columns = {
+    "time ∝": ("exponent", "n^{:.2f}".format),
+    "sizes": ("sizes", str),
+    "largest n": ("largest", "{:.0f}".format),
+    "time there": ("time", duration),
+    "memory there": ("memory", bytes_text),
+}
+_INTERCEPTS: _Columns = {
+    "without": ("without", duration),
+    "with": ("with", duration),
+    "ratio": ("ratio", _times),
+}
 _PLACE: _Columns = {
     "gap": ("target", "{:.0e}".format),
     "problem": ("problem", str),
@@ -69,29 +102,28 @@ def to_markdown(results: pd.DataFrame, title: str, machine: Sequence[str]) -> st
     results = results.assign(problem_id=results["problem_id"].map(short))
     table, pairs = cheapest(results), aa_pairs(results)
     listed = "\n".join(f"- {line}" for line in machine)
-    parts = [f"# {title}", listed, f"{_common(names)}{_LEGEND} {_intervals(results)}"]
+    words = common_words(names)
+    common = f"All problems are {' '.join(words)}. " if words else ""
+    repeated = results["repetition"].max() + 1 >= FEWEST
+    legend = f"{common}{_LEGEND} {_INTERVALS if repeated else _NO_INTERVALS}"
+    parts = [f"# {title}", listed, legend]
     for target, rows in table.groupby("target", sort=False):
         parts += [f"## Certified relative gap at most {target:.0e}", _at_target(rows)]
     rates = means(table, noise_of_means(pairs))
     parts += ["## Ratios to our fastest solver", _means(rates, len(names)), _noise(pairs)]
-    parts += _section("Problems", _problems(arithmetic_bounds(results)))
-    parts += _section("Growth with n", _growth(growth(table)))
-    parts += _section("What the intercept costs", _intercepts(intercepts(table)))
-    parts += _section("At equal passes over the data", _passes(passes(results)))
+    bounds = arithmetic_bounds(results)
+    bounded = bool(bounds["time"].notna().any())
+    sections = {
+        "Problems": _table(bounds, _SIZES | _BOUNDS if bounded else _SIZES),
+        "": _LOWER_BOUND if bounded else "",
+        "Growth with n": _table(growth(table), _PLACE | _GROWTH),
+        "What the intercept costs": _table(intercepts(table), _PLACE | _INTERCEPTS),
+        "At equal passes over the data": _passes(passes(results)),
+    }
+    for head, text in sections.items():
+        parts += [f"## {head}"] if head and text else []
+        parts += [text] if text else []
     return "\n\n".join(parts) + "\n"
-
-
-def _common(names: Sequence[str]) -> str:
-    words = common_words(names)
-    return f"All problems are {' '.join(words)}. " if words else ""
-
-
-def _intervals(results: pd.DataFrame) -> str:
-    return _INTERVALS if results["repetition"].max() + 1 >= FEWEST else _NO_INTERVALS
-
-
-def _section(title: str, text: str) -> list[str]:
-    return [f"## {title}", text] if text else []
 
 
 def _at_target(rows: pd.DataFrame) -> str:
@@ -124,27 +156,12 @@ def _bold(ratio: Comparison) -> str:
     return (ratio.factor if ratio.within_noise else f"**{ratio.factor}**") + ratio.spread
 
 
-def _times(ratio: float) -> str:
-    return Comparison(ratio).factor
-
-
 def _means(table: pd.DataFrame, problems: int) -> str:
     means = [_comparison(row, "mean") for row in _rows(table)]
     shown = [m.factor + m.spread if np.isfinite(m.ratio) else "–" for m in means]
     ours = np.where(table["kind"] == "ours", " (ours)", "")
-    return _table(
-        table.assign(solver=table["solver"] + ours, mean=shown),
-        {
-            "gap": ("target", "{:.0e}".format),
-            "solver": ("solver", str),
-            "geometric mean": ("mean", str),
-            "problems": ("problems", f"{{}} of {problems}".format),
-            "least": ("least", _times),
-            "most": ("most", _times),
-            "only it failed": ("failed", str),
-            "only ours failed": ("alone", str),
-        },
-    )
+    of = table["problems"].astype(str) + f" of {problems}"
+    return _table(table.assign(solver=table["solver"] + ours, mean=shown, problems=of), _MEANS)
 
 
 def _noise(pairs: pd.DataFrame) -> str:
@@ -160,51 +177,17 @@ def _noise(pairs: pd.DataFrame) -> str:
     )
 
 
-def _problems(table: pd.DataFrame) -> str:
-    """Return sizes of the problems and, where it was measured, the lower bound on time."""
-    sizes: _Columns = {
-        "problem": ("problem", str),
-        "n": ("n", "{:.0f}".format),
-        "d": ("d", "{:.0f}".format),
-        "support vectors": ("support", "{:.0f}".format),
-    }
-    if table["time"].isna().all():
-        return _table(table, sizes)
-    times: _Columns = {
-        "kernel values": ("values", "{:.2e}".format),
-        "time of a value": ("nanoseconds", "{:.2f} ns".format),
-        "lower bound": ("time", duration),
-    }
-    return f"{_table(table, sizes | times)}\n\n{_LOWER_BOUND}"
-
-
-def _growth(table: pd.DataFrame) -> str:
-    columns: _Columns = {
-        "time ∝": ("exponent", "n^{:.2f}".format),
-        "sizes": ("sizes", str),
-        "largest n": ("largest", "{:.0f}".format),
-        "time there": ("time", duration),
-        "memory there": ("memory", bytes_text),
-    }
-    return _table(table, _PLACE | columns)
-
-
-def _intercepts(table: pd.DataFrame) -> str:
-    times: _Columns = {"without": ("without", duration), "with": ("with", duration)}
-    return _table(table, _PLACE | times | {"ratio": ("ratio", _times)})
-
-
 def _passes(table: pd.DataFrame) -> str:
     """Return the relative suboptimality of the primal after so many passes, and the time they took."""
-    lines: dict[tuple[str, int], dict[str, str]] = {}
-    for row in _rows(table):
-        made = int(row["setting"].removeprefix("epochs "))
-        line = lines.setdefault((row["problem"], made), {})
-        line[row["solver"]] = f"{row['suboptimality']:.1e} in {duration(row['time'])}"
-    order = list(table["problem"].unique()) if lines else []
-    places = sorted(lines, key=lambda place: (order.index(place[0]), place[1]))
-    passed = [{"problem": p, "passes": made} | lines[p, made] for p, made in places]
-    return f"{_PASSES}\n\n{markdown_table(pd.DataFrame(passed).fillna(''))}" if passed else ""
+    if table.empty:
+        return ""
+    made = table["setting"].str.removeprefix("epochs ").astype(int)
+    cells = [f"{row['suboptimality']:.1e} in {duration(row['time'])}" for row in _rows(table)]
+    problems = pd.Categorical(table["problem"], table["problem"].unique())
+    shown = table.assign(passes=made, cell=cells, problem=problems).pivot_table(
+        "cell", ["problem", "passes"], "solver", "first", sort=False, observed=True
+    )
+    return f"{_PASSES}\n\n{markdown_table(shown.sort_index().fillna('').reset_index())}"
 
 
 def _table(table: pd.DataFrame, columns: _Columns) -> str:

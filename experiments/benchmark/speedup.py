@@ -42,11 +42,15 @@ def speedup(table: pd.DataFrame) -> Figure:
     """
     ratios = table.dropna(subset=["ratio"])
     targets = list(ratios["target"].unique())
-    shown = table[table["target"].isin(targets) & (_is_slower(table) | (table["kind"] == "peer"))]
+    slower = table[(table["kind"] == "ours") & (table["ratio"] > 1)]["solver"]
+    drawn = table["solver"].isin(slower) | (table["kind"] == "peer")
+    shown = table[table["target"].isin(targets) & drawn]
     problems = [str(problem) for problem in table["problem"].unique()]
     styles = line_styles(shown["solver"].astype(str))
     new = figure(TEXT_WIDTH, max(1.4, _ROW_INCHES * len(problems)) + 1.1)
     limits = _limits(ratios["ratio"])
+    half = _SPREAD / 2 * (len(styles) > 1)  # no solver's points hide another's
+    offsets = np.linspace(-half, half, len(styles))
     first: Axes | None = None
     for i, target in enumerate(targets, 1):
         ax = new.add_subplot(1, len(targets), i, sharey=first)
@@ -54,13 +58,13 @@ def speedup(table: pd.DataFrame) -> Figure:
         ax.set_title(f"gap ≤ {target:.0e}")
         rows = shown[shown["target"] == target]
         solved = set(table[(table["target"] == target) & (table["ratio"] == 1)]["problem"])
-        for solver, offset in zip(styles, _offsets(len(styles)), strict=True):
+        for solver, offset in zip(styles, offsets, strict=True):
             mine = rows[rows["solver"] == solver]
             mine = mine.assign(y=[problems.index(str(p)) + offset for p in mine["problem"]])
             missed = tried_in_vain(mine) & mine["problem"].isin(solved)
             _points(ax, mine, missed, styles[solver].arguments(), limits[1])
         _decorate(ax, limits, i == 1, problems)
-    entries = solver_keys(styles, styles, linestyle="none")
+    entries = solver_keys(styles, linestyle="none")
     if any(line.get_markerfacecolor() == "white" for ax in new.axes for line in ax.lines):
         entries.append((key(color=GREY, marker="o", **_HOLLOW), "at the edge: target not reached"))
     legend(new, entries)
@@ -68,16 +72,6 @@ def speedup(table: pd.DataFrame) -> Figure:
     middle = 0.5 if len(targets) % 2 else 1.04  # of the panel, or right of it between two
     new.axes[(len(targets) - 1) // 2].set_xlabel(label, x=middle)
     return new
-
-
-def _is_slower(table: pd.DataFrame) -> pd.Series:
-    slower = table[(table["kind"] == "ours") & (table["ratio"] > 1)]["solver"]
-    return table["solver"].isin(slower)
-
-
-def _offsets(count: int) -> list[float]:
-    """Return where in its row each solver has its points, so that none hides another."""
-    return [_SPREAD * (i - (count - 1) / 2) / max(count - 1, 1) for i in range(count)]
 
 
 def _points(
@@ -88,8 +82,7 @@ def _points(
     hollow: dict[str, Any] = {**line, **_HOLLOW, "clip_on": False}
     ax.plot(rows["ratio"].tolist(), rows["y"].tolist(), **filled)
     if missed.any():  # what is not clipped has a place in the layout, even a line without points
-        at_edge = rows[missed]
-        ax.plot([edge] * len(at_edge), at_edge["y"].tolist(), **hollow)
+        ax.plot([edge] * int(missed.sum()), rows[missed]["y"].tolist(), **hollow)
 
 
 def _limits(ratios: pd.Series) -> tuple[float, float]:

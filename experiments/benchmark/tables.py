@@ -22,27 +22,26 @@ def means(table: pd.DataFrame, noise: float = 1.0) -> pd.DataFrame:
     fails = table[table["kind"] == "ours"].groupby(["target", "problem"])["time"].min().isna()
     pairs = pd.MultiIndex.from_frame(table[["target", "problem"]])
     missed = table.assign(missed=fails.reindex(pairs).fillna(value=True).to_numpy(dtype=bool))
-    groups = missed.groupby(["target", "solver"], sort=False)
-    rows = pd.DataFrame([_mean(group, noise) for _, group in groups])
-    return rows.sort_values(["target", "kind", "solver"], ascending=[False, True, True])
+    places = ["target", "solver", "kind"]
+    rows = [
+        dict(zip(places, place, strict=True)) | _mean(group, noise)
+        for place, group in missed.groupby(places, sort=False)
+    ]
+    order = ["target", "kind", "solver"]
+    return pd.DataFrame(rows).sort_values(order, ascending=[False, True, True])
 
 
 def _mean(rows: pd.DataFrame, noise: float) -> Row:
-    first, both = rows.iloc[0], rows.dropna(subset=["ratio"])
-    ratios, others = both["ratio"], both[both["reference"].map(len) > 0]
+    both = rows.dropna(subset=["ratio"])
+    others = both[both["reference"].map(len) > 0]
     pairs = list(zip(others["times"], others["reference"], strict=True))
-    mean = compare(pairs, noise, ones=len(both) - len(pairs))
+    mean = vars(compare(pairs, noise, ones=len(both) - len(pairs)))
     return {
-        "target": first["target"],
-        "solver": first["solver"],
-        "kind": first["kind"],
-        "mean": mean.ratio,
-        "low": mean.low,
-        "high": mean.high,
-        "within_noise": mean.within_noise,
-        "problems": len(ratios),
-        "least": float(ratios.min()),
-        "most": float(ratios.max()),
+        "mean": mean.pop("ratio"),
+        **mean,
+        "problems": len(both),
+        "least": both["ratio"].min(),
+        "most": both["ratio"].max(),
         "failed": int((tried_in_vain(rows) & ~rows["missed"]).sum()),
         "alone": int((rows["time"].notna() & rows["missed"]).sum()),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -17,6 +18,7 @@ from experiments.store.manifest import differences
 
 _UNLISTED = ("same", "unclear")  # counted, but not listed
 _GOOD = ("faster", "solved", "mended")
+_HEADS = ("change", "problem", "solver", "outcome", "gap", "time", "ratio")
 _NOT_COMPARED = ("other data", "missing", "new")
 
 
@@ -28,53 +30,43 @@ def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[
     old, new : the manifests of the first and the second folder.
     """
     listed = [change for change in changes if change.change not in _UNLISTED]
-    parts: list[Any] = [_listed(listed), ""] if listed else []
+    rows = map(_cells, _joined(listed))
+    table = terminal_table(_HEADS, rows, left=_HEADS, title="What changed")
+    parts: list[Any] = [table, ""] if listed else []
     parts += [_by_solver(changes), "", *_notes(changes, old, new), "", _sentence(changes)]
     return Group(*parts)
 
 
-def _listed(changes: Sequence[Change]) -> Table:
-    table = terminal_table("What changed")
-    for name in ("change", "problem", "solver", "outcome", "gap", "time", "ratio"):
-        table.add_column(name, overflow="fold")
-    for change in _joined(changes):
-        table.add_row(*_cells(change))
-    return table
-
-
 def _joined(changes: Sequence[Change]) -> list[Change]:
     """Return the changes, with those where nothing was compared as one a solver, or a problem."""
-    groups: dict[tuple[str, str], list[Change]] = {}
-    for place, change in enumerate(changes):
+    groups: dict[Change | tuple[str, str], list[Change]] = {}
+    for change in changes:
         shared = change.problem if change.change == "other data" else change.solver
-        alone = change.change not in _NOT_COMPARED
-        groups.setdefault((change.change, str(place) if alone else shared), []).append(change)
-    return [_one(group) for group in groups.values()]
+        compared = change.change not in _NOT_COMPARED
+        groups.setdefault(change if compared else (change.change, shared), []).append(change)
+    return [group[0] if len(group) == 1 else _one(group) for group in groups.values()]
 
 
 def _one(changes: Sequence[Change]) -> Change:
-    first, *others = changes
-    if not others:
-        return first
-    outcomes = {(change.before, change.after) for change in changes}
+    first, outcomes = changes[0], {(change.before, change.after) for change in changes}
     before, after = outcomes.pop() if len(outcomes) == 1 else ("", "")
     if first.change == "other data":
         return Change(first.change, first.problem, f"{len(changes)} solvers", before, after)
     return Change(first.change, f"{len(changes)} problems", first.solver, before, after)
 
 
-def _cells(change: Change) -> list[Text]:
+def _cells(change: Change) -> list[str | Text]:
     word = change.change
     colour = "red" if word in REGRESSIONS else "green" if word in _GOOD else "yellow"
     gaps = [f"{gap:.1e}" if np.isfinite(gap) else "" for gap in change.gaps]
     return [
         Text(word, style=colour),
-        Text(change.problem),
-        Text(change.solver),
-        Text(_arrow(change.before, change.after)),
-        Text(_arrow(*gaps)),
-        Text(_arrow(*map(duration, change.times))),
-        Text(_ratio(change.comparison)),
+        change.problem,
+        change.solver,
+        _arrow(change.before, change.after),
+        _arrow(*gaps),
+        _arrow(*map(duration, change.times)),
+        _ratio(change.comparison),
     ]
 
 
@@ -88,19 +80,16 @@ def _ratio(compared: Comparison) -> str:
 
 def _by_solver(changes: Sequence[Change]) -> Table:
     """Return for each solver the mean ratio of its times, and how often each change occurs."""
-    words = [word for word in CHANGES if any(change.change == word for change in changes)]
-    table = terminal_table(
-        "By solver: geometric mean of the ratios of times, second folder over first"
-    )
-    for name in ("solver", "ratio", "compared", *words):
-        table.add_column(name, justify="left" if name in ("solver", "ratio") else "right")
+    seen = Counter((change.solver, change.change) for change in changes)
+    words = [word for word in CHANGES if any(word == changed for _, changed in seen)]
+    rows: list[list[str]] = []
     for solver in sorted({change.solver for change in changes}):
         mine = [change for change in changes if change.solver == solver]
         pairs = [change.samples for change in mine if not np.isnan(change.comparison.ratio)]
-        counts = [sum(change.change == word for change in mine) for word in words]
-        cells = [solver, _ratio(compare(pairs)), str(len(pairs)), *(str(n or "") for n in counts)]
-        table.add_row(*map(Text, cells))
-    return table
+        counted = [str(len(pairs)), *(str(seen[solver, word] or "") for word in words)]
+        rows.append([solver, _ratio(compare(pairs)), *counted])
+    title = "By solver: geometric mean of the ratios of times, second folder over first"
+    return terminal_table(["solver", "ratio", "compared", *words], rows, ("solver", "ratio"), title)
 
 
 def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Text]:
@@ -119,8 +108,8 @@ def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, 
 
 
 def _sentence(changes: Sequence[Change]) -> Text:
-    counts = [(word, sum(change.change == word for change in changes)) for word in CHANGES]
-    counted = ", ".join(f"{count} {word}" for word, count in counts if count)
+    seen = Counter(change.change for change in changes)
+    counted = ", ".join(f"{seen[word]} {word}" for word in CHANGES if seen[word])
     if not counted:
         return Text("nothing to compare", style="bold")
     if all(change.change in _NOT_COMPARED for change in changes):

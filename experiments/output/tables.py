@@ -25,7 +25,7 @@ from experiments.analysis.noise import (
     aa_pairs,
     compare,
     noise_of_problems,
-    ranks,
+    ranked,
 )
 from experiments.analysis.outcomes import BROKEN, FINAL
 from experiments.cases.plan import AA_REPEAT
@@ -71,35 +71,37 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     results = split_by_host(results)
     noise = noise_of_problems(aa_pairs(results))
     table = measured(results).drop(columns="gap").rename(columns=_MEDIANS)
-    table = table.assign(rank=np.nan, **vars(_INCOMPARABLE))
-    rows: dict[str, list[_Row]] = {}
-    for row in map(_named, table.to_dict("records")):
-        rows.setdefault(row["problem"], []).append(row)
-    placed = [row for problem in rows for row in _placed(rows[problem], noise.get(problem, 1.0))]
+    first = table[table["outcome"].isin(FINAL) & ~table["repeat"]]
+    table = table.assign(rank=ranked(first, "time", noise), **vars(_INCOMPARABLE))
+    placed = [
+        row
+        for problem, rows in _by_problem(table)
+        for row in _placed(rows, noise.get(problem, 1.0))
+    ]
     known = ["problem", "rank", "solver", "time", *vars(_INCOMPARABLE), *_FORMATS]
     return pd.DataFrame(placed, columns=[*known, "outcome", "proven", "runs", "reason", "host"])
 
 
 def _placed(rows: list[_Row], noise: float) -> list[_Row]:
-    """Return the rows of one problem, best first, with their ranks and ratios."""
-    ordered = sorted(rows, key=lambda row: (np.isnan(row["time"]), row["time"]))
-    final = [row for row in ordered if row["outcome"] in FINAL]
-    ranked = [row for row in final if not row["repeat"]]
-    for row, rank in zip(ranked, ranks([row["times"] for row in ranked], noise), strict=True):
-        row.update(vars(_ratio(row, ranked[0], noise)), rank=rank)
+    """Return the rows of one problem, best first, with their ratios.
+
+    The second of an A/A pair is left out where it would say what the first one says.
+    """
     firsts = {row["solver"]: row for row in rows if not row["repeat"]}
-    repeats = [row for row in final if row["repeat"]]
-    for row in repeats:
-        if first := firsts.get(row["first"]):  # it may not have run yet
-            row.update(vars(_ratio(row, first, noise=1.0)))
-    others = [r for r in rows if r["outcome"] not in FINAL and not _says_the_same(r, firsts)]
-    return ranked + repeats + sorted(others, key=lambda row: (np.isnan(row["gap"]), row["gap"]))
-
-
-def _says_the_same(row: _Row, firsts: dict[str, _Row]) -> bool:
-    """Whether a row is of the second of an A/A pair and would say what the first one says."""
-    first = firsts.get(row["first"], {})
-    return row["repeat"] and row["outcome"] == first.get("outcome")
+    final = [row for row in rows if row["outcome"] in FINAL]
+    final.sort(key=lambda row: (row["repeat"], np.isnan(row["time"]), row["time"]))
+    for row in final:
+        reference = firsts.get(row["first"]) if row["repeat"] else final[0]
+        if reference:  # the first of a pair may not have run yet
+            row.update(vars(_ratio(row, reference, 1.0 if row["repeat"] else noise)))
+    shown = {(name, row["outcome"]) for name, row in firsts.items()}
+    others = [
+        row
+        for row in rows
+        if row["outcome"] not in FINAL
+        and not (row["repeat"] and (row["first"], row["outcome"]) in shown)
+    ]
+    return final + sorted(others, key=lambda row: (np.isnan(row["gap"]), row["gap"]))
 
 
 def _ratio(row: _Row, reference: _Row, noise: float) -> Comparison:
@@ -120,17 +122,13 @@ def to_terminal(summary: pd.DataFrame) -> Group:
 
 
 def _terminal_table(problem: str, rows: list[_Row], heads: list[str]) -> Table:
-    table = terminal_table(problem, "\n".join(_notes(rows)))
-    for name in heads:
-        left = name in ("solver", "ratio", "outcome")
-        table.add_column(name, justify="left" if left else "right", overflow="fold")
+    lines: list[list[str | Text]] = []
     for row in rows:
-        outcome = row["outcome"]
+        outcome, cells = row["outcome"], _cells(row)
         colour = "green" if outcome in FINAL else "red" if outcome in BROKEN else "yellow"
-        cells = _cells(row)
-        *shown, last = (cells[name] for name in heads)
-        table.add_row(*map(Text, shown), Text(last, style=colour))
-    return table
+        lines.append([*(cells[name] for name in heads[:-1]), Text(cells[heads[-1]], style=colour)])
+    left = ("solver", "ratio", "outcome")
+    return terminal_table(heads, lines, left, problem, "\n".join(_notes(rows)))
 
 
 def to_markdown(summary: pd.DataFrame, title: str) -> str:

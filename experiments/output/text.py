@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,9 +55,20 @@ def markdown_table(table: pd.DataFrame, numbers: bool = False) -> str:
     return table.to_markdown(index=False, disable_numparse=True, colalign=sides)
 
 
-def terminal_table(title: str = "", caption: str = "") -> Table:
-    """Return a table for the terminal, without columns yet; `title` and `caption` are not markup."""
-    return Table(
+def terminal_table(
+    heads: Iterable[str],
+    rows: Iterable[Sequence[str | Text]],
+    left: Collection[str],
+    title: str = "",
+    caption: str = "",
+) -> Table:
+    """Return a table for the terminal, in which nothing is markup.
+
+    Parameters
+    ----------
+    left : the heads of the columns that are aligned at the left.
+    """
+    table = Table(
         title=Text(title, style="bold") if title else None,
         title_justify="left",
         caption=Text(caption, style="dim") if caption else None,
@@ -66,6 +77,12 @@ def terminal_table(title: str = "", caption: str = "") -> Table:
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
+    for head in heads:
+        justify = "left" if head in left else "right"
+        table.add_column(head, justify=justify, overflow="fold")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+    return table
 
 
 def machine_text(manifests: Sequence[Mapping[str, Any]], results: pd.DataFrame) -> list[str]:

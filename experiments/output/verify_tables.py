@@ -74,16 +74,13 @@ def to_terminal(verification: Verification) -> Group:
 
 def _differences(verification: Verification) -> Table:
     solvers = list(dict.fromkeys(check.solver for check in verification.checks))
-    table = terminal_table(_DIFFERENCES)
-    table.add_column("problem", overflow="fold", ratio=1)
-    for name in ("optimum", *solvers):
-        table.add_column(name, justify="right", overflow="fold")
+    rows: list[list[str | Text]] = []
     for problem, group in groupby(verification.checks, attrgetter("problem_id")):
         checks = {check.solver: check for check in group}
         reference = next(iter(checks.values())).reference
-        cells = [_cell(checks[name]) if name in checks else Text("") for name in solvers]
-        table.add_row(Text(problem), "" if isnan(reference) else f"{reference:.8g}", *cells)
-    return table
+        cells = [_cell(checks[name]) if name in checks else "" for name in solvers]
+        rows.append([problem, "" if isnan(reference) else f"{reference:.8g}", *cells])
+    return terminal_table(["problem", "optimum", *solvers], rows, ("problem",), _DIFFERENCES)
 
 
 def _cell(check: Check) -> Text:
@@ -103,9 +100,5 @@ def _without_number(check: Check) -> str:
 
 def _by_solver(verification: Verification) -> Table:
     counted = by_solver(verification)
-    table = terminal_table()
-    for name in counted:
-        table.add_column(str(name), justify="left" if name == "solver" else "right")
-    for row in counted.itertuples(index=False):
-        table.add_row(*(Text(str(cell)) for cell in row))
-    return table
+    rows = [[str(cell) for cell in row] for row in counted.itertuples(index=False)]
+    return terminal_table(map(str, counted), rows, ("solver",))

@@ -22,23 +22,16 @@ from experiments.analysis.cheapest import cheapest
 from experiments.analysis.configurations import joined_by_optimum, measured
 from experiments.analysis.hosts import split_by_host
 from experiments.analysis.labels import distinct_names, kind_of
-from experiments.analysis.noise import (
-    FEWEST,
-    aa_pairs,
-    noise_of_problems,
-    ranks,
-    without_repeats,
-)
+from experiments.analysis.noise import FEWEST, aa_pairs, noise_of_problems, ranked, without_repeats
 from experiments.analysis.outcomes import FINAL, NOT_RUN
-from experiments.paper import caption
+from experiments.paper.caption import caption
 from experiments.paper.text import FORMATS, Cell, PaperTable, rounded
-from experiments.paper.values import VALUES, Value, parse_value
+from experiments.paper.values import VALUES, parse_value
 from experiments.store.published import read_records
 
 __all__ = ["FORMATS", "VALUES", "PaperTable", "paper_table"]
 
 Side = Literal["problem", "solver"]
-_Row = dict[str, Any]
 
 
 def paper_table(
@@ -80,8 +73,13 @@ def paper_table(
     problems = _chosen("problem", patterns[0], entries["problem"].unique())
     solvers = _chosen("solver", patterns[1], _best_first(entries))
     entries = entries[entries["problem"].isin(problems) & entries["solver"].isin(solvers)]
-    winners, unknown = _winners(entries, noise)
-    cells = _cells(entries, shown, winners)
+    entries, unknown = _with_winners(entries, noise)
+    cells = {
+        (str(row["problem"]), str(row["solver"])): [
+            _cell(row, name, count) for name, count in shown.items()
+        ]
+        for row in entries.to_dict("records")
+    }
     blank = [Cell(np.nan, "")] * len(shown)
     short = distinct_names(problems)
     sides = [(problems, short), (solvers, solvers)]
@@ -96,25 +94,8 @@ def paper_table(
         cells=tuple(
             tuple(chain.from_iterable(cells.get(place, blank) for place in line)) for line in places
         ),
-        caption=_caption(folder, results, entries, shown, winners, unknown, target),
+        caption=caption(folder, results, entries, shown, unknown, target),
     )
-
-
-def _caption(
-    folder: Path,
-    results: pd.DataFrame,
-    entries: pd.DataFrame,
-    shown: Iterable[str],
-    winners: set[tuple[str, str]],
-    unknown: Sequence[str],
-    target: float | None,
-) -> str:
-    problems = [str(problem) for problem in entries["problem"].unique()]
-    sentences = [caption.values_text(shown, results, target), *caption.common_text(problems)]
-    if any(VALUES[name].is_time for name in shown):
-        sentences += caption.bold_text(bool(winners), len(unknown))
-        sentences += caption.signs_text(entries)
-    return " ".join([*sentences, *caption.machine(folder, results)])
 
 
 def _best_first(entries: pd.DataFrame) -> list[str]:
@@ -129,15 +110,12 @@ def _chosen(what: str, patterns: Sequence[str], names: Iterable[Any]) -> list[st
     known = [str(name) for name in names]
     chosen: list[str] = []
     for pattern in patterns:
-        found = [n for n in known if n == pattern] or [n for n in known if _fits(n, pattern)]
+        fitting = [n for n in known if pattern in n or fnmatchcase(n, pattern)]
+        found = [pattern] if pattern in known else fitting
         if not found:
             raise ValueError(f"no {what} fits {pattern!r}; there are: {'; '.join(known)}")
         chosen += found
     return list(dict.fromkeys(chosen)) if patterns else known
-
-
-def _fits(name: str, pattern: str) -> bool:
-    return pattern in name or fnmatchcase(name, pattern)
 
 
 def _at_target(results: pd.DataFrame, target: float) -> pd.DataFrame:
@@ -152,59 +130,35 @@ def _at_target(results: pd.DataFrame, target: float) -> pd.DataFrame:
     )
 
 
-def _winners(
+def _with_winners(
     entries: pd.DataFrame, noise: Mapping[str, float]
-) -> tuple[set[tuple[str, str]], list[str]]:
-    """Return the fastest for each problem and all within the noise of it.
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the entries with two more columns, and the problems whose noise is not known.
 
-    Also the problems for which this is not known.
+    `wins`: whether it is the fastest of its problem, or within the noise of it. `least`: the time of the
+    fastest. Only solved entries count.
     """
-    final = entries[entries["outcome"].isin(FINAL)].sort_values("time_solve", kind="stable")
-    if entries["solver"].nunique() < 2:
-        return set(), []
-    winners: set[tuple[str, str]] = set()
-    unknown: list[str] = []
-    for problem, rows in final.groupby("problem", sort=False):
-        name, times = str(problem), rows["times"].tolist()
-        if len(times) > 1 and name not in noise and min(map(len, times)) < FEWEST:
-            unknown.append(name)
-            continue
-        placed = zip(rows["solver"], ranks(times, noise.get(name, 1.0)), strict=True)
-        winners |= {(name, str(solver)) for solver, rank in placed if rank == 1}
-    return winners, unknown
-
-
-def _cells(
-    entries: pd.DataFrame, shown: Mapping[str, int], winners: set[tuple[str, str]]
-) -> dict[tuple[str, str], list[Cell]]:
     final = entries[entries["outcome"].isin(FINAL)]
-    fastest = final.groupby("problem")["time_solve"].min().to_dict()
-    found: dict[tuple[str, str], list[Cell]] = {}
-    for row in entries.to_dict("records"):
-        place = str(row["problem"]), str(row["solver"])
-        unit = {"ratio": fastest.get(place[0], np.nan)}
-        found[place] = [
-            _cell(
-                {str(k): v for k, v in row.items()},
-                VALUES[name],
-                count,
-                unit.get(name, VALUES[name].scale),
-                place in winners,
-            )
-            for name, count in shown.items()
-        ]
-    return found
+    least = entries["problem"].map(final.groupby("problem")["time_solve"].min())
+    several = final.groupby("problem", sort=False)["solver"].transform("size") > 1
+    few = final["times"].map(len).groupby(final["problem"]).transform("min") < FEWEST
+    unclear = final[several & few & ~final["problem"].isin(list(noise))]
+    wins = ranked(final.drop(unclear.index), "time_solve", noise).reindex(entries.index) == 1
+    if entries["solver"].nunique() < 2:
+        return entries.assign(wins=False, least=least), []
+    return entries.assign(wins=wins, least=least), [*map(str, unclear["problem"].unique())]
 
 
-def _cell(row: _Row, value: Value, digits: int, unit: float, wins: bool) -> Cell:
+def _cell(row: Mapping[Any, Any], name: str, digits: int) -> Cell:
+    value = VALUES[name]
     if value.is_time and row["outcome"] not in FINAL:
         return Cell(np.nan, _instead(row))
-    number = float(row[value.column]) / unit
+    number = float(row[value.column]) / (row["least"] if name == "ratio" else value.scale)
     text = f"{number:.{max(digits - 1, 0)}e}" if value.small and number else rounded(number, digits)
-    return Cell(number, "–" if np.isnan(number) else text, value.is_time and wins)
+    return Cell(number, "–" if np.isnan(number) else text, value.is_time and row["wins"])
 
 
-def _instead(row: _Row) -> str:
+def _instead(row: Mapping[Any, Any]) -> str:
     """Return what stands in place of a time: why there is none, or the gap that was reached."""
     if row["outcome"] in NOT_RUN:
         return "–"

@@ -90,8 +90,10 @@ class PaperTable:
 
     def to_markdown(self) -> str:
         """Return a Markdown table, the caption above it."""
-        table = self._flat([[_markdown_text(cell) for cell in cells] for cells in self.cells])
-        table = table.rename(columns=_escaped_bar).rename(index=_escaped_bar)
+        texts = [
+            [f"**{c.text}**" if c.bold else _escaped_bar(c.text) for c in r] for r in self.cells
+        ]
+        table = self._flat(texts).rename(columns=_escaped_bar).rename(index=_escaped_bar)
         return f"{self.caption}\n\n{markdown_table(table.reset_index(), numbers=True)}\n"
 
     def to_csv(self) -> str:
@@ -139,10 +141,6 @@ def _latex_character(character: str) -> str:
     if character.isspace() or not character.isprintable():
         return " "
     return character if character <= "ÿ" else f"[U+{ord(character):04X}]"
-
-
-def _markdown_text(cell: Cell) -> str:
-    return f"**{cell.text}**" if cell.bold else _escaped_bar(cell.text)
 
 
 def _escaped_bar(text: str) -> str:

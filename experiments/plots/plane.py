@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -53,9 +53,8 @@ def planar(runs: Runs, problem: str) -> list[Answer]:
 def draw_regions(ax: Axes, run: pd.Series, model: Model) -> None:
     """Draw regions, the contours f = −1, 0, 1, samples, and rings around support vectors."""
     X, y = np.asarray(model["X"], dtype=np.float64), np.asarray(model["y"], dtype=np.float64)
-    x1, x2 = (span(X[:, j], _GRID) for j in range(2))
-    f = decision(model, np.column_stack([g.ravel() for g in np.meshgrid(x1, x2)]))
-    _contours(ax, x1, x2, f.reshape(_GRID, _GRID))
+    x1, x2, points = grid(X, _GRID)
+    _contours(ax, x1, x2, decision(model, points).reshape(_GRID, _GRID))
     draw_samples(ax, X, y)
     kinds = kinds_of(run, model)
     rings = float(np.clip(4000 / max(1, (kinds != "zero").sum()), 18, 3 * _size(len(X)) + 8))
@@ -69,8 +68,8 @@ def draw_samples(ax: Axes, X: Block, y: Vector) -> None:
     for label, colour, marker in CLASSES:
         own = X[y == label]
         ax.scatter(own[:, 0], own[:, 1], s=_size(len(X)), c=colour, marker=marker, linewidths=0)
-    x1, x2 = (span(X[:, j], _GRID) for j in range(2))
-    ax.set(xlim=(x1[0], x1[-1]), ylim=(x2[0], x2[-1]))
+    x1, x2, _ = grid(X, 2)
+    ax.set(xlim=x1, ylim=x2)
     ax.grid(visible=False)
 
 
@@ -86,9 +85,12 @@ def decision(model: Model, points: Block) -> Vector:
     alpha = np.asarray(model["alpha"], dtype=np.float64)
     support = np.flatnonzero(alpha)
     beta = (alpha * model["y"])[support]
-    blocks = np.array_split(points, _GRID)  # small ones, as the kernel matrix of each is dense
-    values = [model["kernel"].cross(block, model["X"], support) @ beta for block in blocks]
-    return np.concatenate(values) + b
+    return in_blocks(lambda x: model["kernel"].cross(x, model["X"], support) @ beta, points) + b
+
+
+def in_blocks(f: Callable[[Block], Block], points: Block) -> Block:
+    """Return f at `points` (m, 2), taken in small blocks, as the kernel matrix of each is dense."""
+    return np.concatenate([f(block) for block in np.array_split(points, _GRID)])
 
 
 def upper(run: pd.Series) -> float:
@@ -131,11 +133,12 @@ def region_keys(hard: bool = False) -> list[tuple[Any, str]]:
     return [*classes, *rings, *lines]
 
 
-def span(values: Vector, points: int) -> Vector:
-    """Return `points` places from a little below the least of `values` to a little above the largest."""
-    low, high = float(values.min()), float(values.max())
-    margin = 0.06 * (high - low) or 1.0
-    return np.linspace(low - margin, high + margin, points)
+def grid(X: Block, side: int) -> tuple[Vector, Vector, Block]:
+    """Return x₁ and x₂ of a grid a little larger than the samples `X`, and its `side`² points."""
+    low, high = X.min(axis=0), X.max(axis=0)
+    margin = np.where(high > low, 0.06 * (high - low), 1.0)
+    x1, x2 = np.linspace(low - margin, high + margin, side).T
+    return x1, x2, np.column_stack([g.ravel() for g in np.meshgrid(x1, x2)])
 
 
 def _contours(ax: Axes, x1: Vector, x2: Vector, f: Block) -> None:
@@ -144,6 +147,14 @@ def _contours(ax: Axes, x1: Vector, x2: Vector, f: Block) -> None:
         return
     levels = [min(float(f.min()), 0.0) - 1, 0.0, max(float(f.max()), 0.0) + 1]
     ax.contourf(x1, x2, f, levels, colors=_TINTS)
-    for level, dash, width in ((-1, "--", 0.8), (0, "-", 1.3), (1, "--", 0.8)):
-        if f.min() < level < f.max():
-            ax.contour(x1, x2, f, [level], colors="black", linestyles=[dash], linewidths=[width])
+    for level, width in ((-1, 0.8), (0, 1.3), (1, 0.8)):
+        contour(ax, x1, x2, f, level, "black", width)
+
+
+def contour(
+    ax: Axes, x1: Vector, x2: Vector, f: Block, level: float, colour: str, width: float
+) -> None:
+    """Draw where f is `level`, if it is anywhere: solid for 0, dashed for others."""
+    if f.min() < level < f.max():
+        dash = "-" if level == 0 else "--"
+        ax.contour(x1, x2, f, [level], colors=colour, linestyles=[dash], linewidths=[width])

@@ -4,15 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
+import numpy as np
 import pandas as pd
 
 from experiments.analysis.configurations import labelled
+from experiments.analysis.evaluations import convergence
 from experiments.analysis.noise import without_repeats
 from experiments.plots.style import LineStyle, line_styles
+from problems import Vector
 
 Model = Mapping[str, Any]
+
+
+class Curve(NamedTuple):
+    """The evaluations of a run, or its end: seconds of solving, and certified relative gaps."""
+
+    series: str
+    configuration: str
+    times: Vector
+    gaps: Vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,15 +58,38 @@ class Runs:
         """Return the runs on one problem."""
         return self.table[self.table["problem_id"].astype(str) == problem]
 
+    @cached_property
+    def _by_run(self) -> dict[str, pd.DataFrame]:
+        if self.traces.empty:
+            return {}
+        ordered = self.traces.sort_values("time", kind="stable")
+        return {str(run_id): rows for run_id, rows in ordered.groupby("run_id", sort=False)}
+
     def trace(self, run_id: Any) -> pd.DataFrame:
         """Return the evaluations of one run in the order of time."""
-        return self.traces[self.traces["run_id"] == run_id].sort_values("time", kind="stable")
+        return self._by_run.get(str(run_id), self.traces.iloc[:0])
 
     def typical(self, problem: str) -> Iterator[pd.Series]:
         """Yield one run for each configuration: the one whose time is the median (the lower one)."""
         ran = self.of(problem).dropna(subset=["time_solve"])
         for _, same in ran.groupby("configuration", sort=True):
             yield same.sort_values("time_solve", kind="stable").iloc[(len(same) - 1) // 2]
+
+    def curves(self, problem: str) -> list[Curve]:
+        """Return how the gaps of the typical runs fell with time, where they have certified ones."""
+        found: list[Curve] = []
+        for run in self.typical(problem):
+            times, gaps = convergence(run, self.trace(run["run_id"]))
+            if len(times):
+                found.append(Curve(str(run["series"]), str(run["configuration"]), times, gaps))
+        return found
+
+
+def finite(evaluations: pd.DataFrame, column: str) -> tuple[Vector, Vector]:
+    """Return the iterations and the values in `column` of the evaluations where both are finite."""
+    values = evaluations[["iteration", column]].to_numpy(dtype=np.float64)
+    steps, values = values[np.isfinite(values).all(axis=1)].T
+    return steps, values
 
 
 def gather(

@@ -87,9 +87,8 @@ class LineStyle:
     def variant(self, i: int) -> LineStyle:
         """Return the style of the solver's i-th setting: the same colour, another marker and dash."""
         marker = _MARKERS[(_MARKERS.index(self.marker) + 3 * i) % len(_MARKERS)]
-        return LineStyle(
-            self.colour, marker, _DASHES[(_DASHES.index(self.dash) + i) % len(_DASHES)]
-        )
+        dash = _DASHES[(_DASHES.index(self.dash) + i) % len(_DASHES)]
+        return LineStyle(self.colour, marker, dash)
 
 
 def line_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
@@ -163,11 +162,10 @@ def decades(ax: Axes) -> None:
         return
     inside = np.floor(np.log10(high)) - np.ceil(np.log10(low)) + 1
     below, above = 10 ** np.floor(np.log10(low)), 10 ** np.ceil(np.log10(high))
-    left_is_nearer = low / below < above / high
-    if inside < 1 or (inside == 1 and left_is_nearer):
-        ax.set_xlim(left=below)
-    if inside < 1 or (inside == 1 and not left_is_nearer):
-        ax.set_xlim(right=above)
+    if inside < 1:
+        ax.set_xlim(below, above)
+    elif inside == 1:
+        ax.set_xlim(*((below, high) if low / below < above / high else (low, above)))
 
 
 def count_axis(ax: Axes) -> None:
@@ -182,19 +180,14 @@ def count_axis(ax: Axes) -> None:
 
 def label_sizes(ax: Axes, sizes: Vector) -> None:
     """Write the numbers of samples themselves on the axis, as many as there is room for."""
-    ax.xaxis.set_major_locator(FixedLocator(list(_spread(sizes))))
+    labelled: list[float] = []  # those n that leave room for each other's labels
+    for n in sizes:
+        if not labelled or n > 1.25 * labelled[-1]:
+            labelled.append(float(n))
+    ax.xaxis.set_major_locator(FixedLocator(labelled))
     ax.xaxis.set_minor_locator(NullLocator())
     ax.xaxis.set_major_formatter(ScalarFormatter())
     ax.set_xlim(sizes.min() / 1.15, sizes.max() * 1.15)
-
-
-def _spread(sizes: Vector) -> Iterator[float]:
-    """Yield those n that leave room for each other's labels."""
-    last = 0.0
-    for n in sizes:
-        if n > 1.25 * last:
-            yield float(n)
-            last = float(n)
 
 
 def legend(new: Figure, entries: Sequence[tuple[Artist, str]], columns: int = 4) -> None:
@@ -227,11 +220,13 @@ def key(**drawn: Any) -> Line2D:
 
 
 def solver_keys(
-    styles: Mapping[str, LineStyle], seen: Collection[str], **changes: Any
+    styles: Mapping[str, LineStyle], seen: Collection[str] | None = None, **changes: Any
 ) -> list[tuple[Artist, str]]:
-    """Return the legend's entries for the series that are seen in a figure."""
+    """Return the legend's entries for the series that are seen in a figure, by default all."""
     return [
-        (key(**line.arguments(**changes)), name) for name, line in styles.items() if name in seen
+        (key(**line.arguments(**changes)), name)
+        for name, line in styles.items()
+        if seen is None or name in seen
     ]
 
 

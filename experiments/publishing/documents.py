@@ -106,12 +106,11 @@ def index_table(results: Path) -> str:
         place = folder.relative_to(results)
         manifests = {experiment_name(manifest): manifest for manifest in manifests_of(folder)}
         manifest = manifests[folder.name]
-        name = str(place)
         tables = next(path for path in map(folder.joinpath, _TABLES) if path.is_file())
         reports = sorted(path.name for path in folder.glob("*report.html"))
         lines.append(
             {
-                "experiment": f"[{name}]({place / tables.name})",
+                "experiment": f"[{place}]({place / tables.name})",
                 "what it is": _purpose(manifest["experiment"]),
                 "runs": str(len(read_records(folder))),
                 "measured": str(manifest.get("date", ""))[:10],
@@ -134,18 +133,19 @@ def _kind(report: str) -> str:
 
 def benchmarks_table(results: Path) -> str:
     """Return Markdown with a row for each baseline and published benchmark, a column a target gap."""
-    tables = {
-        file.parent.name: pd.read_csv(file) for file in results.glob(f"{BENCHMARK}*/means.csv")
-    }
-    if not tables:
+    files = sorted(results.glob(f"{BENCHMARK}*/means.csv"))
+    if not files:
         raise StoreError(f"{results}: no benchmark is published there")
-    rows = pd.concat([tables[name].assign(folder=name) for name in sorted(tables)])
+    rows = pd.concat([pd.read_csv(file).assign(folder=file.parent.name) for file in files])
     rows = rows[(rows["kind"] == "peer") & rows["mean"].notna()]
-    names = [
-        f"[{name.removeprefix(BENCHMARK)}](results/{name}/benchmark.md)" for name in rows["folder"]
-    ]
-    rows = rows.assign(benchmark=names, cell=[_ratio(row) for row in rows.to_dict("records")])
-    rows = rows.assign(gap=[f"gap {target:.0e}" for target in rows["target"]])
+    rows = rows.assign(
+        benchmark=[
+            f"[{name.removeprefix(BENCHMARK)}](results/{name}/benchmark.md)"
+            for name in rows["folder"]
+        ],
+        cell=[_ratio(row) for row in rows.to_dict("records")],
+        gap=rows["target"].map("gap {:.0e}".format),
+    )
     columns = rows.sort_values("target", ascending=False)["gap"].unique()
     table = rows.pivot_table("cell", ["benchmark", "solver"], "gap", aggfunc="first", sort=False)
     table = table[list(columns)].fillna("").reset_index()

@@ -7,13 +7,14 @@
     runs       every run, in a table to sort and filter
     machine, experiment file, how to repeat it
 
-`curves` and `analysis.profiles` do the arithmetic, `charts` draws, `summary` makes the tables, and
+`analysis.profiles` does the arithmetic, `charts` draws, `summary` makes the tables, and
 `page` puts them together. The file needs no network: it contains the library of the charts, and a
 content security policy lets nothing else run in it.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -34,15 +35,8 @@ from experiments.output.text import machine_text
 from experiments.plots.runs import Runs
 from experiments.plots.style import line_styles
 from experiments.report import summary
-from experiments.report.charts import (
-    Chart,
-    convergence_chart,
-    data_chart,
-    performance_chart,
-    swatches,
-)
-from experiments.report.curves import curves
-from experiments.report.page import Page, Section, render
+from experiments.report.charts import Chart, convergence_chart, data_chart, performance_chart
+from experiments.report.page import render
 from experiments.store import disk
 from experiments.store.folder import load_results, planned, read_traces
 from experiments.store.manifest import read_manifest
@@ -75,30 +69,31 @@ def report(folder: Path) -> str:
     means = shifted_means(times, penalty)
     table = runs.table
     failures, more = summary.failures(table)
-    return render(
-        Page(
-            title=str(experiment["name"]),
-            folder=str(folder),
-            date=str(manifest.get("date", ""))[:10],
-            planned=len(planned(folder)),
-            counts=summary.counts(table),
-            failures=failures,
-            more_failures=more,
-            by_solver=summary.by_solver(table),
-            targets=[
-                Section(target, summary.time_rows(rows), list(summary.mean_rows(at_target)))
-                for (target, rows), (_, at_target) in zip(
-                    _by_target(times), _by_target(means), strict=True
-                )
-            ],
-            penalty=penalty_text,
-            solvers=swatches(runs.styles),
-            charts=_charts(runs, times),
-            runs=list(summary.run_rows(table)),
-            machine=machine_text([manifest], results),
-            repeat=summary.repeat(manifest, str(experiment["name"])),
-        )
-    )
+    content = {
+        "title": str(experiment["name"]),
+        "folder": str(folder),
+        "date": str(manifest.get("date", ""))[:10],
+        "planned": len(planned(folder)),
+        "counts": summary.counts(table),
+        "failures": failures,
+        "more_failures": more,
+        "by_solver": summary.by_solver(table),
+        "targets": [
+            {
+                "target": target,
+                "times": summary.time_rows(rows),
+                "means": list(summary.mean_rows(at_target)),
+            }
+            for (target, rows), (_, at_target) in zip(
+                _by_target(times), _by_target(means), strict=True
+            )
+        ],
+        "penalty": penalty_text,
+        "runs": list(summary.run_rows(table)),
+        "machine": machine_text([manifest], results),
+        "repeat": summary.repeat(manifest, str(experiment["name"])),
+    }
+    return render(content, _charts(runs, times), runs.styles)
 
 
 def _runs(results: pd.DataFrame, traces: pd.DataFrame) -> Runs:
@@ -128,10 +123,4 @@ def _charts(runs: Runs, times: pd.DataFrame) -> list[Chart]:
     performance = {t: performance_profile(rows) for t, rows in targets}
     charts = [performance_chart(performance, runs.styles)] if len(runs.styles) > 1 else []
     charts += [data_chart({t: data_profile(rows) for t, rows in targets}, runs.styles)]
-    target = float(drawn["target_gap"].min())
-    return [
-        *charts,
-        convergence_chart(
-            curves(Runs(drawn, runs.traces, runs.model, runs.styles)), runs.styles, target
-        ),
-    ]
+    return [*charts, convergence_chart(replace(runs, table=drawn))]

@@ -9,34 +9,25 @@ it identifies solvers by their places, and their names come with the numbers.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from bokeh.embed import json_item
-from bokeh.models import (
-    ColumnDataSource,
-    HoverTool,
-    LogTicker,
-    NumeralTickFormatter,
-    Range1d,
-    Span,
-)
+from bokeh.models import ColumnDataSource, HoverTool, LogTicker, NumeralTickFormatter, Range1d, Span
 from bokeh.plotting import figure
 
 from experiments.analysis.profiles import Curves
+from experiments.plots.runs import Runs
 from experiments.plots.style import BLACK, LineStyle
-from experiments.report.curves import Curve
 from problems import Vector
 
 _INK = "var(--ink)"  # the page's colour of text stands for black, which is invisible on a dark page
 _GREY = "#808080"
 _HEIGHT = 420
 _TOOLS = "pan,box_zoom,wheel_zoom,reset,save"
-_PLACEHOLDER: Any = {
-    "x": [1.0, 10.0],
-    "y": [0.1, 1.0],
-    "label": ["", ""],
-}  # until the page fills it
+# until the page fills it
+_PLACEHOLDER: Any = {"x": [1.0, 10.0], "y": [0.1, 1.0], "label": ["", ""]}
 _MARKERS = {  # matplotlib's: Bokeh's, and a character for the legend
     "o": ("circle", "●"),
     "s": ("square", "■"),
@@ -53,6 +44,8 @@ _MARKERS = {  # matplotlib's: Bokeh's, and a character for the legend
 _HOLLOW = "p"  # the cross inside would be hidden if it were filled
 _Line = tuple[str, str, Vector, Vector]  # solver, label, x, y
 _MICRO = 1e-6
+_POINTS = 40_000  # of all curves together, which a page of a few megabytes has room for
+_FEWEST, _MOST = 12, 120  # points of one curve
 _PERFORMANCE = (
     "The share of all problems on which a solver reached the target within a given multiple of the "
     "fastest solver's time. The left end shows how often it was the fastest, the right end how many "
@@ -113,59 +106,68 @@ def swatches(styles: Mapping[str, LineStyle]) -> list[Swatch]:
     ]
 
 
-def convergence_chart(
-    curves: Mapping[str, Sequence[Curve]], styles: Mapping[str, LineStyle], target: float
-) -> Chart:
-    """Return the certified gap against time, a view a problem."""
+def convergence_chart(runs: Runs) -> Chart:
+    """Return the certified gap against time, a view a problem.
+
+    Curves are thinned so that all of them together stay small; solvers without a certified gap on a
+    problem have none there.
+    """
     plot = _figure("solving time (s)", "certified relative gap", y_axis_type="log")
+    target = float(runs.table["target_gap"].min())
     dotted: Any = {"line_color": _GREY, "line_dash": "dotted", "line_width": 2}
     plot.add_layout(Span(location=target, dimension="width", **dotted))
     # a span does not extend the axis' range, an invisible point at its height does
     unseen = ColumnDataSource({"x": [1.0], "y": [target]}, name="target")
     plot.scatter("x", "y", source=unseen, alpha=0)
     hover = [("", "@label"), ("time", "@x{%.3g} s"), ("gap", "@y{%.1e}")]
-    _add_lines(plot, styles, "line", hover)
-    views = {
-        problem: _lines([(c.series, c.configuration, c.times, c.gaps) for c in drawn], styles)
-        for problem, drawn in curves.items()
-    }
+    _add_lines(plot, runs.styles, "line", hover)
+    most = int(np.clip(_POINTS // max(len(runs.table), 1), _FEWEST, _MOST))
+    views: dict[str, list[list[Any]]] = {}
+    for problem in runs.problems:
+        drawn = [(c, thinned(len(c.times), most)) for c in runs.curves(problem)]
+        lines = [(c.series, c.configuration, c.times[kept], c.gaps[kept]) for c, kept in drawn]
+        views[problem] = _lines(lines, runs.styles)
     about = _CONVERGENCE
     return Chart("convergence", "Gap against time", about, "Problem", json_item(plot), views)
 
 
+def thinned(count: int, most: int) -> np.ndarray:
+    """Return at most `most` of `count` places, evenly, the first and the last among them."""
+    if count <= most:
+        return np.arange(count)
+    return np.unique(np.linspace(0, count - 1, most).round().astype(np.int64))
+
+
 def performance_chart(profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]) -> Chart:
     """Return the performance profiles, a view a target gap."""
-    empty = Chart("performance", "Performance profile", _PERFORMANCE, "Target gap", None, {})
     x, within = "time relative to the fastest", "@x{%.3g} × the fastest"
-    return _profile_chart(empty, x, within, profiles, styles)
+    item = _profile_figure(x, within, styles)
+    views = _profile_views(profiles, styles, unit=1.0)
+    return Chart("performance", "Performance profile", _PERFORMANCE, "Target gap", item, views)
 
 
 def data_chart(profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]) -> Chart:
     """Return the data profiles, a view a target gap."""
-    micro = {
-        target: {solver: (x / _MICRO, share) for solver, (x, share) in curves.items()}
-        for target, curves in profiles.items()
-    }
-    empty = Chart("data", "Data profile", _DATA, "Target gap", None, {})
     x, within = "budget: µs of solving / (n + 1)", "@x{%.3g} µs · (n + 1)"
-    return _profile_chart(empty, x, within, micro, styles)
+    item = _profile_figure(x, within, styles)
+    views = _profile_views(profiles, styles, unit=_MICRO)
+    return Chart("data", "Data profile", _DATA, "Target gap", item, views)
 
 
-def _profile_chart(
-    chart: Chart,
-    x: str,
-    within: str,
-    profiles: Mapping[str, Curves],
-    styles: Mapping[str, LineStyle],
-) -> Chart:
+def _profile_figure(x: str, within: str, styles: Mapping[str, LineStyle]) -> Any:
     plot = _figure(x, "share of problems solved", y_range=Range1d(start=-0.02, end=1.04))
     plot.yaxis.formatter = NumeralTickFormatter(format="0 %")
     _add_lines(plot, styles, "step", [("", "@label"), ("within", within), ("solved", "@y{0 %}")])
-    views = {
-        target: _lines([(series, series, x, y) for series, (x, y) in curves.items()], styles)
+    return json_item(plot)
+
+
+def _profile_views(
+    profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle], unit: float
+) -> dict[str, list[list[Any]]]:
+    return {
+        target: _lines([(name, name, x / unit, y) for name, (x, y) in curves.items()], styles)
         for target, curves in profiles.items()
     }
-    return replace(chart, item=json_item(plot), views=views)
 
 
 def _lines(lines: Iterable[_Line], styles: Mapping[str, LineStyle]) -> list[list[Any]]:

@@ -47,17 +47,10 @@ class Cell:
 
 def outcomes(results: pd.DataFrame) -> pd.Series:
     """Return the outcome of each run: a key of `MEANINGS`."""
-    ends = results.groupby(["status", "verdict"], sort=False)
-    words = {end: worst_outcome(rows) for end, rows in ends}
-    columns = (results[name] for name in ("solver", "status", "verdict"))
-    return pd.Series(
-        [
-            "floor" if kind_of(solver) == "floor" else words[status, verdict]
-            for solver, status, verdict in zip(*columns, strict=True)
-        ],
-        index=results.index,
-        dtype=object,
-    )
+    found = pd.Series("", results.index, dtype=object)
+    for _, rows in results.groupby(["status", "verdict"], sort=False):
+        found[rows.index] = worst_outcome(rows)
+    return found.mask(results["solver"].map(kind_of) == "floor", "floor")
 
 
 def reason(run: Mapping[Any, Any]) -> str:
@@ -115,30 +108,23 @@ def failures(results: pd.DataFrame) -> tuple[list[Failure], int]:
     failed = failed.assign(reason=[reason(run) for run in failed.to_dict("records")])
     groups = failed.groupby(["outcome", "configuration", "reason"], sort=False)
     found = [
-        Failure(str(word), str(solver), str(why), len(rows), _distinct(rows["problem_id"]))
+        Failure(
+            str(word), str(solver), str(why), len(rows), [*map(str, rows["problem_id"].unique())]
+        )
         for (word, solver, why), rows in groups
     ]
     found.sort(key=lambda failure: _FAILURES.index(failure.outcome))
     return found[:_MOST_FAILURES], len(found[_MOST_FAILURES:])
 
 
-def _distinct(names: pd.Series) -> list[str]:
-    return list(dict.fromkeys(names.astype(str)))
-
-
-RUN_HEADS = [
-    "outcome",
-    "problem",
-    "solver",
-    "reason",
-    "repetition",
-    "time",
-    "relative gap",
-    "KKT violation",
-    "iterations",
-    "support vectors",
-    "memory (MiB)",
-]
+_FORMATS = {  # of the columns in which a run has a number
+    "relative_gap": ("relative gap", ".1e"),
+    "kkt_violation": ("KKT violation", ".1e"),
+    "iterations": ("iterations", ".0f"),
+    "n_support": ("support vectors", ".0f"),
+}
+_NAMED = ["outcome", "problem", "solver", "reason", "repetition", "time"]
+RUN_HEADS = [*_NAMED, *(head for head, _ in _FORMATS.values()), "memory (MiB)"]
 
 
 def run_rows(results: pd.DataFrame) -> Iterator[list[Cell]]:
@@ -155,10 +141,7 @@ def run_rows(results: pd.DataFrame) -> Iterator[list[Cell]]:
             Cell(reason(run)),
             _number(run["repetition"] + 1, ".0f"),
             Cell(duration(run["time_solve"]), _value(run["time_solve"])),
-            _number(run["relative_gap"], ".1e"),
-            _number(run["kkt_violation"], ".1e"),
-            _number(run["iterations"], ".0f"),
-            _number(run["n_support"], ".0f"),
+            *(_number(run[name], form) for name, (_, form) in _FORMATS.items()),
             _number(run["peak_rss"] / _MIB, ".0f"),
         ]
 
@@ -208,38 +191,26 @@ def mean_rows(means: pd.DataFrame) -> Iterator[list[Cell]]:
         ]
 
 
-@dataclass(frozen=True)
-class Repeat:
-    """How to run the experiment again.
+def repeat(manifest: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return how to run the experiment of a manifest again.
 
-    Attributes
-    ----------
-    file : its name. text : its content. link : the same as a `data:` address.
-    commands : for a shell. libraries : the versions that were used, one `name version` each.
-    earlier : how earlier runs of the folder differed, a sentence each; usually none.
+    Returns
+    -------
+    dict
+        file, its name; text, its content; link, the same as a `data:` address; commands for a shell;
+        libraries, the versions that were used, one `name version` each; earlier, how earlier runs of
+        the folder differed, a sentence each; usually none.
     """
-
-    file: str
-    text: str
-    link: str
-    commands: list[str]
-    libraries: list[str]
-    earlier: list[str]
-
-
-def repeat(manifest: Mapping[str, Any], name: str) -> Repeat:
-    """Return how to run the experiment of a manifest again."""
     text = str(manifest["experiment"])
     file = f"{file_name(name)}.yaml"
-    earlier = [
-        f"started {begun.get('date', '')} with {'; '.join(begun.get('differs', []))}"
-        for begun in manifest.get("earlier", [])
-    ]
-    return Repeat(
-        file=file,
-        text=text,
-        link="data:text/yaml;base64," + base64.b64encode(text.encode()).decode(),
-        commands=[f"dualgap run {file} --out again", "dualgap report again"],
-        libraries=[f"{library} {version}" for library, version in manifest["versions"].items()],
-        earlier=earlier,
-    )
+    return {
+        "file": file,
+        "text": text,
+        "link": "data:text/yaml;base64," + base64.b64encode(text.encode()).decode(),
+        "commands": [f"dualgap run {file} --out again", "dualgap report again"],
+        "libraries": [f"{library} {version}" for library, version in manifest["versions"].items()],
+        "earlier": [
+            f"started {begun.get('date', '')} with {'; '.join(begun.get('differs', []))}"
+            for begun in manifest.get("earlier", [])
+        ],
+    }

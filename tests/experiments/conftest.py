@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent, indent
 
+import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
+from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS
+from experiments.cases.records import Outcome
+from experiments.store.folder import Store
+
+NAN = float("nan")
 GOOD = """\
 name: small
 problems:
@@ -136,3 +144,107 @@ def outcome(tmp_path):
         return told
 
     return _outcome
+
+
+def run(problem="p", solver="smo", **changes):
+    """Return a record of a run that was solved in half a second."""
+    row = dict.fromkeys(COLUMNS) | {
+        "problem_id": problem,
+        "problem_hash": f"hash of {problem}",
+        "family_hash": f"family of {problem}",
+        "formulation": "soft_margin_dual",
+        "n": 99,
+        "d": 5,
+        "solver": solver,
+        "params": json.dumps({"tol": 1e-6}),
+        "repetition": 0,
+        "target_gap": 1e-6,
+        "status": "finished",
+        "claimed": "optimal",
+        "verdict": "solved",
+        "reason": "",
+        "primal_objective": 10.0,
+        "dual_objective": 10.0,
+        "relative_gap": 1e-8,
+        "bound_source": "alpha",
+        "time_solve": 0.5,
+        "threads": 1,
+        "host": "here",
+    }
+    return row | changes
+
+
+def crashed(problem="p", solver="smo", reason="boom"):
+    nothing = dict.fromkeys(["relative_gap", "primal_objective", "dual_objective", "time_solve"])
+    return run(problem, solver, status="crashed", verdict="uncertified", reason=reason, **nothing)
+
+
+def looked_at(row, gaps, times=None):
+    """Return the evaluations of a run with these relative gaps, evenly in time if not said otherwise."""
+    times = times or np.linspace(0.1, 1.0, len(gaps)) * row["time_solve"]
+    known = {"iteration": 1, "primal_objective": 10.0, "kkt_violation": 0.1}
+    return [
+        dict.fromkeys(FULL_TRACE_COLUMNS)
+        | {"time": float(t), "gap": 10 * g, "dual_objective": 10 * (1 - g)}
+        | known
+        for t, g in zip(times, gaps, strict=True)
+    ]
+
+
+def stored(folder, rows, traces=None, name="small", more=""):
+    """Record rows, and the evaluations of some of them by their places, as a folder of results."""
+    ids = [f"run{i}" for i in range(len(rows))]
+    store = Store.open(folder, f"name: {name}\ntime_limit: 20\n{more}", ids)
+    for i, row in enumerate(rows):
+        evaluations = [evaluation | {"run_id": ids[i]} for evaluation in (traces or {}).get(i, [])]
+        store.append(Outcome(row | {"run_id": ids[i]}, evaluations))
+    store.close()
+    return folder
+
+
+def timed(solver="smo", tol=1e-3, time=1.0, gap=1e-4, problem="p", repetition=0, **changes):
+    """Return a row of results; `changes` replace columns."""
+    row = dict.fromkeys(COLUMNS, NAN) | {
+        "problem_id": problem,
+        "formulation": "soft_margin_dual",
+        "solver": solver,
+        "params": json.dumps({"tol": tol}),
+        "repetition": repetition,
+        "target_gap": 1e-9,
+        "status": "finished",
+        "claimed": "optimal",
+        "bound_source": "alpha",
+        "primal_objective": 2.0,
+        "suboptimality": 0.0,
+        "relative_gap": gap,
+        "time_solve": time,
+        "n": 100.0,
+        "d": 5.0,
+        "n_support": 40.0,
+        "threads": 2.0,
+    }
+    return row | changes
+
+
+def table_of(*rows):
+    return pd.DataFrame(rows)
+
+
+def given(function):
+    """Return a fixture of the function's name that gives the function itself."""
+    return pytest.fixture(name=function.__name__, scope="session")(lambda: function)
+
+
+run_fixture = given(run)
+crashed_fixture = given(crashed)
+looked_at_fixture = given(looked_at)
+stored_fixture = given(stored)
+timed_fixture = given(timed)
+table_of_fixture = given(table_of)
+
+
+@pytest.fixture
+def readme(tmp_path):
+    file = tmp_path / "README.md"
+    file.write_text("a\n<!-- benchmarks table -->\nold\n<!-- end of table -->\nb\n")
+    return file

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.plots.drawing import Drawing, Named
-from experiments.plots.runs import Runs
+from experiments.plots.runs import Runs, finite
 from experiments.plots.style import (
     count_axis,
     key,
@@ -60,11 +60,8 @@ def _panel(ax: Axes, runs: Runs, problem: str) -> set[str]:
     seen: set[str] = set()
     for run in runs.typical(problem):
         evaluations = runs.trace(run["run_id"])
-        evaluations = (
-            evaluations
-            if len(evaluations) > 1
-            else pd.DataFrame(run).T.rename(columns={"iterations": "iteration"})
-        )
+        if len(evaluations) < 2:
+            evaluations = pd.DataFrame(run).T.rename(columns={"iterations": "iteration"})
         seen |= _lines(ax, runs, str(run["series"]), evaluations)
     if seen:
         count_axis(ax)
@@ -79,12 +76,11 @@ def _lines(ax: Axes, runs: Runs, series: str, evaluations: pd.DataFrame) -> set[
     """Draw both bounds where they are finite; return the series if anything was drawn."""
     seen: set[str] = set()
     for column, view in _VIEWS.items():
-        values = evaluations[["iteration", column]].to_numpy(dtype=np.float64)
-        values = values[np.isfinite(values).all(axis=1)]
+        steps, values = finite(evaluations, column)
         if len(values):
             every = max(1, len(values) // 5)
             drawn = runs.styles[series].arguments(**view, markevery=every, markersize=3.5)
-            ax.plot(values[:, 0], values[:, 1], label=f"{series} {column}", **drawn)
+            ax.plot(steps, values, label=f"{series} {column}", **drawn)
             seen.add(series)
     return seen
 

@@ -3,19 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.analysis.cross_validation import CHOICE, mean_scores
 from experiments.output.text import markdown_table
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
-from experiments.plots.style import PANELS, key, label_outside, legend, line_styles, panels
+from experiments.plots.style import (
+    BLACK,
+    PANELS,
+    key,
+    label_outside,
+    legend,
+    line_styles,
+    panels,
+    solver_keys,
+)
 
+_RING: dict[str, Any] = {
+    "color": BLACK,
+    "marker": "o",
+    "linestyle": "none",
+    "markerfacecolor": "none",
+    "markersize": 9,
+}
 _PARAMETERS = ("C", "lam", "epsilon")
 
 
@@ -54,15 +68,12 @@ def cross_validation(scores: pd.DataFrame) -> Figure:
         for label, unordered in lines[title].items():
             rows, line = unordered.sort_values(parameter), drawn[label].arguments(capsize=2)
             ax.errorbar(rows[parameter], rows["mean"], rows["error"], **line)
-        _ring(ax, mine[mine["best"]], parameter)
+        best = mine[mine["best"]]
+        ax.plot(best[parameter], best["mean"], zorder=5, **_RING)
         ax.set_xscale("log" if (mine[parameter] > 0).all() else "linear")
         ax.set_xlabel(parameter)
     label_outside(axes, axes[-1].get_xlabel(), "score on the held-out fold")
-    entries: list[tuple[Artist, str]] = [
-        (key(**line.arguments()), name) for name, line in drawn.items()
-    ]
-    ring = key(color="#000000", marker="o", linestyle="none", markerfacecolor="none", markersize=9)
-    legend(new, [*entries, (ring, "best mean")])
+    legend(new, [*solver_keys(drawn), (key(**_RING), "best mean")])
     return new
 
 
@@ -91,16 +102,3 @@ def _lines(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
     for name in varied:
         labels = labels + f", {name}=" + scores[name].map("{:g}".format)
     return {str(label): rows for label, rows in scores.groupby(labels, sort=False)}
-
-
-def _ring(ax: Axes, best: pd.DataFrame, parameter: str) -> None:
-    ax.plot(
-        best[parameter],
-        best["mean"].to_numpy(dtype=np.float64),
-        color="#000000",
-        marker="o",
-        linestyle="none",
-        markerfacecolor="none",
-        markersize=9,
-        zorder=5,
-    )

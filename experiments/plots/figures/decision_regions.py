@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.output.text import file_name
 from experiments.plots.drawing import Drawing, Named
-from experiments.plots.plane import binary_answers, draw_regions, region_keys
-from experiments.plots.runs import Model, Runs
+from experiments.plots.plane import Answer, binary_answers, draw_regions, region_keys
+from experiments.plots.runs import Runs
 from experiments.plots.style import PANELS, label_outside, legend, panels, wrap
 
 
@@ -23,7 +22,7 @@ class DecisionRegions(Drawing):
             yield file_name(self.name, problem), decision_regions(answers[:PANELS])
 
 
-def decision_regions(models: Sequence[tuple[pd.Series, Model]]) -> Figure:
+def decision_regions(models: Sequence[Answer]) -> Figure:
     """Draw the answers of up to six solvers to one problem, one panel a solver."""
     titles = [f"{run['series']}: {run['verdict']}" for run, _ in models]
     new, axes = panels(titles, height=2.1, share="both")

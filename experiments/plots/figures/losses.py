@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
-from experiments.plots.style import LineStyle, key, legend, line_styles, panels
+from experiments.plots.style import legend, line_styles, panels, solver_keys
 from problems import Vector
 from problems.losses import Hinge, Logistic, Perceptron, Squared, SquaredHinge
 
@@ -52,13 +51,9 @@ def losses() -> Figure:
     drawn = line_styles([*as_they_are, *surrogates])
     new, axes = panels(["losses of classification", "surrogates of the 0-1 loss"], share="both")
     for ax, curves in zip(axes, (as_they_are, surrogates), strict=True):
-        _draw(ax, curves, drawn)
+        for name, values in curves.items():
+            ax.plot(_MARGIN, values, **drawn[name].arguments(marker=""))
+        ax.set(xlabel="margin y f", ylim=(-0.1, _HIGHEST), xlim=(_MARGIN[0], _MARGIN[-1]))
     axes[0].set_ylabel("loss")
-    legend(new, [(key(**line.arguments(marker="")), name) for name, line in drawn.items()])
+    legend(new, solver_keys(drawn, marker=""))
     return new
-
-
-def _draw(ax: Axes, curves: _Curves, drawn: dict[str, LineStyle]) -> None:
-    for name, values in curves.items():
-        ax.plot(_MARGIN, values, **drawn[name].arguments(marker=""))
-    ax.set(xlabel="margin y f", ylim=(-0.1, _HIGHEST), xlim=(_MARGIN[0], _MARGIN[-1]))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -53,9 +55,7 @@ _ENDED = ("unsupported", "not_installed", "diverged", "out_of_memory", "crashed"
 def pages(runs: Runs) -> Iterator[tuple[list[str], list[str]]]:
     """Yield (problems, configurations) of each figure, all about as large."""
     solvers = sorted(runs.table["configuration"].unique())
-    for problems in chunks(runs.problems, ROWS):
-        for some in chunks(solvers, COLUMNS):
-            yield problems, some
+    return product(chunks(runs.problems, ROWS), chunks(solvers, COLUMNS))
 
 
 class Overview(Drawing):
@@ -81,15 +81,12 @@ def overview(runs: Runs, problems: Sequence[str], solvers: Sequence[str]) -> Fig
             if len(cell):
                 seen.add(_cell(ax, j, i, cell))
     _label(ax, problems, solvers)
-    shown = [(name, outcome) for name, outcome in OUTCOMES.items() if name in seen]
-    legend(
-        new,
-        [
-            (_patch(0, 0, outcome), f"{outcome.sign}  {_NAMES.get(name, name.replace('_', ' '))}")
-            for name, outcome in shown
-        ],
-        columns=5,
-    )
+    shown = [
+        (_patch(0, 0, outcome), f"{outcome.sign}  {_NAMES.get(name, name.replace('_', ' '))}")
+        for name, outcome in OUTCOMES.items()
+        if name in seen
+    ]
+    legend(new, shown, columns=5)
     return new
 
 
@@ -115,16 +112,8 @@ def _cell(ax: Axes, x: int, y: int, runs: pd.DataFrame) -> str:
 
 
 def _patch(x: int, y: int, outcome: Outcome) -> Rectangle:
-    return Rectangle(
-        (x, y),
-        1,
-        1,
-        facecolor=outcome.colour,
-        hatch=outcome.hatch,
-        edgecolor="#9A9A9A",
-        linewidth=0.5,
-        clip_on=False,
-    )
+    line: dict[str, Any] = {"edgecolor": "#9A9A9A", "linewidth": 0.5, "clip_on": False}
+    return Rectangle((x, y), 1, 1, facecolor=outcome.colour, hatch=outcome.hatch, **line)
 
 
 def _label(ax: Axes, problems: Sequence[str], solvers: Sequence[str]) -> None:
@@ -135,6 +124,5 @@ def _label(ax: Axes, problems: Sequence[str], solvers: Sequence[str]) -> None:
     ax.tick_params(length=0)
     for label in ax.get_xticklabels():
         label.set(rotation=35, ha="left", rotation_mode="anchor")
-    for spine in ax.spines.values():
-        spine.set_visible(False)
+    ax.spines[:].set_visible(False)
     ax.grid(visible=False)

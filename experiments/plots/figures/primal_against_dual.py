@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
-from experiments.plots.style import key, label_sizes, legend, line_styles, panels
+from experiments.plots.style import label_sizes, legend, line_styles, panels, solver_keys
 from problems import RBF, Kernel, Linear
 
 _SAMPLES = 1000  # predicted at a time
@@ -102,5 +102,5 @@ def draw(table: pd.DataFrame) -> Figure:
             ax.plot(ordered["n"], ordered[measure], **drawn[str(label)].arguments())
         ax.set(xscale="log", yscale="log", xlabel="number of samples n")
         label_sizes(ax, np.unique(table["n"].to_numpy(dtype=np.float64)))
-    legend(new, [(key(**line.arguments()), name) for name, line in drawn.items()])
+    legend(new, solver_keys(drawn))
     return new

@@ -50,8 +50,7 @@ def time_against_n(runs: Runs, title: str, table: pd.DataFrame) -> Figure:
         xscale="log", yscale="log", xlabel="number of samples n", ylabel="median solving time (s)"
     )
     label_sizes(ax, np.unique(table["n"].to_numpy(dtype=np.float64)))
-    handles, labels = zip(*entries, strict=True)
-    new.legend(handles, labels, loc="outside right upper")
+    new.legend(*zip(*entries, strict=True), loc="outside right upper")
     return new
 
 

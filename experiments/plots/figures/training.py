@@ -7,6 +7,7 @@ of support vectors by step: the picture of Anderson's notes on support vector ma
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from matplotlib.figure import Figure
 from experiments.output.text import file_name
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.plane import CLASSES, binary_answers, draw_regions, region_keys, upper
-from experiments.plots.runs import Model, Runs
+from experiments.plots.runs import Model, Runs, finite
 from experiments.plots.style import BLACK, count_axis, figure, legend, note, wrap
 
 
@@ -53,13 +54,12 @@ def training(runs: Runs, run: pd.Series, model: Model) -> Figure:
 
 
 def _by_step(ax: Axes, evaluations: pd.DataFrame, column: str, label: str) -> None:
-    values = evaluations[["iteration", column]].to_numpy(dtype=np.float64)
-    values = values[np.isfinite(values).all(axis=1)]
+    steps, values = finite(evaluations, column)
     ax.set(xlabel="step", ylabel=label)
     if not len(values):
         note(ax, "not recorded")
         return
-    ax.plot(values[:, 0], values[:, 1], color=BLACK, marker="o", markersize=2.5, label=column)
+    ax.plot(steps, values, color=BLACK, marker="o", markersize=2.5, label=column)
     count_axis(ax)
 
 
@@ -74,12 +74,6 @@ def _multipliers(ax: Axes, run: pd.Series, model: Model) -> None:
     C = upper(run)
     if np.isfinite(C):
         ax.axhline(C, color="#555555", linestyle="--", linewidth=0.8)
-        ax.annotate(
-            "C",
-            (1, C),
-            xycoords=("axes fraction", "data"),
-            xytext=(2, 0),
-            textcoords="offset points",
-            va="center",
-            annotation_clip=False,
-        )
+        beside: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points"}
+        at_edge = ("axes fraction", "data")
+        ax.annotate("C", (1, C), xycoords=at_edge, va="center", annotation_clip=False, **beside)

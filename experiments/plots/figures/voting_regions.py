@@ -21,7 +21,7 @@ from matplotlib.patches import Patch
 
 from experiments.output.text import file_name
 from experiments.plots.drawing import Drawing, Named
-from experiments.plots.plane import planar, span
+from experiments.plots.plane import Answer, contour, grid, in_blocks, planar
 from experiments.plots.runs import Model, Runs
 from experiments.plots.style import (
     BLACK,
@@ -40,7 +40,6 @@ from problems.kernels import Block
 _GRID = 320  # points a side
 _TINT = 0.3  # share of a class's colour, mixed with white
 _HATCH = "/////"
-Answer = tuple[pd.Series, Model]
 
 
 def strategy(runs: Runs, problem: str) -> str | None:
@@ -97,13 +96,10 @@ class _Votes:
         self.strategy = str(run["formulation"])
         make = cast("type[Any]", FORMULATIONS[self.strategy])
         self.problem: Multiclass = make(model["X"], model["y"], kernel=model["kernel"])
-        self.x1, self.x2 = (span(model["X"][:, j], _GRID) for j in range(2))
+        self.x1, self.x2, points = grid(model["X"], _GRID)
         point = Point(model["alpha"], model["w"], model["b"])
         geometry = Geometry(self.problem, point, (np.nan, np.nan))
-        grid = np.column_stack([g.ravel() for g in np.meshgrid(self.x1, self.x2)])
-        blocks = np.array_split(grid, _GRID)  # small ones, as the kernel matrix of each is dense
-        outputs = [geometry.outputs(block) for block in blocks]
-        self.f: Block = np.concatenate(outputs).reshape(_GRID**2, -1)
+        self.f: Block = in_blocks(geometry.outputs, points).reshape(_GRID**2, -1)
 
     def ambiguous(self, rule: Voting) -> Block:
         """Return 1 where the vote is tied and 0 elsewhere, by x₂ and x₁."""
@@ -128,29 +124,14 @@ class _Votes:
             filled = ax.contourf(self.x1, self.x2, tied, levels, colors="none", hatches=[_HATCH])
             filled.set(edgecolor="#444444", linewidth=0)
         for f in self.f.T.reshape(-1, _GRID, _GRID):
-            _line(ax, self.x1, self.x2, f, 0.0, color=BLACK, linewidths=0.9)
+            contour(ax, self.x1, self.x2, f, 0.0, BLACK, 0.9)
             for level in (-1.0, 1.0) if rule == "soccer" else ():
-                _line(ax, self.x1, self.x2, f, level, color=GREY, linewidths=0.6)
-        for line, k in zip(_styles(self.problem.classes), range(self.problem.classes), strict=True):
-            own = self.problem.X[self.problem.y == k]
-            ax.scatter(
-                own[:, 0],
-                own[:, 1],
-                s=9,
-                c=line.colour,
-                marker=line.marker,
-                linewidths=0,
-            )
+                contour(ax, self.x1, self.x2, f, level, GREY, 0.6)
+        for k, line in enumerate(_styles(self.problem.classes)):
+            x1, x2 = self.problem.X[self.problem.y == k].T
+            ax.scatter(x1, x2, s=9, c=line.colour, marker=line.marker, linewidths=0)
         ax.set(xlim=extent[:2], ylim=extent[2:])
         ax.grid(visible=False)
-
-
-def _line(
-    ax: Axes, x1: Any, x2: Any, f: Block, level: float, color: str, linewidths: float
-) -> None:
-    if f.min() < level < f.max():
-        dash = "-" if level == 0 else "--"
-        ax.contour(x1, x2, f, [level], colors=color, linestyles=[dash], linewidths=[linewidths])
 
 
 def _styles(classes: int) -> list[Any]:

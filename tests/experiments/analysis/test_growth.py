@@ -4,10 +4,22 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.analysis.growth import exponent
+from experiments.analysis.cheapest import cheapest
+from experiments.analysis.growth import exponent, growth
 
 
 def test_the_exponent_is_that_of_a_power_law():
     n = np.array([10.0, 30.0, 50.0, 900.0])
     assert exponent(pd.Series(0.1 * n**1.7, index=n)) == pytest.approx(1.7)
     assert np.isnan(exponent(pd.Series([1.0, 2.0], index=[1, 2])))
+
+
+def test_exponents_are_fitted_to_problems_that_differ_in_n_alone(timed, table_of):
+    rows = [
+        timed(problem=f"moons(n={n}) C=1", n=float(n), time=1e-6 * n**1.5, peak_rss=1e3 * n)
+        for n in (100, 400, 1600)
+    ]
+    (grown,) = growth(cheapest(table_of(*rows), [1e-3])).to_dict("records")
+    assert grown["exponent"] == pytest.approx(1.5)
+    assert (grown["largest"], grown["memory"], grown["sizes"]) == (1600, 1.6e6, 3)
+    assert growth(cheapest(table_of(timed()), [1e-3])).empty

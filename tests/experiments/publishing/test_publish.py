@@ -5,7 +5,6 @@ import pytest
 from click.testing import CliRunner
 
 from experiments.cli import main
-from experiments.publishing.documents import compact_table
 from experiments.publishing.outdated import outdated
 from experiments.publishing.publish import publish
 
@@ -103,19 +102,3 @@ def test_only_benchmarks_are_published_together(ran, tmp_path):
     folder = ran("run")
     with pytest.raises(ValueError, match=r"only benchmarks .* are published together"):
         list(publish([folder, folder], tmp_path))
-
-
-def test_cells_show_time_gap_or_why_not():
-    summary = pd.DataFrame(
-        {
-            "problem": ["p"] * 4,
-            "solver": ["a", "b", "c", "d"],
-            "outcome": ["solved", "inaccurate", "unsupported", "crashed"],
-            "time": [0.0123, 1.0, float("nan"), 1.0],
-            "gap": [1e-8, 3e-3, float("nan"), 1.0],
-        }
-    )
-    table = compact_table(summary)
-    assert [cell.strip() for cell in table.splitlines()[2].split("|")[2:-1]] == [
-        "12.3 ms", "≈ 3e-03", "–", "crashed",
-    ]  # fmt: skip

@@ -1,0 +1,112 @@
+"""Times at equal certified gap, and the arithmetic lower bound."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.analysis.cheapest import arithmetic_bounds, cheapest, targets_of
+
+NAN = float("nan")
+FLOOR = Path(__file__).parents[3] / "experiments" / "floor.py"
+
+
+def cell(table, target, solver, problem="p"):
+    """Return the row of a target, a solver and a problem."""
+    of = (table["target"] == target) & (table["solver"] == solver) & (table["problem"] == problem)
+    (row,) = table[of].to_dict("records")
+    return row
+
+
+def test_the_cheapest_configuration_within_the_target_stands_for_a_solver(timed, table_of):
+    table = cheapest(
+        table_of(
+            timed(tol=1e-2, time=1.0, gap=5e-3),
+            timed(tol=1e-3, time=2.0, gap=5e-4),
+            timed(tol=1e-6, time=4.0, gap=5e-7),
+            timed("libsvm", tol=1e-1, time=9.0, gap=9e-4),
+            timed("libsvm", tol=1e-6, time=8.0, gap=8e-4),
+        )
+    )
+    ours, peer = cell(table, 1e-3, "smo"), cell(table, 1e-3, "libsvm")
+    assert (ours["time"], ours["setting"], ours["ratio"]) == (2.0, "tol 1e-03", 1.0)
+    assert (peer["time"], peer["setting"], peer["ratio"]) == (8.0, "tol 1e-06", 4.0)
+    assert cell(table, 1e-6, "smo")["time"] == 4.0
+
+
+def test_a_solver_that_missed_the_target_is_shown_with_its_best_gap(timed, table_of):
+    table = cheapest(
+        table_of(
+            timed(tol=1e-6, gap=5e-7),
+            timed("libsvm", tol=1e-3, gap=2e-5),
+            timed("libsvm", tol=1e-6, gap=1.9e-5),
+            timed("one_dal", tol=1e-3, gap=2e-3),
+            timed("one_dal", tol=1e-5, gap=2e-5),
+            timed("liblinear", gap=NAN, time=NAN, status="time_limit"),
+        )
+    )
+    stalled, short = cell(table, 1e-6, "libsvm"), cell(table, 1e-6, "one_dal")
+    assert (stalled["outcome"], stalled["gap"]) == ("stalled", 1.9e-5)
+    assert (short["outcome"], short["gap"]) == ("short", 2e-5)
+    assert cell(table, 1e-3, "liblinear")["outcome"] == "time_limit"
+    assert np.isnan([stalled["time"], stalled["ratio"], short["time"]]).all()
+
+
+def test_a_repetition_without_an_answer_spoils_its_configuration(timed, table_of):
+    table = cheapest(table_of(timed(), timed(repetition=1, gap=NAN, time=NAN, status="crashed")))
+    assert cell(table, 1e-3, "smo")["outcome"] == "crashed"
+
+
+def test_a_solver_without_a_dual_point_is_measured_against_the_best_bound(timed, table_of):
+    own = {"bound_source": "recovered from w", "gap": 0.5, "suboptimality": 2e-4}
+    table = cheapest(table_of(timed(), timed("liblinear", **own)))
+    assert cell(table, 1e-3, "liblinear")["gap"] == pytest.approx(1e-4)
+
+
+def test_the_fastest_of_ours_is_what_ratios_are_taken_to(timed, table_of):
+    table = cheapest(
+        table_of(timed(time=2.0), timed("platt_smo", time=1.0), timed("libsvm", time=3.0)), [1e-3]
+    )
+    ratios = table.set_index("solver")["ratio"].to_dict()
+    assert ratios == {"smo": 2.0, "platt_smo": 1.0, "libsvm": 3.0}
+
+
+def test_a_solver_may_take_whichever_face_of_a_problem_is_cheaper(timed, table_of):
+    same = {"family_hash": "f"}
+    dual, primal = ({"formulation": f"soft_margin_{face}", **same} for face in ("dual", "primal"))
+    rows = [
+        timed(problem="a dual", time=3.0, **dual),
+        timed("libsvm", problem="a dual", time=9.0, **dual),
+        timed("libsvm", problem="a primal", time=6.0, **primal),
+    ]
+    table = cheapest(table_of(*rows), [1e-3])
+    peer = cell(table, 1e-3, "libsvm", "a dual")
+    assert (peer["time"], peer["ratio"]) == (6.0, 2.0)
+    assert peer["setting"].endswith(", soft_margin_primal")
+    assert len(table) == 2
+
+
+def test_the_floor_is_the_time_of_the_values_that_the_best_answer_needs(timed, table_of):
+    rows = [
+        timed(gap=1e-3, n_support=90.0),
+        timed(tol=1e-6, gap=1e-9, time=0.5, n_support=40.0),
+        timed(f"{FLOOR}:KernelFloor", gap=NAN, time=2.0, n_kernel_evals=1e3, n_support=NAN),
+    ]
+    (floor,) = arithmetic_bounds(table_of(*rows)).to_dict("records")
+    values = 100 * 40 - 40**2 / 2
+    assert floor["support"] == 40
+    assert floor["values"] == values
+    assert floor["time"] == pytest.approx(values * 2e-3)
+    table = cheapest(table_of(*rows), [1e-6])
+    assert table["solver"].tolist() == ["smo"]
+    assert table["floors"].tolist() == pytest.approx([0.5 / (values * 2e-3)])
+
+
+def test_targets_end_at_the_one_of_the_experiment(timed, table_of):
+    assert targets_of(table_of(timed())) == [1e-3, 1e-6, 1e-9]
+    assert targets_of(table_of(timed(target_gap=1e-8))) == [1e-3, 1e-6, 1e-8]
+    assert cheapest(table_of(timed(target_gap=1e-2)))["target"].tolist() == [1e-2]
+
+
+def test_without_a_floor_there_is_no_time_over_it(timed, table_of):
+    assert cheapest(table_of(timed()))["floors"].isna().all()

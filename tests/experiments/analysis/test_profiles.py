@@ -1,0 +1,90 @@
+"""Times to gaps, profiles and shifted means."""
+
+import pandas as pd
+import pytest
+
+from experiments.analysis.profiles import (
+    SHIFT,
+    data_profile,
+    penalty_of,
+    performance_profile,
+    shifted_mean,
+    shifted_means,
+    times_to_gaps,
+)
+from experiments.cases.columns import FULL_TRACE_COLUMNS
+from experiments.store.folder import load_results
+
+NAN = float("nan")
+
+
+def table(rows):
+    """Return rows of `times_to_gaps`: target, problem, solver and time are given."""
+    columns = ["target", "problem", "solver", "time"]
+    known = {"n": 99.0, "outcome": "reached", "fastest": False, "setting": "", "gap": 0.0}
+    return pd.DataFrame([dict(zip(columns, row, strict=True)) | known for row in rows])
+
+
+def test_a_performance_profile_counts_failures_in_the_share():
+    times = table([(1, "p", "a", 1.0), (1, "p", "b", 3.0), (1, "q", "a", NAN), (1, "q", "b", 2.0)])
+    profile = performance_profile(times)
+    x, share = profile["a"]
+    assert x[0] == 1
+    assert share.tolist() == [0.5, 0.5]
+    x, share = profile["b"]
+    assert x[:2].tolist() == [1, 3]
+    assert share.tolist() == [0.5, 1, 1]
+
+
+def test_a_problem_that_nobody_solved_keeps_every_profile_below_one():
+    times = table([(1, "p", "a", 1.0), (1, "q", "a", NAN)])
+    assert performance_profile(times)["a"][1].max() == 0.5
+    assert data_profile(times)["a"][1].max() == 0.5
+    assert performance_profile(table([(1, "q", "a", NAN)])) == {}
+
+
+def test_a_data_profile_counts_time_in_units_of_n_plus_one():
+    x, share = data_profile(table([(1, "p", "a", 1.0), (1, "q", "a", 4.0)]))["a"]
+    assert x[:2].tolist() == [0.01, 0.04]
+    assert share.tolist() == [0.5, 1, 1]
+
+
+def test_the_shifted_mean_of_equal_times_is_that_time_and_failures_cost_the_penalty():
+    assert shifted_mean([0.3, 0.3, 0.3]) == pytest.approx(0.3)
+    two = shifted_mean([0.0, 1.0])
+    assert two == pytest.approx((SHIFT * (1 + SHIFT)) ** 0.5 - SHIFT)
+    means = shifted_means(table([(1, "p", "a", NAN), (1, "p", "b", 2.0)]), penalty=20.0)
+    assert means["solver"].tolist() == ["b", "a"]
+    assert means["mean"].tolist() == pytest.approx([2.0, 20.0])
+    assert means["solved"].tolist() == [1, 0]
+
+
+def test_the_penalty_is_the_time_limit_and_without_one_ten_times_the_slowest_run():
+    results = pd.DataFrame({"time_solve": [NAN, 3.0]})
+    assert penalty_of(20, results) == (20.0, "20 s, the time limit of a run")
+    seconds, words = penalty_of(None, results)
+    assert seconds == 30
+    assert words.startswith("30 s, ten times")
+
+
+def test_a_target_is_reached_at_the_first_look_within_it(tmp_path, run, looked_at, stored):
+    from experiments.store.folder import read_traces
+
+    row = run(relative_gap=1e-7, verdict="solved", time_solve=1.0)
+    folder = stored(tmp_path / "x", [row], {0: looked_at(row, [1, 1e-4, 1e-7], [0.1, 0.2, 0.9])})
+    times = times_to_gaps(load_results(folder), read_traces(folder)).set_index("target")["time"]
+    assert times[1e-3] == 0.2
+    assert times[1e-6] == 0.9
+
+
+def test_what_died_does_not_reach_a_target_and_a_proof_of_infeasibility_does(
+    tmp_path, run, crashed, stored
+):
+    nothing = dict.fromkeys(["relative_gap", "primal_objective", "dual_objective"])
+    rows = [run("q", "a", status="infeasible", verdict="infeasible", **nothing), crashed("q", "b")]
+    folder = stored(tmp_path / "x", rows)
+    evaluations = pd.DataFrame(columns=FULL_TRACE_COLUMNS)
+    times = times_to_gaps(load_results(folder), evaluations)
+    assert times.groupby("solver")["time"].max()["a"] == 0.5
+    assert times[times["solver"] == "b"]["time"].isna().all()
+    assert set(times[times["solver"] == "b"]["outcome"]) == {"crashed"}

@@ -1,0 +1,36 @@
+"""A benchmark in words."""
+
+from experiments.benchmark.report import to_markdown
+from experiments.output.text import machine_text
+
+NAN = float("nan")
+
+
+def test_every_sign_of_the_report_is_there(timed, table_of):
+    rows = [timed(repetition=i, time=1.0 + i) for i in range(2)]
+    rows += [
+        timed("libsvm", tol=t, time=30.0, gap=2e-5, repetition=i)
+        for t in (1e-5, 1e-8)
+        for i in range(2)
+    ]
+    rows += [timed("one_dal", status="not_installed", gap=NAN, time=NAN, threads=NAN)]
+    machine = {"processor": "A chip", "cores": 2, "memory": 2**34}
+    manifest = {
+        "versions": {"numpy": "2"},
+        "machine": machine,
+        "date": "2026-01-02T",
+        "platform": "x",
+    }
+    results = table_of(*rows)
+    text = to_markdown(results, "bench_x", machine_text([manifest], results))
+    assert "A chip, 2 cores, 16.00 GiB" in text
+    assert "Threads of every solver: 2." in text
+    assert "30 s (tol 1e-05), **20×**" in text
+    assert "– stalls at 2.0e-05" in text
+    assert "– not installed" in text
+
+
+def test_without_repetitions_the_report_says_that_noise_was_not_measured(timed, table_of):
+    text = to_markdown(table_of(timed()), "bench_x", "")
+    assert "Noise (A/A) was not measured" in text
+    assert "Ratios have no intervals" in text

@@ -1,0 +1,103 @@
+"""What the tests of figures share: rows of results, their traces, and answers in the plane."""
+
+import pandas as pd
+import pytest
+
+from experiments.cases.records import COLUMNS
+from experiments.plots.runs import gather
+from problems import RBF, SoftMarginDual
+from problems.datasets import TwoMoons
+
+NAN = float("nan")
+
+LOOKS = ["run_id", "time", "iteration", "primal_objective", "dual_objective", "gap"]
+LOOKS += ["kkt_violation", "n_support", "objective"]
+
+
+def run(problem="p", solver="smo", **changes):
+    """Return a row of results; `changes` replace columns."""
+    row = dict.fromkeys(COLUMNS, NAN) | {
+        "problem_id": problem,
+        "formulation": "soft_margin_dual",
+        "n": 100.0,
+        "d": 5.0,
+        "C": 1.0,
+        "solver": solver,
+        "params": "{}",
+        "repetition": 0.0,
+        "target_gap": 1e-6,
+        "status": "finished",
+        "claimed": "optimal",
+        "verdict": "solved",
+        "primal_objective": 10.0,
+        "dual_objective": 10.0,
+        "gap": 0.0,
+        "relative_gap": 1e-8,
+        "time_solve": 0.5,
+        "iterations": 7.0,
+    }
+    return row | changes
+
+
+def crashed(problem="p", solver="smo", status="crashed"):
+    nothing = dict.fromkeys(["relative_gap", "gap", "primal_objective", "dual_objective"], NAN)
+    gone = {"time_solve": NAN, "iterations": NAN, "d": NAN, "verdict": "uncertified"}
+    return run(problem, solver, status=status, **nothing, **gone)
+
+
+def tables(rows, gaps=None):
+    """Return results and traces; `gaps` gives relative gaps for the runs, by position."""
+    results = pd.DataFrame(rows)
+    results["run_id"] = [f"r{i}" for i in range(len(rows))]
+    traced = [
+        (f"r{i}", 10.0**k, 3.0**k, 2.0, 2.0 * (1 - gap), 2.0 * gap, gap, 5.0, 2.0)
+        for i, own in (gaps or {}).items()
+        for k, gap in enumerate(own)
+    ]
+    return results, pd.DataFrame(traced, columns=LOOKS)
+
+
+def runs_of(rows, gaps=None):
+    return gather(*tables(rows, gaps))
+
+
+def named(ax, label):
+    return [line for line in ax.lines if line.get_label() == label]
+
+
+@pytest.fixture(scope="module")
+def moons():
+    data = TwoMoons(n=40, seed=1).load()
+    return SoftMarginDual(data.X, data.y, 2.0, RBF(1.0))
+
+
+def model_of(solution):
+    p = solution.problem
+    parts = {"X": p.X, "y": p.y, "kernel": p.kernel}
+    return parts | {"alpha": solution.alpha, "w": solution.w, "b": solution.b}
+
+
+def row_of(solution, **changes):
+    certificate, p = solution.certificate, solution.problem
+    known = {
+        "n": float(p.n),
+        "d": float(p.d),
+        "C": getattr(p, "C", NAN),
+        "lam": getattr(p, "lam", NAN),
+    }
+    values = {"verdict": solution.verdict, "relative_gap": certificate.relative_gap}
+    return run(**known, **values, **changes)
+
+
+def given(function):
+    """Return a fixture of the function's name that gives the function itself."""
+    return pytest.fixture(name=function.__name__, scope="session")(lambda: function)
+
+
+run_fixture = given(run)
+crashed_fixture = given(crashed)
+tables_fixture = given(tables)
+runs_of_fixture = given(runs_of)
+named_fixture = given(named)
+model_of_fixture = given(model_of)
+row_of_fixture = given(row_of)

@@ -1,0 +1,41 @@
+"""Regions in the plane, with every support vector."""
+
+import json
+
+import numpy as np
+
+from experiments.plots.figures.decision_regions import decision_regions
+from experiments.plots.figures.training import training
+from experiments.plots.plane import planar
+from experiments.plots.runs import gather
+from experiments.plots.style import style
+from solvers import SMO, solve
+
+
+def test_planar_figures_mark_every_support_vector_and_the_best_answer_comes_first(
+    moons, tables, model_of, row_of
+):
+    answers = {f"r{i}": solve(moons, SMO(tol=t)) for i, t in enumerate((1e-1, 1e-8))}
+    rows = [row_of(s, params=json.dumps({"c": i})) for i, s in enumerate(answers.values())]
+    results, traces = tables(rows, {1: [1, 0.1]})
+    runs = gather(results, traces, lambda run_id: model_of(answers[run_id]))
+    kept = planar(runs, "p")
+    assert [row["run_id"] for row, _ in kept] == ["r1", "r0"]
+    support = len(answers["r1"].geometry.support)
+    with style():
+        axes = decision_regions(kept).axes
+        four = training(runs, *kept[0])
+    for ax in (axes[0], four.axes[0]):
+        scattered = [len(c.get_offsets()) for c in ax.collections if c.get_offsets().size > 2]
+        assert sum(scattered) == moons.n + support
+    np.testing.assert_allclose(four.axes[1].lines[0].get_ydata(), [0.0, 1.8])
+    np.testing.assert_allclose(four.axes[3].lines[0].get_ydata(), [5, 5])
+    alpha = np.concatenate([c.get_offsets()[:, 1] for c in four.axes[2].collections])
+    np.testing.assert_allclose(np.sort(alpha), np.sort(answers["r1"].alpha))
+
+
+def test_a_decision_function_of_one_sign_is_drawn(moons, runs_of, model_of, row_of):
+    solution = solve(moons, SMO(tol=1e-3))
+    model = model_of(solution) | {"alpha": np.zeros(moons.n), "b": 1.0}
+    with style():
+        assert decision_regions([(runs_of([row_of(solution)]).table.iloc[0], model)]).axes

@@ -1,0 +1,27 @@
+"""Times by n, and the exponent that is fitted to them."""
+
+import numpy as np
+
+from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
+from experiments.plots.style import style
+
+
+def test_growth_needs_three_sizes_of_an_otherwise_equal_problem(run, runs_of):
+    rows = [run(f"moons(n={n}, noise={x}) C=1", n=n) for n, x in ((1, 0), (2, 0), (3, 1))]
+    assert not list(solved_sizes(runs_of(rows)))
+    rows.append(run("moons(n=9, noise=0) C=1", n=9))
+    assert [title for title, _ in solved_sizes(runs_of(rows))] == ["moons(noise=0) C=1"]
+
+
+def test_time_lines_hold_medians_of_solved_runs_and_hollow_ones_the_rest(run, crashed, runs_of):
+    rows = [run(f"g(n={n})", n=n, time_solve=t * n**2) for n in (10, 20, 40) for t in (1, 2, 9)]
+    rows += [run("g(n=80)", n=80, time_solve=7.0, verdict="inaccurate"), crashed("g(n=90)")]
+    runs = runs_of(rows)
+    ((title, table),) = solved_sizes(runs)
+    with style():
+        figure = time_against_n(runs, title, table)
+    solved, others = figure.axes[0].lines
+    np.testing.assert_allclose(solved.get_ydata(), 2 * np.array([10, 20, 40]) ** 2)
+    assert (list(others.get_xdata()), list(others.get_ydata())) == ([80.0], [7.0])
+    texts = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert texts == ["smo: $n^{2.0}$", "hollow: not solved"]

@@ -1,0 +1,22 @@
+"""Line styles, pages and titles."""
+
+from experiments.plots.style import chunks, line_styles, wrap
+
+
+def test_no_two_of_32_solvers_look_alike():
+    assert len(set(line_styles(map(str, range(32))).values())) == 32
+
+
+def test_pages_hold_every_problem_once():
+    for count in (1, 6, 7, 13, 31):
+        parts = list(chunks([str(i) for i in range(count)], 6))
+        assert [x for part in parts for x in part] == [str(i) for i in range(count)]
+        assert max(map(len, parts)) <= 6
+        assert len(parts) == -(-count // 6)
+
+
+def test_long_and_odd_titles_stay_short_and_plain():
+    lines = wrap("standardize=True_" * 40 + "C=$5$", 30).split("\n")
+    assert len(lines) == 2
+    assert max(map(len, lines)) <= 40
+    assert lines[1].endswith(r"C=\$5\$")

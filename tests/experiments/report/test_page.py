@@ -1,0 +1,239 @@
+"""The page lets no name act, and can be used by everybody; looked at in a browser."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from experiments.report import write_report
+
+HOSTILE = (
+    "</script><script>document.title='hacked'</script><img src=x onerror=alert(1)>\"'`{{7*7}} $$x$$"
+)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
+    with api.sync_playwright() as play:
+        if found is None and not Path(play.chromium.executable_path).exists():
+            pytest.skip("no Chromium: install it, or run `playwright install chromium`")
+        opened = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def page_file(tmp_path_factory, run, crashed, looked_at, stored):
+    """Write the report of three problems and two solvers, one of them hostile by name."""
+    rows = [
+        run("easy", "smo", time_solve=0.02, iterations=9),
+        run("easy", f"/x/{HOSTILE}.py:Bad", time_solve=0.5, iterations=10),
+        run(HOSTILE, "smo", time_solve=3.0, iterations=1000),
+        crashed(HOSTILE, f"/x/{HOSTILE}.py:Bad", reason=HOSTILE),
+        run("hard", "smo", time_solve=0.7, iterations=200, relative_gap=1e-4, verdict="inaccurate"),
+        crashed("hard", f"/x/{HOSTILE}.py:Bad", reason="killed"),
+    ]
+    gaps = [1, 1e-2, 1e-5, 1e-8]
+    traces = {i: looked_at(rows[i], gaps) for i in (0, 1, 2)}
+    folder = tmp_path_factory.mktemp("report")
+    stored(folder / "x", rows, traces, more=f"# {HOSTILE}\n")
+    return write_report(folder / "x", folder / "report.html")
+
+
+@pytest.fixture
+def page(browser, page_file):
+    """Open the report; afterwards nothing must have complained, asked for a file, or run."""
+    opened = browser.new_page(viewport={"width": 1200, "height": 800}, color_scheme="light")
+    trouble = []
+    opened.on("console", lambda m: trouble.append(m.text) if m.type in ("error", "warning") else 0)
+    opened.on("pageerror", lambda error: trouble.append(str(error)))
+    opened.on("dialog", lambda dialog: (trouble.append(dialog.message), dialog.dismiss()))
+    opened.on("request", lambda r: trouble.append(r.url) if r.url.startswith("http") else 0)
+    opened.goto(page_file.as_uri())
+    opened.wait_for_selector("html[data-ready=yes]", state="attached")
+    yield opened
+    title = opened.title()
+    opened.close()
+    assert trouble == []
+    assert title == "small: report"
+
+
+def shown(page):
+    return page.locator("#all tbody tr:visible").count()
+
+
+def test_a_search_and_a_choice_leave_the_rows_that_match(page):
+    assert shown(page) == 6
+    page.get_by_label("Search").fill("killed hard")
+    assert shown(page) == 1
+    assert page.locator("#filters output").text_content() == "1 of 6 runs"
+    page.get_by_role("button", name="Clear").click()
+    page.wait_for_function(
+        "() => document.querySelectorAll('#all tbody tr:not([hidden])').length === 6"
+    )
+    page.locator("#filters").get_by_label("Outcome").select_option("crashed")
+    assert shown(page) == 2
+    page.locator("#filters").get_by_label("Problem").select_option("hard")
+    assert shown(page) == 1
+
+
+def test_a_head_sorts_by_number_with_the_keyboard_and_says_so(page):
+    head = page.locator("#all th", has_text="iterations")
+    column = "[...document.querySelectorAll('#all tbody tr')].map(r => r.cells[8].textContent)"
+    head.locator("button").focus()
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert page.evaluate(column) == ["9", "10", "200", "1000", "", ""]
+    page.keyboard.press("Enter")
+    assert head.get_attribute("aria-sort") == "descending"
+    assert page.evaluate(column) == ["1000", "200", "10", "9", "", ""]
+    assert page.locator("#all th[aria-sort=none]").count() == 10
+
+
+def test_a_solver_that_is_not_ticked_is_hidden_in_every_chart(page):
+    visible = "[...plots.values()].map(plot => plot.lines.map(line => line[0].visible))"
+    assert page.evaluate(visible) == [[True, True]] * 3
+    page.locator("#profiles input[data-solver='1']").first.uncheck()
+    assert page.evaluate(visible) == [[True, False]] * 3
+    assert page.locator("input[data-solver='1']:checked").count() == 0
+    page.locator("#curves .none").click()
+    assert page.evaluate(visible) == [[False, False]] * 3
+    page.locator("#curves .all").click()
+    assert page.evaluate(visible) == [[True, True]] * 3
+
+
+def test_choosing_a_problem_shows_its_curves(page):
+    times = "plots.get('convergence').sources.map(source => source.data.x.at(-1) ?? null)"
+    assert sorted(page.evaluate(times)) == [0.02, 0.5]
+    page.locator("#curves select.view").select_option("2")
+    assert page.locator("#curves .shown").text_content() == "Problem: hard"
+    assert [x for x in page.evaluate(times) if x is not None] == [0.7]
+
+
+def test_each_axis_of_convergence_becomes_linear_and_back_with_the_keyboard(page):
+    state = """() => {
+        const {x_scale, y_scale, x_range, y_range, below} = plots.get('convergence').view.model;
+        return [x_scale.type, y_scale.type, below[0].ticker.type, x_range.start, y_range.start];
+    }"""
+    page.locator("#convergence").scroll_into_view_if_needed()
+    page.wait_for_function("() => plots.get('convergence').view.model.y_range.start > 0")
+    before = page.evaluate(state)
+    assert before[:3] == ["LogScale", "LogScale", "LogTicker"]
+    page.get_by_label("Time axis").focus()
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => plots.get('convergence').view.model.x_range.start < 0")
+    assert page.evaluate(state)[:3] == ["LinearScale", "LogScale", "BasicTicker"]
+    page.keyboard.press("Tab")
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => plots.get('convergence').view.model.y_range.start < 0")
+    assert page.evaluate(state)[:2] == ["LinearScale"] * 2
+    page.get_by_label("Time axis").select_option("logarithmic")
+    page.get_by_label("Gap axis").select_option("logarithmic")
+    page.wait_for_function("() => plots.get('convergence').view.model.y_range.start > 0")
+    assert page.evaluate(state) == pytest.approx(before)
+
+
+def test_the_target_is_in_sight_even_if_every_answer_is_far_better(page):
+    page.locator("#convergence").scroll_into_view_if_needed()
+    page.evaluate("fill({name: 'convergence', views: [[[0, 'smo', [1], [1e-12]]]]}, 0)")
+    ends = "(({start, end}) => [start, end])(plots.get('convergence').view.model.y_range)"
+    page.wait_for_function(f"() => {ends}[0] < 1e-12 && {ends}[1] < 1")
+    assert page.evaluate(ends)[1] > 1e-6
+
+
+def test_a_profile_tells_shares_of_all_problems(page):
+    shares = "plots.get('performance').sources.map(source => source.data.y.at(-1))"
+    assert sorted(page.evaluate(shares)) == pytest.approx([1 / 3, 2 / 3], abs=1e-3)
+
+
+def test_hovering_over_a_point_tells_whose_it_is(page):
+    place = """() => {
+        const {view, sources} = plots.get('convergence');
+        const {x, y, label} = sources.find(source => source.data.label[0] !== 'smo').data;
+        return [view.frame.x_scale.compute(x[0]), view.frame.y_scale.compute(y[0]), label[0]];
+    }"""
+    page.locator("#convergence").scroll_into_view_if_needed()
+    page.wait_for_function("() => plots.get('convergence').view.frame.x_scale.compute(0.5) > 0")
+    x, y, label = page.evaluate(place)
+    box = page.locator("#convergence").bounding_box()
+    page.mouse.move(box["x"] + x - 1, box["y"] + y)
+    page.mouse.move(box["x"] + x, box["y"] + y)
+    tooltip = page.get_by_text(label, exact=True).locator("visible=true").last
+    tooltip.wait_for()
+    assert "onerror" in label
+
+
+def test_both_themes_are_legible_and_change_at_a_press(page):
+    colours = "getComputedStyle(document.documentElement).getPropertyValue('--ink')"
+    light = page.evaluate(colours)
+    page.get_by_role("button", name="Dark theme").click()
+    dark = page.evaluate(colours)
+    assert light != dark
+    page.get_by_role("button", name="Light theme").click()
+    assert page.evaluate(colours) == light
+
+
+@pytest.mark.parametrize("colour_scheme", ["light", "dark"])
+def test_paper_is_light_whatever_the_theme_charts_included(page, colour_scheme, tmp_path):
+    drawn = "plots.get('performance').view.canvas.primary.canvas.toDataURL()"
+    page.locator("#performance").scroll_into_view_if_needed()
+    page.wait_for_function("() => plots.get('performance').view.frame.x_scale.compute(1) > 0")
+    light = page.evaluate(drawn)
+    page.emulate_media(color_scheme=colour_scheme)
+    if colour_scheme == "light":
+        page.get_by_role("button", name="Dark theme").click()
+    page.wait_for_function(f"light => {drawn} !== light", arg=light)
+    dark = page.evaluate(drawn)
+    page.evaluate(f"addEventListener('beforeprint', () => window.printed = {drawn})")
+    page.pdf(path=tmp_path / "report.pdf")
+    assert page.evaluate("window.printed") == light
+    page.wait_for_function(f"dark => {drawn} === dark", arg=dark)
+    page.emulate_media(media="print", color_scheme=colour_scheme)
+    page.wait_for_function(f"light => {drawn} === light", arg=light)
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    page.emulate_media(media="screen", color_scheme=colour_scheme)
+    page.wait_for_function(f"dark => {drawn} === dark", arg=dark)
+
+
+def test_nothing_is_wider_than_a_telephone(page):
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.wait_for_function("() => document.documentElement.scrollWidth === 400")
+
+
+def test_every_control_can_be_reached_with_the_keyboard_is_named_and_shows_the_focus(page):
+    focused = """() => {
+        let e = document.activeElement;
+        const named = e.textContent.trim() || e.labels?.[0] || e.ariaLabel || e.shadowRoot;
+        while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+        return [e.matches('body'), Boolean(named), getComputedStyle(e).outlineStyle];
+    }"""
+    reached = page.evaluate("document.querySelectorAll('a, button, input, select, summary').length")
+    seen = 0
+    while seen < 300:
+        page.keyboard.press("Tab")
+        over, named, outline = page.evaluate(focused)
+        if over:
+            break
+        assert named
+        assert outline != "none"
+        seen += 1
+    hidden = page.locator("details:not([open]) :is(button, a)").count()
+    assert reached - hidden <= seen < 300
+
+
+def test_hostile_names_are_shown_as_they_are(page):
+    assert page.locator("#failures td.reason", has_text=HOSTILE).count() == 1
+    assert page.locator("img, iframe, object").count() == 0
+    assert page.locator("script").count() == 3
+    assert HOSTILE in page.locator("#experiment").text_content()
+
+
+def test_an_injected_script_would_not_run(page, page_file, browser, tmp_path):
+    text = page_file.read_text().replace("<main>", "<main><script>document.title = 'run'</script>")
+    (tmp_path / "changed.html").write_text(text)
+    changed = browser.new_page()
+    changed.goto((tmp_path / "changed.html").as_uri())
+    assert changed.title() == "small: report"
+    changed.close()

@@ -1,0 +1,36 @@
+"""The tables of a report."""
+
+from experiments.report.summary import MEANINGS, failures, outcomes, run_rows
+from experiments.store.folder import load_results
+from solvers.base import Status
+
+
+def test_every_status_has_a_meaning():
+    assert set(map(str, Status)) - {"finished"} <= set(MEANINGS)
+
+
+def test_failures_stand_first_with_their_reasons(tmp_path, run, crashed, stored):
+    rows = [run(), crashed("q", reason="boom"), run("r", verdict="wrong", relative_gap=0.5)]
+    results = load_results(stored(tmp_path / "x", rows))
+    results = results.assign(outcome=outcomes(results), series="smo", configuration="smo")
+    cells = [[cell.text for cell in row] for row in run_rows(results)]
+    assert [row[0] for row in cells] == ["wrong", "crashed", "solved"]
+    assert cells[0][3] == "claimed optimal; relative gap 5.0e-01, target 1e-06"
+    assert cells[1][3] == "boom"
+    shown, more = failures(results)
+    assert [failure.outcome for failure in shown] == ["wrong", "crashed"]
+    assert more == 0
+
+
+def test_a_solver_that_stops_by_itself_makes_no_claim_and_a_late_one_is_told_its_time(
+    tmp_path, run, stored
+):
+    rows = [
+        run(claimed="stopped", relative_gap=0.1, verdict="inaccurate"),
+        run("q", status="time_limit", relative_gap=0.1, verdict="inaccurate", time_solve=20.4),
+    ]
+    results = load_results(stored(tmp_path / "x", rows))
+    results = results.assign(outcome=outcomes(results), series="smo", configuration="smo")
+    reasons = [row[3].text for row in run_rows(results)]
+    assert reasons[0].endswith("target 1e-06; ended after 20 s")
+    assert reasons[1] == "made no claim; relative gap 1.0e-01, target 1e-06"

@@ -55,7 +55,7 @@ class WorkerSlot:
     def start(self, case: Case) -> None:
         """Begin to run a case."""
         self.case, self._oom_kills = case, oom_kills()
-        self.worker.call(run, case, self.worker.heartbeat, self.worker.threads)
+        self.worker.call(run, case, self.worker.threads, reporting=True)
 
     def outcome(self) -> Outcome | None:
         """Return the outcome of the case if it has come to an end, by itself or by a limit."""

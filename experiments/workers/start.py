@@ -14,11 +14,10 @@ import sys
 from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING
 
-from experiments.workers.heartbeat import STARTING, Heartbeat
-
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+STARTING = "starting"  # the first phase of every call
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -61,15 +60,16 @@ def start_worker(threads: int, printed: Connection, reaper: Connection) -> None:
     faulthandler.enable(file=2)
 
 
-def serve(
-    channel: Connection, heartbeat: Heartbeat, threads: int, printed: Connection, reaper: Connection
-) -> None:
-    """Make this process a worker, and each call that comes until the parent ends."""
+def serve(channel: Connection, threads: int, printed: Connection, reaper: Connection) -> None:
+    """Make this process a worker, and each call that comes until the parent ends.
+
+    What it sends is the phases of a call, as text, and (True, its result) or (False, what it raised).
+    """
     start_worker(threads, printed, reaper)
     with contextlib.suppress(EOFError):
         while True:
-            function, arguments = channel.recv()
-            heartbeat.write(STARTING)
+            function, arguments, reporting = channel.recv()
+            arguments = (channel.send, *arguments) if reporting else arguments
             try:
                 answer = ForkingPickler.dumps((True, function(*arguments)))
             except BaseException as error:  # of a solver, which may also call sys.exit

@@ -8,21 +8,16 @@ process is used again for call after call until it dies or is stopped; then the 
 from __future__ import annotations
 
 import multiprocessing
-import shutil
 import signal
-import tempfile
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import psutil
 
 from experiments.workers.capture import Capture
-from experiments.workers.heartbeat import Beat, Heartbeat
 from experiments.workers.processes import (
     Reaper,
     descendants,
@@ -30,7 +25,7 @@ from experiments.workers.processes import (
     resident,
     signal_group,
 )
-from experiments.workers.start import serve
+from experiments.workers.start import STARTING, serve
 
 POLL = 0.2  # seconds between two inspections of a worker
 _TERMINATION = 1.0  # seconds between SIGTERM and SIGKILL
@@ -60,28 +55,27 @@ class Worker:
     Parameters
     ----------
     threads : how many its numerical libraries use.
-
-    Attributes
-    ----------
-    heartbeat : where the process notes its phase; passed to calls that do so.
     """
 
     def __init__(self, threads: int) -> None:
-        folder = Path(tempfile.gettempdir()) / f"dualgap-{uuid4().hex}"
-        self.threads, self.heartbeat = threads, Heartbeat(str(folder / "heartbeat"))
+        self.threads = threads
         self._process: _Process | None = None
-        self._began = 0.0
+        self._phase, self._since = STARTING, 0.0
+        self._answer: tuple[bool, Any] | None = None
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Begin a call, in the process of the last one if that still runs."""
+    def call(self, function: Callable[..., Any], *arguments: Any, reporting: bool = False) -> None:
+        """Begin a call, in the process of the last one if that still runs.
+
+        With `reporting` the first argument is a function to call with each phase that begins.
+        """
         if self._process is not None and not self._process.child.is_alive():
             self.stop()  # it died between two calls
         if self._process is None:
-            self._process = _Process(self.threads, self.heartbeat)
+            self._process = _Process(self.threads)
         self._process.capture.clear()
-        self._began = time.monotonic()
+        self._phase, self._since, self._answer = STARTING, time.monotonic(), None
         with suppress(BrokenPipeError):  # it died just now, and `ended` will say so
-            self._process.channel.send((function, arguments))
+            self._process.channel.send((function, arguments, reporting))
 
     def finish(self, seconds: float) -> Any:
         """Return the result of the call as soon as it has ended, or raise what it raised.
@@ -115,7 +109,24 @@ class Worker:
     def ended(self) -> bool:
         """Return whether the call has ended, with a result or with the process."""
         assert self._process is not None
-        return self._process.channel.poll() or not self._process.child.is_alive()
+        alive = self._process.child.is_alive()
+        self._receive(self._process)
+        return self._answer is not None or not alive
+
+    def _receive(self, process: _Process) -> None:
+        """Take what the process has sent: phases that began, and its answer."""
+        while self._answer is None and process.channel.poll():
+            try:
+                message = process.channel.recv()
+            except (EOFError, OSError):  # perhaps in the middle of a message
+                process.child.join(POLL)
+                return
+            except Exception as error:  # what it sent cannot be read
+                message = False, error
+            if isinstance(message, str):
+                self._phase, self._since = message, time.monotonic()
+            else:
+                self._answer = message
 
     def result(self) -> Any:
         """Return the result of a call that has ended, or raise what it raised.
@@ -126,19 +137,17 @@ class Worker:
             If the process has ended instead.
         """
         assert self._process is not None
-        try:
-            returned, result = self._process.channel.recv()
-        except (EOFError, ConnectionResetError):
+        if self._answer is None:
             self._process.child.join()
-            raise WorkerExit(self._process.child.exitcode or 0) from None
+            raise WorkerExit(self._process.child.exitcode or 0)
+        returned, result = self._answer
         if not returned:
             raise result
         return result
 
     def phase(self) -> tuple[str, float]:
         """Return the phase of the call, and for how many seconds it has been in it."""
-        beat = max(self.heartbeat.read(), Beat(since=self._began), key=lambda b: b.since)
-        return beat.phase, time.monotonic() - beat.since
+        return self._phase, time.monotonic() - self._since
 
     def printed(self) -> str:
         """Return the end of what was printed since the call began."""
@@ -170,14 +179,12 @@ class Worker:
 class _Process:
     """A process, the channel to it, what it prints, and the reaper that outlives us."""
 
-    def __init__(self, threads: int, heartbeat: Heartbeat) -> None:
+    def __init__(self, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
-        self.folder = Path(heartbeat.path).parent
-        self.folder.mkdir(mode=0o700)
-        self.capture, self.reaper = Capture(context), Reaper(context, heartbeat.path)
+        self.capture, self.reaper = Capture(context), Reaper(context)
         self.seen: set[psutil.Process] = set()
         self.channel, theirs = context.Pipe()
-        given = theirs, heartbeat, threads, self.capture.writer, self.reaper.writer
+        given = theirs, threads, self.capture.writer, self.reaper.writer
         self.child = context.Process(target=serve, args=given, daemon=True)
         self.child.start()
         theirs.close()
@@ -202,4 +209,3 @@ class _Process:
         self.channel.close()
         self.reaper.dismiss()
         self.capture.close()
-        shutil.rmtree(self.folder, ignore_errors=True)

@@ -67,7 +67,7 @@ DEATHS = {
         "x = [np.ones(2**22) for _ in range(40)]; time.sleep(60)\nyield",
         "out_of_memory",
         "SIGKILL",
-        "memory_limit is 600 MiB",
+        "memory_limit is 400 MiB",
     ),
 }
 
@@ -95,7 +95,7 @@ def strange_cases(case_of, strange, tmp_path):
 
 
 def test_a_process_that_dies_costs_its_own_row(strange_cases):
-    limits = Limits(time_limit=0.5, memory_limit=600 * 2**20, grace=2.5)
+    limits = Limits(time_limit=0.5, memory_limit=400 * 2**20, grace=6)
     executor = LocalExecutor(limits, workers=2)
     outcomes = {outcome.run_id: outcome.record for outcome in executor.run(strange_cases)}
     assert set(outcomes) == {case.run_id for case in strange_cases}

@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: quickstart test test-all test-environment torture check verify results docs clean always
+.PHONY: quickstart test test-all test-environment torture differential check verify results docs clean always
 
 quickstart: $(STAMP)
 	@out=runs/quickstart-$$(date +%Y%m%d-%H%M%S) && \
@@ -30,6 +30,10 @@ test-environment: $(STAMP)
 # Kills runs at 300 random moments and resumes them; a quarter of an hour.
 torture: $(STAMP)
 	$(BIN)/python tests/torture.py 300
+
+# Certificates of 100,000 problems drawn at random against their exact optima; some ten minutes.
+differential: $(STAMP)
+	$(BIN)/python -m tests.differential.run 100000 --processes 2
 
 check: $(STAMP)
 	$(BIN)/ruff check .

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from problems.dataset import Indices, Vector
 from problems.kernels import Block
+from problems.rounding import absolute_products, gamma, products, total, transposed_products
 
 Cube = NDArray[np.float64]
 
@@ -31,10 +32,20 @@ class Chains:
         """Number of weights."""
         return self.K * (self.X.shape[2] + self.K)
 
+    @property
+    def rows(self) -> Block:
+        """The samples one below the other, shape (m·L, d)."""
+        return self.X.reshape(-1, self.X.shape[2])
+
     def scores(self, w: Vector) -> tuple[Cube, Block]:
         """Return U[k]ᵀxₜ, shape (m, L, K), and T."""
-        split = self.K * self.X.shape[2]
-        return self.X @ w[:split].reshape(self.K, -1).T, w[split:].reshape(self.K, self.K)
+        U, T = self.split(w)
+        return self.X @ U.T, T
+
+    def split(self, w: Vector) -> tuple[Block, Block]:
+        """Return U (K, d) and T (K, K)."""
+        first = self.K * self.X.shape[2]
+        return w[:first].reshape(self.K, -1), w[first:].reshape(self.K, self.K)
 
     def features(self, labels: Indices) -> Vector:
         """Return Σₛ Ψ(xₛ, labelsₛ)."""
@@ -58,10 +69,26 @@ class Chains:
         """Return (g, c) with Σₛ [Δ + wᵀΨ(ŷ) − wᵀΨ(y)] = c − gᵀw for these labellings ŷ."""
         return self.features(self.y) - self.features(labels), float((labels != self.y).sum())
 
-    def primal(self, w: Vector) -> float:
-        """Return the primal objective at w."""
-        g, c = self.plane(self.most_violating(w))
-        return 0.5 * float(w @ w) + self.C * (c - float(g @ w))
+    def primal(self, w: Vector) -> tuple[float, float]:
+        """Return the primal objective at w, and by how much it may be wrong.
+
+        Scores are taken as differences to those of the labels given, so that what all labels have in
+        common is not in the sums.
+        """
+        U, T = self.split(w)
+        nodes, errors = products(self.rows, U.T)
+        nodes, errors = nodes.reshape(*self.y.shape, -1), errors.reshape(*self.y.shape, -1)
+        given = self.y[:, :, None]
+        nodes = nodes - np.take_along_axis(nodes, given, axis=2) + (np.arange(self.K) != given)
+        errors += np.take_along_axis(errors, given, axis=2)
+        edges = T - T[self.y[:, :-1], self.y[:, 1:]][:, :, None, None]
+        losses = _path_values(nodes, edges)
+        largest = np.abs(nodes).max(axis=2).sum() + np.abs(edges).max(axis=(2, 3)).sum()
+        (loss, lost), (norm2, off) = total(losses), total(w * w)
+        lost += float(errors.max(axis=2).sum())
+        lost += gamma(3 * self.y.shape[1] + 3) * float(largest + self.y.size)
+        value = 0.5 * norm2 + self.C * loss
+        return value, 1.01 * (off + self.C * lost) + gamma(8) * value
 
     def marginals(self, labels: Indices) -> Cube:
         """Return the μ of one labelling of weight 1, shape (m, L, K²); at t = 0 it has a = 0."""
@@ -82,19 +109,54 @@ class Chains:
             nodes = result[:, t].sum(axis=1)
         return result.reshape(*self.y.shape, -1)
 
-    def dual(self, mu: Cube) -> tuple[float, Vector]:
-        """Return the dual objective of consistent marginals, and w(μ)."""
-        pairs = mu.reshape(*self.y.shape, self.K, self.K)
-        nodes = pairs.sum(axis=2)
-        w = self.C * self.features(self.y) - self._sums(nodes, pairs[:, 1:].sum(axis=(0, 1)))
-        wrong = float((nodes * (1.0 - np.eye(self.K)[self.y])).sum())
-        return wrong - 0.5 * float(w @ w), w
+    def dual(self, mu: Cube) -> tuple[float, float, Vector]:
+        """Return the dual objective of marginals made by `consistent`, its error at most, and w(μ).
+
+        Each is that of exactly consistent ones but for a relative error. The labels given lack what
+        all others have: no large numbers are subtracted.
+        """
+        m, length = self.y.shape
+        pairs = mu.reshape(m, length, self.K, self.K)
+        nodes, wrong = _differences(pairs.sum(axis=2), self.y)
+        edges, _ = _differences(mu[:, 1:], self.y[:, :-1] * self.K + self.y[:, 1:])
+        steps = gamma(length * (2 * self.K + 6) + self.K**2)
+        nodes, edges = nodes.reshape(-1, self.K), edges.reshape(-1, self.K**2)
+        U, errors = transposed_products(self.rows, nodes)
+        errors += 1.01 * steps * absolute_products(self.rows.T, np.abs(nodes))
+        w = np.concatenate([U.T.ravel(), edges.sum(axis=0)])
+        of_edges = (gamma(len(edges)) + 1.01 * steps) * np.abs(edges).sum(axis=0)
+        errors = np.concatenate([errors.T.ravel(), of_edges])
+        (value, lost), (norm2, off) = total(wrong), total(w * w)
+        off += 2.02 * float(np.abs(w) @ errors + errors @ errors)
+        value -= 0.5 * norm2
+        return value, 1.01 * (lost + steps * float(wrong.sum()) + off) + gamma(8) * abs(value), w
+
+
+def _differences(mu: Cube, given: Indices) -> tuple[Cube, Block]:
+    """Return −mu, but what all others sum to for the entries given, and these sums.
+
+    That is [k = given]·Σμ − μₖ, and how much of the weight is not on the entries given.
+    """
+    others = mu.copy()
+    np.put_along_axis(others, given[..., None], 0.0, axis=-1)
+    wrong = others.sum(axis=-1)
+    others = -others
+    np.put_along_axis(others, given[..., None], wrong[..., None], axis=-1)
+    return others, wrong
 
 
 def _shares(weights: Cube) -> Cube:
     """Return the weights divided by their sums over the last axis; equal shares where all are 0."""
     total = weights.sum(axis=-1, keepdims=True)
     return np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1.0 / weights.shape[-1])
+
+
+def _path_values(nodes: Cube, edges: Cube) -> Vector:
+    """Return max over ŷ of Σₜ nodes[s, t, ŷₜ] + Σₜ edges[s, t − 1, ŷₜ₋₁, ŷₜ], shape (m,)."""
+    best = nodes[:, 0]
+    for t in range(1, nodes.shape[1]):
+        best = (best[:, :, None] + edges[:, t - 1]).max(axis=1) + nodes[:, t]
+    return best.max(axis=1)
 
 
 def best_path(nodes: Cube, T: Block) -> Indices:

@@ -21,12 +21,12 @@ from problems import (
     certify,
     describe,
 )
+from problems.certificates.certificate import WRONG_GAP
 from problems.forms import Claim
 from problems.html_table import html_table, shown
 from solvers.base import Solver, Status
 
 Verdict = Literal["solved", "inaccurate", "wrong", "infeasible", "uncertified"]
-_WRONG = 1e-2  # relative gap above which a claim of optimality is called wrong
 _FROM_WORST: tuple[Verdict, ...] = ("wrong", "uncertified", "inaccurate", "infeasible", "solved")
 
 
@@ -48,8 +48,10 @@ class Evaluation:
 
     @cached_property
     def certificate(self) -> Certificate:
-        """Bounds on the optimum from this point and the data alone."""
-        return certify(self.problem, self.point) if self.known is None else self.known
+        """Bounds on the optimum from this point and the data alone, in float64."""
+        if self.known is not None:
+            return self.known
+        return certify(self.problem, self.point, target_gap=np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,7 @@ class Solution:
     @cached_property
     def certificate(self) -> Certificate:
         """Bounds on the optimum from this answer and the data alone."""
-        return certify(self.problem, self.point, self.rigorous)
+        return certify(self.problem, self.point, self.rigorous, self.target_gap)
 
     @property
     def alpha(self) -> Vector | None:
@@ -201,6 +203,9 @@ def _verdict(c: Certificate, claimed: Claim, target_gap: float) -> Verdict:
         return "uncertified"
     if c.relative_gap <= target_gap:
         return "solved"
+    if c.is_undecided(target_gap):
+        return "uncertified"
     # weights alone may be optimal though no good dual point was found for them
     shown = claimed == "optimal" and not c.bound_source.endswith("recovered from w")
-    return "wrong" if shown and c.relative_gap > _WRONG else "inaccurate"
+    proven = c.relative_gap > WRONG_GAP and not c.is_undecided(WRONG_GAP)
+    return "wrong" if shown and proven else "inaccurate"

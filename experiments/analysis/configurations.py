@@ -63,7 +63,8 @@ def measured(results: pd.DataFrame) -> pd.DataFrame:
     known["outcome"] = [worst_outcome(runs) for _, runs in groups]
     known["times"] = _tuples(times.dropna() for _, times in groups["time_solve"])
     known["reason"] = ["; ".join(filter(None, own)) for own in reasons]
-    medians = groups[list(table.select_dtypes("float").columns)].median()
+    measures = results.select_dtypes("float").columns
+    medians = groups[[*measures, "relative_suboptimality"]].median()
     return known.join(medians).reset_index().rename(columns=_NAMES)
 
 

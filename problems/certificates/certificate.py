@@ -11,6 +11,7 @@ from problems.forms import Point
 from problems.html_table import html_table, shown
 
 NAN = float("nan")
+WRONG_GAP = 1e-2  # relative gap above which a claim of optimality is called wrong
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,8 @@ class Certificate:
     offsets : the best offset of each group, whose mean b is.
     unit : what a gap is relative to where the optimum is 0 itself; else 0.
     scale : of the primal's w, as a multiple of Σ βᵢφ(xᵢ) or the solver's w: 1 but for rounding.
+    resolution : the part of the relative gap that may be float64's rounding error alone; 0 of proven
+        bounds.
     infeasible : True if no point separates the samples, proven exactly.
     reason : why a bound is missing, or empty.
     parts : for several binary problems the certificate of each; this one is their sum.
@@ -55,9 +58,23 @@ class Certificate:
     offsets: tuple[float, ...] = ()
     unit: float = 0.0
     scale: float = 1.0
+    resolution: float = 0.0
     infeasible: bool = False
     reason: str = ""
     parts: tuple[Certificate, ...] = ()
+
+    @property
+    def rounding(self) -> float:
+        """The part of the gap that may be float64's rounding error alone."""
+        return self.resolution * max(
+            abs(self.primal_objective), abs(self.dual_objective), self.unit
+        )
+
+    def is_undecided(self, gap: float) -> bool:
+        """Return whether only float64's rounding may put the relative gap above `gap`."""
+        if not np.isfinite(self.resolution):
+            return self.relative_gap > gap
+        return self.relative_gap - self.resolution <= gap < self.relative_gap
 
     def _repr_html_(self) -> str:
         rows = {
@@ -78,13 +95,22 @@ def relative(gap: float, primal: float, dual: float, unit: float = 0.0) -> float
     """Return gap / max(|primal|, |dual|, unit), and 0 for a gap of 0."""
     if gap == 0 or not np.isfinite(gap):
         return gap
-    return gap / max(abs(primal), abs(dual), unit)
+    return float(gap / max(abs(primal), abs(dual), unit))
 
 
 def gap_between(primal: float, dual: float) -> float:
-    """Return primal − dual, 0 where rounding made it negative; NaN where more than rounding did."""
-    slack = 1e-9 * max(abs(primal), abs(dual))
-    return float("nan") if primal < dual - slack else float(np.maximum(0.0, primal - dual))
+    """Return primal − dual rounded upwards; NaN where the bounds cross, which no true ones do."""
+    if not primal >= dual:
+        return NAN
+    return moved_out(primal, -dual) if primal > dual else 0.0
+
+
+def moved_out(value: float, error: float) -> float:
+    """Return a float64 that is at least value + error, for an error above 0 or a value that is exact.
+
+    For a lower bound of v it is −moved_out(−v, error).
+    """
+    return float(np.nextafter(value + error, np.inf)) if error else value
 
 
 def missing_bound(problem: Any, gap: float) -> str:

@@ -9,18 +9,29 @@ solver's own multipliers and bias are never used. All views of a problem are cer
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from problems.certificates.certificate import Certificate
+from problems.certificates.certificate import WRONG_GAP, Certificate
 from problems.forms import Point
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
 
 
-def certify(problem: Formulation, solution_or_point: Any, rigorous: bool = False) -> Certificate:
+# On the machine of the kind used here; a proof takes one or two rounds.
+_SECONDS_PER_VALUE, _SECONDS_PER_PRODUCT = 2e-6, 1e-8
+_MOST_SECONDS = 10.0
+
+
+def certify(
+    problem: Formulation,
+    solution_or_point: Any,
+    rigorous: bool = False,
+    target_gap: float = 1e-6,
+) -> Certificate:
     """Return the certificate of an answer to a problem, in float64 from the problem's own data.
 
     Parameters
@@ -30,6 +41,9 @@ def certify(problem: Formulation, solution_or_point: Any, rigorous: bool = False
         known. An array is neither: every view of a problem has both.
     rigorous : evaluate both bounds in ball arithmetic, rounded outwards, so that they are theorems
         about the stored data; see `rigorous` for the cost.
+    target_gap : where float64's rounding hides whether the relative gap is above it, or above that of
+        a wrong answer, the bounds are evaluated in ball arithmetic all the same if that takes some
+        seconds; else the reason says what float64 resolves. inf for float64 alone.
 
     Raises
     ------
@@ -44,9 +58,36 @@ def certify(problem: Formulation, solution_or_point: Any, rigorous: bool = False
         return problem.without_point("the solver gave no point")
     if not all(np.isfinite(v).all() for v in given):
         return problem.without_point("the point has NaN or infinite entries")
+    certificate = _bounds(problem, point)
+    if rigorous:
+        return problem.proven(certificate)
+    gaps = (target_gap, WRONG_GAP) if np.isfinite(target_gap) else ()
+    careful = problem.kernel.careful()
+    if careful is not None and any(map(certificate.is_undecided, gaps)):
+        certificate = _bounds(replace(problem, kernel=careful), point)  # type: ignore[type-var]
+    if any(map(certificate.is_undecided, gaps)) and _seconds(problem, certificate) < _MOST_SECONDS:
+        proven = problem.proven(certificate)
+        certificate = certificate if np.isnan(proven.gap) else proven
+    if not certificate.is_undecided(target_gap):
+        return certificate
+    resolves = f"float64 resolves this only to {certificate.resolution:.1g}"
+    return replace(certificate, reason="; ".join(filter(None, (certificate.reason, resolves))))
+
+
+def _bounds(problem: Formulation, point: Point) -> Certificate:
     with np.errstate(over="ignore", invalid="ignore"):
-        certificate = problem.bounds(point)
-    return problem.proven(certificate) if rigorous else certificate
+        return problem.bounds(point)
+
+
+def _seconds(problem: Formulation, certificate: Certificate) -> float:
+    """Return about how long a proof takes."""
+    alpha = certificate.point.alpha
+    if alpha is None:
+        return np.inf
+    if problem.is_linear:
+        return _SECONDS_PER_PRODUCT * problem.n * problem.n_weights * 10
+    each = _SECONDS_PER_VALUE + _SECONDS_PER_PRODUCT * problem.d
+    return each * problem.n * int(np.count_nonzero(alpha))
 
 
 def _as_point(problem: Formulation, answer: Any) -> Point:

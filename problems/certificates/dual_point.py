@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numba
@@ -14,6 +14,14 @@ from problems.box_gap import middle
 from problems.certificates.offsets import best_offsets, widest_margin
 from problems.dataset import Indices, Vector
 from problems.kernels import squared_norms
+from problems.rounding import (
+    UNIT,
+    absolute_products,
+    gram_products,
+    products,
+    total,
+    transposed_products,
+)
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
@@ -26,44 +34,79 @@ _MOST_PASSES = 300
 
 
 @dataclass(frozen=True, eq=False)
+class Weights:
+    """Weights w with what a primal bound takes of them, each with the most it may be wrong by.
+
+    Attributes
+    ----------
+    w : (d,) or (d, K); None with a kernel, where w = Σ βᵢφ(xᵢ).
+    scores, errors : wᵀφ(xᵢ), shape (n,) or (n, K).
+    norm2, norm2_error : ‖w‖².
+    blur : (n,) or (n, K) by how much rounding w itself moved the scores.
+    """
+
+    w: Vector | None
+    scores: Vector
+    errors: Vector
+    norm2: float
+    norm2_error: float
+    blur: Vector | float = 0.0
+
+    def times(self, s: float) -> Weights:
+        """Return those of s·w, for s ≥ 0; the rounding of s times a number is a share of it."""
+        errors = 1.01 * s * self.errors + UNIT * s * np.abs(self.scores)
+        norm2, wrong = s * s * self.norm2, 1.01 * s * s * self.norm2_error
+        w = None if self.w is None else s * self.w
+        wrong += 4 * UNIT * norm2
+        return Weights(w, s * self.scores, errors, norm2, wrong, s * self.blur)
+
+
+def weights_of(problem: Formulation, w: Vector) -> Weights:
+    """Return what a primal bound takes of weights of the features."""
+    squares, error = total(w * w)
+    scores, errors = products(problem.X, w)
+    return Weights(w, scores, errors, squares, 1.01 * error, errors)
+
+
+@dataclass(frozen=True, eq=False)
 class DualPoint:
     """A feasible α with what follows from one product with the Gram matrix.
 
     Attributes
     ----------
-    scores : Kβ, shape (n,).
+    weights : w = Σ βᵢφ(xᵢ), for a linear kernel rounded to float64.
+    norm2_error : by how much ‖Σ βᵢφ(xᵢ)‖² may be above ‖w‖².
     primal_residual, projection_distance : of the α that was given.
     """
 
     alpha: Vector
-    scores: Vector
+    weights: Weights
+    norm2_error: float
     primal_residual: float = 0.0
     projection_distance: float = 0.0
+
+    @property
+    def scores(self) -> Vector:
+        """Kβ, shape (n,)."""
+        return self.weights.scores
 
 
 def feasible_dual(problem: Formulation, alpha: Vector) -> DualPoint:
     """Return the projection of `alpha` onto the dual's feasible set, and how far it was off."""
     feasible, residual = problem.feasible(alpha), problem.infeasibility(alpha)
-    scores = problem.gram(memory=0).matvec(problem.beta(feasible))
     off = float(np.linalg.norm(feasible - alpha.reshape(feasible.shape)))
-    return DualPoint(feasible, scores, residual, off)
-
-
-def lost_norm2(problem: Formulation, beta: Vector, norm2: float) -> float:
-    """Return by how much ‖Σ βᵢφ(xᵢ)‖² may be larger than `norm2`, where that is all rounding error.
-
-    A sum of large entries that cancel may come out as nothing, or below 0, and such a dual objective
-    above the optimum. Below the rounding error of the sum nothing is known of its size.
-    """
-    return max(0.0, rounding_of_norm2(problem, beta) - norm2)
-
-
-def rounding_of_norm2(problem: Formulation, beta: Vector) -> float:
-    """Return the rounding error of ‖Σ βᵢφ(xᵢ)‖², as if all terms had one sign."""
-    diagonal = np.sqrt(np.maximum(problem.kernel.diagonal(problem.X), 0.0))
-    length2 = float(np.sum(np.square(diagonal @ np.abs(beta))))
-    eps = float(np.finfo(float).eps)
-    return (eps**2 if problem.is_linear else eps) * length2
+    beta = problem.beta(feasible)
+    if problem.is_linear:
+        w, errors = transposed_products(problem.X, beta)
+        weights = weights_of(problem, w)
+        weights = replace(weights, blur=weights.errors + absolute_products(problem.X, errors))
+        lost = 1.01 * float((errors * (2 * np.abs(w) + errors)).sum()) + weights.norm2_error
+    else:
+        scores, errors = gram_products(problem.gram(memory=0), beta)
+        norm2, lost = total(beta * scores)
+        lost = 1.01 * (lost + float(np.abs(beta) @ errors))
+        weights = Weights(None, scores, errors, max(norm2, 0.0), lost)
+    return DualPoint(feasible, weights, lost, residual, off)
 
 
 def dual_from_weights(problem: Formulation, w: Vector) -> DualPoint:
@@ -73,10 +116,15 @@ def dual_from_weights(problem: Formulation, w: Vector) -> DualPoint:
     """
     best, best_value = _scaled(problem, feasible_dual(problem, np.zeros(problem.n)))
     for x in _candidates(problem, w):
-        dual, value = _scaled(problem, feasible_dual(problem, problem.from_box_variables(x)))
+        alpha, value = _scaled(problem, feasible_dual(problem, problem.from_box_variables(x)))
         if value > best_value:
-            best, best_value = dual, value
-    return best
+            best, best_value = alpha, value
+    return made_dual(problem, best)
+
+
+def made_dual(problem: Formulation, alpha: Vector) -> DualPoint:
+    """Return the dual point of an `alpha` that was not given but made, feasible but for rounding."""
+    return replace(feasible_dual(problem, alpha), primal_residual=0.0, projection_distance=0.0)
 
 
 def _candidates(problem: Formulation, w: Vector) -> Iterator[Vector]:
@@ -175,11 +223,11 @@ def _pass(
                 off[indices[k]] += change * data[k]
 
 
-def _scaled(problem: Formulation, dual: DualPoint) -> tuple[DualPoint, float]:
+def _scaled(problem: Formulation, dual: DualPoint) -> tuple[Vector, float]:
     """Return the best multiple sα within the feasible set, and its dual value −s·pᵀx − ½s²·xᵀQx."""
     x = problem.to_box_variables(dual.alpha)
-    linear, quadratic = -float(problem.box.p @ x), float(problem.beta(dual.alpha) @ dual.scores)
+    linear, quadratic = -float(problem.box.p @ x), dual.weights.norm2
     longest = 1.0 if problem.is_bounded else INF
     s = min(longest, max(0.0, linear / quadratic)) if quadratic > 0 else 0.0
     s = 1.0 if problem.costs.any() else s  # no other multiple is feasible
-    return DualPoint(s * dual.alpha, s * dual.scores), s * linear - 0.5 * s * s * quadratic
+    return s * dual.alpha, s * linear - 0.5 * s * s * quadratic

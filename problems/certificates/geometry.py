@@ -97,7 +97,14 @@ class Geometry:
         """The notes' intercept: yᵢ − wᵀφ(xᵢ) averaged over free support vectors (else over all).
 
         Each free sample lies at a kink of its loss: for regression yᵢ − sign(αᵢ)·epsilon.
+
+        Raises
+        ------
+        ValueError
+            For several outputs, which have an intercept each.
         """
+        if self.problem.outputs > 1:
+            raise ValueError("every output has its own intercept: describe the subproblems")
         if not self.problem.intercept:
             return 0.0
         chosen = self.kinds == "free"

@@ -6,6 +6,7 @@ yᵀα = 0 a dual bound at its best norm.
 
 from __future__ import annotations
 
+from math import fsum
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,10 +18,17 @@ from problems.certificates.certificate import (
     missing_bound,
     relative,
 )
-from problems.certificates.dual_point import dual_from_weights, feasible_dual, rounding_of_norm2
+from problems.certificates.dual_point import (
+    DualPoint,
+    Weights,
+    dual_from_weights,
+    feasible_dual,
+    weights_of,
+)
 from problems.certificates.offsets import one_class, widest_margin
 from problems.dataset import Vector
 from problems.forms import Point
+from problems.rounding import UNIT, gamma, total
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
@@ -32,57 +40,77 @@ NO_HYPERPLANE = "no hyperplane separates the samples (exact weights)"
 def hard_bounds(problem: Formulation, point: Point) -> Certificate:
     """Both bounds are the best on a ray: α scaled to its best norm, w to a smallest margin of one."""
     own_w = point.w if problem.is_linear else None
+    # any multiple gives the same bounds: one whose squares neither underflow nor overflow
+    size = 1.0
     if point.alpha is None:
         assert own_w is not None
         dual, source = dual_from_weights(problem, own_w), "recovered from w"
     else:
-        dual = feasible_dual(problem, point.alpha)
+        size = _power_of_two(point.alpha)
+        dual = feasible_dual(problem, point.alpha / size)
         source = "alpha" if own_w is None else "alpha and w"
-    # any multiple gives the same bounds: one whose squares neither underflow nor overflow
-    unit = float(dual.alpha.max()) or 1.0
-    alpha, scores = dual.alpha / unit, dual.scores / unit
-    w = problem.X.T @ problem.beta(alpha) if problem.is_linear else None
-    # ‖w‖² keeps digits that βᵀKβ loses where large entries cancel
-    norm2 = float(problem.beta(alpha) @ scores if w is None else w @ w)
-    scale, dual_objective = _best_scale(problem, alpha, norm2)
+    scale, lower, lower_error = _lower(problem, dual)
+    weights = dual.weights
     if own_w is not None:
-        size = 1.0 if one_class(problem) else float(np.abs(own_w).max())
-        w = own_w / (size or 1.0)
-        scores, norm2 = problem.X @ w, float(w @ w)
-    b, margin = widest_margin(problem, scores)
-    separates = margin > 0
-    primal_objective = 0.5 * norm2 / margin / margin if separates else INF
+        unit = 1.0 if one_class(problem) else _power_of_two(own_w)
+        weights = weights_of(problem, own_w / unit)
+    b, margin = widest_margin(problem, weights.scores)
+    upper, upper_error = _upper(weights, b, margin)
+    separates = np.isfinite(upper)
     infeasible = not separates and is_infeasible(problem)
     if infeasible:
-        dual_objective = INF
-    if not problem.is_psd:
-        primal_objective = NAN
-    gap = NAN if infeasible else gap_between(primal_objective, dual_objective)
-    g, box = problem.box_gradient(dual.scores), problem.box
-    offset = [widest_margin(problem, dual.scores)[0]] if problem.intercept else []
+        lower = INF
+    primal = upper if problem.is_psd else NAN
+    gap = NAN if infeasible else gap_between(primal, lower)
+    g, box, alpha = problem.box_gradient(size * dual.scores), problem.box, size * dual.alpha
+    offset = [size * widest_margin(problem, dual.scores)[0]] if problem.intercept else []
     r = box.lagrangian_gradient(g, offset)
-    if separates:
+    w = weights.w
+    if margin > 0:
         b, w = b / margin, None if w is None else w / margin
-    size = _size_at_zero(problem)
+    unit = _size_at_zero(problem)
     return Certificate(
-        primal_objective=primal_objective,
-        dual_objective=dual_objective,
+        primal_objective=primal,
+        dual_objective=lower,
         gap=gap,
-        relative_gap=relative(gap, primal_objective, dual_objective, size),
-        kkt_violation=box.kkt_violation(g, dual.alpha),
-        violating_pair=box.violating_pair(g, dual.alpha),
-        primal_residual=dual.primal_residual,
+        relative_gap=relative(gap, primal, lower, unit),
+        kkt_violation=box.kkt_violation(g, alpha),
+        violating_pair=box.violating_pair(g, alpha),
+        primal_residual=size * dual.primal_residual,
         dual_residual=max(0.0, float((-r).max())),
-        complementarity=float((dual.alpha * np.maximum(r, 0.0)).max()),
-        projection_distance=dual.projection_distance,
+        complementarity=float((alpha * np.maximum(r, 0.0)).max()),
+        projection_distance=size * dual.projection_distance,
         bound_source=source,
-        point=Point(alpha * scale, w, b),
+        point=Point(dual.alpha * scale, w, b),
         b_interval=(b, b),
         offsets=(b,),
-        unit=size,
+        unit=unit,
+        resolution=relative(upper_error + lower_error, primal, lower, unit),
         infeasible=infeasible,
-        reason=_reason(problem, separates, infeasible, dual_objective, gap),
+        reason=_reason(problem, margin > 0, infeasible, lower, gap),
     )
+
+
+def _power_of_two(values: Vector) -> float:
+    """Return a power of two near the largest entry's size, division by which is exact; 1 for 0."""
+    largest = float(np.abs(values).max())
+    return 2.0 ** np.frexp(largest)[1] if largest else 1.0
+
+
+def _upper(weights: Weights, b: float, margin: float) -> tuple[float, float]:
+    """Return ½‖w‖² over the squared smallest margin, and how much of it is float64's error.
+
+    Infinite where float64 cannot tell that all samples are on their side; the error is too, where it
+    cannot tell that one is not.
+    """
+    sizes = np.abs(weights.scores) + abs(b)
+    wrong = 1.01 * float((weights.errors + gamma(8) * (sizes + abs(margin))).max())
+    if margin <= wrong:
+        blurred = wrong + float(np.max(weights.blur))
+        return INF, INF if margin > -blurred else 0.0
+    norm2, least = weights.norm2 + weights.norm2_error, margin - wrong
+    upper = float((1 + gamma(16)) * 0.5 * norm2 / least / least)
+    return upper, upper - 0.5 * weights.norm2 / margin / margin
 
 
 def no_point(problem: Formulation, reason: str) -> Certificate:
@@ -107,13 +135,29 @@ def no_margin(dual: float) -> str:
     return f"no margin above {2 / np.sqrt(2 * dual):.3g}" if dual > 0 else "the point is zero"
 
 
-def _best_scale(problem: Formulation, alpha: Vector, quadratic: float) -> tuple[float, float]:
-    """Return s = 1ᵀα / αᵀQα and the dual value (1ᵀα)² / (2αᵀQα) of sα."""
-    total = float(alpha.sum())
-    quadratic = max(quadratic, rounding_of_norm2(problem, problem.beta(alpha)))
-    if total <= 0 or quadratic <= 0:
-        return 1.0, 0.0
-    return total / quadratic, 0.5 * total * (total / quadratic)
+def _lower(problem: Formulation, dual: DualPoint) -> tuple[float, float, float]:
+    """Return s = 1ᵀα / αᵀQα, the dual value (1ᵀα)² / (2αᵀQα) of sα, and how much of it is error.
+
+    Where yᵀα = 0 holds up to rounding only, a sample of the class that is short of it takes the rest.
+    """
+    sum_alpha, wrong = total(dual.alpha)
+    norm2 = dual.weights.norm2 + dual.norm2_error
+    if problem.intercept:
+        excess = fsum(problem.beta(dual.alpha).tolist())
+        short = problem.kernel.diagonal(problem.X)[excess * problem.y < 0]
+        if excess and not short.size:
+            return 1.0, 0.0, 0.0
+        wrong += UNIT * abs(excess)
+        if excess:
+            norm2 = float(np.sqrt(norm2) + abs(excess) * np.sqrt(short.min())) ** 2
+    if sum_alpha <= wrong or norm2 <= 0:
+        return 1.0, 0.0, 0.0
+    least = sum_alpha - wrong
+    lower = (1 - gamma(16)) * 0.5 * least * (least / norm2)
+    plain = dual.weights.norm2
+    if plain <= 0:
+        return sum_alpha / norm2, lower, INF
+    return sum_alpha / plain, lower, 0.5 * sum_alpha**2 / plain - lower
 
 
 def is_infeasible(problem: Formulation) -> bool:

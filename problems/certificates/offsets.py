@@ -40,18 +40,25 @@ def root_offset(problem: Formulation, scores: Vector) -> float:
     """Return a b that minimises Σ Cᵢℓ(yᵢ, fᵢ + b): the root of its slope, which never falls."""
     from scipy.optimize import brentq  # noqa: PLC0415 - slow to import
 
-    def slope(b: float) -> float:
-        return float(problem.weight @ problem.loss.subgradient(problem.y, scores + b))
+    share = problem.weight / problem.weight.max()
 
-    reach = 1.0 + float(np.abs(scores).max() + np.abs(problem.y).max())
+    def slope(b: float) -> float:
+        return float(share @ problem.loss.subgradient(problem.y, scores + b))
+
+    # targets have their own unit, labels have a margin of about one
+    if problem.is_regression:
+        reach = float(np.abs(problem.y - scores).max()) + problem.tube or 1.0
+    else:
+        reach = 1.0 + float(np.abs(scores).max())
     while reach < _FARTHEST and not slope(-reach) <= 0 <= slope(reach):
         reach *= 2.0  # losses that never reach 0 underflow in the end
     if not reach < _FARTHEST:
         return 0.0
     ends = [b for b in (-reach, reach) if slope(b) == 0]
-    return (
-        ends[0] if ends else float(brentq(slope, -reach, reach, xtol=1e-15 * reach, maxiter=1000))
-    )
+    if ends:
+        return ends[0]
+    xtol = max(1e-15 * reach, float(np.finfo(float).tiny))
+    return float(brentq(slope, -reach, reach, xtol=xtol, maxiter=1000))
 
 
 def widest_margin(problem: Formulation, scores: Vector) -> tuple[float, float]:

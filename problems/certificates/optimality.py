@@ -14,28 +14,30 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from problems.box_gap import gap_terms, middle
-from problems.certificates.dual_point import DualPoint, dual_from_weights, feasible_dual
-from problems.certificates.offsets import Interval, best_offsets, root_offset, shifts
+from problems.box_gap import gap_terms
+from problems.certificates.dual_point import DualPoint, dual_from_weights, made_dual
+from problems.certificates.offsets import Interval, best_offsets, root_offset
 from problems.dataset import Vector
 from problems.losses import ScalarLoss
+from problems.losses.interval import IntervalLoss
+from problems.rounding import ELEMENTARY, gamma
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
 
+# Slope of p·ln p where p is one unit of 1: that of p which is right to some units of 1.
+_ENTROPY = 40.0
 _SQUARABLE = 1e150  # numbers whose squares do not overflow
-_NO_LOSS = 1e-14  # of Σ Cᵢ: below it w = 0 has no loss but for rounding
 
 
 class Optimality(NamedTuple):
-    """What is known at a feasible dual point and offsets.
+    """How far a feasible dual point is from optimal, at some offsets.
 
     Attributes
     ----------
-    dual : the dual objective. terms : the shares that the gap is the sum of.
+    terms : the shares that the gap is the sum of.
     """
 
-    dual: float
     terms: Vector
     kkt_violation: float
     violating_pair: float
@@ -46,6 +48,7 @@ class Pieces:
 
     def __init__(self, problem: Formulation) -> None:
         self.problem, self.box = problem, problem.box
+        self.pieces = problem.pieces or []
 
     def offsets(self, scores: Vector) -> list[Interval]:
         """Return the interval of best offsets of each group for the scores (n,)."""
@@ -56,30 +59,19 @@ class Pieces:
         box, x = self.box, self.problem.to_box_variables(dual.alpha)
         g = self.problem.box_gradient(dual.scores)
         terms = gap_terms(box.lagrangian_gradient(g, offsets), x - box.lb, box.ub - x)
-        value = -0.5 * float(x @ (g + box.p))
-        return Optimality(value, terms, box.kkt_violation(g, x), box.violating_pair(g, x))
+        return Optimality(terms, box.kkt_violation(g, x), box.violating_pair(g, x))
+
+    def conjugates(self, beta: Vector) -> tuple[Vector, Vector]:
+        """Return Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) for coefficients (n,), and by how much each may be wrong."""
+        x = self.problem.to_box_variables(self.problem.alpha(beta)).reshape(len(self.pieces), -1)
+        sizes = [np.abs(p.target) + abs(p.offset) for p in self.pieces]
+        values = sum(p.cost * own for p, own in zip(self.pieces, x, strict=True))
+        errors = sum(size * np.abs(own) for size, own in zip(sizes, x, strict=True))
+        return np.asarray(values), gamma(8) * np.asarray(errors)
 
     def from_weights(self, w: Vector) -> DualPoint:
         """Return a good dual point for weights `w` (d,)."""
         return dual_from_weights(self.problem, w)
-
-    def at_zero(self) -> tuple[float, str]:
-        """Return what a gap is relative to where w = 0 is optimal and has no loss, else 0.
-
-        That is the objective at w = 0 without an offset; of a tube that holds all targets, the loss
-        of missing each by as much as the tube is wide.
-        """
-        problem, zero = self.problem, np.zeros(self.problem.n)
-        if problem.costs.any():
-            return 0.0, ""
-        offsets = [middle(*interval) for interval in self.offsets(zero)]
-        decision = zero + shifts(problem, offsets)
-        largest = float(np.abs(problem.y).max()) + max(map(abs, offsets), default=0.0)
-        rounding = 4 * np.finfo(float).eps * largest
-        if (problem.loss.value(problem.y, decision) > rounding).any():
-            return 0.0, ""
-        without = float(problem.weight @ problem.loss.value(problem.y, zero))
-        return without or float(problem.weight.sum()) * (problem.tube or 1.0), ""
 
 
 class Slopes:
@@ -98,13 +90,24 @@ class Slopes:
     def at(self, dual: DualPoint, offsets: list[float]) -> Optimality:
         """Return what is known at a dual point and offsets."""
         problem, beta = self.problem, self.problem.beta(dual.alpha)
-        C, y, loss = problem.weight, problem.y, problem.loss
         f = dual.scores + sum(offsets)
         inner = (beta * f).reshape(problem.n, -1).sum(axis=1)
-        conjugate = loss.conjugate(y, -beta / self._each(beta))
-        terms = np.maximum(C * (loss.value(y, f) + conjugate) + inner, 0.0)
-        value = 0.0 - 0.5 * float((beta * dual.scores).sum()) - float(C @ conjugate)
-        return Optimality(value, terms, self._residual(beta, f), float("nan"))
+        losses = problem.weight * problem.loss.value(problem.y, f)
+        terms = np.maximum(losses + self.conjugates(beta)[0] + inner, 0.0)
+        return Optimality(terms, self._residual(beta, f), float("nan"))
+
+    def conjugates(self, beta: Vector) -> tuple[Vector, Vector]:
+        """Return Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) for coefficients (n,) or (n, K), and how wrong each may be.
+
+        A product with an end of the interval and a square, or K times p·ln p.
+        """
+        problem = self.problem
+        C, y = problem.weight, problem.y
+        values = C * problem.loss.conjugate(y, -beta / self._each(beta))
+        sizes = np.abs(beta).reshape(problem.n, -1).sum(axis=1) * (np.abs(y) + problem.tube)
+        is_interval = isinstance(problem.loss, IntervalLoss)
+        entropies = 0.0 if is_interval else problem.outputs * _ENTROPY * C
+        return values, gamma(2 * ELEMENTARY) * (np.abs(values) + sizes + entropies)
 
     def from_weights(self, w: Vector) -> DualPoint:
         """Return the better one of −Cᵢℓ'(yᵢ, fᵢ) at f = Xw + b, and of 0, whose dual value is 0."""
@@ -112,22 +115,11 @@ class Slopes:
         shift = sum(low for low, _ in self.offsets(scores))
         slopes = problem.loss.subgradient(problem.y, scores + shift)
         if (np.abs(slopes) < _SQUARABLE).all():
-            dual = feasible_dual(problem, problem.alpha(-self._each(slopes) * slopes))
-            beta = problem.beta(dual.alpha)
-            conjugate = problem.loss.conjugate(problem.y, -beta / self._each(beta))
-            if -0.5 * float((beta * dual.scores).sum()) >= float(problem.weight @ conjugate):
+            dual = made_dual(problem, problem.alpha(-self._each(slopes) * slopes))
+            conjugates, _ = self.conjugates(problem.beta(dual.alpha))
+            if -0.5 * dual.weights.norm2 >= float(conjugates.sum()):
                 return dual
-        return DualPoint(np.zeros_like(scores), np.zeros_like(scores))
-
-    def at_zero(self) -> tuple[float, str]:
-        """Return Σ Cᵢ where the objective at w = 0 and the best b is 0 but for rounding, else 0."""
-        problem = self.problem
-        zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
-        decision = zero + sum(low for low, _ in self.offsets(zero))
-        total = float(problem.weight.sum())
-        if float(problem.weight @ problem.loss.value(problem.y, decision)) > _NO_LOSS * total:
-            return 0.0, ""
-        return total, "w = 0 is optimal: no sample has a loss there"
+        return made_dual(problem, np.zeros_like(scores))
 
     def _each(self, values: Vector) -> Vector:
         """Return the weights Cᵢ with as many axes as `values`, (n,) or (n, K)."""

@@ -24,6 +24,7 @@ import scipy
 
 from problems.certificates.bounds import fenchel_bounds
 from problems.certificates.certificate import Certificate
+from problems.certificates.proofs.semidefinite import lacking
 from problems.dataset import (
     Matrix,
     Vector,
@@ -157,6 +158,11 @@ class Formulation(DualProblem):
     def is_psd(self) -> bool:
         """Whether the Gram matrix is positive semidefinite: declared by the kernel, else tested."""
         return self.gram().is_positive_semidefinite()
+
+    @cached_property
+    def lacking(self) -> float:
+        """δ ≥ 0 such that K + δI is positive semidefinite, where the kernel is not declared to be."""
+        return lacking(self.gram()) if self.is_psd else 0.0
 
     def bounds(self, point: Point) -> Certificate:
         """Return bounds on the optimum from a point that has `alpha`, `w` or both."""

@@ -207,7 +207,7 @@ class Multiclass(Formulation):
     def bounds(self, point: Point) -> Certificate:
         """Return the sums of the bounds of the binary problems."""
         pairs = zip(self.subproblems, self.split(point), strict=True)
-        return self.summed([certify(sub.problem, answer) for sub, answer in pairs])
+        return self.summed([certify(sub.problem, own, target_gap=np.inf) for sub, own in pairs])
 
     def proven(self, certificate: Certificate) -> Certificate:
         """Return the sums of their proven bounds."""
@@ -215,16 +215,13 @@ class Multiclass(Formulation):
         return self.summed([sub.problem.proven(own) for sub, own in pairs])
 
     def summed(self, certificates: Sequence[Certificate]) -> Certificate:
-        """Return the certificate of the sum.
-
-        Proven bounds stay proven: their sum is rounded outwards.
-        """
+        """Return the certificate of the sum, whose bounds are rounded outwards too."""
         sums: dict[str, Any] = {
             name: fsum(getattr(own, name) for own in certificates) for name in _ADDED
         }
-        if all(own.bound_source.startswith("proven") for own in certificates):
-            outwards = {"dual_objective": -np.inf}
-            sums = {k: float(np.nextafter(v, outwards.get(k, np.inf))) for k, v in sums.items()}
+        outwards = {"dual_objective": -np.inf}
+        sums = {k: float(np.nextafter(v, outwards.get(k, np.inf))) for k, v in sums.items()}
+        bounds = sums["primal_objective"], sums["dual_objective"]
         largest: dict[str, Any] = {
             name: float(np.max([getattr(own, name) for own in certificates])) for name in _LARGEST
         }
@@ -234,7 +231,8 @@ class Multiclass(Formulation):
         return Certificate(
             **sums,
             **largest,
-            relative_gap=relative(sums["gap"], sums["primal_objective"], sums["dual_objective"]),
+            relative_gap=relative(sums["gap"], *bounds),
+            resolution=relative(sum(own.rounding for own in certificates), *bounds),
             projection_distance=float(
                 np.linalg.norm([own.projection_distance for own in certificates])
             ),

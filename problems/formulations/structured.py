@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Never
 
 import numpy as np
 
-from problems.certificates.certificate import Certificate, relative
+from problems.certificates.certificate import Certificate, gap_between, relative
 from problems.chains import Chains
 from problems.dataset import Matrix, Vector
 from problems.forms import Point
@@ -30,6 +30,7 @@ from problems.gram.gram import Gram
 from problems.kernels import Block, as_dense
 from problems.losses import Piece
 from problems.reductions import Reduction, Unsupported
+from problems.rounding import UNIT
 from problems.validation import check_positive, check_whole
 
 # of a sequence that a description is tried on
@@ -133,20 +134,29 @@ class ChainMargin(Formulation):
         labels = chains.C * chains.marginals(chains.y)
         given = labels if point.alpha is None else point.alpha.reshape(shape)
         mu = chains.consistent(given)
-        dual, own = chains.dual(mu)
+        dual, lost, own = chains.dual(mu)
         weights = own if point.w is None else point.w
-        primal = chains.primal(weights)
-        gap = max(0.0, primal - dual)
+        primal, excess = chains.primal(weights)
+        lower = max(0.0, (dual - lost) * (1.0 - 4 * UNIT))  # that of the labels given is 0
+        upper = (primal + excess) * (1.0 + 4 * UNIT)
+        gap = gap_between(upper, lower) if upper else 0.0
         off = np.abs(mu - given)
         source = "alpha" if point.w is None else "alpha and w"
         return Certificate(
-            primal_objective=primal,
-            dual_objective=dual,
+            primal_objective=upper,
+            dual_objective=lower,
             gap=gap,
-            relative_gap=relative(gap, primal, dual),
+            relative_gap=relative(gap, upper, lower),
             primal_residual=float(off.max()),
             dual_residual=0.0,
             projection_distance=float(np.linalg.norm(off)),
             bound_source="recovered from w" if point.alpha is None else source,
             point=Point(mu.reshape(self.n, -1), weights),
+            resolution=relative(lost + excess, upper, lower),
         )
+
+    def proven(self, certificate: Certificate) -> Certificate:
+        """Return the certificate with bounds in ball arithmetic in place of the float64 ones."""
+        from problems.certificates.proofs.chains import proven_chains  # noqa: PLC0415 - needs python-flint
+
+        return proven_chains(self.chains, certificate)

@@ -13,13 +13,13 @@ from functools import cached_property
 import numpy as np
 
 from problems.dataset import Indices, Matrix, Vector
-from problems.kernels import Block, Blocks, Kernel, Linear, Selection
+from problems.kernels import Block, Blocks, Kernel, Linear, Precise, Selection
 
 GIBIBYTE = 2**30
 _CHUNK_BYTES = 2**26  # of kernel values at a time in products: large enough for BLAS, small to hold
 _SPARSE = 0.02  # share of nonzero entries above which samples are multiplied as a dense matrix ...
 _DENSE_BYTES = 2**28  # ... that takes at most this much memory
-_MOST_FACTORED = 5000  # rows up to which semidefiniteness is tested by a Cholesky factorisation
+MOST_FACTORED = 5000  # rows up to which semidefiniteness is tested by a Cholesky factorisation
 
 
 class Gram:
@@ -69,6 +69,10 @@ class Gram:
     def values(self) -> Blocks:
         """(rows, cols) ↦ K[rows, cols], computed anew and not counted."""
         return self.kernel.bind(self._samples)
+
+    def precise(self, cols: Indices) -> Precise:
+        """Return K[:, cols] by blocks of rows, and how far they may be off: see `Kernel.precise`."""
+        return self.kernel.precise(self._samples, cols)
 
     def block(self, rows: Selection, cols: Selection) -> Block:
         """Return K[rows, cols]."""
@@ -124,12 +128,12 @@ class Gram:
         declared = self.kernel.is_psd
         if declared is not None:
             return declared
-        if self.n <= _MOST_FACTORED:
+        if self.n <= MOST_FACTORED:
             return _is_semidefinite(self.block(slice(None), slice(None)))
-        smallest, radius = self._extreme_eigenvalues()
+        smallest, radius = self.extreme_eigenvalues()
         return smallest >= -10 * self.n * np.finfo(float).eps * radius
 
-    def _extreme_eigenvalues(self) -> tuple[float, float]:
+    def extreme_eigenvalues(self) -> tuple[float, float]:
         """Return the smallest eigenvalue and the largest modulus; -inf if it is not resolved."""
         from scipy.sparse.linalg import (  # noqa: PLC0415 - rarely needed
             ArpackNoConvergence,
@@ -153,15 +157,18 @@ class Gram:
 
 def _is_semidefinite(K: Block) -> bool:
     """Whether K plus its rounding error has a Cholesky factor."""
-    n = K.shape[0]
-    rounding = 10 * n * np.finfo(float).eps * float(np.abs(K).sum(axis=1).max())
     shifted = K.copy()
-    shifted[np.diag_indices(n)] += max(rounding, np.finfo(float).tiny)
+    shifted[np.diag_indices(K.shape[0])] += max(eigenvalue_tolerance(K), np.finfo(float).tiny)
     try:
         np.linalg.cholesky(shifted)
     except np.linalg.LinAlgError:
         return False
     return True
+
+
+def eigenvalue_tolerance(K: Block) -> float:
+    """Return what rounding may take from the eigenvalues of K."""
+    return 10 * K.shape[0] * float(np.finfo(float).eps) * float(np.abs(K).sum(axis=1).max())
 
 
 class SignedGram:

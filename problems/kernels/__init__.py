@@ -22,6 +22,7 @@ from problems.kernels.graphs import WeisfeilerLehman, encode_graphs
 from problems.kernels.samples import (
     Block,
     Blocks,
+    Precise,
     Selection,
     as_dense,
     inner_products,
@@ -47,6 +48,7 @@ __all__ = [
     "Linear",
     "Polynomial",
     "PolynomialOf",
+    "Precise",
     "Precomputed",
     "Product",
     "QuadraticForm",

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from problems.dataset import Matrix, Vector
 from problems.kernels.base import Kernel, Transformed, added
 from problems.kernels.standard import Precomputed
+from problems.rounding import ELEMENTARY, gamma
 from problems.validation import check_positive
 
 
@@ -24,6 +26,11 @@ class Exponential(Transformed):
 
     def _transform(self, values: Any) -> Any:
         return np.exp(values)
+
+    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+        """The largest error of the exponent, and that of exp."""
+        spread = float(self.kernel.spread(X).max()) ** 2
+        return float(np.expm1(1.01 * spread)) + gamma(ELEMENTARY), np.zeros(X.shape[0])
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,16 @@ class PolynomialOf(Transformed):
         if not any(checked):
             raise ValueError(f"coefficients: needs one above 0, got {self.coefficients!r}")
         object.__setattr__(self, "coefficients", checked)
+
+    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+        """Of tⁱ at the largest t at most i·tⁱ⁻¹ times what the kernel inside is wrong by."""
+        wrong = float(self.kernel.spread(X).max()) ** 2
+        size = float(np.abs(self.kernel.diagonal(X)).max()) + wrong
+        powers = np.arange(len(self.coefficients))
+        errors = powers * wrong * size ** np.maximum(powers - 1, 0)
+        rounded = gamma(2 * powers.size) * size**powers
+        uniform = float((errors + rounded) @ np.array(self.coefficients))
+        return 0.0, np.full(X.shape[0], np.sqrt(1.01 * uniform))
 
     def _transform(self, values: Any) -> Any:
         return np.polynomial.polynomial.polyval(values, np.array(self.coefficients))

@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
-from problems.dataset import Matrix, Vector
+import numpy as np
+
+from problems.dataset import Indices, Matrix, Vector
 from problems.kernels.samples import (
     Block,
     Blocks,
+    Precise,
     Selection,
     as_dense,
     inner_products,
@@ -22,9 +25,12 @@ from problems.kernels.samples import (
     stacked,
 )
 from problems.registry import snake_case
+from problems.rounding import gamma, terms
 from problems.validation import check_positive, shown
 
 ALGEBRA = "Schur 1911; Shawe-Taylor & Cristianini 2004"
+# Operations that the value of a kernel from outside is allowed, which says nothing of its rounding.
+_OPERATIONS = 2**14
 _DENSE_BYTES = 2**26  # up to which features are stored dense: their products take less time
 
 
@@ -70,6 +76,32 @@ class Kernel(ABC):
     def bind(self, X: Matrix) -> Blocks:
         """Return (rows, cols) ↦ `block(X, rows, cols)`, with what all blocks share done once."""
         return partial(self.block, X)
+
+    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+        """Return (ρ, m) with |computed − k(xᵢ, xⱼ)| ≤ ρ·|computed| + mᵢmⱼ for `bind(X)`, m (n,).
+
+        By default as if each value were a sum of 16,384 products of no more than √(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))
+        in all. A kernel whose values may be further off says so here.
+        """
+        return 0.0, self._spread(X, gamma(_OPERATIONS))
+
+    def careful(self) -> Kernel | None:
+        """Return the same kernel with values of more digits at some cost, None if there is none."""
+        return None
+
+    def precise(self, X: Matrix, cols: Indices) -> Precise:
+        """Return (rows ↦ `bind(X)(rows, cols)`, ρ, m), or blocks of more digits where there are some."""
+        blocks = self.bind(X)
+        return lambda rows: blocks(rows, cols), *self.rounding(X)
+
+    def _spread(self, X: Matrix, relative: float) -> Vector:
+        """Return the m for errors of relative·√(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))."""
+        return np.sqrt(relative * np.maximum(self.diagonal(X), 0.0))
+
+    def spread(self, X: Matrix) -> Vector:
+        """Return an m that alone bounds what `rounding` does, |k(xᵢ,xⱼ)| ≤ √(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))."""
+        relative, spread = self.rounding(X)
+        return np.hypot(spread, self._spread(X, 1.01 * relative))
 
     def cross(self, X_new: Matrix, X: Matrix, cols: Selection) -> Block:
         """Return k between new samples and the training samples `cols`, for predictions."""
@@ -163,6 +195,10 @@ class Sum(Combination):
     def _join(self, left: Block, right: Block) -> Block:
         return left + right
 
+    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+        """Errors add, and the addition rounds once."""
+        return gamma(1), np.hypot(self.left.spread(X), self.right.spread(X))
+
     @property
     def monomials(self) -> frozenset[int] | None:
         """φ stacks both feature maps."""
@@ -176,6 +212,15 @@ class Product(Combination):
 
     def _join(self, left: Block, right: Block) -> Block:
         return left * right
+
+    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+        """Each part's error is multiplied by the other part."""
+        left, right = self.left.spread(X), self.right.spread(X)
+        of_left, of_right = (
+            np.sqrt(np.maximum(part.diagonal(X), 0.0)) for part in (self.left, self.right)
+        )
+        parts = left * of_right, of_left * right, left * right
+        return gamma(1), 1.01 * np.sqrt(sum(part**2 for part in parts))
 
     @property
     def monomials(self) -> frozenset[int] | None:
@@ -246,6 +291,11 @@ class Scaled(Transformed):
     def _transform(self, values: Any) -> Any:
         return self.factor * values
 
+    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+        """As the kernel inside, times the factor."""
+        relative, spread = self.kernel.rounding(X)
+        return relative + gamma(1), np.sqrt(1.01 * self.factor) * spread
+
     @property
     def monomials(self) -> frozenset[int] | None:
         """As the kernel that is scaled."""
@@ -276,6 +326,11 @@ class FeatureMapKernel(Kernel):
     def diagonal(self, X: Matrix) -> Vector:
         """Return ‖φ(xᵢ)‖²."""
         return squared_norms(self.features(X))
+
+    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+        """Of inner products of features, each of which is right but for some operations."""
+        phi = self.features(X)
+        return 0.0, np.sqrt(gamma(terms(phi) + _OPERATIONS) * squared_norms(phi))
 
     def bind(self, X: Matrix) -> Blocks:
         """Map the samples once; blocks are products of features then."""

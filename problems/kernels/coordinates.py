@@ -14,7 +14,8 @@ import numpy as np
 
 from problems.dataset import Indices, Matrix, Vector, check_samples
 from problems.kernels.base import Kernel, check_kernel
-from problems.kernels.samples import Block, Blocks, as_dense
+from problems.kernels.samples import Block, Blocks, as_dense, squared_norms
+from problems.rounding import gamma
 from problems.validation import check_whole
 
 _SOURCE = "Shawe-Taylor & Cristianini 2004"
@@ -61,6 +62,10 @@ class Subset(Kernel):
     def diagonal(self, X: Matrix) -> Vector:
         """Return the inner kernel's diagonal on the chosen columns."""
         return self.kernel.diagonal(self._part(X))
+
+    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+        """As the inner kernel on the chosen columns."""
+        return self.kernel.rounding(self._part(X))
 
     def check(self, X: Matrix) -> None:
         """Refuse a column that is not there; check the others for the inner kernel."""
@@ -117,6 +122,11 @@ class QuadraticForm(Kernel):
     def diagonal(self, X: Matrix) -> Vector:
         """Return xᵢᵀAxᵢ."""
         return np.einsum("ij,ij->i", X @ self._A, as_dense(X))
+
+    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+        """That of two sums of products, as |x|ᵀ|A||z| is at most ‖A‖_F·‖x‖‖z‖."""
+        relative = gamma(2 * len(self.matrix)) * float(np.linalg.norm(self._A))
+        return 0.0, np.sqrt(relative * squared_norms(X))
 
     def check(self, X: Matrix) -> None:
         """Refuse samples that do not have one feature for each row of A."""

@@ -14,6 +14,8 @@ from problems.dataset import Indices, Matrix, Vector
 Block = NDArray[np.float64]
 Selection = Indices | slice
 Blocks = Callable[[Selection, Selection], Block]
+# some columns of K by their rows, and (ρ, m): they are right to ρ·|K| + mᵢmⱼ
+Precise = tuple[Callable[[Selection], Block], float, Vector]
 
 
 def entries(X: Matrix) -> Vector:

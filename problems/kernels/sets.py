@@ -21,6 +21,7 @@ import scipy
 from problems.dataset import Matrix, Vector
 from problems.kernels.base import Kernel
 from problems.kernels.samples import Block, entries, inner_products, squared_norms
+from problems.rounding import ELEMENTARY, gamma
 from problems.validation import check_switch
 
 _LARGEST = np.finfo(np.float64).maxexp  # 2 to this power overflows
@@ -47,6 +48,10 @@ class SetIntersection(Kernel):
     def diagonal(self, X: Matrix) -> Vector:
         """Return 2^|Aᵢ|, or ones."""
         return np.ones(X.shape[0]) if self.normalize else np.exp2(squared_norms(X))
+
+    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+        """That of exp2: counts are exact, and so are their halves."""
+        return gamma(ELEMENTARY), np.zeros(X.shape[0])
 
     def check(self, X: Matrix) -> None:
         """Refuse entries other than 0 and 1, and sets whose values overflow."""

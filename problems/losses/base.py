@@ -59,6 +59,7 @@ class Loss(ABC):
     is_regression : whether y is a real target, rather than a label.
     unit_margin : whether the loss is 0 from a margin of one on: what is short of it by rounding can be
         stretched.
+    sees_differences : whether ℓ(y + s, f + s) = ℓ(y, f), as of targets that an offset can move.
     lipschitz : the largest slope |ℓ'|; inf if slopes grow without bound.
     smoothness : the largest second derivative; inf for a loss with kinks.
     """
@@ -67,6 +68,7 @@ class Loss(ABC):
     source: ClassVar[str] = ""
     is_regression: ClassVar[bool] = False
     unit_margin: ClassVar[bool] = False
+    sees_differences: ClassVar[bool] = False
 
     @property
     @abstractmethod

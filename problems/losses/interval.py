@@ -129,6 +129,7 @@ class Squared(IntervalLoss):
 
     smoothing: ClassVar[float] = 1.0
     is_regression: ClassVar[bool] = True
+    sees_differences: ClassVar[bool] = True
     source: ClassVar[str] = "Hoerl & Kennard 1970; NPFL129 notes (MSE)"
 
     def ends(self, y: Vector) -> tuple[Vector, Vector]:
@@ -139,6 +140,7 @@ class Squared(IntervalLoss):
 class _Tube(IntervalLoss):
     epsilon: float
     is_regression: ClassVar[bool] = True
+    sees_differences: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         check_positive(self.epsilon, "epsilon", zero=True)

@@ -36,6 +36,7 @@ from problems.certificates.proofs.balls import (
 from problems.certificates.proofs.exact import Exact, exact_value
 from problems.certificates.proofs.semidefinite import smallest_eigenvalue_bound
 from problems.dataset import Indices, Vector
+from problems.forms import Point
 from problems.kernels import Precomputed, as_dense
 
 if TYPE_CHECKING:
@@ -50,10 +51,16 @@ _REACHES = (1e-12, 1e-10, 1e-8)  # how short of one a margin may be to be stretc
 
 @dataclass(frozen=True)
 class Bounds:
-    """Proven bounds: lower ≤ optimum ≤ upper."""
+    """Proven bounds: lower ≤ optimum ≤ upper.
+
+    Attributes
+    ----------
+    spare : how much of `upper` stands for eigenvalues that may be below 0.
+    """
 
     lower: float
     upper: float
+    spare: float = 0.0
 
     @property
     def gap(self) -> float:
@@ -70,23 +77,42 @@ def proven(problem: Formulation, certificate: Certificate) -> Certificate:
     if certificate.infeasible:  # in rationals already
         return replace(certificate, bound_source=source)
     assert point.alpha is not None
+    is_own = certificate.bound_source != "alpha"
     try:
         bounds = proven_bounds(
-            problem, point.alpha, point.w, certificate.offsets, certificate.scale
+            problem, point.alpha, point.w, certificate.offsets, certificate.scale, is_own
         )
     except Unprovable as missing:
         reason = "; ".join(filter(None, (certificate.reason, f"not proven: {missing}")))
         unknown = {"primal_objective": NAN, "dual_objective": NAN, "gap": NAN, "relative_gap": NAN}
         return replace(certificate, **unknown, reason=reason)
+    resolution = relative(bounds.spare, bounds.upper, bounds.lower, certificate.unit)
+    if is_own and point.w is not None:  # float64 has no better one next to it
+        resolution += certificate.resolution
+    if not problem.is_bounded:
+        point = _stretched(point, bounds)
     return replace(
         certificate,
+        point=point,
         primal_objective=bounds.upper,
         dual_objective=bounds.lower,
         gap=bounds.gap,
         relative_gap=relative(bounds.gap, bounds.upper, bounds.lower, certificate.unit),
+        resolution=resolution,
         bound_source=source,
         reason="" if np.isfinite(bounds.upper) else no_margin(bounds.lower),
     )
+
+
+def _stretched(point: Point, bounds: Bounds) -> Point:
+    """Return a hard margin's point with α at its best norm and w at a smallest margin of one."""
+    alpha, w, b = point.alpha, point.w, point.b
+    if alpha is not None and alpha.any() and bounds.lower < inf:
+        alpha = alpha * (2 * bounds.lower / float(alpha.sum()))
+    if w is not None and w.any() and bounds.upper < inf:
+        stretch = np.sqrt(2 * bounds.upper) / float(np.linalg.norm(w))
+        w, b = stretch * w, None if b is None else stretch * b
+    return Point(alpha, w, b)
 
 
 def proven_bounds(
@@ -95,11 +121,13 @@ def proven_bounds(
     w: Vector | None,
     offsets: tuple[float, ...],
     scale: float = 1.0,
+    is_own: bool = True,
 ) -> Bounds:
     """Return proven bounds from a dual point `alpha` (n,) and, for a linear kernel, weights `w` (d,).
 
-    Without `w` the primal point is w = `scale`·Σ βᵢφ(xᵢ) for the exactly feasible α. `offsets`, one a
-    group, are where the search for the best ones begins; the hard margin's is found anew.
+    Without `w` the primal point is w = `scale`·Σ βᵢφ(xᵢ) for the exactly feasible α; a `w` that is
+    not `is_own` is that one rounded, and the better of both counts. `offsets`, one a group, are where
+    the search for the best ones begins; the hard margin's is found anew.
 
     Raises
     ------
@@ -118,12 +146,14 @@ def proven_bounds(
     lower = upper = arb.nan()
     for bits in _PRECISIONS:
         with ctx.workprec(bits):
-            lower, upper = _bounds(exact, beta, w, offsets, scale, shift)
+            lower, upper = _bounds(exact, beta, w, offsets, scale, shift, is_own)
         if _is_narrow(lower) and _is_narrow(upper):
             break
     if not lower.is_finite():
         raise Unprovable("αᵀQα cannot be distinguished from 0")
-    return Bounds(below(lower), above(upper) if upper.is_finite() else inf)
+    # ½δ Σ max αᵢ², as much of ½‖w‖², and twice that of the losses
+    spare = 2 * shift * float(np.sum(problem.upper**2)) if shift else 0.0
+    return Bounds(below(lower), above(upper) if upper.is_finite() else inf, spare)
 
 
 def _is_narrow(value: Any) -> bool:
@@ -151,26 +181,33 @@ def _bounds(
     offsets: tuple[float, ...],
     scale: float,
     shift: float,
+    is_own: bool,
 ) -> tuple[Any, Any]:
     """Return both bounds as balls; of an upper bound there may be none, which is infinite."""
     problem = exact.problem
     scores = ball_scores(problem.X, problem.kernel, beta)
     lower = _dual_value(exact, beta, scores)
-    if w is None:
+    uppers: list[Any] = []
+    if w is None or not is_own:
         s = arb(scale)
-        scores = [s * (f + shift * v) for f, v in zip(scores, map(arb, beta), strict=True)]
-        norm2 = s * dot(beta, scores)
-    else:
+        own = [s * (f + shift * v) for f, v in zip(scores, map(arb, beta), strict=True)]
+        uppers.append(_upper(exact, own, s * dot(beta, own), offsets))
+    if w is not None:
         weights = [arb(v) for v in w.tolist()]
-        scores, norm2 = linear_scores(problem.X, weights), dot(weights, weights)
-    if exact.is_bounded:
-        upper = _primal_value(exact, scores, norm2, offsets)
-    else:
-        upper = _hard_primal_value(problem, scores, norm2)
+        own = linear_scores(problem.X, weights)
+        uppers.append(_upper(exact, own, dot(weights, weights), offsets))
+    upper = min(uppers, key=lambda value: value.upper())
     if shift:
         largest = [max(-low, high) for low, high in zip(exact.low, exact.high, strict=True)]
         upper += shift / 2 * sum((arb(c) ** 2 for c in largest), arb(0))
     return lower, upper
+
+
+def _upper(exact: Exact, scores: list[Any], norm2: Any, offsets: tuple[float, ...]) -> Any:
+    """Return the primal objective of weights with these scores and this norm."""
+    if exact.is_bounded:
+        return _primal_value(exact, scores, norm2, offsets)
+    return _hard_primal_value(exact.problem, scores, norm2)
 
 
 def _dual_value(exact: Exact, beta: list[Any], scores: list[Any]) -> Any:
@@ -198,18 +235,27 @@ def _primal_value(exact: Exact, scores: list[Any], norm2: Any, offsets: tuple[fl
 
 
 def _best_offsets(exact: Exact, scores: list[Any], offsets: tuple[float, ...]) -> list[Any]:
-    """Return for each group its offset, or the kink of the risk nearest to it if that is better.
+    """Return for each group the offset that is given, or the best one if that is better.
 
-    float64 may not have the best offset.
+    float64 may not have it. The risk's slope rises at each kink; its least is where it passes 0.
     """
     best: list[Any] = []
-    kinks = [
-        [-int(s) * r for s, r in zip(piece.sign.tolist(), own, strict=True)]
-        for piece, own in zip(exact.pieces, exact.residuals(scores), strict=True)
-    ]
+    residuals = exact.residuals(scores)
     for members, cost, given in zip(exact.groups, exact.costs, offsets, strict=True):
-        own = [kink[i] for kink in kinks for i in members]
-        choices = [arb(given), min(own, key=lambda k: abs(float(k - given)))]
+        slope, kinks = cost, list[tuple[Any, Any]]()
+        for piece, own in zip(exact.pieces, residuals, strict=True):
+            low, high = exact_value(piece.low), exact_value(piece.high)
+            for i in members:
+                s = int(piece.sign[i])
+                slope += exact.C[i] * (-high if s > 0 else low)
+                kinks.append((-s * own[i], exact.C[i] * (high - low)))
+        kinks.sort(key=lambda kink: kink[0].mid())
+        choices = [arb(given)]
+        for kink, rise in kinks:
+            slope += rise
+            if slope >= 0:
+                choices.append(kink)
+                break
 
         def value(offset: Any, members: Indices = members, cost: Any = cost) -> Any:
             decision = list(scores)
@@ -225,11 +271,11 @@ def _stretches(exact: Exact, residuals: list[list[Any]]) -> Iterator[Any]:
     """Yield scales that take margins just short of one to one: a large C weighs each of them."""
     if not exact.problem.loss.unit_margin:
         return
-    short = np.array([-float(r) for r in residuals[0]])
+    short = [(-r).upper() for r in residuals[0]]
     for reach in _REACHES:
-        near = short[(short > 0) & (short < reach)]
-        if near.size:
-            yield 1 / (1 - arb(float(near.max())))
+        near = [v for v in short if 0 < v < reach]
+        if near:
+            yield 1 / (1 - max(near))
 
 
 def _hard_primal_value(problem: Formulation, scores: list[Any], norm2: Any) -> Any:

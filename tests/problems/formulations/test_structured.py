@@ -55,7 +55,7 @@ def test_the_primal_is_that_of_the_definition(seed):
         max((k != y).sum() + w @ psi(x, k) for k in ALL) - w @ psi(x, y)
         for x, y in zip(chains.X, chains.y, strict=True)
     ]
-    assert np.isclose(chains.primal(w), 0.5 * w @ w + chains.C * sum(slack))
+    assert np.isclose(chains.primal(w)[0], 0.5 * w @ w + chains.C * sum(slack))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -68,11 +68,11 @@ def test_the_dual_is_that_of_a_distribution_over_labellings(seed):
         for s in range(M):
             w += q[s, j] * (psi(chains.X[s], chains.y[s]) - psi(chains.X[s], k))
             wrong += q[s, j] * (k != chains.y[s]).sum()
-    value, own = chains.dual(mu)
+    value, _, own = chains.dual(mu)
     assert np.allclose(own, w)
     assert np.isclose(value, wrong - 0.5 * w @ w)
     assert np.allclose(chains.consistent(mu), mu)
-    assert value <= chains.primal(np.random.default_rng(seed).standard_normal(chains.size))
+    assert value <= chains.primal(np.random.default_rng(seed).standard_normal(chains.size))[0]
 
 
 def test_any_weights_are_made_consistent_marginals():
@@ -95,6 +95,10 @@ def test_bounds_hold_for_any_answer():
         bounds = problem.bounds(Point(*given))
         assert bounds.gap >= 0
         assert bounds.primal_objective >= bounds.dual_objective
+        proven = problem.proven(bounds)
+        assert bounds.dual_objective <= proven.dual_objective <= proven.primal_objective
+        assert proven.primal_objective <= bounds.primal_objective
+        assert proven.bound_source.startswith("proven")
 
 
 @pytest.mark.parametrize(

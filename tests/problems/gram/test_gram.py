@@ -104,7 +104,7 @@ def test_semidefiniteness_is_tested_where_it_is_not_declared():
 
 @pytest.mark.parametrize("limit", [0, 5000], ids=["Lanczos", "Cholesky"])
 def test_a_larger_gram_matrix_is_tested_in_time(monkeypatch, limit):
-    monkeypatch.setattr("problems.gram.gram._MOST_FACTORED", limit)
+    monkeypatch.setattr("problems.gram.gram.MOST_FACTORED", limit)
     samples = rng.standard_normal((300, 5))
     linear = samples @ samples.T
     assert Gram(linear, Precomputed()).is_positive_semidefinite()

@@ -59,11 +59,12 @@ PROBLEMS = {
 def test_proven_bounds_are_as_tight_as_float64_ones_to_rounding(problem):
     solution = solve(problem, SMO(tol=1e-8))
     plain, proven = solution.certificate, certify(problem, solution, rigorous=True)
-    size = abs(plain.primal_objective)
+    rounding = plain.rounding + 1e-12 * abs(plain.primal_objective)
+    assert plain.resolution < 1e-10
     assert proven.dual_objective <= proven.primal_objective
-    assert proven.gap == pytest.approx(plain.gap, abs=1e-12 * size)
-    assert proven.primal_objective == pytest.approx(plain.primal_objective, abs=1e-12 * size)
-    assert proven.dual_objective == pytest.approx(plain.dual_objective, abs=1e-12 * size)
+    assert plain.gap - rounding <= proven.gap <= plain.gap
+    assert proven.primal_objective <= plain.primal_objective <= proven.primal_objective + rounding
+    assert proven.dual_objective - rounding <= plain.dual_objective <= proven.dual_objective
 
 
 def test_the_bounds_hold_in_exact_arithmetic():
@@ -126,7 +127,7 @@ def _decimal(function):
         return function(Decimal)
 
 
-# what float64 gets wrong: a problem, the point it is certified at, and the optimum in closed form
+# what float64 alone gets wrong: a problem, the point it is certified at, and the optimum in closed form
 def _nearly_constant_kernel():
     """Of 1 − exp(−gamma) float64 keeps two digits: the optimum for x = 0 and 1 is its inverse."""
     problem = HardMarginDual(np.array([[0.0], [1.0]]), Y2, RBF(1e-14))
@@ -158,15 +159,15 @@ def _residual_beside_the_tube():
 
 
 Y2 = np.array([1.0, -1.0])
-OPTIMISTIC = [_nearly_constant_kernel, _huge_offset, _rescaled_margin, _residual_beside_the_tube]
+HARD_TO_ROUND = [_nearly_constant_kernel, _huge_offset, _rescaled_margin, _residual_beside_the_tube]
 
 
-@pytest.mark.parametrize("case", OPTIMISTIC)
-def test_where_float64_is_too_optimistic_the_proof_is_not(case):
+@pytest.mark.parametrize("case", HARD_TO_ROUND)
+@pytest.mark.parametrize(("rigorous", "target"), [(False, np.inf), (False, 1e-6), (True, 1e-6)])
+def test_bounds_hold_where_float64_loses_nearly_all_digits(case, rigorous, target):
     problem, point, optimum = case()
-    plain, proven = certify(problem, point), certify(problem, point, rigorous=True)
-    assert plain.dual_objective > optimum or plain.primal_objective < optimum
-    assert proven.dual_objective <= optimum <= proven.primal_objective
+    certificate = certify(problem, point, rigorous, target)
+    assert certificate.dual_objective <= optimum <= certificate.primal_objective
 
 
 def test_a_precomputed_kernel_is_proven_up_to_its_smallest_eigenvalue():

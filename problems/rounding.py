@@ -1,0 +1,145 @@
+"""How far what float64 computes may be from what was meant: bounds that always hold.
+
+A float64 operation returns the exact result times 1 + δ with |δ| ≤ u = 2⁻⁵³, so that Σ of m products, in
+any order, is wrong by at most γ_m·Σ|products| with γ_m = m·u/(1 − m·u) (Higham 2002, "Accuracy and
+stability of numerical algorithms", sections 2.2 and 3.1). Where a result falls below the normal numbers
+it is wrong by at most the smallest of them, which is added. Long sums are taken in blocks, so that m is
+the length of a block plus their number, rather than n.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from problems.dataset import Matrix, Vector
+
+if TYPE_CHECKING:
+    from problems.gram.gram import Gram
+
+UNIT = 2.0**-53
+# One hundredth covers the square of m·u, and the rounding of the bounds themselves.
+_SPARE = 1.01
+# At most so many units in exp, log, tanh and powers: NumPy tests its own to 4 units in the last place.
+ELEMENTARY = 16
+# That of exp is right to less than one unit in the last place, here as in the C libraries.
+EXPONENTIAL = 4
+_SMALLEST = float(np.finfo(np.float64).tiny)
+_VALUES = 2**19  # of a Gram matrix at a time: large enough for BLAS, small enough for a cache
+
+
+def gamma(operations: float) -> float:
+    """Return γ_m for m operations, never too small."""
+    return _SPARE * operations * UNIT
+
+
+def total(values: Vector) -> tuple[float, float]:
+    """Return the sum of all values, and by how much it may be wrong as a sum of these."""
+    flat = np.ascontiguousarray(values).reshape(-1)
+    error = gamma(_additions(flat.size)) * float(np.abs(flat).sum()) + _underflow(flat, flat.size)
+    return float(flat.sum()), error
+
+
+def products(X: Matrix, w: Vector) -> tuple[Vector, Vector]:
+    """Return Xw for `X` (n, d) and `w` (d,) or (d, K), and by how much each entry may be wrong."""
+    scores, errors = (np.empty((X.shape[0], *w.shape[1:])) for _ in range(2))
+    most, size = 0, np.abs(w)
+    for rows in _blocks(X):
+        part = X[rows]
+        scores[rows], errors[rows] = part @ w, abs(part) @ size
+        most = max(most, terms(part))
+    return scores, gamma(most) * errors + _underflow(w, X.shape[1])
+
+
+def absolute_products(X: Matrix, w: Vector) -> Vector:
+    """Return |X|w for `X` (n, d) and `w` (d,) or (d, K) of no entries below 0."""
+    return np.concatenate([abs(X[rows]) @ w for rows in _blocks(X)])
+
+
+def transposed_products(X: Matrix, v: Vector) -> tuple[Vector, Vector]:
+    """Return Xᵀv for `X` (n, d) and `v` (n,) or (n, K), and by how much each entry may be wrong."""
+    sums, sizes = (np.zeros((X.shape[1], *v.shape[1:])) for _ in range(2))
+    blocks = _blocks(X)
+    for rows in blocks:
+        part = X[rows].T
+        sums += part @ v[rows]
+        sizes += abs(part) @ np.abs(v[rows])
+    operations = blocks[0].stop + len(blocks)
+    return sums, gamma(operations) * sizes + _underflow(v, X.shape[0])
+
+
+def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
+    """Return Kv for `v` (n,), and by how much each entry may be wrong, kernel values included.
+
+    The leading digits of K and of v are so few that their products are added without rounding, in any
+    order; what is left of both is smaller by their number (Ozaki, Ogita, Oishi & Rump 2012,
+    "Error-free transformations of matrix multiplication").
+    """
+    support = np.flatnonzero(v)
+    scores, sizes, lost = (np.zeros(v.size) for _ in range(3))
+    if not support.size:
+        return scores, lost
+    values, relative, spread = gram.precise(support)
+    digits = leading_digits(support.size)
+    high, low = split(v[support], digits, float(np.abs(v).max()))
+    weights = np.column_stack([high, low, np.abs(v[support]), np.abs(low)])
+    everything = float(weights[:, 2].sum())
+    step = max(1, _VALUES // support.size)
+    for start in range(0, v.size, step):
+        rows = slice(start, min(start + step, v.size))
+        K = values(rows)
+        least = float(K.min())
+        largest = max(float(K.max()), -least)
+        upper, lower = split(K, digits, largest)
+        exact, rest, *absolute = (upper @ weights).T
+        if least < 0:
+            absolute = (np.abs(upper) @ weights[:, 2:]).T
+        rest += lower @ v[support]
+        of_lower = 2.0 ** (1 - digits) * largest * everything
+        sizes[rows] = absolute[0] + of_lower
+        lost[rows] = gamma(support.size) * (absolute[1] + 2 * of_lower) + gamma(2) * np.abs(rest)
+        scores[rows] = exact + rest
+    lost += gamma(2) * np.abs(scores) + _underflow(v, v.size)
+    values_lost = relative * sizes + spread * float(spread[support] @ weights[:, 2])
+    return scores, _SPARE * (lost + values_lost)
+
+
+def leading_digits(count: int) -> int:
+    """Return of how many binary digits two factors may be for so many products to add up exactly."""
+    return (53 - int(np.ceil(np.log2(count)))) // 2
+
+
+def split(values: Vector, digits: int, largest: float) -> tuple[Vector, Vector]:
+    """Return the leading binary digits of all values, counted from the largest, and what is left."""
+    shift = 1.5 * 2.0 ** (np.frexp(largest)[1] + 52 - digits)
+    high = values + shift
+    high -= shift
+    return high, values - high
+
+
+def terms(X: Matrix) -> int:
+    """Return the most entries that are not 0 in any row: of how many products a sum with it is."""
+    if isinstance(X, np.ndarray):
+        return int(np.count_nonzero(X, axis=1).max(initial=0))
+    return int(np.diff(X.indptr).max(initial=0))
+
+
+def _additions(count: int) -> float:
+    """Return how many additions a number takes part in where NumPy adds so many.
+
+    It adds blocks of 128 in eight sums of 16, and blocks in pairs.
+    """
+    return 20.0 + float(np.log2(max(1, count)))
+
+
+def _underflow(factors: Vector, count: int) -> float:
+    """Return what so many products with some numbers may lose below the normal numbers."""
+    return count * _SMALLEST if factors.any() else 0.0
+
+
+def _blocks(X: Matrix) -> list[slice]:
+    """Return about √n blocks of rows."""
+    n = X.shape[0]
+    size = int(np.ceil(np.sqrt(n)))
+    return [slice(k, min(k + size, n)) for k in range(0, n, size)]

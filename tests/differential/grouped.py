@@ -1,0 +1,51 @@
+"""A formulation with several offsets, which the toolkit does not have itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from problems import Formulation, Kernel, Linear, Matrix, Vector
+from problems.dataset import Indices
+from problems.losses import Hinge, Loss, Piece, PiecewiseLinear
+
+
+@dataclass(frozen=True)
+class Pinball(PiecewiseLinear):
+    """max(tau·e, (tau − 1)·e) for e = y − f, of quantile regression."""
+
+    tau: float
+    is_regression: ClassVar[bool] = True
+
+    def dual_pieces(self, y: Vector) -> list[Piece]:
+        """Return the one piece, whose r is f − y."""
+        return [Piece(np.ones(y.size), y, 0.0, self.tau - 1.0, self.tau)]
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped(Formulation):
+    """min ½‖w‖² + cᵀu + Σ Cᵢℓ(yᵢ, wᵀφ(xᵢ) + u_g(i)), with an offset for each group of samples.
+
+    Quantile regression, the one-class SVM and ν-SVC are of this kind.
+    """
+
+    X: Matrix
+    y: Vector
+    C: float
+    members: tuple[int, ...]
+    prices: tuple[float, ...]
+    loss: Loss = Hinge()  # noqa: RUF009 - frozen
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    intercept: ClassVar[bool] = True
+
+    @property
+    def groups(self) -> Indices:
+        """The group of each sample, −1 for none."""
+        return np.array(self.members)
+
+    @property
+    def costs(self) -> Vector:
+        """The cost of each offset."""
+        return np.array(self.prices)

@@ -1,0 +1,237 @@
+"""The exact optimum of a problem, and the exact values of what a certificate holds up against it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from flint import fmpq
+
+from problems import (
+    Certificate,
+    ChainMargin,
+    Formulation,
+    Multiclass,
+    Point,
+    SoftmaxERM,
+    Vector,
+    certify,
+)
+from problems.losses import Logistic
+from tests.differential.active_sets import Optimum, largest_dual, solved
+from tests.differential.chains import ChainReference
+from tests.differential.kernels import exact_rows, inner, is_psd
+from tests.differential.posed import HALF, NARROW, ONE, ZERO, Group, Posed, posed, rational, real
+from tests.differential.smooth import SmoothReference
+
+_PRECISIONS = (320, 1280, 10_240)  # bits of kernel values that are no rationals
+_ROUNDING = fmpq(11, 10**9)  # how short of a margin an answer may be to be stretched to it
+
+
+class Reference(Protocol):
+    """What certificates are judged by.
+
+    Attributes
+    ----------
+    lower, upper : the optimum is between them.
+    is_infeasible : whether no point is feasible.
+    """
+
+    lower: fmpq
+    upper: fmpq
+    is_infeasible: bool
+
+    def point(self) -> Point:
+        """Return an optimal answer rounded to float64."""
+        ...
+
+    def size_at_zero(self) -> fmpq:
+        """Return the primal objective at w = 0 and no offset: what an optimum of 0 is compared with."""
+        ...
+
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
+        """Return the primal and the dual objective of an answer, None for what is not known.
+
+        The primal is the best that the certified point stands for, see `EnumeratedReference.values`.
+        """
+        ...
+
+
+def exact_reference(problem: Formulation, C: list[fmpq | None] | None = None) -> Reference:
+    """Return the reference of a problem, with weights of the losses in place of its own if given.
+
+    Raises
+    ------
+    ArithmeticError
+        If the optimum is not known to thirty digits.
+    """
+    if isinstance(problem, Multiclass):
+        return SummedReference(problem)
+    if isinstance(problem, ChainMargin):
+        return ChainReference(problem)
+    if isinstance(problem, SoftmaxERM) or isinstance(problem.loss, Logistic):
+        return SmoothReference(problem, C)
+    return EnumeratedReference(problem, C)
+
+
+class EnumeratedReference:
+    """The reference of a problem whose losses are linear or quadratic beside an interval."""
+
+    def __init__(self, problem: Formulation, C: list[fmpq | None] | None = None) -> None:
+        self.problem = problem
+        self.exact, found = _enumerated(problem, C)
+        self.is_infeasible = found is None
+        if found is not None:
+            self.lower, self.upper, self.beta = found.lower, found.upper, found.beta
+
+    def point(self) -> Point:
+        """Return the optimal multipliers rounded to float64."""
+        return Point(self.problem.alpha(np.array([real(v) for v in self.beta])))
+
+    def size_at_zero(self) -> fmpq:
+        """Return the primal objective at w = 0 and no offset."""
+        zero = [ZERO] * self.exact.n
+        return self.exact.primal(ZERO, zero, [ZERO] * len(self.exact.groups)) or ZERO
+
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
+        """Return the primal and the dual objective of a certified point.
+
+        The primal is that of its weights or of those that its multipliers make up, at its offsets or
+        the best ones, stretched to a margin that rounding left it short of: the least. A hard margin's
+        answer is the same in any length, so that it counts before a proof gave it its own one too.
+        """
+        if c.point.alpha is None:
+            return None, None
+        beta = self._feasible(c.point.alpha)
+        scale = rational(c.scale)
+        points = [
+            (scale * scale * self.exact.norm2(beta), [scale * f for f in self.exact.scores(beta)])
+        ]
+        ws = [c.point.w]
+        if self.exact.is_hard:
+            before = certify(self.problem, answer, target_gap=np.inf).point
+            ws.append(before.w)
+            given = self._feasible(c.point.alpha if before.alpha is None else before.alpha)
+            points.append((self.exact.norm2(given), self.exact.scores(given)))
+        for w in ws:
+            if w is not None:  # rounded, it need not be the one of the multipliers
+                own = [rational(v) for v in w.ravel().tolist()]
+                points.append(
+                    (inner(own, own), [inner(x, own) for x in exact_rows(self.problem.X)])
+                )
+        offsets = [rational(u) for u in c.offsets]
+        primals = [_best_primal(self.exact, *point, offsets) for point in points]
+        return min((v for v in primals if v is not None), default=None), self.exact.dual(beta)
+
+    def _feasible(self, alpha: Vector) -> list[fmpq]:
+        """Return a feasible β near the one of multipliers."""
+        return self.exact.feasible([rational(v) for v in self.problem.beta(alpha).tolist()])
+
+
+def _enumerated(problem: Formulation, C: list[fmpq | None] | None) -> tuple[Posed, Optimum | None]:
+    for bits in _PRECISIONS:
+        exact = posed(problem, bits, C)
+        if problem.kernel.is_psd is None and not is_psd(exact.K):
+            return exact, largest_dual(exact)
+        found = solved(exact)
+        samples = exact.K if bits == _PRECISIONS[-1] else exact_rows(problem.X)
+        if found is None and (exact.error == 0 or _has_opposite_twins(samples, problem.y)):
+            assert problem.may_be_infeasible, "every problem with finite losses has an optimum"
+            return exact, None
+        if found is not None and found.upper - found.lower <= NARROW * abs(found.upper):
+            return exact, found
+    raise ArithmeticError(f"{_PRECISIONS[-1]} bits do not tell the optimum")
+
+
+def _has_opposite_twins(samples: list[list[fmpq]], y: Vector) -> bool:
+    """Whether two equal samples, or those of equal kernel values, have opposite labels."""
+    pairs = ((i, j) for i in range(len(samples)) for j in range(i))
+    return any(samples[i] == samples[j] and y[i] != y[j] for i, j in pairs)
+
+
+def _best_primal(exact: Posed, norm2: fmpq, scores: list[fmpq], offsets: list[fmpq]) -> fmpq | None:
+    if exact.is_hard:
+        return _hard_primal(exact, norm2, scores)
+    best = offsets[: len(exact.groups)] or [ZERO] * len(exact.groups)
+    for k, group in enumerate(exact.groups):  # they share no sample
+        tried = [best] + [[*best[:k], u, *best[k + 1 :]] for u in _offsets(exact, group, scores)]
+        best = min(tried, key=lambda u: exact.primal(norm2, scores, u))
+    return min(
+        exact.primal(s * s * norm2, [s * f for f in scores], [s * v for v in best])
+        for s in _stretches(exact, scores, best)
+    )
+
+
+def _offsets(exact: Posed, group: Group, scores: list[fmpq]) -> list[fmpq]:
+    """Return the offsets among which the best one of a group is.
+
+    It is at a kink, or where the slope is 0 between two kinks or beyond them; slopes are linear there.
+    """
+    curves = [(exact.curves[i], scores[i]) for i in group.members]
+    kinks = sorted({end - f for curve, f in curves for end in curve[:2] if end is not None})
+    if not any(curve.smoothing for curve, _ in curves):
+        return kinks
+    points = [kinks[0] - 1, *kinks, kinks[-1] + 1]
+    slopes = [sum((curve.slope(f + u) for curve, f in curves), group.cost) for u in points]
+    pieces = zip(pairwise(points), pairwise(slopes), strict=True)
+    return kinks + [u - s * (v - u) / (t - s) for (u, v), (s, t) in pieces if s != t]
+
+
+def _hard_primal(exact: Posed, norm2: fmpq, scores: list[fmpq]) -> fmpq | None:
+    """Return ½‖w‖² over the squared smallest margin at the best offset; None if none is positive."""
+    sides = [
+        (-f, -1) if curve.lower is None else (f, 1)
+        for curve, f in zip(exact.curves, scores, strict=True)
+    ]
+    if not exact.groups:
+        margin = min(f for f, _ in sides)
+    else:
+        least = [min((f for f, s in sides if s == side), default=None) for side in (-1, 1)]
+        margin = ONE if None in least else HALF * (least[0] + least[1])
+    return HALF * norm2 / margin**2 if margin > 0 else None
+
+
+def _stretches(exact: Posed, scores: list[fmpq], offsets: list[fmpq]) -> Iterator[fmpq]:
+    yield ONE
+    for curve, f in zip(exact.curves, exact.shifted(scores, offsets), strict=True):
+        end = curve.upper if curve.lower is None else curve.lower
+        if (curve.lower is None or curve.upper is None) and abs(end) == 1:
+            short = ONE - f / end
+            if 0 < short < _ROUNDING:
+                yield 1 / (1 - short)
+
+
+class SummedReference:
+    """The reference of several binary problems: the sum of theirs."""
+
+    is_infeasible = False
+
+    def __init__(self, problem: Multiclass) -> None:
+        self.problem = problem
+        C = np.broadcast_to(problem.C, problem.n)
+        self.parts = [
+            exact_reference(sub.problem, [rational(v) for v in C[sub.rows].tolist()])
+            for sub in problem.subproblems
+        ]
+        self.lower = sum((part.lower for part in self.parts), ZERO)
+        self.upper = sum((part.upper for part in self.parts), ZERO)
+
+    def point(self) -> Point:
+        """Return the optima of all parts."""
+        return self.problem.join([part.point() for part in self.parts])
+
+    def size_at_zero(self) -> fmpq:
+        """Return the sum of the parts' objectives there."""
+        return sum((part.size_at_zero() for part in self.parts), ZERO)
+
+    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
+        """Return the sums of the parts' values."""
+        parts = zip(self.parts, c.parts, self.problem.split(answer), strict=True)
+        pairs = [part.values(own, point) for part, own, point in parts]
+        return _total([primal for primal, _ in pairs]), _total([dual for _, dual in pairs])
+
+
+def _total(values: list[Any]) -> fmpq | None:
+    return None if any(v is None for v in values) else sum(values, ZERO)

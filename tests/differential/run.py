@@ -1,0 +1,138 @@
+"""Judges certificates and verdicts of problems drawn at random against their exact optimum.
+
+    python -m tests.differential.run [COUNT] [--seed S] [--first NUMBER] [--processes P]
+
+Prints what does not hold, each with the number of its problem, and a table by formulation, kernel and
+scale; exits with 1 unless all holds. `--only NUMBER` judges one problem and shows it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import fields
+from functools import partial
+
+import numpy as np
+
+from tests.differential.drawing import Drawn, drawn
+from tests.differential.judging import Judged, judged
+
+KINDS = (
+    "lower bound",
+    "upper bound",
+    "infeasible",
+    "gap",
+    "solved",
+    "wrong",
+    "crash",
+    "no reference",
+)
+_CHUNK = 250  # problems that a process is given at a time
+
+
+def judged_chunk(seed: int, numbers: range) -> list[Judged]:
+    """Return what was found about each problem."""
+    return [judged(drawn(seed, number), seed) for number in numbers]
+
+
+def judge_all(seed: int, numbers: range, processes: int) -> Iterator[Judged]:
+    """Yield what was found about each problem."""
+    chunks = [numbers[k : k + _CHUNK] for k in range(0, len(numbers), _CHUNK)]
+    if processes == 1:
+        for chunk in chunks:
+            yield from judged_chunk(seed, chunk)
+        return
+    with ProcessPoolExecutor(processes) as pool:
+        for found in pool.map(partial(judged_chunk, seed), chunks):
+            yield from found
+
+
+def redraw(seed: int, number: int) -> str:
+    """Return the command that judges one problem again."""
+    return f"python -m tests.differential.run --seed {seed} --only {number}"
+
+
+def described(seed: int, found: Judged) -> str:
+    """Return the faults of a problem, each on a line."""
+    title = f"{', '.join(found.words)}: {redraw(seed, found.number)}"
+    return "\n".join([title] + [f"    {f.kind} of {f.point}: {f.detail}" for f in found.faults])
+
+
+def shown(d: Drawn) -> str:
+    """Return a problem as text that makes it again."""
+    p = d.problem
+    X = p.X if isinstance(p.X, np.ndarray) else p.X.toarray()
+    rest = {f.name: getattr(p, f.name) for f in fields(p) if f.name not in ("X", "y")}
+    kind = "dense" if isinstance(p.X, np.ndarray) else "CSR"
+    return f"{type(p).__name__}: {kind} X = {X.tolist()}, y = {p.y.tolist()}, {rest}"
+
+
+def table(judgements: Iterable[Judged]) -> str:
+    """Return a line for each formulation, kernel and scale, and one of all."""
+    cells: dict[tuple[str, str], list[Judged]] = defaultdict(list)
+    for found in judgements:
+        names = ("formulation", "kernel", "scale")
+        for word in (("all", ""), *zip(names, found.words, strict=True)):
+            cells[word].append(found)
+    head = f"{'':36}{'problems':>9}{'certif.':>9}" + "".join(f"{kind:>13}" for kind in KINDS)
+    lines = [head + f"{'unbounded':>11}{'median':>9}{'99 %':>9}{'widest':>9}{'proven':>9}"]
+    return "\n".join(lines + [_line(" ".join(word), cells[word]) for word in sorted(cells)])
+
+
+def _line(name: str, found: list[Judged]) -> str:
+    counts = Counter(kind for j in found for kind in {f.kind for f in j.faults})
+    widths = np.array([j.width for j in found])
+    bounded = widths[np.isfinite(widths)]
+    proven = np.array([j.proven_width for j in found])
+    proven = proven[np.isfinite(proven)]
+    shown = [np.quantile(bounded, q) if bounded.size else np.nan for q in (0.5, 0.99, 1.0)]
+    shown.append(proven.max() if proven.size else np.nan)
+    total = sum(j.certificates for j in found)
+    return (
+        f"{name:36}{len(found):9}{total:9}"
+        + "".join(f"{counts[kind]:13}" for kind in KINDS)
+        + f"{widths.size - bounded.size:11}"
+        + "".join(f"{v:9.0e}" for v in shown)
+    )
+
+
+def main() -> int:
+    """Judge, print, and return the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("count", nargs="?", type=int, default=100_000, help="problems to draw")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--first", type=int, default=0, help="number of the first problem")
+    parser.add_argument("--only", type=int, help="judge this one and show it")
+    parser.add_argument("--processes", type=int, default=1)
+    told = parser.parse_args()
+    if told.only is not None:
+        problem = drawn(told.seed, told.only)
+        found = judged(problem, told.seed)
+        print(shown(problem), described(told.seed, found), sep="\n")  # noqa: T201
+        return bool(found.faults)
+    numbers = range(told.first, told.first + told.count)
+    results, begun = [], time.monotonic()
+    for found in judge_all(told.seed, numbers, told.processes):
+        results.append(found)
+        if found.faults:
+            print(described(told.seed, found), flush=True)  # noqa: T201
+        if len(results) % 1000 == 0:
+            seconds = time.monotonic() - begun
+            false = sum(bool(j.faults) for j in results)
+            print(  # noqa: T201
+                f"{len(results)} of {told.count} problems, {false} with faults, "
+                f"{len(results) / seconds:.0f} a second",
+                file=sys.stderr,
+                flush=True,
+            )
+    print(table(results))  # noqa: T201
+    return any(j.faults for j in results)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

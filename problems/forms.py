@@ -194,7 +194,7 @@ class FormPoint:
     ----------
     x : the form's variables: BoxQP and QP (n,); ERM: w (d,), or None where only beta is known.
     beta : ERM only: coefficients of w = Σ βᵢφ(xᵢ), if the method carries them, shape (n,).
-    b : ERM only: the intercept.
+    b : the intercept, if the method has one; of a BoxQP it is only examined, see `diagnosis`.
     inequality : QP only: multipliers of Gx ≤ h, if the method has them.
     iterations : the method's own count so far.
     claim : what the solver says of this point; the last one yielded counts.

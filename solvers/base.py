@@ -66,6 +66,7 @@ class Solver(ABC):
     source : where the algorithm is published.
     name : how experiment files call it; by default the class name in snake case.
     needs : modules that `prepare` imports, each with the package that brings it.
+    single_threaded : whether it is known to use one thread, however many it may use; tables mark it.
 
     Settings `tol`, `gap` and `cache_size` must be positive, `max_iter`, `epochs` and `seed` whole
     numbers. `max_iter` is overridden by `solve(max_iter=...)`, `seed` by an experiment's own.
@@ -75,6 +76,7 @@ class Solver(ABC):
     source: ClassVar[str] = ""
     name: ClassVar[str] = ""
     needs: ClassVar[tuple[tuple[str, str], ...]] = ()
+    single_threaded: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

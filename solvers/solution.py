@@ -22,6 +22,7 @@ from problems import (
     describe,
 )
 from problems.certificates.certificate import WRONG_GAP
+from problems.certificates.diagnosis import Diagnosis, diagnose
 from problems.forms import Claim
 from problems.html_table import html_table, shown
 from solvers.base import Solver, Status
@@ -113,11 +114,28 @@ class Solution:
 
     @property
     def reason(self) -> str:
-        """Why it ended as it did, or why a bound is missing; empty if all went well."""
+        """Why it ended as it did, why a bound is missing, what is wrong; empty if all went well."""
         if self.note and self.point.alpha is None and self.point.w is None:
             return self.note
-        worst = self._worst_subproblem()
-        return "; ".join(filter(None, (self.note, self.certificate.reason, worst)))
+        parts = self.note, self._finding(), self.certificate.reason, self._worst_subproblem()
+        return "; ".join(filter(None, parts))
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        """The first condition that the answer does not meet, None if it meets all but for tolerances.
+
+        Of several binary problems that of the first which has one.
+        """
+        if self.subsolutions:
+            return next(filter(None, (own.diagnosis for own in self.subsolutions)), None)
+        return diagnose(self.problem, self.point, self.certificate, self.claimed)
+
+    def _finding(self) -> str:
+        """Return what is wrong, if it is wrong, or that the answer keeps to no constraints."""
+        if self.verdict in ("solved", "infeasible") or self.diagnosis is None:
+            return ""
+        violated = self.diagnosis.condition in ("box", "equality")
+        return self.diagnosis.finding if violated or self.verdict == "wrong" else ""
 
     def _worst_subproblem(self) -> str:
         if not isinstance(self.problem, Multiclass) or self.verdict == "solved":
@@ -167,6 +185,7 @@ class Solution:
             "claimed": self.claimed,
             "seconds": shown(self.time_solve, ".3g"),
             "reason": self.reason,
+            "look at": self.diagnosis.step if self.diagnosis and self._finding() else "",
         }
         return html_table(f"{self.solver.name} on {type(self.problem).__name__}", rows.items())
 

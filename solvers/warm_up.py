@@ -1,4 +1,7 @@
-"""Compilation before the clock starts, by solving a small problem of the same kind."""
+"""Compilation and loading before the clock starts, by solving a small problem of the same kind.
+
+Baselines are warmed up like our own solvers: what a library does once a process is not timed either.
+"""
 
 from __future__ import annotations
 
@@ -21,16 +24,17 @@ _MOST_POINTS = 30
 
 
 class CompiledSolver(Solver):
-    """Base of the solvers whose loops are compiled."""
+    """Base of the solvers that are warmed up: with compiled loops, or a library that loads late."""
 
     def prepare(self, form: Any) -> Any:
-        """Compile the loops."""
+        """Import what it needs, and run it on a small problem."""
+        form = super().prepare(form)
         warm_up(self, form)
         return form
 
 
 def warm_up(solver: Solver, form: Form, samples: int = 32) -> None:
-    """Run a compiled solver on a small problem like `form`, so that compiling is not timed.
+    """Run a solver on a small problem like `form`, so that compiling or loading it is not timed.
 
     Once for each solver and kind of form: again and again it takes 10 ms, ten times a small fit.
     """

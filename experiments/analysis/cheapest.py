@@ -13,10 +13,10 @@ import pandas as pd
 from experiments.analysis.configurations import Row, configurations, joined_by_optimum
 from experiments.analysis.labels import kind_of
 from experiments.analysis.noise import Comparison, aa_pairs, compare, noise_of_problems
-from experiments.analysis.outcomes import NOT_RUN
+from experiments.analysis.outcomes import NOT_ASKED, NOT_RUN
 
 TARGETS = (1e-3, 1e-6, 1e-9)
-_NEAR = 0.1  # share of the next best gap above which a smaller tolerance has gained next to nothing
+_NEAR = 0.5  # share of the next best gap above which a smaller tolerance has gained next to nothing
 
 
 def targets_of(results: pd.DataFrame) -> list[float]:
@@ -28,12 +28,14 @@ def targets_of(results: pd.DataFrame) -> list[float]:
 def cheapest(results: pd.DataFrame, targets: Iterable[float] | None = None) -> pd.DataFrame:
     """Return one row for each target (those of `targets_of`, if not given), problem and solver.
 
-    Columns: target, problem, solver, kind, setting, time, times, gap, ratio (its time over that of the
-    our fastest solver), low, high, within_noise (see `noise.Comparison`), floors (its time relative to
-    the arithmetic lower bound), memory, outcome, n. Of a solver that did not reach the target the time
-    is NaN, `gap` its best one, and `outcome` says how it ended; "reached" otherwise. `reference` has the
-    times of our fastest solver, none of them for that one itself and where ours did not reach the
-    target.
+    Columns: target, problem, solver, kind, setting, time, times, setup, gap, ratio (its time over that
+    of our fastest solver), low, high, within_noise (see `noise.Comparison`), ours (the name of that
+    solver, empty where ours did not reach the target), single (whether it uses one thread, however
+    many it may use), floors (its time relative to the arithmetic lower bound), memory, outcome, n. Of
+    a solver that did not reach the target the time is NaN, `gap` its best one, and `outcome` says how
+    it ended; "reached" otherwise. `reference` has the times of our fastest solver, none of them for
+    that one itself. A baseline that makes a number of passes over the data is compared with ours that
+    do so too, if there are any.
     """
     known = configurations(results)
     solvers = known[known["kind"] != "floor"]
@@ -50,15 +52,16 @@ def cheapest(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
 
 def _compared(rows: pd.DataFrame, noise: Mapping[str, float]) -> pd.DataFrame:
     """Return the rows of one target and problem with their ratios to our fastest solver."""
-    fastest = rows[rows["kind"] == "ours"].dropna(subset=["time"]).nsmallest(1, "time")
-    reference = fastest["times"].iloc[0] if len(fastest) else ()
+    ours = rows[rows["kind"] == "ours"].dropna(subset=["time"]).sort_values("time", kind="stable")
+    alike = ours[ours["passes"]]
     factor = noise.get(str(rows["problem"].iloc[0]), 1.0)
-    known = [
-        {"reference": ()} | vars(Comparison(1.0))
-        if place in fastest.index
-        else {"reference": reference} | vars(compare([(times, reference)], factor))
-        for place, times in zip(rows.index, rows["times"], strict=True)
-    ]
+    known: list[Row] = []
+    for row in rows.to_dict("records"):
+        others = alike if row["kind"] == "peer" and row["passes"] and len(alike) else ours
+        name, times = next(zip(others["solver"], others["times"], strict=True), ("", ()))
+        itself = name == row["solver"]
+        found = Comparison(1.0) if itself else compare([(row["times"], times)], factor)
+        known.append({"reference": () if itself else times, "ours": name} | vars(found))
     return rows.join(pd.DataFrame(known, index=rows.index))
 
 
@@ -82,11 +85,12 @@ def _ending(runs: pd.DataFrame) -> str:
     best = runs.dropna(subset=["gap"]).sort_values("gap", kind="stable").head(2)
     claimed = bool((best["claimed"] == "optimal").all())
     gaps = best["gap"].tolist()
-    return "stalled" if claimed and len(gaps) == 2 and gaps[0] >= _NEAR * gaps[1] else "short"
+    return "stalled" if claimed and len(gaps) == 2 and gaps[0] >= _NEAR * gaps[1] else NOT_ASKED
 
 
 def _row(target: float, chosen: pd.Series, outcome: str) -> Row:
-    kept = ["problem", "solver", "kind", "setting", "gap", "memory", "n", "time", "times"]
+    kept = ["problem", "solver", "kind", "setting", "passes", "gap", "memory", "n"]
+    kept += ["single", "time", "times", "setup"]
     return {"target": target, **chosen[kept], "outcome": outcome}
 
 
@@ -115,5 +119,8 @@ def _arithmetic_bound(problem: str, runs: pd.DataFrame) -> Row:
 
 
 def tried_in_vain(table: pd.DataFrame) -> pd.Series:
-    """Whether each row of `cheapest` is of a solver that ran and did not reach the target."""
-    return table["time"].isna() & ~table["outcome"].isin(NOT_RUN)
+    """Whether each row of `cheapest` is of a solver that was asked for the target and did not reach it.
+
+    One whose gap still fell at the smallest tolerance that was tried was not asked.
+    """
+    return table["time"].isna() & ~table["outcome"].isin((*NOT_RUN, NOT_ASKED))

@@ -12,11 +12,12 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.analysis.labels import ACCURACY, kind_of, solver_labels
+from experiments.analysis.labels import ACCURACY, is_single_threaded, kind_of, solver_labels
 from experiments.analysis.noise import is_repeat, without_repeats
 from experiments.analysis.outcomes import worst_outcome
 from experiments.cases.plan import AA_REPEAT
 
+PASSES = "epochs"  # the accuracy of solvers that make a number of passes over the data
 _LIMIT = "max_iter"  # two limits that were not reached do not distinguish solvers
 _NAMES = {"problem_id": "problem", "configuration": "solver"}
 Row = dict[str, Any]
@@ -63,30 +64,37 @@ def measured(results: pd.DataFrame) -> pd.DataFrame:
     known["outcome"] = [worst_outcome(runs) for _, runs in groups]
     known["times"] = _tuples(times.dropna() for _, times in groups["time_solve"])
     known["reason"] = ["; ".join(filter(None, own)) for own in reasons]
-    measures = results.select_dtypes("float").columns
-    medians = groups[[*measures, "relative_suboptimality"]].median()
+    medians = groups[[*results.select_dtypes("float"), "relative_suboptimality"]].median()
     return known.join(medians).reset_index().rename(columns=_NAMES)
 
 
 def configurations(results: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each problem, series and accuracy setting of a solver.
 
-    Columns: problem, solver (its series), kind (see `kind_of`), setting (its accuracy, as text), time
-    (s), times (of each repetition), gap (relative), suboptimality (relative, of the primal alone), runs,
-    memory (bytes), status (the first that is not "finished"), claimed, n. The second runs of A/A pairs
-    are left out. The gap of a solver that returns no dual point (LIBLINEAR's primal, SGD) is that to
-    the best dual bound which any run of the same problem proved.
+    Columns: problem, solver (its series), kind (see `kind_of`), setting (its accuracy, as text),
+    passes (whether that is a number of passes over the data), time (s), times (of each repetition),
+    setup (s), single (whether the solver uses one thread, however many it may use), gap (relative),
+    suboptimality (relative, of the primal alone), runs, memory (bytes), status (the first that is not
+    "finished"), claimed, n. The second runs of A/A pairs are left out. The gap of a solver that
+    returns no dual point (LIBLINEAR's primal, SGD), or makes a number of passes (Pegasos), is that to
+    the best dual bound which any run of the same problem proved. Answers that are wrong or not
+    certified have none.
     """
     results = without_repeats(results)
     distance = relative_suboptimality(results).clip(lower=0.0)
-    without_dual = results["bound_source"].str.endswith("recovered from w")
+    settings = pd.Series(_accuracy_texts(results), results.index)
+    passes = settings.str.startswith(PASSES)
+    primal = passes | results["bound_source"].str.endswith("recovered from w")
+    certified = results["relative_gap"].mask(results["verdict"].isin(("wrong", "uncertified")))
     table = joined_by_optimum(results).assign(
         label=solver_labels(results, leave_out={*ACCURACY, _LIMIT}),
-        setting=_accuracy_texts(results),
+        setting=settings,
+        passes=passes,
+        single=results["solver"].map(is_single_threaded),
         kind=results["solver"].map(kind_of),
         ended=results["status"].where(results["status"] != "finished"),
         distance=distance,
-        certified=results["relative_gap"].mask(without_dual, distance),
+        certified=certified.mask(primal, distance),
     )
     problems = table.groupby("problem_id", sort=False)
     views = ", " + table["formulation"]
@@ -96,6 +104,9 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     groups = ordered.groupby(keys, sort=False)
     found = groups.agg(
         kind=("kind", "first"),
+        passes=("passes", "first"),
+        setup=("time_setup", "median"),
+        single=("single", "first"),
         runs=("run_id", "size"),
         memory=("peak_rss", "max"),
         status=("ended", "first"),

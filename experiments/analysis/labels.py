@@ -31,6 +31,12 @@ def kind_of(solver: str) -> str:
     return "ours" if ours else "peer"
 
 
+def is_single_threaded(solver: str) -> bool:
+    """Whether the solver of this name is known to use one thread, however many it may use."""
+    cls = all_solvers().get(solver)
+    return cls is not None and cls.single_threaded
+
+
 def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> list[str]:
     """Return each run's solver with the settings that distinguish the runs of that solver.
 

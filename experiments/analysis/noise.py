@@ -162,8 +162,12 @@ def aa_pairs(results: pd.DataFrame) -> pd.DataFrame:
     paired = table[table.groupby(keys)["repeat"].transform("any").astype(bool)]
     rows: list[dict[str, Any]] = []
     for (problem, _, solver), runs in paired.groupby(keys[:3], sort=False):
-        pair = [runs["done"][runs["repeat"] == side].tolist() for side in (True, False)]
-        rows.append({"problem": problem, "solver": solver} | vars(compare([(pair[0], pair[1])])))
+        pairs = [
+            (own["done"][own["repeat"]].tolist(), own["done"][~own["repeat"]].tolist())
+            for _, own in runs.groupby("unmarked", sort=False)
+            if own["done"].notna().all() and 0 < own["repeat"].sum() < len(own)
+        ]
+        rows.append({"problem": problem, "solver": solver} | vars(compare(pairs)))
     columns = ["problem", "solver", *vars(Comparison(_NAN))]
     return pd.DataFrame([row for row in rows if row["ratio"] > 0], columns=columns)
 

@@ -13,6 +13,7 @@ from experiments.cases.records import BAD
 FINAL = ("solved", "infeasible")  # verdicts that settle the problem
 COMPLETED = ("finished", "infeasible")  # statuses of runs whose time is that of the whole algorithm
 NOT_RUN = ("unsupported", "not_installed")  # statuses of runs in which no solver was started
+NOT_ASKED = "short"  # of a target: the gap still fell at the smallest tolerance that was tried
 BROKEN = ("wrong", *BAD)
 _WORST_FIRST = ("wrong", "uncertified", "inaccurate", "infeasible", "solved")
 
@@ -27,15 +28,16 @@ def worst_outcome(runs: pd.DataFrame) -> str:
 
 
 def missed(row: Mapping[Any, Any]) -> str:
-    """Return what a table shows instead of a time to a target that was not reached.
+    """Return what a table shows instead of a time to a target; nothing if it was not asked for.
 
     Parameters
     ----------
     row : `gap` and `outcome` of a row of `cheapest`.
     """
     outcome = str(row["outcome"]).replace("_", " ")
+    if outcome == NOT_ASKED:
+        return "– no certified answer" if np.isnan(row["gap"]) else ""
     if np.isnan(row["gap"]):
-        return f"– {outcome}" if outcome not in ("short", "stalled") else "– no certified answer"
-    if outcome == "stalled":
-        return f"– stalls at {row['gap']:.1e}"
-    return f"– {row['gap']:.1e}" + ("" if outcome == "short" else f", then {outcome}")
+        return f"– {outcome}" if outcome != "stalled" else "– no certified answer"
+    gap = f"{row['gap']:.1e}"
+    return f"– stalls at {gap}" if outcome == "stalled" else f"– {gap}, then {outcome}"

@@ -71,6 +71,7 @@ def _stopped_at(target: float, results: pd.DataFrame, within: pd.DataFrame) -> p
         time_solve=first.where(reached, results["time_solve"]),
         relative_gap=results["relative_gap"].mask(reached, target).mask(proven, 0.0),
         bound_source=results["bound_source"].mask(reached | proven, "evaluations"),
+        verdict=results["verdict"].mask(reached | proven, "solved"),
     )
 
 

@@ -7,6 +7,7 @@ bounds are proven, the intervals of all solvers must have a number in common, wi
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from math import inf, isfinite, isnan, nan
 from operator import attrgetter
@@ -16,6 +17,7 @@ import pandas as pd
 
 from experiments.analysis.labels import solver_labels
 from experiments.analysis.outcomes import FINAL
+from problems.certificates.diagnosis import Diagnosis, most_frequent
 
 REFERENCES = ("cvxopt_qp", "cvxpy_qp")
 TOLERANCE = 1e-6
@@ -52,11 +54,39 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Diagnosed:
+    """What is wrong with a solver: what most of its diagnosed runs point to, as found in the first.
+
+    Attributes
+    ----------
+    runs, of : how many runs point to it, of how many.
+    """
+
+    solver: str
+    problem_id: str
+    runs: int
+    of: int
+    diagnosis: Diagnosis
+
+
+@dataclass(frozen=True)
 class Verification:
-    """All checks of an experiment, in the order of its problems; `proven`: every bound is a theorem."""
+    """All checks of an experiment, in the order of its problems.
+
+    Attributes
+    ----------
+    proven : whether every bound is a theorem.
+    diagnosed : the solvers with runs that do not pass and were diagnosed, one diagnosis each.
+    """
 
     checks: tuple[Check, ...]
     proven: bool = False
+    diagnosed: tuple[Diagnosed, ...] = ()
+
+    @property
+    def failed(self) -> list[Check]:
+        """The checks that did not pass."""
+        return [check for check in self.checks if not check.passed]
 
     @property
     def passed(self) -> bool:
@@ -73,9 +103,11 @@ class Verification:
         if self.passed:
             bounds = "; every bound is proven, and all agree" if self.proven else ""
             return f"passed{bounds}; the worst difference is {worst.difference:.1e}: {place}"
-        failed = [check for check in self.checks if not check.passed]
-        names = ", ".join(dict.fromkeys(check.solver for check in failed))
-        return f"FAILED in {len(failed)} runs of {names}; the worst is {place}: {worst.reason}"
+        names = ", ".join(dict.fromkeys(check.solver for check in self.failed))
+        verdicts = Counter(check.verdict for check in self.failed).most_common()
+        counts = ", ".join(f"{count} {verdict}" for verdict, count in verdicts)
+        total = f"{len(self.failed)} runs of {names} ({counts})"
+        return f"FAILED in {total}; the worst is {place}: {worst.verdict}, {worst.reason}"
 
 
 def compare(
@@ -83,24 +115,47 @@ def compare(
 ) -> Verification:
     """Compare every run of `results` (the records' columns) with the QP optimum of its problem.
 
+    A column `diagnosis` has the fields of each run's `Diagnosis`, where there are any.
+
     A run passes if neither of its bounds is more than `tolerance` from the reference's, relative to
     the optimum; on an infeasible problem if it is proven infeasible. An unsupported run is
     listed and passes. With `proven` every bound must be a theorem, and the intervals of all runs on
-    a problem must have a number in common.
+    a problem must have a number in common. A run whose own intercept is wrong fails too, which the
+    bounds do not depend on.
     """
     labelled = results.assign(solver_label=solver_labels(results))
     groups = labelled.groupby("problem_id", sort=False)
     problems: list[list[Any]] = [group.to_dict("records") for _, group in groups]
-    checks = (check for runs in problems for check in _checks(runs, tolerance, proven))
-    return Verification(tuple(checks), proven)
+    pairs = [pair for runs in problems for pair in _checks(runs, tolerance, proven)]
+    failed = [(check, run) for check, run in pairs if not check.passed]
+    solvers = dict.fromkeys(check.solver for check, _ in failed)
+    diagnosed = (_diagnosed([pair for pair in failed if pair[0].solver == s]) for s in solvers)
+    return Verification(tuple(check for check, _ in pairs), proven, tuple(filter(None, diagnosed)))
 
 
-def _checks(runs: list[_Run], tolerance: float, proven: bool) -> list[Check]:
+def _diagnosed(failed: list[tuple[Check, _Run]]) -> Diagnosed | None:
+    """Return what is wrong with one solver, from its runs that failed."""
+    smallest_first = sorted(failed, key=lambda pair: _number(pair[1].get("n"), inf))
+    found = [(check, _diagnosis(run)) for check, run in smallest_first]
+    most = most_frequent(diagnosis for _, diagnosis in found if diagnosis)
+    if most is None:
+        return None
+    first = next(check for check, diagnosis in found if diagnosis == most[1])
+    return Diagnosed(first.solver, first.problem_id, most[0], len(failed), most[1])
+
+
+def _diagnosis(run: _Run) -> Diagnosis | None:
+    """Return the diagnosis that was recorded, None for a run or a table without one."""
+    recorded = run.get("diagnosis")
+    return Diagnosis(**recorded) if isinstance(recorded, dict) else None
+
+
+def _checks(runs: list[_Run], tolerance: float, proven: bool) -> list[tuple[Check, _Run]]:
     references = [run for run in runs if run["solver"] in REFERENCES]
     fault = _disagreement(references)
     best = min(references, key=lambda run: _number(run["relative_gap"], inf), default=None)
     faults = [fault or (_conflict(run, runs) if proven else "") for run in runs]
-    return [_check(r, best, f, tolerance) for r, f in zip(runs, faults, strict=True)]
+    return [(_check(r, best, f, tolerance), r) for r, f in zip(runs, faults, strict=True)]
 
 
 def _check(run: _Run, best: _Run | None, fault: str, tolerance: float) -> Check:
@@ -133,8 +188,10 @@ def _objection(
     if isnan(difference):
         return _recorded(run) or f"no objective ({run['status']})"
     if difference > tolerance:
-        return f"differs by {difference:.1e} from the QP optimum"
-    return ""
+        off = f"differs by {difference:.1e} from the QP optimum"
+        return "; ".join(filter(None, (_recorded(run), off)))
+    found = _diagnosis(run)
+    return found.finding if found and found.condition == "intercept" else ""
 
 
 def _disagreement(references: list[_Run]) -> str:

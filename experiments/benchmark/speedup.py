@@ -44,7 +44,8 @@ def speedup(table: pd.DataFrame) -> Figure:
     targets = list(ratios["target"].unique())
     slower = table[(table["kind"] == "ours") & (table["ratio"] > 1)]["solver"]
     drawn = table["solver"].isin(slower) | (table["kind"] == "peer")
-    shown = table[table["target"].isin(targets) & drawn]
+    known = table["ratio"].notna() | tried_in_vain(table)
+    shown = table[table["target"].isin(targets) & drawn & known]
     problems = [str(problem) for problem in table["problem"].unique()]
     styles = line_styles(shown["solver"].astype(str))
     new = figure(TEXT_WIDTH, max(1.4, _ROW_INCHES * len(problems)) + 1.1)

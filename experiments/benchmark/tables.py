@@ -14,10 +14,11 @@ _WITHOUT = " intercept=False"
 def means(table: pd.DataFrame, noise: float = 1.0) -> pd.DataFrame:
     """Return one row for each target and solver of the table of `cheapest`.
 
-    Sorted by target, ours first. Columns: target, solver, kind, mean (geometric, of the ratios), low,
-    high and within_noise of it, problems (over how many), least, most, failed (problems that ours
-    solved and it did not, though it ran), alone (problems that it solved and ours did not). The interval
-    is of the mean over these very problems. `noise` is what `noise_of_means` gives.
+    Sorted by target, ours first. Columns: target, solver, kind, single, ours (our solvers that the
+    ratios are to), mean (geometric, of the ratios), low, high and within_noise of it, problems (over
+    how many), least, most, failed (problems that ours solved and it did not, though it was asked),
+    alone (problems that it solved and ours did not). The interval is of the mean over these very
+    problems. `noise` is what `noise_of_means` gives.
     """
     fails = table[table["kind"] == "ours"].groupby(["target", "problem"])["time"].min().isna()
     pairs = pd.MultiIndex.from_frame(table[["target", "problem"]])
@@ -36,7 +37,11 @@ def _mean(rows: pd.DataFrame, noise: float) -> Row:
     others = both[both["reference"].map(len) > 0]
     pairs = list(zip(others["times"], others["reference"], strict=True))
     mean = vars(compare(pairs, noise, ones=len(both) - len(pairs)))
+    names = both["ours"].value_counts()
+    counted = [name if len(names) == 1 else f"{name} ({n})" for name, n in names.items()]
     return {
+        "single": rows["single"].iloc[0],
+        "ours": ", ".join(map(str, counted)),
         "mean": mean.pop("ratio"),
         **mean,
         "problems": len(both),

@@ -163,7 +163,9 @@ def _judged(case: Case, packed: bytes, threads: int) -> Outcome | Failure:
         "threads": answer.threads,
     }
     record |= _answer(solution, threads) | _quality(solution, data)
-    return Outcome(record, answer.trace, _model(case, solution))
+    found = solution.diagnosis
+    diagnosis = {} if found is None else found._asdict()
+    return Outcome(record, answer.trace, _model(case, solution), diagnosis=diagnosis)
 
 
 @lru_cache(maxsize=1)

@@ -27,7 +27,7 @@ RESULTS = {  # in the order of the table
     "status": "of the process: how the run ended",
     "claimed": "by the solver: optimal, infeasible, stopped (it makes no claim) or none (no answer)",
     "verdict": "by the certificate: solved, inaccurate, wrong, infeasible or uncertified",
-    "reason": "why the run ended in this way, or why a bound is missing; else empty",
+    "reason": "why the run ended in this way, why a bound is missing, what is wrong; else empty",
     "objective": "of the answer, in the formulation's own sign and scale",
     "primal_objective": "upper bound on the optimum: the primal objective at the answer",
     "dual_objective": "lower bound on the optimum: the dual objective at the answer",

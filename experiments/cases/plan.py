@@ -96,7 +96,7 @@ def _case(
     solver, aa_repeat = entrant
     seed = solver.settings.get("seed")
     if solver.seeded:
-        drawn = _rng(experiment.seed, asdict(solver), repetition)
+        drawn = _rng(experiment.seed, _identity(solver), repetition)
         seed = int(drawn.integers(2**31))
     case = Case(
         run_id="",
@@ -113,12 +113,21 @@ def _case(
         proven=experiment.target == "proven",
     )
     # neither the folder nor the readable name decides what is run
-    decides = asdict(replace(case, problem_id=""))
+    decides = asdict(replace(case, problem_id="")) | {"solver": _identity(solver)}
     del decides["aa_repeat"]
     if not case.proven:  # ids are the same as before there was a choice
         del decides["proven"]
     identity = digest(decides, AA_REPEAT) if aa_repeat else digest(decides)
-    return replace(case, run_id=identity[:16], folder=experiment.folder, aa_repeat=aa_repeat)
+    run_id = f"{identity[:16]}-00" if solver.searched else identity[:16]  # see `cases.search`
+    return replace(case, run_id=run_id, folder=experiment.folder, aa_repeat=aa_repeat)
+
+
+def _identity(solver: SolverSpec) -> dict[str, Any]:
+    """Return what decides which solver is run."""
+    known = asdict(solver)
+    if not solver.searched:  # ids are the same as before there was a choice
+        del known["searched"]
+    return known
 
 
 def digest(*parts: Any) -> str:

@@ -31,12 +31,14 @@ class Outcome:
     trace : one row for each evaluation of the solver.
     model : arrays that draw the decision function of samples in the plane; empty for others.
     output : the end of what the run printed.
+    diagnosis : the fields of the answer's `Diagnosis`, empty if it has none.
     """
 
     record: dict[str, Any]
     trace: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     model: dict[str, Any] = field(default_factory=dict[str, Any])
     output: str = ""
+    diagnosis: dict[str, Any] = field(default_factory=dict[str, Any])
 
     @property
     def run_id(self) -> str:

@@ -90,7 +90,8 @@ def preview(experiment: Experiment, folder: Path, workers: int = 1, resume: bool
         "target gap": f"{experiment.target_gap:g}, {experiment.target}",
         "impossible": _listed(_grouped(refusals))
         or "no pair, as far as can be found without the data",
-        "runs": _counts(len(cases), len(left), len(possible)),
+        "runs": _counts(len(cases), len(left), len(possible))
+        + ("; more where a tolerance is searched" if any(c.solver.searched for c in cases) else ""),
         "solving time": f"{estimate(possible, folder).text(workers)} ({processes})",
         "folder": str(folder) + _state(len(done), resume),
     }

@@ -13,12 +13,13 @@ import pandas as pd
 
 from experiments.analysis.outcomes import BROKEN
 from experiments.cases.plan import outside_files, plan
+from experiments.cases.search import remaining
 from experiments.executors.base import EXECUTORS, Executor, ExecutorError, Limits
 from experiments.files.experiment import Experiment
 from experiments.output.progress import progress
 from experiments.output.tables import summarise, to_markdown, to_terminal
 from experiments.output.terminal import INTERRUPTED, console, refuse, refusing
-from experiments.store.folder import Store, StoreError, load_tables, recorded, write_tables
+from experiments.store.folder import Store, StoreError, load_tables, records, write_tables
 from solvers.base import Status
 from solvers.solution import Verdict
 
@@ -76,13 +77,14 @@ def record(described: Experiment, folder: Path, options: RunOptions) -> str:
             force=options.force,
             files=outside_files(cases),
         )
-    done = recorded(folder, options.retry)
-    left = [case for case in cases if case.run_id not in done]
+    done = records(folder, options.retry)
     try:
-        with progress(len(left)) as advance, closing(executor.run(left)) as outcomes:
-            for outcome in outcomes:
-                store.append(outcome)
-                advance(outcome)
+        while left := remaining(cases, done):  # again and again where a tolerance is searched
+            with progress(len(left)) as advance, closing(executor.run(left)) as outcomes:
+                for outcome in outcomes:
+                    store.append(outcome)
+                    done[outcome.run_id] = outcome.record
+                    advance(outcome)
     except KeyboardInterrupt:
         return INTERRUPTED
     except ExecutorError as error:

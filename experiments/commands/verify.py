@@ -14,13 +14,17 @@ from experiments.files.yamlfile import Fault, Node
 from experiments.output import tables
 from experiments.output.terminal import console
 from experiments.output.verify_tables import to_terminal, verification_texts
-from experiments.store.folder import load_tables
+from experiments.store.folder import load_diagnoses, load_tables
 
 
 def verify_into(
-    described: Experiment, folder: Path, options: RunOptions, keep: bool
+    described: Experiment, folder: Path, options: RunOptions, keep: bool, tolerance: float
 ) -> tuple[Verification, str]:
     """Run an experiment into a folder and print its verification; with `keep` also write all tables.
+
+    Parameters
+    ----------
+    tolerance : the largest difference from the QP optimum with which a run passes, see `compare`.
 
     Returns
     -------
@@ -29,7 +33,8 @@ def verify_into(
     """
     early = record(described, folder, options)
     results, traces = load_tables(folder)
-    verification = compare(results, proven=described.target == "proven")
+    diagnosed = results.assign(diagnosis=results["run_id"].map(load_diagnoses(folder)))
+    verification = compare(diagnosed, tolerance, proven=described.target == "proven")
     console().print(to_terminal(verification))
     if keep:
         summary = tables.to_markdown(tables.summarise(results), described.name)

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from experiments.files.settings import build, name_and_settings, options_of
 from experiments.files.specs import (
+    SEARCHED,
     ProblemSpec,
     SolverSpec,
     build_source,
@@ -102,7 +103,18 @@ def _unchecked_problem(node: Node) -> ProblemSpec:
 
 def _unchecked_solver(node: Node) -> SolverSpec:
     name, settings = name_and_settings(node, "solver")
-    return SolverSpec(name.value, settings.plain)
+    settings, searched = _without_auto(settings)
+    return SolverSpec(name.value, settings.plain, searched=searched)
+
+
+def _without_auto(settings: Node) -> tuple[Node, str]:
+    """Return the settings with a number for the one that is `auto`, and the name of that one."""
+    given: dict[str, Node] = settings.value
+    for key in SEARCHED.keys() & given.keys():
+        if given[key].value == "auto":
+            loosest = Node(SEARCHED[key], given[key].line)
+            return Node(given | {key: loosest}, settings.line), key
+    return settings, ""
 
 
 def _problem(node: Node, folder: str) -> ProblemSpec:
@@ -194,5 +206,7 @@ def _dataset(node: Node, folder: str) -> tuple[dict[str, Any], str]:
 def _solver(node: Node, folder: str) -> SolverSpec:
     name, settings = name_and_settings(node, "solver")
     cls = _class(SOLVERS, name, folder)
+    settings, searched = _without_auto(settings)
     values = values_of(build(cls, options_of(cls), settings, name.value))
-    return SolverSpec(name.value, values, "seed" in values and "seed" not in settings.value)
+    seeded = "seed" in values and "seed" not in settings.value
+    return SolverSpec(name.value, values, seeded, searched)

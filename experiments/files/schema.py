@@ -19,7 +19,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerati
 from experiments.files.catalogue import Entry, entries
 from experiments.files.experiment import SIZE, ExperimentFile
 from experiments.files.settings import Option
-from experiments.files.specs import plain
+from experiments.files.specs import SEARCHED, plain
 from problems import Kernel
 
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
@@ -112,7 +112,7 @@ def _settings(kind: str, named: Collection[Entry], others: Collection[str]) -> d
     return {
         f"{kind}.{entry.name}": {
             "description": entry.source if kind == "solver" else entry.about,
-            "properties": {key: {} for key in others} | _properties(entry.options),
+            "properties": {key: {} for key in others} | _properties(kind, entry.options),
             "required": [key for key, option in entry.options.items() if option.required],
             "additionalProperties": False,
         }
@@ -120,9 +120,16 @@ def _settings(kind: str, named: Collection[Entry], others: Collection[str]) -> d
     }
 
 
-def _properties(options: Mapping[str, Option]) -> dict[str, Schema]:
+def _or_auto(kind: str, key: str, value: Schema) -> Schema:
+    """Return the schema of a setting; a solver's accuracy may be searched."""
+    searched = kind == "solver" and key in SEARCHED
+    return {"anyOf": [{"const": "auto"}, value]} if searched else value
+
+
+def _properties(kind: str, options: Mapping[str, Option]) -> dict[str, Schema]:
     return {
-        key: _axis(_type(key, option.type)) | ({} if option.required else _default(option.default))
+        key: _axis(_or_auto(kind, key, _type(key, option.type)))
+        | ({} if option.required else _default(option.default))
         for key, option in options.items()
     }
 

@@ -18,6 +18,8 @@ from problems.registry import find_path, is_outside
 from solvers import SOLVERS, Solver
 
 Spec = dict[str, Any]  # {"name": ..., setting: value}
+# what `auto` stands for: settings that trade time for accuracy, and where a search of them begins
+SEARCHED: dict[str, float] = {"tol": 0.1, "gap": 0.1, "epochs": 1}
 
 
 @dataclass(frozen=True)
@@ -36,11 +38,13 @@ class SolverSpec:
     Attributes
     ----------
     seeded : whether it has a setting `seed` that the file leaves to the experiment's own.
+    searched : the setting that is `auto` in the file, empty if none is; see `cases.search`.
     """
 
     name: str
     settings: Spec
     seeded: bool = False
+    searched: str = ""
 
 
 def values_of(instance: Any, leave_out: tuple[str, ...] = ()) -> Spec:

@@ -37,13 +37,15 @@ _MEDIANS = {
     "relative_suboptimality": "subopt.",
     "kkt_violation": "KKT",
     "time_solve": "time",
+    "time_setup": "set-up",
     "n_support": "SV",
 }
 _FORMATS = {"objective": ".8g", "gap": ".1e", "subopt.": ".1e", "KKT": ".1e", "SV": ".0f"}
-_HEADS = ["#", "solver", "time", "ratio", *_FORMATS, "outcome"]
+_HEADS = ["#", "solver", "time", "set-up", "ratio", *_FORMATS, "outcome"]
 _MAKE_ROOM = ("subopt.", "KKT")  # left out of a terminal that has intervals to show
 _LEGEND = (
-    "Medians over the repetitions. `gap` and `subopt.` are relative: the certified gap of the "
+    "Medians over the repetitions. `time` is of solving, `set-up` of what comes before (imports, "
+    "compiling, a first small run). `gap` and `subopt.` are relative: the certified gap of the "
     "answer, and its distance to the best lower bound that any solver reached; `KKT` is the "
     "natural residual, `SV` the number of support vectors. `ratio` is the time over that of the "
     f"fastest, from {FEWEST} repetitions on with its 95 % interval (bootstrap of the medians); `{MARK}` "
@@ -62,11 +64,12 @@ _Row = dict[str, Any]
 def summarise(results: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each problem and solver, best first within a problem.
 
-    Columns: problem, rank (NaN for those not ranked), solver, time (s), ratio (to the fastest that is
-    ranked), low, high, within_noise (see `Comparison`), objective, gap (relative), subopt. (relative),
-    KKT, SV, outcome, proven (whether the bounds of all runs are), runs, reason, host. Numbers are
-    medians over the repetitions. The second of an A/A pair is not ranked, and its ratio is to the first.
-    Runs on several hosts are separate problems, with rows of their own for each host.
+    Columns: problem, rank (NaN for those not ranked), solver, time (s), set-up (s), ratio (to the
+    fastest that is ranked), low, high, within_noise (see `Comparison`), objective, gap (relative),
+    subopt. (relative), KKT, SV, outcome, proven (whether the bounds of all runs are), runs, reason,
+    host. Numbers are medians over the repetitions. The second of an A/A pair is not ranked, and its
+    ratio is to the first. Runs on several hosts are separate problems, with rows of their own for each
+    host.
     """
     results = split_by_host(results)
     noise = noise_of_problems(aa_pairs(results))
@@ -78,7 +81,7 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
         for problem, rows in _by_problem(table)
         for row in _placed(rows, noise.get(problem, 1.0))
     ]
-    known = ["problem", "rank", "solver", "time", *vars(_INCOMPARABLE), *_FORMATS]
+    known = ["problem", "rank", "solver", "time", "set-up", *vars(_INCOMPARABLE), *_FORMATS]
     return pd.DataFrame(placed, columns=[*known, "outcome", "proven", "runs", "reason", "host"])
 
 
@@ -165,6 +168,7 @@ def _cells(row: _Row) -> dict[str, str]:
         "#": _number(row["rank"], ".0f"),
         "solver": row["solver"],
         "time": precise_duration(row["time"]),
+        "set-up": precise_duration(row["set-up"]),
         "ratio": "" if np.isnan(compared.ratio) else compared.factor + compared.spread,
         **{name: _number(row[name], text) for name, text in _FORMATS.items()},
         "outcome": row["outcome"] + (", proven" if row["proven"] else ""),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from rich.text import Text
 from experiments.analysis.hosts import hosts_note
 from experiments.workers.machine import bytes_text
 
+SINGLE = "¹"  # marks baselines that use one thread, however many they may use
 _PACKAGES = ("python", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "snapml")
 _QP_PACKAGES = ("cvxopt", "clarabel", "highspy", "osqp", "piqp", "proxsuite", "quadprog", "scs")
 _LONGEST_NAME = 120  # characters of a file name, of which file systems take 255 with an ending
@@ -29,6 +30,11 @@ def duration(seconds: float) -> str:
             value = seconds / size
             return f"{value:.1f} {unit}" if value < 9.95 else f"{value:.0f} {unit}"
     return "<1 µs"
+
+
+def time_and_setup(time: float, setup: float, shown: Callable[[float], str] = duration) -> str:
+    """Return a time of solving and, after a plus, that of setting up, where it is known."""
+    return f"{shown(time)} + {shown(setup)}" if np.isfinite(setup) else shown(time)
 
 
 def precise_duration(seconds: float) -> str:

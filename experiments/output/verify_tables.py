@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields
 from itertools import groupby
 from math import isnan
@@ -16,6 +17,7 @@ from experiments.analysis.verify import Check, Verification
 from experiments.output.text import markdown_table, terminal_table
 
 CHECKS = "verification.csv"
+_MOST = 5  # problems with failed runs that the terminal shows
 _DIFFERENCES = "Difference to the QP optimum: of the worse bound, relative"
 
 
@@ -49,7 +51,7 @@ def by_solver(verification: Verification) -> pd.DataFrame:
 
 
 def to_markdown(verification: Verification, title: str) -> str:
-    """Return the outcome in a sentence, the counts of each solver, and every difference."""
+    """Return the outcome in a sentence, diagnoses, the counts of each solver, every difference."""
     checks = to_frame(verification)
     shown = checks.assign(cell=[_shown(check) for check in verification.checks])
     table = shown.pivot_table("cell", "problem_id", "solver", aggfunc="first", sort=False)
@@ -58,6 +60,7 @@ def to_markdown(verification: Verification, title: str) -> str:
     parts = [
         f"# {title}",
         verification.sentence,
+        *diagnosis_sentences(verification),
         markdown_table(by_solver(verification)),
         f"## {_DIFFERENCES}",
         markdown_table(table.fillna("").reset_index()),
@@ -66,21 +69,40 @@ def to_markdown(verification: Verification, title: str) -> str:
 
 
 def to_terminal(verification: Verification) -> Group:
-    """Return every difference, the counts of each solver, and the outcome in a sentence."""
-    colour = "green" if verification.passed else "red"
-    outcome = Text(verification.sentence, style=f"bold {colour}")
-    return Group(_differences(verification), _by_solver(verification), outcome)
+    """Return every difference, the counts of each solver, and the outcome in a sentence.
+
+    Of a verification that failed only the worst problems, and what is wrong with the solvers.
+    """
+    outcome = Text(verification.sentence, f"bold {'green' if verification.passed else 'red'}")
+    if not verification.failed:
+        return Group(_differences(verification.checks), _by_solver(verification), outcome)
+    failed = sorted(verification.failed, key=attrgetter("badness"), reverse=True)
+    places = list(dict.fromkeys(check.problem_id for check in failed))
+    shown = [check for check in verification.checks if check.problem_id in places[:_MOST]]
+    left = f"{len(places) - _MOST} more problems have failed runs." if len(places) > _MOST else ""
+    diagnoses = map(Text, diagnosis_sentences(verification))
+    return Group(_differences(shown, left), _by_solver(verification), outcome, *diagnoses)
 
 
-def _differences(verification: Verification) -> Table:
-    solvers = list(dict.fromkeys(check.solver for check in verification.checks))
+def diagnosis_sentences(verification: Verification) -> list[str]:
+    """Return what is wrong with each solver that was diagnosed, and what to look at."""
+    return [
+        f"Diagnosis of {found.solver}, from {found.runs} of {found.of} failed runs: "
+        f"on {found.problem_id}, {found.diagnosis.text}."
+        for found in verification.diagnosed
+    ]
+
+
+def _differences(checks: Sequence[Check], note: str = "") -> Table:
+    solvers = list(dict.fromkeys(check.solver for check in checks))
     rows: list[list[str | Text]] = []
-    for problem, group in groupby(verification.checks, attrgetter("problem_id")):
-        checks = {check.solver: check for check in group}
-        reference = next(iter(checks.values())).reference
-        cells = [_cell(checks[name]) if name in checks else "" for name in solvers]
+    for problem, group in groupby(checks, attrgetter("problem_id")):
+        by_name = {check.solver: check for check in group}
+        reference = next(iter(by_name.values())).reference
+        cells = [_cell(by_name[name]) if name in by_name else "" for name in solvers]
         rows.append([problem, "" if isnan(reference) else f"{reference:.8g}", *cells])
-    return terminal_table(["problem", "optimum", *solvers], rows, ("problem",), _DIFFERENCES)
+    heads = ["problem", "optimum", *solvers]
+    return terminal_table(heads, rows, ("problem",), _DIFFERENCES, note)
 
 
 def _cell(check: Check) -> Text:
@@ -90,7 +112,7 @@ def _cell(check: Check) -> Text:
 
 def _shown(check: Check) -> str:
     known = check.status if isnan(check.difference) else f"{check.difference:.1e}"
-    return _without_number(check) or known
+    return _without_number(check) or (known if check.passed else f"{check.verdict} {known}")
 
 
 def _without_number(check: Check) -> str:

@@ -134,7 +134,7 @@ def region_keys(hard: bool = False) -> list[tuple[Any, str]]:
 
 
 def grid(X: Block, side: int) -> tuple[Vector, Vector, Block]:
-    """Return x₁ and x₂ of a grid a little larger than the samples `X`, and its `side`² points."""
+    """Return x₁ and x₂ of a grid a little larger than the samples `X`, and `side` × `side` points."""
     low, high = X.min(axis=0), X.max(axis=0)
     margin = np.where(high > low, 0.06 * (high - low), 1.0)
     x1, x2 = np.linspace(low - margin, high + margin, side).T

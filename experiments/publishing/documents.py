@@ -13,11 +13,12 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.analysis.noise import MARK, without_repeats
+from experiments.analysis.noise import MARK, Comparison, without_repeats
 from experiments.analysis.outcomes import FINAL
 from experiments.analysis.verify import compare
+from experiments.benchmark.report import bold
 from experiments.output.tables import summarise
-from experiments.output.text import markdown_table, precise_duration
+from experiments.output.text import SINGLE, markdown_table, precise_duration, time_and_setup
 from experiments.output.verify_tables import CHECKS, by_solver
 from experiments.store.folder import StoreError, disk
 from experiments.store.published import (
@@ -33,14 +34,19 @@ _DOCUMENTS = ("README.md", "results/README.md")
 _TABLES = ("benchmark.md", "verification.md", "summary.md")  # the one that an index links to first
 _TABLE = re.compile(r"(<!-- (\S+) table.*?-->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 _LEGEND = (
-    "Median time where the certified relative gap is within the target; otherwise the gap that was "
+    "Median time of solving + of setting up (imports, compiling), where the certified relative gap is "
+    "within the target; otherwise the gap that was "
     "reached (≈). –: this solver cannot take this problem; the run's reason says why."
 )
 _RATIOS = (
-    "The time of the baseline relative to our fastest solver at equal certified gap: geometric "
-    "mean, least and most over the problems that both solved. *failed*: problems that ours solved to "
-    "this gap and the baseline did not at any tolerance tried. "
-    f"{MARK}: the difference is within the noise of the measurement."
+    "The time of the baseline relative to ours, the fastest of our solvers on each problem (in brackets "
+    "on how many, where they differ), at equal certified gap: geometric mean with its 95 % interval "
+    "(bootstrap; from three repetitions on), least and most over the problems that both solved. "
+    "Baselines that make passes over the data are compared with ours that does so too, by the distance "
+    "to the best dual bound. *failed*: problems that ours solved to this gap and the baseline, which "
+    "was asked for it, did not: it stalled, or ran into a limit; one that was never asked has a blank. "
+    f"{MARK}: the difference is within the noise of the measurement. {SINGLE}: it uses one thread, "
+    "however many it may use."
 )
 
 
@@ -143,20 +149,26 @@ def benchmarks_table(results: Path) -> str:
             f"[{name.removeprefix(BENCHMARK)}](results/{name}/benchmark.md)"
             for name in rows["folder"]
         ],
+        baseline=rows["solver"] + rows["single"].map({True: f" {SINGLE}", False: ""}),
+        ours=rows.groupby(["folder", "solver"])["ours"].transform(_joined),
         cell=[_ratio(row) for row in rows.to_dict("records")],
         gap=rows["target"].map("gap {:.0e}".format),
     )
     columns = rows.sort_values("target", ascending=False)["gap"].unique()
-    table = rows.pivot_table("cell", ["benchmark", "solver"], "gap", aggfunc="first", sort=False)
-    table = table[list(columns)].fillna("").reset_index()
-    return markdown_table(table.rename(columns={"solver": "baseline"}))
+    places = ["benchmark", "baseline", "ours"]
+    table = rows.pivot_table("cell", places, "gap", aggfunc="first", sort=False)
+    return markdown_table(table[list(columns)].fillna("").reset_index())
+
+
+def _joined(names: pd.Series) -> str:
+    """Return our solvers of several gaps: those of the first one, if they are the same in all."""
+    return "; ".join(dict.fromkeys(names.astype(str)))
 
 
 def _ratio(row: Mapping[Any, Any]) -> str:
-    text = f"{row['mean']:.2g}×"
-    text = f"{text} {MARK}" if row["within_noise"] is True else f"**{text}**"
-    if row["problems"] > 1:
-        text += f" ({row['least']:.2g} to {row['most']:.2g}, {row['problems']} problems)"
+    text = bold(Comparison(row["mean"], row["low"], row["high"], row["within_noise"] is True))
+    several = f"{row['least']:.2g} to {row['most']:.2g}, {row['problems']} problems"
+    text += f" ({several})" if row["problems"] > 1 else " (1 problem)"
     return text + (f", failed {row['failed']}" if row["failed"] else "")
 
 
@@ -170,7 +182,7 @@ def compact_table(summary: pd.DataFrame) -> str:
 def _cell(row: Mapping[Any, Any]) -> str:
     outcome = str(row["outcome"])
     if outcome in FINAL:
-        return precise_duration(row["time"])
+        return time_and_setup(row["time"], row["set-up"], precise_duration)
     if outcome == "unsupported":
         return "–"
     return f"≈ {row['gap']:.0e}" if outcome == "inaccurate" else outcome

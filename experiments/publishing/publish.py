@@ -21,7 +21,7 @@ from experiments.output.verify_tables import to_markdown as verification_markdow
 from experiments.plots import plot_all
 from experiments.publishing.documents import ROOT, rewrite
 from experiments.report import write_report
-from experiments.store.folder import load_results, planned
+from experiments.store.folder import missing
 from experiments.store.manifest import NAME, read_manifest
 from experiments.store.published import (
     BENCHMARK,
@@ -70,9 +70,9 @@ def _write(folders: Sequence[Path], results: Path) -> Path:
             f"only benchmarks ({BENCHMARK}...) are published together, got {', '.join(names)}"
         )
     for folder in folders:
-        if missing := len(planned(folder)) - len(load_results(folder)):
+        if lacking := missing(folder):
             raise ValueError(
-                f"{folder}: {missing} of its planned runs are missing; resume it first"
+                f"{folder}: {lacking} of its planned runs are missing; resume it first"
             )
     target = results / names[0]
     shutil.rmtree(target, ignore_errors=True)

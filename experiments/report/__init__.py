@@ -38,7 +38,7 @@ from experiments.report import summary
 from experiments.report.charts import Chart, convergence_chart, data_chart, performance_chart
 from experiments.report.page import render
 from experiments.store import disk
-from experiments.store.folder import load_results, planned, read_traces
+from experiments.store.folder import load_results, missing, read_traces
 from experiments.store.manifest import read_manifest
 
 __all__ = ["write_report"]
@@ -73,7 +73,7 @@ def report(folder: Path) -> str:
         "title": str(experiment["name"]),
         "folder": str(folder),
         "date": str(manifest.get("date", ""))[:10],
-        "planned": len(planned(folder)),
+        "planned": len(results) + missing(folder),
         "counts": summary.counts(table),
         "failures": failures,
         "more_failures": more,

@@ -123,7 +123,7 @@ _FORMATS = {  # of the columns in which a run has a number
     "iterations": ("iterations", ".0f"),
     "n_support": ("support vectors", ".0f"),
 }
-_NAMED = ["outcome", "problem", "solver", "reason", "repetition", "time"]
+_NAMED = ["outcome", "problem", "solver", "reason", "repetition", "time", "set-up"]
 RUN_HEADS = [*_NAMED, *(head for head, _ in _FORMATS.values()), "memory (MiB)"]
 
 
@@ -140,7 +140,7 @@ def run_rows(results: pd.DataFrame) -> Iterator[list[Cell]]:
             Cell(str(run["configuration"])),
             Cell(reason(run)),
             _number(run["repetition"] + 1, ".0f"),
-            Cell(duration(run["time_solve"]), _value(run["time_solve"])),
+            *(Cell(duration(run[t]), _value(run[t])) for t in ("time_solve", "time_setup")),
             *(_number(run[name], form) for name, (_, form) in _FORMATS.items()),
             _number(run["peak_rss"] / _MIB, ".0f"),
         ]

@@ -18,6 +18,7 @@ from experiments.selftest.problems import PROBLEMS
 from problems import Formulation, Unsupported
 from problems.box_gap import middle
 from problems.certificates.certificate import relative
+from problems.certificates.diagnosis import Diagnosis
 from problems.certificates.offsets import best_intercept
 from solvers import SOLVERS, Solution, Solver, Status, solve
 
@@ -47,13 +48,14 @@ class Bench:
         self.solver, self.limits = solver, limits
         self.digests: dict[str, str] = {}
         self.expected: Mapping[str, str] = {}
+        self.diagnoses: list[Diagnosis] = []
         self._references: dict[str, Solution] = {}
 
     def check(
         self, item: Property, digests: Mapping[str, str], at: Callable[[str], object]
     ) -> Outcome:
         """Try a property on each of its problems, reporting each to `at`."""
-        self.digests, self.expected = {}, digests
+        self.digests, self.expected, self.diagnoses = {}, digests, []
         tried: list[str] = []
         unsupported: dict[str, str] = {}
         sentences: list[str] = []
@@ -71,7 +73,7 @@ class Bench:
                 sentences.append(f"{item.name} on {problem}: {wrong}")
         result = "failed" if sentences else "passed" if tried else "unsupported"
         done = tuple(tried), unsupported, tuple(sentences), self.digests
-        return Outcome(item.name, result, *done)
+        return Outcome(item.name, result, *done, diagnoses=tuple(self.diagnoses))
 
     def problem(self, name: str) -> Formulation:
         """Return a problem by its name, with data of its own."""
@@ -89,6 +91,8 @@ class Bench:
         solution = solve(problem, self.solver, time_limit=limit, max_iter=max_iter)
         if solution.status in (Status.UNSUPPORTED, Status.NOT_INSTALLED):
             raise Unsupported(solution.note)
+        if solution.diagnosis is not None:
+            self.diagnoses.append(solution.diagnosis)
         return solution
 
     def reference(self, problem: Formulation) -> Solution:

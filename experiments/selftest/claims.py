@@ -9,14 +9,16 @@ _SIDES = 2.02  # tolerances: Platt's samples may be off by one on either side; a
 
 
 def claims(bench: Bench, name: str) -> str:
-    """On a plain problem the last point comes with a claim, and the certificate agrees with it."""
+    """On a plain problem the last point comes with a claim, and the certificate agrees with both."""
     solution = bench.solve(bench.problem(name))
     if solution.status is Status.FINISHED and solution.claimed == "none":
         return (
             f"ends without a claim (relative gap {solution.certificate.relative_gap:.2g}): "
             "claim optimal or stopped"
         )
-    return bench.objection(solution)
+    found = solution.diagnosis
+    wrong_b = found.finding if found and found.condition == "intercept" else ""
+    return bench.objection(solution) or wrong_b
 
 
 def infeasibility(bench: Bench, name: str) -> str:

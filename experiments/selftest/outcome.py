@@ -5,7 +5,10 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from problems.certificates.diagnosis import Diagnosis
 
 Result = Literal["passed", "failed", "unsupported", "not run"]
 
@@ -72,6 +75,7 @@ class Outcome:
     digests : of the answers, by problem, to compare with those of another process.
     hung : whether the process had to be killed for time.
     loaded : whether the solver could be imported and built.
+    diagnoses : of the answers that were wrong.
     """
 
     name: str
@@ -82,6 +86,7 @@ class Outcome:
     digests: Mapping[str, str] = field(default_factory=dict[str, str])
     hung: bool = False
     loaded: bool = True
+    diagnoses: tuple[Diagnosis, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -100,6 +105,11 @@ class Report:
     def failed(self) -> tuple[str, ...]:
         """Names of the properties that failed."""
         return tuple(o.name for o in self.outcomes if o.result == "failed")
+
+    @property
+    def diagnoses(self) -> tuple[Diagnosis, ...]:
+        """What was wrong with answers, in the properties that failed."""
+        return tuple(d for o in self.outcomes if o.result == "failed" for d in o.diagnoses)
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.selftest.outcome import Outcome, Report
+from problems.certificates.diagnosis import most_frequent
 
 _COLOURS = {"passed": "green", "failed": "bold red", "not run": "yellow", "unsupported": "dim"}
 
@@ -24,7 +25,9 @@ def to_terminal(report: Report) -> Group:
         counts = str(len(outcome.tried)), str(len(outcome.unsupported) or "")
         table.add_row(outcome.name, *counts, Text(outcome.result, style=colour))
     sentences = [Text(f"✗ {sentence}") for sentence in report.sentences]
-    return Group(table, *_refusals(report), *sentences, verdict(report))
+    found = most_frequent(report.diagnoses)
+    diagnosis = [Text(f"Diagnosis, from {found[0]} answers: {found[1].text}.")] if found else []
+    return Group(table, *_refusals(report), *sentences, *diagnosis, verdict(report))
 
 
 def _refusals(report: Report) -> list[Text]:

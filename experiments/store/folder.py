@@ -29,6 +29,7 @@ import pandas as pd
 
 from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS, NUMBER_COLUMNS, TRACE_COLUMNS
 from experiments.cases.records import Outcome
+from experiments.cases.search import is_over, is_searched, search_of
 from experiments.files.specs import build_kernel
 from experiments.store import disk
 from experiments.store.manifest import (
@@ -41,6 +42,7 @@ from experiments.store.manifest import (
 )
 
 _BEGINNINGS = {"runs.jsonl", f".{NAME}.new"}
+_RECORDED = ("record", "trace", "output", "diagnosis")  # of an outcome, in one line of the log
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
 
 
@@ -111,7 +113,7 @@ class Store:
             disk.replace(model, content.getvalue())
         else:
             disk.remove(model)  # of the run that this one repeats
-        content = {"record": outcome.record, "trace": outcome.trace, "output": outcome.output}
+        content = {name: getattr(outcome, name) for name in _RECORDED}
         disk.append(self.file, json.dumps(content, default=str).encode() + b"\n")
 
     def close(self) -> None:
@@ -138,11 +140,14 @@ def write_tables(
 
 def recorded(folder: Path, retry: Collection[str] = ()) -> set[str]:
     """Return the ids of a folder's runs, without those whose status or verdict is in `retry`."""
-    return {
-        run_id
-        for run_id, line in _latest(folder).items()
-        if line["record"].get("status") not in retry and line["record"].get("verdict") not in retry
-    }
+    return set(records(folder, retry))
+
+
+def records(folder: Path, retry: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+    """Return the records of those runs, by their ids."""
+    found = {run_id: line["record"] for run_id, line in _latest(folder).items()}
+    ends = ("status", "verdict")
+    return {key: r for key, r in found.items() if not any(r.get(end) in retry for end in ends)}
 
 
 def planned(folder: Path) -> list[str]:
@@ -154,6 +159,26 @@ def planned(folder: Path) -> list[str]:
         If the folder holds no results, or results of another version.
     """
     return read_manifest(folder)["run_ids"]
+
+
+def missing(folder: Path) -> int:
+    """Return how many runs of a folder's plan are missing, and searches of a tolerance not at their end.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds no results, or results of another version.
+    """
+    known = records(folder)
+    steps: dict[str, list[dict[str, Any]]] = {}
+    for run_id in sorted(known):
+        steps.setdefault(search_of(run_id), []).append(known[run_id])
+    there = {
+        run_id
+        for run_id in planned(folder)
+        if run_id in known and (not is_searched(run_id) or is_over(steps[search_of(run_id)]))
+    }
+    return len(planned(folder)) - len(there)
 
 
 def load_results(folder: Path | str) -> pd.DataFrame:
@@ -188,9 +213,12 @@ def read_traces(folder: Path | str) -> pd.DataFrame:
 
 def load_tables(folder: Path | str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Return what `load_results` and `read_traces` do, reading the folder once."""
-    run_ids, latest = dict.fromkeys(planned(Path(folder))), _latest(Path(folder))
-    results = _results([latest[run_id]["record"] for run_id in run_ids if run_id in latest])
-    evaluated = [row for run_id in latest if run_id in run_ids for row in latest[run_id]["trace"]]
+    places = {search_of(run_id): i for i, run_id in enumerate(planned(Path(folder)))}
+    latest = _latest(Path(folder))
+    known = [run_id for run_id in latest if search_of(run_id) in places]
+    run_ids = sorted(known, key=lambda run_id: (places[search_of(run_id)], run_id))
+    results = _results([latest[run_id]["record"] for run_id in run_ids])
+    evaluated = [row for run_id in known for row in latest[run_id]["trace"]]
     traces = pd.DataFrame(evaluated, columns=FULL_TRACE_COLUMNS)
     return results, traces.astype(dict.fromkeys(FULL_TRACE_COLUMNS[1:], np.float64))
 
@@ -205,6 +233,12 @@ def _results(records: list[dict[str, Any]]) -> pd.DataFrame:
     best = table.groupby("family_hash")["dual_objective"].transform("max")
     table["suboptimality"] = table["primal_objective"] - best
     return table
+
+
+def load_diagnoses(folder: Path) -> dict[str, dict[str, Any]]:
+    """Return the fields of the `Diagnosis` of a folder's runs by run id, of those that have one."""
+    found = {run_id: line.get("diagnosis") for run_id, line in _latest(folder).items()}
+    return {run_id: diagnosis for run_id, diagnosis in found.items() if diagnosis}
 
 
 def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:

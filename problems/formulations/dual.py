@@ -191,7 +191,7 @@ class DualProblem:
         return Reduction(form, self._from_box)
 
     def _from_box(self, point: FormPoint) -> Point:
-        return Point(None if point.x is None else self.from_box_variables(point.x))
+        return Point(None if point.x is None else self.from_box_variables(point.x), b=point.b)
 
     def to_qp(self, gram: Gram, start: Point | None = None) -> Reduction[QP]:
         """Return the primal with slacks where it has coordinates and is asked for; else the dual."""

@@ -25,7 +25,7 @@ from problems.certificates.certify import certify
 from problems.dataset import Indices, Matrix, Vector
 from problems.forms import Point
 from problems.formulations.dual import View
-from problems.formulations.erm import RegularizedERM, named_loss
+from problems.formulations.erm import WeightedERM, named_loss
 from problems.formulations.formulation import Formulation
 from problems.formulations.svm import SoftMarginDual
 from problems.formulations.voting import Voting, points
@@ -155,8 +155,7 @@ class Multiclass(Formulation):
         if isinstance(self.loss, Hinge):
             problem = SoftMarginDual(X, y, C, self.kernel, self.intercept)
         else:
-            lam = 1.0 / (rows.size * C)
-            problem = RegularizedERM(X, y, lam, self.loss, self.kernel, self.intercept)
+            problem = WeightedERM(X, y, C, self.loss, self.kernel, self.intercept)
         return Subproblem(positive, negative, rows, problem)
 
     @property

@@ -62,9 +62,23 @@ class Softmax(Loss):
         inside = (p.min(axis=1) >= -_ROUNDING) & (np.abs(p.sum(axis=1) - 1.0) <= _ROUNDING)
         return np.where(inside, negative_entropy(np.maximum(p, 0.0)).sum(axis=1), np.inf)
 
-    def unit(self, y: Vector) -> Vector:
+    def ball_values(self, y: Any, f: Any) -> Any:
+        """Return ln Σₖ exp(fₖ) − f_y."""
+        return np.log(np.exp(f).sum(axis=1)) - (f * self.unit(y)).sum(axis=1)
+
+    def ball_conjugates(self, y: Any, s: Any) -> Any:
+        """Return Σₖ pₖ·ln pₖ for p = s + e_y."""
+        return negative_entropy(s + self.unit(y)).sum(axis=1)
+
+    def exact_slopes(self, y: Vector, s: Any) -> Any:
+        """Return rationals next to `s` (n, K) for which every s + e_y is exactly a distribution."""
+        unit = self.unit(y).astype(int)
+        p = np.maximum(s + unit, 0 * s)
+        return p / p.sum(axis=1, keepdims=True) - unit
+
+    def unit(self, y: Any) -> Vector:
         """Return the unit vectors e_y, shape (n, K)."""
-        return np.eye(self.classes)[y.astype(int)]
+        return np.eye(self.classes)[y.astype(float).astype(int)]
 
 
 @dataclass(frozen=True, eq=False)

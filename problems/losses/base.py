@@ -18,6 +18,8 @@ from problems.dataset import Vector
 from problems.registry import snake_case
 
 _TINY = float(np.finfo(float).tiny)
+# max(v, 0) of each ball v in an array, whichever numbers it holds
+positive_part: Any = np.frompyfunc(lambda ball: ball.max(0), 1, 1)
 
 
 class Piece(NamedTuple):
@@ -105,6 +107,19 @@ class Loss(ABC):
     def conjugate(self, y: Vector, s: Vector) -> Vector:
         """Return ℓ*(y, s) = max over f of s·f − ℓ(y, f), shape (n,); +inf outside its domain."""
 
+    def ball_values(self, y: Any, f: Any) -> Any:
+        """Return balls that hold ℓ(y, f), for arrays of balls: what a proven primal bound needs.
+
+        A ball of python-flint has +, −, *, /, `max`, and the functions that NumPy applies to arrays of
+        objects by their names (`exp`, `log`, `log1p`, `sqrt`); what is compared is decided only where
+        all numbers of the balls agree. `y` (n,) are exact; `f` is (n,), or (n, K) for K classes.
+        """
+        raise NotImplementedError(f"the {self.name} loss has no ball arithmetic")
+
+    def ball_conjugates(self, y: Any, s: Any) -> Any:
+        """Return balls that hold ℓ*(y, s), or more, for arrays of balls whose s is in its domain."""
+        raise NotImplementedError(f"the {self.name} loss has no ball arithmetic")
+
     @property
     def dual_range(self) -> tuple[float, float]:
         """The smallest and the largest α/C, where α = y·β for labels and β for targets."""
@@ -186,6 +201,20 @@ class PiecewiseLinear(ScalarLoss):
             x = np.clip(p.sign * left, p.low, p.high)
             total, left = total + p.cost * x, left - p.sign * x
         return np.where(left == 0, total, inf)
+
+    def ball_values(self, y: Any, f: Any) -> Any:
+        """Return the sum of the pieces."""
+        pieces = [(p, p.residual(f)) for p in self.dual_pieces(y)]
+        return np.sum(
+            [positive_part(-p.high * r) + positive_part(-p.low * r) for p, r in pieces], axis=0
+        )
+
+    def ball_conjugates(self, y: Any, s: Any) -> Any:
+        """Return Σ cost·x for the variables x that make up −s."""
+        pieces = self.dual_pieces(y)
+        if len(pieces) == 1:
+            return -pieces[0].cost * pieces[0].sign * s
+        return np.sum([p.cost * positive_part(-p.sign * s) for p in pieces], axis=0)
 
     def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
         """Return Σ sign·x with x = −r(m)/t within its limits."""

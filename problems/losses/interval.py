@@ -13,12 +13,12 @@ from __future__ import annotations
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from problems.dataset import Vector
-from problems.losses.base import Piece, ScalarLoss
+from problems.losses.base import Piece, ScalarLoss, positive_part
 from problems.validation import check_positive
 
 _TINY = float(np.finfo(float).tiny)
@@ -67,6 +67,18 @@ class IntervalLoss(ScalarLoss):
         support = np.zeros(np.shape(s))
         np.multiply(s, np.where(s > 0, upper, lower), out=support, where=s != 0)
         return np.where(np.abs(s) <= self.lipschitz, support + 0.5 * self.smoothing * s * s, inf)
+
+    def ball_values(self, y: Any, f: Any) -> Any:
+        """Return |e| or e²/(2·smoothing)."""
+        lower, upper = self.ends(y)
+        e = positive_part(lower - f) + positive_part(f - upper)
+        return e * e / (2.0 * self.smoothing) if self.smoothing else e
+
+    def ball_conjugates(self, y: Any, s: Any) -> Any:
+        """Return max of s over the interval, + ½smoothing·s²."""
+        lower, upper = self.ends(y)
+        end = np.where(s > 0, upper, np.where(s < 0, lower, 0.0))
+        return s * end + 0.5 * self.smoothing * s * s
 
     def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
         """Return e(m)/(t + smoothing) within ±lipschitz."""

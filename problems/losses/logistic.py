@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
@@ -22,8 +22,8 @@ def sigmoid(z: Vector) -> Vector:
 
 
 def negative_entropy(p: Vector) -> Vector:
-    """Return p·ln p, 0 at p = 0."""
-    return p * np.log(np.where(p > 0, p, 1.0))
+    """Return p·ln p, 0 at p = 0; of a ball that may be 0 also 0, which is no less."""
+    return p * np.log(np.where(p > 0, p, 0 * p + 1))
 
 
 @numba.njit(cache=True)
@@ -105,6 +105,14 @@ class Logistic(ScalarLoss):
         inside = (a >= 0.0) & (a <= 1.0)
         a = np.where(inside, a, 0.0)
         return np.where(inside, negative_entropy(a) + negative_entropy(1.0 - a), inf)
+
+    def ball_values(self, y: Any, f: Any) -> Any:
+        """Return ln(1 + exp(−y·f))."""
+        return np.log1p(np.exp(-y * f))
+
+    def ball_conjugates(self, y: Any, s: Any) -> Any:
+        """Return a·ln a + (1 − a)·ln(1 − a) for a = −y·s."""
+        return negative_entropy(-y * s) + negative_entropy(1 + y * s)
 
     def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
         """Return y·a with a = σ(−y·m − t·a), by Newton's method."""

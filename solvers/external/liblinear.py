@@ -19,11 +19,11 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
-from solvers.base import Solver
+from solvers.warm_up import CompiledSolver
 
 
 @dataclass(frozen=True)
-class LibLinear(Solver):
+class LibLinear(CompiledSolver):
     """LIBLINEAR's dual solvers for the hinge and the epsilon-insensitive loss.
 
     scikit-learn passes on w alone, no dual variables: the certificate recovers some from w.
@@ -43,6 +43,7 @@ class LibLinear(Solver):
     form: ClassVar = ERM
     source: ClassVar[str] = "Hsieh et al. 2008; Ho & Lin 2012; Fan et al. 2008"
     name: ClassVar[str] = "liblinear"
+    single_threaded: ClassVar[bool] = True
     needs: ClassVar = (("sklearn.svm", "scikit-learn"),)
 
     def refuses(self, form: ERM) -> str | None:

@@ -35,6 +35,7 @@ class LibSVM(SupportVectorBaseline):
 
     source: ClassVar[str] = "Chang & Lin 2011; Fan, Chen & Lin 2005"
     name: ClassVar[str] = "libsvm"
+    single_threaded: ClassVar[bool] = True
     needs: ClassVar = (("sklearn.svm", "scikit-learn"),)
 
     def refuses(self, form: BoxQP) -> str | None:

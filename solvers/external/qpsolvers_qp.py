@@ -56,6 +56,7 @@ class QPSolversQP(BackendQP):
     choices: ClassVar = tuple(name for name in BACKENDS if name != "cvxopt")
     source: ClassVar[str] = "Caron et al., qpsolvers"
     name: ClassVar[str] = "qpsolvers_qp"
+    single_threaded: ClassVar[bool] = True
 
     def refuses(self, form: QP) -> str | None:
         """A QP must be convex, and a limit needs a back end that has one."""

@@ -18,11 +18,11 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
-from solvers.base import Solver
+from solvers.warm_up import CompiledSolver
 
 
 @dataclass(frozen=True)
-class SGD(Solver):
+class SGD(CompiledSolver):
     """scikit-learn's SGDClassifier and SGDRegressor, one epoch at a time; it makes no claim.
 
     Attributes
@@ -39,6 +39,7 @@ class SGD(Solver):
     form: ClassVar = ERM
     source: ClassVar[str] = "Bottou 2010; Xu 2011"
     name: ClassVar[str] = "sgd"
+    single_threaded: ClassVar[bool] = True
     needs: ClassVar = (("sklearn.linear_model", "scikit-learn"),)
 
     def refuses(self, form: ERM) -> str | None:

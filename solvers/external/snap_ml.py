@@ -22,11 +22,12 @@ import scipy
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
 from problems.validation import check_whole
-from solvers.base import Solver, optional
+from solvers.base import optional
+from solvers.warm_up import CompiledSolver
 
 
 @dataclass(frozen=True)
-class SnapML(Solver):
+class SnapML(CompiledSolver):
     """Snap ML's linear support vector machine on the CPU. It passes on w alone.
 
     Attributes
@@ -68,7 +69,7 @@ class SnapML(Solver):
     def prepare(self, form: ERM) -> ERM:
         """Import Snap ML."""
         _import()
-        return form
+        return super().prepare(form)
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield once, at the end."""

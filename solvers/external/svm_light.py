@@ -53,6 +53,7 @@ class SVMLight(Solver):
     form: ClassVar = BoxQP
     source: ClassVar[str] = "Joachims 1999"
     name: ClassVar[str] = "svm_light"
+    single_threaded: ClassVar[bool] = True
 
     def refuses(self, form: BoxQP) -> str | None:
         """What LIBSVM cannot do, but for a missing intercept; and no kernel but three."""

@@ -30,6 +30,7 @@ from solvers.claims import is_near
 from solvers.projected_gradient.notebook import ascent, is_hard_margin_dual
 from solvers.projected_gradient.steps import Box, accelerated, barzilai_borwein, plain
 from solvers.projected_gradient.subsets import Subsets
+from solvers.smo.active import compile_choice
 from solvers.smo.levels import minimise
 from solvers.warm_up import warm_up
 
@@ -88,6 +89,7 @@ class ProjectedGradient(Solver):
             warm_up(self, form)
         if self._in_subsets(form):
             warm_up(replace(self, tol=0.1), form, samples=_LEAST_IN_SUBSETS)
+            compile_choice()
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

@@ -11,12 +11,13 @@ from collections.abc import Iterator
 
 import numba
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from problems.dataset import Indices, Vector
-from problems.gram.tiles import Tile
-from solvers.smo.newton import newton_step
+from solvers.smo.kept import KeptRows, compile_gather
+from solvers.smo.newton import FreeFactor, newton_in_box, newton_step
 from solvers.smo.pairs import pair_steps
-from solvers.smo.state import FreeBlock, State, free_variables, largest, slopes
+from solvers.smo.state import FreeBlock, State, free_variables, slopes
 from solvers.smo.variables import ONE_SET
 
 _WORKING_SET = 512  # a float32 block takes 1 MiB: it stays in the second-level cache
@@ -28,8 +29,15 @@ _DIGITS_LOST = 1e4  # ... or, with all variables in the set, to so many times th
 _MOST_REPLACED = 0.25  # share of the members, above which all rows are computed anew
 _PATIENCE = 20  # rounds without halving the violation, after which a Newton step is tried ...
 _NEWTON_ROUNDS = 12  # ... and as many more for a Newton step on k² = 1000² kernel values
+# Seconds, on one core of the kind used here, of a Newton step on k free of n active variables: for its
+# factor k³, for the entries of that k², for a product kn; and of a round, besides reading its rows.
+_SECONDS_FACTORED, _SECONDS_GATHERED, _SECONDS_READ = 4e-12, 2e-9, 2e-10
+_PRODUCTS, _SECONDS_ROUND = 20, 1e-3
+_WORTH = (
+    1.5  # times its own, the time that a Newton step must save: w8a with C = 5 needs none to 1e-3
+)
+_LEAST_FREE, _MOST_FREE = 600, 4096  # below it rounds take no time; a factor of 4096 has 64 MiB
 _FUTILE = 5  # Newton steps without halving it, after which float32 is to blame
-_LEAST_COLUMNS = 2048  # of kept rows, that are worth a second thread
 
 
 class Active:
@@ -37,19 +45,23 @@ class Active:
 
     def __init__(self, state: State) -> None:
         self.state = state
+        self.factor: FreeFactor | None = None
+        self.rounds, self.wait = 0, 1.0  # since the last Newton step; see `_newton_is_due`
+        self.first_violation = np.inf
         self.start_with(np.empty(0, np.int64))
 
     def start_with(self, members: Indices) -> None:
         """Make `members` active, without any rows."""
-        self.members = members
-        self.columns = self.state.columns(members)
-        self.cache = self.state.row_cache()
-        self.cache_row = np.full(members.size, -1)  # of each member, in the cache
-        self.cached = np.full(self.cache.shape[0], -1)  # the variable of each cache row
+        self.rows = KeptRows(self.state, members)
         self.last_set = np.empty(0, np.int64)
-        self.whole = 0 < members.size <= min(ONE_SET, self.cache.shape[0])
+        self.whole = 0 < members.size <= min(ONE_SET, self.rows.owner.size)
         if self.whole:
-            self._keep(np.arange(members.size), np.arange(members.size))
+            self.rows.fetch(np.arange(members.size))
+
+    @property
+    def members(self) -> Indices:
+        """The active variables."""
+        return self.rows.members
 
     @property
     def complete(self) -> bool:
@@ -65,7 +77,9 @@ class Active:
                 self.start_with(members)
             else:
                 leaving = ~np.isin(self.members, members, assume_unique=True)
-                self._replace(np.flatnonzero(leaving), arriving)
+                positions = np.flatnonzero(leaving)
+                self.rows.replace(positions, arriving)
+                self.last_set = np.setdiff1d(self.last_set, positions)
         v, chosen = self.state.variables, self.members
         self.lo, self.hi, self.q, self.tube = (
             v.lo[chosen],
@@ -76,19 +90,6 @@ class Active:
         self.groups = None if v.groups is None else v.groups[chosen]
         self.z, self.f = self.state.z[chosen], self.state.f[chosen]
 
-    def _replace(self, places: Indices, arriving: Indices) -> None:
-        """Put `arriving` where other members stood: new columns for the rows that stay."""
-        given_up = self.cache_row[places]
-        self.cached[given_up[given_up >= 0]] = -1
-        self.cache_row[places] = -1
-        self.members = self.members.copy()
-        self.members[places] = arriving
-        used = np.flatnonzero(self.cached >= 0)
-        columns = self.state.columns(arriving)
-        self.cache[np.ix_(used, places)] = self.state.block(self.cached[used], arriving, columns)
-        self.columns = self.state.columns(self.members)
-        self.last_set = np.setdiff1d(self.last_set, places)
-
     def reduce(self, share: float, least: float) -> Iterator[None]:
         """Run rounds until the violation is at most `share` of the first, or `least`.
 
@@ -96,7 +97,7 @@ class Active:
         """
         accuracy = _INNER_ACCURACY
         if self.complete and not self.tube.any():  # a round takes no variable across its tube
-            accuracy = _DIGITS_LOST * float(np.finfo(self.cache.dtype).eps)
+            accuracy = _DIGITS_LOST * float(np.finfo(self.rows.values.dtype).eps)
         target, best, slow, futile = -np.inf, np.inf, 0, 0
         while not self.state.at_limit:
             up, down, violation = self.violation()
@@ -112,7 +113,10 @@ class Active:
                 slow, futile = 0, futile + 1
                 self._newton_step()
                 self.state.stuck = self.state.in_single and futile > _FUTILE
+            elif self._newton_is_due(violation):
+                self._newton_step_from_rows()
             else:
+                self.rounds += 1
                 self._round(up, down, max(least, accuracy * violation))
 
     def violation(self) -> tuple[Vector, Vector, float]:
@@ -134,7 +138,11 @@ class Active:
         chosen = self._choose(up, down)
         z, lo, hi, u = self._on_one_side(chosen)
         members = self.members[chosen]
-        K = self.cache if self.whole else state.block(members, members, state.columns(members))
+        K = (
+            self.rows.values
+            if self.whole
+            else state.block(members, members, state.columns(members))
+        )
         groups = None if self.groups is None else self.groups[chosen]
         if not state.equality:  # each can be paired with a free variable that has no row
             K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
@@ -162,8 +170,15 @@ class Active:
             violators = self.state.rng.choice(violators, _RANDOM, replace=False)
         last = self.last_set
         moving = last[(self.z[last] > self.lo[last]) & (self.z[last] < self.hi[last])]
-        chosen = largest(up, _WORST), largest(-down, _WORST), violators, moving[:_KEPT]
-        return np.unique(np.concatenate(chosen))
+        chosen = np.zeros(self.z.size, np.bool_)
+        for some in (
+            few_largest(up, _WORST),
+            few_largest(-down, _WORST),
+            violators,
+            moving[:_KEPT],
+        ):
+            chosen[some] = True
+        return np.flatnonzero(chosen)
 
     def _on_one_side(self, chosen: Indices) -> tuple[Vector, Vector, Vector, Vector]:
         """Return z, bounds and scores relative to b, on the side of its tube where each one is.
@@ -194,55 +209,88 @@ class Active:
             state.newton_steps += 1
             self._move(free, moved)
 
+    def _newton_is_due(self, violation: float) -> bool:
+        """Whether a Newton step takes less time than rounds alone are likely to take to the end.
+
+        As it may fail, it also waits for half of its time, or for `wait` times that.
+        """
+        if self.rounds == 0:
+            self.first_violation = violation
+        if self.rounds < _PATIENCE or self.whole or self.groups is not None:
+            return False
+        k = self._free().size
+        if not _LEAST_FREE <= k <= min(_MOST_FREE, self.rows.owner.size):
+            return False
+        cost = self._cost_in_rounds(k)
+        halvings = max(1.0, float(np.log2(self.first_violation / violation)))
+        left = self.rounds / halvings * float(np.log2(max(1.0, self.state.left)))
+        return left >= _WORTH * cost and self.rounds >= _PATIENCE + 0.5 * self.wait * cost
+
+    def _cost_in_rounds(self, k: int) -> float:
+        """Return how many rounds take as long as a Newton step on k free variables."""
+        n = self.z.size
+        newton = (
+            _SECONDS_FACTORED * k**3 + _SECONDS_GATHERED * k**2 + _SECONDS_READ * _PRODUCTS * k * n
+        )
+        return newton / (_SECONDS_ROUND + _SECONDS_READ * _WORKING_SET * n)
+
+    def _newton_step_from_rows(self) -> None:
+        """Take a Newton step on kept rows; where none leads down, wait twice as long for the next."""
+        free, self.rounds = self._free(), 0
+        end = self._newton_end(free) if self.rows.fetch(free).all() else None
+        self.wait = 1.0 if end is not None else 2.0 * self.wait
+        if end is not None:
+            self.state.newton_steps += 1
+            self._move(free, end)
+
+    def _newton_end(self, free: Indices) -> Vector | None:
+        members = self.members[free]
+        if self.factor is None or not self.factor.serves(members):
+            try:
+                self.factor = FreeFactor(members, self.rows.among(free))
+            except LinAlgError:
+                self.factor = None
+                return None
+
+        def product(v: Vector) -> Vector:
+            result = np.zeros(self.z.size)
+            self.rows.add_to(result, free, v)
+            return result[free]
+
+        z, lo, hi, u = self._on_one_side(free)
+        g, invert = -u - self.state.of_each(self.b, None), self.factor.inverse(members)
+        return newton_in_box(product, invert, g, z, lo, hi, self.state.equality)
+
     def _move(self, chosen: Indices, z: Vector) -> None:
         """Move variables, and bring f up to date from rows that are kept while there is room."""
         change = z - self.z[chosen]
         self.z[chosen] = z
         self.state.note_change(change)
         moved, change = chosen[change != 0], change[change != 0]
-        missing = moved[self.cache_row[moved] < 0]
-        places = np.flatnonzero(self.cached < 0)[: missing.size] if missing.size else missing
-        if places.size:
-            self._keep(missing[: places.size], places)
-        known = self.cache_row[moved] >= 0
-        self._add_kept_rows(self.cache_row[moved[known]], change[known].astype(self.cache.dtype))
+        known = self.rows.fetch(moved)
+        self.rows.add_to(self.f, moved[known], change[known])
         uncached = self.members[moved[~known]]
         if uncached.size:
             self.f += self.state.products(self.members, uncached, change[~known])
 
-    def _add_kept_rows(self, at: Indices, weights: Tile) -> None:
-        def add(first: int, last: int) -> None:
-            add_rows(self.f, self.cache, at, weights, first, last)
 
-        self.state.tiles.run(add, self.f.size, _LEAST_COLUMNS)
-
-    def _keep(self, missing: Indices, places: Indices) -> None:
-        rows = self.members[missing]
-        first, last = places[0], places[-1] + 1
-        if last - first == places.size:
-            self.state.block(rows, self.members, self.columns, self.cache[first:last])
-        else:
-            self.cache[places] = self.state.block(rows, self.members, self.columns)
-        self.cache_row[missing], self.cached[places] = places, rows
+def compile_choice() -> None:
+    """Compile what problems of one working set never call."""
+    few_largest(np.zeros(1), 1)
+    compile_gather()
 
 
 @numba.njit(cache=True, nogil=True)
-def add_rows(f: Vector, cache: Tile, at: Indices, weights: Tile, first: int, last: int) -> None:
-    """Add weighted rows of the cache to f[first:last], four at a time: f is read and written less."""
-    k = 0
-    while k + 3 < at.size:
-        r0, r1, r2, r3 = (
-            cache[at[k]],
-            cache[at[k + 1]],
-            cache[at[k + 2]],
-            cache[at[k + 3]],
-        )
-        w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
-        for t in range(first, last):
-            f[t] += (w0 * r0[t] + w1 * r1[t]) + (w2 * r2[t] + w3 * r3[t])
-        k += 4
-    while k < at.size:
-        row, weight = cache[at[k]], weights[k]
-        for t in range(first, last):
-            f[t] += weight * row[t]
-        k += 1
+def few_largest(values: Vector, count: int) -> Indices:
+    """Return the indices of the `count` largest values, of those that are not −∞, in one pass."""
+    best, found = np.full(count, -np.inf), np.empty(count, np.int64)
+    size = 0
+    for t in range(values.size):
+        if values[t] > best[count - 1]:
+            k = min(size, count - 1)
+            while k > 0 and best[k - 1] < values[t]:
+                best[k], found[k] = best[k - 1], found[k - 1]
+                k -= 1
+            best[k], found[k] = values[t], t
+            size = min(size + 1, count)
+    return found[:size]

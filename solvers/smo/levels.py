@@ -61,7 +61,10 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
     best, slow, pausing = np.inf, 0, False
     while True:
         violation = state.violation()
-        if violation <= tol or (gap is not None and state.relative_gap() <= gap):
+        relative_gap = np.inf if gap is None else state.relative_gap()
+        # the gap falls faster than the violation, up to as its square
+        state.left = min(violation / tol, np.inf if gap is None else (relative_gap / gap) ** 0.75)
+        if violation <= tol or (gap is not None and relative_gap <= gap):
             if state.noise <= _NOISE * max(violation, tol):
                 state.solved = True
                 return

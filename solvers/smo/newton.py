@@ -10,16 +10,21 @@ are free, but converge only linearly on them.
 Up to 3000 variables the system is factored. Above, it is solved to two digits by conjugate gradients
 on the plane, which need products with K only (Gould, Hribar & Nocedal 2001), preconditioned by what
 some of its columns C say of it: P = σI + C·W⁻¹·Cᵀ (Williams & Seeger 2001).
+
+Where the rows of all free variables are kept, products compute no kernel values, and one factor in
+float32 serves as preconditioner for several steps (`newton_in_box`, `FreeFactor`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, blas, cho_factor, cho_solve, lapack
 
 from problems.dataset import Indices, Vector
+from problems.gram.tiles import Tile
 from problems.kernels import Block
 from problems.projection import project
 from solvers.smo.state import FreeBlock
@@ -27,8 +32,12 @@ from solvers.smo.state import FreeBlock
 _FACTORED = 3000
 _RIDGE = 1e-12  # relative to the mean curvature: K is singular where samples are dependent
 _LANDMARKS = 512  # columns of K behind the preconditioner
-_ITERATIONS = 25  # of conjugate gradients
+_ITERATIONS = 25  # of conjugate gradients, each with a product
 _RESIDUAL = 3e-2  # relative, in the norm of the preconditioner
+_TURNOVER = (
+    16  # variables that may come or go before a factor is made anew: each costs an iteration
+)
+_RIDGE_SINGLE = 1e-5  # relative to the mean curvature: what float32 needs where K is singular
 Apply = Callable[[Vector], Vector]
 
 
@@ -53,11 +62,112 @@ def newton_step(
     d = solve(K, g, equality, groups)
     if d is None or not np.isfinite(d).all():
         return None
+    return _end_in_box(K.product, g, z, d, lo, hi, equality, groups)
+
+
+def newton_in_box(
+    product: Apply, invert: Apply, g: Vector, z: Vector, lo: Vector, hi: Vector, equality: bool
+) -> Vector | None:
+    """Return where the free variables are best moved within the box, or None for nowhere.
+
+    Where Newton's step leads some variables out of the box, they are fixed at the bound that they
+    pass, and the step is solved again for the others: a step clipped afterwards is short where many
+    leave. `product` is v ↦ Kv; `invert`, near to its inverse, preconditions conjugate gradients.
+    """
+    d, inside = np.zeros(z.size), np.ones(z.size, np.bool_)
+    products = 0
+
+    def counted(v: Vector) -> Vector:
+        nonlocal products
+        products += 1
+        return product(v)
+
+    while products < _ITERATIONS:
+        d = _step_inside(counted, invert, g, d, inside, equality, _ITERATIONS - products)
+        end = z + d
+        if not np.isfinite(end).all():
+            return None
+        leaving = inside & ((end < lo) | (end > hi))
+        d[leaving] = (np.clip(end, lo, hi) - z)[leaving]
+        inside &= ~leaving
+        if not leaving.any() or not inside.any():
+            break
+    return _end_in_box(product, g, z, d, lo, hi, equality, None)
+
+
+def _step_inside(
+    product: Apply, invert: Apply, g: Vector, d: Vector, inside: Any, equality: bool, most: int
+) -> Vector:
+    """Return the best step of the variables inside, the others' entries of d being given."""
+
+    def masked(v: Vector) -> Vector:
+        return np.where(inside, invert(np.where(inside, v, 0.0)), 0.0)
+
+    precondition = _on_plane(masked, d.size, equality, None)
+    if equality:  # meet Σd = 0, along the direction that costs least
+        across = masked(np.ones(d.size))
+        d = d - d.sum() / across.sum() * across
+    r = np.where(inside, g + product(d), 0.0)
+    return _conjugate_gradients(
+        lambda v: np.where(inside, product(v), 0.0), precondition, d, r, most
+    )
+
+
+class FreeFactor:
+    """A Cholesky factor of K among variables that were free, which serves while most still are.
+
+    In float32: as a preconditioner it need not be exact.
+    """
+
+    def __init__(self, variables: Indices, K: Tile) -> None:
+        """Factor K (k, k), of which the lower half counts, in its own memory.
+
+        Raises
+        ------
+        LinAlgError
+            If rounding makes K indefinite.
+        """
+        self.variables, self.mean = variables, float(K.diagonal().mean())
+        K[np.diag_indices(len(K))] += _RIDGE_SINGLE * self.mean
+        self._upper, failed = lapack.spotrf(K.T, lower=0, clean=0, overwrite_a=1)
+        if failed:
+            raise LinAlgError("K has no Cholesky factor in float32")
+
+    def serves(self, variables: Indices) -> bool:
+        """Whether few of these came, and few others went, since it was made."""
+        return np.setxor1d(self.variables, variables, assume_unique=True).size <= _TURNOVER
+
+    def inverse(self, variables: Indices) -> Apply:
+        """Return v ↦ K⁻¹v among these, with a diagonal in place of K for newcomers."""
+        order = np.argsort(self.variables)
+        found = np.searchsorted(self.variables, variables, sorter=order)
+        place = order[np.minimum(found, order.size - 1)]
+        known = self.variables[place] == variables
+        place = place[known]
+
+        def invert(v: Vector) -> Vector:
+            size = float(np.abs(v).max()) or 1.0  # float32 has a short range
+            t = np.zeros(self.variables.size, np.float32)
+            t[place] = v[known] / size
+            t = blas.strsv(self._upper, t, lower=0, trans=1, overwrite_x=1)
+            t = blas.strsv(self._upper, t, lower=0, overwrite_x=1)
+            result = v / self.mean
+            result[known] = size * t[place].astype(np.float64)
+            return result
+
+        return invert
+
+
+def _end_in_box(
+    product: Apply, g: Vector, z: Vector, d: Vector, lo: Vector, hi: Vector, equality: bool,
+    groups: Indices | None,
+) -> Vector | None:  # fmt: skip
+    """Return the best point on the way to z + d brought back into the box and onto the equality."""
     total = z.sum(keepdims=True) if groups is None else np.bincount(groups, z).astype(np.float64)
     ones = np.ones(z.size) if equality else None
     end = project(np.clip(z + d, lo, hi), lo, hi, ones, total, groups)
     s = end - z
-    slope, curvature = float(g @ s), float(s @ K.product(s))
+    slope, curvature = float(g @ s), float(s @ product(s))
     if slope >= 0 or curvature <= 0:
         return None
     share = min(1.0, -slope / curvature)
@@ -120,14 +230,21 @@ def _by_conjugate_gradients(
 ) -> Vector | None:
     """Return an approximate solution: each iterate is a descent direction on the plane."""
     precondition = _on_plane(_preconditioner(K, g.size), g.size, equality, groups)
-    d, r = np.zeros(g.size), g.copy()
+    d = _conjugate_gradients(K.product, precondition, np.zeros(g.size), g, _ITERATIONS)
+    return d if d.any() else None
+
+
+def _conjugate_gradients(
+    product: Apply, precondition: Apply, d: Vector, r: Vector, most: int
+) -> Vector:
+    """Return d with the residual r brought down, by steps that `precondition` keeps on the plane."""
     y = precondition(r)
     p, size = -y, float(r @ y)
     first = size
-    for _ in range(_ITERATIONS):
+    for _ in range(most):
         if size <= _RESIDUAL**2 * first:
             break
-        Kp = K.product(p)
+        Kp = product(p)
         curvature = float(p @ Kp)
         if curvature <= 0:
             break
@@ -136,7 +253,7 @@ def _by_conjugate_gradients(
         y = precondition(r)
         size, last = float(r @ y), size
         p = -y + size / last * p
-    return d if d.any() else None
+    return d
 
 
 def _preconditioner(K: FreeBlock, size: int) -> Apply:

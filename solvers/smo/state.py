@@ -34,6 +34,7 @@ class State:
     ----------
     steps, newton_steps, refreshes : what has been done so far.
     stuck, unbounded : why it cannot go on; solved : that it need not.
+    left : by what factor the violation is still too large, as far as tol and the gap tell.
     """
 
     def __init__(self, form: BoxQP, tiles: Tiles, cache_size: float, max_steps: int) -> None:
@@ -46,6 +47,7 @@ class State:
         self.b: Any = 0.0 if v.groups is None else np.zeros(form.delta.size)
         self.steps = self.newton_steps = self.refreshes = 0
         self.stuck = self.unbounded = self.solved = False
+        self.left = np.inf
         bounded = bool(np.isfinite(v.lo).all() and np.isfinite(v.hi).all())
         single = v.n >= SINGLE_FROM and bounded and tiles.precise(np.float32)
         self._work_in(np.float32 if single else np.float64)

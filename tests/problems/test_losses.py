@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
@@ -152,3 +153,18 @@ def test_the_logistic_loss_neither_overflows_nor_vanishes():
 def test_a_bad_tube_is_refused():
     with pytest.raises(ValueError, match="epsilon: must be"):
         EpsilonInsensitive(-1.0)
+
+
+@pytest.mark.parametrize("name", SCALAR)
+@given(y=moderate, f=moderate, share=st.floats(0.01, 0.99))
+def test_balls_hold_the_value_and_the_conjugate(name, y, f, share):
+    loss = SCALAR[name]
+    label = target(loss, y)
+    s = inside(loss, label, share)
+    exact = [np.array([arb(float(v[0]))], object) for v in (label, one(f), s)]
+    for ball, value in (
+        (loss.ball_values(*exact[:2]), loss.value(label, one(f))),
+        (loss.ball_conjugates(exact[0], exact[2]), loss.conjugate(label, s)),
+    ):
+        assert float(ball[0].rad()) <= 1e-12 * max(1.0, abs(value[0]))
+        assert float(ball[0].mid()) == pytest.approx(value[0], rel=1e-10, abs=1e-12)

@@ -1,17 +1,21 @@
-"""A problem's dual in rationals: its box and equalities, points that satisfy them, and its losses."""
+"""A problem's dual in rationals: its box and equalities, and points that satisfy them exactly."""
 
 from __future__ import annotations
 
 from fractions import Fraction
+from math import inf, isinf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from flint import arb, fmpq
+from flint import arb, arb_mat, ctx, fmpq
 
-from problems.certificates.proofs.balls import Unprovable, dot
+from problems.certificates.proofs.balls import Unprovable
 from problems.dataset import Indices, Vector
-from problems.losses import Piece
 from problems.projection import members_of
+
+_MOST_MOVED = 32  # variables for which the equations are solved: some hundredths of a second
+_BITS = 424  # matrices of samples far from the origin are singular but for their last digits
+_TINY = 2.0**-200  # of the trace, added to the diagonal: a matrix may be singular altogether
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
@@ -22,14 +26,20 @@ class Exact:
 
     Attributes
     ----------
-    pieces : of the loss. C : the weights, None for no bound. low, high : of each βᵢ, None likewise.
+    C : the weights, None for no bound. low, high : of each βᵢ, None likewise.
     groups : the samples of each equality. costs : the right sides.
     """
 
     def __init__(self, problem: Formulation) -> None:
-        self.problem, self.pieces = problem, problem.pieces or []
+        self.problem = problem
         self.C = [None if c is None else exact_value(c) for c in problem.exact_weights()]
-        self.low, self.high = self._limits(min), self._limits(max)
+        smallest, largest = problem.loss.dual_range
+        self.low, self.high = [], []
+        for c, label in zip(self.C, problem.y.tolist(), strict=True):
+            flipped = not problem.is_regression and label < 0  # β = yα
+            ends = (-largest, -smallest) if flipped else (smallest, largest)
+            self.low.append(_times(c, ends[0]))
+            self.high.append(_times(c, ends[1]))
         self.costs = [exact_value(c) for c in problem.costs.tolist()]
         self.groups: list[Indices] = []
         if problem.groups is not None:
@@ -42,92 +52,88 @@ class Exact:
         """Whether every weight is finite."""
         return all(c is not None for c in self.C)
 
-    def _limits(self, extreme: Any) -> list[Any]:
-        """Return the least or the largest βᵢ: Σ over pieces of sign·Cᵢ·low or sign·Cᵢ·high."""
-        totals: list[Any] = [fmpq(0)] * self.problem.n
-        for piece in self.pieces:
-            ends = exact_value(piece.low), exact_value(piece.high)
-            by_sign = {s: extreme(s * end for end in ends) for s in (1, -1)}
-            for i, s in enumerate(piece.sign.tolist()):
-                most, C, total = by_sign[int(s)], self.C[i], totals[i]
-                if most != 0:
-                    totals[i] = None if C is None or total is None else total + most * C
-        return totals
+    def beta(self, alpha: Vector, gram: Any) -> Any:
+        """Return β as rationals in the dual's domain that satisfy every equality exactly.
 
-    def beta(self, alpha: Vector) -> list[Any]:
-        """Return βᵢ as rationals that satisfy the box and every equality exactly.
+        Its shape is that of `alpha`: (n,), or (n, K) for K classes. `values` are those of the kernel in
+        balls, (rows, cols) ↦ a matrix: where samples are far from the origin, what an equality lacks
+        would move w = Σ βᵢφ(xᵢ) much if any variables gave way.
 
         Raises
         ------
         Unprovable
             If no such β is found.
         """
-        values = self.problem.beta(alpha).tolist()
-        x = [
-            _clip(exact_value(v), *box) for v, *box in zip(values, self.low, self.high, strict=True)
-        ]
+        values = exact_array(self.problem.beta(alpha))
+        if values.ndim == 2:
+            C = np.array(self.C, object)[:, None]
+            return -C * self.problem.loss.exact_slopes(self.problem.y, -values / C)
+        x = [_clip(v, *box) for v, *box in zip(values, self.low, self.high, strict=True)]
         order = np.argsort(-np.abs(alpha))
         place = np.argsort(order)
         for members, cost in zip(self.groups, self.costs, strict=True):
-            # the entries of largest size give way; moving all of them is enough
             excess = sum((x[i] for i in members), fmpq(0)) - cost
+            moved = list(x)
+            for i, share in self._shares(x, members, gram) if excess else ():
+                moved[i] = _clip(x[i] - share * excess, self.low[i], self.high[i])
+            rest = sum((moved[i] for i in members), fmpq(0)) - cost
+            if abs(rest) < abs(excess):  # it is not where a bound was in the way
+                x, excess = moved, rest
+            # of what rounding leaves the entries of largest size give way; moving all of them is enough
             for i in members[np.argsort(place[members])]:
                 if excess == 0:
                     break
-                moved = _clip(x[i] - excess, self.low[i], self.high[i])
-                excess += moved - x[i]
-                x[i] = moved
+                value = _clip(x[i] - excess, self.low[i], self.high[i])
+                excess += value - x[i]
+                x[i] = value
             if excess != 0:
                 raise Unprovable("no dual point meets an equality exactly")
-        return x
+        return np.array(x, object)
 
-    def variables(self, beta: list[Any]) -> list[list[Any]]:
-        """Return the dual variables of each piece that make up β."""
-        signed = [
-            [int(s) * v for s, v in zip(piece.sign.tolist(), beta, strict=True)]
-            for piece in self.pieces
+    def _shares(self, x: list[Any], members: Indices, gram: Any) -> list[tuple[int, Any]]:
+        """Return some free variables and the shares of 1 that move w least: K⁻¹1 / 1ᵀK⁻¹1.
+
+        There are none where that is not found.
+        """
+        ends = [
+            [abs(x[i] - end) for end in (self.low[i], self.high[i]) if end is not None]
+            for i in members
         ]
-        return signed if len(signed) == 1 else [[max(v, fmpq(0)) for v in part] for part in signed]
-
-    def residuals(self, decision: list[Any]) -> list[list[Any]]:
-        """Return r = sign·(f − target) + offset for each piece, at the decisions f."""
-        return [
-            [
-                int(s) * (f - t) + piece.offset
-                for s, t, f in zip(
-                    piece.sign.tolist(), piece.target.tolist(), decision, strict=True
-                )
-            ]
-            for piece in self.pieces
-        ]
-
-    def risks(self, residuals: list[list[Any]], samples: Any = None) -> Any:
-        """Return Σ Cᵢℓᵢ over some samples, by default all, at the residuals of each piece."""
-        chosen = range(self.problem.n) if samples is None else samples
-        total = arb(0)
-        for piece, r in zip(self.pieces, residuals, strict=True):
-            losses = [_positive_part(piece, r[i]) for i in chosen]
-            total += dot([arb(self.C[i]) for i in chosen], losses)
-        return total
-
-    def shifted(self, scores: list[Any], offsets: list[Any]) -> list[Any]:
-        """Return the decisions: scores with the offset of each sample's group."""
-        decision = list(scores)
-        for members, offset in zip(self.groups, offsets, strict=True):
-            for i in members:
-                decision[i] = scores[i] + offset
-        return decision
-
-
-def _positive_part(piece: Piece, r: Any) -> Any:
-    """Return max over low ≤ x ≤ high of −x·r."""
-    high = (-piece.high * r).max(arb(0))
-    return high if piece.low == 0 else high + (-piece.low * r).max(arb(0))
+        room = np.array([float(arb(min(far, default=inf))) for far in ends])
+        largest = np.argsort(-room)[:_MOST_MOVED]
+        free = members[largest[room[largest] > 0]]
+        with ctx.workprec(_BITS):
+            K = gram(free, free)
+            trace = sum((K[k, k] for k in range(free.size)), arb(0))
+            for k in range(free.size):
+                K[k, k] += trace * _TINY
+            try:
+                shares = K.solve(arb_mat([[arb(1)]] * free.size)).entries()
+            except ZeroDivisionError:
+                return []
+            total = sum(shares, arb(0))
+            found = [float(v / total) for v in shares]
+        return (
+            list(zip(free.tolist(), exact_array(found), strict=True))
+            if np.isfinite(found).all()
+            else []
+        )
 
 
 def exact_value(value: float | Fraction) -> Any:
     """Return a finite number as a rational."""
     return fmpq(*value.as_integer_ratio())
+
+
+# the same of each number in an array
+exact_array: Any = np.frompyfunc(lambda value: exact_value(float(value)), 1, 1)
+
+
+def _times(C: Any, end: float) -> Any:
+    """Return C·end, None where it has no bound."""
+    if end == 0:
+        return fmpq(0)
+    return None if C is None or isinf(end) else C * exact_value(end)
 
 
 def _clip(value: Any, low: Any, high: Any) -> Any:

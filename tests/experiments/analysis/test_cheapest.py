@@ -1,11 +1,13 @@
 """Times at equal certified gap, and the arithmetic lower bound."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from experiments.analysis.cheapest import arithmetic_bounds, cheapest, targets_of
+from experiments.analysis.cheapest import arithmetic_bounds, cheapest, targets_of, tried_in_vain
+from experiments.analysis.outcomes import missed
 
 NAN = float("nan")
 FLOOR = Path(__file__).parents[3] / "experiments" / "floor.py"
@@ -110,3 +112,35 @@ def test_targets_end_at_the_one_of_the_experiment(timed, table_of):
 
 def test_without_a_floor_there_is_no_time_over_it(timed, table_of):
     assert cheapest(table_of(timed()))["floors"].isna().all()
+
+
+def test_baselines_that_make_passes_are_compared_with_ours_that_do_by_the_distance_to_the_bound(
+    timed, table_of
+):
+    def passing(solver, time, epochs, distance):
+        params = json.dumps({"epochs": epochs})
+        return timed(solver, time=time, gap=0.9, params=params, suboptimality=2.0 * distance)
+
+    rows = [timed("dual_coordinate_descent", time=0.1, gap=1e-9)]
+    for solver, factor in (("pegasos", 1.0), ("sgd", 4.0)):
+        rows += [passing(solver, factor * k, k, 5e-3 / k) for k in (1, 10)]
+    table = cheapest(table_of(*rows), [1e-3])
+    assert cell(table, 1e-3, "sgd")["ratio"] == 4.0
+    assert cell(table, 1e-3, "sgd")["ours"] == "pegasos"
+    assert cell(table, 1e-3, "sgd")["single"]
+    assert cell(table, 1e-3, "pegasos")["ours"] == "dual_coordinate_descent"
+
+
+def test_what_is_wrong_or_not_certified_reaches_nothing(timed, table_of):
+    rows = [timed(time=2.0), timed("libsvm", time=1.0, gap=1e-9, verdict="uncertified")]
+    table = cheapest(table_of(*rows), [1e-3])
+    assert cell(table, 1e-3, "libsvm")["outcome"] != "reached"
+
+
+def test_a_baseline_fails_only_where_it_was_asked(timed, table_of):
+    rows = [timed(gap=1e-9)]
+    rows += [timed("libsvm", tol=t, gap=t / 10) for t in (1e-2, 1e-3, 1e-4)]
+    rows += [timed("one_dal", tol=t, gap=2e-5) for t in (1e-3, 1e-4)]
+    table = cheapest(table_of(*rows), [1e-6])
+    assert tried_in_vain(table).tolist() == [False, False, True]
+    assert [missed(row) for row in table.to_dict("records")[1:]] == ["", "– stalls at 2.0e-05"]

@@ -13,6 +13,8 @@ def test_geometric_means_leave_out_and_count_the_problems_that_one_side_failed(t
         timed(problem="a"), timed("libsvm", time=2.0, problem="a"),
         timed(problem="b"), timed("libsvm", time=8.0, problem="b"),
         timed(problem="c"), timed("libsvm", gap=1.0, problem="c"),
+        timed("libsvm", tol=1e-6, gap=1.0, problem="c"),
+        timed(problem="d"), timed("libsvm", gap=2e-3, problem="d"),
         timed(problem="e", gap=1.0), timed("libsvm", problem="e"),
     ]  # fmt: skip
     rates = means(cheapest(table_of(*rows), [1e-3])).set_index("solver")
@@ -20,7 +22,8 @@ def test_geometric_means_leave_out_and_count_the_problems_that_one_side_failed(t
     counts = ["problems", "failed", "alone"]
     assert rates.loc["libsvm", counts].tolist() == [2, 1, 1]
     assert rates.loc["libsvm", ["least", "most"]].tolist() == [2.0, 8.0]
-    assert rates.loc["smo", counts].tolist() == [3, 0, 0]
+    assert rates.loc["smo", counts].tolist() == [4, 0, 0]
+    assert rates.loc["libsvm", "ours"] == "smo"
 
 
 def test_the_intercept_costs_what_it_takes_more_than_the_same_problem_without(timed, table_of):

@@ -4,7 +4,7 @@ import string
 
 import pytest
 
-from experiments.output.text import duration, file_name, precise_duration
+from experiments.output.text import duration, file_name, precise_duration, time_and_setup
 
 
 def test_times_have_two_digits_and_a_unit():
@@ -35,3 +35,8 @@ def test_precise_times_have_three_digits_in_seconds_or_milliseconds():
 def test_file_names_are_safe(odd):
     assert len(file_name("gap", odd)) <= 120
     assert not set(file_name("gap", odd)) - set(string.ascii_letters + string.digits + "._=+-")
+
+
+def test_the_time_of_setting_up_follows_that_of_solving_where_it_is_known():
+    assert time_and_setup(2.0, 0.05) == "2.0 s + 50 ms"
+    assert time_and_setup(2.0, float("nan")) == "2.0 s"

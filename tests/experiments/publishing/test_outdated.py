@@ -60,7 +60,8 @@ def test_a_table_of_a_benchmark_is_derived_again(published):
     means = folder / "means.csv"
     heads, first, *rest = means.read_text().splitlines()
     cells = first.split(",")
-    cells[3] = str(2 * float(cells[3]))
+    mean = heads.split(",").index("mean")
+    cells[mean] = str(2 * float(cells[mean]))
     means.write_text("\n".join([heads, ",".join(cells), *rest]) + "\n")
     seal(folder)  # as if it had been published so
     assert outdated(published) == ["bench_first_order: means.csv is not what its runs.csv gives"]

@@ -204,12 +204,6 @@ def test_an_indefinite_kernel_has_no_bounds():
     assert c.reason == "indefinite kernel, stationarity only"
 
 
-def test_proofs_are_for_the_piecewise_linear_losses():
-    c = certify(RISKS["logistic"], Point(w=np.ones(3)), rigorous=True)
-    assert np.isnan(c.gap)
-    assert "no ball arithmetic" in c.reason
-
-
 def test_a_precomputed_kernel_gives_the_same_certificate():
     alpha = feasible(RISKS["logistic, rbf"], 0)
     K = RegularizedERM(RBF(0.5)(X, X), Y, LAM, kernel=Precomputed())

@@ -8,6 +8,7 @@ from problems.box_gap import kkt_violation
 from problems.gram.gram import Gram, SignedGram
 from problems.kernels import Precomputed
 from solvers import SMO, Status, solve
+from solvers.smo import active
 
 _LARGE = 1100  # variables, from which rows are in float32
 
@@ -140,3 +141,25 @@ def test_the_violating_pair_is_measured_on_the_feasible_point() -> None:
     start = form.project(np.zeros(20))
     g = form.Q.matvec(start) + form.p
     assert form.violating_pair(g, start) > 0
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("view", ["classification", "regression"])
+def test_newton_steps_from_kept_rows_do_not_change_the_optimum(
+    monkeypatch: pytest.MonkeyPatch, view: str, seed: int, intercept: bool
+) -> None:
+    X, y = samples(_LARGE + 200, seed=seed)
+    if view == "classification":
+        problem = SoftMarginDual(X, y, 30.0, RBF(0.2), intercept)
+    else:
+        problem = SVRDual(X, np.sin(X[:, 0]) + 0.1 * y, 30.0, 0.02, RBF(0.2), intercept)
+    plain = solve(problem, SMO(tol=1e-9, gap=1e-7))
+    monkeypatch.setattr(active, "_LEAST_FREE", 10)
+    monkeypatch.setattr(active, "_PATIENCE", 3)
+    monkeypatch.setattr(active, "_SECONDS_ROUND", 1.0)
+    newton = solve(problem, SMO(tol=1e-9, gap=1e-7))
+    assert newton.counters["newton_steps"] > plain.counters["newton_steps"]
+    assert newton.verdict == plain.verdict == "solved"
+    assert newton.certificate.dual_objective <= plain.certificate.primal_objective
+    assert plain.certificate.dual_objective <= newton.certificate.primal_objective

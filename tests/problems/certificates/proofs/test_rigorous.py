@@ -29,9 +29,9 @@ from problems import (
     SVRPrimal,
     certify,
 )
-from problems.certificates.proofs import balls
-from problems.certificates.proofs.balls import above, below
+from problems.certificates.proofs.balls import above, below, gram_scores
 from problems.certificates.proofs.exact import Exact
+from problems.certificates.proofs.kernels import ball_gram
 from problems.certificates.proofs.rigorous import Bounds, Unprovable, proven_bounds
 from problems.certificates.proofs.semidefinite import smallest_eigenvalue_bound
 from solvers import SMO, solve
@@ -97,7 +97,8 @@ def test_the_dual_point_meets_box_and_equality_exactly(seed, size):
     samples, y = rng.standard_normal((n, 2)), rng.choice([-1.0, 1.0], n)
     C, alpha = rng.uniform(0.1, 2, n) * size, rng.standard_normal(n) * size
     for problem in (SoftMarginDual(samples, y, C), SVRDual(samples, y, C, 0.1)):
-        beta = [Fraction(int(v.p), int(v.q)) for v in Exact(problem).beta(alpha)]
+        values = ball_gram(Linear(), samples)
+        beta = [Fraction(int(v.p), int(v.q)) for v in Exact(problem).beta(alpha, values)]
         assert sum(beta) == 0
         assert all(abs(v) <= Fraction(c) for v, c in zip(beta, C, strict=True))
         assert problem.is_regression or all(v * int(s) >= 0 for v, s in zip(beta, y, strict=True))
@@ -220,12 +221,11 @@ def test_sparse_samples_are_proven_as_dense_ones():
 
 
 @pytest.mark.parametrize("name", ["soft one C each", "soft algebra", "regression"])
-def test_blocks_and_their_mirror_images_give_the_same_scores(name, monkeypatch):
+def test_blocks_and_their_mirror_images_give_the_same_scores(name):
     problem = PROBLEMS[name]
-    beta = [fmpq(k % 4, 3) for k in range(50)]  # every fourth is 0
-    whole = balls.ball_scores(problem.X, problem.kernel, beta)
-    monkeypatch.setattr(balls, "_ROWS", 7)
-    parts = balls.ball_scores(problem.X, problem.kernel, beta)
+    beta = np.array([fmpq(k % 4, 3) for k in range(50)], object)  # every fourth is 0
+    values = ball_gram(problem.kernel, problem.X)
+    whole, parts = gram_scores(values, beta, 512), gram_scores(values, beta, 7)
     exact = problem.kernel(problem.X, problem.X) @ [float(k % 4) / 3 for k in range(50)]
     assert all(u.overlaps(v) for u, v in zip(whole, parts, strict=True))
     assert exact == pytest.approx([float(v) for v in parts], rel=1e-12, abs=1e-12)

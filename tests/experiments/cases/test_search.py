@@ -1,0 +1,111 @@
+"""A searched tolerance is tightened until the target is reached or nothing is gained any more."""
+
+import json
+
+import pytest
+
+from experiments.cases.plan import plan
+from experiments.cases.search import is_over, remaining, search_of, step
+from experiments.files.experiment import ConfigError, read_experiment
+from experiments.files.schema import experiment_schema
+from experiments.store.folder import load_results, missing
+
+TEXT = """\
+name: searched
+target_gap: 1e-6
+repetitions: 2
+problems:
+  - formulation: soft_margin_dual
+    dataset: {name: four_gaussians, n: 24}
+    C: 1
+solvers:
+  - {name: smo, tol: SMO}
+  - {name: pegasos, epochs: auto}
+"""
+NAN = float("nan")
+
+
+def records(gaps, primals=None, status="finished"):
+    """Return the records of a search with these gaps, of which the last run ended so."""
+    known = {"target_gap": 1e-6, "status": "finished"}
+    pairs = zip(gaps, primals or [1.0] * len(gaps), strict=True)
+    rows = [known | {"relative_gap": gap, "primal_objective": primal} for gap, primal in pairs]
+    rows[-1]["status"] = status
+    return rows
+
+
+def cases_of(write, text="auto"):
+    return plan(read_experiment(write(TEXT.replace("SMO", text))))
+
+
+@pytest.mark.parametrize(
+    ("found", "over"),
+    [
+        (records([1e-1]), False),
+        (records([1e-1, 1e-6]), True),
+        (records([1e-1, NAN], status="crashed"), True),
+        (records([1e-1, 1e-2], status="time_limit"), True),
+        (records([1e-3] * 4), False),
+        (records([1e-3] * 5), True),
+        (records([1e-3, *[1e-4] * 4]), False),
+        (records([1e-2] * 6, [2.0, 1.9, 1.8, 1.7, 1.6, 1.5]), False),
+        (records([1e-2] * 6, [1.0 + 1e-9] * 2 + [1.0] * 4), True),
+        (records([NAN] * 5), True),
+    ],
+)
+def test_a_search_ends_at_the_target_when_it_stalls_or_when_a_run_does_not_finish(found, over):
+    assert is_over(found) == over
+
+
+def test_each_step_is_a_half_decade_tighter_and_of_one_search(write):
+    first = next(case for case in cases_of(write) if case.solver.name == "smo")
+    steps = [step(first, i) for i in range(5)]
+    assert [case.solver.settings["tol"] for case in steps] == [0.1, 0.032, 0.01, 0.0032, 0.001]
+    assert steps[0] == first
+    assert len({case.run_id for case in steps}) == 5
+    assert {search_of(case.run_id) for case in steps} == {search_of(first.run_id)}
+    epochs = next(case for case in cases_of(write) if case.solver.name == "pegasos")
+    assert [step(epochs, i).solver.settings["epochs"] for i in range(4)] == [1, 3, 10, 32]
+
+
+def test_what_remains_follows_from_the_records_alone(write):
+    cases = cases_of(write)
+    assert remaining(cases, {}) == cases
+    known = {case.run_id: records([1e-1])[0] for case in cases}
+    second = remaining(cases, known)
+    assert [case.run_id[-3:] for case in second] == ["-01"] * len(cases)
+    known |= {second[0].run_id: records([1e-9])[0]}
+    assert [case.run_id[-3:] for case in remaining(cases, known)] == ["-01"] * (len(cases) - 1)
+
+
+def test_listed_tolerances_are_planned_as_they_were(write):
+    listed = [case for case in cases_of(write, "1e-3") if case.solver.name == "smo"]
+    assert all("-" not in case.run_id and not case.solver.searched for case in listed)
+    assert remaining(listed, {case.run_id: {} for case in listed}) == []
+
+
+def test_auto_is_accepted_for_accuracies_alone(write):
+    with pytest.raises(ConfigError, match="max_iter: must be a whole number"):
+        read_experiment(write(TEXT.replace("SMO", "1e-3, max_iter: auto")))
+    smo = experiment_schema()["$defs"]["solver.smo"]["properties"]
+    assert "auto" in json.dumps(smo["tol"])
+    assert "auto" not in json.dumps(smo["max_iter"])
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_run_searches_to_the_target_and_resumes_where_it_was_killed(write, tmp_path, command):
+    path = write(TEXT.replace("SMO", "auto"))
+    out = tmp_path / "out"
+    assert command("run", path, "--out", out).exit_code in (0, 1)
+    results = load_results(out)
+    smo = results[results["solver"] == "smo"]
+    assert missing(out) == 0
+    assert smo.groupby("repetition")["relative_gap"].min().le(1e-6).all()
+    assert (smo.groupby("repetition")["verdict"].apply(lambda v: (v == "solved").sum()) == 1).all()
+    lines = (out / "runs.jsonl").read_text().splitlines(keepends=True)
+    (out / "runs.jsonl").write_text("".join(lines[: len(lines) // 2]))
+    assert missing(out) > 0
+    assert command("run", path, "--out", out, "--resume").exit_code in (0, 1)
+    again = load_results(out)
+    assert missing(out) == 0
+    assert again["run_id"].tolist() == results["run_id"].tolist()

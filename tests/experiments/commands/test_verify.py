@@ -1,0 +1,129 @@
+"""`dualgap verify` and `dualgap selftest` of a student's SMO: its fault is named once."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from experiments import load_results
+from experiments.cases.case import run_case
+from experiments.cli import main
+from experiments.executors.local import LocalExecutor
+from experiments.selftest import PROPERTIES, Limits
+from experiments.selftest.bench import Bench, load
+from experiments.selftest.outcome import Report
+from experiments.selftest.report import to_terminal
+from experiments.store.folder import load_diagnoses
+from solvers import SOLVERS
+
+STUDENT = Path(__file__).parents[2] / "zoo" / "student_smo.py"
+BUGS = ["WrongEnds", "OneEnds", "SwappedEnds", "SwappedClip", "WrongCurvature", "ForgottenPartner"]
+BUGS += ["WrongBias", "FrozenBias", "StaleErrors", "NeverRefreshed"]
+EXPERIMENT = """
+name: small
+problems:
+  - formulation: soft_margin_dual
+    dataset: {name: two_moons, n: 40, noise: 0.2}
+    kernel: {name: rbf, gamma: 1}
+    C: [1, 100]
+  - formulation: soft_margin_dual
+    dataset: {name: two_gaussians, n: 30, d: 3, distance: 2}
+    C: [0.1, 1]
+solvers: [cvxopt_qp, cvxpy_qp, {name: smo, tol: 1e-8}]
+trace: false
+time_limit: 20
+"""
+
+
+@pytest.fixture(scope="module")
+def verify(tmp_path_factory):
+    """Run `dualgap verify` with students' solvers; return the exit code, what it prints, its folder."""
+
+    def _verify(names, *options, text=EXPERIMENT):
+        folder = tmp_path_factory.mktemp("verify")
+        (folder / "small.yaml").write_text(text)
+        solvers = [part for name in names for part in ("--solver", f"{STUDENT}:{name}")]
+        arguments = [str(folder / "small.yaml"), *solvers, "--out", str(folder / "runs"), *options]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(LocalExecutor, "run", lambda self, cases: (run_case(c) for c in cases))
+            result = CliRunner().invoke(main, ["verify", *arguments])
+        assert result.exit_code in (0, 1), result.output
+        return result.exit_code, result.output, folder / "runs"
+
+    return _verify
+
+
+@pytest.fixture(scope="module")
+def diagnoses(verify):
+    """Return what is said of each student's solver, on one line, and the folder of the runs."""
+    code, output, folder = verify(BUGS)
+    assert code == 1
+    _, *said = " ".join(output.split()).split("Diagnosis of ")
+    return said, folder
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_the_step_of_a_students_fault_is_named_in_one_diagnosis(name, diagnoses):
+    student = SOLVERS.find(f"{STUDENT}:{name}")
+    (diagnosis,) = (text for text in diagnoses[0] if text.startswith(f"student_smo.py:{name},"))
+    assert f", {student.condition}: " in diagnosis
+    assert student.words in diagnosis
+
+
+def test_what_is_wrong_is_recorded_with_the_run(diagnoses):
+    _, folder = diagnoses
+    results = load_results(folder)
+    students = results[results["solver"].str.endswith("ForgottenPartner")]
+    assert students["reason"].str.contains(r"off its constraints by .* \(Σαᵢyᵢ must be 0\)").all()
+    found = load_diagnoses(folder)
+    assert {found[run_id]["condition"] for run_id in students["run_id"]} == {"equality"}
+    assert found.keys().isdisjoint(results["run_id"][results["solver"] == "smo"])
+    assert "off its constraints by" in (folder / "summary.md").read_text()
+    assert (folder / "verification.md").read_text().count("Diagnosis of ") == len(BUGS)
+
+
+def test_a_right_student_has_no_diagnosis_and_passes_within_the_tolerance(verify):
+    code, output, _ = verify(["Student"])
+    text = " ".join(output.split())
+    assert code == 1
+    assert "(3 inaccurate)" in text
+    assert "wrong" not in text
+    assert "Diagnosis" not in text
+    assert verify(["Student"], "--tolerance", "1e-1")[0] == 0
+
+
+def test_only_the_worst_problems_of_a_failure_are_shown_and_each_has_its_verdict(verify):
+    many = EXPERIMENT.replace("C: [1, 100]", "C: [1, 2, 3, 4, 5, 6]")
+    _, output, _ = verify(["SwappedEnds"], text=many)
+    differences, _, counts = output.partition("worst difference")
+    shown = differences[differences.index("Difference to the QP optimum") :]
+    assert shown.count("soft_margin_dual") == shown.count("wrong") == 5
+    assert "3 more problems have failed runs." in differences
+    text = " ".join(counts.split())
+    assert "FAILED in 8 runs of" in text
+    assert "(8 wrong)" in text
+
+
+def tried(name: str) -> Report:
+    """Try the first problems of two properties in this process."""
+    bench = Bench(load(f"{STUDENT}:{name}"), Limits(solving=10.0))
+    chosen = [item for item in PROPERTIES if item.name in ("claims", "sign")]
+    outcomes = [bench.check(replace(p, problems=p.problems[:3]), {}, str) for p in chosen]
+    return Report(name, tuple(outcomes))
+
+
+@pytest.mark.parametrize("name", BUGS)
+def test_the_selftest_names_it_too(name):
+    report = tried(name)
+    assert report.failed
+    *_, diagnosis, verdict = map(str, to_terminal(report).renderables)
+    assert diagnosis.startswith("Diagnosis, from ")
+    assert SOLVERS.find(f"{STUDENT}:{name}").words in diagnosis
+    assert "does not conform" in verdict
+
+
+def test_the_selftest_finds_nothing_wrong_with_a_right_student():
+    report = tried("Student")
+    assert report.passed, report.sentences
+    assert "Diagnosis" not in str(list(map(str, to_terminal(report).renderables)))

@@ -1,0 +1,55 @@
+"""Kept rows: the products and blocks that are read from them are those of K."""
+
+import numpy as np
+import pytest
+
+from problems import RBF, BoxQP, SoftMarginDual, reduce
+from problems.gram.tiles import Tiles
+from solvers.smo.kept import KeptRows
+from solvers.smo.state import State
+
+N = 1500
+X = np.random.default_rng(0).standard_normal((N, 5))
+FORM = reduce(SoftMarginDual(X, np.sign(X[:, 0]), 1.0, RBF(0.3)), BoxQP).form
+
+
+@pytest.mark.parametrize("chosen", [1, 8, 45, 700])
+def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
+    rng = np.random.default_rng(chosen)
+    with Tiles(FORM.gram, 2) as tiles:
+        state = State(FORM, tiles, 1000.0, 10)
+        members = rng.permutation(state.variables.n)[:1200]
+        rows = KeptRows(state, members)
+        some = rng.choice(members.size, chosen, replace=False)
+        assert rows.fetch(some).all()
+        sample = state.variables.sample
+        K = RBF(0.3)(X[sample[members]], X[sample[members]])
+        f, weights = np.ones(members.size), rng.standard_normal(chosen)
+        rows.add_to(f, some, weights)
+        assert np.allclose(f, 1.0 + K[:, some] @ weights, rtol=0, atol=1e-5)
+        below = np.tril_indices(chosen)
+        assert np.allclose(rows.among(some)[below], K[np.ix_(some, some)][below], atol=1e-6)
+
+
+def test_rows_that_stay_get_the_columns_of_new_members() -> None:
+    with Tiles(FORM.gram, 1) as tiles:
+        state = State(FORM, tiles, 1000.0, 10)
+        rows = KeptRows(state, np.arange(1100))
+        rows.fetch(np.arange(50))
+        rows.replace(np.array([3, 700]), np.array([1200, 1300]))
+        assert rows.place[3] == -1
+        f = np.zeros(1100)
+        rows.add_to(f, np.array([7]), np.ones(1))
+        sample = state.variables.sample
+        assert np.allclose(f, RBF(0.3)(X[sample[rows.members]], X[sample[[7]]]).ravel(), atol=1e-6)
+
+
+def test_without_room_only_some_rows_are_kept() -> None:
+    with Tiles(FORM.gram, 1) as tiles:
+        state = State(FORM, tiles, 4.0, 10)  # a million values: 1000 active variables, 1000 rows
+        rows = KeptRows(state, np.arange(state.size))
+        room = rows.owner.size
+        rows.owner[5:] = 0  # as if taken
+        have = rows.fetch(np.arange(20))
+        assert room >= 20
+        assert have.sum() == 5

@@ -26,6 +26,7 @@ ELEMENTARY = 16
 # That of exp is right to less than one unit in the last place, here as in the C libraries.
 EXPONENTIAL = 4
 _SMALLEST = float(np.finfo(np.float64).tiny)
+_LARGE = 900  # binary exponent of numbers beside which those of 52 digits more overflow
 _VALUES = 2**19  # of a Gram matrix at a time: large enough for BLAS, small enough for a cache
 
 
@@ -112,7 +113,12 @@ def leading_digits(count: int) -> int:
 
 def split(values: Vector, digits: int, largest: float) -> tuple[Vector, Vector]:
     """Return the leading binary digits of all values, counted from the largest, and what is left."""
-    shift = 1.5 * 2.0 ** (np.frexp(largest)[1] + 52 - digits)
+    exponent = int(np.frexp(largest)[1])
+    if exponent > _LARGE:
+        small = 2.0**-_LARGE
+        high = split(values * small, digits, largest * small)[0] / small
+        return high, values - high
+    shift = 1.5 * 2.0 ** (exponent + 52 - digits)
     high = values + shift
     high -= shift
     return high, values - high

@@ -149,3 +149,8 @@ def _blocks(X: Matrix) -> list[slice]:
     n = X.shape[0]
     size = int(np.ceil(np.sqrt(n)))
     return [slice(k, min(k + size, n)) for k in range(0, n, size)]
+
+
+def underflow(C: Vector) -> Vector:
+    """Return what a few products and C times one may lose below the normal numbers, shape (n,)."""
+    return 4 * _SMALLEST * (1.0 + C)

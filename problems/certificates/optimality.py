@@ -20,7 +20,7 @@ from problems.certificates.offsets import Interval, best_offsets, root_offset
 from problems.dataset import Vector
 from problems.losses import ScalarLoss
 from problems.losses.interval import IntervalLoss
-from problems.rounding import ELEMENTARY, gamma
+from problems.rounding import ELEMENTARY, gamma, underflow
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
@@ -107,7 +107,8 @@ class Slopes:
         sizes = np.abs(beta).reshape(problem.n, -1).sum(axis=1) * (np.abs(y) + problem.tube)
         is_interval = isinstance(problem.loss, IntervalLoss)
         entropies = 0.0 if is_interval else problem.outputs * _ENTROPY * C
-        return values, gamma(2 * ELEMENTARY) * (np.abs(values) + sizes + entropies)
+        lost = underflow(C) * beta.reshape(problem.n, -1).any(axis=1)
+        return values, gamma(2 * ELEMENTARY) * (np.abs(values) + sizes + entropies) + lost
 
     def from_weights(self, w: Vector) -> DualPoint:
         """Return the better one of −Cᵢℓ'(yᵢ, fᵢ) at f = Xw + b, and of 0, whose dual value is 0."""

@@ -59,8 +59,8 @@ def largest_dual(problem: Posed) -> Optimum:
     return replace(best, lower=best.lower - doubt, upper=best.upper + doubt)
 
 
-def _proven(problem: Posed, beta: list[fmpq], offsets: list[fmpq]) -> Optimum:
-    """Return what equal objectives prove, also where kernel values have an error."""
+def _proven(problem: Posed, beta: list[fmpq], offsets: list[fmpq]) -> Optimum | None:
+    """Return what equal objectives prove, also where kernel values have an error; perhaps nothing."""
     dual = problem.dual(beta)
     scores = problem.scores(beta)
     primal = problem.primal(problem.norm2(beta), scores, offsets)
@@ -69,6 +69,8 @@ def _proven(problem: Posed, beta: list[fmpq], offsets: list[fmpq]) -> Optimum:
         return Optimum(dual, primal, beta, offsets)
     size = sum(map(abs, beta), ZERO)
     quadratic, distance = HALF * problem.error * size * size, problem.error * size
+    if problem.is_hard and distance >= 1:
+        return None
     if problem.is_hard:  # stretched to a margin of one
         upper = (primal + quadratic) / (1 - distance) ** 2
     else:

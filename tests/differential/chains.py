@@ -17,7 +17,7 @@ from flint import fmpq, fmpq_mat
 
 from problems import Certificate, ChainMargin, Point
 from tests.differential.kernels import Row, exact_rows, inner
-from tests.differential.posed import HALF, ONE, ZERO, rational, real
+from tests.differential.posed import HALF, ONE, ZERO, Values, rational, real
 
 Labels = tuple[int, ...]
 
@@ -125,12 +125,12 @@ class ChainReference:
         """Return the primal objective at w = 0."""
         return self.primal([ZERO] * len(self.w))
 
-    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
+    def values(self, c: Certificate, answer: Point) -> Values:
         """Return the primal objective of the certified weights, or of those of the marginals."""
         ws = [] if c.point.w is None else [[rational(v) for v in c.point.w.ravel().tolist()]]
         if c.point.alpha is not None:
             ws.append(self._weights(c.point.alpha.reshape(-1, self.K, self.K)))
-        return min(map(self.primal, ws), default=None), None
+        return Values(min(map(self.primal, ws), default=None))
 
     def _weights(self, mu: Any) -> Row:
         """Return w of the Markov chain with the transitions of some marginals."""

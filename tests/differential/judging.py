@@ -251,7 +251,7 @@ def _of_verdict(
         if verdict == "solved" or (verdict == "wrong" and solution.claimed == "infeasible"):
             yield verdict, "no point is feasible"
         return
-    primal, dual = reference.values(c, solution.point)
+    primal, own, dual = reference.values(c, solution.point)
     if primal is None:
         return
     error = primal - reference.upper
@@ -262,5 +262,7 @@ def _of_verdict(
         return
     if verdict == "solved" and error / unit > target * _SPARE:
         yield "solved", f"true error {real(error / unit):.1e}, target {solution.target_gap:.0e}"
-    if verdict == "wrong" and dual is not None and (primal - dual) / unit <= target:
-        yield "wrong", f"true gap {real((primal - dual) / unit):.1e}, shown {c.relative_gap:.1e}"
+    if verdict == "wrong" and own is not None and dual is not None:
+        gap = (own - dual) / unit
+        if gap <= target:
+            yield "wrong", f"true gap {real(gap):.1e}, shown {c.relative_gap:.1e}"

@@ -40,7 +40,10 @@ def exact_rows(X: Matrix) -> list[Row]:
 
 
 def exact_gram(X: Matrix, kernel: Kernel, bits: int) -> tuple[list[list[fmpq]], fmpq]:
-    """Return k(xᵢ, xⱼ), and how far each may be off: 2^−bits of the largest, 0 if all are rational."""
+    """Return k(xᵢ, xⱼ), and how far each may be off: about 2^−bits of the largest, 0 if rational.
+
+    What is rounded has so much added to its diagonal that it is positive semidefinite still.
+    """
     rows, n = exact_rows(X), X.shape[0]
     if isinstance(kernel, Precomputed):  # βᵀKβ knows only of the symmetric part
         return [[(rows[i][j] + rows[j][i]) / 2 for j in range(n)] for i in range(n)], ZERO
@@ -52,7 +55,18 @@ def exact_gram(X: Matrix, kernel: Kernel, bits: int) -> tuple[list[list[fmpq]], 
         largest = max(abs(arb(v)).upper() for row in lower for v in row)
         mantissa, exponent = largest.man_exp()
         unit = fmpq(2) ** (mantissa.bit_length() + int(exponent) - bits)
-        return [[_rounded(v, unit) for v in row] for row in values], unit
+        K = [[_rounded(v, unit) for v in row] for row in values]
+        for i in range(n):
+            K[i][i] += n * unit
+        return K, (n + 1) * unit
+
+
+def seen_rows(X: Matrix, kernel: Kernel) -> list[Row]:
+    """Return what a kernel sees of the samples."""
+    rows = exact_rows(X)
+    return (
+        [[row[j] for j in kernel.features] for row in rows] if isinstance(kernel, Subset) else rows
+    )
 
 
 def _rounded(value: Any, unit: fmpq) -> fmpq:

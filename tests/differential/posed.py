@@ -129,6 +129,19 @@ class Group(NamedTuple):
     cost: fmpq
 
 
+class Values(NamedTuple):
+    """Exact objectives of an answer, None for what is not known.
+
+    Attributes
+    ----------
+    primal : the least that the certified point stands for. own : of what the solver gave alone.
+    """
+
+    primal: fmpq | None
+    own: fmpq | None = None
+    dual: fmpq | None = None
+
+
 @dataclass(frozen=True)
 class Posed:
     """A problem in rationals.

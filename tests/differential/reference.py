@@ -22,8 +22,19 @@ from problems import (
 from problems.losses import Logistic
 from tests.differential.active_sets import Optimum, largest_dual, solved
 from tests.differential.chains import ChainReference
-from tests.differential.kernels import exact_rows, inner, is_psd
-from tests.differential.posed import HALF, NARROW, ONE, ZERO, Group, Posed, posed, rational, real
+from tests.differential.kernels import exact_rows, inner, is_psd, seen_rows
+from tests.differential.posed import (
+    HALF,
+    NARROW,
+    ONE,
+    ZERO,
+    Group,
+    Posed,
+    Values,
+    posed,
+    rational,
+    real,
+)
 from tests.differential.smooth import SmoothReference
 
 _PRECISIONS = (320, 1280, 10_240)  # bits of kernel values that are no rationals
@@ -51,11 +62,8 @@ class Reference(Protocol):
         """Return the primal objective at w = 0 and no offset: what an optimum of 0 is compared with."""
         ...
 
-    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
-        """Return the primal and the dual objective of an answer, None for what is not known.
-
-        The primal is the best that the certified point stands for, see `EnumeratedReference.values`.
-        """
+    def values(self, c: Certificate, answer: Point) -> Values:
+        """Return the objectives of an answer and its certified point."""
         ...
 
 
@@ -95,35 +103,43 @@ class EnumeratedReference:
         zero = [ZERO] * self.exact.n
         return self.exact.primal(ZERO, zero, [ZERO] * len(self.exact.groups)) or ZERO
 
-    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
-        """Return the primal and the dual objective of a certified point.
+    def values(self, c: Certificate, answer: Point) -> Values:
+        """Return the objectives of an answer and its certified point.
 
         The primal is that of its weights or of those that its multipliers make up, at its offsets or
         the best ones, stretched to a margin that rounding left it short of: the least. A hard margin's
-        answer is the same in any length, so that it counts before a proof gave it its own one too.
+        answer is the same in any length, so that it counts before it was rounded to its own one too.
         """
-        if c.point.alpha is None:
-            return None, None
-        beta = self._feasible(c.point.alpha)
-        scale = rational(c.scale)
-        points = [
-            (scale * scale * self.exact.norm2(beta), [scale * f for f in self.exact.scores(beta)])
+        indefinite = self.problem.kernel.is_psd is None and not is_psd(self.exact.K)
+        if c.point.alpha is None or indefinite:  # no primal is above all of its dual
+            return Values(None)
+        beta, scale = self._feasible(c.point.alpha), rational(c.scale)
+        given = [rational(v) for v in self.problem.beta(c.point.alpha).tolist()]
+        of_alpha = [  # weights need not be those of multipliers that are feasible
+            (scale * scale * self.exact.norm2(v), [scale * f for f in self.exact.scores(v)])
+            for v in (beta, given)
         ]
         ws = [c.point.w]
         if self.exact.is_hard:
             before = certify(self.problem, answer, target_gap=np.inf).point
             ws.append(before.w)
-            given = self._feasible(c.point.alpha if before.alpha is None else before.alpha)
-            points.append((self.exact.norm2(given), self.exact.scores(given)))
-        for w in ws:
-            if w is not None:  # rounded, it need not be the one of the multipliers
-                own = [rational(v) for v in w.ravel().tolist()]
-                points.append(
-                    (inner(own, own), [inner(x, own) for x in exact_rows(self.problem.X)])
-                )
+            others = [self._feasible(v) for v in (before.alpha, answer.alpha) if v is not None]
+            of_alpha += [(self.exact.norm2(v), self.exact.scores(v)) for v in others]
         offsets = [rational(u) for u in c.offsets]
-        primals = [_best_primal(self.exact, *point, offsets) for point in points]
-        return min((v for v in primals if v is not None), default=None), self.exact.dual(beta)
+        of_w = [self._of_weights(w) for w in ws if w is not None]
+        primals = [
+            [_best_primal(self.exact, *point, offsets) for point in points]
+            for points in (of_alpha, of_w)
+        ]
+        best = [min((v for v in own if v is not None), default=None) for own in primals]
+        primal = min((v for v in best if v is not None), default=None)
+        own = best[1] if answer.w is not None else primals[0][-1 if self.exact.is_hard else 0]
+        return Values(primal, own, self.exact.dual(beta))
+
+    def _of_weights(self, w: Vector) -> tuple[fmpq, list[fmpq]]:
+        """Return ‖w‖² and the scores of weights, which rounding parts from those of multipliers."""
+        own = [rational(v) for v in w.ravel().tolist()]
+        return inner(own, own), [inner(x, own) for x in exact_rows(self.problem.X)]
 
     def _feasible(self, alpha: Vector) -> list[fmpq]:
         """Return a feasible β near the one of multipliers."""
@@ -135,19 +151,28 @@ def _enumerated(problem: Formulation, C: list[fmpq | None] | None) -> tuple[Pose
         exact = posed(problem, bits, C)
         if problem.kernel.is_psd is None and not is_psd(exact.K):
             return exact, largest_dual(exact)
+        if problem.may_be_infeasible and _has_opposite_twins(problem):
+            return exact, None
         found = solved(exact)
-        samples = exact.K if bits == _PRECISIONS[-1] else exact_rows(problem.X)
-        if found is None and (exact.error == 0 or _has_opposite_twins(samples, problem.y)):
+        if found is None and exact.error == 0:
             assert problem.may_be_infeasible, "every problem with finite losses has an optimum"
             return exact, None
-        if found is not None and found.upper - found.lower <= NARROW * abs(found.upper):
+        if found is not None and found.upper - found.lower <= NARROW * _size(exact, found):
             return exact, found
     raise ArithmeticError(f"{_PRECISIONS[-1]} bits do not tell the optimum")
 
 
-def _has_opposite_twins(samples: list[list[fmpq]], y: Vector) -> bool:
-    """Whether two equal samples, or those of equal kernel values, have opposite labels."""
-    pairs = ((i, j) for i in range(len(samples)) for j in range(i))
+def _size(exact: Posed, found: Optimum) -> fmpq:
+    """Return the size of an optimum; where it is 0, that of what cancels in ‖w‖²."""
+    terms = sum(map(abs, found.beta), ZERO)
+    cancelled = max(exact.K[i][i] for i in range(exact.n)) * terms * terms
+    return max(abs(found.upper), NARROW * cancelled)
+
+
+def _has_opposite_twins(problem: Formulation) -> bool:
+    """Whether two samples that are equal to the kernel have opposite labels."""
+    samples, y = seen_rows(problem.X, problem.kernel), problem.y
+    pairs = ((i, j) for i in range(problem.n) for j in range(i))
     return any(samples[i] == samples[j] and y[i] != y[j] for i, j in pairs)
 
 
@@ -197,7 +222,7 @@ def _stretches(exact: Posed, scores: list[fmpq], offsets: list[fmpq]) -> Iterato
     yield ONE
     for curve, f in zip(exact.curves, exact.shifted(scores, offsets), strict=True):
         end = curve.upper if curve.lower is None else curve.lower
-        if (curve.lower is None or curve.upper is None) and abs(end) == 1:
+        if (curve.lower is None or curve.upper is None) and abs(end) == 1 and not curve.smoothing:
             short = ONE - f / end
             if 0 < short < _ROUNDING:
                 yield 1 / (1 - short)
@@ -226,11 +251,11 @@ class SummedReference:
         """Return the sum of the parts' objectives there."""
         return sum((part.size_at_zero() for part in self.parts), ZERO)
 
-    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
+    def values(self, c: Certificate, answer: Point) -> Values:
         """Return the sums of the parts' values."""
         parts = zip(self.parts, c.parts, self.problem.split(answer), strict=True)
-        pairs = [part.values(own, point) for part, own, point in parts]
-        return _total([primal for primal, _ in pairs]), _total([dual for _, dual in pairs])
+        found = [part.values(own, point) for part, own, point in parts]
+        return Values(*(_total(column) for column in zip(*found, strict=True)))
 
 
 def _total(values: list[Any]) -> fmpq | None:

@@ -17,7 +17,7 @@ from flint import arb, arb_mat, ctx, fmpq
 
 from problems import Certificate, Formulation, Point, SoftmaxERM, Vector
 from tests.differential.kernels import exact_gram, exact_rows, inner
-from tests.differential.posed import NARROW, ZERO, exact_weights, rational
+from tests.differential.posed import NARROW, ZERO, Values, exact_weights, rational
 
 _PRECISIONS = (400, 2000)  # bits: most problems need no more than the first
 _STEPS = 500
@@ -181,7 +181,7 @@ class SmoothReference:
         self.offset = arb(0)
         return _end(self.primal([[arb(0)] * self.free for _ in self.target], arb(0)), True)
 
-    def values(self, c: Certificate, answer: Point) -> tuple[fmpq | None, fmpq | None]:
+    def values(self, c: Certificate, answer: Point) -> Values:
         """Return the primal objective of the certified weights or multipliers, the better one."""
         self.offset, found = arb(sum(c.offsets)), []
         with ctx.workprec(self.bits):
@@ -193,7 +193,7 @@ class SmoothReference:
                 w = [[rational(v) for v in col] for col in self._columns(c.point.w)]
                 scores = [[inner(x, own) for own in w] for x in exact_rows(self.problem.X)]
                 found.append(self.primal(scores, arb(sum((inner(v, v) for v in w), ZERO))))
-            return min((_end(v, False) for v in found), default=None), None
+            return Values(min((_end(v, False) for v in found), default=None))
 
     def _columns(self, w: Vector) -> list[list[float]]:
         return w.reshape(self.problem.d, -1).T.tolist()

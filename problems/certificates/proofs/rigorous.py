@@ -92,7 +92,7 @@ def proven(problem: Formulation, certificate: Certificate) -> Certificate:
 def _stretched(point: Point, bounds: Bounds) -> Point:
     """Return a hard margin's point with α at its best norm and w at a smallest margin of one."""
     alpha, w, b = point.alpha, point.w, point.b
-    if alpha is not None and alpha.any() and bounds.lower < inf:
+    if alpha is not None and 0 < alpha.sum() < inf and bounds.lower < inf:
         alpha = alpha * (2 * bounds.lower / float(alpha.sum()))
     if w is not None and w.any() and bounds.upper < inf:
         stretch = np.sqrt(2 * bounds.upper) / float(np.linalg.norm(w))

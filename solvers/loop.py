@@ -1,8 +1,9 @@
 """`solve`: the only loop that owns a clock.
 
-The solver's generator runs until it yields; the clock is then stopped, the point is evaluated if
-the schedule says so, limits are checked, and the generator goes on. Evaluations are made at
-geometrically growing times, and never cost more than half the time spent solving.
+The solver's generator runs until it yields; its point is taken apart into plain arrays, numbers and
+text on the solver's time, limits are checked, and if the schedule says so the clock is stopped for an
+evaluation. Evaluations are made at geometrically growing times, and never cost more than half the time
+spent solving.
 """
 
 from __future__ import annotations
@@ -10,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from time import perf_counter, process_time  # by value: a solver may replace those of the module
-from typing import Any, get_args
+from time import perf_counter, process_time, thread_time
+from typing import Any, cast, get_args
 
 import numpy as np
 
-from problems import Formulation, Multiclass, Point, Unsupported, certify, reduce
+from problems import Formulation, Multiclass, Point, Unsupported, reduce
 from problems.dataset import Vector
 from problems.forms import Claim, FormPoint
 from problems.reductions import Reduction
@@ -29,6 +30,7 @@ _GROWTH = 1.25  # between the times of two evaluations
 _COST_FACTOR = 2.0  # seconds solving for each second of evaluations
 _END = object()
 _CLAIMS = get_args(Claim)
+_NUMBERS = ("x", "beta", "b", "inequality")  # of a point
 _ENDING = ("optimal", "infeasible")  # claims after which a solver ends
 
 
@@ -160,34 +162,50 @@ def _growth_of_box(problem: Formulation, initial: Any) -> Any:
     return new / old if np.isfinite(old).all() and np.isfinite(new).all() else 1.0
 
 
-def _shown(point: Any) -> FormPoint:
-    """Return a point in plain float64 arrays; TypeError or ValueError if it is not one."""
+def taken_apart(point: Any) -> FormPoint:
+    """Return a point in plain arrays, numbers and text; TypeError or ValueError if it is not one.
+
+    Whatever computes something only once it is asked for is asked here, on the solver's time.
+    """
     if type(point) is not FormPoint:  # of a subclass a field may be anything at all
         raise TypeError(f"a solver yields FormPoint, this one {type(point).__name__}")
-    if not isinstance(point.claim, str) or point.claim not in _CLAIMS:
+    if not isinstance(point.claim, str) or (claim := str.__str__(point.claim)) not in _CLAIMS:
         raise ValueError(f"claim: must be one of {', '.join(_CLAIMS)}, got {shown(point.claim)}")
-    if not isinstance(point.iterations, (int, np.integer)) or point.iterations < 0:
+    counted = isinstance(point.iterations, (int, np.integer))
+    if not counted or (iterations := int(point.iterations)) < 0:
         raise ValueError(
             f"iterations: must be a whole number of 0 or more, got {shown(point.iterations)}"
         )
     if not isinstance(point.counters, Mapping) or not isinstance(point.note, str):
         raise TypeError("a point's counters are a mapping, and its note is text")
-    if all(
-        v is None or (type(v) is np.ndarray and v.dtype == float) for v in (point.x, point.beta)
-    ):
-        return point
-    return replace(point, x=_floats(point.x, "x"), beta=_floats(point.beta, "beta"))
+    x, beta, b, inequality = (_floats(getattr(point, name), name) for name in _NUMBERS)
+    return FormPoint(
+        x,
+        beta,
+        None if b is None else float(b),
+        inequality,
+        iterations,
+        cast("Claim", claim),
+        {str.__str__(name): float(value) for name, value in dict(point.counters).items()},
+        str.__str__(point.note),
+    )
 
 
 def _floats(values: Any, name: str) -> Vector | None:
-    if values is None:
-        return None
+    if values is None or (type(values) is np.ndarray and values.dtype == float):
+        return values
     if np.ma.isMaskedArray(values):
         raise TypeError(f"{name}: is a masked array; yield an array of floats")
     array = np.asarray(values)
     if array.dtype.kind not in "bifu":
         raise TypeError(f"{name}: must be an array of floats, got {array.dtype}")
     return array.astype(np.float64)
+
+
+def _copied(point: FormPoint) -> FormPoint:
+    """Return a point that whoever yielded it can change no more."""
+    arrays = {name: getattr(point, name) for name in ("x", "beta", "inequality")}
+    return replace(point, **{name: a.copy() for name, a in arrays.items() if a is not None})
 
 
 @dataclass
@@ -214,25 +232,45 @@ class _Run:
         wanted = self.stop_at_target or self.callback is not None
         return wanted or self.problem.may_be_infeasible
 
-    def until_stopped(self, iterates: Iterator[FormPoint]) -> Status:
-        """Run the solver and return why it stopped."""
-        status = None
+    def until_stopped(
+        self,
+        iterates: Iterator[FormPoint],
+        wall: Callable[[], float] = perf_counter,
+        cpu: Callable[[], float] = process_time,
+        own: Callable[[], float] = thread_time,
+    ) -> Status:
+        """Run the solver and return why it stopped.
+
+        The clocks are values of this function, which a solver does not reach by replacing those of a
+        module. They stand still during evaluations only, and but for what other threads compute then.
+        """
+        status, begun, cpu_begun = None, wall(), cpu()
         while status is None:
-            cpu_begun, begun = process_time(), perf_counter()
             found = next(iterates, _END)
-            # on the solver's time, so that no array is computed off it
-            point = None if found is _END else _shown(found)
-            self.time_solve += perf_counter() - begun
-            self.cpu_time += process_time() - cpu_begun
-            if point is None:
-                return self._limit_reached() or Status.FINISHED
-            self.latest = point
-            if any(v is not None and not np.isfinite(v).all() for v in (point.x, point.beta)):
-                return Status.DIVERGED
-            # with a claim it is about to end by itself
-            status = None if point.claim in _ENDING else self._limit_reached()
-            status = status or self._evaluate_if_due(point)
+            self.latest = self.latest if found is _END else taken_apart(found)
+            self.time_solve, self.cpu_time = wall() - begun, cpu() - cpu_begun
+            status = self._ended() if found is _END else self._stopped()
+            if status is None and self.evaluating and self.time_solve >= self.next_evaluation:
+                paused, cpu_paused = wall(), own()
+                status = self._evaluated()
+                cost = wall() - paused
+                begun, cpu_begun = begun + cost, cpu_begun + own() - cpu_paused
+                later = self.time_solve + _COST_FACTOR * cost
+                self.next_evaluation = max(_GROWTH * self.time_solve, later)
+        self.latest = None if self.latest is None else _copied(self.latest)
+        self.time_solve, self.cpu_time = wall() - begun, cpu() - cpu_begun
         return status
+
+    def _ended(self) -> Status:
+        return self._limit_reached() or Status.FINISHED
+
+    def _stopped(self) -> Status | None:
+        point = self.latest
+        assert point is not None
+        if any(v is not None and not np.isfinite(v).all() for v in (point.x, point.beta)):
+            return Status.DIVERGED
+        # with a claim it is about to end by itself
+        return None if point.claim in _ENDING else self._limit_reached()
 
     def _limit_reached(self) -> Status | None:
         if self.time_limit is not None and self.time_solve > self.time_limit:
@@ -242,25 +280,19 @@ class _Run:
             return None
         return Status.MAX_ITER if point.iterations >= self.max_iter else None
 
-    def _evaluate_if_due(self, point: FormPoint) -> Status | None:
-        if not self.evaluating or self.time_solve < self.next_evaluation:
-            return None
-        cost = self._evaluate(point)
-        self.next_evaluation = max(_GROWTH * self.time_solve, self.time_solve + _COST_FACTOR * cost)
-        certificate = self.trace[-1].certificate
-        if certificate.infeasible:
-            return Status.INFEASIBLE
-        reached = self.stop_at_target and certificate.relative_gap <= self.target_gap
-        return Status.FINISHED if reached else None
-
-    def _evaluate(self, point: FormPoint) -> float:
-        begun = perf_counter()
-        certificate = certify(self.problem, self.reduction.recover(point), target_gap=np.inf)
-        evaluation = Evaluation(self.time_solve, point.iterations, certificate)
+    def _evaluated(self) -> Status | None:
+        """Evaluate the latest point; return why to stop at it, if it is a reason."""
+        point = self.latest
+        assert point is not None
+        recovered = self.reduction.recover(_copied(point))
+        evaluation = Evaluation(self.time_solve, point.iterations, self.problem, recovered)
         self.trace.append(evaluation)
         if self.callback is not None:
             self.callback(evaluation)
-        return perf_counter() - begun
+        if self.problem.may_be_infeasible and evaluation.certificate.infeasible:
+            return Status.INFEASIBLE
+        reached = self.stop_at_target and evaluation.certificate.relative_gap <= self.target_gap
+        return Status.FINISHED if reached else None
 
     def solution(self, solver: Solver, status: Status) -> Solution:
         """Return the solution at the latest point; the last evaluation is always there."""
@@ -269,9 +301,8 @@ class _Run:
         evaluated = bool(self.trace) and self.trace[-1].iteration == iterations
         diverged = status is Status.DIVERGED
         if self.evaluating and point is not None and not diverged and not evaluated:
-            self._evaluate(point)
-        if self.evaluating and self.trace and self.trace[-1].certificate.infeasible:
-            status = Status.INFEASIBLE
+            proven = self._evaluated() is Status.INFEASIBLE
+            status = Status.INFEASIBLE if proven else status
         gram = self.reduction.form.gram
         evaluations = {} if gram is None else {"kernel_evaluations": gram.evaluations}
         return Solution(

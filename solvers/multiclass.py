@@ -139,7 +139,7 @@ class _Run:
         parts = [*(answer.certificate for answer in self.done), found.certificate]
         parts += self._untouched()[len(parts) :]
         certificate = self.problem.summed(parts)
-        self._keep(Evaluation(time, self.iterations + found.iteration, certificate))
+        self._keep(time, self.iterations + found.iteration, certificate)
 
     def _untouched(self) -> list[Certificate]:
         """Return the certificates of the points where the subproblems begin."""
@@ -148,7 +148,8 @@ class _Run:
             self.later = [certify(part.problem, _start_point(part, start)) for part, start in pairs]
         return self.later
 
-    def _keep(self, evaluation: Evaluation) -> None:
+    def _keep(self, time: float, iteration: int, known: Certificate) -> None:
+        evaluation = Evaluation(time, iteration, self.problem, known.point, known)
         self.trace.append(evaluation)
         if self.callback is not None:
             self.callback(evaluation)
@@ -158,7 +159,7 @@ class _Run:
         if self.trace and self.trace[-1].iteration != self.iterations:
             every = [answer.certificate for answer in self.done]
             summed = self.problem.summed(every)
-            self._keep(Evaluation(self.time, self.iterations, summed))
+            self._keep(self.time, self.iterations, summed)
         counters: Counter[str] = Counter()
         for answer in self.done:
             counters.update(dict(answer.counters))  # type: ignore[arg-type]  # sums floats as well

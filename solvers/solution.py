@@ -31,13 +31,28 @@ Verdict = Literal["solved", "inaccurate", "wrong", "infeasible", "uncertified"]
 _FROM_WORST: tuple[Verdict, ...] = ("wrong", "uncertified", "inaccurate", "infeasible", "solved")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Evaluation:
-    """What a running solver had reached: seconds and iterations so far, and the certificate."""
+    """What a running solver had reached: seconds and iterations so far, and its point.
+
+    Attributes
+    ----------
+    known : the certificate of the point, where it is known already.
+    certificate : computed at first access.
+    """
 
     time: float
     iteration: int
-    certificate: Certificate
+    problem: Formulation
+    point: Point
+    known: Certificate | None = None
+
+    @cached_property
+    def certificate(self) -> Certificate:
+        """Bounds on the optimum from this point and the data alone, in float64."""
+        if self.known is not None:
+            return self.known
+        return certify(self.problem, self.point, target_gap=np.inf)
 
 
 @dataclass(frozen=True, eq=False)

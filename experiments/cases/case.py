@@ -11,13 +11,15 @@ import pickle
 import resource
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache, partial
+from time import perf_counter, process_time
 from typing import Any, NamedTuple, cast
 
 import numpy as np
+from scipy.linalg.blas import dgemm
 from threadpoolctl import threadpool_info
 
 from experiments.cases.failure import Failure, sentence
@@ -50,6 +52,10 @@ dual_residual complementarity projection_distance
 _ANSWERED = (
     "point status claimed note target_gap time_solve time_setup cpu_time iterations counters"
 )
+_TRACED = "primal_objective dual_objective gap kkt_violation"
+_TRACED_FOR = 300.0  # seconds, half of what certifying may take
+_LONG = 3.0  # seconds: importing and compiling take less
+_MUCH = 10.0  # times as long as solving is what changes a comparison
 _MEASURABLE = 0.05  # seconds of solving, below which CPU time is no measure of threads
 _ROWS = 1000  # predicted at a time
 _UNIT_OF_MEMORY = 1 if sys.platform == "darwin" else 1024  # bytes, of what the system measures
@@ -61,20 +67,21 @@ class _Answer(NamedTuple):
 
     fields: dict[str, Any]
     claims: list[Claim]  # of the answers to subproblems
-    trace: list[dict[str, Any]]
+    trace: list[tuple[Any, ...]]
     peak: int
     threads: int | None
 
 
-def _here(function: Callable[..., bytes], *arguments: Any) -> bytes:
-    return function(*arguments)
+def _here(function: Callable[..., bytes], *arguments: Any) -> tuple[bytes, float]:
+    begun = process_time()
+    return function(*arguments), process_time() - begun
 
 
 def run_case(
     case: Case,
     report: Callable[[str], object] = lambda _: None,
     threads: int | None = None,
-    apart: Callable[..., bytes] = _here,
+    apart: Callable[..., tuple[bytes, float]] = _here,
 ) -> Outcome:
     """Run one case and return what is recorded of it, whatever happens.
 
@@ -83,17 +90,18 @@ def run_case(
     case : what to run.
     report : called as each phase begins.
     threads : how many the solver may use; None for as many as there are cores.
-    apart : calls a function with arguments, and returns the bytes that it returns: first to solve, then
-        to certify what solving gave. In copies of this process no solver reaches its certificate, or
-        another's run.
+    apart : calls a function with arguments, and returns the bytes that it returns and the CPU time that
+        it took: first to solve, then to certify what solving gave. In copies of this process no solver
+        reaches its certificate, or another's run.
     """
     report("loading")
     with suppress(Exception):  # it is met again, and recorded, where the problem is solved
         _load_shared(case)
     report("solving")
-    answer = apart(_packed, _solved, case)
+    answer, used = apart(_packed, _solved, case)
     report("certifying")
-    outcome = pickle.loads(apart(_packed, _judged, case, answer, threads or cores()))
+    judged, _ = apart(_packed, _judged, case, answer, used, threads or cores())
+    outcome = pickle.loads(judged)
     if isinstance(outcome, Failure):
         return replace(failed(case, outcome.status, outcome.reason), output=outcome.output)
     return outcome
@@ -126,26 +134,40 @@ def _problem(case: Case) -> tuple[Formulation, Dataset]:
 
 
 def _solved(case: Case) -> _Answer:
-    problem, _ = _problem(case)
+    clock, (problem, _) = perf_counter, _problem(case)
     np.random.seed(case.repetition)  # noqa: NPY002 - for solvers from outside that draw from it
-    trace = _Trace(case.run_id, problem)
+    _wake_threads()
+    begun = clock()
+    solver = build_solver(case.solver, case.folder, case.seed)
+    importing = clock() - begun
     solution = solve(
         problem,
-        build_solver(case.solver, case.folder, case.seed),
+        solver,
         target_gap=case.target_gap,
         time_limit=case.time_limit,
-        callback=trace if case.trace else None,
+        callback=_keep if case.trace else None,
     )
+    fields = {name: getattr(solution, name) for name in _ANSWERED.split()}
     return _Answer(
-        {name: getattr(solution, name) for name in _ANSWERED.split()},
+        fields | {"time_setup": solution.time_setup + importing},
         [each.claimed for each in solution.subsolutions],
-        trace.rows,
+        [(e.time, e.iteration, e.point, e.known) for e in solution.trace],
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT_OF_MEMORY,
         max((int(pool["num_threads"]) for pool in threadpool_info()), default=None),
     )
 
 
-def _judged(case: Case, packed: bytes, threads: int) -> Outcome | Failure:
+def _wake_threads() -> None:
+    """Let linear algebra start the threads that a copy of a process begins without."""
+    square = np.ones((256, 256))
+    dgemm(1.0, square, square @ square)
+
+
+def _keep(_: Evaluation) -> None:
+    """Ask for evaluations, which are certified later on."""
+
+
+def _judged(case: Case, packed: bytes, used: float, threads: int) -> Outcome | Failure:
     """Return the outcome of what a solver gave; the problem is built anew from the file and the data."""
     answer: _Answer | Failure = pickle.loads(packed)
     if isinstance(answer, Failure):
@@ -162,10 +184,12 @@ def _judged(case: Case, packed: bytes, threads: int) -> Outcome | Failure:
         "peak_rss": answer.peak,
         "threads": answer.threads,
     }
-    record |= _answer(solution, threads) | _quality(solution, data)
+    record |= _answer(solution, threads, used) | _quality(solution, data)
+    evaluations = [Evaluation(t, k, problem, *rest) for t, k, *rest in answer.trace]
     found = solution.diagnosis
     diagnosis = {} if found is None else found._asdict()
-    return Outcome(record, answer.trace, _model(case, solution), diagnosis=diagnosis)
+    trace, model = _trace(case, evaluations), _model(case, solution)
+    return Outcome(record, trace, model, diagnosis=diagnosis)
 
 
 @lru_cache(maxsize=1)
@@ -174,41 +198,37 @@ def _load(dataset: str, folder: str) -> Dataset:
     return build_source(json.loads(dataset), folder).load()
 
 
-class _Trace:
-    """The callback of `solve`: keeps a row for each evaluation of the running solver."""
-
-    def __init__(self, run_id: str, problem: Formulation) -> None:
-        self.run_id, self.problem = run_id, problem
-        self.rows: list[dict[str, Any]] = []
-
-    def __call__(self, look: Evaluation) -> None:
-        c = look.certificate
-        self.rows.append(
-            {
-                "run_id": self.run_id,
-                "time": look.time,
-                "iteration": int(look.iteration),
-                "primal_objective": c.primal_objective,
-                "dual_objective": c.dual_objective,
-                "gap": c.gap,
-                "kkt_violation": c.kkt_violation,
-                "n_support": None
-                if c.point.alpha is None
-                else describe(self.problem, c).support.size,
-                "objective": self.problem.objective(c.primal_objective, c.dual_objective),
+def _trace(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:
+    """Return a row for each evaluation, or as many as take half the time of solving, and the last."""
+    rows, due, spent = list[dict[str, Any]](), 0.0, 0.0
+    for evaluation in evaluations:
+        if evaluation.time < due and evaluation is not evaluations[-1]:
+            continue
+        begun, c, problem = perf_counter(), evaluation.certificate, evaluation.problem
+        bounds = {name: getattr(c, name) for name in _TRACED.split()}
+        rows.append(
+            {"run_id": case.run_id, "time": evaluation.time, "iteration": evaluation.iteration}
+            | bounds
+            | {
+                "n_support": None if c.point.alpha is None else describe(problem, c).support.size,
+                "objective": problem.objective(c.primal_objective, c.dual_objective),
             }
         )
+        cost = perf_counter() - begun
+        spent += cost
+        due = evaluation.time + 2.0 * cost if spent < _TRACED_FOR else np.inf
+    return rows
 
 
-def _answer(solution: Solution, threads: int) -> dict[str, Any]:
+def _answer(solution: Solution, threads: int, used: float) -> dict[str, Any]:
     """Return the columns that come from the solver and from the certificate."""
-    c = solution.certificate
+    c, remarks = solution.certificate, _remarks(solution, threads, used)
     has_point = solution.point.alpha is not None or solution.point.w is not None
     return {name: float(getattr(c, name)) for name in _MEASURES.split()} | {
         "status": str(solution.status),
         "claimed": str(solution.claimed),
         "verdict": solution.verdict,
-        "reason": "; ".join(filter(None, (sentence(solution.reason), _excess(solution, threads)))),
+        "reason": "; ".join(filter(None, [sentence(solution.reason), *remarks])),
         "bound_source": c.bound_source,
         "objective": float(solution.objective),
         "time_setup": float(solution.time_setup),
@@ -219,12 +239,19 @@ def _answer(solution: Solution, threads: int) -> dict[str, Any]:
     }
 
 
-def _excess(solution: Solution, threads: int) -> str:
-    """Return a sentence on a solver that kept more threads busy than it was allowed, else nothing."""
-    if not solution.time_solve > _MEASURABLE:
-        return ""
-    busy = solution.cpu_time / solution.time_solve
-    return f"used {busy:.1f} threads, {threads} were allowed" if busy > threads + 0.5 else ""
+def _remarks(solution: Solution, threads: int, used: float) -> Iterator[str]:
+    """Yield a sentence on each way in which a solver took more than its time shows.
+
+    `used` is the CPU time of all that its process did, as the system measured it.
+    """
+    setup, solve = solution.time_setup, solution.time_solve
+    if solve > _MEASURABLE and (busy := solution.cpu_time / solve) > threads + 0.5:
+        yield f"used {busy:.1f} threads, {threads} were allowed"
+    if setup > max(_LONG, _MUCH * solve):
+        yield f"set-up took {setup:.1f} s, solving {solve:.2g} s"
+    elsewhere = used - setup - solution.cpu_time
+    if elsewhere > max(_LONG, _MUCH * solve):
+        yield f"its process computed for {elsewhere:.1f} s besides set-up and solving"
 
 
 def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:

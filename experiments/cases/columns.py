@@ -42,10 +42,10 @@ RESULTS = {  # in the order of the table
     "projection_distance": "how far α was moved to be feasible before it was certified, in ‖·‖₂",
     "bound_source": "what the bounds are from: 'alpha', 'alpha and w' (the solver's own w), "
     "'recovered from w', 'none'; 'proven: ...' where they are theorems",
-    "time_setup": "seconds of preparing: imports, compilation",
+    "time_setup": "seconds of preparing: imports, compilation; our own compiled code is loaded before",
     "time_solve": "seconds inside the algorithm; evaluating iterates and certifying are not counted",
     "cpu_time": "seconds of all threads inside the algorithm",
-    "peak_rss": "largest resident memory of the process, in bytes",
+    "peak_rss": "largest resident memory of the process that solved, in bytes",
     "iterations": "the solver's own count: steps, epochs, ... differ from one solver to the next",
     "n_kernel_evals": "kernel values computed, if the solver counts them",
     "n_support": "support vectors: samples with α ≠ 0 (at least 1e-8 of C)",

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 from experiments.workers.isolation import call_in_copy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from experiments.cases.plan import Case
     from experiments.cases.records import Outcome
-    from experiments.workers.heartbeat import Heartbeat
 
 
-def run(case: Case, heartbeat: Heartbeat, threads: int) -> Outcome:
+def run(report: Callable[[str], object], case: Case, threads: int) -> Outcome:
     """Run one case; the numerical libraries are imported here, for the first time."""
     from experiments.cases.case import run_case  # noqa: PLC0415 - after the environment is set
 
-    return run_case(case, heartbeat.write, threads, call_in_copy)
+    return run_case(case, report, threads, call_in_copy)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Generator, Iterable
-from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import dataclass
+from multiprocessing.connection import wait
 from typing import ClassVar
 
 from experiments.cases.plan import Case
@@ -37,8 +37,10 @@ class LocalExecutor(Executor):
                 for slot in slots:
                     if waiting and slot.case is None:
                         slot.start(waiting.popleft())
-                futures = [slot.worker.future for slot in slots if slot.case is not None]
-                wait(filter(None, futures), timeout=POLL, return_when=FIRST_COMPLETED)
+                wait(
+                    [handle for slot in slots if slot.case for handle in slot.worker.handles],
+                    timeout=POLL,
+                )
                 yield from (done for slot in slots if (done := slot.outcome()) is not None)
         finally:
             for slot in slots:

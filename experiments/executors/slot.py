@@ -43,8 +43,8 @@ class WorkerSlot:
 
     Attributes
     ----------
-    worker : the process. case : what it runs; None when the slot is free. Once the worker's `future` is
-        done, and now and then while it is not, `outcome` is to be asked.
+    worker : the process. case : what it runs; None when the slot is free. Once something comes through
+        the worker's `handles`, and now and then before, `outcome` is to be asked.
     """
 
     def __init__(self, limits: Limits, threads: int) -> None:
@@ -55,14 +55,15 @@ class WorkerSlot:
     def start(self, case: Case) -> None:
         """Begin to run a case."""
         self.case, self._oom_kills = case, oom_kills()
-        self.worker.call(run, case, self.worker.heartbeat, self.worker.threads)
+        self.worker.call(run, case, self.worker.threads, reporting=True)
 
     def outcome(self) -> Outcome | None:
         """Return the outcome of the case if it has come to an end, by itself or by a limit."""
         if self.case is None:
             return None
-        outcome = self._finished(self.case) if self.worker.ended() else self._limited(self.case)
-        return None if outcome is None else self._ended(outcome)
+        ended = self.worker.ended()
+        outcome = self._finished(self.case) if ended else self._limited(self.case)
+        return None if outcome is None else self._ended(outcome, fit=ended)
 
     def run(self, case: Case, given_up: Callable[[], bool] = lambda: False) -> Outcome:
         """Run a case to its end; RuntimeError if it is given up before."""
@@ -106,12 +107,12 @@ class WorkerSlot:
             return failed(case, "out_of_memory", reason, death.signal)
         return failed(case, "crashed", _KILLED, death.signal)
 
-    def _ended(self, outcome: Outcome) -> Outcome:
+    def _ended(self, outcome: Outcome, fit: bool) -> Outcome:
         """Return the outcome with what was printed; free the slot, and end what is left running."""
         printed, record = self.worker.printed(), outcome.record
         if record["signal"] and (line := last_words(printed)):
             record = record | {"reason": f"{record['reason']}; its output: {line}"}
         self.case = None
-        if not self.worker.ended() or self.worker.has_children():
+        if not fit or self.worker.has_children():
             self.stop()
         return replace(outcome, record=record, output=(printed + outcome.output)[-_OUTPUT:])

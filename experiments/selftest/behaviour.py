@@ -12,30 +12,30 @@ import signal
 import sys
 import threading
 import warnings
-from collections import deque
 from dataclasses import fields
 from itertools import islice
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
-from experiments.selftest.bench import WRONG, Bench, NotJudged, changed
-from problems import ERM, QP, FormPoint, Formulation, Unsupported, certify, reduce
+from experiments.selftest.bench import Bench, NotJudged, changed
+from problems import ERM, Formulation, Unsupported, reduce
 from problems.chains import Chains
-from problems.forms import Claim, Form
+from problems.forms import Form
 from solvers import NotInstalled, Solution, Status
+from solvers.loop import taken_apart
 
 _RELIED_ON = ("time", "problems", "solvers", "experiments", "numpy", "scipy")
-_MOST_POINTS = 10_000  # of one run: some yield after every step
+MOST_POINTS = 10_000  # of one run: some yield after every step
 
 
 def answers(bench: Bench, name: str) -> str:
     """It yields points of the form, in floats, finite and of the right shape."""
-    form = _form(bench, bench.problem(name))
+    form = form_of(bench, bench.problem(name))
     point = None
-    for point in islice(bench.solver.iterates(bench.solver.prepare(form)), _MOST_POINTS):
+    for point in islice(bench.solver.iterates(bench.solver.prepare(form)), MOST_POINTS):
         wrong = _objection_to(point, form)
         if wrong:
             return wrong
@@ -71,11 +71,11 @@ def stateless(bench: Bench, name: str) -> str:
 def inputs_unchanged(bench: Bench, name: str) -> str:
     """The data and the form stay as they were."""
     problem = bench.problem(name)
-    form = _form(bench, problem)
+    form = form_of(bench, problem)
     arrays = {**_arrays(problem, "problem"), **_arrays(form, "form")}
     before = {where: array.copy() for where, array in arrays.items()}
     identity = changed(problem).hash  # anew: that of a problem is remembered
-    for _ in islice(bench.solver.iterates(bench.solver.prepare(form)), _MOST_POINTS):
+    for _ in islice(bench.solver.iterates(bench.solver.prepare(form)), MOST_POINTS):
         pass
     touched = [where for where, old in before.items() if not _equal(old, arrays[where])]
     gram = form.gram
@@ -84,37 +84,6 @@ def inputs_unchanged(bench: Bench, name: str) -> str:
     if not touched and changed(problem).hash != identity:
         touched.append("the problem's parameters")
     return f"it changes {', '.join(touched)} in place" if touched else ""
-
-
-def nothing_beforehand(bench: Bench, name: str) -> str:
-    """What is prepared, off the clock, holds for any samples: they are others when solving begins."""
-    problem = bench.problem(name)
-    form = _form(bench, problem)
-    if (
-        form.gram is None
-        or form.gram.X is not problem.X
-        or (isinstance(form, QP) and form.G is not None)
-    ):
-        raise NotJudged("its form holds copies of the samples")
-    state = bench.solver.prepare(form)
-    if form.gram.evaluations:
-        return f"it computes {form.gram.evaluations} kernel values in prepare, which is not timed"
-    other = _change_samples(problem)
-    points = deque(islice(bench.solver.iterates(state), _MOST_POINTS), maxlen=1)
-    if not points or not bench.solve(other).certificate.relative_gap <= WRONG:
-        raise NotJudged("it does not solve this problem")
-    answer = reduce(other, bench.solver.form).recover(points[0])
-    gap = certify(other, answer).relative_gap
-    fault = "it solves in prepare, which is not timed: the answer is for the samples from before"
-    return f"{fault} (relative gap {gap:.2g})" if gap > 10 * WRONG else ""
-
-
-def _change_samples(problem: Formulation) -> Formulation:
-    """Write other samples into a dense problem, in place, and return the problem that it is now."""
-    samples = problem.X[::-1] * np.where(np.arange(problem.d) == 0, -1.0, 1.0)
-    problem.X.flags.writeable = True
-    problem.X[...] = samples
-    return changed(problem, X=samples)
 
 
 def global_state(bench: Bench, name: str) -> str:
@@ -175,7 +144,7 @@ def max_iter(bench: Bench, name: str) -> str:
     return ""
 
 
-def _form(bench: Bench, problem: Formulation) -> Form:
+def form_of(bench: Bench, problem: Formulation) -> Form:
     """Return a problem in the solver's form; Unsupported if it refuses."""
     form = reduce(problem, bench.solver.form).form
     refusal = bench.solver.refuses(form)
@@ -189,13 +158,13 @@ def _form(bench: Bench, problem: Formulation) -> Form:
 
 
 def _objection_to(point: Any, form: Form) -> str:
-    if type(point) is not FormPoint:
-        return f"it yields {type(point).__name__}, not FormPoint"
-    if point.claim not in get_args(Claim):
-        return f"claim must be one of {', '.join(get_args(Claim))}, got {point.claim!r}"
+    try:
+        plain = taken_apart(point)
+    except (TypeError, ValueError) as error:
+        return str(error)
     shapes = _shapes(form)
     given = {name: value for name in shapes if (value := getattr(point, name)) is not None}
-    if not given and point.inequality is None and point.claim in ("optimal", "none"):
+    if not given and plain.inequality is None and plain.claim in ("optimal", "none"):
         return f"it yields a point without {' or '.join(shapes)}"
     wrong = (_objection_to_array(name, value, shapes[name]) for name, value in given.items())
     return next(filter(None, wrong), "")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
 from experiments.selftest.outcome import Limits, Outcome, Property
-from experiments.workers.heartbeat import STARTING, Heartbeat
+from experiments.workers.start import STARTING
 from experiments.workers.supervision import POLL, Worker, WorkerExit
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ class Workers:
         end = min(last, time.monotonic() + self.limits.loading)
         if item.fresh:
             self.worker.stop()
-        heartbeat = self.worker.heartbeat
-        self.worker.call(_check, item, dict(digests), self.solver, self.limits, heartbeat)
+        given = item, dict(digests), self.solver, self.limits
+        self.worker.call(_check, *given, reporting=True)
         at = LOADING
         while not self.worker.ended():
             if at == LOADING != (at := self._place()):
@@ -70,18 +70,22 @@ def _failed(item: Property, at: str, what: str, hung: bool = False) -> Outcome:
 
 
 def _check(
-    item: Property, digests: Mapping[str, str], solver: str, limits: Limits, heartbeat: Heartbeat
+    report: Callable[[str], object],
+    item: Property,
+    digests: Mapping[str, str],
+    solver: str,
+    limits: Limits,
 ) -> Outcome:
     """Check a property; this runs in the process."""
     from experiments.selftest.bench import one_line  # noqa: PLC0415 - after the environment is set
 
-    heartbeat.write(LOADING)
+    report(LOADING)
     try:
         bench = _bench(solver, limits)
     except BaseException as error:  # whatever importing and building it does
         sentence = f"{item.name} on {LOADING}: {one_line(error)}"
         return Outcome(item.name, "failed", sentences=(sentence,), loaded=False)
-    return bench.check(item, digests, heartbeat.write)
+    return bench.check(item, digests, report)
 
 
 @cache

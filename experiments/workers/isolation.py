@@ -23,8 +23,8 @@ from experiments.workers.supervision import WorkerExit
 _MOST_FILES = 2**16
 
 
-def call_in_copy(function: Callable[..., bytes], *arguments: Any) -> bytes:
-    """Return what a call returns that is made in a copy of this process.
+def call_in_copy(function: Callable[..., bytes], *arguments: Any) -> tuple[bytes, float]:
+    """Return what a call returns that is made in a copy of this process, and its CPU time in seconds.
 
     The copy is ended by SIGTERM, which this process ignores from now on.
 
@@ -39,12 +39,13 @@ def call_in_copy(function: Callable[..., bytes], *arguments: Any) -> bytes:
         pid = os.fork()
         if pid == 0:
             _call(returned.fileno(), function, arguments)
-        code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+        _, status, used = os.wait4(pid, 0)
         returned.seek(0)
         content = returned.read()
+    code = os.waitstatus_to_exitcode(status)
     if code or not content:
         raise WorkerExit(code)
-    return content
+    return content, used.ru_utime + used.ru_stime
 
 
 def _call(returned: int, function: Callable[..., bytes], arguments: tuple[Any, ...]) -> NoReturn:

@@ -13,8 +13,7 @@ from pathlib import Path
 import psutil
 
 # Reads the ids of workers until its input ends, as it does when whoever holds the other end dies; then
-# stops the last of them, kills its descendants as long as it finds more, then its group, and removes
-# the file named by its argument, and the folder of that file.
+# stops the last of them, kills its descendants as long as it finds more, then its group.
 _REAPER = r"""
 while read -r line; do worker=$line; done
 descendants() {
@@ -32,8 +31,6 @@ if [ -n "$worker" ]; then
     done
     kill -s KILL -- "-$worker" 2>/dev/null
 fi
-rm -f -- "$1"
-rmdir -- "${1%/*}" 2>/dev/null
 """
 
 
@@ -49,10 +46,10 @@ class Reaper:
         is started.
     """
 
-    def __init__(self, context: BaseContext, path: str) -> None:
+    def __init__(self, context: BaseContext) -> None:
         reader, self.writer = context.Pipe(duplex=False)
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", _REAPER, "reaper", path],
+            ["/bin/sh", "-c", _REAPER],
             stdin=reader.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

@@ -11,14 +11,13 @@ import faulthandler
 import os
 import signal
 import sys
-from typing import TYPE_CHECKING, Any
-
-from experiments.workers.heartbeat import STARTING, Heartbeat
+from multiprocessing.reduction import ForkingPickler
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from multiprocessing.connection import Connection
 
+STARTING = "starting"  # the first phase of every call
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -61,7 +60,18 @@ def start_worker(threads: int, printed: Connection, reaper: Connection) -> None:
     faulthandler.enable(file=2)
 
 
-def begin(heartbeat: Heartbeat, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Note that a call begins, and make it."""
-    heartbeat.write(STARTING)
-    return function(*arguments)
+def serve(channel: Connection, threads: int, printed: Connection, reaper: Connection) -> None:
+    """Make this process a worker, and each call that comes until the parent ends.
+
+    What it sends is the phases of a call, as text, and (True, its result) or (False, what it raised).
+    """
+    start_worker(threads, printed, reaper)
+    with contextlib.suppress(EOFError):
+        while True:
+            function, arguments, reporting = channel.recv()
+            arguments = (channel.send, *arguments) if reporting else arguments
+            try:
+                answer = ForkingPickler.dumps((True, function(*arguments)))
+            except BaseException as error:  # of a solver, which may also call sys.exit
+                answer = ForkingPickler.dumps((False, error))
+            channel.send_bytes(answer)

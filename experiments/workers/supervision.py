@@ -8,37 +8,27 @@ process is used again for call after call until it dies or is stopped; then the 
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
-import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, wait
 from contextlib import suppress
-from pathlib import Path
-from threading import Thread
+from multiprocessing.connection import Connection, wait
 from typing import Any
-from uuid import uuid4
 
 import psutil
-from pebble import ProcessExpired, ProcessPool
 
 from experiments.workers.capture import Capture
-from experiments.workers.heartbeat import Beat, Heartbeat
 from experiments.workers.processes import (
     Reaper,
-    alive,
     descendants,
     kill,
     resident,
     signal_group,
 )
-from experiments.workers.start import begin, start_worker
+from experiments.workers.start import STARTING, serve
 
 POLL = 0.2  # seconds between two inspections of a worker
-_REPORTED = 2.0  # seconds within which a death is known
 _TERMINATION = 1.0  # seconds between SIGTERM and SIGKILL
-_JOINED = 5.0  # seconds
 
 
 class WorkerExit(Exception):
@@ -65,30 +55,27 @@ class Worker:
     Parameters
     ----------
     threads : how many its numerical libraries use.
-
-    Attributes
-    ----------
-    heartbeat : where the process notes its phase; passed to calls that do so.
-    future : of the last call; None before the first one and after `stop`.
     """
 
     def __init__(self, threads: int) -> None:
-        folder = Path(tempfile.gettempdir()) / f"dualgap-{uuid4().hex}"
-        self.threads, self.heartbeat = threads, Heartbeat(str(folder / "heartbeat"))
-        self.future: Future[Any] | None = None
+        self.threads = threads
         self._process: _Process | None = None
-        self._began = 0.0
+        self._phase, self._since = STARTING, 0.0
+        self._answer: tuple[bool, Any] | None = None
 
-    def call(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Begin a call, in the process of the last one if that is still fit."""
-        if self._process is not None and not self._process.fit():
+    def call(self, function: Callable[..., Any], *arguments: Any, reporting: bool = False) -> None:
+        """Begin a call, in the process of the last one if that still runs.
+
+        With `reporting` the first argument is a function to call with each phase that begins.
+        """
+        if self._process is not None and not self._process.child.is_alive():
             self.stop()  # it died between two calls
         if self._process is None:
-            self._process = _Process(self.threads, self.heartbeat)
+            self._process = _Process(self.threads)
         self._process.capture.clear()
-        self._began = time.monotonic()
-        arguments = (self.heartbeat, function, *arguments)
-        self.future = self._process.pool.schedule(begin, args=arguments)
+        self._phase, self._since, self._answer = STARTING, time.monotonic(), None
+        with suppress(BrokenPipeError):  # it died just now, and `ended` will say so
+            self._process.channel.send((function, arguments, reporting))
 
     def finish(self, seconds: float) -> Any:
         """Return the result of the call as soon as it has ended, or raise what it raised.
@@ -108,18 +95,38 @@ class Worker:
             self.wait()
         return self.result()
 
+    @property
+    def handles(self) -> list[Connection | int]:
+        """What `multiprocessing.connection.wait` waits for; empty before the first call."""
+        return (
+            [] if self._process is None else [self._process.channel, self._process.child.sentinel]
+        )
+
     def wait(self, seconds: float = POLL) -> None:
         """Wait until the call has ended, but no longer than `seconds`."""
-        wait([self.future] if self.future else [], timeout=seconds)
+        wait(self.handles, timeout=seconds)
 
     def ended(self) -> bool:
         """Return whether the call has ended, with a result or with the process."""
-        assert self.future is not None
-        beat = self.heartbeat.read()
-        if not self.future.done() and beat.since >= self._began and not alive(beat.pid):
-            self.wait(_REPORTED)
-            return True
-        return self.future.done()
+        assert self._process is not None
+        alive = self._process.child.is_alive()
+        self._receive(self._process)
+        return self._answer is not None or not alive
+
+    def _receive(self, process: _Process) -> None:
+        """Take what the process has sent: phases that began, and its answer."""
+        while self._answer is None and process.channel.poll():
+            try:
+                message = process.channel.recv()
+            except (EOFError, OSError):  # perhaps in the middle of a message
+                process.child.join(POLL)
+                return
+            except Exception as error:  # what it sent cannot be read
+                message = False, error
+            if isinstance(message, str):
+                self._phase, self._since = message, time.monotonic()
+            else:
+                self._answer = message
 
     def result(self) -> Any:
         """Return the result of a call that has ended, or raise what it raised.
@@ -129,18 +136,18 @@ class Worker:
         WorkerExit
             If the process has ended instead.
         """
-        assert self.future is not None
-        if not self.future.done():  # an exit with 0 is not reported as a death
-            raise WorkerExit(0)
-        try:
-            return self.future.result()
-        except ProcessExpired as death:
-            raise WorkerExit(death.exitcode or 0) from None
+        assert self._process is not None
+        if self._answer is None:
+            self._process.child.join()
+            raise WorkerExit(self._process.child.exitcode or 0)
+        returned, result = self._answer
+        if not returned:
+            raise result
+        return result
 
     def phase(self) -> tuple[str, float]:
         """Return the phase of the call, and for how many seconds it has been in it."""
-        beat = max(self.heartbeat.read(), Beat(since=self._began), key=lambda beat: beat.since)
-        return beat.phase, time.monotonic() - beat.since
+        return self._phase, time.monotonic() - self._since
 
     def printed(self) -> str:
         """Return the end of what was printed since the call began."""
@@ -152,78 +159,53 @@ class Worker:
 
     def has_children(self) -> bool:
         """Return whether anything that the process started still runs."""
-        return bool(descendants(self.heartbeat.read().pid))
+        return self._process is not None and bool(descendants(self._process.pid))
 
     def terminate(self) -> str:
         """Ask the process to end, with a second to do so; return the signal that has ended it."""
-        pid = self.heartbeat.read().pid
-        if not pid or self._process is None:
-            return "SIGKILL"
-        self._process.seen |= set(descendants(pid))
-        signal_group(pid, signal.SIGTERM)
+        assert self._process is not None
+        self._process.seen |= set(descendants(self._process.pid))
+        signal_group(self._process.pid, signal.SIGTERM)
         self.wait(_TERMINATION)
-        return "SIGTERM" if not alive(pid) or self.ended() else "SIGKILL"
+        return "SIGTERM" if self.ended() else "SIGKILL"
 
     def stop(self) -> None:
         """Kill the process and all that it started; the next call starts another one."""
         if self._process is not None:
             self._process.end()
-        self._process = self.future = None
+        self._process = None
 
 
 class _Process:
-    """A process pool of one, what it prints, and the reaper that outlives us."""
+    """A process, the channel to it, what it prints, and the reaper that outlives us."""
 
-    def __init__(self, threads: int, heartbeat: Heartbeat) -> None:
+    def __init__(self, threads: int) -> None:
         context = multiprocessing.get_context("spawn")
-        self.heartbeat, self.folder = heartbeat, Path(heartbeat.path).parent
-        self.folder.mkdir(mode=0o700)
-        self.capture, self.reaper = Capture(context), Reaper(context, heartbeat.path)
+        self.capture, self.reaper = Capture(context), Reaper(context)
         self.seen: set[psutil.Process] = set()
-        self.pool = ProcessPool(
-            1,
-            initializer=start_worker,
-            initargs=[threads, self.capture.writer, self.reaper.writer],
-            context=context,
-        )
-
-    def fit(self) -> bool:
-        """Return whether another call can be made."""
-        # the pool takes a while to notice a death
-        return self.pool.active and alive(self.heartbeat.read().pid)
+        self.channel, theirs = context.Pipe()
+        given = theirs, threads, self.capture.writer, self.reaper.writer
+        self.child = context.Process(target=serve, args=given, daemon=True)
+        self.child.start()
+        theirs.close()
+        self.pid = self.child.pid or 0
 
     def resident(self) -> int:
         """Return the memory of all that the process started, which is noted for its end; else its own.
 
         A copy of the process shares what it has with it, and would count it twice.
         """
-        pid = self.heartbeat.read().pid
-        running = descendants(pid)
+        running = descendants(self.pid)
         self.seen = {process for process in self.seen if process.is_running()} | set(running)
-        return resident([process.pid for process in running] or [pid])
+        return resident([process.pid for process in running] or [self.pid])
 
     def end(self) -> None:
         """Kill what is left of the process and all that it started."""
-        pid = self.heartbeat.read().pid
-        self.pool.stop()  # before the kill, so that no other worker is started in its place
-        if pid:
-            self.seen |= set(descendants(pid))
-            signal_group(pid, signal.SIGKILL)
+        self.seen |= set(descendants(self.pid))
+        signal_group(self.pid, signal.SIGKILL)
         kill(self.seen)
-        # the pool waits for ever for the rest of a result whose sender was killed
-        closing = Thread(target=self._close, daemon=True)
-        closing.start()
-        closing.join(_JOINED)
-        with suppress(OSError):
-            os.unlink(self.heartbeat.path)
-        with suppress(OSError):
-            self.folder.rmdir()
-
-    def _close(self) -> None:
-        """Close what a worker is given, once the pool starts none any more.
-
-        Until then its thread may be starting one, which would be given other files of the same numbers.
-        """
-        self.pool.join()
+        self.child.kill()  # it may not lead its group yet
+        self.child.join()
+        self.channel.close()
         self.reaper.dismiss()
         self.capture.close()

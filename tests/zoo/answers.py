@@ -64,7 +64,7 @@ class NoPoint(_Faulty):
 class YieldsNone(_Faulty):
     """It yields None."""
 
-    words: ClassVar[str] = "NoneType, not FormPoint"
+    words: ClassVar[str] = "yields FormPoint, this one NoneType"
 
     def spoil(self, point):
         return None
@@ -114,7 +114,7 @@ class Objects(_Faulty):
 class UnknownClaim(_Faulty):
     """It claims a word that nobody knows."""
 
-    words: ClassVar[str] = "claim must be one of"
+    words: ClassVar[str] = "claim: must be one of"
 
     def spoil(self, point):
         return replace(point, claim="converged")

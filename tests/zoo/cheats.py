@@ -57,7 +57,7 @@ class ComputesAfterwards(SMO):
     """It yields something that computes the answer once the clock has stopped."""
 
     expected: ClassVar[str] = "answers"
-    words: ClassVar[str] = "it yields _Later, not FormPoint"
+    words: ClassVar[str] = "yields FormPoint, this one _Later"
 
     def iterates(self, state):
         point = object.__new__(_Later)

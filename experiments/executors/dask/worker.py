@@ -8,7 +8,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from threading import Event
 from typing import Any
 from uuid import uuid4
@@ -24,6 +24,7 @@ from experiments.executors.slot import WorkerSlot
 from experiments.workers.machine import cores
 
 _IDLE = 60.0  # seconds after which a process without a case is ended
+_POLL = 0.05  # seconds
 
 
 def run_beside(case: Case, name: str) -> Outcome:
@@ -49,8 +50,7 @@ class Isolation(WorkerPlugin):
         if worker.nanny is not None:  # which ends it in good order; Ctrl-C reaches both
             signal.signal(signal.SIGINT, signal.SIG_IGN)
         self.worker = worker
-        self.processes: list[_Process] = []
-        self.free: deque[_Process] = deque()
+        self.free: deque[tuple[WorkerSlot, float]] = deque()  # and since when
         self.running: dict[Any, Event] = {}
         self.cleaning = PeriodicCallback(self._end_idle, 1000 * _IDLE)
         self.cleaning.start()
@@ -60,7 +60,10 @@ class Isolation(WorkerPlugin):
         self.cleaning.stop()
         for given_up in list(self.running.values()):
             given_up.set()
-        await asyncio.gather(*(asyncio.to_thread(process.end) for process in self.processes))
+        while self.running:
+            await asyncio.sleep(_POLL)
+        for slot, _ in self.free:
+            slot.stop()
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
         """End a run that nobody waits for any more."""
@@ -70,51 +73,25 @@ class Isolation(WorkerPlugin):
     def run(self, case: Case) -> Outcome:
         """Run a case in a process that is free, or in a new one."""
         key, given_up = self.worker.get_current_task(), Event()
-        process = self.free.pop() if self.free else self._new_process()
+        try:
+            slot, _ = self.free.pop()
+        except IndexError:
+            slot = WorkerSlot(self.limits, _threads(self.worker))
         self.running[key] = given_up
         try:
-            return process.run(case, given_up)
+            return slot.run(case, given_up.is_set)
         finally:
+            self.free.append((slot, time.monotonic()))
             del self.running[key]
-            self.free.append(process)
-
-    def _new_process(self) -> _Process:
-        process = _Process(WorkerSlot(self.limits, _threads(self.worker)))
-        self.processes.append(process)
-        return process
 
     def _end_idle(self) -> None:
-        for process in list(self.free):
-            process.end_if_idle()
-
-
-class _Process:
-    """A worker slot and the one thread that uses it, whichever of Dask's threads asks; those may end."""
-
-    def __init__(self, slot: WorkerSlot) -> None:
-        self.slot, self.used = slot, 0.0
-        self.thread = ThreadPoolExecutor(1, thread_name_prefix="dualgap")
-
-    def run(self, case: Case, given_up: Event) -> Outcome:
-        return self.thread.submit(self._run, case, given_up).result()
-
-    def _run(self, case: Case, given_up: Event) -> Outcome:
-        outcome = self.slot.run(case, given_up.is_set)
-        self.used = time.monotonic()
-        return outcome
-
-    def end_if_idle(self) -> None:
-        """End the process if it has had no case for a while."""
-        self.thread.submit(self._end_if_idle)
-
-    def _end_if_idle(self) -> None:
-        if time.monotonic() - self.used > _IDLE:
-            self.slot.stop()
-
-    def end(self) -> None:
-        """End the process, once the thread has nothing else to do."""
-        self.thread.submit(self.slot.stop)
-        self.thread.shutdown()
+        with suppress(IndexError):  # a run has taken the last one
+            for _ in range(len(self.free)):
+                slot, since = self.free.popleft()
+                if time.monotonic() - since > _IDLE:
+                    slot.stop()
+                else:
+                    self.free.append((slot, since))
 
 
 def _threads(worker: Worker) -> int:

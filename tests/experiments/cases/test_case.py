@@ -4,14 +4,16 @@ import json
 import math
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from experiments.cases import case as runner
 from experiments.cases.case import run_case
 from experiments.cases.columns import COLUMNS
-from solvers import loop
+from solvers import solve
 
 LINE = """\
 name: line
@@ -186,15 +188,19 @@ def test_what_a_failed_run_keeps_of_its_traceback(case_of, strange):
     assert "strange.py" in outcome.output
 
 
-def test_a_solver_that_uses_more_threads_than_allowed_is_told_on(case_of, strange, monkeypatch):
-    import time
+def test_what_its_time_does_not_show_is_in_the_reason(case_of, monkeypatch):
+    def timed(used=0.0, **times):
+        monkeypatch.setattr(runner, "solve", lambda *a, **k: replace(solve(*a, **k), **times))
+        apart = lambda function, *arguments: (function(*arguments), used)  # noqa: E731
+        return run_case(case_of(), threads=2, apart=apart).record["reason"]
 
-    monkeypatch.setattr(loop, "process_time", lambda: 3.9 * time.perf_counter())
-    case = case_of(strange("time.sleep(0.1)\nyield FormPoint(x)"))
-    record = run_case(case, threads=2).record
-    assert record["reason"] == "used 3.9 threads, 2 were allowed"
-    assert record["cpu_time"] / record["time_solve"] == pytest.approx(3.9, rel=0.05)
-    assert run_case(case, threads=4).record["reason"] == ""
+    assert timed(time_solve=1.0, cpu_time=1.9) == ""
+    assert timed(time_solve=1.0, cpu_time=3.9) == "used 3.9 threads, 2 were allowed"
+    assert timed(time_solve=0.01, time_setup=4.0).startswith("set-up took 4.0 s, solving 0.01 s")
+    assert timed(time_solve=1.0, time_setup=4.0) == ""
+    told = "its process computed for 4.0 s besides set-up and solving"
+    assert timed(used=4.6, time_solve=0.1, cpu_time=0.1, time_setup=0.5) == told
+    assert timed(used=5.0, time_solve=4.8, cpu_time=4.5, time_setup=0.1) == ""
 
 
 def test_bad_data_costs_only_its_rows(case_of):
@@ -270,5 +276,5 @@ def test_what_cannot_be_proven_is_uncertified_with_its_reason(case_of):
     kernel = "{name: sigmoid, gamma: 0.1, coef0: 0}"
     record = run_case(case_of(text=PROVEN.replace("{name: rbf, gamma: 1e-14}", kernel))).record
     assert record["verdict"] == "uncertified"
-    assert "not proven: the kernel is not known to be positive semidefinite" in record["reason"]
+    assert "not proven: the kernel's matrix has eigenvalues below 0" in record["reason"]
     assert math.isnan(record["dual_objective"])

@@ -58,7 +58,7 @@ DEATHS = {
         "killed after",
     ),
     "cannot be sent": (
-        "yield FormPoint(x, claim=Word('optimal'))",
+        "yield FormPoint(x, counters={'a': Number()})",
         "crashed",
         None,
         "cannot be sent",
@@ -67,15 +67,13 @@ DEATHS = {
         "x = [np.ones(2**22) for _ in range(40)]; time.sleep(60)\nyield",
         "out_of_memory",
         "SIGKILL",
-        "memory_limit is 600 MiB",
+        "memory_limit is 400 MiB",
     ),
 }
 
-WORD = """
-class Word(str):
-    def __str__(self):
-        return self
-    def __reduce__(self):
+NUMBER = """
+class Number:
+    def __float__(self):
         raise TypeError("cannot be sent")
 """
 
@@ -87,7 +85,7 @@ def strange_cases(case_of, strange, tmp_path):
     cases = [replace(fine, run_id="fine before")]
     for kind, (body, *_) in DEATHS.items():
         (tmp_path / kind).mkdir()
-        before = "os._exit(5)" if kind == "dies at import" else WORD
+        before = "os._exit(5)" if kind == "dies at import" else NUMBER
         moved = tmp_path / kind / "strange.py"
         path = strange(body, before=before).rpartition(":")[0]
         (tmp_path / "strange.py").rename(moved)
@@ -97,7 +95,7 @@ def strange_cases(case_of, strange, tmp_path):
 
 
 def test_a_process_that_dies_costs_its_own_row(strange_cases):
-    limits = Limits(time_limit=0.5, memory_limit=600 * 2**20, grace=2.5)
+    limits = Limits(time_limit=0.5, memory_limit=400 * 2**20, grace=6)
     executor = LocalExecutor(limits, workers=2)
     outcomes = {outcome.run_id: outcome.record for outcome in executor.run(strange_cases)}
     assert set(outcomes) == {case.run_id for case in strange_cases}

@@ -9,9 +9,7 @@ import sys
 import time
 from contextlib import closing
 from importlib.util import find_spec
-from multiprocessing import reduction
-from multiprocessing.process import BaseProcess
-from threading import Event, current_thread, main_thread
+from pathlib import Path
 
 import psutil
 import pytest
@@ -19,7 +17,9 @@ import pytest
 from experiments.cases.case import run_case
 from experiments.executors.base import Limits
 from experiments.executors.slot import WorkerSlot
+from solvers import SOLVERS
 
+ZOO = Path(__file__).parents[2] / "zoo"
 LIMITS = Limits(time_limit=0.2, grace=0.5)
 BORN = """
 import subprocess
@@ -132,48 +132,22 @@ def test_a_solver_that_closes_its_streams_does_not_harm_the_next(slot, case_of, 
 
 def test_a_death_while_a_result_is_sent_does_not_hold_up_the_slot(slot, case_of, strange):
     body = """
-        class Slow(str):
-            def __str__(self):
-                return self
-            def __reduce__(self):
-                channel = [f for f in range(3, 30) if _is_pipe(f)]
-                for file in channel:
-                    os.set_blocking(file, False)
-                    try:
-                        os.write(file, b"\\x00\\x00\\xff\\xff" + b"x" * 100)
-                    except OSError:
-                        pass
-                os._exit(1)
-        def _is_pipe(file):
+        import psutil
+        channels = f"/proc/{os.getppid()}/fd"  # those of the process that this is a copy of
+        for name in sorted(os.listdir(channels), key=int)[3:]:
             try:
-                return "pipe" in os.readlink(f"/proc/self/fd/{file}")
+                if "pipe" in os.readlink(f"{channels}/{name}"):
+                    file = os.open(f"{channels}/{name}", os.O_WRONLY | os.O_NONBLOCK)
+                    os.write(file, b"\\x00\\x00\\xff\\xff" + b"x" * 100)
             except OSError:
-                return False
-        yield FormPoint(x, claim=Slow("none"))
+                pass
+        os.kill(os.getppid(), signal.SIGKILL)
+        os._exit(1)
+        yield
         """
     slot.limits = Limits()
     assert slot.run(case_of(strange(body))).record["status"] == "crashed"
     assert slot.run(case_of()).record["verdict"] == "solved"
-
-
-def test_a_pool_that_starts_a_process_anew_is_closed_after_that(
-    slot, case_of, strange, monkeypatch
-):
-    """Its thread is held up between noting the files for a process and opening more of them."""
-    slot.limits, held, dump = Limits(), Event(), reduction.dump
-
-    def slow(what, file):
-        dump(what, file)
-        if isinstance(what, BaseProcess) and current_thread() is not main_thread():
-            held.set()
-            time.sleep(0.3)
-
-    monkeypatch.setattr(reduction, "dump", slow)
-    low = os.open(os.devnull, os.O_RDONLY)
-    slot.start(case_of(strange("os.kill(os.getppid(), signal.SIGKILL)\nyield FormPoint(x)")))
-    os.close(low)  # the next file gets its number, and the one after that whichever is closed then
-    _wait_for(lambda: slot.outcome() is not None)
-    assert held.is_set()
 
 
 KILLED = "os.kill(os.getpid(), signal.SIGKILL)\nyield"
@@ -285,6 +259,23 @@ def test_a_solver_is_not_judged_by_what_it_put_in_the_place_of_our_functions(
     record = slot.run(case_of(strange(body), text=SPARSE)).record
     assert record["verdict"] == "wrong"
     assert record["primal_objective"] == pytest.approx(20.0)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("CountersThatSolve", "ClaimThatSolves", "ClockForOneStep", "ThreadGoesOn"),
+        *("SolvesInRefuses", "SolvesInPrepare", "HonestWhenWatched"),
+    ],
+)
+def test_work_off_the_clock_is_on_it_or_seen_beside_it_or_does_not_count(slot, case_of, name):
+    slot.limits, solver = Limits(), f"{ZOO / 'off_the_clock.py'}:{name}"
+    record, shown = slot.run(case_of(solver)).record, SOLVERS.find(solver).shown
+    if shown == "wrong":
+        assert record["verdict"] == "wrong"
+    else:
+        assert record["verdict"] == "solved", record["reason"]
+        assert record[shown] > 0.4
 
 
 SPARSE = """\

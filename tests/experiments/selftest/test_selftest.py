@@ -104,6 +104,17 @@ def test_a_solver_that_cheats_is_caught_at_it(solver, expected, words):
     assert words in outcome.sentences[0]
 
 
+@pytest.mark.parametrize(("solver", "expected", "words"), _members("off_the_clock"))
+def test_a_solver_that_works_off_the_clock_is_caught_at_it(
+    solver, expected, words, tmp_path, monkeypatch
+):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # where one of them leaves its answers
+    item = replace(BY_NAME[expected], problems=("four_gaussians rbf C=1",))
+    (outcome,) = try_solver(solver, replace(SHORT, solving=5.0), [item]).outcomes
+    assert outcome.result == "failed"
+    assert words in outcome.sentences[0]
+
+
 @pytest.mark.parametrize(("solver", "expected", "words"), _members("processes"))
 def test_a_solver_that_ends_or_holds_its_process_fails_only_that_property(solver, expected, words):
     limits = replace(SHORT, first=2.0) if words == "killed" else SHORT

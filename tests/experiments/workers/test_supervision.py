@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import time
 from contextlib import contextmanager
-from pathlib import Path
+from pickle import PicklingError
 
 import pytest
 
-from experiments.workers.heartbeat import Heartbeat
 from experiments.workers.processes import alive
 from experiments.workers.supervision import Worker, WorkerExit
 
@@ -38,10 +37,7 @@ def test_a_process_is_used_again_until_it_ends_and_its_folder_goes_with_it():
         assert (death.value.code, death.value.signal) == (4, "")
         third = _begun(worker, os.getpid)
         assert third not in (first, os.getpid())
-        folder = Path(worker.heartbeat.path).parent
-        assert folder.is_dir()
     assert not alive(third)
-    assert not folder.exists()
 
 
 def test_an_exit_with_0_and_a_signal_are_distinguished():
@@ -67,18 +63,28 @@ def test_what_a_call_raises_is_raised_here():
         _begun(worker, divmod, 1, 0)
 
 
+def _solve(report):
+    report("solving")
+
+
 def test_a_phase_is_that_of_the_call_and_not_of_the_one_before():
     with _worker() as worker:
-        _begun(worker, worker.heartbeat.write, "solving")
+        worker.call(_solve, reporting=True)
+        worker.finish(60.0)
         assert worker.phase()[0] == "solving"
         worker.call(time.sleep, 0.0)
         assert worker.phase()[0] == "starting"
 
 
-def test_a_heartbeat_that_is_missing_or_torn_is_empty(tmp_path):
-    heartbeat = Heartbeat(str(tmp_path / "heartbeat"))
-    assert heartbeat.read().pid == 0
-    heartbeat.write("certifying")
-    assert heartbeat.read()[:2] == (os.getpid(), "certifying")
-    (tmp_path / "heartbeat").write_bytes(b"torn")
-    assert heartbeat.read().pid == 0
+def test_what_cannot_be_sent_or_read_is_an_error():
+    with _worker() as worker:
+        with pytest.raises(PicklingError, match="pickle"):
+            _begun(worker, eval, "lambda: 0")
+        with pytest.raises(ZeroDivisionError):
+            _begun(worker, _Unreadable)
+        assert _begun(worker, abs, -1) == 1
+
+
+class _Unreadable:
+    def __reduce__(self):
+        return divmod, (1, 0)

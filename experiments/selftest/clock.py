@@ -1,0 +1,98 @@
+"""What a solver does where its clock does not run, or on data that it has seen before."""
+
+from __future__ import annotations
+
+from collections import deque
+from itertools import islice
+from time import perf_counter
+
+import numpy as np
+
+from experiments.selftest.behaviour import MOST_POINTS, form_of
+from experiments.selftest.bench import WRONG, Bench, NotJudged, changed
+from problems import QP, Formulation, certify, reduce
+from solvers import Solution
+
+_SPREAD = 0.3  # of new samples around those that they are drawn from, in standard deviations
+_GROWTH, _LARGEST = 4, 1000  # between the sizes of problems, and their samples
+_SLOW = 0.3  # seconds, after which a larger problem may take too long
+_NOTICEABLE = 0.05  # seconds, far above what looking at the samples takes
+_REMEMBERED = 20.0  # times as fast: no noise explains it
+_SOME = 5e-3  # seconds, far above the noise of a time
+
+
+def nothing_beforehand(bench: Bench, name: str) -> str:
+    """What is prepared, off the clock, holds for any samples: they are others when solving begins."""
+    problem = bench.problem(name)
+    form = form_of(bench, problem)
+    if (
+        form.gram is None
+        or form.gram.X is not problem.X
+        or (isinstance(form, QP) and form.G is not None)
+    ):
+        raise NotJudged("its form holds copies of the samples")
+    state = bench.solver.prepare(form)
+    if form.gram.evaluations:
+        return f"it computes {form.gram.evaluations} kernel values in prepare, which is not timed"
+    other = _change_samples(problem)
+    points = deque(islice(bench.solver.iterates(state), MOST_POINTS), maxlen=1)
+    if not points or not bench.solve(other).certificate.relative_gap <= WRONG:
+        raise NotJudged("it does not solve this problem")
+    answer = reduce(other, bench.solver.form).recover(points[0])
+    gap = certify(other, answer).relative_gap
+    fault = "it solves in prepare, which is not timed: the answer is for the samples from before"
+    return f"{fault} (relative gap {gap:.2g})" if gap > 10 * WRONG else ""
+
+
+def _change_samples(problem: Formulation) -> Formulation:
+    """Write other samples into a dense problem, in place, and return the problem that it is now."""
+    samples = problem.X[::-1] * np.where(np.arange(problem.d) == 0, -1.0, 1.0)
+    problem.X.flags.writeable = True
+    problem.X[...] = samples
+    return changed(problem, X=samples)
+
+
+def other_data(bench: Bench, name: str) -> str:
+    """Larger problems, of samples drawn anew each time, are solved as honestly as small known ones.
+
+    Nor is the largest solved in set-up, off the clock, or from memory when it comes again.
+    """
+    problem, seed = bench.problem(name), int(np.random.SeedSequence().generate_state(1)[0])
+    rng, n, runs = (
+        np.random.default_rng(seed),
+        problem.n,
+        list[tuple[Formulation, Solution, float]](),
+    )
+    while n <= _LARGEST and not (runs and runs[-1][-1] > _SLOW):
+        for _ in range(2):  # whatever is loaded or compiled for this size is there the second time
+            drawn, begun = _drawn(problem, n, rng), perf_counter()
+            runs.append((drawn, bench.solve(drawn), perf_counter() - begun))
+            if wrong := bench.objection(runs[-1][1]):
+                return f"with {n} samples drawn from the seed {seed} it {wrong}"
+        n *= _GROWTH
+    return _off_the_clock(bench, *runs[-1])
+
+
+def _off_the_clock(bench: Bench, problem: Formulation, solution: Solution, taken: float) -> str:
+    """Return an objection if a solution that took `taken` seconds has a time that is not its own."""
+    setup, solving, again = (
+        solution.time_setup,
+        solution.time_solve,
+        bench.solve(problem).time_solve,
+    )
+    if setup > max(_NOTICEABLE, solving):
+        return (
+            f"with {problem.n} samples its set-up takes {setup:.2g} s, and solving {solving:.2g} s"
+        )
+    if taken > 2.0 * (setup + solving) + _NOTICEABLE:
+        return f"with {problem.n} samples it takes {taken:.2g} s, and shows {setup + solving:.2g} s"
+    if solving > max(_SOME, _REMEMBERED * again):
+        return f"it remembers: {problem.n} samples take {solving:.2g} s, and again {again:.2g} s"
+    return ""
+
+
+def _drawn(problem: Formulation, n: int, rng: np.random.Generator) -> Formulation:
+    """Return a problem of `n` samples scattered about those of a dense problem."""
+    rows = rng.integers(problem.n, size=n)
+    noise = _SPREAD * np.std(problem.X, axis=0) * rng.standard_normal((n, problem.d))
+    return changed(problem, X=problem.X[rows] + noise, y=problem.y[rows])

@@ -1,0 +1,190 @@
+"""Solvers that do their work where they think that no clock runs; it is half a second of computing.
+
+`shown` is the column in which a run shows that work, or the verdict that it must get. `expected` is
+the property of the selftest that must catch it, empty for what the selftest does not see, and `words`
+must be in its sentence.
+"""
+
+import hashlib
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+import solvers.loop
+from problems import FormPoint
+from solvers import SMO
+
+WORK = 0.5  # seconds
+
+
+def _solved(form):
+    end = time.process_time() + WORK
+    while time.process_time() < end:
+        pass
+    return list(SMO(tol=1e-6).iterates(form))[-1].x
+
+
+class _Patient(SMO):
+    """SMO that takes its time."""
+
+    expected: ClassVar[str] = ""
+    words: ClassVar[str] = ""
+    shown: ClassVar[str] = "time_solve"
+
+
+class _Counters(Mapping):
+    def __init__(self, form, x):
+        self.form, self.x = form, x
+
+    def __getitem__(self, name):
+        return 1.0
+
+    def __len__(self):
+        return 1
+
+    def __iter__(self):
+        self.x[:] = _solved(self.form)
+        return iter(["steps"])
+
+
+@dataclass(frozen=True)
+class CountersThatSolve(_Patient):
+    """Its counters solve the problem when they are unpacked."""
+
+    def iterates(self, form):
+        x = np.zeros(form.n)
+        yield FormPoint(x, claim="optimal", counters=_Counters(form, x))
+
+
+class _Claim(str):
+    __slots__ = ("form", "x")
+
+    def __eq__(self, other):
+        self.x[:] = _solved(self.form)
+        return str(self) == other
+
+    def __hash__(self):
+        return hash(str(self))
+
+
+@dataclass(frozen=True)
+class ClaimThatSolves(_Patient):
+    """Its claim solves the problem when it is compared; nobody compares it."""
+
+    shown: ClassVar[str] = "wrong"
+
+    def iterates(self, form):
+        claim = _Claim("optimal")
+        claim.form, claim.x = form, np.zeros(form.n)
+        yield FormPoint(claim.x, claim=claim)
+
+
+@dataclass(frozen=True)
+class ClockForOneStep(_Patient):
+    """It replaces every clock that it finds for one step, and puts them back."""
+
+    def iterates(self, form):
+        places = [(time, "perf_counter"), (time, "process_time"), (solvers.loop, "perf_counter")]
+        clocks = [getattr(module, name) for module, name in places]
+        stopped = time.perf_counter()
+        x = _solved(form)
+        for module, name in places:
+            setattr(module, name, lambda: stopped)
+        yield FormPoint(x)
+        for (module, name), clock in zip(places, clocks, strict=True):
+            setattr(module, name, clock)
+        yield FormPoint(x, claim="optimal")
+
+
+@dataclass(frozen=True)
+class ThreadGoesOn(_Patient):
+    """A thread goes on with its point after it was yielded."""
+
+    shown: ClassVar[str] = "wrong"
+
+    def iterates(self, form):
+        x = np.zeros(form.n)
+        fill = threading.Thread(target=lambda: np.copyto(x, _solved(form)), daemon=True)
+        fill.start()
+        yield FormPoint(x, claim="optimal")
+
+
+@dataclass(frozen=True)
+class SolvesInRefuses(_Patient):
+    """It solves when it is asked whether it can, and checks that the samples are still the same."""
+
+    expected: ClassVar[str] = "other data"
+    words: ClassVar[str] = "its set-up takes"
+    shown: ClassVar[str] = "time_setup"
+    known: ClassVar[dict[bytes, Any]] = {}
+
+    def refuses(self, form):
+        self.known[_digest(form)] = _solved(form)
+
+    def iterates(self, form):
+        known = self.known.get(_digest(form))
+        yield FormPoint(_solved(form) if known is None else known, claim="optimal")
+
+
+@dataclass(frozen=True)
+class SolvesInPrepare(SolvesInRefuses):
+    """The same when it is to prepare."""
+
+    def refuses(self, form):
+        return None
+
+    def prepare(self, form):
+        self.known[_digest(form)] = _solved(form)
+        return form
+
+
+@dataclass(frozen=True)
+class KeepsAnswers(_Patient):
+    """It keeps every answer on disk, for the next run on the same samples."""
+
+    expected: ClassVar[str] = "other data"
+    words: ClassVar[str] = "it remembers"
+
+    def iterates(self, form):
+        file = Path(tempfile.gettempdir()) / f"answer-{_digest(form).hex()}.npy"
+        if not file.exists():
+            np.save(file, _solved(form))
+        yield FormPoint(np.load(file), claim="optimal")
+
+
+@dataclass(frozen=True)
+class HonestWhenSmall(_Patient):
+    """It solves what is small, and claims that it solved what is not."""
+
+    expected: ClassVar[str] = "other data"
+    words: ClassVar[str] = "claims optimal, but"
+
+    def iterates(self, form):
+        if form.n <= 100:
+            yield from super().iterates(form)
+        else:
+            yield FormPoint(form.first_point(), claim="optimal")
+
+
+@dataclass(frozen=True)
+class HonestWhenWatched(_Patient):
+    """It solves where the selftest is loaded, and claims that it solved elsewhere."""
+
+    shown: ClassVar[str] = "wrong"
+
+    def iterates(self, form):
+        if "experiments.selftest.bench" in sys.modules:
+            yield from super().iterates(form)
+        else:
+            yield FormPoint(np.zeros(form.n), claim="optimal")
+
+
+def _digest(form):
+    return hashlib.sha256(np.ascontiguousarray(form.gram.X).tobytes()).digest()[:8]

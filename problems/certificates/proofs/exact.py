@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import inf, isinf
+from math import isinf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from problems.certificates.proofs.balls import Unprovable
 from problems.dataset import Indices, Vector
 from problems.projection import members_of
 
+# Of the room that the freest variable has, what another needs to count as free too.
+_FREE = 1e-9
 _MOST_MOVED = 32  # variables for which the equations are solved: some hundredths of a second
 _BITS = 424  # matrices of samples far from the origin are singular but for their last digits
 _TINY = 2.0**-200  # of the trace, added to the diagonal: a matrix may be singular altogether
@@ -93,15 +95,16 @@ class Exact:
     def _shares(self, x: list[Any], members: Indices, gram: Any) -> list[tuple[int, Any]]:
         """Return some free variables and the shares of 1 that move w least: K⁻¹1 / 1ᵀK⁻¹1.
 
-        There are none where that is not found.
+        Those are free that are far from both bounds and from 0, where a conjugate may have a kink. There
+        are none where that is not found.
         """
         ends = [
-            [abs(x[i] - end) for end in (self.low[i], self.high[i]) if end is not None]
+            [abs(x[i] - end) for end in (fmpq(0), self.low[i], self.high[i]) if end is not None]
             for i in members
         ]
-        room = np.array([float(arb(min(far, default=inf))) for far in ends])
+        room = np.array([float(arb(min(far))) for far in ends])
         largest = np.argsort(-room)[:_MOST_MOVED]
-        free = members[largest[room[largest] > 0]]
+        free = members[largest[room[largest] > _FREE * room[largest[0]]]]
         with ctx.workprec(_BITS):
             K = gram(free, free)
             trace = sum((K[k, k] for k in range(free.size)), arb(0))

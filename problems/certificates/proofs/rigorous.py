@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from flint import arb, ctx
 
-from problems.certificates.certificate import NAN, Certificate, relative
+from problems.certificates.certificate import NAN, WRONG_GAP, Certificate, relative
 from problems.certificates.hard_margin import no_margin
 from problems.certificates.proofs.balls import Unprovable, above, below
 from problems.certificates.proofs.fenchel import enclosure
@@ -72,8 +72,8 @@ def proven(problem: Formulation, certificate: Certificate) -> Certificate:
         unknown = {"primal_objective": NAN, "dual_objective": NAN, "gap": NAN, "relative_gap": NAN}
         return replace(certificate, **unknown, reason=reason)
     resolution = relative(bounds.spare, bounds.upper, bounds.lower, certificate.unit)
-    if is_own and point.w is not None:  # float64 has no better one next to it
-        resolution += certificate.resolution
+    if (is_own and point.w is not None) or certificate.is_undecided(WRONG_GAP):
+        resolution += certificate.resolution  # float64 has no better point next to this one
     if np.isinf(problem.weight).any():
         point = _stretched(point, bounds)
     return replace(

@@ -11,6 +11,7 @@ so the largest value of the dual of K itself, which is what such a problem asks 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -145,9 +146,12 @@ def _best_offsets(exact: Exact, scores: Any, offsets: tuple[float, ...]) -> list
                 slope += exact.C[i] * (-high if piece.sign[i] > 0 else low)
                 found.append((kink[i], exact.C[i] * (high - low)))
         choices = [arb(given)]
-        if not pieces:  # float64 finds it where it is small
-            near = (scores + given).astype(float)
-            choices.append(arb(given) + root_offset(exact.problem, near))
+        if not pieces:  # float64 finds what is left of it, of targets that are small then
+            problem, near = exact.problem, scores + given
+            if getattr(problem.loss, "sees_differences", False):
+                left = (balls(problem.y) - near).astype(float)
+                problem, near = replace(problem, y=left), 0 * near  # type: ignore[type-var]
+            choices.append(arb(given) + root_offset(problem, near.astype(float)))
         for kink, rise in sorted(found, key=lambda pair: pair[0].mid()):
             slope += rise
             if slope >= 0:

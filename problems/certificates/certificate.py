@@ -92,10 +92,11 @@ class Certificate:
 
 
 def relative(gap: float, primal: float, dual: float, unit: float = 0.0) -> float:
-    """Return gap / max(|primal|, |dual|, unit), and 0 for a gap of 0."""
+    """Return gap / max(|primal|, |dual|, unit), infinite where that is 0, and 0 for a gap of 0."""
     if gap == 0 or not np.isfinite(gap):
         return gap
-    return float(gap / max(abs(primal), abs(dual), unit))
+    size = max(abs(primal), abs(dual), unit)
+    return float(gap / size) if size else float("inf")
 
 
 def gap_between(primal: float, dual: float) -> float:

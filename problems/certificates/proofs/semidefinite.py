@@ -50,7 +50,7 @@ def smallest_eigenvalue_bound(K: NDArray[np.float64]) -> float:
         rounding, about −n·1e-15·trace where it is semidefinite.
     """
     S = 0.5 * K + 0.5 * K.T
-    error = 4 * S.shape[0] * _EPS * float(np.trace(S))
+    error = float(np.trace(4 * S.shape[0] * _EPS * S))
     for shift in (-2 * error, 2 * error):
         bound = _bound_with(S, shift)
         if np.isfinite(bound):
@@ -58,6 +58,7 @@ def smallest_eigenvalue_bound(K: NDArray[np.float64]) -> float:
     return -np.inf
 
 
+@np.errstate(over="ignore")  # then there is no bound
 def _bound_with(S: NDArray[np.float64], shift: float) -> float:
     n = S.shape[0]
     shifted = S + shift * np.eye(n)

@@ -21,6 +21,7 @@ from tests.differential.posed import NARROW, ZERO, Values, exact_weights, ration
 
 _PRECISIONS = (400, 2000)  # bits: most problems need no more than the first
 _STEPS = 500
+_DIGITS = 100_000  # binary ones, below which exp(−10⁹) is 0
 _FAR = 2**20  # times the scores, where no offset is looked for
 
 Scores = list[list[Any]]  # a row for each sample
@@ -225,11 +226,12 @@ class SmoothReference:
 
 
 def _exact(value: Any) -> fmpq:
-    """Return a ball of radius 0 as a rational."""
+    """Return the middle of a ball as a rational, 0 for what would take a gigabyte of digits."""
     mantissa, exponent = value.mid().man_exp()
-    return fmpq(mantissa) * fmpq(2) ** int(exponent)
+    return fmpq(mantissa) * fmpq(2) ** int(exponent) if exponent > -_DIGITS else ZERO
 
 
 def _end(value: Any, upper: bool) -> fmpq:
     """Return the upper or the lower end of a ball."""
-    return _exact(value.upper() if upper else value.lower())
+    end = value.upper() if upper else value.lower()
+    return _exact(end) or (fmpq(1, 2**_DIGITS) if upper and end > 0 else ZERO)

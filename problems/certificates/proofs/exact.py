@@ -14,6 +14,7 @@ from problems.dataset import Indices, Vector
 from problems.projection import members_of
 
 # Of the room that the freest variable has, what another needs to count as free too.
+_SLIGHT = fmpq(1, 10**9)  # of its size, that a variable may be moved by its share
 _FREE = 1e-9
 _MOST_MOVED = 32  # variables for which the equations are solved: some hundredths of a second
 _BITS = 424  # matrices of samples far from the origin are singular but for their last digits
@@ -76,7 +77,10 @@ class Exact:
         for members, cost in zip(self.groups, self.costs, strict=True):
             excess = sum((x[i] for i in members), fmpq(0)) - cost
             moved = list(x)
-            for i, share in self._shares(x, members, gram) if excess else ():
+            shares = self._shares(x, members, gram) if excess else []
+            if any(abs(share * excess) > _SLIGHT * abs(x[i]) for i, share in shares):
+                shares = []  # of a matrix that is as good as singular
+            for i, share in shares:
                 moved[i] = _clip(x[i] - share * excess, self.low[i], self.high[i])
             rest = sum((moved[i] for i in members), fmpq(0)) - cost
             if abs(rest) < abs(excess):  # it is not where a bound was in the way

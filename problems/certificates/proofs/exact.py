@@ -13,8 +13,8 @@ from problems.certificates.proofs.balls import Unprovable
 from problems.dataset import Indices, Vector
 from problems.projection import members_of
 
-# Of the room that the freest variable has, what another needs to count as free too.
 _SLIGHT = fmpq(1, 10**9)  # of its size, that a variable may be moved by its share
+# Of the room that the freest variable has, what another needs to count as free too.
 _FREE = 1e-9
 _MOST_MOVED = 32  # variables for which the equations are solved: some hundredths of a second
 _BITS = 424  # matrices of samples far from the origin are singular but for their last digits

@@ -180,6 +180,12 @@ class Posed:
         conjugates = (c.conjugate(b) for c, b in zip(self.curves, beta, strict=True))
         return -HALF * self.norm2(beta) - sum(conjugates, ZERO)
 
+    def doubt(self, beta: Sequence[fmpq]) -> fmpq:
+        """Return how far the objectives of β may be off as kernel values are, but for smooth losses."""
+        size = sum(map(abs, beta), ZERO)
+        slopes = sum((max(c.below or ZERO, c.above or ZERO) for c in self.curves), ZERO)
+        return self.error * size * (size + slopes)
+
     def feasible(self, beta: Sequence[fmpq]) -> list[fmpq]:
         """Return a β near one that nearly satisfies the box and the equalities, which it does."""
         limits = [curve.limits for curve in self.curves]

@@ -132,7 +132,7 @@ class EnumeratedReference:
             for points in (of_alpha, of_w)
         ]
         best = [min((v for v in own if v is not None), default=None) for own in primals]
-        primal = min((v for v in best if v is not None), default=None)
+        primal = min((v - self.exact.doubt(given) for v in best if v is not None), default=None)
         own = best[1] if answer.w is not None else primals[0][-1]
         return Values(primal, own, self.exact.dual(beta))
 

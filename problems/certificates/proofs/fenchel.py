@@ -150,7 +150,8 @@ def _best_offsets(exact: Exact, scores: Any, offsets: tuple[float, ...]) -> list
             problem, near = exact.problem, scores + given
             if getattr(problem.loss, "sees_differences", False):
                 left = (balls(problem.y) - near).astype(float)
-                problem, near = replace(problem, y=left), 0 * near  # type: ignore[type-var]
+                if np.isfinite(left).all():
+                    problem, near = replace(problem, y=left), 0 * near  # type: ignore[type-var]
             choices.append(arb(given) + root_offset(problem, near.astype(float)))
         for kink, rise in sorted(found, key=lambda pair: pair[0].mid()):
             slope += rise

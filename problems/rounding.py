@@ -25,7 +25,7 @@ _SPARE = 1.01
 ELEMENTARY = 16
 # That of exp is right to less than one unit in the last place, here as in the C libraries.
 EXPONENTIAL = 4
-_SMALLEST = float(np.finfo(np.float64).tiny)
+SMALLEST = float(np.finfo(np.float64).tiny)
 _LARGE = 900  # binary exponent of numbers beside which those of 52 digits more overflow
 _VALUES = 2**19  # of a Gram matrix at a time: large enough for BLAS, small enough for a cache
 
@@ -141,7 +141,7 @@ def _additions(count: int) -> float:
 
 def _underflow(factors: Vector, count: int) -> float:
     """Return what so many products with some numbers may lose below the normal numbers."""
-    return count * _SMALLEST if factors.any() else 0.0
+    return count * SMALLEST if factors.any() else 0.0
 
 
 def _blocks(X: Matrix) -> list[slice]:
@@ -153,4 +153,4 @@ def _blocks(X: Matrix) -> list[slice]:
 
 def underflow(C: Vector) -> Vector:
     """Return what a few products and C times one may lose below the normal numbers, shape (n,)."""
-    return 4 * _SMALLEST * (1.0 + C)
+    return 4 * SMALLEST * (1.0 + C)

@@ -34,7 +34,7 @@ from problems.certificates.optimality import Pieces, Slopes
 from problems.dataset import Indices, Vector
 from problems.forms import Point
 from problems.projection import members_of
-from problems.rounding import ELEMENTARY, UNIT, gamma, total, underflow
+from problems.rounding import ELEMENTARY, SMALLEST, UNIT, gamma, total, underflow
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
@@ -253,6 +253,7 @@ def _primal(problem: Formulation, weights: Weights, offsets: list[float], moved:
     objective = 0.5 * weights.norm2 + cost + risk
     lost += 0.51 * weights.norm2_error + (gamma(2 * ELEMENTARY) + _OF_WEIGHTS) * risk
     lost += gamma(ELEMENTARY) * (cost_size + weights.norm2 + risk)
+    lost += SMALLEST * bool(weights.scores.any())  # of a ‖w‖² that underflows
     slopes = [problem.loss.subgradient(problem.y, decision + s * errors) for s in (-1.0, 1.0)]
     lost += float(underflow(C) @ np.any(slopes, axis=0).reshape(problem.n, -1).any(axis=1))
     # a convex loss rises and falls alike: what is lost may have to be gained

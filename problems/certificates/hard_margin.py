@@ -101,16 +101,17 @@ def _upper(weights: Weights, b: float, margin: float) -> tuple[float, float]:
     """Return ½‖w‖² over the squared smallest margin, and how much of it is float64's error.
 
     Infinite where float64 cannot tell that all samples are on their side; the error is too, where it
-    cannot tell that one is not.
+    cannot tell that one is not. Exact weights might have a margin as much larger as rounding them
+    takes at most.
     """
     sizes = np.abs(weights.scores) + abs(b)
     wrong = 1.01 * float((weights.errors + gamma(8) * (sizes + abs(margin))).max())
+    largest = margin + wrong + float(np.max(weights.blur))
     if margin <= wrong:
-        blurred = wrong + float(np.max(weights.blur))
-        return INF, INF if margin > -blurred else 0.0
+        return INF, INF if largest > 0 else 0.0
     norm2, least = weights.norm2 + weights.norm2_error, margin - wrong
     upper = float((1 + gamma(16)) * 0.5 * norm2 / least / least)
-    return upper, upper - 0.5 * weights.norm2 / margin / margin
+    return upper, upper - 0.5 * weights.norm2 / largest / largest
 
 
 def no_point(problem: Formulation, reason: str) -> Certificate:

@@ -35,6 +35,11 @@ def gamma(operations: float) -> float:
     return _SPARE * operations * UNIT
 
 
+def grown(relative: float) -> float:
+    """Return by how much a factor grows that is wrong by `relative` in its logarithm."""
+    return float(1.01 * np.expm1(relative))
+
+
 def total(values: Vector) -> tuple[float, float]:
     """Return the sum of all values, and by how much it may be wrong as a sum of these."""
     flat = np.ascontiguousarray(values).reshape(-1)

@@ -1,7 +1,8 @@
 """Kernels k(x, z) = φ(x)ᵀφ(z), one class each, and their algebra.
 
 base         sum, product and positive multiple of kernels
-standard     linear, polynomial, Gaussian, sigmoid, and a Gram matrix in place of samples
+standard     linear, polynomial, sigmoid, and a Gram matrix in place of samples
+gaussian     exp(−gamma·‖x − z‖²)
 algebra      exponential and polynomial of a kernel
 coordinates  a kernel on a subset of the coordinates; xᵀAz
 sets, strings, graphs    kernels on symbolic samples
@@ -18,6 +19,7 @@ from problems.kernels.algebra import Exponential, PolynomialOf, kernels_in, uses
 from problems.kernels.base import Kernel, Product, Scaled, Sum
 from problems.kernels.coordinates import QuadraticForm, Subset
 from problems.kernels.fisher import Fisher, FittedFisher
+from problems.kernels.gaussian import RBF
 from problems.kernels.graphs import WeisfeilerLehman, encode_graphs
 from problems.kernels.samples import (
     Block,
@@ -29,7 +31,7 @@ from problems.kernels.samples import (
     squared_norms,
 )
 from problems.kernels.sets import SetIntersection, encode_sets
-from problems.kernels.standard import RBF, Linear, Polynomial, Precomputed, Sigmoid
+from problems.kernels.standard import Linear, Polynomial, Precomputed, Sigmoid
 from problems.kernels.strings import Spectrum, encode_strings
 from problems.registry import Registry
 

@@ -15,6 +15,7 @@ from click.testing import CliRunner
 from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS
 from experiments.cases.records import Outcome
 from experiments.store.folder import Store
+from tests.experiments.functions import given
 
 NAN = float("nan")
 GOOD = """\
@@ -228,11 +229,6 @@ def timed(solver="smo", tol=1e-3, time=1.0, gap=1e-4, problem="p", repetition=0,
 
 def table_of(*rows):
     return pd.DataFrame(rows)
-
-
-def given(function):
-    """Return a fixture of the function's name that gives the function itself."""
-    return pytest.fixture(name=function.__name__, scope="session")(lambda: function)
 
 
 run_fixture = given(run)

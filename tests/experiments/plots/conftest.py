@@ -7,6 +7,7 @@ from experiments.cases.records import COLUMNS
 from experiments.plots.runs import gather
 from problems import RBF, SoftMarginDual
 from problems.datasets import TwoMoons
+from tests.experiments.functions import given
 
 NAN = float("nan")
 
@@ -87,11 +88,6 @@ def row_of(solution, **changes):
     }
     values = {"verdict": solution.verdict, "relative_gap": certificate.relative_gap}
     return run(**known, **values, **changes)
-
-
-def given(function):
-    """Return a fixture of the function's name that gives the function itself."""
-    return pytest.fixture(name=function.__name__, scope="session")(lambda: function)
 
 
 run_fixture = given(run)

@@ -24,7 +24,7 @@ from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
 from solvers.claims import is_near
-from solvers.warm_up import CompiledSolver
+from solvers.warm_up import WarmedUpSolver
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 
@@ -74,7 +74,7 @@ def _line(f: Callable[[Vector], float], x: Vector, unit: Vector) -> Callable[[fl
 
 
 @dataclass(frozen=True)
-class CoordinateDescent(CompiledSolver):
+class CoordinateDescent(WarmedUpSolver):
     """Exact steps on one dual variable after another, for any kernel but without an intercept.
 
     Attributes

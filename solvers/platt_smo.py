@@ -26,14 +26,14 @@ from problems.dataset import Indices, Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.kernels import Block
 from solvers.simplified_smo import bias, limits, pair_refusal, partner
-from solvers.warm_up import CompiledSolver
+from solvers.warm_up import WarmedUpSolver
 
 _ROUNDING = 1e-12  # relative size below which a curvature or a change of xⱼ is taken for zero
 _BLOCK_ENTRIES = 2**19  # samples visited between two yields: about a millisecond
 
 
 @dataclass(frozen=True)
-class PlattSMO(CompiledSolver):
+class PlattSMO(WarmedUpSolver):
     """SMO with Platt's two heuristics for the pair and a cache of all errors.
 
     It claims "optimal" when, for some b, no sample violates the KKT conditions by more than tol: none

@@ -25,7 +25,7 @@ from problems.losses import IntervalLoss, Logistic
 from problems.losses.logistic import logistic_step
 from solvers.claims import relative_gap
 from solvers.rows import FAST, Rows, add, as_rows, dot, read_only
-from solvers.warm_up import CompiledSolver
+from solvers.warm_up import WarmedUpSolver
 
 _CHECK_GROWTH = 1.2  # between the epochs after which the gap is evaluated, which costs an epoch
 _NO_COLUMN = np.empty((0, 0))
@@ -47,7 +47,7 @@ class Dual(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SDCA(CompiledSolver):
+class SDCA(WarmedUpSolver):
     """Stochastic dual coordinate ascent, an epoch being a random permutation of the samples.
 
     Attributes

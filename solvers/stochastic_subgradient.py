@@ -21,13 +21,13 @@ from problems.forms import ERM, FormPoint
 from problems.losses import IntervalLoss, Logistic
 from solvers.pegasos.steps import DRAWN, WEIGHTS, Risk, initial_state, risk_of, settle, steps
 from solvers.rows import as_rows
-from solvers.warm_up import CompiledSolver
+from solvers.warm_up import WarmedUpSolver
 
 _BLOCK = 2**14  # samples between two yields
 
 
 @dataclass(frozen=True)
-class StochasticSubgradient(CompiledSolver):
+class StochasticSubgradient(WarmedUpSolver):
     """Projected stochastic subgradient method for every loss; it claims nothing.
 
     Attributes

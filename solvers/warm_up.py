@@ -23,7 +23,7 @@ from solvers.base import Solver
 _MOST_POINTS = 30
 
 
-class CompiledSolver(Solver):
+class WarmedUpSolver(Solver):
     """Base of the solvers that are warmed up: with compiled loops, or a library that loads late."""
 
     def prepare(self, form: Any) -> Any:

@@ -23,9 +23,8 @@ _STEP = 10**0.5
 _MOST = 30  # runs of one search
 _PATIENCE = 4  # one step of an interior-point method can gain what four steps of √10 ask for
 _FALLEN = 0.9  # times the gap before, above which it has not fallen
-_FALLEN_PRIMAL = (
-    0.1  # times the target gap, relative: a solver that returns w alone has no gap of its own
-)
+# Times the target gap, relative: a solver that returns w alone has no gap of its own.
+_FALLEN_PRIMAL = 0.1
 
 Record = Mapping[str, Any]
 

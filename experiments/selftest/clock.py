@@ -58,11 +58,8 @@ def other_data(bench: Bench, name: str) -> str:
     Nor is the largest solved in set-up, off the clock, or from memory when it comes again.
     """
     problem, seed = bench.problem(name), int(np.random.SeedSequence().generate_state(1)[0])
-    rng, n, runs = (
-        np.random.default_rng(seed),
-        problem.n,
-        list[tuple[Formulation, Solution, float]](),
-    )
+    rng, n = np.random.default_rng(seed), problem.n
+    runs: list[tuple[Formulation, Solution, float]] = []
     while n <= _LARGEST and not (runs and runs[-1][-1] > _SLOW):
         for _ in range(2):  # whatever is loaded or compiled for this size is there the second time
             drawn, begun = _drawn(problem, n, rng), perf_counter()
@@ -75,11 +72,8 @@ def other_data(bench: Bench, name: str) -> str:
 
 def _off_the_clock(bench: Bench, problem: Formulation, solution: Solution, taken: float) -> str:
     """Return an objection if a solution that took `taken` seconds has a time that is not its own."""
-    setup, solving, again = (
-        solution.time_setup,
-        solution.time_solve,
-        bench.solve(problem).time_solve,
-    )
+    setup, solving = solution.time_setup, solution.time_solve
+    again = bench.solve(problem).time_solve
     if setup > max(_NOTICEABLE, solving):
         return (
             f"with {problem.n} samples its set-up takes {setup:.2g} s, and solving {solving:.2g} s"

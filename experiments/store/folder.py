@@ -173,12 +173,10 @@ def missing(folder: Path) -> int:
     steps: dict[str, list[dict[str, Any]]] = {}
     for run_id in sorted(known):
         steps.setdefault(search_of(run_id), []).append(known[run_id])
-    there = {
-        run_id
+    return sum(
+        run_id not in known or (is_searched(run_id) and not is_over(steps[search_of(run_id)]))
         for run_id in planned(folder)
-        if run_id in known and (not is_searched(run_id) or is_over(steps[search_of(run_id)]))
-    }
-    return len(planned(folder)) - len(there)
+    )
 
 
 def load_results(folder: Path | str) -> pd.DataFrame:

@@ -1,7 +1,8 @@
 """A call in a copy of this process: whatever happens there ends with it, and this process stays clean.
 
 The copy is a fork, made in some 5 ms, and has all that this process has loaded: modules, compiled
-functions, samples. That is safe as long as this process computes nothing with threads of its own.
+functions, samples. That is safe as this process computes no more than small problems, to warm up: of
+its threads only OpenBLAS's live on, which are started anew in a copy.
 """
 
 from __future__ import annotations

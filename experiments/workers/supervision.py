@@ -98,9 +98,8 @@ class Worker:
     @property
     def handles(self) -> list[Connection | int]:
         """What `multiprocessing.connection.wait` waits for; empty before the first call."""
-        return (
-            [] if self._process is None else [self._process.channel, self._process.child.sentinel]
-        )
+        process = self._process
+        return [] if process is None else [process.channel, process.child.sentinel]
 
     def wait(self, seconds: float = POLL) -> None:
         """Wait until the call has ended, but no longer than `seconds`."""

@@ -75,7 +75,8 @@ def fenchel_bounds(given: Formulation, point: Point) -> Certificate:
         weights = replace(weights_of(problem, own_w), blur=weights.blur)
     weights, spare = _semidefinite(given, weights, beta)
     intervals = conditions.offsets(weights.scores)
-    at = conditions.at(dual, _middles(conditions.offsets(dual.scores)))
+    own = intervals if weights.scores is dual.scores else conditions.offsets(dual.scores)
+    at = conditions.at(dual, _middles(own))
     upper, scale = _upper(problem, weights, _middles(intervals), moved)
     upper = _Bound(upper.value + spare, upper.error + spare)
     primal = upper.value if given.is_psd else NAN
@@ -288,11 +289,11 @@ def _unit(
     zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
     best = shifts(problem, _middles(conditions.offsets(zero)))
     rounding = gamma(ELEMENTARY) * (_sizes(problem, zero) + np.abs(best))
-    allowed = 0.0 if isinstance(conditions, Slopes) else rounding
+    slopes = isinstance(conditions, Slopes)
+    allowed = 0.0 if slopes else rounding
     lossless = (problem.loss.value(problem.y, zero + b) <= allowed for b in (best, 0.0 * best))
     if not any(found.all() for found in lossless):
         return 0.0, ""
     without = float(given.weight @ given.loss.value(given.y, zero))
     unit = without or float(given.weight.sum()) * (given.tube or 1.0)
-    slopes = isinstance(conditions, Slopes)
     return unit, "w = 0 is optimal: no sample has a loss there" if slopes else ""

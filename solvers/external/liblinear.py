@@ -19,11 +19,11 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
-from solvers.warm_up import CompiledSolver
+from solvers.warm_up import WarmedUpSolver
 
 
 @dataclass(frozen=True)
-class LibLinear(CompiledSolver):
+class LibLinear(WarmedUpSolver):
     """LIBLINEAR's dual solvers for the hinge and the epsilon-insensitive loss.
 
     scikit-learn passes on w alone, no dual variables: the certificate recovers some from w.

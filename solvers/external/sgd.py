@@ -18,11 +18,11 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
-from solvers.warm_up import CompiledSolver
+from solvers.warm_up import WarmedUpSolver
 
 
 @dataclass(frozen=True)
-class SGD(CompiledSolver):
+class SGD(WarmedUpSolver):
     """scikit-learn's SGDClassifier and SGDRegressor, one epoch at a time; it makes no claim.
 
     Attributes

@@ -23,11 +23,11 @@ from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
 from problems.validation import check_whole
 from solvers.base import optional
-from solvers.warm_up import CompiledSolver
+from solvers.warm_up import WarmedUpSolver
 
 
 @dataclass(frozen=True)
-class SnapML(CompiledSolver):
+class SnapML(WarmedUpSolver):
     """Snap ML's linear support vector machine on the CPU. It passes on w alone.
 
     Attributes

@@ -18,13 +18,13 @@ import numpy as np
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import RBF, Linear, Polynomial, Sigmoid, as_dense
-from solvers.warm_up import CompiledSolver
+from solvers.warm_up import WarmedUpSolver
 
 NATIVE_KERNELS = (Linear, RBF, Polynomial, Sigmoid)
 
 
 @dataclass(frozen=True)
-class SupportVectorBaseline(CompiledSolver):
+class SupportVectorBaseline(WarmedUpSolver):
     """Base of LIBSVM and oneDAL, which are reached through scikit-learn's `SVC` and `SVR`."""
 
     tol: float = 1e-3

@@ -27,7 +27,7 @@ from problems.validation import check_choice, check_whole
 from solvers.claims import relative_gap
 from solvers.pegasos.steps import WEIGHTS, Risk, State, initial_state, risk_of, settle, steps
 from solvers.rows import Rows, as_rows
-from solvers.warm_up import CompiledSolver
+from solvers.warm_up import WarmedUpSolver
 
 Sampling = Literal["permutation", "iid"]
 _BLOCK_ENTRIES = 2**21  # entries of X or K read between two yields: some 10 ms
@@ -37,7 +37,7 @@ _FIRST_CHECK, _CHECK_GROWTH = 10, 1.5
 
 
 @dataclass(frozen=True)
-class Pegasos(CompiledSolver):
+class Pegasos(WarmedUpSolver):
     """Projected stochastic subgradient method for the hinge and epsilon-insensitive losses.
 
     An epoch draws n samples and cuts them into batches; the last may be smaller and weighs less, and

@@ -55,9 +55,8 @@ def enclosure(
     if shift and None in (*exact.low, *exact.high):
         raise Unprovable(f"the kernel's matrix may have eigenvalues down to {-shift:.1e}")
     beta = exact.beta(alpha, ball_gram(problem.kernel, problem.X))
-    given = exact_array(
-        problem.beta(alpha)
-    )  # what is certified as a primal point need not be feasible
+    # what is certified as a primal point need not be feasible
+    given = exact_array(problem.beta(alpha))
 
     def evaluate() -> tuple[Any, Any]:
         scores = _each_output(partial(_scores, problem), beta)

@@ -5,6 +5,7 @@ Baselines are warmed up like our own solvers: what a library does once a process
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from functools import cache
 from itertools import islice
@@ -36,17 +37,24 @@ class WarmedUpSolver(Solver):
 def warm_up(solver: Solver, form: Form, samples: int = 32) -> None:
     """Run a solver on a small problem like `form`, so that compiling or loading it is not timed.
 
-    Once for each solver and kind of form: again and again it takes 10 ms, ten times a small fit.
+    Once for each solver and kind of form in a process: again and again it takes 10 ms, ten times a small
+    fit. In a copy of a process, whose pages of memory are first touched then, it is done again.
     """
     gram, intercept = _gram_and_intercept(form)
     grouped = isinstance(form, BoxQP) and form.groups is not None
     sparse = scipy.sparse.issparse(gram.X)
-    _run_small(solver, samples, gram.is_linear, sparse, intercept, grouped)
+    _run_small(os.getpid(), solver, samples, gram.is_linear, sparse, intercept, grouped)
 
 
 @cache
 def _run_small(
-    solver: Solver, samples: int, linear: bool, sparse: bool, intercept: bool, grouped: bool
+    _process: int,
+    solver: Solver,
+    samples: int,
+    linear: bool,
+    sparse: bool,
+    intercept: bool,
+    grouped: bool,
 ) -> None:
     tiny = reduce(_small_problem(samples, linear, sparse, intercept), solver.form).form
     if grouped:

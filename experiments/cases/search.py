@@ -11,10 +11,13 @@ be resumed from the folder alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf, isnan
 from typing import Any
+
+import pandas as pd
 
 from experiments.cases.plan import Case
 from experiments.files.specs import SEARCHED
@@ -37,6 +40,12 @@ def search_of(run_id: str) -> str:
 def is_searched(run_id: str) -> bool:
     """Whether a run is one of a search."""
     return "-" in run_id
+
+
+def is_followed(run_ids: pd.Series) -> pd.Series:
+    """Whether a tighter run of the same search is among these runs."""
+    searches = run_ids.map(search_of)
+    return run_ids < run_ids.groupby(searches).transform("max")
 
 
 def step(case: Case, number: int) -> Case:
@@ -87,6 +96,35 @@ def following(case: Case, records: Mapping[str, Record]) -> Case | None:
 def remaining(cases: Iterable[Case], records: Mapping[str, Record]) -> list[Case]:
     """Return what comes next of all cases, in their order; none if everything is there."""
     return [found for case in cases if (found := following(case, records)) is not None]
+
+
+class Waiting(Iterator[Case]):
+    """Cases that are still to be run; who iterates takes them out, and may find more later.
+
+    Parameters
+    ----------
+    cases : of an experiment. records : of the runs that are there, by their ids.
+    """
+
+    def __init__(self, cases: Sequence[Case], records: Mapping[str, Record]) -> None:
+        self._whole = {search_of(case.run_id): case for case in cases}
+        self._records = dict(records)
+        self._left = deque(remaining(cases, records))
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    def __next__(self) -> Case:
+        if not self._left:
+            raise StopIteration
+        return self._left.popleft()
+
+    def follow(self, record: Record) -> int:
+        """Take in the record of a run; put first what follows it in its search, and count that."""
+        self._records[record["run_id"]] = record
+        case = following(self._whole[search_of(record["run_id"])], self._records)
+        self._left.extendleft([] if case is None else [case])
+        return case is not None
 
 
 def _number(value: Any) -> float:

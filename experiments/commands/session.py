@@ -13,7 +13,7 @@ import pandas as pd
 
 from experiments.analysis.outcomes import BROKEN
 from experiments.cases.plan import outside_files, plan
-from experiments.cases.search import remaining
+from experiments.cases.search import Waiting, is_followed
 from experiments.executors.base import EXECUTORS, Executor, ExecutorError, Limits
 from experiments.files.experiment import Experiment
 from experiments.output.progress import progress
@@ -61,7 +61,8 @@ def run_into(described: Experiment, folder: Path, options: RunOptions) -> RunExi
     console().print(to_terminal(summary))
     if early:
         return RunExit(130 if early == INTERRUPTED else 1, early)
-    return RunExit(int((results["status"].isin(BROKEN) | results["verdict"].isin(BROKEN)).any()))
+    ended = results[~is_followed(results["run_id"])]
+    return RunExit(int((ended["status"].isin(BROKEN) | ended["verdict"].isin(BROKEN)).any()))
 
 
 def record(described: Experiment, folder: Path, options: RunOptions) -> str:
@@ -77,14 +78,13 @@ def record(described: Experiment, folder: Path, options: RunOptions) -> str:
             force=options.force,
             files=outside_files(cases),
         )
-    done = records(folder, options.retry)
+    waiting = Waiting(cases, records(folder, options.retry))
     try:
-        while left := remaining(cases, done):  # again and again where a tolerance is searched
-            with progress(len(left)) as advance, closing(executor.run(left)) as outcomes:
+        while total := len(waiting):
+            with progress(total) as advance, closing(executor.run(waiting)) as outcomes:
                 for outcome in outcomes:
                     store.append(outcome)
-                    done[outcome.run_id] = outcome.record
-                    advance(outcome)
+                    advance(outcome, waiting.follow(outcome.record))
     except KeyboardInterrupt:
         return INTERRUPTED
     except ExecutorError as error:

@@ -84,6 +84,9 @@ class Executor(ABC):
     def run(self, cases: Iterable[Case]) -> Generator[Outcome]:
         """Yield the outcome of every case, as they complete; all processes end with the iterator.
 
+        Whoever takes an outcome may add a case before taking the next one: `cases`, at its end, has
+        another one then. An executor need not ask again: it is run once more for what was added.
+
         Raises
         ------
         ExecutorError

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from multiprocessing.connection import wait
@@ -29,19 +28,19 @@ class LocalExecutor(Executor):
 
     def run(self, cases: Iterable[Case]) -> Generator[Outcome]:
         """Yield the outcome of every case, as they complete; all processes end with the iterator."""
-        waiting, workers = deque(cases), self.workers or 1
+        waiting, workers = iter(cases), self.workers or 1
         threads = max(1, cores() // workers)
-        slots = [WorkerSlot(self.limits, threads) for _ in range(min(workers, len(waiting)))]
+        slots = [WorkerSlot(self.limits, threads) for _ in range(workers)]
         try:
-            while waiting or any(slot.case for slot in slots):
+            while True:
                 for slot in slots:
-                    if waiting and slot.case is None:
-                        slot.start(waiting.popleft())
-                wait(
-                    [handle for slot in slots if slot.case for handle in slot.worker.handles],
-                    timeout=POLL,
-                )
-                yield from (done for slot in slots if (done := slot.outcome()) is not None)
+                    if slot.case is None and (case := next(waiting, None)) is not None:
+                        slot.start(case)
+                busy = [slot for slot in slots if slot.case]
+                if not busy:
+                    return
+                wait([handle for slot in busy for handle in slot.worker.handles], timeout=POLL)
+                yield from (done for slot in busy if (done := slot.outcome()) is not None)
         finally:
             for slot in slots:
                 slot.stop()

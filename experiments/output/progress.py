@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 import click
 from rich.console import Console
@@ -17,6 +17,15 @@ from experiments.cases.records import Outcome
 _EVERY = 5.0  # seconds between two lines
 
 T = TypeVar("T")
+Shown_contra = TypeVar("Shown_contra", contravariant=True)
+
+
+class Advance(Protocol[Shown_contra]):
+    """Counts an outcome, and `more` that are to come than was said at first."""
+
+    def __call__(self, outcome: Shown_contra, more: int = 0) -> None:
+        """Count it."""
+        ...
 
 
 def line_of(outcome: Outcome) -> str:
@@ -27,7 +36,7 @@ def line_of(outcome: Outcome) -> str:
 
 
 @contextmanager
-def progress(total: int, line: Callable[[T], str] = line_of) -> Generator[Callable[[T], None]]:
+def progress(total: int, line: Callable[[T], str] = line_of) -> Generator[Advance[T]]:
     """Yield a function to call with each outcome of `total`, of which `line` is shown."""
     if not sys.stderr.isatty():
         yield _Lines(total, line)
@@ -40,7 +49,12 @@ def progress(total: int, line: Callable[[T], str] = line_of) -> Generator[Callab
     )
     with Progress(*columns, console=Console(stderr=True)) as bar:
         task = bar.add_task("", total=total)
-        yield lambda outcome: bar.update(task, advance=1, description=line(outcome))
+
+        def advance(outcome: T, more: int = 0) -> None:
+            whole = (bar.tasks[task].total or 0) + more
+            bar.update(task, advance=1, total=whole, description=line(outcome))
+
+        yield advance
 
 
 class _Lines(Generic[T]):
@@ -50,8 +64,8 @@ class _Lines(Generic[T]):
         self.total, self.line = total, line
         self.done, self.printed = 0, -_EVERY
 
-    def __call__(self, outcome: T) -> None:
-        self.done += 1
+    def __call__(self, outcome: T, more: int = 0) -> None:
+        self.done, self.total = self.done + 1, self.total + more
         now = time.monotonic()
         if now - self.printed >= _EVERY or self.done == self.total:
             click.echo(f"{self.done}/{self.total} {self.line(outcome)}", err=True)

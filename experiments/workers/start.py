@@ -28,6 +28,9 @@ _THREAD_VARIABLES = (
     "NUMBA_NUM_THREADS",
     "RAYON_NUM_THREADS",
 )
+# Threads of OpenBLAS spin for 2^28 clock ticks, a tenth of a second, after each product: a solver that
+# computes on threads of its own would share two cores with them. 2^20 is long enough between products.
+_SPIN_VARIABLE, _SPIN_TICKS = "OPENBLAS_THREAD_TIMEOUT", "20"
 _PR_SET_CHILD_SUBREAPER = 36  # of Linux's <sys/prctl.h>
 
 
@@ -45,6 +48,7 @@ def start_worker(threads: int, printed: Connection, reaper: Connection) -> None:
     """
     for name in _THREAD_VARIABLES:
         os.environ[name] = str(threads)
+    os.environ[_SPIN_VARIABLE] = _SPIN_TICKS
     with contextlib.suppress(OSError):
         os.setsid()
     os.write(reaper.fileno(), b"%d\n" % os.getpid())

@@ -144,7 +144,7 @@ class Solution:
         if not isinstance(self.problem, Multiclass):
             return diagnose(self.problem, self.point, self.certificate, self.claimed)
         subproblems, points = self.problem.subproblems, self.problem.split(self.point)
-        claims = [own.claimed for own in self.subsolutions]
+        claims: list[Claim] = [own.claimed for own in self.subsolutions]
         for sub, point, c, claimed in zip(
             subproblems, points, self.certificate.parts, claims, strict=False
         ):

@@ -163,13 +163,15 @@ def test_a_false_claim_is_called_wrong(case_of, strange):
 
 
 def test_the_diagnosis_of_several_classes_names_the_subproblem(case_of, strange):
-    three = "\n".join([
-        "name: three",
-        "problems:",
-        "  - {formulation: one_vs_rest, dataset: {name: iris, multiclass: true}, C: 1}",
-        "solvers: [smo]",
-        "",
-    ])
+    three = "\n".join(
+        [
+            "name: three",
+            "problems:",
+            "  - {formulation: one_vs_rest, dataset: {name: iris, multiclass: true}, C: 1}",
+            "solvers: [smo]",
+            "",
+        ]
+    )
     outcome = run_case(case_of(strange("yield FormPoint(x + 100.0, claim='optimal')"), text=three))
     assert outcome.record["verdict"] == "wrong"
     assert outcome.diagnosis["condition"] == "box"

@@ -112,9 +112,11 @@ def _gaussian(X: Matrix, gamma: Any) -> Values:
 
     def values(rows: Indices, cols: Indices) -> Any:
         left, right = balls(as_dense(X[rows])), balls(as_dense(X[cols]))
-        ones, scaled = np.array([[arb(1)]] * rows.size, object), 2 * gamma * right
+        ones, steep = (
+            np.full((own.size, 1), v, object) for own, v in ((rows, arb(1)), (cols, -gamma))
+        )
         A = np.hstack([left, norms[rows][:, None], ones])
-        B = np.hstack([scaled, [[-gamma]] * cols.size, -gamma * norms[cols][:, None]])
+        B = np.hstack([2 * gamma * right, steep, -gamma * norms[cols][:, None]])
         return _each(arb.exp, arb_mat(A.tolist()) * arb_mat(B.tolist()).transpose())
 
     return values

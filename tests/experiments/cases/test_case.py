@@ -164,6 +164,24 @@ def test_a_false_claim_is_called_wrong(case_of, strange):
     )
 
 
+def test_the_diagnosis_of_several_classes_names_the_subproblem(case_of, strange):
+    three = "\n".join(
+        [
+            "name: three",
+            "problems:",
+            "  - {formulation: one_vs_rest, dataset: {name: iris, multiclass: true}, C: 1}",
+            "solvers: [smo]",
+            "",
+        ]
+    )
+    outcome = run_case(case_of(strange("yield FormPoint(x + 100.0, claim='optimal')"), text=three))
+    assert outcome.record["verdict"] == "wrong"
+    assert outcome.diagnosis["condition"] == "box"
+    finding = outcome.diagnosis["finding"]
+    assert finding.startswith("in the subproblem class 0 against the rest: off its constraints")
+    assert finding in outcome.record["reason"]
+
+
 def test_a_solver_that_never_stops_is_stopped_at_its_limit(case_of, strange):
     record = _row(case_of(strange("while True: yield FormPoint(x)"), time_limit=0.05))
     assert (record["status"], record["verdict"]) == ("time_limit", "inaccurate")

@@ -38,8 +38,7 @@ class SupportVectorBaseline(WarmedUpSolver):
         svm, kernel = importlib.import_module(self.needs[0][0]), form.gram.kernel
         settings = {"C": 1.0, "tol": self.tol, "cache_size": self.cache_size}
         settings |= self._settings() | kernel_settings(kernel)
-        classification = is_classification(form)
-        if classification:
+        if is_classification(form):
             estimator, targets = svm.SVC(**settings), form.a
         else:
             targets, epsilon = regression_targets(form)
@@ -53,9 +52,8 @@ class SupportVectorBaseline(WarmedUpSolver):
         stopped = self._is_stopped(estimator)
         beta = np.zeros(form.gram.n)
         beta[estimator.support_] = as_dense(estimator.dual_coef_).ravel()
-        both_signs = np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
         yield FormPoint(
-            form.Q.sign * beta if classification else both_signs,
+            recovered(form, beta),
             iterations=int(np.sum(estimator.n_iter_)),
             claim="stopped" if stopped else "optimal",
         )
@@ -117,6 +115,13 @@ def is_regression(form: BoxQP) -> bool:
     same_box = bool((form.ub[:n] == form.ub[n:]).all())
     signs = bool((form.a == sign).all() and (form.Q.sign == sign).all())
     return same_box and signs and bool((form.Q.index == np.tile(np.arange(n), 2)).all())
+
+
+def recovered(form: BoxQP, beta: Vector) -> Vector:
+    """Return the variables of a form, from the coefficients β (n,) of f(x) = Σ βᵢk(xᵢ, x) + b."""
+    if form.n == beta.size:
+        return form.Q.sign * beta
+    return np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
 
 
 def _has_plain_box(form: BoxQP) -> bool:

@@ -13,7 +13,7 @@ import importlib
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -36,6 +36,11 @@ class SupportVectorBaseline(WarmedUpSolver):
     cache_size: float = 1000.0
 
     form: ClassVar = BoxQP
+
+    def prepare(self, form: BoxQP) -> BoxQP:
+        """Load the library: its solver of C-SVC is that of the other problems."""
+        super().prepare(replace(form, groups=None))
+        return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield once, at the end."""

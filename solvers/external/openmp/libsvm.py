@@ -53,6 +53,7 @@ class LibSVMOpenMP(Solver):
     form: ClassVar = BoxQP
     source: ClassVar[str] = "Chang & Lin 2011; Fan, Chen & Lin 2005"
     name: ClassVar[str] = "libsvm_openmp"
+    copies_samples: ClassVar[bool] = True
     needs: ClassVar = (("libsvm.svm", "libsvm-official"),)
 
     def refuses(self, form: BoxQP) -> str | None:

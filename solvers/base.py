@@ -67,6 +67,8 @@ class Solver(ABC):
     name : how experiment files call it; by default the class name in snake case.
     needs : modules that `prepare` imports, each with the package that brings it.
     single_threaded : whether it is known to use one thread, however many it may use; tables mark it.
+    copies_samples : whether `prepare` copies the samples into arrays of a library, which a program that
+        is written for the library would read its file into.
 
     Settings `tol`, `gap` and `cache_size` must be positive, `max_iter`, `epochs` and `seed` whole
     numbers. `max_iter` is overridden by `solve(max_iter=...)`, `seed` by an experiment's own.
@@ -77,6 +79,7 @@ class Solver(ABC):
     name: ClassVar[str] = ""
     needs: ClassVar[tuple[tuple[str, str], ...]] = ()
     single_threaded: ClassVar[bool] = False
+    copies_samples: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -29,8 +29,9 @@ def nothing_beforehand(bench: Bench, name: str) -> str:
         form.gram is None
         or form.gram.X is not problem.X
         or (isinstance(form, QP) and form.G is not None)
+        or bench.solver.copies_samples
     ):
-        raise NotJudged("its form holds copies of the samples")
+        raise NotJudged("its form, or its library, holds copies of the samples")
     state = bench.solver.prepare(form)
     if form.gram.evaluations:
         return f"it computes {form.gram.evaluations} kernel values in prepare, which is not timed"

@@ -42,6 +42,7 @@ class LibLinearMulticore(Solver):
     form: ClassVar = ERM
     source: ClassVar[str] = "Chiang, Lee & Lin 2016; Fan et al. 2008"
     name: ClassVar[str] = "liblinear_multicore"
+    copies_samples: ClassVar[bool] = True
     needs: ClassVar = (("liblinear.liblinear", "liblinear-multicore"),)
 
     def refuses(self, form: ERM) -> str | None:

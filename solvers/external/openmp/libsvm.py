@@ -29,9 +29,8 @@ from solvers.external.svm_form import (
 )
 from solvers.warm_up import warm_up
 
-_MOST_ITERATIONS = (
-    10_000_000  # or 100 for each variable: its own limit, which it does not let one set
-)
+# its own limit, which it does not let one set, where 100 for each variable are not more
+_MOST_ITERATIONS = 10_000_000
 
 
 @dataclass(frozen=True)
@@ -53,13 +52,14 @@ class LibSVMOpenMP(Solver):
     form: ClassVar = BoxQP
     source: ClassVar[str] = "Chang & Lin 2011; Fan, Chen & Lin 2005"
     name: ClassVar[str] = "libsvm_openmp"
+    copies_samples: ClassVar[bool] = True
     needs: ClassVar = (("libsvm.svm", "libsvm-official"),)
 
     def refuses(self, form: BoxQP) -> str | None:
         """What LIBSVM cannot do, kernels other than the four it computes, and a C for each sample."""
         if not isinstance(form.gram.kernel, NATIVE_KERNELS):
-            return "LIBSVM with OpenMP is given linear, RBF, polynomial and sigmoid kernels only"
-        refusal = refuse_other_duals(form, "LIBSVM")
+            return "libsvm_openmp is given linear, RBF, polynomial and sigmoid kernels only"
+        refusal = refuse_other_duals(form, "libsvm_openmp")
         if refusal is None and np.ptp(form.ub) > 0:
             return "LIBSVM as published takes one C for all samples, not one for each"
         return refusal

@@ -59,7 +59,7 @@ def test_what_it_cannot_do_is_refused(
     precomputed = SoftMarginDual(X @ X.T, y, 1.0, Precomputed())
     only = "linear, RBF, polynomial and sigmoid kernels only"
     assert only in refused(LibSVMOpenMP(), precomputed)
-    assert "LIBSVM always has an intercept" in refused(LibSVMOpenMP(), linear["one C"])
+    assert "libsvm_openmp always has an intercept" in refused(LibSVMOpenMP(), linear["one C"])
     for name in ("rbf, a C for each", "regression, a C for each"):
         assert "one C for all samples" in refused(LibSVMOpenMP(), kernel[name])
 

@@ -4,7 +4,8 @@ An answer found at C bounds the optimum at every C' from both sides (`problems.c
 it is good enough on an interval around C that follows from its two bounds. The next C is taken where
 its own interval is likely to begin at the end of the one before; a hole that stays is filled from its
 middle (Giesen, Jaggi & Laue 2012; Ndiaye et al. 2019). Each answer begins at the last one, and kernel
-values are kept from one C to the next.
+values are kept from one C to the next. Along C and lam the bounds part as a square, so that a path takes
+about 1/√gap answers; along epsilon they part in proportion to the free αᵢ, and it takes about 1/gap.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _SHARE = 0.2  # of the gap, that each answer may have: a tenth more answers than exact ones would be
 _MOST = 0.5  # of the gap; with more an interval is too short for the next answer to meet it
 _AHEAD = 0.9  # of the last interval's half, expected of the next one
+_MOST_PIECES = 2000  # each of some milliseconds
 _INWARD = 1 - 2.0**-30  # of the gap, where an interval ends: rounding may not take its points out
 
 
@@ -259,7 +261,7 @@ def _cover(
     """Add pieces until each value from `low` to `high` is in the interval of one next to it."""
     scale, back = (np.log, np.exp) if logarithmic else (np.float64, np.float64)
     add(low)
-    while True:
+    while len(pieces) < _MOST_PIECES:
         hole = next((h for h in pairwise(pieces) if h[0].high < h[1].low), None)
         last = pieces[-1]
         if hole is not None:
@@ -269,3 +271,7 @@ def _cover(
             add(min(high, float(back(scale(last.high) + half))))
         else:
             return
+    raise NoPath(
+        f"{_MOST_PIECES} answers only reach to {pieces[-1].along.parameter} = {pieces[-1].high:.6g}: "
+        "the optimum nears 0, or the gap is very small; end the interval there, or allow a larger gap"
+    )

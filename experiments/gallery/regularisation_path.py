@@ -3,9 +3,10 @@ The whole regularisation path, certified
 ========================================
 
 Every answer bounds the optimum at every C, by a quadratic and a linear function of C. Where the last
-answer's bounds are too far apart, the next one begins: finitely many answers stand for all C, each within
-a relative gap of 0.001 (on the left, some of them). On the right, the error of each answer on samples that
-were held out, and between which errors those of all optima lie: no C can do better than the lower edge.
+answer's bounds are too far apart, the next one begins: finitely many answers stand for all C, each
+within a relative gap of 0.001 (on the left, some of them). On the right, the error of each answer on
+held-out samples, and between which errors those of all optima lie: no C can do better than its
+lower edge.
 
 From Giesen, Jaggi & Laue (2012) and Ndiaye et al. (2019), on paths with guarantees, and Shibagaki et al.
 (2015), on the validation error along them.

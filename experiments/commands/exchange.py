@@ -95,12 +95,12 @@ def _posed(file: Path) -> Formulation:
 def _text(found: Solution) -> str:
     """Return what is known of an answer, a line for each."""
     c = found.certificate
-    gap = f"{c.relative_gap:.3g} (target {found.target_gap:g}"
+    rounding = f"of which float64's rounding may be {c.resolution:.1g}, " if c.resolution else ""
     lines = {
         "verdict": found.verdict,
         "optimum ≤": f"{c.primal_objective:.15g}",
         "optimum ≥": f"{c.dual_objective:.15g}",
-        "relative gap": f"{gap}; float64's rounding may be {c.resolution:.1g} of it)",
+        "relative gap": f"{c.relative_gap:.3g}, {rounding}target {found.target_gap:g}",
         "KKT violation": f"{c.kkt_violation:.3g}",
         "off its constraints": f"{c.primal_residual:.3g}",
         "intercept": _intercept(found),

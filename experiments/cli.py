@@ -12,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from experiments.commands.exchange import certify, export
 from experiments.commands.publish import publish
 from experiments.commands.write import init, schema, table
 from experiments.output.terminal import (
@@ -251,7 +252,7 @@ def doctor() -> None:
     sys.exit(0 if healthy else 1)
 
 
-for command in (init, schema, table, publish):
+for command in (init, schema, table, publish, certify, export):
     main.add_command(command)
 
 

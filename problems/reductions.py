@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from problems.chains import Chains
 from problems.forms import ERM, QP, BoxQP, FormPoint, Point
-from problems.gram.gram import GIBIBYTE
+from problems.gram.gram import GIBIBYTE, Gram
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
@@ -35,7 +35,11 @@ class Reduction(Generic[F]):
 
 
 def reduce(
-    problem: Formulation, form: type[F], start: Point | None = None, memory: int = GIBIBYTE
+    problem: Formulation,
+    form: type[F],
+    start: Point | None = None,
+    memory: int = GIBIBYTE,
+    gram: Gram | None = None,
 ) -> Reduction[F]:
     """Return `problem` as a `BoxQP`, `QP`, `ERM` or `Chains`.
 
@@ -45,6 +49,7 @@ def reduce(
     form : the class of form wanted.
     start : where to begin; its `alpha` is made feasible first.
     memory : bytes that the form's Gram matrix may keep.
+    gram : the Gram matrix of these samples to go by, None for a new one.
 
     Raises
     ------
@@ -57,4 +62,4 @@ def reduce(
         ERM: problem.to_erm,
         Chains: problem.to_chains,
     }
-    return makers[form](problem.gram(memory), start)
+    return makers[form](problem.gram(memory) if gram is None else gram, start)

@@ -7,18 +7,25 @@ from typing import Any
 from problems.registry import Registry
 from solvers.base import NotInstalled, Solver, Status
 from solvers.loop import default_solver, solve
+from solvers.path import NoPath, Path, solve_path
+from solvers.selection import Selection, select
 from solvers.solution import Evaluation, Solution
 
 __all__ = [
     "Evaluation",
+    "NoPath",
     "NotInstalled",
+    "Path",
+    "Selection",
     "Solution",
     "Solver",
     "Status",
     "all_solvers",
     "default_solver",
     "find_solver",
+    "select",
     "solve",
+    "solve_path",
 ]
 
 # the estimators are no solvers, and import scikit-learn

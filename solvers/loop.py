@@ -16,7 +16,7 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from problems import Formulation, Multiclass, Point, Unsupported, reduce
+from problems import Formulation, Gram, Multiclass, Point, Unsupported, reduce
 from problems.dataset import Vector
 from problems.forms import Claim, FormPoint
 from problems.reductions import Reduction
@@ -41,6 +41,7 @@ def solve(
     target_gap: float = 1e-6,
     stop_at_target: bool = False,
     initial: Any = None,
+    gram: Gram | None = None,
     time_limit: float | None = None,
     max_iter: int | None = None,
     callback: Callable[[Evaluation], object] | None = None,
@@ -55,6 +56,8 @@ def solve(
     stop_at_target : end as soon as the certificate reaches `target_gap`.
     initial : where to begin: a `Solution` (of the same samples, C may differ), a `Point` or a vector
         alpha (n,); for several binary problems alpha is (n, outputs).
+    gram : the samples' Gram matrix, for several problems on the same samples and kernel: made by
+        `Gram(X, kernel, keep=True)`, it keeps the kernel values from one problem to the next.
     time_limit : seconds of solving after which to stop, at the solver's next yield.
     max_iter : iterations, in the solver's own count, after which to stop.
     callback : called with each `Evaluation`; they are also kept in `Solution.trace`.
@@ -73,7 +76,14 @@ def solve(
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
     solver = default_solver(problem, target_gap) if solver is None else solver
+    if gram is not None and (gram.n != problem.n or gram.kernel != problem.kernel):
+        raise ValueError(
+            f"gram: must be that of the problem's {problem.n} samples and {problem.kernel!r}, got one "
+            f"of {gram.n} samples and {gram.kernel!r}; Gram(problem.X, problem.kernel, keep=True) is"
+        )
     if isinstance(problem, Multiclass):
+        if gram is not None:
+            raise ValueError("gram: several binary problems have a Gram matrix each; leave it out")
         return solve_subproblems(
             problem,
             solver,
@@ -89,7 +99,7 @@ def solve(
         solver = replace(solver, max_iter=max_iter)  # type: ignore[call-arg]
     begun = perf_counter()
     try:
-        reduction = reduce(problem, solver.form, _start(problem, initial))
+        reduction = reduce(problem, solver.form, _start(problem, initial), gram=gram)
         refusal = solver.refuses(reduction.form)
         if refusal:
             raise Unsupported(refusal)

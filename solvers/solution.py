@@ -69,6 +69,7 @@ class Solution:
     counters : kernel evaluations and whatever else the solver counts.
     rigorous : whether `certificate` proves its bounds, see `certify`.
     subsolutions : of several binary problems the answer to each.
+    known : the certificate, where it is known already.
     alpha, w, b : the point that is certified, see `Certificate.point`.
     certificate, verdict : computed at first access, never on the solver's time.
     """
@@ -88,10 +89,13 @@ class Solution:
     counters: Mapping[str, float] = field(default_factory=dict[str, float])
     rigorous: bool = False
     subsolutions: tuple[Solution, ...] = ()
+    known: Certificate | None = None
 
     @cached_property
     def certificate(self) -> Certificate:
         """Bounds on the optimum from this answer and the data alone."""
+        if self.known is not None:
+            return self.known
         return certify(self.problem, self.point, self.rigorous, self.target_gap)
 
     @property

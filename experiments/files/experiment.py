@@ -20,7 +20,14 @@ from experiments.files.grid import expand, grid_size
 from experiments.files.specs import ProblemSpec, SolverSpec
 from experiments.files.yamlfile import LARGEST, ConfigError, Fault, Node, parse, unknown
 
-__all__ = ["ConfigError", "Experiment", "experiment_names", "find_experiments", "read_experiment"]
+__all__ = [
+    "ConfigError",
+    "Experiment",
+    "experiment_names",
+    "find_experiments",
+    "read_experiment",
+    "read_problem",
+]
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 S = TypeVar("S")
@@ -146,6 +153,46 @@ def read_experiment(path: Path) -> Experiment:
     ConfigError
         With everything that is wrong with it, line by line.
     """
+    content = _content(path)
+    try:
+        return _experiment(path, content)
+    except Fault as fault:
+        raise ConfigError(path, [fault]) from None
+
+
+def read_problem(path: Path) -> tuple[ProblemSpec, str]:
+    """Read a file that poses one problem: the entry of a problem alone, or an experiment with one.
+
+    Returns
+    -------
+    tuple
+        The problem, and the folder where its relative paths begin.
+
+    Raises
+    ------
+    ConfigError
+        With everything that is wrong with it, or if it poses several problems.
+    """
+    content, folder = _content(path), str(path.absolute().parent)
+    faults: list[Fault] = []
+    try:
+        root = parse(content)
+        if isinstance(root.value, dict) and "formulation" in root.value:
+            with closing(Describer(folder)) as describer:
+                problems = _checked([root], describer.problem, faults)
+        else:
+            problems = _experiment(path, content).problems
+    except Fault as fault:
+        raise ConfigError(path, [fault]) from None
+    if len(problems) != 1 and not faults:
+        faults = [Fault(1, f"poses {len(problems)} problems; leave one value in each list")]
+    if faults:
+        raise ConfigError(path, faults)
+    return problems[0], folder
+
+
+def _content(path: Path) -> bytes:
+    """Return what is in a file; ConfigError if it cannot be read or is too large."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
@@ -153,10 +200,7 @@ def read_experiment(path: Path) -> Experiment:
         raise ConfigError(path, [Fault(0, f"cannot be read: {error.strerror}")]) from None
     if len(content) > LARGEST:
         raise ConfigError(path, [Fault(0, f"is larger than {LARGEST // 1024} KiB; shorten it")])
-    try:
-        return _experiment(path, content)
-    except Fault as fault:
-        raise ConfigError(path, [fault]) from None
+    return content
 
 
 def _experiment(path: Path, content: bytes) -> Experiment:

@@ -102,11 +102,28 @@ def fenchel_bounds(given: Formulation, point: Point, dual: DualPoint | None = No
         point=Point(dual.alpha, w, given.decision_offset(offsets)),
         b_interval=(given.decision_offset(lows), given.decision_offset(highs)),
         offsets=offsets,
+        norm2=(NAN, NAN) if own_w is not None else _norm2(problem, dual, weights, scale),
         unit=unit,
         scale=scale,
         resolution=relative(upper.error + lower.error, primal, lower.value, unit),
         reason=missing_bound(given, gap) or reason,
     )
+
+
+def _norm2(
+    problem: Formulation, dual: DualPoint, weights: Weights, scale: float
+) -> tuple[float, float]:
+    """Enclose ‖w‖² of the primal's weights, and of the exactly feasible point next to a dual point."""
+    error = 1.01 * max(dual.norm2_error, weights.norm2_error) + gamma(ELEMENTARY) * weights.norm2
+    square = scale * scale
+    low = max(0.0, min(1.0, square) * (weights.norm2 - error))
+    high = max(1.0, square) * (weights.norm2 + error)
+    excess = fsum(abs(excess) for _, excess in _equalities(problem, dual))
+    if excess:
+        move = 1.01 * excess * float(np.sqrt(problem.kernel.diagonal(problem.X).max()))
+        root = float(np.sqrt(low)) - move
+        low, high = max(0.0, root) ** 2, (float(np.sqrt(high)) + move) ** 2
+    return float(np.nextafter((1 - 4 * UNIT) * low, 0.0)), (1 + 4 * UNIT) * high
 
 
 def _middles(intervals: list[tuple[float, float]]) -> list[float]:
@@ -181,16 +198,21 @@ def _equality_costs(
     problem: Formulation, conditions: Pieces | Slopes, dual: DualPoint
 ) -> Iterator[float]:
     """Yield what the dual objective loses at most where each equality is made to hold exactly."""
+    for own, excess in _equalities(problem, dual):
+        most = 1.01 * abs(excess)
+        if excess:
+            yield most * _slope(problem, conditions, dual, own, -float(np.sign(excess)) * most)
+
+
+def _equalities(problem: Formulation, dual: DualPoint) -> Iterator[tuple[Indices, float]]:
+    """Yield the members and the excess Σ βᵢ − c_g, rounded once, of each equality."""
     if not problem.costs.size:
         return
     beta, groups = problem.beta(dual.alpha), problem.groups
     everything = [np.arange(problem.n)]
     members = everything if groups is None else members_of(groups, problem.costs.size)
     for own, cost in zip(members, problem.costs.tolist(), strict=True):
-        excess = fsum([*beta[own].tolist(), -cost])
-        if excess:
-            most = 1.01 * abs(excess)
-            yield most * _slope(problem, conditions, dual, own, -float(np.sign(excess)) * most)
+        yield own, fsum([*beta[own].tolist(), -cost])
 
 
 def _slope(

@@ -33,6 +33,7 @@ class Certificate:
     point : the point that is certified: α feasible, w for linear kernels, b the best one.
     b_interval : all best b for that w.
     offsets : the best offset of each group, whose mean b is.
+    norm2 : an enclosure of ‖w‖², for the w of both bounds; NaN where these have two.
     unit : what a gap is relative to where the optimum is 0 itself; else 0.
     scale : of the primal's w, as a multiple of Σ βᵢφ(xᵢ) or the solver's w: 1 but for rounding.
     resolution : the part of the relative gap that may be float64's rounding error alone; 0 of proven
@@ -56,6 +57,7 @@ class Certificate:
     point: Point = Point()  # noqa: RUF009 - frozen
     b_interval: tuple[float, float] = (NAN, NAN)
     offsets: tuple[float, ...] = ()
+    norm2: tuple[float, float] = (NAN, NAN)
     unit: float = 0.0
     scale: float = 1.0
     resolution: float = 0.0

@@ -29,20 +29,21 @@ class Geometry:
     ----------
     b_interval : all optimal intercepts for these weights.
     offsets : the best offset of each group of samples.
+    scale : of w, where it has no coordinates: w = scale·Σ βᵢφ(xᵢ).
     """
 
     problem: Formulation
     point: Point
     b_interval: tuple[float, float]
     offsets: tuple[float, ...] = ()
+    scale: float = 1.0
 
     @cached_property
     def norm(self) -> float:
         """‖w‖ in feature space."""
         if self.point.w is not None:
             return float(np.linalg.norm(self.point.w))
-        beta = self.problem.beta(self._alpha)
-        return float(np.sqrt(max(0.0, (beta * self._scores).sum())))
+        return float(np.sqrt(max(0.0, (self._beta * self._scores).sum())))
 
     @property
     def margin(self) -> float:
@@ -143,8 +144,8 @@ class Geometry:
             return self.problem.scores(X, self.point.w) + self._b
         alpha = self._alpha
         support = np.flatnonzero(alpha if alpha.ndim == 1 else alpha.any(axis=1))
-        beta = self.problem.beta(alpha)[support]
-        return self.problem.kernel.cross(X, self.problem.X, support) @ beta + self._b
+        values = self.problem.kernel.cross(X, self.problem.X, support)
+        return values @ self._beta[support] + self._b
 
     @property
     def _b(self) -> float | Vector:
@@ -160,9 +161,15 @@ class Geometry:
     def _scores(self) -> Vector:
         if self.point.w is not None:
             return self.problem.scores(self.problem.X, self.point.w)
-        return self.problem.gram(memory=0).matvec(self.problem.beta(self._alpha))
+        return self.problem.gram(memory=0).matvec(self._beta)
+
+    @property
+    def _beta(self) -> Vector:
+        """The coefficients of w."""
+        return self.scale * self.problem.beta(self._alpha)
 
 
 def describe(problem: Formulation, certificate: Certificate) -> Geometry:
     """Return the geometry of the point that a certificate speaks of."""
-    return Geometry(problem, certificate.point, certificate.b_interval, certificate.offsets)
+    c = certificate
+    return Geometry(problem, c.point, c.b_interval, c.offsets, c.scale)

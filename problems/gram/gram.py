@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -30,15 +31,20 @@ class Gram:
     X : (n, d) samples.
     kernel : the kernel.
     memory : bytes it may keep; the whole matrix is remembered once asked for, if it fits.
+    keep : whether solvers leave their rows of K here for the next problem on the same samples.
 
     Attributes
     ----------
     evaluations : number of kernel values computed so far.
+    kept : what solvers left here, by keys of their own; None if nothing is to be kept.
     """
 
-    def __init__(self, X: Matrix, kernel: Kernel, memory: int = GIBIBYTE) -> None:
+    def __init__(
+        self, X: Matrix, kernel: Kernel, memory: int = GIBIBYTE, keep: bool = False
+    ) -> None:
         self.X, self.kernel, self.memory = X, kernel, memory
         self.evaluations = 0
+        self.kept: dict[Any, Any] | None = {} if keep else None
         self._dense: Block | None = None
 
     @property

@@ -52,7 +52,9 @@ class Active:
 
     def start_with(self, members: Indices) -> None:
         """Make `members` active, without any rows."""
-        self.rows = KeptRows(self.state, members)
+        earlier = self.state.earlier_rows() if members.size == self.state.variables.n else None
+        self.rows = KeptRows(self.state, members) if earlier is None else earlier.of(self.state)
+        self.state.leave_rows(self.rows)
         self.last_set = np.empty(0, np.int64)
         self.whole = 0 < members.size <= min(ONE_SET, self.rows.owner.size)
         if self.whole:
@@ -138,11 +140,12 @@ class Active:
         chosen = self._choose(up, down)
         z, lo, hi, u = self._on_one_side(chosen)
         members = self.members[chosen]
-        K = (
-            self.rows.values
-            if self.whole
-            else state.block(members, members, state.columns(members))
-        )
+        if self.whole:
+            K = self.rows.values
+        elif self.rows.known(chosen):
+            K = self.rows.block(chosen)
+        else:
+            K = state.block(members, members, state.columns(members))
         groups = None if self.groups is None else self.groups[chosen]
         if not state.equality:  # each can be paired with a free variable that has no row
             K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)

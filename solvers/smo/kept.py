@@ -34,6 +34,21 @@ class KeptRows:
         self.place = np.full(members.size, -1)
         self.owner = np.full(self.values.shape[0], -1)
 
+    def of(self, state: State) -> KeptRows:
+        """Return the same rows, for another problem on the same variables."""
+        self.state, self.columns = state, state.columns(self.members)
+        return self
+
+    def known(self, chosen: Indices) -> bool:
+        """Whether all of some members have a row."""
+        return bool((self.place[chosen] >= 0).all())
+
+    def block(self, chosen: Indices) -> Tile:
+        """Return K among members that have a row."""
+        K = np.empty((chosen.size, chosen.size), self.values.dtype)
+        _gather(self.values, self.place[chosen], chosen, K, chosen.size)
+        return K
+
     def fetch(self, chosen: Indices) -> NDArray[np.bool_]:
         """Compute the rows of some members, given by position; return which of them have one now."""
         missing = chosen[self.place[chosen] < 0]
@@ -76,7 +91,7 @@ class KeptRows:
     def among(self, chosen: Indices) -> Tile:
         """Return K among members that have a row, in float32, of which the lower half counts."""
         K = np.empty((chosen.size, chosen.size), np.float32)
-        _gather(self.values, self.place[chosen], chosen, K)
+        _gather(self.values, self.place[chosen], chosen, K, 1)
         return K
 
 
@@ -111,12 +126,14 @@ def compile_gather() -> None:
     """Compile what small problems never call."""
     for dtype in (np.float32, np.float64):
         one = np.zeros(1, np.int64)
-        _gather(np.zeros((1, 1), dtype), one, one, np.zeros((1, 1), np.float32))
+        for kind in {dtype, np.float32}:
+            _gather(np.zeros((1, 1), dtype), one, one, np.zeros((1, 1), kind), 1)
 
 
 @numba.njit(cache=True, nogil=True)
-def _gather(rows: Tile, at: Indices, columns: Indices, out: Tile) -> None:
+def _gather(rows: Tile, at: Indices, columns: Indices, out: Tile, least: int) -> None:
+    """Write the lower half of K, and of each row at least so many columns."""
     for i in range(at.size):
         row = rows[at[i]]
-        for j in range(i + 1):
+        for j in range(max(i + 1, least)):
             out[i, j] = row[columns[j]]

@@ -63,7 +63,8 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
         violation = state.violation()
         relative_gap = np.inf if gap is None else state.relative_gap()
         # the gap falls faster than the violation, up to as its square
-        state.left = min(violation / tol, np.inf if gap is None else (relative_gap / gap) ** 0.75)
+        of_gap = np.inf if gap is None else (max(0.0, relative_gap) / gap) ** 0.75
+        state.left = min(violation / tol, of_gap)
         if violation <= tol or (gap is not None and relative_gap <= gap):
             if state.noise <= _NOISE * max(violation, tol):
                 state.solved = True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numba
 import numpy as np
@@ -20,6 +20,9 @@ from problems.gram.tiles import Columns, Tile, Tiles
 from problems.kernels import Block
 from solvers.smo.duplicates import merge
 from solvers.smo.variables import from_form
+
+if TYPE_CHECKING:
+    from solvers.smo.kept import KeptRows
 
 SINGLE_FROM = 500  # variables from which rows are in float32
 _MOST_ACTIVE = 4096
@@ -67,10 +70,34 @@ class State:
         room = max(1, int(self.cache_size * 1e6 / self.dtype.itemsize))  # in kernel values
         self.size = v.n if v.n**2 <= room else max(2, min(v.n, _MOST_ACTIVE, int(room**0.5)))
         self._row_cache = np.empty(max(self.size, min(room, v.n**2)), self.dtype)
-        support = np.flatnonzero(self.z)
-        self.f = self.products(np.arange(v.n), support, self.z[support])
+        self.f = self._scores()
         self.noise_squared = self.noise_most = 0.0
         self.note_change(self.z)
+
+    def _scores(self) -> Vector:
+        """Return Kz, from the rows that an earlier problem left as far as there are any."""
+        support, f = np.flatnonzero(self.z), np.zeros(self.variables.n)
+        rows = self.earlier_rows()
+        if rows is not None:
+            known = rows.place[support] >= 0
+            rows.add_to(f, support[known], self.z[support[known]])
+            support = support[~known]
+        return f + self.products(np.arange(f.size), support, self.z[support])
+
+    def earlier_rows(self) -> KeptRows | None:
+        """Return the rows that an earlier problem on the same variables left in the Gram matrix."""
+        kept = self.variables.form.gram.kept
+        return None if kept is None else kept.get(self._key)
+
+    def leave_rows(self, rows: KeptRows) -> None:
+        """Leave rows of all variables to the next problem, if the Gram matrix is to keep them."""
+        kept, v = self.variables.form.gram.kept, self.variables
+        if kept is not None and v.scale is None and rows.members.size == v.n:
+            kept[self._key] = rows
+
+    @property
+    def _key(self) -> tuple[str, bytes]:
+        return self.dtype.name, self.variables.sample.tobytes()
 
     @cached_property
     def rng(self) -> np.random.Generator:

@@ -1,7 +1,7 @@
 """`solve`: the clock, the limits, the evaluations, and what becomes of a solver's word."""
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +11,7 @@ from problems import (
     RBF,
     BoxQP,
     FormPoint,
+    Gram,
     HardMarginPrimal,
     Point,
     SoftMarginDual,
@@ -173,3 +174,18 @@ def test_bad_arguments_are_named(arguments, message):
 def test_bad_settings_are_named(setting):
     with pytest.raises(ValueError, match=f"{next(iter(setting))}: must be"):
         SMO(**setting)
+
+
+def test_a_gram_matrix_that_is_given_keeps_its_values_for_the_next_problem():
+    gram = Gram(PROBLEM.X, PROBLEM.kernel, keep=True)
+    solve(PROBLEM, SMO(tol=1e-6), gram=gram)
+    computed = gram.evaluations
+    again = solve(replace(PROBLEM, C=2.0), SMO(tol=1e-6), gram=gram, target_gap=1e-4)
+    assert again.verdict == "solved"
+    assert gram.evaluations < 1.5 * computed
+
+
+@pytest.mark.parametrize("X_other", [X[:30], X])
+def test_a_gram_matrix_of_other_samples_or_kernel_is_refused(X_other):
+    with pytest.raises(ValueError, match="gram: must be that of the problem's 60 samples"):
+        solve(PROBLEM, SMO(), gram=Gram(X_other, RBF(0.7)))

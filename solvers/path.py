@@ -1,0 +1,277 @@
+"""The whole regularisation path, certified: finitely many answers of which one is good at each C.
+
+An answer found at C bounds the optimum at every C' from both sides (`problems.certificates.along`), so
+it is good enough on an interval around C that follows from its two bounds. The next C is taken where
+its own interval is likely to begin at the end of the one before; a hole that stays is filled from its
+middle (Giesen, Jaggi & Laue 2012; Ndiaye et al. 2019). Each answer begins at the last one, and kernel
+values are kept from one C to the next. Along C and lam the bounds part as a square, so that a path takes
+about 1/√gap answers; along epsilon they part in proportion to the free αᵢ, and it takes about 1/gap.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from problems import Formulation, Gram, Point
+from problems.certificates.along import Along, Parameter, with_value
+from problems.dataset import Vector
+from problems.validation import check_positive
+from solvers.base import Solver
+from solvers.loop import default_solver, solve
+from solvers.solution import Solution
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SHARE = 0.2  # of the gap, that each answer may have: a tenth more answers than exact ones would be
+_MOST = 0.5  # of the gap; with more an interval is too short for the next answer to meet it
+_AHEAD = 0.9  # of the last interval's half, expected of the next one
+_MOST_PIECES = 2000  # each of some milliseconds
+_INWARD = 1 - 2.0**-30  # of the gap, where an interval ends: rounding may not take its points out
+
+
+class NoPath(Exception):
+    """An answer on the path has no certified gap, or too large a one; the message says where and why."""
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """An answer, and the values of the parameter from `low` to `high` at which it is good enough."""
+
+    solution: Solution
+    along: Along
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        """The value of the parameter at which it was found."""
+        return self.along.own
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """Answers of which one has a relative gap of at most `gap` at every value from `low` to `high`.
+
+    Attributes
+    ----------
+    parameter : "C", "lam" or "epsilon".
+    pieces : the answers, in the order of the values at which they were found.
+    """
+
+    problem: Formulation
+    parameter: Parameter
+    low: float
+    high: float
+    gap: float
+    pieces: tuple[Piece, ...]
+
+    @cached_property
+    def breakpoints(self) -> Vector:
+        """Where one answer takes over from the last, both ends included, shape (pieces + 1,).
+
+        Answer k stands for all values from breakpoints[k] to breakpoints[k + 1].
+        """
+        ends = [
+            0.5 * (max(right.low, left.value) + min(left.high, right.value))
+            for left, right in pairwise(self.pieces)
+        ]
+        return np.array([self.low, *ends, self.high])
+
+    def piece(self, value: float) -> Piece:
+        """Return the answer that stands for a value of the parameter, with its interval."""
+        if not self.low <= value <= self.high:
+            raise ValueError(
+                f"{self.parameter}: must be within [{self.low:g}, {self.high:g}], where this path is "
+                f"certified, got {value!r}; solve_path takes another interval"
+            )
+        return self.pieces[bisect_right(self.breakpoints[1:-1].tolist(), value)]
+
+    def at(self, value: float) -> Solution:
+        """Return an answer at a value of the parameter, certified there.
+
+        Its alpha bounds the optimum from below, its w and b from above; the decision function is that
+        of w and b, which are one piece's throughout.
+
+        Raises
+        ------
+        ValueError
+            If the value is outside the path.
+        """
+        found = self.piece(value)
+        certificate = found.along.at(value)
+        return replace(
+            found.solution,
+            problem=with_value(self.problem, self.parameter, value),
+            point=certificate.point,
+            known=certificate,
+        )
+
+    @property
+    def time_solve(self) -> float:
+        """Seconds that the answers took to find together."""
+        return sum(piece.solution.time_solve for piece in self.pieces)
+
+    def table(self) -> pd.DataFrame:
+        """Return a row for each answer: where it was found, where it stands, and its bounds."""
+        import pandas as pd  # noqa: PLC0415 - slow to import
+
+        rows = [
+            {
+                self.parameter: piece.value,
+                "from": low,
+                "to": high,
+                "dual_objective": piece.along.certificate.dual_objective,
+                "primal_objective": piece.along.certificate.primal_objective,
+                "relative_gap": piece.along.certificate.relative_gap,
+                "worst_gap": max(piece.along.relative_gap(end) for end in (low, high)),
+                "n_support": np.count_nonzero(piece.solution.alpha),  # type: ignore[arg-type]
+                "iterations": piece.solution.iterations,
+                "time_solve": piece.solution.time_solve,
+            }
+            for piece, (low, high) in zip(self.pieces, pairwise(self.breakpoints), strict=True)
+        ]
+        return pd.DataFrame(rows)
+
+    def __repr__(self) -> str:
+        return (
+            f"Path({self.parameter} from {self.low:g} to {self.high:g} within a relative gap of "
+            f"{self.gap:g}: {len(self.pieces)} answers in {self.time_solve:.3g} s)"
+        )
+
+
+def solve_path(
+    problem: Formulation,
+    C: tuple[float, float] | None = None,
+    gap: float = 1e-3,
+    solver: Solver | None = None,
+    *,
+    lam: tuple[float, float] | None = None,
+    epsilon: tuple[float, float] | None = None,
+) -> Path:
+    """Return answers of which one has a certified relative gap of at most `gap` at every C of a range.
+
+    Parameters
+    ----------
+    problem : a soft margin, a regression or a risk; its own C, lam or epsilon does not matter. Of
+        weights for each sample C is the largest, the others stay in proportion.
+    C, lam, epsilon : the interval (low, high) of the one parameter to follow: lam of a risk, epsilon
+        of a support vector regression, C of any formulation that has one.
+    gap : largest relative gap at any value, below 1.
+    solver : any solver for the problem; None takes the default. It has to reach half of `gap`.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not usable, or the problem has no such path.
+    NoPath
+        If the solver's answer is not good enough somewhere, or has no bounds.
+    """
+    parameter, low, high = _interval(problem, {"C": C, "lam": lam, "epsilon": epsilon})
+    if not 0 < check_positive(gap, "gap") < 1:
+        raise ValueError(f"gap: must be between 0 and 1, got {gap!r}")
+    solver = (
+        default_solver(with_value(problem, parameter, high), _SHARE * gap)
+        if solver is None
+        else solver
+    )
+    gram = Gram(problem.X, problem.kernel, keep=True)
+    pieces: list[Piece] = []
+
+    def add(value: float) -> None:
+        place = sum(piece.value < value for piece in pieces)
+        initial = pieces[max(0, place - 1)].solution if pieces else None
+        posed = with_value(problem, parameter, value)
+        answer = solve(posed, solver, initial=initial, gram=gram, target_gap=_SHARE * gap)
+        pieces.insert(place, _piece(answer, parameter, value, (low, high), gap))
+
+    _cover(pieces, add, low, high, logarithmic=parameter != "epsilon")
+    return Path(problem, parameter, low, high, gap, tuple(pieces))
+
+
+def _interval(
+    problem: Formulation, given: dict[Parameter, tuple[float, float] | None]
+) -> tuple[Parameter, float, float]:
+    """Return the one parameter that is given, and its interval."""
+    chosen: list[tuple[Parameter, tuple[float, float]]] = [
+        (name, ends) for name, ends in given.items() if ends is not None
+    ]
+    if len(chosen) != 1:
+        raise ValueError("C, lam, epsilon: give the interval of one of them, such as C=(0.01, 100)")
+    ((name, ends),) = chosen
+    try:
+        low, high = map(float, ends)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: must be an interval (low, high), got {ends!r}") from None
+    least_ok = low >= 0 if name == "epsilon" else low > 0
+    if not (least_ok and low < high < np.inf):
+        raise ValueError(f"{name}: must be an interval (low, high) above 0, got {ends!r}")
+    _refuse(problem, name)
+    return name, low, high
+
+
+def _refuse(problem: Formulation, name: Parameter) -> None:
+    """Raise ValueError, saying why, if the bounds of `along` do not hold for a problem."""
+    kind = type(problem).__name__
+    several = type(problem).bounds is not Formulation.bounds or problem.outputs > 1
+    if several or np.isinf(problem.weight).any():
+        raise ValueError(
+            f"problem: a path is of one function with a finite loss, such as SoftMarginDual; got {kind}"
+        )
+    if problem.costs.any():
+        raise ValueError(f"problem: a path needs Σβ = 0, and in {kind} it is not")
+    known = [field.name for field in fields(problem) if field.name in ("C", "lam", "epsilon")]  # type: ignore[arg-type]
+    if name not in known:
+        raise ValueError(f"{name}: {kind} has none; follow its {' or its '.join(known)}")
+
+
+def _piece(
+    answer: Solution, parameter: Parameter, value: float, ends: tuple[float, float], gap: float
+) -> Piece:
+    """Return an answer with its interval within `ends`; NoPath if it is not good enough."""
+    place = f"{answer.solver.name} at {parameter} = {value:g}"
+    alpha = answer.point.alpha
+    if alpha is None:  # that of weights alone is recovered
+        alpha = answer.certificate.point.alpha
+    if alpha is None:
+        raise NoPath(f"{place} gave no answer: {answer.reason or answer.status}")
+    answer = replace(answer, point=Point(alpha=alpha, b=answer.point.b))
+    reached = answer.certificate.relative_gap
+    if not reached <= _MOST * gap:
+        why = answer.certificate.reason or answer.reason or "use another solver, or a larger gap"
+        raise NoPath(
+            f"{place} reached a certified relative gap of {reached:.2g}, and a path within {gap:g} "
+            f"needs {_MOST * gap:g} at its own points: {why}"
+        )
+    along = Along(answer.problem, parameter, value, answer.certificate)
+    low, high = (along.reach(end, _INWARD * gap) for end in ends)
+    return Piece(answer, along, low, high)
+
+
+def _cover(
+    pieces: list[Piece], add: Callable[[float], None], low: float, high: float, logarithmic: bool
+) -> None:
+    """Add pieces until each value from `low` to `high` is in the interval of one next to it."""
+    scale, back = (np.log, np.exp) if logarithmic else (np.float64, np.float64)
+    add(low)
+    while len(pieces) < _MOST_PIECES:
+        hole = next((h for h in pairwise(pieces) if h[0].high < h[1].low), None)
+        last = pieces[-1]
+        if hole is not None:
+            add(0.5 * (hole[0].high + hole[1].low))
+        elif last.high < high:
+            half = _AHEAD * float(scale(last.high) - scale(last.value))
+            add(min(high, float(back(scale(last.high) + half))))
+        else:
+            return
+    raise NoPath(
+        f"{_MOST_PIECES} answers only reach to {pieces[-1].along.parameter} = {pieces[-1].high:.6g}: "
+        "the optimum nears 0, or the gap is very small; end the interval there, or allow a larger gap"
+    )

@@ -1,0 +1,172 @@
+"""Which C predicts best, and what error any other C could have at its optimum.
+
+Both objectives are 1-strongly convex, the primal in w and the dual in Σ βᵢφ(xᵢ), so that the optimal w*
+at C' satisfies ½‖w* − w‖² ≤ primal − optimum and ½‖w* − sw‖² ≤ optimum − dual for the bounds of an
+answer w (`problems.certificates.along`). Their sum is a ball:
+    ‖w* − ½(1 + s)w‖² ≤ gap − ¼(1 − s)²‖w‖²
+so that each optimal score is known up to radius·√k(x, x), the intercept that is best for such scores by
+sorting, and with them the predictions that every optimum of a piece of the path makes (Shibagaki,
+Suzuki, Karasuyama & Takeuchi 2015, "Regularization path of cross-validation error lower bounds").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from problems import Formulation, Gram, Matrix, Precomputed, Vector
+from problems.certificates.offsets import best_intercept
+from problems.dataset import check_labels, check_samples, check_targets
+from problems.kernels.samples import stacked
+from problems.rounding import ELEMENTARY, gamma, gram_products, products
+from solvers.path import Path, Piece
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_SLICES = 8  # of a piece, each with a ball of its own: the balls are a third narrower than with one
+_SORTED = 1e-12  # of its size, that an intercept found by sorting may be wrong by
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The best value of a path's parameter on some samples, and what all others could reach.
+
+    Attributes
+    ----------
+    value : the C, lam or epsilon whose answer on the path has the least `error`: the share of wrong
+        predictions, or the mean squared error of a regression.
+    least : no optimum at any value of the path has an error below this.
+    table : a row for each piece of the path: from, to, the error of its answer, and the least and the
+        largest error that an optimum between could have.
+    """
+
+    path: Path
+    value: float
+    error: float
+    least: float
+    table: pd.DataFrame
+
+    @property
+    def statement(self) -> str:
+        """The result in one sentence."""
+        name, path = self.path.parameter, self.path
+        kind = "a mean squared error" if path.problem.is_regression else "a validation error"
+        return (
+            f"{name} = {self.value:.6g} has {kind} of {self.error:.6g}; the optimum of no {name} from "
+            f"{path.low:g} to {path.high:g} has one below {self.least:.6g}"
+        )
+
+
+def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
+    """Return the best value of the path's parameter on samples that no answer was trained on.
+
+    Parameters
+    ----------
+    path : as `solve_path` returns it, of a loss with pieces or without an intercept.
+    X_val, y_val : (m, d) samples, and their (m,) labels −1 and +1 or targets.
+
+    Raises
+    ------
+    ValueError
+        If the samples are not usable, or nothing can be said of the optimal intercept.
+    """
+    import pandas as pd  # noqa: PLC0415 - slow to import
+
+    problem = path.problem
+    X = check_samples(X_val, "X_val")
+    if X.shape[1] != problem.d or isinstance(problem.kernel, Precomputed):
+        raise ValueError(
+            f"X_val: must have the {problem.d} features of the training samples, and a kernel that has "
+            f"values for them; got {X.shape[1]} with {problem.kernel!r}"
+        )
+    check = check_targets if problem.is_regression else check_labels
+    y = check(y_val, X.shape[0], "y_val")
+    if problem.intercept and problem.pieces is None:
+        raise ValueError(
+            f"path: the optimal intercept of the {problem.loss.name} loss is not enclosed"
+        )
+    rows = [
+        _row(piece, low, high, X, y)
+        for piece, (low, high) in zip(path.pieces, pairwise(path.breakpoints), strict=True)
+    ]
+    table = pd.DataFrame(rows)
+    best = int(table["error"].to_numpy().argmin())
+    value, error = path.pieces[best].value, float(table["error"].iloc[best])
+    return Selection(path, value, error, float(table["least"].min()), table)
+
+
+def _row(piece: Piece, low: float, high: float, X: Matrix, y: Vector) -> dict[str, float]:
+    """Return the errors of a piece's answer, and of all optima between two values."""
+    scores = _Scores.of(piece, X)
+    b, problem = float(piece.along.certificate.point.b or 0.0), piece.along.problem
+    f = scores.new + b
+    found = [_extremes(problem, y, *ends) for ends in scores.optimal(piece, low, high)]
+    return {
+        "from": low,
+        "to": high,
+        "error": _extremes(problem, y, f, f)[0],
+        "least": min(least for least, _ in found),
+        "most": max(most for _, most in found),
+    }
+
+
+def _extremes(problem: Formulation, y: Vector, low: Vector, high: Vector) -> tuple[float, float]:
+    """Return the least and the largest error of predictions between `low` and `high`."""
+    if problem.is_regression:
+        least = np.maximum(0.0, np.maximum(low - y, y - high)) ** 2
+        most = np.maximum(np.abs(low - y), np.abs(high - y)) ** 2
+        rounding = gamma(ELEMENTARY + y.size) * float(most.mean())
+        ends = max(0.0, float(least.mean()) - rounding), float(most.mean()) + rounding
+        return ends if (low < high).any() else (float(least.mean()), float(least.mean()))
+    surely = np.where(y > 0, high < 0, low >= 0)
+    perhaps = np.where(y > 0, low < 0, high >= 0)
+    return float(surely.mean()), float(perhaps.mean())
+
+
+@dataclass(frozen=True, eq=False)
+class _Scores:
+    """wᵀφ(x) of training and of new samples, by how much each may be wrong, and √k(x, x)."""
+
+    old: Vector
+    new: Vector
+    old_errors: Vector
+    new_errors: Vector
+    old_norms: Vector
+    new_norms: Vector
+
+    @classmethod
+    def of(cls, piece: Piece, X: Matrix) -> _Scores:
+        """Return those of a piece's answer."""
+        problem, point = piece.along.problem, piece.along.certificate.point
+        both: Any = stacked(problem.X, X)
+        if point.w is not None:
+            scores, errors = products(both, point.w)
+        else:
+            assert point.alpha is not None
+            beta = np.append(problem.beta(point.alpha), np.zeros(X.shape[0]))
+            scores, errors = gram_products(Gram(both, problem.kernel, memory=0), beta)
+        norms = np.sqrt(1.01 * problem.kernel.diagonal(both))
+        n = problem.n
+        return cls(scores[:n], scores[n:], errors[:n], errors[n:], norms[:n], norms[n:])
+
+    def optimal(self, piece: Piece, low: float, high: float) -> Iterator[tuple[Vector, Vector]]:
+        """Yield the least and the largest optimal scores, intercept included, slice by slice."""
+        problem, along = piece.along.problem, piece.along
+        for first, last in pairwise(np.linspace(low, high, _SLICES + 1).tolist()):
+            centre, radius = along.ball(first, last)
+            wider = max(abs(first - along.own), abs(last - along.own))
+            wider = wider if along.parameter == "epsilon" else 0.0
+            old = radius * self.old_norms + 1.01 * centre * self.old_errors + wider
+            f = centre * self.old
+            old += gamma(ELEMENTARY) * (np.abs(f) + np.abs(problem.y) + 1.0)
+            least, most = best_intercept(problem, f + old)[0], best_intercept(problem, f - old)[1]
+            least, most = least - _SORTED * abs(least), most + _SORTED * abs(most)
+            new = radius * self.new_norms + 1.01 * centre * self.new_errors
+            g = centre * self.new
+            new += gamma(ELEMENTARY) * np.abs(g)
+            yield g - new + least, g + new + most

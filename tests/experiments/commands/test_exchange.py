@@ -1,0 +1,208 @@
+"""`dualgap certify` and `dualgap export`: what other programs answer, and what they are given."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import load_npz
+from sklearn.datasets import load_svmlight_file
+from sklearn.svm import SVC, SVR
+
+from problems import RBF, BoxQP, Linear, Point, SoftMarginDual, SVRDual, certify, reduce
+from problems.datasets import load
+
+DATA = load("breast_cancer", limit=120, standardize=True)
+TARGETS = load("diabetes", limit=60, standardize=True)
+PROBLEM = SoftMarginDual(DATA.X, DATA.y, 10.0, RBF(0.02))
+REGRESSION = SVRDual(TARGETS.X, TARGETS.y, 10.0, 5.0)
+MODEL = SVC(C=10, gamma=0.02, tol=1e-8).fit(DATA.X, DATA.y)
+COEFS, SUPPORT, RHO = MODEL.dual_coef_[0], MODEL.support_, -MODEL.intercept_[0]
+BETA = np.zeros(120)
+BETA[SUPPORT] = COEFS
+FILES = {
+    "p.yaml": """formulation: soft_margin_dual
+dataset: {name: breast_cancer, limit: 120, standardize: true}
+kernel: {name: rbf, gamma: 0.02}
+C: 10
+""",
+    "linear.yaml": """formulation: soft_margin_primal
+dataset: {name: breast_cancer, limit: 120, standardize: true}
+C: 0.1
+""",
+    "svr.yaml": """name: one
+problems:
+  - formulation: svr_dual
+    dataset: {name: diabetes, limit: 60, standardize: true}
+    C: 10
+    epsilon: 5
+solvers: [smo]
+""",
+    "two.yaml": """formulation: soft_margin_dual
+dataset: two_moons
+C: [1, 10]
+""",
+}
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text)
+
+
+def svm_train_model(problem, coefs, support, rho, first=1):
+    """Return what svm-train writes: values to eight digits, the class of the first label first."""
+    kernel = problem.kernel
+    is_linear = isinstance(kernel, Linear)
+    head = ["svm_type epsilon_svr" if problem.is_regression else "svm_type c_svc"]
+    head += (
+        ["kernel_type linear"] if is_linear else ["kernel_type rbf", f"gamma {kernel.gamma:.6g}"]
+    )
+    head += ["nr_class 2", f"total_sv {len(support)}", f"rho {first * rho:.9g}"]
+    head += [] if problem.is_regression else [f"label {first} {-first}"]
+    rows = [
+        f"{first * coef:.17g} "
+        + " ".join(f"{j + 1}:{v:.8g}" for j, v in enumerate(problem.X[i]) if v)
+        for coef, i in zip(coefs, support, strict=True)
+    ]
+    return "\n".join([*head, "SV", *rows]) + "\n"
+
+
+def arrays(name):
+    with np.load(name) as archive:
+        return dict(archive)
+
+
+def r_table(coefs, support, rho):
+    """Return what write.csv makes of index, coefs and rho of R's e1071."""
+    frame = pd.DataFrame({"index": support + 1, "coefs": coefs})
+    frame.loc[0, "rho"] = rho
+    return frame.to_csv(index=True)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("svm.model", svm_train_model(PROBLEM, COEFS, SUPPORT, RHO)),
+        ("other.model", svm_train_model(PROBLEM, COEFS, SUPPORT, RHO, first=-1)),
+        ("r.csv", r_table(COEFS, SUPPORT, RHO)),
+        ("alpha.csv", "alpha\n" + "\n".join(map(str, DATA.y * BETA))),
+        ("coefs.tsv", "coefs\tb\n" + "\n".join(f"{v}\t{-RHO}" for v in BETA)),
+    ],
+)
+def test_an_answer_is_judged_whichever_program_wrote_it(command, tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    result = command("certify", "p.yaml", name, "--target-gap", "1e-5")
+    assert result.exit_code == 0, result.output
+    assert "verdict:             solved" in result.output
+    known = certify(PROBLEM, Point(alpha=DATA.y * BETA))
+    assert f"{known.primal_objective:.8g}"[:8] in result.output
+    assert "diagnosis" not in result.output
+
+
+def test_a_regression_model_is_judged(command, tmp_path):
+    model = SVR(kernel="linear", C=10, epsilon=5, tol=1e-6).fit(TARGETS.X, TARGETS.y)
+    text = svm_train_model(REGRESSION, model.dual_coef_[0], model.support_, -model.intercept_[0])
+    (tmp_path / "svr.model").write_text(text)
+    assert command("certify", "svr.yaml", "svr.model", "--target-gap", "1e-5").exit_code == 0
+
+
+def test_weights_alone_are_judged(command):
+    model = SVC(kernel="linear", C=0.1, tol=1e-8).fit(DATA.X, DATA.y)
+    np.savez("w.npz", w=model.coef_[0], b=model.intercept_)
+    result = command("certify", "linear.yaml", "w.npz", "--target-gap", "1e-5")
+    assert result.exit_code == 0
+    assert "bounds from:         recovered from w" in result.output
+
+
+def test_a_wrong_answer_is_named_with_a_diagnosis(command):
+    np.savez("half.npz", coefs=0.5 * BETA, b=-RHO)
+    result = command("certify", "p.yaml", "half.npz")
+    assert result.exit_code == 1
+    assert "verdict:             wrong" in result.output
+    assert "as if C = 10 were that. Look at C" in result.output
+
+
+def test_the_variables_of_the_exported_qp_are_an_answer(command):
+    assert command("export", "svr.yaml", "--out", "qp.npz", "--qp").exit_code == 0
+    qp, form = arrays("qp.npz"), reduce(REGRESSION, BoxQP).form
+    x = np.linspace(0, 1, 120)
+    np.testing.assert_allclose(qp["Q"] @ x + qp["p"], form.Q.matvec(x) + form.p)
+    assert qp["A"].shape == (1, 120)
+    assert (qp["ub"] == 10).all()
+    beta = SVR(kernel="linear", C=10, epsilon=5, tol=1e-6).fit(TARGETS.X, TARGETS.y)
+    alpha = np.zeros(60)
+    alpha[beta.support_] = beta.dual_coef_[0]
+    np.savez("x.npz", x=np.concatenate([np.maximum(alpha, 0), np.maximum(-alpha, 0)]))
+    assert command("certify", "svr.yaml", "x.npz", "--target-gap", "1e-5").exit_code == 0
+
+
+def test_exported_samples_are_the_problem_s_to_the_last_digit(command):
+    for out in ("p.libsvm", "p.npz"):
+        assert command("export", "p.yaml", "--out", out).exit_code == 0
+    X, y = load_svmlight_file("p.libsvm", n_features=PROBLEM.d)
+    assert (X.toarray() == PROBLEM.X).all()
+    assert (y == PROBLEM.y).all()
+    archive = arrays("p.npz")
+    assert (archive["X"] == PROBLEM.X).all()
+    assert (archive["C"] == 10).all()
+
+
+def test_sparse_samples_are_exported_as_scipy_reads_them(command, tmp_path):
+    text = FILES["p.yaml"].replace(
+        "breast_cancer, limit: 120, standardize: true", "sparse_classification"
+    )
+    (tmp_path / "sparse.yaml").write_text(text)
+    assert command("export", "sparse.yaml", "--out", "s.npz").exit_code == 0
+    assert (load_npz("s.npz") != load("sparse_classification").X).nnz == 0
+
+
+@pytest.mark.parametrize(
+    ("problem", "name", "text", "message"),
+    [
+        ("p.yaml", "a.csv", "alpha\n1\n2\n", "alpha: has 2 entries, expected 120"),
+        ("p.yaml", "a.csv", "a,b\n1,2\n", "has none of alpha, x, coefs, w"),
+        ("p.yaml", "a.csv", "0.5\n1\n", "call it alpha, coefs or w"),
+        (
+            "p.yaml",
+            "a.csv",
+            "index,coefs\n121,1\n",
+            "index: must be 1 different numbers from 1 to 120",
+        ),
+        ("p.yaml", "a.model", "hello", "is no LIBSVM model"),
+        ("p.yaml", "a.npz", "hello", "a.npz: "),
+        (
+            "linear.yaml",
+            "a.model",
+            svm_train_model(PROBLEM, COEFS, SUPPORT, RHO),
+            "its kernel is rbf",
+        ),
+        (
+            "svr.yaml",
+            "a.model",
+            svm_train_model(PROBLEM, COEFS, SUPPORT, RHO),
+            "is a model of c_svc",
+        ),
+        ("p.yaml", "a.csv", "w\n" + "1\n" * 30, "alpha: is needed with a kernel"),
+        ("two.yaml", "a.csv", "alpha\n1\n", "poses 2 problems; leave one value in each list"),
+        (
+            "p.yaml",
+            "a.model",
+            svm_train_model(
+                SoftMarginDual(2 * DATA.X, DATA.y, 1.0, RBF(0.02)), COEFS, SUPPORT, RHO
+            ),
+            "support vector 1 is none of the problem's samples",
+        ),
+    ],
+)
+def test_what_is_no_answer_is_refused(command, tmp_path, problem, name, text, message):
+    (tmp_path / name).write_text(text)
+    refused = command("certify", problem, name)
+    assert refused.exit_code == 2
+    assert message in refused.output
+
+
+def test_a_qp_is_written_to_an_archive_only(command):
+    refused = command("export", "p.yaml", "--out", "qp.txt", "--qp")
+    assert refused.exit_code == 2
+    assert "written to a .npz file" in refused.output

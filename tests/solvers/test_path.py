@@ -1,0 +1,163 @@
+"""Certified paths: at every value of C, lam or epsilon the optimum is within an answer's bounds."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from problems import (
+    RBF,
+    HardMarginDual,
+    HingeERM,
+    OneVsRest,
+    Point,
+    Precomputed,
+    RegularizedERM,
+    SoftMarginDual,
+    SoftmaxERM,
+    SVRDual,
+    certify,
+)
+from problems.certificates.along import with_value
+from solvers import SMO, InteriorPoint, NoPath, Path, Pegasos, solve, solve_path
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((120, 4))
+Y = np.where(X[:, 0] + 0.5 * X[:, 1] * X[:, 2] + 0.5 * RNG.standard_normal(120) > 0, 1.0, -1.0)
+TARGETS = np.sin(X[:, 0]) + 0.2 * RNG.standard_normal(120)
+WEIGHTS = RNG.uniform(0.5, 2.0, 120)
+TUBES = {"epsilon": (0.0, 0.5), "gap": 0.02}
+FOLLOWED = {
+    "linear, C": (SoftMarginDual(X, Y), {"C": (0.01, 100.0)}),
+    "linear without intercept, C": (SoftMarginDual(X, Y, intercept=False), {"C": (0.01, 10.0)}),
+    "kernel, C": (SoftMarginDual(X, Y, kernel=RBF(0.3)), {"C": (0.01, 100.0)}),
+    "weights, C": (SoftMarginDual(X, Y, C=WEIGHTS, kernel=RBF(0.3)), {"C": (0.1, 10.0)}),
+    "Gram matrix, C": (SoftMarginDual(X @ X.T, Y, kernel=Precomputed()), {"C": (0.1, 10.0)}),
+    "regression, C": (SVRDual(X, TARGETS, 1.0, 0.1, RBF(0.3)), {"C": (0.01, 100.0)}),
+    "regression far from 0, C": (SVRDual(X, TARGETS + 1e3, 1.0, 0.1), {"C": (0.01, 0.1)}),
+    "regression, epsilon": (
+        SVRDual(X, TARGETS, 1.0, 0.1, RBF(0.3)),
+        {"epsilon": (0.0, 0.5), "gap": 0.02},
+    ),
+    "linear regression, epsilon": (
+        SVRDual(X, TARGETS, 1.0, 0.1),
+        {"epsilon": (0.1, 0.6), "gap": 0.02},
+    ),
+    "hinge risk, lam": (HingeERM(X, Y, 1.0, intercept=True), {"lam": (1e-4, 1.0)}),
+    "logistic risk, lam": (RegularizedERM(X, Y, 1.0), {"lam": (1e-4, 1.0)}),
+    "squared loss, lam": (RegularizedERM(X, TARGETS, 1.0, "squared"), {"lam": (1e-3, 1.0)}),
+}
+
+
+@cache
+def path_of(name: str) -> Path:
+    problem, interval = FOLLOWED[name]
+    return solve_path(problem, **interval)
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_the_optimum_at_any_value_is_within_the_bounds_of_the_path(name: str) -> None:
+    path = path_of(name)
+    ends = np.sqrt([path.low, path.high])
+    values = [path.low, path.high, *path.breakpoints[1:4], *RNG.uniform(*ends, 8) ** 2]
+    for value in values:
+        found = path.at(value).certificate
+        assert found.relative_gap <= path.gap
+        exact = solve(path.at(value).problem, target_gap=1e-9)
+        assert found.dual_objective <= exact.certificate.primal_objective
+        assert exact.certificate.dual_objective <= found.primal_objective
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_the_bounds_are_those_of_the_point_itself(name: str) -> None:
+    """What follows from one certificate is what the point at another value is found to be worth."""
+    path = path_of(name)
+    for value in RNG.uniform(path.low, path.high, 5):
+        at = path.at(value)
+        objective = 0.5 * at.geometry.norm**2 + at.problem.weight @ at.geometry.slacks
+        assert objective == pytest.approx(at.certificate.primal_objective, rel=1e-8)
+        dual = certify(at.problem, Point(alpha=at.certificate.point.alpha), target_gap=np.inf)
+        assert dual.dual_objective == pytest.approx(at.certificate.dual_objective, rel=1e-7)
+
+
+def test_the_pieces_cover_the_interval_in_order() -> None:
+    path = solve_path(SoftMarginDual(X, Y, kernel=RBF(0.3)), C=(0.01, 100.0), gap=1e-2)
+    assert path.breakpoints[0] == 0.01
+    assert path.breakpoints[-1] == 100.0
+    assert (np.diff(path.breakpoints) > 0).all()
+    for piece, low, high in zip(path.pieces, path.breakpoints, path.breakpoints[1:], strict=False):
+        assert piece.low <= low <= piece.value <= high <= piece.high
+    table = path.table()
+    assert len(table) == len(path.pieces)
+    assert table["worst_gap"].max() <= 1e-2
+
+
+def test_a_larger_gap_takes_fewer_answers_as_its_root() -> None:
+    counts = [
+        len(solve_path(SoftMarginDual(X, Y), C=(0.1, 10.0), gap=g).pieces) for g in (1e-4, 1e-2)
+    ]
+    assert 6 < counts[0] / counts[1] < 14
+
+
+def test_the_decision_function_at_a_value_is_that_of_the_certified_weights() -> None:
+    path = solve_path(SoftMarginDual(X, Y, kernel=RBF(0.3)), C=(0.1, 10.0))
+    piece = path.pieces[3]
+    at = path.at(0.5 * (piece.value + path.breakpoints[4]))
+    assert piece.value != at.problem.C
+    np.testing.assert_allclose(at.decision_function(X), piece.solution.decision_function(X))
+    np.testing.assert_allclose(at.decision_function(X), at.geometry.decision)
+
+
+def test_kernel_values_are_kept_from_one_value_to_the_next() -> None:
+    problem = SoftMarginDual(X, Y, kernel=RBF(0.3))
+    path = solve_path(problem, C=(0.1, 10.0))
+    total = max(piece.solution.counters["kernel_evaluations"] for piece in path.pieces)
+    cold = solve(with_value(problem, "C", 1.0), SMO(gap=1e-4)).counters["kernel_evaluations"]
+    assert total < 3 * cold
+    assert len(path.pieces) > 20
+
+
+@pytest.mark.parametrize("solver", [SMO(tol=1e-6), InteriorPoint()])
+def test_any_solver_that_is_accurate_enough_will_do(solver: object) -> None:
+    path = solve_path(SoftMarginDual(X, Y), C=(0.1, 10.0), gap=1e-2, solver=solver)  # type: ignore[arg-type]
+    assert path.at(3.0).certificate.relative_gap <= 1e-2
+
+
+def test_a_solver_that_is_not_says_where_it_stopped() -> None:
+    with pytest.raises(NoPath, match=r"pegasos at lam = 0\.01 reached a certified relative gap of"):
+        solve_path(HingeERM(X, Y, 1.0), lam=(0.01, 1.0), gap=1e-6, solver=Pegasos(max_iter=100))
+    with pytest.raises(NoPath, match="gave no answer"):
+        solve_path(SoftMarginDual(X, Y), C=(0.01, 1.0), solver=Pegasos())
+
+
+def test_a_path_to_an_optimum_of_0_says_that_it_would_never_end() -> None:
+    with pytest.raises(NoPath, match=r"epsilon = "):
+        solve_path(SVRDual(X[:20], TARGETS[:20], 1.0, 0.1), epsilon=(0.5, 3.0), gap=0.2)
+
+
+@pytest.mark.parametrize(
+    ("problem", "interval", "message"),
+    [
+        (SoftMarginDual(X, Y), {}, "give the interval of one"),
+        (SoftMarginDual(X, Y), {"C": (1, 2), "epsilon": (0, 1)}, "give the interval of one"),
+        (SoftMarginDual(X, Y), {"C": (0, 1)}, "above 0"),
+        (SoftMarginDual(X, Y), {"C": (2, 1)}, "above 0"),
+        (SoftMarginDual(X, Y), {"C": 3.0}, "interval"),
+        (SoftMarginDual(X, Y), {"lam": (1, 2)}, "has none; follow its C"),
+        (SVRDual(X, TARGETS, 1.0, 0.1), {"lam": (1, 2)}, "follow its C or its epsilon"),
+        (SoftMarginDual(X, Y), {"C": (1, 2), "gap": 1.5}, "between 0 and 1"),
+        (HardMarginDual(X, Y), {"C": (1, 2)}, "finite loss"),
+        (OneVsRest(X, (Y + 1) / 2 + (X[:, 0] > 1), 1.0), {"C": (1, 2)}, "one function"),
+        (SoftmaxERM(X, (Y + 1) / 2 + (X[:, 0] > 1), 1.0), {"lam": (1, 2)}, "one function"),
+    ],
+)
+def test_what_has_no_path_is_refused(problem: object, interval: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        solve_path(problem, **interval)  # type: ignore[arg-type]
+
+
+def test_a_value_outside_the_path_is_refused() -> None:
+    path = solve_path(SoftMarginDual(X, Y), C=(0.1, 0.2), gap=1e-2)
+    with pytest.raises(ValueError, match=r"C: must be within \[0.1, 0.2\]"):
+        path.at(0.3)
+    assert "answers in" in repr(path)

@@ -58,7 +58,5 @@ def __dir__() -> list[str]:
 
 def _public(package: str) -> list[str]:
     module = import_module(package)
-    solvers = (
-        [cls.__name__ for cls in module.all_solvers().values()] if package == "solvers" else []
-    )
-    return [*module.__all__, *solvers]
+    solvers = module.SOLVERS.own.values() if package == "solvers" else ()
+    return [*module.__all__, *(cls.__name__ for cls in solvers)]

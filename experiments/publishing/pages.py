@@ -43,7 +43,7 @@ def write_pages(out: Path, root: Path = ROOT) -> Iterator[Path]:
                 {
                     "href": page.relative_to(out).as_posix(),
                     "name": experiment_name(found.manifest),
-                    "purpose": purpose(found.manifest["experiment"]),
+                    "purpose": purpose(found.manifest["experiment"]).replace("`", ""),
                     "runs": str(len(found.results)),
                     "date": str(found.manifest.get("date", ""))[:10],
                 }

@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
         return import_module(_MODULES[name])
     if name == "__all__":
         return sorted({*_MODULES, *(each for package in _PACKAGES for each in _public(package))})
-    for package in _PACKAGES:
+    for package in () if name.startswith("_") else _PACKAGES:
         if name in _public(package):
             return getattr(import_module(package), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

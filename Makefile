@@ -23,9 +23,13 @@ test: $(STAMP)
 test-all: $(STAMP)
 	$(TESTS) --exhaustive
 
-# The baselines and the browser's driver, without which some tests are skipped.
+# The baselines and the browser's driver, without which some tests are skipped. The baselines with OpenMP
+# are built from source.
 test-environment: $(STAMP)
 	@$(BIN)/python -m pip install --quiet --constraint requirements.lock --group ci --editable '.[peers]'
+	@if command -v c++ > /dev/null; \
+	then $(BIN)/python -m pip install --quiet --constraint requirements.lock --editable '.[openmp]'; \
+	else echo "There is no C++ compiler, so libsvm_openmp and liblinear_multicore are not installed."; fi
 
 # Kills runs at 300 random moments and resumes them; a quarter of an hour.
 torture: $(STAMP)

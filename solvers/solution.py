@@ -141,9 +141,16 @@ class Solution:
 
         Of several binary problems that of the first which has one.
         """
-        if self.subsolutions:
-            return next(filter(None, (own.diagnosis for own in self.subsolutions)), None)
-        return diagnose(self.problem, self.point, self.certificate, self.claimed)
+        if not isinstance(self.problem, Multiclass):
+            return diagnose(self.problem, self.point, self.certificate, self.claimed)
+        subproblems, points = self.problem.subproblems, self.problem.split(self.point)
+        claims: list[Claim] = [own.claimed for own in self.subsolutions]
+        for sub, point, c, claimed in zip(
+            subproblems, points, self.certificate.parts, claims, strict=False
+        ):
+            if found := diagnose(sub.problem, point, c, claimed):
+                return found._replace(finding=f"in the subproblem {sub.name}: {found.finding}")
+        return None
 
     def _finding(self) -> str:
         """Return what is wrong, if it is wrong, or that the answer keeps to no constraints."""

@@ -6,6 +6,7 @@ Baselines are warmed up like our own solvers: what a library does once a process
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from itertools import islice
@@ -34,16 +35,26 @@ class WarmedUpSolver(Solver):
         return form
 
 
-def warm_up(solver: Solver, form: Form, samples: int = 32) -> None:
+def _as_it_is(form: Form) -> Any:
+    return form
+
+
+def warm_up(
+    solver: Solver,
+    form: Form,
+    samples: int = 32,
+    converted: Callable[[Any], Any] = _as_it_is,
+) -> None:
     """Run a solver on a small problem like `form`, so that compiling or loading it is not timed.
 
     Once for each solver and kind of form in a process: again and again it takes 10 ms, ten times a small
     fit. In a copy of a process, whose pages of memory are first touched then, it is done again.
+    `converted` makes of a form what the solver's `iterates` starts from.
     """
     gram, intercept = _gram_and_intercept(form)
     grouped = isinstance(form, BoxQP) and form.groups is not None
     sparse = scipy.sparse.issparse(gram.X)
-    _run_small(os.getpid(), solver, samples, gram.is_linear, sparse, intercept, grouped)
+    _run_small(os.getpid(), solver, samples, gram.is_linear, sparse, intercept, grouped, converted)
 
 
 @cache
@@ -55,12 +66,13 @@ def _run_small(
     sparse: bool,
     intercept: bool,
     grouped: bool,
+    converted: Callable[[Any], Any],
 ) -> None:
     tiny = reduce(_small_problem(samples, linear, sparse, intercept), solver.form).form
     if grouped:
         tiny = replace(tiny, groups=np.arange(samples) % 2, delta=np.zeros(2))
     project(np.arange(4.0), np.zeros(4), np.ones(4), np.ones(4), 1.0)
-    for _ in islice(solver.iterates(tiny), _MOST_POINTS):
+    for _ in islice(solver.iterates(converted(tiny)), _MOST_POINTS):
         pass
 
 

@@ -13,8 +13,10 @@ for name, examples in (("fast", 40), ("exhaustive", 300)):
     settings.register_profile(
         name, max_examples=examples, derandomize=True, deadline=None, database=None
     )
-# Read when NumPy is imported. Threads of several test processes on the same cores wait for each other.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# Read when libraries are loaded. Threads of several test processes on the same cores wait for each
+# other.
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
 
 

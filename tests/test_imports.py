@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 from collections import Counter
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
@@ -57,7 +58,9 @@ def imports_of(name):
             yield from (inside & FILES.keys()) or [module]
 
 
-IMPORTS = {name: set(imports_of(name)) for name in FILES}
+@cache
+def imports():
+    return {name: set(imports_of(name)) for name in FILES}
 
 
 @pytest.mark.parametrize("package", ORDER)
@@ -74,7 +77,7 @@ def test_imports_point_one_way(package):
     wrong = [
         f"{name} imports {other}"
         for name, room in rooms.items()
-        for other in IMPORTS[name] & rooms.keys()
+        for other in imports()[name] & rooms.keys()
         if rooms[other] in beside or (room in order and order[rooms[other]] > order[room])
     ]
     assert wrong == []
@@ -82,14 +85,14 @@ def test_imports_point_one_way(package):
 
 def test_nothing_imports_the_tests():
     assert not [
-        name for name in FILES if any(m.partition(".")[0] == "tests" for m in IMPORTS[name])
+        name for name in FILES if any(m.partition(".")[0] == "tests" for m in imports()[name])
     ]
 
 
 def test_no_imports_go_in_a_circle():
     """A package's `__init__` may import its modules, which know only one another."""
     try:
-        TopologicalSorter({name: IMPORTS[name] & FILES.keys() for name in FILES}).prepare()
+        TopologicalSorter({name: imports()[name] & FILES.keys() for name in FILES}).prepare()
     except CycleError as error:
         pytest.fail(" imports ".join(reversed(error.args[1])))
 

@@ -14,15 +14,14 @@ from experiments.analysis.configurations import Row, configurations, joined_by_o
 from experiments.analysis.labels import kind_of
 from experiments.analysis.noise import Comparison, aa_pairs, compare, noise_of_problems
 from experiments.analysis.outcomes import NOT_ASKED, NOT_RUN
+from experiments.cases.search import targets_above
 
-TARGETS = (1e-3, 1e-6, 1e-9)
 _NEAR = 0.5  # share of the next best gap above which a smaller tolerance has gained next to nothing
 
 
 def targets_of(results: pd.DataFrame) -> list[float]:
     """Return the default targets above the experiment's `target_gap`, and that gap."""
-    least = float(results["target_gap"].min())
-    return [target for target in TARGETS if target > least] + [least]
+    return targets_above(float(results["target_gap"].min()))
 
 
 def cheapest(results: pd.DataFrame, targets: Iterable[float] | None = None) -> pd.DataFrame:
@@ -67,6 +66,8 @@ def _compared(rows: pd.DataFrame, noise: Mapping[str, float]) -> pd.DataFrame:
 
 def _cheapest(target: float, runs: pd.DataFrame) -> Row:
     reached = runs[runs["gap"] <= target].dropna(subset=["time"])
+    repeated = reached["times"].map(len)  # of a search, those that are chosen are repeated
+    reached = reached[repeated == repeated.max()]
     if len(reached):
         chosen = reached.sort_values("time", kind="stable").iloc[0]
         return _row(target, chosen, "reached")

@@ -132,9 +132,18 @@ def _case(
     del decides["aa_repeat"]
     if not case.proven:  # ids are the same as before there was a choice
         del decides["proven"]
-    identity = digest(decides, AA_REPEAT) if aa_repeat else digest(decides)
-    run_id = f"{identity[:16]}-00" if solver.searched else identity[:16]  # see `cases.search`
+    if solver.searched:
+        run_id = _search_id(decides, repetition, aa_repeat)
+    else:
+        run_id = (digest(decides, AA_REPEAT) if aa_repeat else digest(decides))[:16]
     return replace(case, run_id=run_id, folder=experiment.folder, aa_repeat=aa_repeat)
+
+
+def _search_id(decides: dict[str, Any], repetition: int, aa_repeat: bool) -> str:
+    """Return the id of the first run of a search, see `cases.search`."""
+    first = digest({key: decides[key] for key in decides if key not in ("repetition", "seed")})[:16]
+    follows = f".{repetition}{'a' * aa_repeat}" if repetition or aa_repeat else ""
+    return f"{first}{follows}-00"
 
 
 def _identity(solver: SolverSpec) -> dict[str, Any]:

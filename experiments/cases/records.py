@@ -15,7 +15,7 @@ from experiments.files.specs import kernel_text
 
 _PACKAGES = """
 dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel highspy osqp piqp proxsuite
-qpsolvers quadprog scs scikit-learn-intelex snapml
+qpsolvers quadprog scs scikit-learn-intelex snapml libsvm-official liblinear-multicore
 """
 PACKAGES = _PACKAGES.split()
 _PLUGINS = ("dualgap.solvers", "dualgap.formulations", "dualgap.datasets")

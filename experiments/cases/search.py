@@ -4,16 +4,21 @@ A solver is run with a loose tolerance, then with one √10 times as tight, and 
 certified to the experiment's `target_gap`, or it stalls, or a run does not finish. So the cheapest run
 that reaches a gap is within √10 of the best tolerance, and a solver that did not reach it was asked.
 
-Each is an ordinary run, and each repetition searches anew. The runs of one search have one id, but for
-their number after the dash; what comes next follows from those that are recorded, so that a search can
-be resumed from the folder alone.
+The first repetition searches. The others, and the A/A repeats, follow it: they repeat the runs that were
+the cheapest to reach a target, and go on from there where chance lets them miss the last one.
+
+Each is an ordinary run. Its id is that of the search in the first repetition, in a later one with ".1",
+of an A/A repeat ".1a", and its number after a dash. What comes next follows from the runs that are
+recorded, so that a search can be resumed from the folder alone.
 """
 
 from __future__ import annotations
 
+import json
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from math import inf, isnan
 from typing import Any
 
@@ -22,6 +27,7 @@ import pandas as pd
 from experiments.cases.plan import Case
 from experiments.files.specs import SEARCHED
 
+TARGETS = (1e-3, 1e-6, 1e-9)  # relative gaps at which solvers are compared
 _STEP = 10**0.5
 _MOST = 30  # runs of one search
 _PATIENCE = 4  # one step of an interior-point method can gain what four steps of √10 ask for
@@ -75,6 +81,54 @@ def is_over(records: Sequence[Record]) -> bool:
     return not (fallen or before - now > _FALLEN_PRIMAL * target * abs(now))
 
 
+def next_of(run_id: str, records: Mapping[str, Record]) -> int | None:
+    """Return the number of the run that comes next in the search of a run; None if it is over."""
+    search, known = search_of(run_id), list[Record]()
+    for number in _numbers(search, records):
+        record = records.get(f"{search}-{number:02}")
+        if record is None:
+            return number
+        known.append(record)
+        if is_over(known):
+            break
+    return None
+
+
+def _numbers(search: str, records: Mapping[str, Record]) -> Iterator[int]:
+    """Yield the numbers of the runs that a search may take, in order."""
+    first = search.partition(".")[0]
+    if search == first or next_of(first, records) is not None:
+        yield from count()
+    found = [records[f"{first}-{number:02}"] for number in range(_length(first, records))]
+    if not all(map(_has_gap, found)):
+        yield from count()
+    cheapest = [_cheapest(found, target) for target in targets_above(found[-1]["target_gap"])]
+    numbers = sorted({number for number in cheapest if number is not None})
+    yield from numbers
+    if cheapest[-1] is not None:
+        yield from count(numbers[-1] + 1)
+
+
+def _length(search: str, records: Mapping[str, Record]) -> int:
+    return next(number for number in count() if f"{search}-{number:02}" not in records)
+
+
+def _has_gap(record: Record) -> bool:
+    """Whether a run is compared by its own gap, not by its distance to another's dual bound."""
+    alone = str(record["bound_source"]).endswith("recovered from w")
+    return not alone and "epochs" not in json.loads(record["params"])
+
+
+def targets_above(least: float) -> list[float]:
+    """Return the targets above a gap, and the gap itself."""
+    return [target for target in TARGETS if target > least] + [least]
+
+
+def _cheapest(records: Sequence[Record], target: float) -> int | None:
+    reached = [i for i, r in enumerate(records) if _number(r["relative_gap"]) <= target]
+    return min(reached, key=lambda i: _number(records[i]["time_solve"]), default=None)
+
+
 def following(case: Case, records: Mapping[str, Record]) -> Case | None:
     """Return the run of a case that comes next: itself, or a step of its search; None if all are there.
 
@@ -84,18 +138,8 @@ def following(case: Case, records: Mapping[str, Record]) -> Case | None:
     """
     if not case.solver.searched:
         return None if case.run_id in records else case
-    known: list[Record] = []
-    while not known or not is_over(known):
-        case = step(case, len(known))
-        if case.run_id not in records:
-            return case
-        known.append(records[case.run_id])
-    return None
-
-
-def remaining(cases: Iterable[Case], records: Mapping[str, Record]) -> list[Case]:
-    """Return what comes next of all cases, in their order; none if everything is there."""
-    return [found for case in cases if (found := following(case, records)) is not None]
+    number = next_of(case.run_id, records)
+    return None if number is None else step(case, number)
 
 
 class Waiting(Iterator[Case]):
@@ -106,25 +150,28 @@ class Waiting(Iterator[Case]):
     cases : of an experiment. records : of the runs that are there, by their ids.
     """
 
-    def __init__(self, cases: Sequence[Case], records: Mapping[str, Record]) -> None:
-        self._whole = {search_of(case.run_id): case for case in cases}
+    def __init__(self, cases: Iterable[Case], records: Mapping[str, Record]) -> None:
+        self._left = deque(case for case in cases if following(case, records))
+        self._whole = {search_of(case.run_id): case for case in self._left}
         self._records = dict(records)
-        self._left = deque(remaining(cases, records))
 
     def __len__(self) -> int:
         return len(self._left)
 
     def __next__(self) -> Case:
-        if not self._left:
-            raise StopIteration
-        return self._left.popleft()
+        while self._left:
+            if case := following(self._left.popleft(), self._records):
+                return case
+        raise StopIteration
 
     def follow(self, record: Record) -> int:
         """Take in the record of a run; put first what follows it in its search, and count that."""
         self._records[record["run_id"]] = record
-        case = following(self._whole[search_of(record["run_id"])], self._records)
-        self._left.extendleft([] if case is None else [case])
-        return case is not None
+        whole = self._whole[search_of(record["run_id"])]
+        left = following(whole, self._records) is not None
+        if left:
+            self._left.appendleft(whole)
+        return left
 
 
 def _number(value: Any) -> float:

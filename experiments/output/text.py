@@ -16,7 +16,10 @@ from experiments.analysis.hosts import hosts_note
 from experiments.workers.machine import bytes_text
 
 SINGLE = "¹"  # marks baselines that use one thread, however many they may use
-_PACKAGES = ("python", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "snapml")
+_PACKAGES = (
+    *("python", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "snapml"),
+    *("libsvm-official", "liblinear-multicore"),
+)
 _QP_PACKAGES = ("cvxopt", "clarabel", "highspy", "osqp", "piqp", "proxsuite", "quadprog", "scs")
 _LONGEST_NAME = 120  # characters of a file name, of which file systems take 255 with an ending
 

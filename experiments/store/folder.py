@@ -29,7 +29,7 @@ import pandas as pd
 
 from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS, NUMBER_COLUMNS, TRACE_COLUMNS
 from experiments.cases.records import Outcome
-from experiments.cases.search import is_over, is_searched, search_of
+from experiments.cases.search import is_searched, next_of, search_of
 from experiments.files.specs import build_kernel
 from experiments.store import disk
 from experiments.store.manifest import (
@@ -171,11 +171,8 @@ def missing(folder: Path) -> int:
         If the folder holds no results, or results of another version.
     """
     known = records(folder)
-    steps: dict[str, list[dict[str, Any]]] = {}
-    for run_id in sorted(known):
-        steps.setdefault(search_of(run_id), []).append(known[run_id])
     return sum(
-        run_id not in known or (is_searched(run_id) and not is_over(steps[search_of(run_id)]))
+        next_of(run_id, known) is not None if is_searched(run_id) else run_id not in known
         for run_id in planned(folder)
     )
 

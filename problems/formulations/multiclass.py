@@ -175,8 +175,13 @@ class Multiclass(Formulation):
         """Return the answer to each subproblem."""
         alpha = None if point.alpha is None else point.alpha.reshape(self.n, -1)
         w = None if point.w is None else point.w.reshape(self.d, -1)
+        b = None if point.b is None else np.broadcast_to(point.b, self.outputs)
         return [
-            Point(None if alpha is None else alpha[sub.rows, j], None if w is None else w[:, j])
+            Point(
+                None if alpha is None else alpha[sub.rows, j],
+                None if w is None else w[:, j],
+                None if b is None else float(b[j]),
+            )
             for j, sub in enumerate(self.subproblems)
         ]
 
@@ -199,7 +204,7 @@ class Multiclass(Formulation):
 
     to_qp = to_erm = to_box  # type: ignore[assignment]
 
-    def slacks(self, f: Vector) -> Vector:
+    def slacks(self, f: Vector, offsets: tuple[float, ...]) -> Vector:
         """Say why there are none: a sample has one in each binary problem."""
         raise ValueError("every binary subproblem has its own slacks: describe the subproblems")
 

@@ -113,6 +113,8 @@ class EnumeratedReference:
         indefinite = self.problem.kernel.is_psd is None and not is_psd(self.exact.K)
         if c.point.alpha is None or indefinite:  # no primal is above all of its dual
             return Values(None)
+        if not np.isfinite(c.point.alpha).all():  # it is beyond float64's range
+            return Values(None)
         given, scale = self._beta(c.point.alpha), rational(c.scale)
         beta = self.exact.feasible(given)
         of_alpha = [  # weights need not be those of multipliers that are feasible

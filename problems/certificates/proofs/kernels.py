@@ -88,6 +88,12 @@ def ball_gram(kernel: Kernel, X: Matrix) -> Values:  # noqa: PLR0911 - one for e
             raise Unprovable(f"{type(kernel).__name__} has no ball arithmetic")
 
 
+def ball_diagonal(kernel: Kernel, X: Matrix) -> Any:
+    """Return balls around k(xᵢ, xᵢ), shape (n,); Unprovable as `ball_gram`."""
+    values = ball_gram(kernel, X)
+    return np.array([values(i, i)[0, 0] for i in np.arange(X.shape[0])[:, None]], object)
+
+
 def _of_inner_products(kernel: Any, X: Matrix) -> Values:
     A = ball_matrix(kernel.matrix) if isinstance(kernel, QuadraticForm) else None
 
@@ -112,9 +118,11 @@ def _gaussian(X: Matrix, gamma: Any) -> Values:
 
     def values(rows: Indices, cols: Indices) -> Any:
         left, right = balls(as_dense(X[rows])), balls(as_dense(X[cols]))
-        ones, scaled = np.array([[arb(1)]] * rows.size, object), 2 * gamma * right
+        ones, steep = (
+            np.full((own.size, 1), v, object) for own, v in ((rows, arb(1)), (cols, -gamma))
+        )
         A = np.hstack([left, norms[rows][:, None], ones])
-        B = np.hstack([scaled, [[-gamma]] * cols.size, -gamma * norms[cols][:, None]])
+        B = np.hstack([2 * gamma * right, steep, -gamma * norms[cols][:, None]])
         return _each(arb.exp, arb_mat(A.tolist()) * arb_mat(B.tolist()).transpose())
 
     return values

@@ -90,13 +90,20 @@ def proven(problem: Formulation, certificate: Certificate) -> Certificate:
 
 
 def _stretched(point: Point, bounds: Bounds) -> Point:
-    """Return a hard margin's point with α at its best norm and w at a smallest margin of one."""
+    """Return a hard margin's point with α at its best norm and w at a smallest margin of one.
+
+    What would leave float64's range that way stays as it is.
+    """
     alpha, w, b = point.alpha, point.w, point.b
-    if alpha is not None and 0 < alpha.sum() < inf and bounds.lower < inf:
-        alpha = alpha * (2 * bounds.lower / float(alpha.sum()))
-    if w is not None and w.any() and bounds.upper < inf:
-        stretch = np.sqrt(2 * bounds.upper) / float(np.linalg.norm(w))
-        w, b = stretch * w, None if b is None else stretch * b
+    with np.errstate(over="ignore", invalid="ignore"):
+        if alpha is not None and 0 < alpha.sum() < inf and bounds.lower < inf:
+            longer = alpha * (2 * bounds.lower / float(alpha.sum()))
+            alpha = longer if np.isfinite(longer).all() else alpha
+        if w is not None and w.any() and bounds.upper < inf:
+            stretch = np.sqrt(2 * bounds.upper) / float(np.linalg.norm(w))
+            longer = stretch * w
+            if np.isfinite(longer).all():
+                w, b = longer, None if b is None else stretch * b
     return Point(alpha, w, b)
 
 

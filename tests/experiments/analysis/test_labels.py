@@ -1,6 +1,18 @@
 """Names of solvers and problems."""
 
-from experiments.analysis.labels import common_words, distinct_names, kind_of
+import pandas as pd
+
+from experiments.analysis.labels import (
+    common_words,
+    distinct_names,
+    kind_of,
+    solver_labels,
+    without_fold,
+)
+from experiments.analysis.noise import is_repeat, without_repeats
+from experiments.cases.plan import AA_REPEAT, plan
+from experiments.cases.records import COLUMNS, blank_record
+from experiments.files.experiment import read_experiment
 
 
 def test_solvers_are_ours_or_baselines():
@@ -20,3 +32,38 @@ def test_names_leave_out_what_all_problems_have_in_common():
     assert distinct_names(problems) == ["a9a rbf(gamma=1)", "w8a rbf(gamma=2)"]
     assert common_words(problems) == ["soft", "C=1"]
     assert distinct_names(problems[:1]) == problems[:1]
+
+
+TEXT = """\
+name: noisy
+problems:
+  - formulation: soft_margin_dual
+    dataset: {name: four_gaussians, n: [24, 40]}
+solvers:
+  - {name: smo, tol: [1e-3, 1e-6]}
+  - {name: platt_smo}
+repetitions: 3
+noise: true
+"""
+
+
+def test_an_aa_repeat_is_marked_among_its_settings_and_in_its_label(write):
+    cases = plan(read_experiment(write(TEXT)))
+    results = pd.DataFrame([blank_record(case) for case in cases])
+    assert list(results.columns) == COLUMNS
+    assert is_repeat(results).tolist() == [case.aa_repeat for case in cases]
+    assert set(solver_labels(results)) == {
+        "smo (tol=0.001)",
+        "smo (tol=1e-06)",
+        "platt_smo",
+        "smo (tol=0.001, A/A)",
+        "platt_smo (A/A)",
+    }
+    assert len(set(solver_labels(results, leave_out={AA_REPEAT}))) == 3
+    assert not is_repeat(without_repeats(results)).any()
+
+
+def test_a_folds_number_is_left_out_of_a_name():
+    assert without_fold("a(fold=3) b") == "a b"
+    assert without_fold("a(seed=1, fold=3) b") == "a(seed=1) b"
+    assert without_fold("a(fold=3, n=5) b fold") == "a(n=5) b fold"

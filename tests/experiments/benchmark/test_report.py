@@ -1,7 +1,12 @@
 """A benchmark in words."""
 
+import pandas as pd
+
+from experiments.analysis.cheapest import cheapest
 from experiments.benchmark.report import to_markdown
+from experiments.benchmark.tables import means
 from experiments.output.text import machine_text
+from tests.experiments.noisy import noisy_results
 
 NAN = float("nan")
 
@@ -34,3 +39,18 @@ def test_without_repetitions_the_report_says_that_noise_was_not_measured(timed, 
     text = to_markdown(table_of(timed()), "bench_x", "")
     assert "Noise (A/A) was not measured" in text
     assert "Ratios have no intervals" in text
+
+
+def test_a_benchmark_marks_what_is_noise_and_does_not_print_it_bold():
+    results = pd.concat([noisy_results("a"), noisy_results("b")], ignore_index=True)
+    table = cheapest(results)
+    assert set(table["solver"]) == {"smo", "libsvm", "one_dal"}
+    rates = means(table).set_index("solver")
+    assert rates["within_noise"].to_dict() == {"smo": False, "libsvm": True, "one_dal": False}
+    assert rates["low"]["one_dal"] < 3 < rates["high"]["one_dal"]
+    text = to_markdown(results, "bench_x", "")
+    assert "**1.0" not in text
+    assert "**3.0" in text or "**2.9" in text
+    assert "] ~" in text
+    assert "Noise (A/A): two runs of the same configuration" in text
+    assert "geometric mean over 2 pairs" in text

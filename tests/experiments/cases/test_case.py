@@ -13,6 +13,8 @@ import pytest
 from experiments.cases import case as runner
 from experiments.cases.case import run_case
 from experiments.cases.columns import COLUMNS
+from experiments.cases.plan import plan
+from experiments.files.experiment import read_experiment
 from solvers import solve
 
 LINE = """\
@@ -162,6 +164,24 @@ def test_a_false_claim_is_called_wrong(case_of, strange):
     )
 
 
+def test_the_diagnosis_of_several_classes_names_the_subproblem(case_of, strange):
+    three = "\n".join(
+        [
+            "name: three",
+            "problems:",
+            "  - {formulation: one_vs_rest, dataset: {name: iris, multiclass: true}, C: 1}",
+            "solvers: [smo]",
+            "",
+        ]
+    )
+    outcome = run_case(case_of(strange("yield FormPoint(x + 100.0, claim='optimal')"), text=three))
+    assert outcome.record["verdict"] == "wrong"
+    assert outcome.diagnosis["condition"] == "box"
+    finding = outcome.diagnosis["finding"]
+    assert finding.startswith("in the subproblem class 0 against the rest: off its constraints")
+    assert finding in outcome.record["reason"]
+
+
 def test_a_solver_that_never_stops_is_stopped_at_its_limit(case_of, strange):
     record = _row(case_of(strange("while True: yield FormPoint(x)"), time_limit=0.05))
     assert (record["status"], record["verdict"]) == ("time_limit", "inaccurate")
@@ -278,3 +298,59 @@ def test_what_cannot_be_proven_is_uncertified_with_its_reason(case_of):
     assert record["verdict"] == "uncertified"
     assert "not proven: the kernel's matrix has eigenvalues below 0" in record["reason"]
     assert math.isnan(record["dual_objective"])
+
+
+RISK = """\
+name: risks
+problems:
+  - formulation: {formulation}
+    dataset: {{{dataset}}}
+    lam: 0.1
+    {loss}
+solvers: [{solver}]
+"""
+
+
+def _risks(write, **parts):
+    experiment = read_experiment(write(RISK.format(**{"loss": "", "solver": "lbfgs"} | parts)))
+    return [run_case(case).record for case in plan(experiment)]
+
+
+def test_a_loss_is_a_name_or_a_mapping(write):
+    records = _risks(
+        write,
+        formulation="regularized_erm",
+        dataset="name: diabetes, limit: 60, standardize: true, test_size: 0.5",
+        loss="loss: [squared, {name: squared_epsilon_insensitive, epsilon: 2}]",
+    )
+    assert [record["verdict"] for record in records] == ["solved"] * 2
+    assert [record["problem_id"] for record in records] == [
+        "diabetes regularized_erm linear squared lam=0.1",
+        "diabetes regularized_erm linear squared_epsilon_insensitive(epsilon=2) lam=0.1",
+    ]
+    assert len({record["family_hash"] for record in records}) == 2
+    assert all(record["margin"] is None for record in records)
+
+
+def test_softmax_runs_are_recorded_like_others(write):
+    (record,) = _risks(
+        write,
+        formulation="softmax_erm",
+        dataset="name: wine, standardize: true, multiclass: true, test_size: 0.3",
+    )
+    assert record["verdict"] == "solved"
+    assert record["test_accuracy"] > 0.9
+    assert record["n_support"] > 0
+    assert record["margin"] is None
+
+
+def test_a_perceptrons_row_says_that_it_is_degenerate(write):
+    (record,) = _risks(
+        write,
+        formulation="regularized_erm",
+        dataset="name: two_moons, n: 40",
+        loss="loss: perceptron",
+        solver="sdca",
+    )
+    assert record["verdict"] == "solved"
+    assert "w = 0 is optimal" in record["reason"]

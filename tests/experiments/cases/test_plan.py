@@ -76,3 +76,27 @@ def test_repetitions_are_interleaved_in_a_seeded_order(write, cases):
     orders = {tuple(str(c.solver) for c in cases[i : i + 4]) for i in range(0, len(cases), 4)}
     assert len(orders) > 1
     assert plan(read_experiment(write(TEXT))) == [replace(case) for case in cases]
+
+
+def test_noise_adds_an_aa_repeat_for_each_solver_to_every_round(write, cases):
+    noisy = plan(read_experiment(write(TEXT + "noise: true\n")))
+    repeats = [case for case in noisy if case.aa_repeat]
+    assert {case.run_id for case in noisy} - {case.run_id for case in repeats} == {
+        case.run_id for case in cases
+    }
+    assert len({case.run_id for case in noisy}) == len(noisy) == 5 * 3 * (4 + 2)
+    assert {case.solver.name for case in repeats} == {"smo", "platt_smo"}
+    assert {c.solver.settings["tol"] for c in repeats if c.solver.name == "smo"} == {1e-3}
+
+
+def test_an_aa_repeat_does_the_same_as_its_first_in_the_same_round(write):
+    noisy = plan(read_experiment(write(TEXT + "noise: true\n")))
+    for repeat in (case for case in noisy if case.aa_repeat):
+        (first,) = (
+            case
+            for case in noisy
+            if not case.aa_repeat
+            and (case.problem, case.solver, case.repetition)
+            == (repeat.problem, repeat.solver, repeat.repetition)
+        )
+        assert (first.seed, first.time_limit) == (repeat.seed, repeat.time_limit)

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from experiments.cases.plan import plan
-from experiments.cases.search import is_followed, is_over, remaining, search_of, step
+from experiments.cases.search import Waiting, is_followed, is_over, next_of, search_of, step
 from experiments.files.experiment import ConfigError, read_experiment
 from experiments.files.schema import experiment_schema
 from experiments.store.folder import load_results, missing
@@ -33,6 +33,16 @@ def records(gaps, primals=None, status="finished"):
     rows = [known | {"relative_gap": gap, "primal_objective": primal} for gap, primal in pairs]
     rows[-1]["status"] = status
     return rows
+
+
+def record(gap, time=1.0, source="alpha", **params):
+    known = records([gap])[0]
+    return known | {"time_solve": time, "bound_source": source, "params": json.dumps(params)}
+
+
+def search(run_id, *found):
+    """Return the records of the first runs of a search."""
+    return {f"{run_id}-{number:02}": known for number, known in enumerate(found)}
 
 
 def cases_of(write, text="auto"):
@@ -70,13 +80,23 @@ def test_each_step_is_a_half_decade_tighter_and_of_one_search(write):
 
 
 def test_what_remains_follows_from_the_records_alone(write):
-    cases = cases_of(write)
-    assert remaining(cases, {}) == cases
-    known = {case.run_id: records([1e-1])[0] for case in cases}
-    second = remaining(cases, known)
+    cases = cases_of(write, "auto")
+    assert list(Waiting(cases, {})) == cases
+    known = {case.run_id: record(1e-1) for case in cases}
+    second = list(Waiting(cases, known))
     assert [case.run_id[-3:] for case in second] == ["-01"] * len(cases)
-    known |= {second[0].run_id: records([1e-9])[0]}
-    assert [case.run_id[-3:] for case in remaining(cases, known)] == ["-01"] * (len(cases) - 1)
+    first = next(case for case in second if "." not in case.run_id)
+    known |= {first.run_id: record(1e-9)}
+    assert [case.run_id[-3:] for case in Waiting(cases, known)] == ["-01"] * (len(cases) - 1)
+
+
+def test_what_follows_a_run_comes_next(write):
+    cases = cases_of(write, "auto")
+    waiting = Waiting(cases, {})
+    begun = next(waiting)
+    assert len(waiting) == len(cases) - 1
+    assert waiting.follow(record(1e-1) | {"run_id": begun.run_id}) == 1
+    assert next(waiting).run_id == f"{search_of(begun.run_id)}-01"
 
 
 def test_only_the_last_run_of_a_search_says_how_it_ended():
@@ -84,10 +104,43 @@ def test_only_the_last_run_of_a_search_says_how_it_ended():
     assert is_followed(run_ids).tolist() == [True, False, False, False, True]
 
 
+def test_later_repetitions_repeat_the_cheapest_runs_that_reached_a_target():
+    gaps_and_times = [(1.0, 1.0), (1e-3, 3.0), (1e-4, 2.0), (1e-5, 4.0), (1e-6, 5.0)]
+    known = search("a", *(record(gap, time) for gap, time in gaps_and_times))
+    assert next_of("a.1-00", search("a", record(1.0))) == 0, "the first search is not over"
+    assert next_of("a.1-00", known) == 2
+    known |= {"a.1-02": record(1e-4)}
+    assert next_of("a.1-00", known) == 4
+    assert next_of("a.1-00", known | {"a.1-04": record(1e-6)}) is None
+    assert next_of("a.1-00", known | {"a.1-04": record(2e-6)}) == 5, "chance let it miss the target"
+
+
+def test_later_repetitions_of_a_search_in_vain_end_with_what_it_reached():
+    known = search("a", record(1e-3), *[record(1e-4)] * 5)
+    assert next_of("a-00", known) is None
+    assert next_of("a.0a-00", known) == 0
+    assert next_of("a.0a-00", known | {"a.0a-00": record(1e-3)}) is None
+    assert next_of("a.0a-00", search("a", *[record(1.0)] * 5)) is None
+
+
+@pytest.mark.parametrize(
+    "other", [record(1e-6, source="x recovered from w"), record(1e-6, epochs=3)]
+)
+def test_runs_that_are_compared_by_another_bound_are_all_repeated(other):
+    assert next_of("a.1-00", search("a", record(1.0), other)) == 0
+
+
+def test_repetitions_and_aa_repeats_follow_the_first_search(write):
+    text = TEXT.replace("SMO", "auto").replace("repetitions: 2", "repetitions: 2\nnoise: true")
+    ids = [c.run_id for c in plan(read_experiment(write(text))) if c.solver.name == "smo"]
+    (first,) = {run_id[:16] for run_id in ids}
+    assert sorted(ids) == sorted(f"{first}{of}-00" for of in ("", ".0a", ".1", ".1a"))
+
+
 def test_listed_tolerances_are_planned_as_they_were(write):
     listed = [case for case in cases_of(write, "1e-3") if case.solver.name == "smo"]
     assert all("-" not in case.run_id and not case.solver.searched for case in listed)
-    assert remaining(listed, {case.run_id: {} for case in listed}) == []
+    assert len(Waiting(listed, {case.run_id: {} for case in listed})) == 0
 
 
 def test_auto_is_accepted_for_accuracies_alone(write):
@@ -114,4 +167,11 @@ def test_a_run_searches_to_the_target_and_resumes_where_it_was_killed(write, tmp
     assert command("run", path, "--out", out, "--resume").exit_code == 0
     again = load_results(out)
     assert missing(out) == 0
-    assert again["run_id"].tolist() == results["run_id"].tolist()
+    assert _first_searches(again) == _first_searches(results)
+    assert (
+        again[again["solver"] == "smo"].groupby("repetition")["relative_gap"].min().le(1e-6).all()
+    )
+
+
+def _first_searches(results):
+    return [run_id for run_id in results["run_id"] if "." not in run_id]

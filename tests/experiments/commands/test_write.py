@@ -1,4 +1,4 @@
-"""`dualgap init` and `dualgap schema`: what they write is right and describes itself."""
+"""What `dualgap init`, `schema` and `table` write is right and describes itself."""
 
 import json
 
@@ -9,6 +9,7 @@ from experiments import load_results
 from experiments.files.experiment import read_experiment
 from experiments.files.template import SCHEMA_FILE
 from experiments.files.yamlfile import parse
+from experiments.paper import VALUES
 
 
 @pytest.mark.usefixtures("in_process")
@@ -39,3 +40,44 @@ def test_init_tells_editors_of_the_schema_that_it_wrote(command, tmp_path):
     schema = json.loads((tmp_path / SCHEMA_FILE).read_text())
     jsonschema.validate(parse(text.encode()).plain, schema)
     assert json.loads(command("schema").stdout) == schema
+
+
+@pytest.fixture
+def repeated(run, stored, tmp_path):
+    """Return a folder of two solvers' runs, three of each."""
+    rows = [
+        run(solver=solver, repetition=i, time_solve=time + i, objective=-10.0)
+        for solver, time in (("smo", 1.0), ("sgd", 30.0))
+        for i in range(3)
+    ]
+    return stored(tmp_path / "repeated", rows)
+
+
+def test_table_prints_or_writes_each_format(command, repeated, tmp_path):
+    assert "| problem" in command("table", repeated).stdout
+    for kind, begin in (("latex", "% needs"), ("csv", "problem,smo,sgd")):
+        out = tmp_path / kind
+        done = command("table", repeated, "--format", kind, "--out", out)
+        assert done.exit_code == 0, done.output
+        assert out.read_text().startswith(begin)
+    every = command("table", repeated, "--values", ",".join(VALUES), "--digits", 2)
+    assert every.exit_code == 0, every.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["--columns", "nosuch"], "no solver fits 'nosuch'; there are: smo; sgd"),
+        (["--values", "speed"], "values: must be of time, ratio"),
+        (["--values", "time:x"], "digits in 'time:x'"),
+        (["--values", "margin", "--target", "1e-3"], "must be of time, ratio, gap, memory"),
+    ],
+)
+def test_what_table_cannot_show_is_refused(command, repeated, arguments, shown):
+    refused = command("table", repeated, *arguments)
+    assert refused.exit_code == 2
+    assert shown in refused.output
+
+
+def test_table_refuses_a_folder_without_results(command, tmp_path):
+    assert command("table", tmp_path).exit_code == 2

@@ -377,3 +377,50 @@ def test_an_unknown_target_is_refused(write):
 def test_the_published_experiment_is_proven():
     cases = plan(read_experiment(find_experiments("proven")[0]))
     assert all(case.proven for case in cases)
+
+
+RISK = """\
+name: risks
+problems:
+  - formulation: {formulation}
+    dataset: {{{dataset}}}
+    lam: 0.1
+    {loss}
+solvers: [{solver}]
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "message"),
+    [
+        ({"loss": "loss: logistik"}, "did you mean 'logistic'"),
+        ({"loss": "loss: epsilon_insensitive"}, "needs the setting 'epsilon'"),
+        ({"loss": "loss: {name: epsilon_insensitive, epsilon: -1}"}, "epsilon: must be"),
+        ({"dataset": "name: diabetes"}, "needs labels"),
+        ({"dataset": "name: two_moons, folds: 3, fold: 3"}, "fold: must be below"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(write, parts, message):
+    usual = {"formulation": "regularized_erm", "dataset": "name: two_moons", "loss": ""}
+    text = RISK.format(**usual | {"solver": "lbfgs"} | parts)
+    with pytest.raises(ConfigError, match=message):
+        read_experiment(write(text))
+
+
+def test_new_options_leave_the_ids_of_older_runs_alone(write):
+    text = RISK.format(
+        formulation="hinge_erm", dataset="name: two_moons", loss="", solver="pegasos"
+    )
+    (problem,) = read_experiment(write(text)).problems
+    assert not {"folds", "fold", "multiclass"} & set(problem.dataset)
+
+
+@pytest.mark.parametrize("name", ["erm_zoo", "cross_validation"])
+def test_the_experiments_are_valid(name):
+    experiment = read_experiment(find_experiments(name)[0])
+    assert plan(experiment)
+
+
+def test_noise_is_true_or_false(write):
+    with pytest.raises(ConfigError, match="noise"):
+        read_experiment(write(HEAD + PROBLEMS + SOLVERS + "noise: 2\n"))

@@ -2,6 +2,11 @@
 
 import json
 
+import pandas as pd
+
+from experiments.plots.runs import gather
+from tests.experiments.noisy import noisy_results
+
 
 def test_of_repetitions_the_one_with_the_median_time_is_drawn(run, runs_of):
     params = [json.dumps({"seed": i, "tol": 1e-3}) for i in range(3)]
@@ -20,3 +25,8 @@ def test_a_sweep_of_the_tolerance_is_one_series_and_other_settings_are_not(run, 
 def test_solvers_from_files_have_short_names_unless_two_share_it(run, runs_of):
     runs = runs_of([run(solver=name) for name in ("a/x.py:My", "b/x.py:My", "a/y.py:My")])
     assert list(runs.table["series"]) == ["a/x.py:My", "b/x.py:My", "y.py:My"]
+
+
+def test_twins_are_not_drawn():
+    results = noisy_results().assign(run_id=[f"r{i}" for i in range(20)])
+    assert set(gather(results, pd.DataFrame()).table["series"]) == {"smo", "libsvm", "one_dal"}

@@ -1,0 +1,111 @@
+"""LIBSVM as compiled with OpenMP: the kernel values of a row are computed by several threads.
+
+    min ½xᵀQx + pᵀx  s.t. aᵀx = 0, 0 ≤ x ≤ C
+
+Chang & Lin 2011, "LIBSVM: a library for support vector machines"; working pairs by Fan, Chen & Lin
+2005. The rest of an iteration, choosing the pair and updating the gradient, is one thread's.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from problems.forms import BoxQP, FormPoint
+from solvers.base import Solver
+from solvers.external.openmp import call_and_listen, rows_of
+from solvers.external.svm_form import (
+    NATIVE_KERNELS,
+    is_classification,
+    kernel_settings,
+    recovered,
+    refuse_other_duals,
+    regression_targets,
+)
+from solvers.warm_up import warm_up
+
+_MOST_ITERATIONS = (
+    10_000_000  # or 100 for each variable: its own limit, which it does not let one set
+)
+
+
+@dataclass(frozen=True)
+class LibSVMOpenMP(Solver):
+    """LIBSVM's solvers of C-SVC and epsilon-SVR, as its authors publish them, with OpenMP.
+
+    Attributes
+    ----------
+    tol : its option -e, the maximal violating pair. It keeps kernel values in single precision: below
+        about 1e-7·maxᵢ Σⱼ|Qᵢⱼ|αⱼ it stops at its tol without being there.
+    cache_size : its option -m, megabytes for kernel rows.
+    shrinking : its option -h, whether it sets variables aside that seem to stay at a bound.
+    """
+
+    tol: float = 1e-3
+    cache_size: float = 1000.0
+    shrinking: bool = True
+
+    form: ClassVar = BoxQP
+    source: ClassVar[str] = "Chang & Lin 2011; Fan, Chen & Lin 2005"
+    name: ClassVar[str] = "libsvm_openmp"
+    needs: ClassVar = (("libsvm.svm", "libsvm-official"),)
+
+    def refuses(self, form: BoxQP) -> str | None:
+        """What LIBSVM cannot do, kernels other than the four it computes, and a C for each sample."""
+        if not isinstance(form.gram.kernel, NATIVE_KERNELS):
+            return "LIBSVM with OpenMP is given linear, RBF, polynomial and sigmoid kernels only"
+        refusal = refuse_other_duals(form, "LIBSVM")
+        if refusal is None and np.ptp(form.ub) > 0:
+            return "LIBSVM as published takes one C for all samples, not one for each"
+        return refusal
+
+    def prepare(self, form: BoxQP) -> Any:
+        """Import LIBSVM, run it on a small problem, and build its arrays."""
+        form = super().prepare(form)
+        warm_up(self, form, converted=_converted)
+        return _converted(form)
+
+    def iterates(self, state: tuple[BoxQP, Any]) -> Iterator[FormPoint]:
+        """Yield once, at the end."""
+        form, problem = state
+        svm, parameter = importlib.import_module("libsvm.svm"), self._parameter(form)
+        library = svm.libsvm
+        trained, printed = call_and_listen(
+            library.svm_set_print_string_function, lambda: library.svm_train(problem, parameter)
+        )
+        model, beta = svm.toPyModel(trained), np.zeros(form.gram.n)
+        if model.l:  # it puts the class +1 first, so that a coefficient is yᵢαᵢ
+            support = np.ctypeslib.as_array(model.sv_indices, (model.l,)) - 1
+            beta[support] = np.ctypeslib.as_array(model.sv_coef[0], (model.l,))
+        iterations = int(re.findall(r"#iter = (\d+)", printed)[-1])
+        at_limit = iterations >= max(_MOST_ITERATIONS, 100 * form.n)
+        yield FormPoint(
+            recovered(form, beta),
+            b=-model.rho[0],
+            iterations=iterations,
+            claim="stopped" if at_limit else "optimal",
+        )
+
+    def _parameter(self, form: BoxQP) -> Any:
+        svm, settings = importlib.import_module("libsvm.svm"), kernel_settings(form.gram.kernel)
+        settings["kernel_type"] = svm.kernel_names[settings.pop("kernel").upper()]
+        settings |= {"eps": self.tol, "cache_size": self.cache_size, "shrinking": self.shrinking}
+        settings |= {"C": form.ub[0], "svm_type": svm.svm_forms.C_SVC}
+        if not is_classification(form):
+            settings |= {"p": regression_targets(form)[1], "svm_type": svm.svm_forms.EPSILON_SVR}
+        parameter = svm.svm_parameter()
+        for name, value in settings.items():
+            setattr(parameter, name, value)
+        return parameter
+
+
+def _converted(form: BoxQP) -> tuple[BoxQP, Any]:
+    """Return a form and its samples and targets as LIBSVM has them."""
+    targets = form.a if is_classification(form) else regression_targets(form)[0]
+    svm = importlib.import_module("libsvm.svm")
+    return form, svm.svm_problem(targets, rows_of(form.gram.X))

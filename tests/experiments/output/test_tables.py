@@ -1,0 +1,50 @@
+"""The summary of a run, and how the terminal shows it."""
+
+import pandas as pd
+from rich.console import Console
+
+from experiments.output.tables import summarise, to_terminal
+from tests.experiments.noisy import noisy_results, runs_of
+
+
+def printed(summary):
+    """Return the summary as a terminal of 100 columns has it."""
+    console = Console(width=100)
+    with console.capture() as captured:
+        console.print(to_terminal(summary))
+    return captured.get()
+
+
+def test_the_summary_shares_ranks_and_marks_what_is_noise():
+    summary = summarise(noisy_results()).set_index("solver")
+    assert summary["rank"].dropna().to_dict() == {"smo": 1, "libsvm": 1, "one_dal": 3}
+    assert summary["within_noise"].to_dict()["libsvm"]
+    assert not summary["within_noise"]["one_dal"]
+    assert summary["low"]["one_dal"] < 3 < summary["high"]["one_dal"]
+    assert summary.index[-1] == "smo (A/A)"
+    assert summary["within_noise"]["smo (A/A)"]
+
+
+def test_one_repetition_is_ranked_by_time_alone():
+    rows = [*runs_of("smo", [1.0]), *runs_of("libsvm", [1.01]), *runs_of("one_dal", [1.01])]
+    summary = summarise(pd.DataFrame(rows))
+    assert summary["rank"].tolist() == [1, 2, 2]
+    assert summary["low"].isna().all()
+    assert "within the noise" not in printed(summary)
+
+
+def test_an_aa_repeat_that_has_no_answer_either_is_not_told_twice():
+    rows = runs_of("smo", [1.0]) + runs_of("smo", [1.0], repeat=True)
+    rows = [row | {"verdict": "uncertified", "status": "unsupported"} for row in rows]
+    assert summarise(pd.DataFrame(rows))["solver"].tolist() == ["smo"]
+    rows[1]["status"] = "crashed"
+    assert summarise(pd.DataFrame(rows))["solver"].tolist() == ["smo", "smo (A/A)"]
+
+
+def test_intervals_fit_into_a_terminal_of_100_columns():
+    lines = printed(summarise(noisy_results())).splitlines()
+    (line,) = (line for line in lines if "libsvm" in line)
+    assert line.split()[-1] == "solved"
+    assert " ~ " in line
+    assert "-244.99551" in line
+    assert any(line.startswith("~ within the noise") for line in lines)

@@ -1,0 +1,30 @@
+"""Mean scores against a parameter."""
+
+import pandas as pd
+import pytest
+
+from experiments.analysis.cross_validation import mean_scores
+from experiments.plots.figures.cross_validation import cross_validation, to_markdown, validated
+from experiments.plots.runs import gather
+from experiments.plots.style import style
+from tests.experiments.folds import results_of_folds
+
+
+def test_the_table_shows_the_best_in_bold():
+    lines = [
+        line for line in to_markdown(mean_scores(results_of_folds())).splitlines() if "**" in line
+    ]
+    assert len(lines) == 1
+    assert "C=1**" in lines[0]
+    assert "0.8000 ± 0.0577" in lines[0]
+
+
+def test_the_figure_rings_the_best_model():
+    with style():
+        figure = cross_validation(validated(gather(results_of_folds(), pd.DataFrame())))
+    (ax,) = figure.axes
+    ring = ax.lines[-1]
+    assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (1.0, pytest.approx(0.8))
+    assert ax.get_xlabel() == "C"
+    without = results_of_folds().assign(problem_id="moons soft_margin_dual")
+    assert validated(gather(without, pd.DataFrame())).empty

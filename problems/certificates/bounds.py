@@ -161,6 +161,7 @@ def _lower(
     lost += 1.01 * float(wrong.sum()) + 0.51 * dual.norm2_error + 1.01 * _OF_WEIGHTS * sizes
     lost += _simplex_cost(problem, dual) if beta.ndim > 1 else 0.0
     lost += sum(_equality_costs(problem, conditions, dual))
+    lost += SMALLEST * bool(dual.weights.scores.any())  # of a ‖w‖² that underflows
     lost = 1.01 * lost + 4 * UNIT * abs(objective)
     return _Bound(-moved_out(-objective, lost), lost)
 

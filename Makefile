@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
-.PHONY: quickstart test test-all test-environment torture differential check verify results docs clean always
+.PHONY: quickstart test test-all test-environment torture differential check verify results results-pages docs clean always
 
 quickstart: $(STAMP)
 	@out=runs/quickstart-$$(date +%Y%m%d-%H%M%S) && \
@@ -58,6 +58,10 @@ results/%: always $(STAMP)
 	  $(BIN)/dualgap $(or $(COMMAND_$*),run) $$name --out runs/published/$$name || test $$? -eq 1 || exit; \
 	done
 	$(BIN)/dualgap publish $(addprefix runs/published/,$* $(PUBLISHED_WITH_$*))
+
+# A report page of each published experiment, and an index of them.
+results-pages: $(STAMP)
+	$(BIN)/dualgap publish --pages build/results
 
 verify: $(STAMP)
 	$(BIN)/dualgap verify

@@ -48,8 +48,10 @@ from problems.kernels import (
 from problems.reductions import Unsupported, reduce
 from problems.registry import Registry
 
-# Every formulation in `formulations/`, by its name in experiment files.
-FORMULATIONS = Registry("problems.formulations", Formulation, "formulation")
+# Every formulation in `formulations/` and of plug-ins, by its name in experiment files.
+FORMULATIONS = Registry(
+    "problems.formulations", Formulation, "formulation", group="dualgap.formulations"
+)
 
 __all__ = [
     "ERM",

@@ -1,7 +1,8 @@
-"""Classes found by name: in the folder where their kind lives, or in a file from outside.
+"""Classes found by name: in the folder where their kind lives, in a plug-in, or in a file from outside.
 
 Solvers, formulations, losses, kernels, data sets, executors and figures are all found this way: a class
-in a module of the folder needs no entry in any list.
+in a module of the folder needs no entry in any list. A plug-in is an installed package that offers
+solvers, formulations or data sets as entry points.
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import logging
 import pkgutil
 import re
 import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+_log = logging.getLogger("dualgap")
 
 
 def snake_case(class_name: str) -> str:
@@ -60,17 +64,65 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     base : the class that all of them extend.
     kind : what one is called in messages.
     skip : a folder inside the package that is not searched.
+    group : of the entry points of plug-ins, whose classes go by the names of their entry points. Their
+        code is imported when such a class, or the list of all, is first asked for.
     """
 
-    def __init__(self, package: str, base: type[T], kind: str, skip: str = "") -> None:
+    def __init__(
+        self, package: str, base: type[T], kind: str, skip: str = "", group: str = ""
+    ) -> None:
         self.package, self.base, self.kind, self.skip = package, base, kind, skip
+        self.group = group
+        self._loaded = dict[str, type[T] | None]()
 
     def all(self) -> dict[str, type[T]]:
-        """Return every class of the package by its name, in the order of names."""
-        return self._found
+        """Return every class of the package by its name, then of plug-ins, each in the order of names.
+
+        What a plug-in offers but cannot be used is left out, with a warning.
+        """
+        offered = {name: self._load(name) for name in sorted(self.plugins)}
+        return self.own | {name: cls for name, cls in offered.items() if cls is not None}
 
     @cached_property
-    def _found(self) -> dict[str, type[T]]:
+    def plugins(self) -> dict[str, EntryPoint]:
+        """The entry points of plug-ins by their names, but for names that the package has."""
+        offered = {e.name: e for e in entry_points(group=self.group)} if self.group else {}
+        for name in offered.keys() & self.own.keys():
+            self._leave_out(offered.pop(name), "that is the name of one of dualgap's own")
+        return offered
+
+    def _load(self, name: str) -> type[T] | None:
+        """Return the class of a plug-in; None, after one warning, if there is none."""
+        if name not in self._loaded:
+            entry = self.plugins[name]
+            try:
+                self._loaded[name] = self._checked(entry.load())
+            except (Exception, SystemExit) as error:
+                self._loaded[name] = None
+                self._leave_out(entry, f"{type(error).__name__}: {error}")
+        return self._loaded[name]
+
+    def _leave_out(self, entry: EntryPoint, why: str) -> None:
+        package = entry.dist and entry.dist.name
+        _log.warning(
+            f"the {self.kind} {entry.name!r} of the plug-in {package} ({entry.value}) is left out: "
+            f"{' '.join(why.split())}"
+        )
+
+    def _checked(self, found: Any) -> type[T]:
+        """Return a class as it is, if it can stand in the list; TypeError otherwise."""
+        if not (isinstance(found, type) and issubclass(found, self.base)):
+            raise TypeError(f"it is no subclass of {self.base.__name__}")
+        attributes = inspect.get_annotations(self.base).items()
+        needed = {name for name, kind in attributes if "ClassVar" in str(kind)}
+        lacking = {name for name in needed if not hasattr(found, name)}
+        if lacking := lacking | getattr(found, "__abstractmethods__", frozenset()):
+            raise TypeError(f"it lacks {', '.join(sorted(lacking))}")
+        return found
+
+    @cached_property
+    def own(self) -> dict[str, type[T]]:
+        """The classes of the package by their names, in the order of names."""
         folder = importlib.import_module(self.package).__path__
         names = [module.name for module in pkgutil.walk_packages(folder, f"{self.package}.")]
         skipped = f"{self.package}.{self.skip}"
@@ -93,11 +145,9 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             If there is no such name, file or class.
         """
         if not is_outside(name):
-            if name not in self._found:
-                raise ValueError(
-                    f"unknown {self.kind} {name!r}; there are {', '.join(self._found)}"
-                )
-            return self._found[name]
+            if name not in self:
+                raise ValueError(f"unknown {self.kind} {name!r}; there are {', '.join(self.all())}")
+            return self[name]
         path, _, class_name = name.rpartition(":")
         file = find_path(path, folder).resolve()
         if not file.is_file():
@@ -109,13 +159,16 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return classes[class_name]
 
     def __getitem__(self, name: str) -> type[T]:
-        return self._found[name]
+        found = self.own.get(name) or (self._load(name) if name in self.plugins else None)
+        if found is None:
+            raise KeyError(name)
+        return found
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
+        return iter(self.all())
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self.all())
 
     def _defined_in(self, module: Any) -> list[type[T]]:
         return [

@@ -29,14 +29,14 @@ __all__ = [
 ]
 
 # the estimators are no solvers, and import scikit-learn
-SOLVERS = Registry(__name__, Solver, "solver", skip="estimators")
+SOLVERS = Registry(__name__, Solver, "solver", skip="estimators", group="dualgap.solvers")
 all_solvers = SOLVERS.all
 find_solver = SOLVERS.find
 
 
 def __getattr__(name: str) -> Any:
     """Let `from solvers import SMO` find every solver class, without a list of them here."""
-    for cls in all_solvers().values():
+    for cls in SOLVERS.own.values():  # those of plug-ins may be what is just being imported
         if cls.__name__ == name:
             return cls
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -27,7 +27,8 @@ def kind_of(solver: str) -> str:
     if solver.endswith(f":{BOUND_ON_TIME}"):
         return "floor"
     cls = all_solvers().get(solver)
-    ours = cls is not None and not cls.__module__.startswith("solvers.external")
+    module = cls.__module__ if cls else ""  # of a plug-in or a file it is another
+    ours = module.startswith("solvers.") and not module.startswith("solvers.external.")
     return "ours" if ours else "peer"
 
 

@@ -28,7 +28,7 @@ import pandas as pd
 
 from experiments.analysis.cheapest import cheapest, targets_of
 from experiments.analysis.configurations import joined_by_optimum
-from experiments.analysis.evaluations import SHORTEST_TIME, relative_gap
+from experiments.analysis.evaluations import SHORTEST_TIME
 from experiments.analysis.labels import kind_of
 from experiments.analysis.noise import aa_pairs, noise_of_problems, ranked
 from experiments.analysis.outcomes import NOT_RUN
@@ -48,11 +48,12 @@ def times_to_gaps(results: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
     """
     if results["solver"].map(kind_of).eq("floor").all():  # or no runs at all
         return pd.DataFrame(columns=_COLUMNS)
-    gaps = relative_gap(traces)
     noise = noise_of_problems(aa_pairs(joined_by_optimum(results)))
     tables: list[pd.DataFrame] = []
     for target in targets_of(results):
-        table = cheapest(_stopped_at(target, results, traces[gaps <= target]), [target])
+        table = cheapest(
+            _stopped_at(target, results, traces[traces["relative_gap"] <= target]), [target]
+        )
         ranks = ranked(table.dropna(subset=["time"]), "time", noise)
         tables.append(table.assign(fastest=ranks.reindex(table.index) == 1))
     found = pd.concat(tables, ignore_index=True)

@@ -23,14 +23,13 @@ from scipy.linalg.blas import dgemm
 from threadpoolctl import threadpool_info
 
 from experiments.cases.failure import Failure, sentence
-from experiments.cases.plan import Case, names_from_outside
+from experiments.cases.plan import Case, data_need_outside, needs_outside
 from experiments.cases.records import Outcome, blank_record, failed
 from experiments.files.specs import (
     absolute,
     build_problem,
     build_solver,
     build_source,
-    outside_names,
 )
 from experiments.workers.machine import cores
 from problems import (
@@ -118,10 +117,10 @@ def _packed(function: Callable[..., object], *arguments: Any) -> bytes:
 
 def _load_shared(case: Case) -> None:
     """Load samples and compiled code that later cases use too, but nothing from outside."""
-    if outside_names(case.problem.dataset):
+    if data_need_outside(case):
         return
     data = _load(json.dumps(case.problem.dataset), case.folder)
-    if names_from_outside(case):
+    if needs_outside(case):
         return
     solver = build_solver(case.solver, case.folder, case.seed)
     if not type(solver).__module__.startswith("solvers.external."):

@@ -24,7 +24,10 @@ from experiments.files.specs import (
     outside_names,
     settings_text,
 )
+from problems import FORMULATIONS
+from problems.datasets import SOURCES
 from problems.registry import find_path
+from solvers import SOLVERS
 
 AA_REPEAT = "A/A"  # is among the `params` of the second of two identical runs
 
@@ -73,6 +76,18 @@ def outside_files(cases: Iterable[Case]) -> set[Path]:
 def names_from_outside(case: Case) -> set[str]:
     """Return every `path/to/file.py:ClassName` that a case names."""
     return outside_names([*vars(case.problem).values(), case.solver.name])
+
+
+def needs_outside(case: Case) -> bool:
+    """Return whether a case runs code from outside: a file's, or a plug-in's."""
+    plugin = case.solver.name in SOLVERS.plugins or case.problem.formulation in FORMULATIONS.plugins
+    return plugin or data_need_outside(case) or bool(names_from_outside(case))
+
+
+def data_need_outside(case: Case) -> bool:
+    """Return whether the samples of a case come from code from outside."""
+    dataset = case.problem.dataset
+    return dataset["name"] in SOURCES.plugins or bool(outside_names(dataset))
 
 
 def _cases(experiment: Experiment, names: list[str]) -> Iterator[Case]:

@@ -6,7 +6,7 @@ import json
 import platform
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, entry_points, version
 from typing import Any
 
 from experiments.cases.columns import COLUMNS
@@ -18,6 +18,7 @@ dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel hig
 qpsolvers quadprog scs scikit-learn-intelex snapml libsvm-official liblinear-multicore
 """
 PACKAGES = _PACKAGES.split()
+_PLUGINS = ("dualgap.solvers", "dualgap.formulations", "dualgap.datasets")
 BAD = ("crashed", "diverged", "out_of_memory")  # one run with such a status fails the command
 
 
@@ -82,9 +83,10 @@ def failed(case: Case, status: str, reason: str, signal: str | None = None) -> O
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of Python and of the packages that decide numbers and times."""
+    """Return the versions of Python and of the packages that decide numbers and times, plug-ins too."""
     found = {"python": platform.python_version()}
-    for package in PACKAGES:
+    plugins = {e.dist.name for group in _PLUGINS for e in entry_points(group=group) if e.dist}
+    for package in [*PACKAGES, *sorted(plugins)]:
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -64,10 +64,8 @@ def _package(name: str, optional: bool) -> _Row:
     try:
         return name, version(name) + (" (optional)" if optional else ""), True
     except PackageNotFoundError:
-        hint = (
-            'absent (optional: pip install "dualgap[qp]")' if optional else "missing: pip install"
-        )
-        return name, hint if optional else f"{hint} {name}", optional
+        kind = "absent (optional)" if optional else "missing"
+        return name, f"{kind}: pip install {name}", optional
 
 
 def _threads() -> Iterator[_Row]:

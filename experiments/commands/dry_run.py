@@ -19,7 +19,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from experiments.cases.plan import Case, names_from_outside, plan
+from experiments.cases.plan import Case, needs_outside, plan
 from experiments.files.experiment import Experiment
 from experiments.files.specs import (
     SolverSpec,
@@ -154,7 +154,7 @@ def impossible(cases: Iterable[Case]) -> dict[tuple[str, str], str]:
     Each problem is built on two arbitrary samples, so that no data are read: refusals that depend on the
     data are not found, nor those of classes from outside.
     """
-    pairs = {_pair(case): case for case in cases if not names_from_outside(case)}
+    pairs = {_pair(case): case for case in cases if not needs_outside(case)}
     refusals = {pair: _refusal(case) for pair, case in pairs.items()}
     return {pair: reason for pair, reason in refusals.items() if reason}
 

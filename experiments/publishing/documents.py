@@ -113,28 +113,22 @@ def index_table(results: Path) -> str:
         manifests = {experiment_name(manifest): manifest for manifest in manifests_of(folder)}
         manifest = manifests[folder.name]
         tables = next(path for path in map(folder.joinpath, _TABLES) if path.is_file())
-        reports = sorted(path.name for path in folder.glob("*report.html"))
         lines.append(
             {
                 "experiment": f"[{place}]({place / tables.name})",
-                "what it is": _purpose(manifest["experiment"]),
+                "what it is": purpose(manifest["experiment"]),
                 "runs": str(len(read_records(folder))),
                 "measured": str(manifest.get("date", ""))[:10],
-                "report": ", ".join(f"[{_kind(report)}]({place / report})" for report in reports),
             }
         )
     return markdown_table(pd.DataFrame(lines))
 
 
-def _purpose(experiment: str) -> str:
+def purpose(experiment: str) -> str:
     """Return the first sentence of the comment that an experiment file begins with."""
     comment = re.match(r"(?:#.*\n)*", experiment)
     words = " ".join(re.sub(r"(?m)^# ?", "", comment[0] if comment else "").split())
     return re.split(r"(?<=[.?]) ", words)[0]
-
-
-def _kind(report: str) -> str:
-    return report.removesuffix("-report.html") if report != "report.html" else "page"
 
 
 def benchmarks_table(results: Path) -> str:

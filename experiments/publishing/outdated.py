@@ -1,7 +1,7 @@
 """Do the README and `results/` still say what their records say?
 
 The tables of README.md, results/README.md, benchmarks and verifications are derived from the records
-again and compared; figures, reports and the rest are compared with their digests (see `published`).
+again and compared; figures and the rest are compared with their digests (see `published`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Publish finished runs into `results/`: their tables, figures and report.
+"""Publish finished runs into `results/`: their records, tables and figures.
 
-`publish` copies the records of a run, draws the figures, writes report and tables, and renews the tables
-of `README.md` and `results/README.md`. A folder of several runs, such as `runs/published/notes`, is
-published run by run, into a folder of its name. Of a benchmark, an experiment named bench_..., it writes
-what `experiments.benchmark` makes of it; several benchmarks that belong together are published as one,
-under the name of the first.
+`publish` copies the records of a run, draws the figures, writes the tables, and renews the tables of
+`README.md` and `results/README.md`; `pages` writes reports from the records. A folder of several runs,
+such as `runs/published/notes`, is published run by run, into a folder of its name. Of a benchmark, an
+experiment named bench_..., it writes what `experiments.benchmark` makes of it; several benchmarks that
+belong together are published as one, under the name of the first.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from experiments.output.verify_tables import CHECKS, to_frame
 from experiments.output.verify_tables import to_markdown as verification_markdown
 from experiments.plots import plot_all
 from experiments.publishing.documents import ROOT, rewrite
-from experiments.report import write_report
-from experiments.store.folder import missing
+from experiments.store.folder import missing, read_traces
 from experiments.store.manifest import NAME, read_manifest
 from experiments.store.published import (
     BENCHMARK,
+    TRACES,
     broken_seals,
     experiment_name,
     folders_in,
@@ -81,7 +81,9 @@ def _write(folders: Sequence[Path], results: Path) -> Path:
         prefix = "" if len(names) == 1 else f"{name}-"
         for record in (NAME, "runs.csv"):
             shutil.copy(folder / record, target / f"{prefix}{record}")
-        write_report(folder, target / f"{prefix}report.html")
+        traces = read_traces(folder)
+        if len(traces):
+            traces.to_csv(target / f"{prefix}{TRACES}", index=False)
     if not names[0].startswith(BENCHMARK):
         checks = folders[0] / CHECKS
         figures = plot_all(folders[0], ["differences"] if checks.is_file() else ())

@@ -1,4 +1,4 @@
-"""One HTML file that describes the runs of a folder: `write_report(folder, out)`.
+"""One HTML file that describes the runs of a folder: `write_report(folder, out)`, or `page_of(...)`.
 
     summary    the outcomes, failures first, with their reasons
     times      when each solver reached each target gap; shifted geometric means
@@ -14,8 +14,10 @@ content security policy lets nothing else run in it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 from ruamel.yaml import YAML
@@ -36,12 +38,12 @@ from experiments.plots.runs import Runs
 from experiments.plots.style import line_styles
 from experiments.report import summary
 from experiments.report.charts import Chart, convergence_chart, data_chart, performance_chart
-from experiments.report.page import render
+from experiments.report.page import chart_library, render, render_index
 from experiments.store import disk
-from experiments.store.folder import load_results, missing, read_traces
+from experiments.store.folder import load_tables, missing
 from experiments.store.manifest import read_manifest
 
-__all__ = ["write_report"]
+__all__ = ["chart_library", "page_of", "render_index", "write_report"]
 
 
 def write_report(folder: Path, out: Path) -> Path:
@@ -60,10 +62,29 @@ def write_report(folder: Path, out: Path) -> Path:
 
 def report(folder: Path) -> str:
     """Return the report of the results in `folder` as one HTML page."""
-    results = load_results(folder)
-    manifest = read_manifest(folder)
+    results, traces = load_tables(folder)
+    return page_of(str(folder), read_manifest(folder), results, traces, missing(folder))
+
+
+def page_of(
+    place: str,
+    manifest: Mapping[str, Any],
+    results: pd.DataFrame,
+    traces: pd.DataFrame,
+    lacking: int = 0,
+    library: str = "",
+) -> str:
+    """Return a report as one HTML page.
+
+    Parameters
+    ----------
+    place : where the results are, as the page names it.
+    manifest, results, traces : what is read from there.
+    lacking : how many planned runs are missing.
+    library : the address of a file with `chart_library()`; without one the page contains it.
+    """
     experiment = YAML(typ="safe").load(manifest["experiment"])
-    runs = _runs(results, read_traces(folder))
+    runs = _runs(results, traces)
     penalty, penalty_text = penalty_of(experiment.get("time_limit"), results)
     times = times_to_gaps(split_by_host(results), runs.traces)
     means = shifted_means(times, penalty)
@@ -71,9 +92,9 @@ def report(folder: Path) -> str:
     failures, more = summary.failures(table)
     content = {
         "title": str(experiment["name"]),
-        "folder": str(folder),
+        "folder": place,
         "date": str(manifest.get("date", ""))[:10],
-        "planned": len(results) + missing(folder),
+        "planned": len(results) + lacking,
         "counts": summary.counts(table),
         "failures": failures,
         "more_failures": more,
@@ -93,7 +114,7 @@ def report(folder: Path) -> str:
         "machine": machine_text([manifest], results),
         "repeat": summary.repeat(manifest, str(experiment["name"])),
     }
-    return render(content, _charts(runs, times), runs.styles)
+    return render(content, _charts(runs, times), runs.styles, library)
 
 
 def _runs(results: pd.DataFrame, traces: pd.DataFrame) -> Runs:

@@ -40,6 +40,7 @@ from experiments.store.manifest import (
     read_manifest,
     succeeding,
 )
+from problems import Vector
 
 _BEGINNINGS = {"runs.jsonl", f".{NAME}.new"}
 _RECORDED = ("record", "trace", "output", "diagnosis")  # of an outcome, in one line of the log
@@ -202,7 +203,7 @@ def load_traces(folder: Path | str) -> pd.DataFrame:
 
 
 def read_traces(folder: Path | str) -> pd.DataFrame:
-    """Return `load_traces` with two more columns: n_support and objective."""
+    """Return `load_traces` with three more columns: n_support, objective, relative_gap."""
     return load_tables(folder)[1]
 
 
@@ -215,7 +216,18 @@ def load_tables(folder: Path | str) -> tuple[pd.DataFrame, pd.DataFrame]:
     results = _results([latest[run_id]["record"] for run_id in run_ids])
     evaluated = [row for run_id in known for row in latest[run_id]["trace"]]
     traces = pd.DataFrame(evaluated, columns=FULL_TRACE_COLUMNS)
-    return results, traces.astype(dict.fromkeys(FULL_TRACE_COLUMNS[1:], np.float64))
+    traces = traces.astype(dict.fromkeys(FULL_TRACE_COLUMNS[1:], np.float64))
+    return results, traces.assign(relative_gap=_relative_gap(traces))
+
+
+def _relative_gap(traces: pd.DataFrame) -> Vector:
+    """Return gap / max(|primal|, |dual|) of each evaluation, 0 where the gap is 0."""
+    gap = traces["gap"].to_numpy()
+    size = np.abs(traces[["primal_objective", "dual_objective"]].to_numpy()).max(
+        axis=1, initial=0.0
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(gap == 0, 0.0, gap / size)
 
 
 def _results(records: list[dict[str, Any]]) -> pd.DataFrame:

@@ -1,8 +1,8 @@
 """The folders of `results/`: their records read back, and whether all is as it was published.
 
-The records are `runs.csv` (or several `<name>-runs.csv`) with their manifests. What was made from them
-is held to the digests in `digests.json`, written last when a folder is published: figures cannot be
-derived again from the records alone, as they show the traces too.
+The records are `runs.csv` and `traces.csv` (or several `<name>-runs.csv`) with their manifests. What was
+made from them is held to the digests in `digests.json`, written last when a folder is published: figures
+of answers in the plane cannot be derived again from the records alone.
 """
 
 from __future__ import annotations
@@ -11,19 +11,29 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 from ruamel.yaml import YAML
 
-from experiments.cases.columns import COLUMNS, NUMBER_COLUMNS
+from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS, NUMBER_COLUMNS
 from experiments.store.folder import StoreError, disk, load_results
 from experiments.store.manifest import NAME
 
 BENCHMARK = "bench_"  # how the names of benchmarks begin
 DIGESTS = "digests.json"
-_RECORDS = ("runs.csv", "manifest.json")
+TRACES = "traces.csv"
+_RECORDS = ("runs.csv", TRACES, NAME)
+
+
+class Published(NamedTuple):
+    """One experiment of a published folder; `prefix` is what its files' names begin with."""
+
+    prefix: str
+    manifest: dict[str, Any]
+    results: pd.DataFrame
+    traces: pd.DataFrame
 
 
 def folders_in(results: Path) -> list[Path]:
@@ -44,6 +54,23 @@ def manifests_of(folder: Path) -> list[dict[str, Any]]:
         return sorted(found, key=experiment_name)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{folder}: its manifest cannot be read: {error}") from None
+
+
+def read_published(folder: Path) -> Iterator[Published]:
+    """Yield the experiments that were published into a folder, in order.
+
+    Raises
+    ------
+    StoreError
+        If one cannot be read.
+    """
+    for path in sorted(folder.glob(f"*{NAME}")):
+        prefix = path.name.removesuffix(NAME)
+        runs, traces = folder / f"{prefix}runs.csv", folder / f"{prefix}{TRACES}"
+        try:
+            yield Published(prefix, json.loads(path.read_text()), _read(runs), _read_traces(traces))
+        except (OSError, ValueError, KeyError) as error:
+            raise StoreError(f"{path}: its experiment cannot be read: {error}") from None
 
 
 def experiment_name(manifest: Mapping[str, Any]) -> str:
@@ -75,6 +102,13 @@ def _read(file: Path) -> pd.DataFrame:
         raise ValueError("it has no column run_id")
     table = table.reindex(columns=COLUMNS)  # a column that is newer than the file is empty
     return table.astype(dict.fromkeys(NUMBER_COLUMNS, np.float64))
+
+
+def _read_traces(file: Path) -> pd.DataFrame:
+    """Return published traces; none where no solver was evaluated before its end."""
+    table = pd.read_csv(file, dtype={"run_id": str}) if file.is_file() else pd.DataFrame()
+    table = table.reindex(columns=[*FULL_TRACE_COLUMNS, "relative_gap"])
+    return table.astype(dict.fromkeys(table.columns[1:], np.float64))
 
 
 def seal(folder: Path) -> None:

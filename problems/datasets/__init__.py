@@ -64,13 +64,16 @@ __all__ = [
     "names",
 ]
 
-SOURCES = Registry(__name__, Source, "data set")
+SOURCES = Registry(__name__, Source, "data set", group="dualgap.datasets")
 _KINDS = ("generator", "bundled", "file")
 
 
 def names() -> list[str]:
     """All names: generators, bundled sets, files, published sets; each kind in alphabetical order."""
-    return sorted(SOURCES, key=lambda name: _KINDS.index(SOURCES[name].kind)) + sorted(ENTRIES)
+    kinds = {name: cls.kind for name, cls in SOURCES.items()}
+    return sorted(kinds, key=lambda name: (*_KINDS, kinds[name]).index(kinds[name])) + sorted(
+        ENTRIES
+    )
 
 
 def describe(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent, indent
@@ -120,6 +121,19 @@ def in_process(monkeypatch):
     from experiments.executors.local import LocalExecutor
 
     monkeypatch.setattr(LocalExecutor, "run", lambda self, cases: (run_case(c) for c in cases))
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """Open Chromium, where it and its driver are installed."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
+    with api.sync_playwright() as play:
+        if found is None and not Path(play.chromium.executable_path).exists():
+            pytest.skip("no Chromium: install it, or run `playwright install chromium`")
+        opened = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield opened
+        opened.close()
 
 
 @pytest.fixture

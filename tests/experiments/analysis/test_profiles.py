@@ -83,7 +83,7 @@ def test_what_died_does_not_reach_a_target_and_a_proof_of_infeasibility_does(
     nothing = dict.fromkeys(["relative_gap", "primal_objective", "dual_objective"])
     rows = [run("q", "a", status="infeasible", verdict="infeasible", **nothing), crashed("q", "b")]
     folder = stored(tmp_path / "x", rows)
-    evaluations = pd.DataFrame(columns=FULL_TRACE_COLUMNS)
+    evaluations = pd.DataFrame(columns=[*FULL_TRACE_COLUMNS, "relative_gap"])
     times = times_to_gaps(load_results(folder), evaluations)
     assert times.groupby("solver")["time"].max()["a"] == 0.5
     assert times[times["solver"] == "b"]["time"].isna().all()

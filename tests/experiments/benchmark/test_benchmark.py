@@ -46,7 +46,7 @@ def test_a_run_with_a_lower_bound_succeeds_and_is_published(tiny, tmp_path, read
     assert target == tmp_path / "results" / "bench_tiny"
     written = {file.name for file in target.iterdir()}
     tables = {"benchmark.csv", "means.csv", "floors.csv", "runs.csv"}
-    shown = {"benchmark.md", "digests.json", "manifest.json", "report.html", "speedup.svg"}
+    shown = {"benchmark.md", "digests.json", "manifest.json", "speedup.svg"}
     assert written == shown | tables
     text = (target / "benchmark.md").read_text()
     assert "Noise (A/A): two runs of the same configuration" in text

@@ -36,11 +36,11 @@ def _names(folder):
     return {path.name for path in folder.iterdir()}
 
 
-def test_a_run_is_published_with_its_report_and_its_table_put_between_the_markers(ran, tmp_path):
+def test_a_run_is_published_with_its_traces_and_its_table_put_between_the_markers(ran, tmp_path):
     (tmp_path / "README.md").write_text(DOCUMENT)
     (target,) = publish([ran("run")], tmp_path)
     assert target == tmp_path / "results" / "tiny"
-    assert {"manifest.json", "runs.csv", "summary.md", "report.html"} <= _names(target)
+    assert {"manifest.json", "runs.csv", "traces.csv", "summary.md"} <= _names(target)
     assert {"overview.svg", "digests.json"} <= _names(target)
     assert not [name for name in _names(target) if name.endswith(".png")]
     text = (tmp_path / "README.md").read_text()
@@ -63,7 +63,6 @@ def test_a_group_of_runs_has_a_folder_and_rows_in_the_index(ran, tmp_path):
     assert cells[0] == "[notes/tiny](notes/tiny/summary.md)"
     assert cells[1] == "What a tiny run is for."
     assert cells[2] == "3"
-    assert cells[4] == "[page](notes/tiny/report.html)"
     assert outdated(tmp_path) == []
 
 

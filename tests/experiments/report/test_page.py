@@ -1,8 +1,5 @@
 """The page lets no name act, and can be used by everybody; looked at in a browser."""
 
-import shutil
-from pathlib import Path
-
 import pytest
 
 from experiments.report import write_report
@@ -10,18 +7,6 @@ from experiments.report import write_report
 HOSTILE = (
     "</script><script>document.title='hacked'</script><img src=x onerror=alert(1)>\"'`{{7*7}} $$x$$"
 )
-
-
-@pytest.fixture(scope="module")
-def browser():
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "chrome"))), None)
-    with api.sync_playwright() as play:
-        if found is None and not Path(play.chromium.executable_path).exists():
-            pytest.skip("no Chromium: install it, or run `playwright install chromium`")
-        opened = play.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture(scope="module")

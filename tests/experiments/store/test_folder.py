@@ -79,6 +79,7 @@ def test_results_have_exactly_the_columns_of_the_contract(folder):
         *TRACE_CONTRACT.split(", "),
         "n_support",
         "objective",
+        "relative_gap",
     ]
 
 

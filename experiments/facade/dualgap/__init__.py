@@ -1,0 +1,62 @@
+"""All public names of dualgap in one place: `import dualgap`, or `from dualgap import SMO, solve`.
+
+The names are those of the packages `problems`, `solvers` and `experiments`, every solver class, and the
+modules `datasets` and `estimators`. A package is imported when one of its names is first asked for.
+"""
+
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from experiments import *
+    from problems import *
+    from problems import datasets as datasets
+    from solvers import *
+    from solvers import estimators as estimators
+
+__version__ = version("dualgap")
+
+_PACKAGES = ("experiments", "problems", "solvers")  # the quickest to import first
+_MODULES = {"datasets": "problems.datasets", "estimators": "solvers.estimators"}
+
+
+def _refuse_other_packages() -> None:
+    """Raise ImportError if `problems`, `solvers` or `experiments` is not the one beside this module."""
+    folders = Path(__file__).resolve().parents  # of a clone or of site-packages
+    home = next(folder for folder in folders if (folder / "problems/registry.py").is_file())
+    for name in _PACKAGES:
+        ours = home / name / "__init__.py"
+        found = getattr(find_spec(name), "origin", None)
+        if Path(str(found)).resolve() != ours:
+            raise ImportError(
+                f"dualgap: {found} shadows {ours}, which is needed as {name!r}; rename the former, or "
+                "start Python in another folder"
+            )
+
+
+_refuse_other_packages()
+
+
+def __getattr__(name: str) -> Any:
+    """Return a public name of the three packages, importing them as far as needed (PEP 562)."""
+    if name in _MODULES:
+        return import_module(_MODULES[name])
+    if name == "__all__":
+        return sorted({*_MODULES, *(each for package in _PACKAGES for each in _public(package))})
+    for package in () if name.startswith("_") else _PACKAGES:
+        if name in _public(package):
+            return getattr(import_module(package), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return ["__version__", *__getattr__("__all__")]
+
+
+def _public(package: str) -> list[str]:
+    module = import_module(package)
+    solvers = module.SOLVERS.own.values() if package == "solvers" else ()
+    return [*module.__all__, *(cls.__name__ for cls in solvers)]

@@ -1,0 +1,116 @@
+"""Plug-ins: an installed package offers classes as entry points, and what is broken is left out."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from experiments import load_results
+from problems.registry import Registry
+from solvers import Solver
+
+MODULE = '''
+from dataclasses import dataclass
+
+from problems import SoftMarginDual
+from problems.datasets import TwoMoons
+from solvers import SMO
+
+
+@dataclass(frozen=True)
+class Quick(SMO):
+    """SMO, by another name."""
+
+
+@dataclass(frozen=True, eq=False)
+class Soft(SoftMarginDual):
+    """The soft margin, by another name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Moons(TwoMoons):
+    """Two moons, by another name."""
+
+    kind = "of a plug-in"
+
+print("helpful is imported")
+'''
+ENTRY_POINTS = """\
+[dualgap.solvers]
+quick = helpful:Quick
+gone = helpful:Gone
+smo = helpful:Quick
+soft = helpful:Soft
+[dualgap.formulations]
+soft = helpful:Soft
+[dualgap.datasets]
+moons = helpful:Moons
+"""
+EXPERIMENT = """\
+name: plugged
+problems: [{formulation: soft, dataset: {name: moons, n: 30, noise: 0.1}}]
+solvers: [{name: quick, tol: 1e-8}, cvxopt_qp]
+"""
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """Return where a package is installed that offers a class of each kind, and three faulty ones."""
+    metadata = tmp_path / "target" / "helpful_solvers-1.2.dist-info"
+    metadata.mkdir(parents=True)
+    (metadata / "METADATA").write_text(
+        "Metadata-Version: 2.1\nName: helpful-solvers\nVersion: 1.2\n"
+    )
+    (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
+    (metadata.parent / "helpful.py").write_text(MODULE)
+    return metadata.parent
+
+
+@pytest.fixture
+def registry(installed, monkeypatch):
+    """Return the solvers as a process finds them that begins with the package installed."""
+    monkeypatch.syspath_prepend(installed)
+    yield Registry("solvers", Solver, "solver", skip="estimators", group="dualgap.solvers")
+    sys.modules.pop("helpful", None)
+
+
+def test_the_code_of_a_plug_in_is_imported_when_its_class_is_asked_for(registry):
+    assert registry["libsvm"].__module__ == "solvers.external.libsvm"
+    assert "nothing" not in registry
+    assert "helpful" not in sys.modules
+    assert registry.find("quick").__module__ == "helpful"
+    assert list(registry)[-1] == "quick"
+    assert registry["smo"].__module__ == "solvers.smo"
+
+
+def test_what_is_broken_costs_one_line_that_names_it(registry, caplog):
+    assert "quick" in registry.all()
+    assert registry.all().keys().isdisjoint({"gone", "soft"})
+    smo, gone, soft = (record.getMessage() for record in caplog.records)
+    begin = "the solver 'gone' of the plug-in helpful-solvers (helpful:Gone) is left out: "
+    assert gone == f"{begin}AttributeError: module 'helpful' has no attribute 'Gone'"
+    assert smo.endswith("(helpful:Quick) is left out: that is the name of one of dualgap's own")
+    assert soft.endswith("(helpful:Soft) is left out: TypeError: it is no subclass of Solver")
+    with pytest.raises(ValueError, match=r"unknown solver 'gone'; there are .*, quick$"):
+        registry.find("gone")
+
+
+def test_an_experiment_names_what_an_installed_package_offers(installed, tmp_path):
+    (tmp_path / "plugged.yaml").write_text(EXPERIMENT)
+    done = subprocess.run(
+        [Path(sys.executable).with_name("dualgap"), "run", "plugged.yaml", "--out", "runs"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("is left out") == 1  # nobody has asked for the other two
+    results = load_results(tmp_path / "runs")
+    assert set(results["solver"]) == {"quick", "cvxopt_qp"}
+    assert (results["verdict"] == "solved").all()
+    assert json.loads(results["versions"][0])["helpful-solvers"] == "1.2"
+    # imported anew for each run, in copies of a process that has none of its code
+    lines = (tmp_path / "runs" / "runs.jsonl").read_text().splitlines()
+    assert all("helpful is imported" in json.loads(line)["output"] for line in lines)

@@ -1,0 +1,67 @@
+"""What packages and citations say is what the project says."""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from problems import SoftMarginDual, datasets
+from solvers import find_solver, solve
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+RECIPE = ROOT / ".packaging" / "conda" / "recipe.yaml"
+CONTAINER = ROOT / ".packaging" / "Containerfile"
+CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
+
+
+def read_yaml(path):
+    return YAML(typ="safe").load(path.read_text())
+
+
+def test_the_version_is_the_same_everywhere():
+    citation, recipe = read_yaml(ROOT / "CITATION.cff"), read_yaml(RECIPE)
+    zenodo = json.loads((ROOT / ".zenodo.json").read_text())
+    versions = {citation["version"], recipe["context"]["version"], zenodo["version"]}
+    assert versions == {PROJECT["version"]}
+    assert citation["title"] == zenodo["title"]
+    assert citation["keywords"] == zenodo["keywords"]
+    assert {citation["license"], zenodo["license"]} == {PROJECT["license"]}
+
+
+def test_the_conda_package_needs_what_the_wheel_does():
+    needed = set(read_yaml(RECIPE)["requirements"]["run"]) - {"__unix"}
+    wheel = [f"python{PROJECT['requires-python']}", *PROJECT["dependencies"]]
+    conda = {"matplotlib": "matplotlib-base"}
+    parts = [re.fullmatch(r"([\w.-]+)(>=.*)", requirement).groups() for requirement in wheel]
+    assert needed == {f"{conda.get(name, name)} {least}" for name, least in parts}
+
+
+def test_the_container_is_made_of_files_that_are_here():
+    copied = re.findall(r"^COPY (.*) /source\S*$", CONTAINER.read_text(), re.MULTILINE)
+    files = [name for line in copied for name in line.split()]
+    assert {"problems", "solvers", "experiments", "requirements.lock"} <= set(files)
+    assert [name for name in files if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / ".github").rglob("*.yml")), ids=lambda p: p.name)
+def test_what_a_workflow_or_a_form_runs_is_here(path):
+    content = read_yaml(path)
+    for job in content.get("jobs", {}).values():
+        commands = [step.get("run", "") for step in job["steps"]]
+        for file in re.findall(r"\.ci/\w+|requirements\.lock", "\n".join(commands)):
+            assert (ROOT / file).is_file()
+    for field in content.get("body", ()):
+        assert field["type"] in ("markdown", "textarea", "dropdown")
+        assert field["type"] == "markdown" or field["attributes"]["label"]
+
+
+def test_the_solver_of_the_guide_for_contributors_is_a_solver(tmp_path):
+    (code,) = re.findall(r"```python\n(.*?)```", CONTRIBUTING.read_text(), re.DOTALL)
+    (tmp_path / "fixed_step.py").write_text(code)
+    solver = find_solver(f"{tmp_path / 'fixed_step.py'}:FixedStep")(steps=5000)
+    data = datasets.load("two_moons", n=40, noise=0.1)
+    assert solve(SoftMarginDual(data.X, data.y, 1.0), solver, target_gap=1e-4).verdict == "solved"

@@ -78,6 +78,8 @@ def test_query_ids_and_comments_are_passed_over(write):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("a;b;y\n1;2;1\n", "line 1: is CSV, not LIBSVM text"),
+        ("1,2.5,1\n", "line 1: is CSV, not LIBSVM text"),
         ("1 1:2\nspam 1:2\n", "line 2: label is 'spam', not a number"),
         ("1 1:2\n1,2 1:2\n", "line 2: label is '1,2', not a number"),
         ("1 1:2\n1:2\n", "line 2: label is '1:2', not a number"),
@@ -260,13 +262,19 @@ def test_bad_options_are_refused(options, argument):
         datasets.make("libsvm_file", **options)
 
 
-def test_check_finds_what_is_missing_without_parsing(write, tmp_path):
+def test_check_finds_what_is_missing_or_unusable(write, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none.txt: no such file"):
         datasets.make("libsvm_file", path=tmp_path / "none.txt").check()
     with pytest.raises(FileNotFoundError, match=r"none.txt: no such file"):
         load(tmp_path / "none.txt")
     with pytest.raises(IsADirectoryError, match=r"is not a file"):
         datasets.make("libsvm_file", path=tmp_path).check()
+    with pytest.raises(ValueError, match="line 1: label is 'spam', not a number"):
+        datasets.make("libsvm_file", path=write("spam\n")).check()
+
+
+def test_a_large_file_is_parsed_by_its_runs_only(write, monkeypatch):
+    monkeypatch.setattr("problems.datasets.libsvm._CHECKED", 4)
     datasets.make("libsvm_file", path=write("spam\n")).check()
 
 

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from experiments.analysis.configurations import measured
@@ -29,7 +28,7 @@ from experiments.analysis.noise import (
 )
 from experiments.analysis.outcomes import BROKEN, FINAL
 from experiments.cases.plan import AA_REPEAT
-from experiments.output.text import markdown_table, precise_duration, terminal_table
+from experiments.output.text import FittingTable, markdown_table, precise_duration
 
 _MEDIANS = {
     "objective": "objective",
@@ -42,7 +41,7 @@ _MEDIANS = {
 }
 _FORMATS = {"objective": ".8g", "gap": ".1e", "subopt.": ".1e", "KKT": ".1e", "SV": ".0f"}
 _HEADS = ["#", "solver", "time", "set-up", "ratio", *_FORMATS, "outcome"]
-_MAKE_ROOM = ("subopt.", "KKT")  # left out of a terminal that has intervals to show
+_MAKE_ROOM = ("subopt.", "KKT", "SV", "set-up", "objective")  # left out of a narrow terminal
 _LEGEND = (
     "Medians over the repetitions. `time` is of solving, `set-up` of what comes before (imports, "
     "compiling, a first small run). `gap` and `subopt.` are relative: the certified gap of the "
@@ -115,23 +114,22 @@ def _ratio(row: _Row, reference: _Row, noise: float) -> Comparison:
 
 def to_terminal(summary: pd.DataFrame) -> Group:
     """Return the summary for the terminal, one table for each problem."""
-    left_out = _MAKE_ROOM if summary["low"].notna().any() else ()
-    heads = [name for name in _HEADS if name not in left_out]
-    tables = [_terminal_table(problem, rows, heads) for problem, rows in _by_problem(summary)]
+    tables = [_terminal_table(problem, rows) for problem, rows in _by_problem(summary)]
     legend = [Text(_WITHIN_NOISE, style="dim"), ""] if summary["within_noise"].any() else []
     if hosts := hosts_note(summary["host"]):
         legend += [Text(hosts, style="dim"), ""]
     return Group(*(part for table in tables for part in (table, "")), *legend)
 
 
-def _terminal_table(problem: str, rows: list[_Row], heads: list[str]) -> Table:
+def _terminal_table(problem: str, rows: list[_Row]) -> FittingTable:
     lines: list[list[str | Text]] = []
     for row in rows:
         outcome, cells = row["outcome"], _cells(row)
         colour = "green" if outcome in FINAL else "red" if outcome in BROKEN else "yellow"
-        lines.append([*(cells[name] for name in heads[:-1]), Text(cells[heads[-1]], style=colour)])
-    left = ("solver", "ratio", "outcome")
-    return terminal_table(heads, lines, left, problem, "\n".join(_notes(rows)))
+        *numbers, last = (cells[name] for name in _HEADS)
+        lines.append([*numbers, Text(last, style=colour)])
+    left, notes = ("solver", "ratio", "outcome"), "\n".join(_notes(rows))
+    return FittingTable(_HEADS, lines, left, problem, notes, ("solver", "outcome"), _MAKE_ROOM)
 
 
 def to_markdown(summary: pd.DataFrame, title: str) -> str:

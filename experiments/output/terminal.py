@@ -89,7 +89,8 @@ def write(text: str, out: Path | None) -> None:
 
 
 def console() -> Console:
-    """Return the terminal, or a plain one of fixed width where the output goes elsewhere."""
+    """Return the terminal, or where the output goes elsewhere a plain one of `COLUMNS`, else 100."""
     from rich.console import Console  # noqa: PLC0415
 
-    return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(width=None if known else WIDTH, highlight=False)

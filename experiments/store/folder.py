@@ -77,7 +77,7 @@ class Store:
         Raises
         ------
         StoreError
-            If the folder is not empty (without `resume`), was begun with something else (without
+            If it is no folder, is not empty (without `resume`), was begun with something else (without
             `force`), is written to by another process, or cannot be written to.
         """
         manifest = new_manifest(text, run_ids, files)
@@ -93,7 +93,11 @@ class Store:
             except BaseException:
                 os.close(file)
                 raise
+        except (FileExistsError, NotADirectoryError):
+            raise StoreError(f"{folder}: is no folder; choose another --out") from None
         except OSError as error:
+            if error.errno in disk.FULL:
+                raise
             raise StoreError(f"{folder}: cannot be written to: {error.strerror}") from None
         return cls(folder, file)
 

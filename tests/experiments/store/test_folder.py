@@ -355,7 +355,7 @@ def test_kills_of_a_run_lose_nothing(kills):
 
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path, ids):
     (tmp_path / "out").touch()
-    with pytest.raises(StoreError, match="cannot be written to"):
+    with pytest.raises(StoreError, match="is no folder; choose another --out"):
         Store.open(tmp_path / "out", TEXT, ids)
 
 

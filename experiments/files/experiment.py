@@ -83,7 +83,11 @@ class ExperimentFile(BaseModel, frozen=True):
     ] = 0
     repetitions: Annotated[int, Field(ge=1, description="runs of each solver on each problem")] = 1
     time_limit: Annotated[
-        Annotated[float, Field(gt=0)] | None, Field(description="seconds of solving a run")
+        Annotated[float, Field(gt=0)] | None,
+        Field(
+            description="seconds of solving a run, which is killed after 1.5 times that and 10 s if it "
+            "does not stop by itself"
+        ),
     ] = None
     memory_limit: Annotated[
         Annotated[

@@ -101,6 +101,11 @@ def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, 
             f"{MARK}: 1 is inside the 95 % interval, or an A/A pair differs as much. Of the "
             f"{intervals} intervals, one in twenty misses the true ratio by chance."
         ]
+    left_out = sum(change.change in ("wrong", "unsolved") for change in changes)
+    if left_out:
+        notes += [
+            f"In no ratio of times: the {left_out} that became wrong or unsolved, however fast."
+        ]
     notes += [f"The folders differ: {text}." for text in differences(old, new)]
     if old["host"] != new["host"]:
         notes.append(f"The folders were measured on different hosts: {old['host']}, {new['host']}.")

@@ -26,7 +26,7 @@ from experiments.analysis.noise import (
     noise_of_problems,
     ranked,
 )
-from experiments.analysis.outcomes import BROKEN, FINAL
+from experiments.analysis.outcomes import BROKEN, FINAL, solved_of
 from experiments.cases.plan import AA_REPEAT
 from experiments.output.text import FittingTable, markdown_table, precise_duration
 
@@ -65,10 +65,10 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
 
     Columns: problem, rank (NaN for those not ranked), solver, time (s), set-up (s), ratio (to the
     fastest that is ranked), low, high, within_noise (see `Comparison`), objective, gap (relative),
-    subopt. (relative), KKT, SV, outcome, proven (whether the bounds of all runs are), runs, reason,
-    host. Numbers are medians over the repetitions. The second of an A/A pair is not ranked, and its
-    ratio is to the first. Runs on several hosts are separate problems, with rows of their own for each
-    host.
+    subopt. (relative), KKT, SV, outcome, proven (whether the bounds of all runs are), runs, solved (how
+    many of these are), reason, host. Numbers are medians over the repetitions. The second of an A/A pair
+    is not ranked, and its ratio is to the first. Runs on several hosts are separate problems, with rows
+    of their own for each host.
     """
     results = split_by_host(results)
     noise = noise_of_problems(aa_pairs(results))
@@ -81,7 +81,9 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
         for row in _placed(rows, noise.get(problem, 1.0))
     ]
     known = ["problem", "rank", "solver", "time", "set-up", *vars(_INCOMPARABLE), *_FORMATS]
-    return pd.DataFrame(placed, columns=[*known, "outcome", "proven", "runs", "reason", "host"])
+    return pd.DataFrame(
+        placed, columns=[*known, "outcome", "proven", "runs", "solved", "reason", "host"]
+    )
 
 
 def _placed(rows: list[_Row], noise: float) -> list[_Row]:
@@ -169,7 +171,9 @@ def _cells(row: _Row) -> dict[str, str]:
         "set-up": precise_duration(row["set-up"]),
         "ratio": "" if np.isnan(compared.ratio) else compared.factor + compared.spread,
         **{name: _number(row[name], text) for name, text in _FORMATS.items()},
-        "outcome": row["outcome"] + (", proven" if row["proven"] else ""),
+        "outcome": ", ".join(
+            filter(None, [row["outcome"], row["proven"] and "proven", solved_of(row)])
+        ),
     }
 
 

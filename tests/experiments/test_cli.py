@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import psutil
@@ -229,10 +231,30 @@ def test_list_names_what_experiment_files_know(command, kind, name):
     assert name in result.output
 
 
+@pytest.mark.parametrize(("columns", "widest"), [("70", 70), ("", 100)])
+def test_piped_output_has_as_many_columns_as_the_environment_says(
+    command, monkeypatch, columns, widest
+):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert max(map(len, command("list", "columns").output.splitlines())) == widest
+
+
 def test_doctor_solves_a_problem(command):
     result = command("doctor")
     assert result.exit_code == 0, result.output
     assert "≤ optimum ≤" in result.output
+
+
+def test_doctor_names_the_extra_that_brings_a_package(command, monkeypatch):
+    def version(name):
+        if name in ("clarabel", "snapml"):
+            raise PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr("experiments.commands.doctor.version", version)
+    told = " ".join(command("doctor").output.split())
+    assert re.search(r"clarabel absent \(optional: \S+ -m pip install '\.\[qp\]'\)", told)
+    assert re.search(r"snapml absent \(optional: \S+ -m pip install '\.\[peers\]'\)", told)
 
 
 def test_version(command):

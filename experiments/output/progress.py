@@ -31,10 +31,10 @@ class Advance(Protocol[Shown_contra]):
 
 
 def line_of(outcome: Outcome) -> str:
-    """Return the outcome of a run in a line."""
+    """Return the outcome of a run in a line, which a narrow terminal shortens at its end."""
     record = outcome.record
     ended = record["verdict"] if record["status"] == "finished" else record["status"]
-    return f"{record['solver']} on {record['problem_id']}: {ended}"
+    return f"{ended}: {record['solver']} on {record['problem_id']}"
 
 
 @contextmanager

@@ -79,6 +79,8 @@ class Store:
         StoreError
             If it is no folder, is not empty (without `resume`), was begun with something else (without
             `force`), is written to by another process, or cannot be written to.
+        OSError
+            If the disk is full.
         """
         manifest = new_manifest(text, run_ids, files)
         try:
@@ -96,8 +98,8 @@ class Store:
         except (FileExistsError, NotADirectoryError):
             raise StoreError(f"{folder}: is no folder; choose another --out") from None
         except OSError as error:
-            if error.errno in disk.FULL:
-                raise
+            if error.errno in disk.FULL:  # no fault of the input
+                raise OSError(error.errno, error.strerror, str(folder)) from None
             raise StoreError(f"{folder}: cannot be written to: {error.strerror}") from None
         return cls(folder, file)
 

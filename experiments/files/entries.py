@@ -130,8 +130,9 @@ def _problem(node: Node, folder: str) -> ProblemSpec:
             raise Fault(node.line, f"a problem needs the key {key!r}")
     chosen: Node = node.value["formulation"]
     parameters, example = _parameters(chosen, node, folder)
-    dataset, task = _dataset(node.value["dataset"], folder)
-    if dataset.get("multiclass") and not (example.has_classes or example.is_regression):
+    needs_signs = not (example.has_classes or example.is_regression)
+    dataset, task = _dataset(node.value["dataset"], folder, needs_signs)
+    if dataset.get("multiclass") and needs_signs:
         raise Fault(
             chosen.line,
             f"{chosen.value} needs two classes, but {dataset['name']} keeps all of its own; give "
@@ -194,8 +195,11 @@ def _built(registry: Registry[Any], node: Node, folder: str) -> Any:
     return built
 
 
-def _dataset(node: Node, folder: str) -> tuple[dict[str, Any], str]:
-    """Return the description of a data set, and its task."""
+def _dataset(node: Node, folder: str, needs_signs: bool) -> tuple[dict[str, Any], str]:
+    """Return the description of a data set, and its task.
+
+    `needs_signs` says whether its labels must be two, also where a file leaves open what they are.
+    """
     name, settings = name_and_settings(node, "dataset")
     if not is_outside(name.value) and name.value not in datasets.names():
         raise Fault(name.line, unknown("data set", name.value, datasets.names()))
@@ -210,7 +214,10 @@ def _dataset(node: Node, folder: str) -> tuple[dict[str, Any], str]:
     spec = {"name": name.value} | values
     file = find_path(values["path"], folder) if "path" in values else None
     changed = file.stat().st_mtime_ns if file is not None and file.exists() else 0
-    if fault := _unusable(json.dumps(spec), folder, changed):
+    used = (
+        spec | {"task": "classification"} if needs_signs and values.get("task") == "auto" else spec
+    )
+    if fault := _unusable(json.dumps(used), folder, changed):
         line = settings.value.get("path", name).line
         raise Fault(line, f"{name.value}: {fault}") from None
     return spec, str(source.task)

@@ -11,6 +11,7 @@ quickstart: $(STAMP)
 	$(BIN)/dualgap run quickstart --out $$out && \
 	$(BIN)/dualgap plot $$out && \
 	$(BIN)/dualgap report $$out
+	@echo "The command is $(BIN)/dualgap, or dualgap after: source $(BIN)/activate"
 
 # Three processes keep two cores busy, as some tests wait for what they started. Each begins with a
 # third of the files, so that few kernels are compiled more than once.

@@ -17,13 +17,14 @@ from experiments.commands.publish import publish
 from experiments.commands.write import init, schema, table
 from experiments.output.terminal import (
     INTERRUPTED,
+    Commands,
     console,
     find,
     find_one,
     prepare,
     read,
-    refuse,
     refusing,
+    writing,
 )
 
 _EVERYTHING = (
@@ -32,7 +33,7 @@ _EVERYTHING = (
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dualgap", prog_name="dualgap")
 def main() -> None:
     """Compare solvers on support vector machine problems, and believe none of them."""
@@ -153,7 +154,7 @@ def plot(folder: Path, names: tuple[str, ...]) -> None:
     from experiments.plots import plot_all  # noqa: PLC0415
     from experiments.store.folder import StoreError  # noqa: PLC0415
 
-    with refusing(StoreError, ValueError):
+    with refusing(StoreError, ValueError), writing(folder):
         paths = plot_all(folder, names)
     for path in paths:
         if path.suffix != ".svg":
@@ -169,11 +170,9 @@ def report(folder: Path, out: Path | None) -> None:
     from experiments.store.folder import StoreError  # noqa: PLC0415
 
     target = out or folder / "report.html"
-    try:
-        with refusing(StoreError):
-            click.echo(write_report(folder, target))
-    except OSError as error:
-        refuse(f"{target}: cannot be written: {error.strerror}")
+    with refusing(StoreError), writing(target):
+        written = write_report(folder, target)
+    click.echo(written)
 
 
 @main.command("compare")
@@ -202,10 +201,9 @@ def gallery(names: tuple[str, ...], out: Path | None) -> None:
     """Draw the figures of the lecture notes, all or by NAME, from experiments/gallery/NAME.py."""
     from experiments.gallery import FOLDER, draw_figures  # noqa: PLC0415
 
-    with refusing(ValueError):
-        written = draw_figures(out or FOLDER, names)
-    for paths in written:
-        click.echo(f"{paths[-1]} (and .svg)")
+    with refusing(ValueError), writing(out or FOLDER):
+        for paths in draw_figures(out or FOLDER, names):
+            click.echo(f"{paths[-1]} (and .svg)")
 
 
 @main.command("list")

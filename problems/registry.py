@@ -7,6 +7,7 @@ solvers, formulations or data sets as entry points.
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import inspect
@@ -145,6 +146,8 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             If there is no such name, file or class.
         """
         if not is_outside(name):
+            if name.endswith(".py"):
+                raise ValueError(f"{self.kind} {name!r}: {_with_class(name, folder)}")
             if name not in self:
                 raise ValueError(f"unknown {self.kind} {name!r}; there are {', '.join(self.all())}")
             return self[name]
@@ -179,6 +182,32 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             and value is not self.base
             and value.__module__ == module.__name__
         ]
+
+
+def class_names(file: Path) -> list[str]:
+    """Return the names of the classes in a Python file, which is read and not imported.
+
+    Raises
+    ------
+    ValueError
+        If it is not Python; the message has the file and the line.
+    """
+    try:
+        tree = ast.parse(file.read_bytes(), str(file))
+    except SyntaxError as error:
+        raise ValueError(f"{file}, line {error.lineno}: {error.msg}") from None
+    except ValueError as error:  # it has a null byte
+        raise ValueError(f"{file}: {error}") from None
+    return [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
+
+
+def _with_class(path: str, folder: str) -> str:
+    """Return what to write where a file was named without a class."""
+    file = find_path(path, folder)
+    if not file.is_file():
+        return f"there is no file {file.resolve()}"
+    names = [f"{path}:{name}" for name in class_names(file)]
+    return f"add the class to the file: {', '.join(names)}" if names else "has no class"
 
 
 def _name(cls: type[Any]) -> str:

@@ -87,6 +87,11 @@ class Solver(ABC):
             cls.name = snake_case(cls.__name__)
 
     def __post_init__(self) -> None:
+        if not hasattr(self, "form"):
+            raise ValueError(
+                f"{type(self).__name__}: needs the class attribute `form`, the problems it takes: "
+                "write `form: ClassVar = BoxQP` (or QP, ERM) with BoxQP from problems.forms"
+            )
         for name, check in _CHECKS.items():
             value = getattr(self, name, _ABSENT)
             if value is not _ABSENT and not (value is None and name in _MAY_BE_NONE):

@@ -31,7 +31,7 @@ from problems.gram.feature_maps import (
 )
 from problems.gram.gram import Gram, SignedGram
 from problems.kernels import RBF, Block, Linear
-from problems.validation import check_choice
+from problems.validation import check_choice, check_whole
 from solvers.base import Solver
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.pegasos import Pegasos
@@ -61,10 +61,12 @@ class _Mapped(Solver, ABC):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_choice(self._map(), "map", get_args(Map))
-        even = self._map() == "random_fourier"  # half of the features are cosines, half sines
-        if self.components < 1 or (even and self.components % 2) or self.components % 1:
-            wanted = "an even number of 2" if even else "a whole number of 1"
-            raise ValueError(f"components: must be {wanted} or more, got {self.components!r}")
+        check_whole(self.components, "components")
+        # half of the features are cosines, half sines
+        if self._map() == "random_fourier" and self.components % 2:
+            raise ValueError(
+                f"components: must be an even number of 2 or more, got {self.components!r}"
+            )
         self._linear()
 
     def refuses(self, form: Any) -> str | None:

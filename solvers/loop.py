@@ -72,6 +72,7 @@ def solve(
     ValueError
         If an argument is not usable. What the solver itself raises is passed on.
     """
+    _check_pair(problem, solver)
     check_positive(target_gap, "target_gap")
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
@@ -109,7 +110,36 @@ def solve(
         return Solution(problem, solver, Point(), status, note=str(stop), target_gap=target_gap)
     run = _Run(problem, reduction, target_gap, stop_at_target, callback, time_limit, max_iter)
     run.time_setup = perf_counter() - begun
-    return run.solution(solver, run.until_stopped(solver.iterates(state)))
+    iterates = solver.iterates(state)
+    if not isinstance(iterates, Iterator):  # pyright: ignore[reportUnnecessaryIsInstance]
+        _end_of(iterates)
+        raise TypeError("iterates: must be a generator, but has no `yield`: nothing was given")
+    return run.solution(solver, run.until_stopped(iterates))
+
+
+def _check_pair(problem: Any, solver: Any) -> None:
+    """Raise ValueError, saying what to write, if these are no formulation and no solver."""
+    given = problem if isinstance(problem, type) else type(problem)
+    if issubclass(given, Solver):
+        raise ValueError(
+            f"problem: got the solver {given.__name__}; the problem comes first: "
+            f"solve(problem, {given.__name__}())"
+        )
+    if not isinstance(problem, Formulation):
+        raise ValueError(
+            "problem: must be a formulation such as SoftMarginDual(X, y, C=1.0), got "
+            + (f"the class {given.__name__}" if given is problem else shown(problem))
+        )
+    if isinstance(solver, type) and issubclass(solver, Solver):
+        name = solver.__name__
+        raise ValueError(f"solver: got the class {name}; write solve(problem, {name}())")
+    if isinstance(solver, str):
+        raise ValueError(
+            f"solver: got the name {solver!r}; write solve(problem, find_solver({solver!r})()), "
+            "after `from solvers import find_solver`"
+        )
+    if solver is not None and not isinstance(solver, Solver):
+        raise ValueError(f"solver: must be a solver such as SMO(), got {shown(solver)}")
 
 
 def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
@@ -201,6 +231,16 @@ def taken_apart(point: Any) -> FormPoint:
     )
 
 
+def _end_of(returned: Any) -> Any:
+    """Return the end of a solver's iterates; TypeError if they returned a point instead."""
+    if returned is not None:
+        raise TypeError(
+            f"iterates: returned a {type(returned).__name__}; write `yield` instead of `return`, as a "
+            "solver gives its points one by one"
+        )
+    return _END
+
+
 def _floats(values: Any, name: str) -> Vector | None:
     if values is None or (type(values) is np.ndarray and values.dtype == float):
         return values
@@ -256,7 +296,10 @@ class _Run:
         """
         status, begun, cpu_begun = None, wall(), cpu()
         while status is None:
-            found = next(iterates, _END)
+            try:
+                found = next(iterates)
+            except StopIteration as end:
+                found = _end_of(end.value)
             self.latest = self.latest if found is _END else taken_apart(found)
             self.time_solve, self.cpu_time = wall() - begun, cpu() - cpu_begun
             status = self._ended() if found is _END else self._stopped()

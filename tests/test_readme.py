@@ -1,6 +1,7 @@
 """The README's code runs as printed."""
 
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,15 @@ from solvers import find_solver, solve
 README = Path(__file__).parent.parent / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
 EXPERIMENTS = re.findall(r"```yaml\n(.*?)```", README.read_text(), flags=re.DOTALL)
+
+
+def test_the_quickstart_ends_with_how_to_call_the_command():
+    dry = ["make", "-C", README.parent, "-n", "quickstart"]
+    done = subprocess.run(dry, capture_output=True, text=True, check=True)
+    *_, last = (line for line in done.stdout.splitlines() if "echo" in line)
+    for call in (".venv/bin/dualgap", "source .venv/bin/activate"):
+        assert call in last
+        assert call in README.read_text().partition("## ")[0]
 
 
 def test_the_example_runs():

@@ -3,7 +3,8 @@
     ratio = median(times in the second) / median(times in the first)
 
 with its interval, and within the noise as `noise.compare` says; A/A pairs of either folder count. Times
-are compared only where all runs completed on one host. A problem of the one folder is that of the other
+are compared only where all runs completed on one host, and neither those that were wrong, nor those that
+became wrong or unsolved. A problem of the one folder is that of the other
 with the same name, or else with the same hash; where the name is the same and the hashes are not, its
 data have changed. Settings are the same if they agree in all that both folders know, so that a solver
 with a new setting can be compared with its former self, unless this would merge variants.
@@ -117,6 +118,8 @@ def _change(
     compared = compare([samples], noise) if samples[0] else _NOT_COMPARED
     less_accurate = gaps[1] > max(_WORSE * gaps[0], float(after["target_gap"].min()))
     word = _word(was, now, less_accurate, compared)
+    if "wrong" in (was, now) or word in REGRESSIONS:  # what is no answer is not faster than one
+        samples, compared = ((), ()), _NOT_COMPARED
     return Change(word, problem, solver, was, now, gaps, times, compared, samples)
 
 
@@ -172,13 +175,16 @@ def _matched(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Pair]:
     """Yield problem, solver (with the settings that distinguish it), and the runs of both folders."""
     dropped = _not_compared(first, second)
     both = pd.concat([first.assign(side=0), second.assign(side=1)])
+    seeds = [json.loads(settings).get("seed") for settings in both["params"]]
     kept = [
         {key: value for key, value in json.loads(settings).items() if key not in dropped[solver]}
         for solver, settings in zip(both["solver"], both["params"], strict=True)
     ]
     both = both.assign(params=[json.dumps(settings) for settings in kept])
     both["settings"] = [json.dumps(settings, sort_keys=True) for settings in kept]
-    both["label"] = solver_labels(both)
+    seeds = [json.dumps({**s, "seed": seed}) for s, seed in zip(kept, seeds, strict=True)]
+    sides = both["problem_id"] + both["side"].astype(str)  # each folder has seeds of its own
+    both["label"] = solver_labels(both.assign(params=seeds, problem_id=sides))
     for (problem, *_), runs in both.groupby(_KEYS, sort=False):
         before, after = (runs[runs["side"] == side] for side in (0, 1))
         yield str(problem), str(runs["label"].iloc[0]), before, after

@@ -14,7 +14,7 @@ import pandas as pd
 
 from experiments.analysis.labels import ACCURACY, is_single_threaded, kind_of, solver_labels
 from experiments.analysis.noise import is_repeat, without_repeats
-from experiments.analysis.outcomes import worst_outcome
+from experiments.analysis.outcomes import FINAL, worst_outcome
 from experiments.cases.plan import AA_REPEAT
 
 PASSES = "epochs"  # the accuracy of solvers that make a number of passes over the data
@@ -41,14 +41,16 @@ def measured(results: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each problem and configuration, in the order of the runs.
 
     Columns: problem, solver (its configuration), first (the same without the mark of an A/A pair's
-    second run), repeat (whether it is that), outcome (the worst), runs, times (of each repetition, in
-    seconds), worst_gap (relative), proven (whether all bounds are), reason, host, and the medians of
-    all numbers of the records and of `relative_suboptimality`.
+    second run), repeat (whether it is that), outcome (the worst), runs, solved (how many of these are
+    solved, or proven infeasible), times (of each repetition, in seconds), worst_gap (relative), proven
+    (whether all bounds are), reason, host, and the medians of all numbers of the records and of
+    `relative_suboptimality`.
     """
     table = labelled(results).assign(
         first=solver_labels(results, leave_out={AA_REPEAT}),
         repeat=is_repeat(results),
         proven=results["bound_source"].str.startswith("proven"),
+        solved=results["verdict"].isin(FINAL),
         relative_suboptimality=relative_suboptimality(results),
     )
     groups = table.groupby(["problem_id", "configuration"], sort=False)
@@ -56,6 +58,7 @@ def measured(results: pd.DataFrame) -> pd.DataFrame:
         first=("first", "first"),
         repeat=("repeat", "first"),
         runs=("run_id", "size"),
+        solved=("solved", "sum"),
         worst_gap=("relative_gap", "max"),
         proven=("proven", "all"),
         host=("host", "first"),

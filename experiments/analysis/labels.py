@@ -41,8 +41,9 @@ def is_single_threaded(solver: str) -> bool:
 def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> list[str]:
     """Return each run's solver with the settings that distinguish the runs of that solver.
 
-    Runs that differ only in the seed or in the settings in `leave_out` share a label. The second run of
-    an A/A pair is marked, unless `leave_out` contains the mark.
+    Runs that differ only in the seed or in the settings in `leave_out` share a label, which says how
+    many seeds there are in each repetition, if several. The second run of an A/A pair is marked, unless
+    `leave_out` contains the mark.
     """
     settings = [json.loads(text) for text in results["params"]]
     marks = [
@@ -50,6 +51,11 @@ def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> l
         for s in settings
     ]
     solvers = [str(solver) for solver in results["solver"]]
+    counts = _seed_counts(results.assign(settings=settings))
+    marks = [
+        ([f"{count} seeds"] if count > 1 else []) + mark
+        for count, mark in zip(counts, marks, strict=True)
+    ]
     names = _short_names(solvers)
     keys = {
         name: _distinguishing(
@@ -62,6 +68,16 @@ def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> l
         _label(names[solver], {key: chosen.get(key) for key in keys[solver]}, mark)
         for solver, chosen, mark in zip(solvers, settings, marks, strict=True)
     ]
+
+
+def _seed_counts(runs: pd.DataFrame) -> list[int]:
+    """Return how many seeds each run's solver has, with the same settings, in one repetition."""
+    texts = [repr(sorted((k, v) for k, v in s.items() if k != "seed")) for s in runs["settings"]]
+    seeds = pd.Series([s.get("seed") for s in runs["settings"]], runs.index, dtype=object)
+    solver = [runs["solver"], pd.Series(texts, runs.index)]
+    places = [runs[name] for name in ("problem_id", "repetition") if name in runs]
+    each = seeds.groupby([*solver, *places], dropna=False)
+    return each.transform("nunique").groupby(solver).transform("max").astype(int).tolist()
 
 
 def _distinguishing(settings: list[dict[str, Any]], leave_out: Set[str]) -> list[str]:

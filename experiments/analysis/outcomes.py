@@ -27,6 +27,12 @@ def worst_outcome(runs: pd.DataFrame) -> str:
     return failed[0]
 
 
+def solved_of(row: Mapping[Any, Any]) -> str:
+    """Return `1 of 3 solved` where not all runs of a configuration ended alike, else nothing."""
+    some = 0 < row["solved"] < row["runs"]
+    return f"{row['solved']} of {row['runs']} solved" if some else ""
+
+
 def missed(row: Mapping[Any, Any]) -> str:
     """Return what a table shows instead of a time to a target; nothing if it was not asked for.
 

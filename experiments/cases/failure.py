@@ -49,4 +49,6 @@ def _last_line(error: BaseException) -> str:
     lines = "".join(traceback.format_exception_only(error)).strip().splitlines()
     text = sentence(next((line for line in reversed(lines) if line.strip()), ""))
     frames = traceback.extract_tb(error.__traceback__)
+    if isinstance(error, SyntaxError):  # the last frame is the import's
+        return f"{text} ({Path(error.filename or '').name}:{error.lineno})"
     return f"{text} ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else text

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
-from re import match
+from pathlib import Path
+from re import match, search
 
 from rich import box
 from rich.table import Table
@@ -56,16 +58,24 @@ def _packages() -> Iterator[_Row]:
         name = match(r"[A-Za-z0-9._-]+", requirement)
         if name is None:
             continue
-        optional = "extra ==" in requirement
-        yield _package(name.group(), optional)
+        extra = search(r"extra == [\"'](.+?)[\"']", requirement)
+        yield _package(name.group(), extra[1] if extra else "")
 
 
-def _package(name: str, optional: bool) -> _Row:
+def _package(name: str, extra: str) -> _Row:
+    """Return what is known of a package that dualgap, or one of its extras, needs."""
     try:
-        return name, version(name) + (" (optional)" if optional else ""), True
+        return name, version(name) + (" (optional)" if extra else ""), True
     except PackageNotFoundError:
-        kind = "absent (optional)" if optional else "missing"
-        return name, f"{kind}: pip install {name}", optional
+        if extra:
+            return name, f"absent (optional: {_python()} -m pip install '.[{extra}]')", True
+        return name, f"missing: {_python()} -m pip install {name}", False
+
+
+def _python() -> Path:
+    """Return the path of this Python, from the current folder if it is below that."""
+    python = Path(sys.executable)
+    return python.relative_to(Path.cwd()) if python.is_relative_to(Path.cwd()) else python
 
 
 def _threads() -> Iterator[_Row]:

@@ -1,7 +1,8 @@
 """What `dualgap run` would do: the plan, the runs known to be impossible, and about how long it takes.
 
 The time is that of an earlier run of the same problems and solvers, where a folder holds one; otherwise
-it is bounded by the time limit. Both are for solving alone: loading data and certifying come on top.
+it is bounded by when a run that does not stop is killed. Both are for solving alone: loading data and
+certifying come on top.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.cases.plan import Case, needs_outside, plan
+from experiments.executors.base import Limits
 from experiments.files.experiment import Experiment
 from experiments.files.specs import (
     SolverSpec,
@@ -45,7 +47,7 @@ class Estimate(NamedTuple):
 
     Attributes
     ----------
-    measured : of each of those that an earlier run had. limits : the time limits of the others.
+    measured : of each of those that an earlier run had. limits : of the others, when they are ended.
     unknown : how many have neither. source : the folder of the earlier run, None if there is none.
     """
 
@@ -62,7 +64,7 @@ class Estimate(NamedTuple):
             phrases.append(f"about {time}, as measured for {count} runs in {self.source}")
         if self.limits:
             time, count = duration(sum(self.limits) / workers), len(self.limits)
-            phrases.append(f"at most {time} for {count} runs, by their time limit")
+            phrases.append(f"at most {time} for {count} runs, until they are killed")
         if self.unknown:
             phrases.append(f"unknown for {self.unknown} runs: no time limit, and no earlier run")
         return "; ".join(phrases) or "nothing to run"
@@ -105,9 +107,14 @@ def estimate(cases: Sequence[Case], folder: Path) -> Estimate:
     """
     source, spent = _earlier(folder, cases)
     known = [time for time in spent if time is not None]
-    others = [case.time_limit for case, time in zip(cases, spent, strict=True) if time is None]
-    limits = [limit for limit in others if limit is not None]
+    others = [_ended_after(c) for c, time in zip(cases, spent, strict=True) if time is None]
+    limits = [limit for limit in others if np.isfinite(limit)]
     return Estimate(known, limits, len(others) - len(limits), source)
+
+
+def _ended_after(limits: Case | Experiment) -> float:
+    """Return after how many seconds a run is ended from outside, infinity where it never is."""
+    return Limits(limits.time_limit).limit_of("solving")
 
 
 def _earlier(folder: Path, cases: Sequence[Case]) -> tuple[Path | None, list[float | None]]:
@@ -219,7 +226,8 @@ def _counts(planned: int, left: int, possible: int) -> str:
 
 def _limits(experiment: Experiment) -> str:
     time, memory = experiment.time_limit, experiment.memory_limit
-    limits = "no time limit" if time is None else f"{time:g} s of solving a run"
+    ended = f"killed after {_ended_after(experiment):g} s if it does not stop by itself"
+    limits = "no time limit" if time is None else f"{time:g} s of solving a run ({ended})"
     return f"{limits}, " + (
         "no memory limit" if memory is None else f"{memory / 2**30:.3g} GiB a worker"
     )

@@ -57,12 +57,13 @@ def run_into(described: Experiment, folder: Path, options: RunOptions) -> RunExi
     results, traces = load_tables(folder)
     summary = summarise(results)
     # before it is printed, which fails where nobody reads it
-    write_all(folder, results, traces, to_markdown(summary, described.name))
+    written = write_all(folder, results, traces, to_markdown(summary, described.name))
     console().print(to_terminal(summary))
     if early:
         return RunExit(130 if early == INTERRUPTED else 1, early)
     ended = results[~is_followed(results["run_id"])]
-    return RunExit(int((ended["status"].isin(BROKEN) | ended["verdict"].isin(BROKEN)).any()))
+    broken = ended["status"].isin(BROKEN) | ended["verdict"].isin(BROKEN)
+    return RunExit(int(bool(broken.any()) or not written))
 
 
 def record(described: Experiment, folder: Path, options: RunOptions) -> str:
@@ -102,15 +103,16 @@ def write_all(
     traces: pd.DataFrame,
     summary: str,
     others: Mapping[str, str] | None = None,
-) -> None:
-    """Write all tables of a run and print their paths, or why they cannot be written."""
+) -> bool:
+    """Write all tables of a run and print their paths, or why not; return whether they are written."""
     try:
         paths = write_tables(folder, results, traces, {"summary.md": summary} | dict(others or {}))
     except OSError as error:  # the runs themselves are recorded
         click.echo(f"{folder}: the tables cannot be written: {error.strerror}", err=True)
-        return
+        return False
     for path in paths:
         click.echo(path)
+    return True
 
 
 def retried(names: str | None) -> tuple[str, ...]:

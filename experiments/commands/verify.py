@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -39,7 +40,8 @@ def verify_into(
     if keep:
         summary = tables.to_markdown(tables.summarise(results), described.name)
         texts = verification_texts(verification, described.name)
-        write_all(folder, results, traces, summary, texts)
+        if not write_all(folder, results, traces, summary, texts):
+            sys.exit(1)
     return verification, early
 
 

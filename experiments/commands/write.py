@@ -7,7 +7,7 @@ from typing import Literal
 
 import click
 
-from experiments.output.terminal import refuse, refusing, write
+from experiments.output.terminal import refuse, refusing, write, writing
 
 _FORMATS = ("latex", "markdown", "csv")
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -78,13 +78,13 @@ def init(file: Path, schema: bool) -> None:
     """Write a commented experiment FILE [experiment.yaml] that runs as it is."""
     from experiments.files.template import write_template  # noqa: PLC0415
 
-    try:
-        for path in write_template(file, schema):
-            click.echo(path)
-    except FileExistsError:
-        refuse(f"{file}: exists already; choose another name")
-    except OSError as error:
-        refuse(f"{file}: cannot be written: {error.strerror or error}")
+    with writing(file):
+        try:
+            written = write_template(file, schema)
+        except FileExistsError:
+            refuse(f"{file}: exists already; choose another name")
+    for path in written:
+        click.echo(path)
 
 
 @click.command()

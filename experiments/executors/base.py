@@ -15,7 +15,9 @@ from experiments.cases.plan import Case
 from experiments.cases.records import Outcome
 from problems.registry import Registry
 
-GRACE = 30.0  # seconds of solving beyond what the time limit explains
+# seconds beyond what the time limit explains: importing and compiling a solver, which its process does
+# before it solves, takes up to 10 s with Numba; those of the toolkit come compiled
+GRACE = 10.0
 _LOADING = _CERTIFYING = 600.0  # seconds
 _INSPECTED = 1.5  # solving with the evaluations of its trace, over solving alone
 
@@ -32,7 +34,7 @@ class Limits:
     ----------
     time_limit : seconds of solving, None for no limit.
     memory_limit : bytes of a worker and of all that it starts, None for no limit.
-    grace : seconds of solving beyond `time_limit` before a solver that does not stop is killed.
+    grace : seconds beyond 1.5 times `time_limit` after which a solver that does not stop is killed.
     """
 
     time_limit: float | None = None

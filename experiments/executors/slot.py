@@ -4,8 +4,9 @@ A solver has a copy of the process to itself (see `child`). The process is used 
 killed, or something that it started is left behind. Limits of a phase, beyond which it is ended:
 
 - loading the data: ten minutes;
-- solving: 1.5·time_limit + `grace` (solvers stop by themselves at their next yield; where iterates are
-  evaluated in between, that takes up to half of their time, and preparing is not counted as solving);
+- solving: 1.5·time_limit + `grace`, which is 10 s (solvers stop by themselves at their next yield; where
+  iterates are evaluated in between, that takes up to half of their time; the grace is for importing and
+  compiling, which do not count as solving);
 - certifying and measuring the answer: ten minutes.
 
 It is ended by SIGTERM to its process group, and a second later by SIGKILL to the group and to all
@@ -96,6 +97,8 @@ class WorkerSlot:
         phase, seconds = self.worker.phase()
         if seconds > self.limits.limit_of(phase):
             reason = f"killed after {seconds:.0f} s of {phase} without an end"
+            if phase == "solving":
+                reason += f", as it did not yield within time_limit = {self.limits.time_limit:g} s"
             return failed(case, "time_limit", reason, self.worker.terminate())
         return None
 

@@ -7,8 +7,9 @@ that cannot be imported is left to fail in its own runs.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, TypeVar
 
 from experiments.files.settings import build, name_and_settings, options_of
@@ -23,11 +24,11 @@ from experiments.files.specs import (
 )
 from experiments.files.yamlfile import Fault, Node, unknown
 from experiments.workers.supervision import Worker
-from problems import FORMULATIONS, datasets
+from problems import FORMULATIONS, Formulation, datasets
 from problems.datasets import ENTRIES, SOURCES
 from problems.kernels import KERNELS
 from problems.losses import LOSSES
-from problems.registry import Registry, is_outside
+from problems.registry import Registry, class_names, find_path, is_outside
 from solvers import SOLVERS
 
 S = TypeVar("S", ProblemSpec, SolverSpec)
@@ -81,6 +82,10 @@ class Describer:
             raise Fault(name.line, str(error)) from None
         if not file.is_file():
             raise Fault(name.line, f"{name.value}: there is no file {file}")
+        try:
+            class_names(file)
+        except ValueError as error:
+            raise Fault(name.line, f"{name.value}: {error}") from None
         return str(file)
 
 
@@ -124,9 +129,17 @@ def _problem(node: Node, folder: str) -> ProblemSpec:
         if key not in node.value:
             raise Fault(node.line, f"a problem needs the key {key!r}")
     chosen: Node = node.value["formulation"]
-    parameters, takes_targets = _parameters(chosen, node, folder)
-    dataset, task = _dataset(node.value["dataset"], folder)
-    if task == "regression" and not takes_targets:
+    parameters, example = _parameters(chosen, node, folder)
+    needs_signs = not (example.has_classes or example.is_regression)
+    dataset, task = _dataset(node.value["dataset"], folder, needs_signs)
+    if dataset.get("multiclass") and needs_signs:
+        raise Fault(
+            chosen.line,
+            f"{chosen.value} needs two classes, but {dataset['name']} keeps all of its own; give "
+            "positive: <the class that becomes +1> instead of multiclass: true, or use one_vs_rest, "
+            "one_vs_one or softmax_erm",
+        )
+    if task == "regression" and not example.is_regression:
         raise Fault(
             chosen.line,
             f"{chosen.value} needs labels, but {dataset['name']} is a regression data set; "
@@ -139,7 +152,8 @@ def _problem(node: Node, folder: str) -> ProblemSpec:
 def _class(registry: Registry[Any], name: Node, folder: str) -> Any:
     """Return the class of a name, from the toolkit or from a file; Fault if there is none."""
     word, kind = name.value, registry.kind
-    if not isinstance(word, str) or not (is_outside(word) or word in registry):
+    known = isinstance(word, str) and (word in registry or is_outside(word))
+    if not known and not str(word).endswith(".py"):
         raise Fault(name.line, unknown(kind, name.plain, registry))
     try:
         return registry.find(word, folder)
@@ -149,8 +163,8 @@ def _class(registry: Registry[Any], name: Node, folder: str) -> Any:
         raise Fault(name.line, str(error)) from None
 
 
-def _parameters(chosen: Node, node: Node, folder: str) -> tuple[dict[str, Any], bool]:
-    """Check a formulation's parameters by building it on a few samples; also return if it takes targets.
+def _parameters(chosen: Node, node: Node, folder: str) -> tuple[dict[str, Any], Formulation]:
+    """Check a formulation's parameters by building it on a few samples; also return what was built.
 
     Of a kernel only the settings are checked: whether samples suit it depends on the data.
     """
@@ -167,7 +181,7 @@ def _parameters(chosen: Node, node: Node, folder: str) -> tuple[dict[str, Any], 
     problem = build(
         partial(cls.from_data, *samples), options, Node(given, node.line), chosen.value, convert
     )
-    return values_of(problem, leave_out=("X", "y")) | parameters, problem.takes_targets
+    return values_of(problem, leave_out=("X", "y")) | parameters, problem
 
 
 def _built(registry: Registry[Any], node: Node, folder: str) -> Any:
@@ -183,8 +197,11 @@ def _built(registry: Registry[Any], node: Node, folder: str) -> Any:
     return built
 
 
-def _dataset(node: Node, folder: str) -> tuple[dict[str, Any], str]:
-    """Return the description of a data set, and its task."""
+def _dataset(node: Node, folder: str, needs_signs: bool) -> tuple[dict[str, Any], str]:
+    """Return the description of a data set, and its task.
+
+    `needs_signs` says whether its labels must be two, also where a file leaves open what they are.
+    """
     name, settings = name_and_settings(node, "dataset")
     if not is_outside(name.value) and name.value not in datasets.names():
         raise Fault(name.line, unknown("data set", name.value, datasets.names()))
@@ -197,12 +214,25 @@ def _dataset(node: Node, folder: str) -> tuple[dict[str, Any], str]:
         if values.get(option) == default:
             values.pop(option, None)
     spec = {"name": name.value} | values
-    try:
-        build_source(spec, folder).check()
-    except (OSError, ValueError) as error:
+    file = find_path(values["path"], folder) if "path" in values else None
+    changed = file.stat().st_mtime_ns if file is not None and file.exists() else 0
+    used = (
+        spec | {"task": "classification"} if needs_signs and values.get("task") == "auto" else spec
+    )
+    if fault := _unusable(json.dumps(used), folder, changed):
         line = settings.value.get("path", name).line
-        raise Fault(line, f"{name.value}: {error}") from None
+        raise Fault(line, f"{name.value}: {fault}") from None
     return spec, str(source.task)
+
+
+@lru_cache(maxsize=1000)
+def _unusable(spec: str, folder: str, _changed: int) -> str:
+    """Return what is wrong with the data of a description, found once in all cases of a grid."""
+    try:
+        build_source(json.loads(spec), folder).check()
+    except (OSError, ValueError) as error:
+        return str(error)
+    return ""
 
 
 def _solver(node: Node, folder: str) -> SolverSpec:

@@ -13,7 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from experiments.files.entries import Describer
 from experiments.files.grid import expand, grid_size
@@ -34,7 +34,11 @@ S = TypeVar("S")
 
 SAFE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._ +-]{0,99}$"  # as JSON schemas and Python both read it
 SIZE = r"^\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]*)\s*$"
+_LEAST_MEMORY = 2**20  # bytes; no worker starts with less, so that a number below it lacks its unit
 _MOST_CASES = 100_000
+_HINTS = {
+    "seed": ", as in {name: pegasos, seed: [1, 2, 3]}; `repetitions: 3` draws a seed for each run"
+}
 _UNITS = {"": 1, "B": 1} | {
     f"{letter}{suffix}": base**power
     for power, letter in enumerate("KMGT", start=1)
@@ -50,6 +54,12 @@ def _as_bytes(value: Any) -> Any:
     if match is None or match[2] not in _UNITS:
         raise ValueError("be a size such as 4GiB or 500MB, or a number of bytes")
     return int(float(match[1]) * _UNITS[match[2]])
+
+
+def _plausible_memory(size: int) -> int:
+    if size < _LEAST_MEMORY:
+        raise ValueError("be 1 MiB or more; give a unit, such as 4GiB or 500MB")
+    return size
 
 
 def _safe_name(name: str) -> str:
@@ -80,11 +90,21 @@ class ExperimentFile(BaseModel, frozen=True):
     ] = 0
     repetitions: Annotated[int, Field(ge=1, description="runs of each solver on each problem")] = 1
     time_limit: Annotated[
-        Annotated[float, Field(gt=0)] | None, Field(description="seconds of solving a run")
+        Annotated[float, Field(gt=0)] | None,
+        Field(
+            description="seconds of solving a run, which is killed after 1.5 times that and 10 s if it "
+            "does not stop by itself"
+        ),
     ] = None
     memory_limit: Annotated[
-        Annotated[int, Field(gt=0), BeforeValidator(_as_bytes)] | None,
-        Field(description="of a worker: bytes, or a size such as 4GiB"),
+        Annotated[
+            int,
+            Field(json_schema_extra={"minimum": _LEAST_MEMORY}),
+            BeforeValidator(_as_bytes),
+            AfterValidator(_plausible_memory),
+        ]
+        | None,
+        Field(description="of a worker: a size such as 4GiB, or a number of bytes"),
     ] = None
     target_gap: Annotated[
         float, Field(gt=0, lt=1, description="relative gap at which a verdict is 'solved'")
@@ -244,6 +264,11 @@ def _shape_text(key: str, found: Any) -> str:
         return f"needs the key {key!r}"
     if found["type"] == "too_short":
         return f"{key}: must have at least one entry, got {found['input']!r}"
+    if isinstance(found["input"], list) and key not in ("problems", "solvers"):
+        return (
+            f"{key}: must be one value, got {found['input']!r}; lists of values may stand inside the "
+            f"entries of problems and solvers{_HINTS.get(key, '')}"
+        )
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input should ")
     return f"{key}: must {message}, got {found['input']!r}"
 

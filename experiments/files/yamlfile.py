@@ -122,7 +122,8 @@ def _not_yaml(error: Exception) -> str:
 def unknown(what: str, word: object, known: Iterable[str]) -> str:
     """Return a sentence saying that `word` is not known, with the nearest word that is."""
     choices = list(known)
-    near = get_close_matches(str(word), choices, n=1, cutoff=0.5)
+    alike = [choice for choice in choices if choice.lower() == str(word).lower()]
+    near = alike or get_close_matches(str(word), choices, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"unknown {what} {word!r}; {hint}accepted are {', '.join(choices) or 'none'}"
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import numpy as np
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from experiments.analysis.compare import CHANGES, REGRESSIONS, Change, regressed
 from experiments.analysis.noise import MARK, Comparison, compare
-from experiments.output.text import duration, terminal_table
+from experiments.output.text import FittingTable, duration
 from experiments.store.manifest import differences
 
 _UNLISTED = ("same", "unclear")  # counted, but not listed
 _GOOD = ("faster", "solved", "mended")
 _HEADS = ("change", "problem", "solver", "outcome", "gap", "time", "ratio")
+_WORDS = ("change", "problem", "solver", "outcome")
 _NOT_COMPARED = ("other data", "missing", "new")
 
 
@@ -31,7 +31,7 @@ def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[
     """
     listed = [change for change in changes if change.change not in _UNLISTED]
     rows = map(_cells, _joined(listed))
-    table = terminal_table(_HEADS, rows, left=_HEADS, title="What changed")
+    table = FittingTable(_HEADS, rows, _HEADS, "What changed", words=_WORDS)
     parts: list[Any] = [table, ""] if listed else []
     parts += [_by_solver(changes), "", *_notes(changes, old, new), "", _sentence(changes)]
     return Group(*parts)
@@ -78,7 +78,7 @@ def _ratio(compared: Comparison) -> str:
     return "" if np.isnan(compared.ratio) else compared.factor + compared.spread
 
 
-def _by_solver(changes: Sequence[Change]) -> Table:
+def _by_solver(changes: Sequence[Change]) -> FittingTable:
     """Return for each solver the mean ratio of its times, and how often each change occurs."""
     seen = Counter((change.solver, change.change) for change in changes)
     words = [word for word in CHANGES if any(word == changed for _, changed in seen)]
@@ -89,7 +89,7 @@ def _by_solver(changes: Sequence[Change]) -> Table:
         counted = [str(len(pairs)), *(str(seen[solver, word] or "") for word in words)]
         rows.append([solver, _ratio(compare(pairs)), *counted])
     title = "By solver: geometric mean of the ratios of times, second folder over first"
-    return terminal_table(["solver", "ratio", "compared", *words], rows, ("solver", "ratio"), title)
+    return FittingTable(["solver", "ratio", "compared", *words], rows, ("solver", "ratio"), title)
 
 
 def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Text]:
@@ -100,6 +100,11 @@ def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, 
         notes += [
             f"{MARK}: 1 is inside the 95 % interval, or an A/A pair differs as much. Of the "
             f"{intervals} intervals, one in twenty misses the true ratio by chance."
+        ]
+    left_out = sum(change.change in ("wrong", "unsolved") for change in changes)
+    if left_out:
+        notes += [
+            f"In no ratio of times: the {left_out} that became wrong or unsolved, however fast."
         ]
     notes += [f"The folders differ: {text}." for text in differences(old, new)]
     if old["host"] != new["host"]:

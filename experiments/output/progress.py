@@ -11,9 +11,11 @@ from typing import Generic, Protocol, TypeVar
 import click
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from experiments.cases.records import Outcome
 
+_BAR = 16  # columns
 _EVERY = 5.0  # seconds between two lines
 
 T = TypeVar("T")
@@ -29,10 +31,10 @@ class Advance(Protocol[Shown_contra]):
 
 
 def line_of(outcome: Outcome) -> str:
-    """Return the outcome of a run in a line."""
+    """Return the outcome of a run in a line, which a narrow terminal shortens at its end."""
     record = outcome.record
     ended = record["verdict"] if record["status"] == "finished" else record["status"]
-    return f"{record['solver']} on {record['problem_id']}: {ended}"
+    return f"{ended}: {record['solver']} on {record['problem_id']}"
 
 
 @contextmanager
@@ -41,13 +43,18 @@ def progress(total: int, line: Callable[[T], str] = line_of) -> Generator[Advanc
     if not sys.stderr.isatty():
         yield _Lines(total, line)
         return
+    # the description alone has a ratio, and so takes what the others leave: it is shortened first
     columns = (
-        BarColumn(),
+        BarColumn(_BAR),
         MofNCompleteColumn(),
         TimeRemainingColumn(),
-        TextColumn("{task.description}", markup=False),
+        TextColumn(
+            "{task.description}",
+            markup=False,
+            table_column=Column(ratio=1, no_wrap=True, overflow="ellipsis"),
+        ),
     )
-    with Progress(*columns, console=Console(stderr=True)) as bar:
+    with Progress(*columns, console=Console(stderr=True), expand=True) as bar:
         task = bar.add_task("", total=total)
 
         def advance(outcome: T, more: int = 0) -> None:

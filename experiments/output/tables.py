@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from experiments.analysis.configurations import measured
@@ -27,9 +26,9 @@ from experiments.analysis.noise import (
     noise_of_problems,
     ranked,
 )
-from experiments.analysis.outcomes import BROKEN, FINAL
+from experiments.analysis.outcomes import BROKEN, FINAL, solved_of
 from experiments.cases.plan import AA_REPEAT
-from experiments.output.text import markdown_table, precise_duration, terminal_table
+from experiments.output.text import FittingTable, markdown_table, precise_duration
 
 _MEDIANS = {
     "objective": "objective",
@@ -42,7 +41,7 @@ _MEDIANS = {
 }
 _FORMATS = {"objective": ".8g", "gap": ".1e", "subopt.": ".1e", "KKT": ".1e", "SV": ".0f"}
 _HEADS = ["#", "solver", "time", "set-up", "ratio", *_FORMATS, "outcome"]
-_MAKE_ROOM = ("subopt.", "KKT")  # left out of a terminal that has intervals to show
+_MAKE_ROOM = ("subopt.", "KKT", "SV", "set-up", "objective")  # left out of a narrow terminal
 _LEGEND = (
     "Medians over the repetitions. `time` is of solving, `set-up` of what comes before (imports, "
     "compiling, a first small run). `gap` and `subopt.` are relative: the certified gap of the "
@@ -66,10 +65,10 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
 
     Columns: problem, rank (NaN for those not ranked), solver, time (s), set-up (s), ratio (to the
     fastest that is ranked), low, high, within_noise (see `Comparison`), objective, gap (relative),
-    subopt. (relative), KKT, SV, outcome, proven (whether the bounds of all runs are), runs, reason,
-    host. Numbers are medians over the repetitions. The second of an A/A pair is not ranked, and its
-    ratio is to the first. Runs on several hosts are separate problems, with rows of their own for each
-    host.
+    subopt. (relative), KKT, SV, outcome, proven (whether the bounds of all runs are), runs, solved (how
+    many of these are), reason, host. Numbers are medians over the repetitions. The second of an A/A pair
+    is not ranked, and its ratio is to the first. Runs on several hosts are separate problems, with rows
+    of their own for each host.
     """
     results = split_by_host(results)
     noise = noise_of_problems(aa_pairs(results))
@@ -82,7 +81,9 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
         for row in _placed(rows, noise.get(problem, 1.0))
     ]
     known = ["problem", "rank", "solver", "time", "set-up", *vars(_INCOMPARABLE), *_FORMATS]
-    return pd.DataFrame(placed, columns=[*known, "outcome", "proven", "runs", "reason", "host"])
+    return pd.DataFrame(
+        placed, columns=[*known, "outcome", "proven", "runs", "solved", "reason", "host"]
+    )
 
 
 def _placed(rows: list[_Row], noise: float) -> list[_Row]:
@@ -115,23 +116,22 @@ def _ratio(row: _Row, reference: _Row, noise: float) -> Comparison:
 
 def to_terminal(summary: pd.DataFrame) -> Group:
     """Return the summary for the terminal, one table for each problem."""
-    left_out = _MAKE_ROOM if summary["low"].notna().any() else ()
-    heads = [name for name in _HEADS if name not in left_out]
-    tables = [_terminal_table(problem, rows, heads) for problem, rows in _by_problem(summary)]
+    tables = [_terminal_table(problem, rows) for problem, rows in _by_problem(summary)]
     legend = [Text(_WITHIN_NOISE, style="dim"), ""] if summary["within_noise"].any() else []
     if hosts := hosts_note(summary["host"]):
         legend += [Text(hosts, style="dim"), ""]
     return Group(*(part for table in tables for part in (table, "")), *legend)
 
 
-def _terminal_table(problem: str, rows: list[_Row], heads: list[str]) -> Table:
+def _terminal_table(problem: str, rows: list[_Row]) -> FittingTable:
     lines: list[list[str | Text]] = []
     for row in rows:
         outcome, cells = row["outcome"], _cells(row)
         colour = "green" if outcome in FINAL else "red" if outcome in BROKEN else "yellow"
-        lines.append([*(cells[name] for name in heads[:-1]), Text(cells[heads[-1]], style=colour)])
-    left = ("solver", "ratio", "outcome")
-    return terminal_table(heads, lines, left, problem, "\n".join(_notes(rows)))
+        *numbers, last = (cells[name] for name in _HEADS)
+        lines.append([*numbers, Text(last, style=colour)])
+    left, notes = ("solver", "ratio", "outcome"), "\n".join(_notes(rows))
+    return FittingTable(_HEADS, lines, left, problem, notes, ("solver", "outcome"), _MAKE_ROOM)
 
 
 def to_markdown(summary: pd.DataFrame, title: str) -> str:
@@ -171,7 +171,9 @@ def _cells(row: _Row) -> dict[str, str]:
         "set-up": precise_duration(row["set-up"]),
         "ratio": "" if np.isnan(compared.ratio) else compared.factor + compared.spread,
         **{name: _number(row[name], text) for name, text in _FORMATS.items()},
-        "outcome": row["outcome"] + (", proven" if row["proven"] else ""),
+        "outcome": ", ".join(
+            filter(None, [row["outcome"], row["proven"] and "proven", solved_of(row)])
+        ),
     }
 
 

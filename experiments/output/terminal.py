@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import sys
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -19,6 +20,36 @@ if TYPE_CHECKING:
 
 WIDTH = 100  # columns, where the output is not a terminal
 INTERRUPTED = "interrupted"
+_OUTPUT = {  # what ends printing, whatever is printed
+    errno.EPIPE: "its reader has ended",
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk is full",
+    errno.EFBIG: "the file has become too large",
+    errno.EIO: "the device has failed",
+    errno.EBADF: "it is closed",
+}
+
+
+class Commands(click.Group):
+    """Commands that say in a sentence, with exit 1, which file or output could not be used."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command."""
+        try:
+            return super().invoke(ctx)
+        except OSError as error:
+            with suppress(OSError, ValueError):  # what is left to print would fail again at the end
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            with suppress(OSError):
+                click.echo(_failure(error), err=True)
+            sys.exit(1)
+
+
+def _failure(error: OSError) -> str:
+    if error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    why = _OUTPUT.get(error.errno or 0)
+    return str(error) if why is None else f"the output cannot be written: {why}"
 
 
 def prepare() -> None:
@@ -76,20 +107,33 @@ def refusing(*errors: type[Exception]) -> Generator[None]:
         refuse(str(error))
 
 
+@contextmanager
+def writing(target: Path) -> Generator[None]:
+    """Say that a file or folder cannot be written; exit with 1 if the disk is full, else with 2."""
+    try:
+        yield
+    except OSError as error:
+        click.echo(f"{target}: cannot be written: {error.strerror or error}", err=True)
+        sys.exit(1 if error.errno in _OUTPUT else 2)
+
+
 def write(text: str, out: Path | None) -> None:
-    """Write text to a file, or print it where there is none; exit with 2 if that is impossible."""
+    """Write text to a file, or print it where there is none."""
     if out is None:
         click.echo(text, nl=False)
         return
-    try:
+    with writing(out):
         out.write_text(text, encoding="utf-8")
-    except OSError as error:
-        refuse(f"{out}: cannot be written: {error.strerror or error}")
     click.echo(out)
 
 
 def console() -> Console:
-    """Return the terminal, or a plain one of fixed width where the output goes elsewhere."""
+    """Return the terminal, or where the output goes elsewhere a plain one of `COLUMNS`, else 100."""
     from rich.console import Console  # noqa: PLC0415
 
-    return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+    class Terminal(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError(errno.EPIPE, "") from None  # rich would end without a word
+
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Terminal(width=None if known else WIDTH, highlight=False)

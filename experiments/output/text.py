@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from rich import box
+from rich.console import Console, ConsoleOptions
+from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
@@ -21,6 +23,7 @@ _PACKAGES = (
     *("libsvm-official", "liblinear-multicore"),
 )
 _QP_PACKAGES = ("cvxopt", "clarabel", "highspy", "osqp", "piqp", "proxsuite", "quadprog", "scs")
+_WIDEST = 10_000  # columns of a terminal
 _LONGEST_NAME = 120  # characters of a file name, of which file systems take 255 with an ending
 
 
@@ -64,34 +67,84 @@ def markdown_table(table: pd.DataFrame, numbers: bool = False) -> str:
     return table.to_markdown(index=False, disable_numparse=True, colalign=sides)
 
 
-def terminal_table(
-    heads: Iterable[str],
-    rows: Iterable[Sequence[str | Text]],
-    left: Collection[str],
-    title: str = "",
-    caption: str = "",
-) -> Table:
-    """Return a table for the terminal, in which nothing is markup.
+class FittingTable:
+    """A table for the terminal: the widest of its forms that fits, else the narrowest.
+
+    Numbers are never broken. Words are, first of all; then columns are left out; then the heads of
+    numbers are written on several lines, as are two numbers in one cell.
 
     Parameters
     ----------
     left : the heads of the columns that are aligned at the left.
+    words : the heads of the columns that may be broken.
+    optional : the heads of the columns that are left out where there is no room, in this order.
     """
-    table = Table(
-        title=Text(title, style="bold") if title else None,
-        title_justify="left",
-        caption=Text(caption, style="dim") if caption else None,
-        caption_justify="left",
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
-    for head in heads:
-        justify = "left" if head in left else "right"
-        table.add_column(head, justify=justify, overflow="fold")
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
-    return table
+
+    def __init__(
+        self,
+        heads: Iterable[str],
+        rows: Iterable[Sequence[str | Text]],
+        left: Collection[str],
+        title: str = "",
+        caption: str = "",
+        words: Collection[str] = ("problem", "solver"),
+        optional: Sequence[str] = (),
+    ) -> None:
+        self.heads = list(heads)
+        self.rows = [[c if isinstance(c, Text) else Text(c) for c in row] for row in rows]
+        self.left, self.words, self.optional = left, words, optional
+        self.title = Text(title, style="bold") if title else None
+        self.caption = Text(caption, style="dim") if caption else None
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
+        most = len(self.optional)
+        forms = [*(self._table(fewer) for fewer in range(most + 1)), self._table(most, broken=True)]
+        yield next((form for form in forms if _fits(form, console, options)), forms[-1])
+
+    def _table(self, fewer: int, broken: bool = False) -> Table:
+        """Return the form with `fewer` columns, and with lines broken wherever they may be."""
+        table = Table(
+            title=self.title,
+            title_justify="left",
+            caption=self.caption,
+            caption_justify="left",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            padding=(0, 1, 0, 0),
+        )
+        kept = [head for head in self.heads if head not in self.optional[:fewer]]
+        columns = [[row[self.heads.index(head)] for row in self.rows] for head in kept]
+        for head, column in zip(kept, columns, strict=True):
+            whole = head not in self.words
+            column[:] = map(_broken, column) if broken else column
+            table.add_column(
+                re.sub("[_ ](?=.)", _newline, head) if broken and whole else head,
+                justify="left" if head in self.left else "right",
+                overflow="ellipsis" if whole else "fold",
+                no_wrap=whole,
+                min_width=max(map(_width, column), default=0) if whole else None,
+            )
+        for row in zip(*columns, strict=True):
+            table.add_row(*row)
+        return table
+
+
+def _fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
+    anywhere = options.update_width(_WIDEST)  # the width that is given bounds what is measured
+    return Measurement.get(console, anywhere, table).minimum <= options.max_width
+
+
+def _broken(cell: Text) -> Text:
+    """Return a cell with its second number, or its interval, on a line of its own."""
+    return Text(cell.plain.replace(" → ", " →\n").replace("× [", "×\n["), style=cell.style)
+
+
+def _newline(found: re.Match[str]) -> str:
+    return found[0].strip() + "\n"
+
+
+def _width(cell: Text) -> int:
+    return max((line.cell_len for line in cell.split()), default=0)
 
 
 def machine_text(manifests: Sequence[Mapping[str, Any]], results: pd.DataFrame) -> list[str]:

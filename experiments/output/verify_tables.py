@@ -10,11 +10,10 @@ from operator import attrgetter
 
 import pandas as pd
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from experiments.analysis.verify import Check, Verification
-from experiments.output.text import markdown_table, terminal_table
+from experiments.output.text import FittingTable, markdown_table
 
 CHECKS = "verification.csv"
 _MOST = 5  # problems with failed runs that the terminal shows
@@ -93,7 +92,7 @@ def diagnosis_sentences(verification: Verification) -> list[str]:
     ]
 
 
-def _differences(checks: Sequence[Check], note: str = "") -> Table:
+def _differences(checks: Sequence[Check], note: str = "") -> FittingTable:
     solvers = list(dict.fromkeys(check.solver for check in checks))
     rows: list[list[str | Text]] = []
     for problem, group in groupby(checks, attrgetter("problem_id")):
@@ -102,7 +101,7 @@ def _differences(checks: Sequence[Check], note: str = "") -> Table:
         cells = [_cell(by_name[name]) if name in by_name else "" for name in solvers]
         rows.append([problem, "" if isnan(reference) else f"{reference:.8g}", *cells])
     heads = ["problem", "optimum", *solvers]
-    return terminal_table(heads, rows, ("problem",), _DIFFERENCES, note)
+    return FittingTable(heads, rows, ("problem",), _DIFFERENCES, note)
 
 
 def _cell(check: Check) -> Text:
@@ -120,7 +119,7 @@ def _without_number(check: Check) -> str:
     return next((word for word in ends if word in ("unsupported", "infeasible")), "")
 
 
-def _by_solver(verification: Verification) -> Table:
+def _by_solver(verification: Verification) -> FittingTable:
     counted = by_solver(verification)
     rows = [[str(cell) for cell in row] for row in counted.itertuples(index=False)]
-    return terminal_table(map(str, counted), rows, ("solver",))
+    return FittingTable(map(str, counted), rows, ("solver",))

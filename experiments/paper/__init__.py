@@ -23,7 +23,7 @@ from experiments.analysis.configurations import joined_by_optimum, measured
 from experiments.analysis.hosts import split_by_host
 from experiments.analysis.labels import distinct_names, kind_of
 from experiments.analysis.noise import FEWEST, aa_pairs, noise_of_problems, ranked, without_repeats
-from experiments.analysis.outcomes import FINAL, NOT_RUN
+from experiments.analysis.outcomes import FINAL, NOT_RUN, solved_of
 from experiments.paper.caption import caption
 from experiments.paper.text import FORMATS, Cell, PaperTable, rounded
 from experiments.paper.values import VALUES, parse_value
@@ -127,6 +127,8 @@ def _at_target(results: pd.DataFrame, target: float) -> pd.DataFrame:
         relative_gap=table["gap"],
         worst_gap=table["gap"],
         peak_rss=table["memory"],
+        runs=0,
+        solved=0,
     )
 
 
@@ -162,6 +164,6 @@ def _instead(row: Mapping[Any, Any]) -> str:
     """Return what stands in place of a time: why there is none, or the gap that was reached."""
     if row["outcome"] in NOT_RUN:
         return "–"
-    if row["outcome"] == "wrong" or not np.isfinite(row["worst_gap"]):
-        return str(row["outcome"]).replace("_", " ")
-    return f"≈ {row['worst_gap']:.0e}"
+    known = row["outcome"] != "wrong" and np.isfinite(row["worst_gap"])
+    text = f"≈ {row['worst_gap']:.0e}" if known else str(row["outcome"]).replace("_", " ")
+    return f"{text} ({some})" if (some := solved_of(row)) else text

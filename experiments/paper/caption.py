@@ -34,7 +34,7 @@ def caption(
     target : the relative gap that the times are to, if it is not the experiment's.
     """
     values = [VALUES[name] for name in names]
-    sentences = _values_text(values, results, target)
+    sentences = _values_text(values, results, entries, target)
     common = common_words([str(problem) for problem in entries["problem"].unique()])
     sentences += [f"All problems: {' '.join(common)}."] if common else []
     if any(value.is_time for value in values):
@@ -46,11 +46,15 @@ def caption(
     return " ".join([*sentences, *described])
 
 
-def _values_text(values: Iterable[Value], results: pd.DataFrame, target: float | None) -> list[str]:
+def _values_text(
+    values: Iterable[Value], results: pd.DataFrame, entries: pd.DataFrame, target: float | None
+) -> list[str]:
     """Return what the numbers are, of how many runs, and to what gap answers are certified."""
     words = "; ".join(value.words for value in values)
-    most = int(results["repetition"].max()) + 1
-    medians = f"medians of {most} runs" if most > 1 else "of single runs"
+    repeated = int(results["repetition"].max()) + 1
+    counts = sorted({int(runs) for runs in entries["runs"]} - {0}) or [repeated]
+    several = f"{counts[0]} to {counts[-1]}" if counts[0] < counts[-1] else str(counts[-1])
+    medians = f"medians of {several} runs" if counts[-1] > 1 else "of single runs"
     gaps = sorted(results["target_gap"].unique()) if target is None else [target]
     accepted = ", ".join(f"{gap:g}" for gap in gaps)
     cheapest = "" if target is None else ", at the cheapest tolerance that reaches it"

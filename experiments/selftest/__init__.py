@@ -8,7 +8,6 @@ and without the basics nothing else is tried.
 
 from __future__ import annotations
 
-import ast
 import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
@@ -152,21 +151,18 @@ def _outcomes(solver: str, limits: Limits, properties: Sequence[Property]) -> Ge
 
 def check_name(solver: str) -> None:
     """Raise ValueError if there is no such solver; a file is read, not imported."""
+    from problems.registry import (  # noqa: PLC0415 - workers import this module first
+        class_names,
+        is_outside,
+    )
+
     path, _, class_name = solver.rpartition(":")
-    if not path.endswith(".py"):
-        from solvers import find_solver  # noqa: PLC0415 - workers import this module first
+    if not is_outside(solver):
+        from solvers import find_solver  # noqa: PLC0415
 
         find_solver(solver)
     elif not Path(path).is_file():
         raise ValueError(f"solver {solver!r}: there is no file {Path(path).resolve()}")
-    elif class_name not in (found := _classes(Path(path))):
+    elif class_name not in (found := class_names(Path(path))):
         names = ", ".join(found) or "no class"
         raise ValueError(f"solver {solver!r}: {Path(path).name} has {names}, not {class_name!r}")
-
-
-def _classes(file: Path) -> list[str]:
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError) as error:
-        raise ValueError(f"solver file {file}: {error}") from None
-    return [node.name for node in tree.body if isinstance(node, ast.ClassDef)]

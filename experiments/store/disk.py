@@ -6,9 +6,12 @@ each of these operations, and in the middle of each write.
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from pathlib import Path
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def make_folder(path: Path) -> None:
@@ -31,7 +34,13 @@ def append(file: int, data: bytes) -> None:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Replace a file as a whole: a reader sees the old one or the new one."""
+    """Replace a file as a whole: a reader sees the old one or the new one.
+
+    What is no regular file, such as a device, a pipe or a link, is written to and stays what it is.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path.write_bytes(content)
+        return
     temporary = path.with_name(f".{path.name}.new")
     try:
         file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)

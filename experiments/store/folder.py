@@ -78,8 +78,10 @@ class Store:
         Raises
         ------
         StoreError
-            If the folder is not empty (without `resume`), was begun with something else (without
+            If it is no folder, is not empty (without `resume`), was begun with something else (without
             `force`), is written to by another process, or cannot be written to.
+        OSError
+            If the disk is full.
         """
         manifest = new_manifest(text, run_ids, files)
         try:
@@ -94,7 +96,11 @@ class Store:
             except BaseException:
                 os.close(file)
                 raise
+        except (FileExistsError, NotADirectoryError):
+            raise StoreError(f"{folder}: is no folder; choose another --out") from None
         except OSError as error:
+            if error.errno in disk.FULL:  # no fault of the input
+                raise OSError(error.errno, error.strerror, str(folder)) from None
             raise StoreError(f"{folder}: cannot be written to: {error.strerror}") from None
         return cls(folder, file)
 

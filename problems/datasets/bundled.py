@@ -14,6 +14,7 @@ from problems.datasets.source import Raw, Source
 @dataclass(frozen=True, kw_only=True)
 class _Bundled(Source):
     kind: ClassVar[str] = "bundled"
+    classes: ClassVar[int] = 2
 
     def read(self) -> Raw:
         """Read scikit-learn's copy, whose loader has the data set's name."""
@@ -39,6 +40,7 @@ class Digits(_Bundled):
 
     size: ClassVar[str] = "1797 x 64"
     origin: ClassVar[str] = "scikit-learn, UCI CC BY 4.0, 10 classes"
+    classes: ClassVar[int] = 10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,7 @@ class Wine(_Bundled):
 
     size: ClassVar[str] = "178 x 13"
     origin: ClassVar[str] = "scikit-learn, UCI CC BY 4.0, 3 classes"
+    classes: ClassVar[int] = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,6 +58,7 @@ class Iris(_Bundled):
 
     size: ClassVar[str] = "150 x 4"
     origin: ClassVar[str] = "scikit-learn, UCI CC BY 4.0, 3 classes"
+    classes: ClassVar[int] = 3
 
 
 @dataclass(frozen=True, kw_only=True)

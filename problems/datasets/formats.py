@@ -31,6 +31,10 @@ _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, "
 # what a damaged archive raises; OSError covers a wrong header and a wrong checksum
 _DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
 _LARGEST_INDEX = 2**31 - 1
+_CSV = (
+    "is CSV, not LIBSVM text, whose lines are `label index:value ...`; write the samples with "
+    "sklearn.datasets.dump_svmlight_file(X, y, path), or numpy.savez(path, X=X, y=y)"
+)
 UNPACKED_RATIO = 100  # text of samples has 3 to 30
 UNPACKED_ALWAYS = 2**28  # bytes
 
@@ -170,6 +174,8 @@ def _line_problems(line: bytes, zero_based: bool) -> Iterator[str]:
     words = [word.decode("utf-8") for word in line.split(b"#", 1)[0].split()]
     if not words:
         return
+    if b":" not in line and ("," in words[0] or ";" in words[0]):
+        yield _CSV
     yield from _number_problems(words[0], "label")
     previous = -1
     for position, word in enumerate(words[1:]):

@@ -13,6 +13,7 @@ from problems.datasets.steps import show_labels
 
 _ENDINGS = (".gz", ".bz2", ".xz", ".npz", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
 _FEW_CLASSES = 20
+_CHECKED = 2**26  # bytes, which take seconds to parse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,8 +58,13 @@ class LibsvmFile(Source):
         return Path(self.path).expanduser()
 
     def check(self) -> None:
-        """Raise OSError if the file is missing or cannot be read."""
+        """Raise OSError if the file cannot be read, ValueError if its content is not usable.
+
+        A file larger than 64 MiB is not parsed for that: what is wrong with it is found in its runs.
+        """
         check_readable(self.file)
+        if self.file.stat().st_size <= _CHECKED:
+            self.load()
 
     def read(self) -> Raw:
         """Parse the file."""

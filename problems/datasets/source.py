@@ -16,6 +16,7 @@ from problems.datasets.steps import (
     fold_rows,
     kept_rows,
     pad_features,
+    several_classes,
     split_rows,
     to_signs,
 )
@@ -123,14 +124,18 @@ class Source(ABC):
         """Read or generate the rows, before the common steps."""
 
     def check(self) -> None:
-        """Find out cheaply, without parsing, whether `read` can work at all.
+        """Find out whether `load` can work, as far as that takes seconds.
 
         Raises
         ------
         OSError
             If a file is missing or cannot be read.
+        ValueError
+            If its content is not usable, or several classes are not made two.
         """
-        return
+        classes = getattr(self, "classes", 2)
+        if classes > 2 and self.positive is None and not self.multiclass:
+            raise ValueError(several_classes(classes))
 
     def title(self) -> str:
         """Name of the data set, as it stands in tables."""

@@ -79,9 +79,14 @@ def _larger_label(labels: NDArray[Any], class_names: tuple[str, ...]) -> Any:
     shown = show_labels(labels, class_names)
     if labels.size == 1:
         raise ValueError(f"positive: every label is {shown}; say which label is +1 with 'positive'")
-    raise ValueError(
-        f"positive: the data have {labels.size} classes ({shown}); "
-        "say with 'positive' which one becomes +1, all others become -1"
+    raise ValueError(several_classes(labels.size, f" ({shown})"))
+
+
+def several_classes(count: int, shown: str = "") -> str:
+    """Return what to write where data of several classes are to have the labels -1 and +1."""
+    return (
+        f"positive: the data have {count} classes{shown}; say with 'positive' which one becomes +1, "
+        "all others become -1, or keep all with 'multiclass' for a formulation of several classes"
     )
 
 

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
 import os
+import re
 import resource
 import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import psutil
@@ -128,6 +130,52 @@ def test_a_full_disk_ends_a_run_which_then_resumes(command, write, tmp_path):
     assert load_results(out)["status"].tolist() == ["finished"] * 3
 
 
+@pytest.mark.usefixtures("in_process")
+def test_an_output_that_is_no_regular_file_is_written_to_and_stays(command, write, tmp_path):
+    assert command("run", write(), "--out", "x").exit_code == 0
+    (tmp_path / "full").symlink_to("/dev/full")
+    (tmp_path / "link").symlink_to("page.html")
+    for arguments in (["report", "x"], ["table", "x"], ["schema"]):
+        refused = command(*arguments, "--out", "full")
+        assert refused.exit_code == 1, refused.output
+        assert "full: cannot be written: No space left on device" in refused.output
+        assert (tmp_path / "full").is_symlink()
+        assert command(*arguments, "--out", "link").exit_code == 0
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "page.html").stat().st_size
+        assert command(*arguments, "--out", "nowhere/x").exit_code == 2
+    refused = command("run", write(), "--out", "page.html")
+    assert refused.exit_code == 2
+    assert refused.output == "page.html: is no folder; choose another --out\n"
+
+
+@pytest.mark.usefixtures("in_process")
+def test_tables_that_cannot_be_written_fail_the_run(command, write, tmp_path):
+    (tmp_path / "x").mkdir()
+    assert command("run", write(), "--out", "x").exit_code == 0
+    (tmp_path / "x/runs.csv").unlink()
+    (tmp_path / "x/runs.csv").mkdir()
+    result = command("run", tmp_path / "small.yaml", "--resume", "--out", "x")
+    assert result.exit_code == 1
+    assert "x: the tables cannot be written: Is a directory" in result.output
+
+
+@pytest.mark.parametrize(
+    ("output", "words"),
+    [("/dev/full", "the disk is full"), (None, "its reader has ended")],
+)
+def test_output_that_cannot_be_printed_is_told_in_a_sentence(output, words):
+    line = [sys.executable, "-m", "experiments.cli", "list", "columns"]
+    read, written = os.pipe()
+    os.close(read)
+    if output:
+        written = os.open(output, os.O_WRONLY)
+    done = subprocess.run(line, stdout=written, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(written)
+    assert done.returncode == 1
+    assert done.stderr == f"the output cannot be written: {words}\n"
+
+
 GRID = """\
 name: grid
 problems:
@@ -183,10 +231,30 @@ def test_list_names_what_experiment_files_know(command, kind, name):
     assert name in result.output
 
 
+@pytest.mark.parametrize(("columns", "widest"), [("70", 70), ("", 100)])
+def test_piped_output_has_as_many_columns_as_the_environment_says(
+    command, monkeypatch, columns, widest
+):
+    monkeypatch.setenv("COLUMNS", columns)
+    assert max(map(len, command("list", "columns").output.splitlines())) == widest
+
+
 def test_doctor_solves_a_problem(command):
     result = command("doctor")
     assert result.exit_code == 0, result.output
     assert "≤ optimum ≤" in result.output
+
+
+def test_doctor_names_the_extra_that_brings_a_package(command, monkeypatch):
+    def version(name):
+        if name in ("clarabel", "snapml"):
+            raise PackageNotFoundError(name)
+        return "1.0"
+
+    monkeypatch.setattr("experiments.commands.doctor.version", version)
+    told = " ".join(command("doctor").output.split())
+    assert re.search(r"clarabel absent \(optional: \S+ -m pip install '\.\[qp\]'\)", told)
+    assert re.search(r"snapml absent \(optional: \S+ -m pip install '\.\[peers\]'\)", told)
 
 
 def test_version(command):

@@ -189,3 +189,32 @@ def test_a_gram_matrix_that_is_given_keeps_its_values_for_the_next_problem():
 def test_a_gram_matrix_of_other_samples_or_kernel_is_refused(X_other):
     with pytest.raises(ValueError, match="gram: must be that of the problem's 60 samples"):
         solve(PROBLEM, SMO(), gram=Gram(X_other, RBF(0.7)))
+@pytest.mark.parametrize(
+    ("problem", "solver", "message"),
+    [
+        (PROBLEM, SMO, r"solver: got the class SMO; write solve\(problem, SMO\(\)\)"),
+        (PROBLEM, "smo", r"got the name 'smo'; write solve\(problem, find_solver\('smo'\)\(\)\)"),
+        (PROBLEM, 3, r"solver: must be a solver such as SMO\(\), got 3"),
+        (SMO(), PROBLEM, r"problem: got the solver SMO; the problem comes first: solve\(problem, "),
+        (SMO, PROBLEM, r"problem: got the solver SMO; the problem comes first: solve\(problem, "),
+        (SoftMarginDual, SMO(), "must be a formulation .* got the class SoftMarginDual"),
+        ((PROBLEM.X, PROBLEM.y), SMO(), "must be a formulation such as SoftMarginDual"),
+    ],
+)
+def test_a_problem_or_a_solver_that_is_none_says_what_to_write(problem, solver, message):
+    with pytest.raises(ValueError, match=message):
+        solve(problem, solver)
+
+
+@pytest.mark.parametrize("body", ["return FormPoint(x)", "yield FormPoint(x)\nreturn FormPoint(x)"])
+def test_iterates_that_return_a_point_are_told_to_yield_it(body):
+    scope = {"FormPoint": FormPoint, "x": np.zeros(60)}
+    exec("def iterates(self, form):\n    " + body.replace("\n", "\n    "), scope)
+    solver = dataclass(frozen=True)(type("Returning", (Solver,), {**scope, "form": BoxQP}))
+    with pytest.raises(TypeError, match="returned a FormPoint; write `yield` instead of `return`"):
+        solve(PROBLEM, solver())
+
+
+def test_a_solver_without_a_form_says_what_to_write():
+    with pytest.raises(ValueError, match=r"Formless: needs .* `form: ClassVar = BoxQP`"):
+        dataclass(frozen=True)(type("Formless", (Solver,), {"iterates": lambda *_: iter(())}))()

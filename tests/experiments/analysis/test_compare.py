@@ -177,3 +177,30 @@ def test_what_cannot_be_compared_is_one_line_a_solver_and_is_not_praised(capsys)
     assert ["new", "3", "problems", "pegasos", "–", "→", "solved"] in lines
     assert ["other", "data", "s", "libsvm", "solved", "→", "crashed"] in lines
     assert "nothing could be compared: 1 other data, 3 missing, 3 new" in told
+
+
+def test_the_times_of_what_became_wrong_or_unsolved_are_in_no_ratio(capsys):
+    fast, wrong = (0.1, 0.1, 0.1, 0.1), {"verdict": "wrong", "relative_gap": 0.5}
+    first = [row for p in "pqr" for row in runs(p)]
+    second = [*runs("p"), *runs("q", times=fast, **wrong), *runs("r", times=fast, **INACCURATE)]
+    found = changes(first, second)
+    assert [(change.change, change.samples) for change in found[:2]] == [
+        ("wrong", ((), ())),
+        ("unsolved", ((), ())),
+    ]
+    manifest = {"host": "here", "run_ids": [], "versions": {}, "code": {}}
+    Console(width=120).print(to_terminal(found, manifest, manifest))
+    told = capsys.readouterr().out
+    assert "In no ratio of times: the 2 that became wrong or unsolved, however fast." in told
+    assert [line.split()[:2] for line in told.splitlines() if line.startswith(" smo")] == [
+        ["smo", "1.00×"]
+    ]
+
+
+def test_several_seeds_are_named():
+    seeds = [
+        row | {"params": json.dumps({"tol": 1e-6, "seed": seed}), "seed": seed}
+        for seed in (1, 2, 3)
+        for row in runs(solver="pegasos", times=(1.0,))
+    ]
+    assert only(seeds, seeds).solver == "pegasos (3 seeds)"

@@ -1,5 +1,7 @@
 """Names of solvers and problems."""
 
+import json
+
 import pandas as pd
 
 from experiments.analysis.labels import (
@@ -67,3 +69,20 @@ def test_a_folds_number_is_left_out_of_a_name():
     assert without_fold("a(fold=3) b") == "a b"
     assert without_fold("a(seed=1, fold=3) b") == "a(seed=1) b"
     assert without_fold("a(fold=3, n=5) b fold") == "a(n=5) b fold"
+def _runs(solver, seeds, repetitions=2):
+    """Return runs of a solver whose seeds in each repetition are these."""
+    return [
+        {"solver": solver, "params": json.dumps({"seed": seed + own}), "problem_id": problem}
+        | {"repetition": repetition}
+        for problem in "pq"
+        for repetition in range(repetitions)
+        for own in ([1000 * repetition] if len(seeds) == 1 else [0])
+        for seed in seeds
+    ]
+
+
+def test_several_seeds_of_a_repetition_are_named_and_those_of_repetitions_are_not():
+    runs = pd.DataFrame(_runs("pegasos", [1, 2, 3]) + _runs("sdca", [1]))
+    labels = solver_labels(runs)
+    assert set(labels) == {"pegasos (3 seeds)", "sdca"}
+    assert labels.count("pegasos (3 seeds)") == 12

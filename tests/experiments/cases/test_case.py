@@ -100,7 +100,7 @@ FAILURES = {
         "crashed",
         "No module named 'nosuchmodule'",
     ),
-    "syntax error": ({"before": "def ("}, "crashed", "SyntaxError"),
+    "syntax error": ({"before": "def ("}, "crashed", "SyntaxError: invalid syntax (strange.py:8)"),
     "exits": ({"iterates": "sys.exit(3)\nyield"}, "crashed", "SystemExit: 3"),
     "out of memory": ({"iterates": "raise MemoryError\nyield"}, "out_of_memory", "MemoryError"),
     "not a number": ({"iterates": "yield FormPoint(x * np.nan)"}, "diverged", "NaN"),
@@ -225,11 +225,12 @@ def test_what_its_time_does_not_show_is_in_the_reason(case_of, monkeypatch):
 
 def test_bad_data_costs_only_its_rows(case_of):
     text = (
-        "name: x\nproblems:\n  - {formulation: soft_margin_dual, dataset: digits}\nsolvers: [smo]\n"
+        "name: x\nproblems:\n  - formulation: soft_margin_dual\n"
+        "    dataset: {name: two_moons, n: 2, test_size: 0.9}\nsolvers: [smo]\n"
     )
     record = _row(case_of(text=text))
     assert record["status"] == "crashed"
-    assert "positive" in record["reason"]
+    assert "leaves none to train on" in record["reason"]
 
 
 def test_a_solver_that_changes_the_problem_is_certified_on_the_one_it_was_given(case_of, strange):

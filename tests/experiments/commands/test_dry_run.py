@@ -41,7 +41,7 @@ def test_times_are_bounded_by_limits_until_a_folder_has_measured_them(command, w
     cases = plan(read_experiment(write(PAIRS.replace("[smo, pegasos]", "[smo]"))))
     limited = plan(read_experiment(write(PAIRS + "time_limit: 3\n")))
     bound = estimate(limited, tmp_path / "runs/pairs")
-    assert (bound.limits, bound.source) == ([3.0] * 8, None)
+    assert (bound.limits, bound.source) == ([1.5 * 3 + 10] * 8, None)
     folder = tmp_path / "runs/pairs-earlier"
     done = command("run", tmp_path / "small.yaml", "--out", folder)
     assert done.exit_code == 0, done.output

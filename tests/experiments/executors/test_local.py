@@ -49,7 +49,7 @@ DEATHS = {
         "while True: print('.' * 99, flush=True)\nyield",
         "time_limit",
         "SIGTERM",
-        "killed after",
+        "without an end, as it did not yield within time_limit = 0.5 s",
     ),
     "ignores SIGTERM": (
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)\nyield",
@@ -132,6 +132,11 @@ def test_nothing_is_left_running_when_the_iterator_is_closed(case_of, strange, t
 def test_a_worker_has_its_share_of_threads(case_of):
     (outcome,) = LocalExecutor(workers=64).run([case_of()])
     assert outcome.record["threads"] == 1
+
+
+def test_a_solver_that_never_yields_has_half_its_limit_more_and_ten_seconds():
+    assert Limits(time_limit=2.0).limit_of("solving") == 1.5 * 2.0 + 10.0
+    assert Limits().limit_of("solving") == float("inf")
 
 
 def test_a_number_of_workers_below_1_is_refused():

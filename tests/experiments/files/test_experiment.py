@@ -50,6 +50,31 @@ BAD = [
     ("negative seed", HEAD + PROBLEMS + SOLVERS + "seed: -1\n", 8, "greater than or equal to 0"),
     ("text for seconds", HEAD + PROBLEMS + SOLVERS + "time_limit: 10:30\n", 8, "'10:30'"),
     ("infinite time", HEAD + PROBLEMS + SOLVERS + "time_limit: .inf\n", 8, "finite"),
+    (
+        "memory without a unit",
+        HEAD + PROBLEMS + SOLVERS + "memory_limit: 4\n",
+        8,
+        "give a unit, such as 4GiB",
+    ),
+    (
+        "list of seeds",
+        HEAD + PROBLEMS + SOLVERS + "seed: [1, 2]\n",
+        8,
+        "inside the entries of problems and solvers, as in {name: pegasos",
+    ),
+    (
+        "three classes for two",
+        HEAD + PROBLEMS.replace("four_gaussians, n: 24", "iris") + SOLVERS,
+        4,
+        "iris: positive: the data have 3 classes; say with 'positive' which one becomes +1",
+    ),
+    (
+        "all classes for two",
+        HEAD + PROBLEMS.replace("four_gaussians, n: 24", "iris, multiclass: true") + SOLVERS,
+        3,
+        "soft_margin_dual needs two classes, but iris keeps all of its own; give positive",
+    ),
+    ("C in small", HEAD + PROBLEMS + "    c: 1\n" + SOLVERS, 6, "did you mean 'C'?"),
     ("memory unit", HEAD + PROBLEMS + SOLVERS + "memory_limit: 4 lots\n", 8, "4GiB or 500MB"),
     ("no is text", HEAD + PROBLEMS + SOLVERS + "trace: no\n", 8, "valid boolean, got 'no'"),
     ("problem no mapping", HEAD + "problems:\n  - iris\n" + SOLVERS, 3, "must be a mapping"),
@@ -241,6 +266,68 @@ def test_a_bad_file_is_refused_with_file_line_and_what_is_accepted(write, text, 
     assert here[0].startswith(f"{path}:{line}: ")
 
 
+DATA = """\
+name: data
+problems:
+  - formulation: soft_margin_dual
+    dataset: {name: libsvm_file, path: data.txt}
+    C: [1, 2, 3]
+solvers: [smo]
+"""
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("a,b,y\n1,2,1\n", "line 1: is CSV, not LIBSVM text"),
+        ("1 1:0.5\n-1 1:nan\n", "line 2: value of index 1 is nan"),
+        ("1 1:0.5\n2 1:1\n3 1:4\n", "positive: the data have 3 classes (1, 2, 3); say with"),
+        ("1.5 1:0.5\n2.25 1:1\n3 1:4\n", "positive: the data have 3 classes (1.5, 2.25, 3)"),
+    ],
+)
+def test_unusable_data_of_a_file_are_told_once_and_before_the_first_run(write, content, words):
+    path = write(DATA)
+    (path.parent / "data.txt").write_text(content)
+    with pytest.raises(ConfigError) as refusal:
+        read_experiment(path)
+    (told,) = str(refusal.value).splitlines()
+    assert told.startswith(f"{path}:4: libsvm_file: ")
+    assert words in told
+    (path.parent / "data.txt").write_text("1 1:0.5\n-1 1:1.5\n")
+    assert len(read_experiment(path).problems) == 3
+
+
+SOLVER_FILE = """\
+from solvers import Solver
+class Formless(Solver):
+    def iterates(self, form):
+        yield
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("mine.py:A", "class A\n", "mine.py, line 1: expected ':'"),
+        (
+            "mine.py",
+            "class A: pass\nclass B: pass\n",
+            "add the class to the file: mine.py:A, mine.py:B",
+        ),
+        ("mine.py:Formless", SOLVER_FILE, "needs the class attribute `form`"),
+    ],
+)
+def test_a_solver_file_that_cannot_be_used_is_told_before_the_first_run(
+    write, name, content, words
+):
+    path = write(HEAD + PROBLEMS + f"solvers:\n  - {name}\n")
+    (path.parent / "mine.py").write_text(content)
+    with pytest.raises(ConfigError) as refusal:
+        read_experiment(path)
+    assert f"{path}:7: " in str(refusal.value)
+    assert words in str(refusal.value)
+
+
 def test_all_faults_of_a_file_are_told_together(write):
     text = (
         HEAD + PROBLEMS.replace("C: 1", "C: 0") + "solvers: [smoo, {name: smo, tol: 0}]\nseed: x\n"
@@ -287,7 +374,9 @@ def test_defaults_and_units(write):
     assert experiment.target_gap == 1e-6
 
 
-@pytest.mark.parametrize(("text", "size"), [("500MB", 500_000_000), ("1.5 KiB", 1536), ("7", 7)])
+@pytest.mark.parametrize(
+    ("text", "size"), [("500MB", 500_000_000), ("1.5 MiB", 1_572_864), ("7000000", 7_000_000)]
+)
 def test_sizes_have_units(write, text, size):
     experiment = read_experiment(write(HEAD + PROBLEMS + SOLVERS + f"memory_limit: {text}\n"))
     assert experiment.memory_limit == size
@@ -298,7 +387,7 @@ def test_a_list_is_an_axis_at_any_depth(write):
         name: grid
         problems:
           - formulation: [soft_margin_dual, soft_margin_primal]
-            dataset: [iris, {name: four_gaussians, n: [24, 40]}]
+            dataset: [breast_cancer, {name: four_gaussians, n: [24, 40]}]
             C: [1, 10]
           - formulation: soft_margin_dual
             dataset: {name: four_gaussians, n: 24}

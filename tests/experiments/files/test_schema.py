@@ -24,16 +24,18 @@ PROBLEM = "{formulation: soft_margin_dual, dataset: {name: four_gaussians, n: 24
 GOOD = {
     "solver": ["smo", "{name: smo, tol: [1e-3, 1e-6]}", "{name: [smo, platt_smo], tol: 1e-6}"],
     "problem": [
-        "{formulation: [soft_margin_dual, soft_margin_primal], dataset: iris, C: [1, 10]}",
-        "{formulation: soft_margin_dual, dataset: [wine, {name: iris, positive: [0, setosa]}]}",
-        "{formulation: soft_margin_dual, dataset: wine, kernel: [linear, {name: rbf, gamma: 1}]}",
-        "{formulation: soft_margin_dual, dataset: wine, kernel: {name: sum, left: linear, right: "
+        "{formulation: [soft_margin_dual, soft_margin_primal], dataset: two_moons, C: [1, 10]}",
+        "{formulation: soft_margin_dual, dataset: [two_moons, {name: iris, positive: [0, setosa]}]}",
+        "{formulation: soft_margin_dual, dataset: two_moons, kernel: [linear, {name: rbf, gamma: 1}]}",
+        "{formulation: soft_margin_dual, dataset: two_moons, kernel: {name: sum, left: linear, right: "
         "{name: rbf, gamma: [1, 2]}}}",
-        "{formulation: soft_margin_dual, dataset: wine, kernel: {name: polynomial_of, kernel: linear, "
+        "{formulation: soft_margin_dual, dataset: two_moons, kernel: {name: polynomial_of, "
+        "kernel: linear, "
         "coefficients: [[1, 0, 2], [0, 1]]}}",
-        "{formulation: regularized_erm, dataset: wine, lam: 0.1, loss: [hinge, {name: logistic}]}",
+        "{formulation: regularized_erm, dataset: two_moons, lam: 0.1, loss: [hinge, "
+        "{name: logistic}]}",
     ],
-    "more": ["memory_limit: 4GiB", "memory_limit: 4096", "time_limit: 3\ntarget: proven"],
+    "more": ["memory_limit: 4GiB", "memory_limit: 4000000", "time_limit: 3\ntarget: proven"],
 }
 BAD = {
     "solver": [
@@ -50,12 +52,12 @@ BAD = {
         "{formulation: soft_margin_dual}",
         "{formulation: soft_margin_dual, dataset: no_such_set}",
         "{formulation: soft_margin_dual, dataset: {name: wine, n: 7}}",
-        "{formulation: soft_margin_dual, dataset: wine, lam: 1}",
-        "{formulation: soft_margin_dual, dataset: wine, C: many}",
-        "{formulation: soft_margin_dual, dataset: wine, kernel: rbf}",
-        "{formulation: soft_margin_dual, dataset: wine, kernel: {name: rbf, gamma: yes}}",
-        "{formulation: soft_margin_dual, dataset: wine, kernel: {name: sum, left: linear}}",
-        "{formulation: soft_margin_dual, dataset: wine, kernel: {name: sum, left: linear, right: "
+        "{formulation: soft_margin_dual, dataset: two_moons, lam: 1}",
+        "{formulation: soft_margin_dual, dataset: two_moons, C: many}",
+        "{formulation: soft_margin_dual, dataset: two_moons, kernel: rbf}",
+        "{formulation: soft_margin_dual, dataset: two_moons, kernel: {name: rbf, gamma: yes}}",
+        "{formulation: soft_margin_dual, dataset: two_moons, kernel: {name: sum, left: linear}}",
+        "{formulation: soft_margin_dual, dataset: two_moons, kernel: {name: sum, left: linear, right: "
         "{name: rbf, gama: 1}}}",
         "{formulation: hinge_erm, dataset: wine}",
     ],
@@ -65,6 +67,7 @@ BAD = {
         "target: exact",
         "trace: 1",
         "memory_limit: much",
+        "memory_limit: 4",
         "time: 3",
         "seed: -1",
     ],

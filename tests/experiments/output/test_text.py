@@ -1,10 +1,18 @@
 """Times, and the names of files."""
 
+import io
 import string
 
 import pytest
+from rich.console import Console
 
-from experiments.output.text import duration, file_name, precise_duration, time_and_setup
+from experiments.output.text import (
+    FittingTable,
+    duration,
+    file_name,
+    precise_duration,
+    time_and_setup,
+)
 
 
 def test_times_have_two_digits_and_a_unit():
@@ -40,3 +48,40 @@ def test_file_names_are_safe(odd):
 def test_the_time_of_setting_up_follows_that_of_solving_where_it_is_known():
     assert time_and_setup(2.0, 0.05) == "2.0 s + 50 ms"
     assert time_and_setup(2.0, float("nan")) == "2.0 s"
+
+
+HEADS = ("problem", "worst difference", "dual_coordinate_descent", "gap", "ratio", "outcome")
+ROW = (
+    "breast_cancer soft_margin_dual rbf(gamma=0.01) C=1 intercept=False",
+    "1.2e-06 → 3.4e-05",
+    "12.34 ms",
+    "5.6e-07",
+    "1.62× [1.38, 1.99]",
+    "inaccurate, 1 of 3 solved",
+)
+NUMBERS = ("1.2e-06", "3.4e-05", "12.34 ms")
+
+
+def _printed(width):
+    table = FittingTable(
+        HEADS, [ROW], (), "title", words=("problem", "outcome"), optional=("gap", "ratio")
+    )
+    console = Console(width=width, file=io.StringIO())
+    console.print(table)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", range(60, 200, 5))
+def test_a_table_that_has_little_room_breaks_words_and_never_numbers(width):
+    text = _printed(width)
+    assert max(map(len, text.splitlines())) <= width
+    assert all(number in text for number in NUMBERS)
+    assert ("[1.38, 1.99]" in text) == ("ratio" in text)
+    assert "…" not in text
+
+
+def test_a_table_that_has_room_is_on_one_line():
+    (line,) = (line for line in _printed(200).splitlines() if "ms" in line)
+    assert line.split("  ")[0].strip() == ROW[0]
+    assert "1.2e-06 → 3.4e-05" in line
+    assert "gap" not in _printed(60)

@@ -6,7 +6,9 @@ import numpy as np
 
 from experiments.analysis.noise import FEWEST
 from experiments.cases.plan import AA_REPEAT
+from experiments.output.tables import summarise, to_markdown
 from experiments.paper import paper_table
+from experiments.store.published import read_records
 
 EASY, HARD = "moons soft_margin_dual linear C=1", "rings soft_margin_dual linear C=1"
 FAST, NEAR, SLOW = [1.0, 1.1, 1.2], [1.05, 1.1, 1.3], [3.0, 3.1, 3.2]
@@ -46,6 +48,20 @@ def test_one_repetition_that_failed_takes_the_bold_away(results, times):
     runs[1] |= {"verdict": "inaccurate", "relative_gap": 1e-3}
     table = paper_table(results(runs))
     assert _bold(table) == {(table.rows[0], "libsvm")}
+
+
+def test_some_of_several_seeds_that_solved_it_are_counted(results, times):
+    gaps = dict(zip((1, 2, 3), (1e-9, 1e-3, 1e-2), strict=True))
+    seeds = [
+        times(EASY, "pegasos", [2.0], params=json.dumps({"seed": seed}), relative_gap=gap)[0]
+        for seed, gap in gaps.items()
+    ]
+    folder = results([*times(EASY, "smo", FAST[:1]), *seeds])
+    table = paper_table(folder)
+    assert table.groups == ("smo", "pegasos (3 seeds)")
+    assert table.cells[0][1].text == "≈ 1e-02 (1 of 3 solved)"
+    assert "medians of 1 to 3 runs" in table.caption
+    assert "| inaccurate, 1 of 3 solved |" in to_markdown(summarise(read_records(folder)), "x")
 
 
 def test_where_the_noise_is_not_known_nothing_is_bold(results, times):

@@ -203,6 +203,7 @@ def test_the_command_names_the_properties_that_there_are():
         ("no_such_solver", "unknown solver"),
         ("nowhere.py:Solver", "there is no file"),
         (f"{ZOO / 'claims.py'}:Nobody", "has Overclaims, DeniesSuccess"),
+        (f"{ZOO / 'claims.py'}", f"add the class to the file: {ZOO / 'claims.py'}:Overclaims, "),
     ],
 )
 def test_a_solver_that_does_not_exist_is_bad_input(name, message):

@@ -354,9 +354,18 @@ def test_kills_of_a_run_lose_nothing(kills):
     assert done.stdout.startswith(f"kills: {kills}, ")
 
 
+def test_a_disk_that_is_full_from_the_start_is_no_bad_input(tmp_path, ids, monkeypatch):
+    def full(file, data):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(disk, "append", full)
+    with pytest.raises(OSError, match=r"No space left on device: '.*out'"):
+        Store.open(tmp_path / "out", TEXT, ids)
+
+
 def test_a_file_in_place_of_the_folder_is_refused(tmp_path, ids):
     (tmp_path / "out").touch()
-    with pytest.raises(StoreError, match="cannot be written to"):
+    with pytest.raises(StoreError, match="is no folder; choose another --out"):
         Store.open(tmp_path / "out", TEXT, ids)
 
 

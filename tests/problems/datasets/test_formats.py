@@ -49,6 +49,8 @@ def test_query_ids_and_comments_are_passed_over(write):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("a;b;y\n1;2;1\n", "line 1: is CSV, not LIBSVM text"),
+        ("1,2.5,1\n", "line 1: is CSV, not LIBSVM text"),
         ("1 1:2\nspam 1:2\n", "line 2: label is 'spam', not a number"),
         ("1 1:2\n1,2 1:2\n", "line 2: label is '1,2', not a number"),
         ("1 1:2\n1:2\n", "line 2: label is '1:2', not a number"),

@@ -72,13 +72,19 @@ def test_bad_options_are_refused(options, argument):
         datasets.make("libsvm_file", **options)
 
 
-def test_check_finds_what_is_missing_without_parsing(write, tmp_path):
+def test_check_finds_what_is_missing_or_unusable(write, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"none.txt: no such file"):
         datasets.make("libsvm_file", path=tmp_path / "none.txt").check()
     with pytest.raises(FileNotFoundError, match=r"none.txt: no such file"):
         load(tmp_path / "none.txt")
     with pytest.raises(IsADirectoryError, match=r"is not a file"):
         datasets.make("libsvm_file", path=tmp_path).check()
+    with pytest.raises(ValueError, match="line 1: label is 'spam', not a number"):
+        datasets.make("libsvm_file", path=write("spam\n")).check()
+
+
+def test_a_large_file_is_parsed_by_its_runs_only(write, monkeypatch):
+    monkeypatch.setattr("problems.datasets.libsvm._CHECKED", 4)
     datasets.make("libsvm_file", path=write("spam\n")).check()
 
 

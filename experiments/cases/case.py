@@ -280,6 +280,7 @@ def _model(case: Case, solution: Solution) -> dict[str, Any]:
     problem, point = solution.problem, solution.certificate.point
     drawable = problem.d == 2 and problem.n <= _MOST_DRAWN
     drawable = drawable and (problem.outputs == 1 or isinstance(problem, Multiclass))
+    drawable = drawable and (problem.has_margin or problem.takes_targets or problem.outputs > 1)
     if not drawable or isinstance(problem.kernel, Precomputed) or point.alpha is None:
         return {}
     w = np.full(2, np.nan) if point.w is None else point.w

@@ -292,5 +292,6 @@ def _model(case: Case, solution: Solution) -> dict[str, Any]:
         "alpha": point.alpha,
         "w": w,
         "b": np.asarray(b, dtype=np.float64),
+        "level": problem.margin_at(solution.certificate.offsets) if problem.has_margin else 1.0,
         "kernel": np.str_(json.dumps(kernel)),
     }

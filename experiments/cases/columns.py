@@ -18,7 +18,6 @@ RESULTS = {  # in the order of the table
     "kernel": "its name and settings; empty where the formulation takes none",
     "C": "weight of the slacks",
     "epsilon": "half-width of the tube of a regression",
-    "nu": "of a ν-machine: between the shares of margin errors and of support vectors",
     "lam": "weight of the ridge (lam/2)‖w‖² of a risk; C = 1/(n·lam)",
     "solver": "its name, or file.py:Class for one from outside",
     "params": "the solver's settings, as JSON",

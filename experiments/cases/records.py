@@ -59,7 +59,6 @@ def blank_record(case: Case) -> dict[str, Any]:
         "kernel": kernel_text(parameters.get("kernel")),
         "C": parameters.get("C"),
         "epsilon": parameters.get("epsilon"),
-        "nu": parameters.get("nu"),
         "lam": parameters.get("lam"),
         "solver": case.solver.name,
         "params": json.dumps(settings, default=str),

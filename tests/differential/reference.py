@@ -162,6 +162,8 @@ class EnumeratedReference:
 class DoubledReference(EnumeratedReference):
     """The reference of ν-SVR, whose samples are there twice: below the tube and above it."""
 
+    is_homogeneous = False  # its targets have a size
+
     def point(self) -> Point:
         """Return the optimal multipliers rounded to float64."""
         n = self.problem.n

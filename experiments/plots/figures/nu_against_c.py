@@ -2,7 +2,7 @@
 
 At the optimum of the soft margin Σαᵢ = ν·C·n states its ν; divided by its ρ, the answer of ν-SVC is that of
 the soft margin with C = 1/ρ (Schölkopf, Smola, Williamson & Bartlett 2000, proposition 13). Both follow from
-columns of the records: Σαᵢ is the dual objective + ½‖w‖², and 2/‖w‖ or 2ρ/‖w‖ is the margin.
+the records: Σαᵢ is the dual objective + ½‖w‖², 2/‖w‖ or 2ρ/‖w‖ is the margin, and ν is in the problem's id.
 """
 
 from __future__ import annotations
@@ -42,12 +42,14 @@ def mapped(table: pd.DataFrame) -> pd.DataFrame:
     good = table[table["formulation"].isin(_STYLES) & (table["relative_gap"] <= _LOOSE)]
     good = good[np.isfinite(good["margin"]) & (good["margin"] > 0)]
     best = good.sort_values("relative_gap").drop_duplicates("problem_id")
-    soft, is_soft = best["dual_objective"], best["formulation"] == _SOFT
-    norm = np.where(is_soft, 2 / best["margin"], np.sqrt(np.maximum(-2 * soft, 0.0)))
+    dual, is_soft = best["dual_objective"], best["formulation"] == _SOFT
+    norm = np.where(is_soft, 2 / best["margin"], np.sqrt(np.maximum(-2 * dual, 0.0)))
     rho = best["margin"] * norm / 2
     C = np.where(is_soft, best["C"], 1 / rho)
-    nu = np.where(is_soft, (soft + 0.5 * norm**2) / (C * best["n"]), best["nu"])
-    known = best.assign(C=C, nu=nu, title=best["dataset"] + " " + best["kernel"])
+    stated = best["problem_id"].astype(str).str.extract(r"\bnu=(\S+)")[0].astype(float)
+    nu = np.where(is_soft, (dual + 0.5 * norm**2) / (C * best["n"]), stated)
+    titles = best["dataset"].astype(str) + " " + best["kernel"].astype(str)
+    known = best.assign(C=C, nu=nu, title=titles)
     both = known.groupby("title")["formulation"].transform("nunique") == len(_STYLES)
     return known[both].sort_values(["title", "C"])
 

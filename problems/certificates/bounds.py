@@ -54,9 +54,7 @@ class _Bound(NamedTuple):
     error: float
 
 
-def fenchel_bounds(
-    given: Formulation, point: Point, dual: DualPoint | None = None
-) -> Certificate:
+def fenchel_bounds(given: Formulation, point: Point, dual: DualPoint | None = None) -> Certificate:
     """Return the certificate of dual variables, weights or both, made feasible first.
 
     Without `alpha` it is recovered from `w`. With both the primal bound is taken at `w`. `dual` is the

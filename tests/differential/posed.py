@@ -281,7 +281,9 @@ def posed(problem: Formulation, bits: int, weights: list[fmpq | None] | None = N
     costs = [rational(c) for c in problem.costs.tolist()]
     if isinstance(problem, NuSVR):  # each sample twice: below its target, and above it
         K, labels = [row + row for row in K + K], np.repeat([0, 1], problem.n)
-        sides = [(Curve(y, None, c, c), Curve(None, y, c, c)) for y, c in zip(targets, C, strict=True)]
+        sides = [
+            (Curve(y, None, c, c), Curve(None, y, c, c)) for y, c in zip(targets, C, strict=True)
+        ]
         curves = [below for below, _ in sides] + [above for _, above in sides]
     else:
         curves = [exact_curve(problem.loss, *own) for own in zip(targets, C, strict=True)]

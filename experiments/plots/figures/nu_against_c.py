@@ -1,8 +1,9 @@
 """The map between ν and C: soft margins and ν-machines of the same samples on one curve.
 
-At the optimum of the soft margin Σαᵢ = ν·C·n states its ν; divided by its ρ, the answer of ν-SVC is that of
-the soft margin with C = 1/ρ (Schölkopf, Smola, Williamson & Bartlett 2000, proposition 13). Both follow from
-the records: Σαᵢ is the dual objective + ½‖w‖², 2/‖w‖ or 2ρ/‖w‖ is the margin, and ν is in the problem's id.
+At the optimum of the soft margin Σαᵢ = ν·C·n states its ν; divided by its ρ, the answer of ν-SVC is
+that of the soft margin with C = 1/ρ (Schölkopf, Smola, Williamson & Bartlett 2000, proposition 13). Both
+follow from the records: Σαᵢ is the dual objective + ½‖w‖², 2/‖w‖ or 2ρ/‖w‖ is the margin, and ν is in
+the problem's id.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
     primal  min ½‖w‖² + Σ Cᵢ·max(0, |yᵢ − wᵀφ(xᵢ) − b| − ε) + ε·ν·ΣCᵢ,    ε ≥ 0
     dual    min ½βᵀKβ − yᵀβ     s.t. −Cᵢ ≤ βᵢ ≤ Cᵢ, 1ᵀβ = 0, ‖β‖₁ ≤ ν·ΣCᵢ
 with β = α − α*. At most a share ν of the samples is outside of the tube, at least a share ν are support
-vectors. It is LIBSVM's scaling, whose C is n times smaller than the paper's, so that it has the meaning of
-ε-SVR's: with the ε found here that has the same answer (Chang & Lin 2011, section 2.6).
+vectors. It is LIBSVM's scaling, whose C is n times smaller than the paper's and means what it means in
+ε-SVR: with the ε found here that has the same answer (Chang & Lin 2011, section 2.6).
 
 Its box QP has both α and α*, each a group with the sum ½ν·ΣCᵢ: ‖β‖₁ may be less, as the same can be
 added to α and α*. The groups' offsets are b + ε and b − ε.
@@ -171,7 +171,7 @@ class NuSVR(Formulation):
 
         epsilon, point = self.margin_at(certificate.offsets), certificate.point
         if epsilon and point.alpha is not None:  # the offsets have fewer digits of it
-            own = point.w is not None and certificate.bound_source != "alpha"
-            scores = self.X @ point.w if own else feasible_dual(self, point.alpha).scores
+            w = None if certificate.bound_source == "alpha" else point.w
+            scores = feasible_dual(self, point.alpha).scores if w is None else self.X @ w
             epsilon = self._best_tube(scores)
         return proven_tube(self.regression(epsilon), self.budget, certificate)

@@ -38,6 +38,7 @@ FIGURES = (  # in the order of a course
     "pegasos_trajectory",
     "svr_tube",
     "regularisation_path",
+    "nu_property",
     "several_classes",
 )
 

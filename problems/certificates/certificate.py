@@ -116,7 +116,9 @@ def moved_out(value: float, error: float) -> float:
     return float(np.nextafter(value + error, np.inf)) if error else value
 
 
-def with_bounds(known: Certificate, primal: float, dual: float, error: float = 0.0) -> Certificate:
+def with_bounds(
+    known: Certificate, primal: float, dual: float, unit: float, error: float = 0.0
+) -> Certificate:
     """Return a certificate with other bounds, which may be wrong by `error`: they are moved outwards."""
     primal, dual = moved_out(primal, error), -moved_out(-dual, error)
     gap = NAN if np.isnan(known.gap) else gap_between(primal, dual)
@@ -125,8 +127,9 @@ def with_bounds(known: Certificate, primal: float, dual: float, error: float = 0
         primal_objective=primal,
         dual_objective=dual,
         gap=gap,
-        relative_gap=relative(gap, primal, dual, known.unit),
-        resolution=relative(known.rounding + 2 * error, primal, dual, known.unit),
+        relative_gap=relative(gap, primal, dual, unit),
+        unit=unit,
+        resolution=relative(known.rounding + 2 * error, primal, dual, unit),
     )
 
 

@@ -44,6 +44,8 @@ _REACHES = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # too short to excuse weights of a
 # Of its size, that a weight may be wrong by: C = 1/(n·lam) and its inverse are four operations.
 _OF_WEIGHTS = 8 * UNIT
 _WORTH = 1e-12  # of the primal value, that another norm of w has to gain
+_MEASURED = 256  # samples
+_UNSEEN = 1e-12  # of the mean squared length of the samples, what their variance may be wrong by
 _SLOPE = 40.0  # of p·ln p at p = u and above
 
 
@@ -327,10 +329,14 @@ def _size_of_offsets(problem: Formulation) -> float:
     """Return the least that a gap is relative to where offsets have costs.
 
     Where the losses are 0 at w = 0 and u = 0, as of ν-SVC and the one-class machine, the optimum −½‖w‖²
-    may be 0, and no scale is left but this: ½‖w‖² of orthogonal samples of mean length, with Σ|β| = Σ|c|
-    and each |βᵢ| = Cᵢ.
+    may be 0, and no scale is left but this: ½Σ|c|·C times the variance of the samples in feature space,
+    the mean squared distance to their mean. No constant feature changes it. It is measured on a few
+    samples, and less what rounding may have added.
     """
     if problem.loss.value(problem.y, np.zeros(problem.n)).any():
         return 0.0
-    length2 = float(np.mean(problem.kernel.diagonal(problem.X)))
-    return 0.5 * float(np.abs(problem.costs).sum() * problem.weight.mean()) * max(0.0, length2)
+    few = np.unique(np.linspace(0, problem.n - 1, min(problem.n, _MEASURED)).astype(np.intp))
+    K = problem.kernel.bind(problem.X)(few, few)
+    length2 = float(np.mean(np.diag(K)))
+    variance = max(0.0, length2 - float(np.mean(K)) - _UNSEEN * abs(length2))
+    return 0.5 * float(np.abs(problem.costs).sum() * problem.weight.mean()) * variance

@@ -62,7 +62,7 @@ class Reference(Protocol):
     def size_at_zero(self) -> fmpq:
         """Return the primal objective at w = 0 and no offset: what an optimum of 0 is compared with.
 
-        Where the problem has no size of its own, ½‖w‖² of orthogonal samples of mean length.
+        Where the problem has no size of its own, ½‖w‖² of orthogonal samples of their variance.
         """
         ...
 
@@ -109,7 +109,9 @@ class EnumeratedReference:
             return exact.primal(ZERO, zero, [ZERO] * len(exact.groups)) or ZERO
         costs = sum((abs(group.cost) for group in exact.groups), ZERO)
         weights = sum((c.below for c in exact.curves), ZERO) / exact.n
-        return HALF * costs * weights * sum((exact.K[i][i] for i in range(exact.n)), ZERO) / exact.n
+        length2 = sum((exact.K[i][i] for i in range(exact.n)), ZERO) / exact.n
+        mean2 = sum((sum(row, ZERO) for row in exact.K), ZERO) / exact.n**2
+        return HALF * costs * weights * max(length2 - mean2, ZERO)
 
     @property
     def is_homogeneous(self) -> bool:
@@ -144,8 +146,8 @@ class EnumeratedReference:
         offsets = [rational(u) for u in c.offsets]
         of_w = [self._of_weights(w) for w in ws if w is not None]
         primals = [
-            [_best_primal(self.exact, *point, offsets) for point in points]
-            for points in (of_alpha, of_w)
+            [_best_primal(self.exact, *point, offsets, of) for point in points]
+            for points, of in ((of_alpha, scale), (of_w, ONE))
         ]
         best = [min((v for v in own if v is not None), default=None) for own in primals]
         primal = min((v - self.exact.doubt(given) for v in best if v is not None), default=None)
@@ -217,7 +219,10 @@ def _has_opposite_twins(problem: Formulation) -> bool:
     return any(samples[i] == samples[j] and y[i] != y[j] for i, j in pairs)
 
 
-def _best_primal(exact: Posed, norm2: fmpq, scores: list[fmpq], offsets: list[fmpq]) -> fmpq | None:
+def _best_primal(
+    exact: Posed, norm2: fmpq, scores: list[fmpq], offsets: list[fmpq], scale: fmpq = ONE
+) -> fmpq | None:
+    """Return the primal objective at the best offsets, of scores that were stretched by `scale`."""
     if exact.is_hard:
         return _hard_primal(exact, norm2, scores)
     best = offsets[: len(exact.groups)] or [ZERO] * len(exact.groups)
@@ -226,7 +231,7 @@ def _best_primal(exact: Posed, norm2: fmpq, scores: list[fmpq], offsets: list[fm
         best = min(tried, key=lambda u: exact.primal(norm2, scores, u))
     return min(
         exact.primal(s * s * norm2, [s * f for f in scores], [s * v for v in best])
-        for s in _stretches(exact, scores, best)
+        for s in _stretches(exact, scores, best, scale)
     )
 
 
@@ -259,14 +264,17 @@ def _hard_primal(exact: Posed, norm2: fmpq, scores: list[fmpq]) -> fmpq | None:
     return HALF * norm2 / margin**2 if margin > 0 else None
 
 
-def _stretches(exact: Posed, scores: list[fmpq], offsets: list[fmpq]) -> Iterator[fmpq]:
+def _stretches(
+    exact: Posed, scores: list[fmpq], offsets: list[fmpq], scale: fmpq
+) -> Iterator[fmpq]:
     yield ONE
     for curve, f in zip(exact.curves, exact.shifted(scores, offsets), strict=True):
         end = curve.upper if curve.lower is None else curve.lower
-        if (curve.lower is None or curve.upper is None) and abs(end) == 1 and not curve.smoothing:
-            short = ONE - f / end
-            if 0 < short < _ROUNDING:
-                yield 1 / (1 - short)
+        one_sided = curve.lower is None or curve.upper is None
+        if not one_sided or abs(end) != 1 or curve.smoothing:
+            continue
+        if f / end < ONE and ONE - f / (end * scale) < _ROUNDING:
+            yield end / f
 
 
 class SummedReference:

@@ -189,6 +189,8 @@ def test_a_gram_matrix_that_is_given_keeps_its_values_for_the_next_problem():
 def test_a_gram_matrix_of_other_samples_or_kernel_is_refused(X_other):
     with pytest.raises(ValueError, match="gram: must be that of the problem's 60 samples"):
         solve(PROBLEM, SMO(), gram=Gram(X_other, RBF(0.7)))
+
+
 @pytest.mark.parametrize(
     ("problem", "solver", "message"),
     [

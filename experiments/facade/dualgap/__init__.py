@@ -7,7 +7,7 @@ modules `datasets` and `estimators`. A package is imported when one of its names
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-from pathlib import Path
+import pathlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -25,12 +25,12 @@ _MODULES = {"datasets": "problems.datasets", "estimators": "solvers.estimators"}
 
 def _refuse_other_packages() -> None:
     """Raise ImportError if `problems`, `solvers` or `experiments` is not the one beside this module."""
-    folders = Path(__file__).resolve().parents  # of a clone or of site-packages
+    folders = pathlib.Path(__file__).resolve().parents  # of a clone or of site-packages
     home = next(folder for folder in folders if (folder / "problems/registry.py").is_file())
     for name in _PACKAGES:
         ours = home / name / "__init__.py"
         found = getattr(find_spec(name), "origin", None)
-        if Path(str(found)).resolve() != ours:
+        if pathlib.Path(str(found)).resolve() != ours:
             raise ImportError(
                 f"dualgap: {found} shadows {ours}, which is needed as {name!r}; rename the former, or "
                 "start Python in another folder"

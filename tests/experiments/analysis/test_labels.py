@@ -69,6 +69,8 @@ def test_a_folds_number_is_left_out_of_a_name():
     assert without_fold("a(fold=3) b") == "a b"
     assert without_fold("a(seed=1, fold=3) b") == "a(seed=1) b"
     assert without_fold("a(fold=3, n=5) b fold") == "a(n=5) b fold"
+
+
 def _runs(solver, seeds, repetitions=2):
     """Return runs of a solver whose seeds in each repetition are these."""
     return [

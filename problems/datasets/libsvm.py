@@ -1,4 +1,4 @@
-"""A data file of the user's own."""
+"""Data files of the user's own."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,41 +7,25 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from problems.dataset import check_samples
 from problems.datasets.formats import check_readable, read_file
 from problems.datasets.source import Raw, Source, Task
-from problems.datasets.steps import show_labels
+from problems.datasets.steps import by_density, show_labels
 
 _ENDINGS = (".gz", ".bz2", ".xz", ".npz", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
+_TABLES = (".csv", ".tsv", ".parquet")
 _FEW_CLASSES = 20
 _CHECKED = 2**26  # bytes, which take seconds to parse
 
 
 @dataclass(frozen=True, kw_only=True)
-class LibsvmFile(Source):
-    """A file in LIBSVM format (plain, .gz, .bz2 or .xz), or an .npz with `X` and `y`.
-
-    `X` is dense if more than half of its entries are not zero, CSR otherwise.
-
-    Parameters
-    ----------
-    path
-        The file; ``~`` is the home folder.
-    task
-        What the first column is. "auto": labels if there are at most two distinct ones, if
-        they are text, or if `positive` is given; refused if there are 3 to 20 distinct
-        integers, which could be either; targets of a regression otherwise.
-    zero_based
-        Whether indices begin at 0 instead of 1.
-    """
-
+class _File(Source):
     size: ClassVar[str] = "as the file has"
     kind: ClassVar[str] = "file"
-    origin: ClassVar[str] = "LIBSVM text (plain, .gz, .bz2, .xz) or .npz with X and y"
 
     path: str | Path
     # an option here, where other sources have a constant
     task: Literal["auto", "classification", "regression"] = "auto"  # pyright: ignore[reportIncompatibleVariableOverride]
-    zero_based: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.path, (str, Path)) or not str(self.path):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -66,14 +50,10 @@ class LibsvmFile(Source):
         if self.file.stat().st_size <= _CHECKED:
             self.load()
 
-    def read(self) -> Raw:
-        """Parse the file."""
-        return Raw(*read_file(self.file, zero_based=self.zero_based, n_features=self.n_features))
-
     def title(self) -> str:
         """Name of the file, without the endings of formats and archives."""
         name = self.file.name
-        while Path(name).suffix in _ENDINGS:
+        while Path(name).suffix in (*_ENDINGS, *_TABLES):
             name = Path(name).stem
         return name
 
@@ -91,3 +71,98 @@ class LibsvmFile(Source):
                 "task='regression'"
             )
         return "regression"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibsvmFile(_File):
+    """A file in LIBSVM format (plain, .gz, .bz2 or .xz), or an .npz with `X` and `y`.
+
+    `X` is dense if more than half of its entries are not zero, CSR otherwise.
+
+    Parameters
+    ----------
+    path
+        The file; ``~`` is the home folder.
+    task
+        What the first column is. "auto": labels if there are at most two distinct ones, if
+        they are text, or if `positive` is given; refused if there are 3 to 20 distinct
+        integers, which could be either; targets of a regression otherwise.
+    zero_based
+        Whether indices begin at 0 instead of 1.
+    """
+
+    origin: ClassVar[str] = "LIBSVM text (plain, .gz, .bz2, .xz) or .npz with X and y"
+
+    zero_based: bool = False
+
+    def read(self) -> Raw:
+        """Parse the file."""
+        return Raw(*read_file(self.file, zero_based=self.zero_based, n_features=self.n_features))
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableFile(_File):
+    """A CSV, TSV or Parquet file with one column of labels or targets; the others are the features.
+
+    Parameters
+    ----------
+    path
+        The file, its columns named in its first line; text may be compressed (.gz, .bz2, .xz). ``~``
+        is the home folder.
+    target
+        The name of the column of labels or targets.
+    task
+        What that column is; "auto" decides as for `libsvm_file`.
+    """
+
+    origin: ClassVar[str] = "CSV, TSV or Parquet with a column of labels or targets"
+
+    target: str
+
+    def read(self) -> Raw:
+        """Parse the file.
+
+        Raises
+        ------
+        ValueError
+            Naming the file, if it is no table, lacks the target, or has features that are no numbers.
+        """
+        from pandas.api.types import is_numeric_dtype  # noqa: PLC0415 - slow to import
+
+        frame = self._table()
+        names = [str(name) for name in frame.columns]
+        if self.target not in names:
+            raise ValueError(f"target: {self.path} has no column {self.target!r}; {_some(names)}")
+        features = frame.drop(columns=self.target)
+        text = [str(name) for name in features if not is_numeric_dtype(features[name])]
+        if text or not names[1:]:
+            raise ValueError(
+                f"{self.path}: the columns but {self.target} are features, which are numbers; these are "
+                f"not: {_some(text)} (pandas.get_dummies makes numbers of categories)"
+            )
+        y = frame[self.target]
+        if y.isna().any():
+            raise ValueError(f"{self.path}: {self.target} is missing in {int(y.isna().sum())} rows")
+        kind = np.float64 if is_numeric_dtype(y) else np.str_
+        X = check_samples(features.to_numpy(np.float64), f"{self.path}: X")
+        return Raw(by_density(X), y.to_numpy().astype(kind))
+
+    def _table(self) -> Any:
+        import pandas as pd  # noqa: PLC0415 - slow to import
+
+        endings = self.file.suffixes
+        check_readable(self.file)
+        try:
+            if ".parquet" in endings:
+                return pd.read_parquet(self.file)
+            return pd.read_csv(
+                self.file, sep="\t" if ".tsv" in endings else ",", skipinitialspace=True
+            )
+        except (ValueError, OSError, EOFError) as error:
+            raise ValueError(f"{self.path}: cannot be read as a table: {error}") from error
+
+
+def _some(names: list[str]) -> str:
+    """Return the first names, and how many more there are."""
+    more = f" and {len(names) - 8} more" if len(names) > 8 else ""
+    return (", ".join(names[:8]) or "there are none") + more

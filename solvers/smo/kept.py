@@ -6,12 +6,14 @@ the speed of memory. Newton steps read them too: products with K then cost no ke
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Vector
-from problems.gram.tiles import Tile
+from problems.gram.tiles import Columns, Tile
 from solvers.smo.state import State
 
 _LEAST_COLUMNS = 2048  # of kept rows, that are worth a second thread
@@ -29,15 +31,20 @@ class KeptRows:
 
     def __init__(self, state: State, members: Indices) -> None:
         self.state, self.members = state, members
-        self.columns = state.columns(members)
         self.values = state.row_cache()
         self.place = np.full(members.size, -1)
         self.owner = np.full(self.values.shape[0], -1)
 
     def of(self, state: State) -> KeptRows:
         """Return the same rows, for another problem on the same variables."""
-        self.state, self.columns = state, state.columns(self.members)
+        self.state = state
+        self.__dict__.pop("columns", None)
         return self
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The columns of the members, made ready when the first row is computed."""
+        return self.state.columns(self.members)
 
     def known(self, chosen: Indices) -> bool:
         """Whether all of some members have a row."""

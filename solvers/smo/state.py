@@ -86,8 +86,8 @@ class State:
 
     def earlier_rows(self) -> KeptRows | None:
         """Return the rows that an earlier problem on the same variables left in the Gram matrix."""
-        kept = self.variables.form.gram.kept
-        return None if kept is None else kept.get(self._key)
+        kept, v = self.variables.form.gram.kept, self.variables
+        return None if kept is None or v.scale is not None else kept.get(self._key)
 
     def leave_rows(self, rows: KeptRows) -> None:
         """Leave rows of all variables to the next problem, if the Gram matrix is to keep them."""

@@ -3,6 +3,7 @@
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from problems import datasets
@@ -94,3 +95,44 @@ def test_check_finds_a_file_that_may_not_be_read(write):
     path.chmod(0)
     with pytest.raises(PermissionError):
         datasets.make("libsvm_file", path=path).check()
+
+
+def test_a_table_has_a_column_of_labels_and_features(tmp_path):
+    frame = pd.DataFrame(
+        {"a": [1, 2, 3, 4], "kind": ["no", "yes", "no", "yes"], "b": [0.5, 0, 1, 2]}
+    )
+    frame.to_csv(tmp_path / "t.csv.gz", index=False)
+    frame.to_csv(tmp_path / "t.tsv", index=False, sep="\t")
+    frame.to_parquet(tmp_path / "t.parquet")
+    for name in ("t.csv.gz", "t.tsv", "t.parquet"):
+        data = datasets.load("table_file", path=tmp_path / name, target="kind", positive="yes")
+        assert data.name == "t"
+        assert (np.asarray(data.X) == frame[["a", "b"]].to_numpy()).all()
+        assert data.y.tolist() == [-1, 1, -1, 1]
+
+
+def test_a_table_of_targets_is_a_regression(tmp_path):
+    (tmp_path / "t.csv").write_text("x,price\n1,2.5\n2,3.5\n3,4.25\n")
+    assert datasets.load("table_file", path=tmp_path / "t.csv", target="price").y.tolist() == [
+        2.5,
+        3.5,
+        4.25,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,b\n1,2\n", "target: .* has no column 'y'; a, b"),
+        ("a,y\nred,1\nblue,-1\n", "these are not: a"),
+        ("y\n1\n-1\n", "these are not: there are none"),
+        ("a,y\n1,\n2,1\n", "y is missing in 1 rows"),
+        ("a,y\n,1\n2,-1\n", "NaN"),
+        ("", "cannot be read as a table"),
+        ("a,y\n1,2\n1,2,3,4\n", "cannot be read as a table"),
+    ],
+)
+def test_a_table_that_cannot_be_used_says_why(tmp_path, text, message):
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.raises(ValueError, match=message):
+        datasets.load("table_file", path=tmp_path / "t.csv", target="y")

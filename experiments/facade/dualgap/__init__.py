@@ -4,10 +4,10 @@ The names are those of the packages `problems`, `solvers` and `experiments`, eve
 modules `datasets` and `estimators`. A package is imported when one of its names is first asked for.
 """
 
+import pathlib
 from importlib import import_module
 from importlib.metadata import version
 from importlib.util import find_spec
-import pathlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:

@@ -67,6 +67,16 @@ def test_a_regression_is_measured_by_its_share_of_explained_variance(case_of):
     assert record["margin"] is None
 
 
+def test_a_machine_of_one_class_is_tested_on_what_is_novel_too(case_of):
+    text = LINE.replace("svr_dual", "one_class_svm").replace("C: 1, epsilon: 0.1", "nu: 0.2")
+    text = text.replace("name: regression, n: 40", "name: two_gaussians, n: 60, distance: 9")
+    record = _row(case_of(text=text))
+    assert record["n"] < 45  # the samples labelled +1 of those that are not held out
+    assert 0.7 < record["train_accuracy"] <= 1
+    assert record["test_accuracy"] > 0.3
+    assert record["margin"] is None
+
+
 def test_looks_and_a_model_are_kept_for_samples_in_the_plane(case_of):
     outcome = run_case(case_of())
     assert outcome.trace

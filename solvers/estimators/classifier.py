@@ -5,12 +5,13 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -27,10 +28,12 @@ from problems import (
 )
 from problems.dataset import Indices, check_samples
 from problems.kernels import Block
-from problems.validation import check_choice, check_positive
-from solvers.estimators.answers import warn_unless
+from problems.validation import check_choice, check_positive, check_switch
+from solvers.estimators.answers import Answer, Task, warn_unless
 from solvers.estimators.machine import KernelMachine
-from solvers.estimators.samples import class_weights, encoded, subset
+from solvers.estimators.samples import Weights, class_weights, encoded, subset, taken
+
+_FOLDS = 5  # of the calibration, where each class has as many samples
 
 
 def _has_probabilities(estimator: Any) -> bool:
@@ -98,52 +101,66 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         self.classes_, labels = encoded(targets)
         ones = np.ones(labels.size)
         self.class_weight_ = class_weights(self.class_weight, self.classes_, labels, ones)
-        upper = self.C * self.class_weight_[labels] * weights.values
         self._kernel = self._kernel_for(samples, weights)
-        beta, iterations = self._fit_pairs(check_samples(samples), labels, upper)
-        order = np.argsort(labels, kind="stable")
-        self._set_support(samples, beta, self._layout(beta, labels), order, weights)
-        support_labels = np.sort(labels[np.searchsorted(weights.kept, self.support_)])
-        self.n_support_ = np.bincount(support_labels, minlength=len(self.classes_)).astype(np.int32)
-        self.n_iter_ = np.array(iterations, dtype=np.int32)
+        order = np.argsort(labels, kind="stable")  # from here on the samples are class by class
+        labels, weights = labels[order], Weights(weights.kept[order], weights.values[order])
+        samples = taken(samples, order, self._gram_given)
+        upper = self.C * self.class_weight_[labels] * weights.values
+        beta, answers = self._fit_pairs(samples, labels, upper, self._last_beta(weights.kept))
+        self.intercept_ = np.array([float(answer.point.b) for answer in answers])
+        self._set_support(samples, beta, self._layout(beta, labels), weights)
+        self.n_support_ = np.bincount(
+            labels[self._support], minlength=self.classes_.size
+        ).astype(np.int32)
+        self.n_iter_ = np.array([max(1, answer.iterations) for answer in answers], dtype=np.int32)
+        self.fit_status_ = int(not all(answer.converged for answer in answers))
         warn_unless(self.fit_status_ == 0, self.max_iter)
         self._fit_probabilities(X, y, sample_weight)
         return self
 
-    def _fit_pairs(self, X: Any, labels: Any, upper: Any) -> tuple[Block, list[int]]:
-        """Solve the problem of each pair; return β of the machines (pairs, n), and iterations."""
-        classes, solver = len(self.classes_), self._solver()
-        # the pairs and the vote depend on the classes alone: one sample of each stands for them
-        self._machines = OneVsOne(np.eye(classes), np.arange(classes, dtype=np.float64))
+    def _fit_pairs(
+        self, X: Any, labels: Any, upper: Any, last: Block | None
+    ) -> tuple[Block, list[Answer]]:
+        """Solve the problem of each pair of classes; return β (pairs, n), and the answers."""
+        ends = np.searchsorted(labels, np.arange(self.classes_.size + 1))
+        of_class = [slice(int(start), int(end)) for start, end in pairwise(ends)]
+        places = [list(pair) for pair in combinations(of_class, 2)]
         # of two classes scikit-learn has the second on the positive side
-        signs = self._machines.signs[labels] * (1.0 if classes > 2 else -1.0)
-        beta, self.fit_status_ = np.zeros(signs.T.shape), 0
-        self._forget()
-        intercepts: list[float] = []
-        iterations: list[int] = []
-        for machine, sign in zip(beta, signs.T, strict=True):
-            rows = np.flatnonzero(sign)
-            problem = partial(_problem, X, rows, sign[rows], upper[rows], self._kernel)
-            answer = self._answer(problem, solver)
-            assert answer.point.alpha is not None
-            assert answer.point.b is not None
-            machine[rows] = sign[rows] * answer.point.alpha
-            intercepts.append(float(answer.point.b))
-            iterations.append(max(1, answer.iterations))
-            self.fit_status_ |= not answer.converged
-        self.intercept_ = np.array(intercepts)
-        return beta, iterations
+        signs = (-1.0, 1.0) if len(places) == 1 else (1.0, -1.0)
+        X, fit_intercept = check_samples(X), check_switch(self.fit_intercept, "fit_intercept")
+        tasks: list[Task] = []
+        for machine, (first, second) in enumerate(places):
+            rows = np.r_[first, second]
+            y = np.repeat(signs, [first.stop - first.start, second.stop - second.start])
+            C = upper[rows]
+            problem = partial(_problem, X, rows, y, C, self._kernel, fit_intercept)
+            limits = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
+            start = self._start(last, machine, rows, limits)
+            tasks.append(Task(problem, y, y, *limits, intercept=fit_intercept, start=start))
+        answers = self._solve(X, tasks, places)
+        beta = np.zeros((len(places), labels.size))
+        for machine, place, task, answer in zip(beta, places, tasks, answers, strict=True):
+            machine[np.r_[*place]] = task.signs * answer.point.alpha
+        return beta, answers
 
     def _layout(self, beta: Block, labels: Any) -> Block:
         """Return LIBSVM's layout (K − 1, n) of β (pairs, n) (Chang & Lin 2011, section 7).
 
         Row j − 1 holds the β of class i's samples against class j, row i those of class j's against i.
         """
-        duals = np.zeros((len(self.classes_) - 1, labels.size))
-        for machine, (i, j) in zip(beta, combinations(range(len(self.classes_)), 2), strict=True):
+        if len(beta) == 1:
+            return beta
+        duals = np.zeros((self.classes_.size - 1, labels.size))
+        for machine, (i, j) in zip(beta, combinations(range(self.classes_.size), 2), strict=True):
             duals[j - 1, labels == i] = machine[labels == i]
             duals[i, labels == j] = machine[labels == j]
         return duals
+
+    @property
+    def _machines(self) -> OneVsOne:
+        """How the pairs vote, which the classes alone decide: one sample of each stands for them."""
+        classes = self.classes_.size
+        return OneVsOne(np.eye(classes), np.arange(classes, dtype=np.float64))
 
     def decision_function(self, X: Any) -> Any:
         """Return f (m,) for two classes, above 0 for the second; else (m, K) or (m, K(K − 1)/2)."""
@@ -159,7 +176,7 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         check_is_fitted(self)
         count = len(self.classes_)
         if self.break_ties and self.decision_function_shape == "ovo":
-            raise ValueError("break_ties: must be False when decision_function_shape is 'ovo'")
+            raise ValueError("break_ties must be False when decision_function_shape is 'ovo'")
         decisions = self._values(X)
         if count == 2:
             return self.classes_[(decisions.ravel() >= 0).astype(np.intp)]
@@ -170,23 +187,35 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         return self.classes_[np.argmax(scores, axis=1)]
 
     def _fit_probabilities(self, X: Any, y: Any, sample_weight: Any) -> None:
+        self.__dict__.pop("_calibrated", None)
         if self.probability == "deprecated":
             return
         warnings.warn(
-            "probability: is deprecated, as in scikit-learn 1.9; use "
+            "probability: the parameter is deprecated, as in scikit-learn 1.9; use "
             "CalibratedClassifierCV(SVC(), ensemble=False)",
             FutureWarning,
             stacklevel=3,
         )
         if self.probability:
             plain = clone(self).set_params(probability="deprecated")
-            calibrated = CalibratedClassifierCV(plain, ensemble=False)
+            folds = min(_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
+            if folds < 2:
+                raise ValueError(
+                    "probability: needs at least two samples of each class, which calibration "
+                    "divides among folds"
+                )
+            calibrated = CalibratedClassifierCV(plain, ensemble=False, cv=folds)
             self._calibrated = calibrated.fit(X, y, sample_weight=sample_weight)
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> Any:
         """Return the probability of each class, shape (m, K); only after probability=True."""
         check_is_fitted(self)
+        if not hasattr(self, "_calibrated"):
+            raise NotFittedError(
+                "predict_proba is not available when fitted with probability=False; fit again with "
+                "probability=True"
+            )
         return self._calibrated.predict_proba(X)
 
     @available_if(_has_probabilities)
@@ -195,8 +224,10 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         return np.log(self.predict_proba(X))
 
 
-def _problem(X: Matrix, rows: Indices, y: Vector, C: Vector, kernel: Kernel) -> Formulation:
+def _problem(
+    X: Matrix, rows: Indices, y: Vector, C: Vector, kernel: Kernel, intercept: bool
+) -> Formulation:
     X = subset(X, rows, isinstance(kernel, Precomputed))
     if np.isinf(C).any():
-        return HardMarginDual(X, y, kernel)
-    return SoftMarginDual(X, y, C, kernel)
+        return HardMarginDual(X, y, kernel, intercept)
+    return SoftMarginDual(X, y, C, kernel, intercept)

@@ -11,9 +11,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from problems import Formulation, SoftMarginDual, Vector
 from problems.formulations.erm import WeightedERM
-from problems.losses import SquaredHinge
+from problems.losses import Hinge, SquaredHinge
 from problems.validation import check_choice
-from solvers.estimators.answers import warn_unless
 from solvers.estimators.linear_machine import LinearMachine
 from solvers.estimators.samples import class_weights, encoded
 
@@ -65,20 +64,21 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # pyright: ignore[reportUntype
         """
         self._refuse_other_problems()
         check_choice(self.loss, "loss", ("squared_hinge", "hinge"))
+        squared = self.loss == "squared_hinge"
         samples, targets, weights = self._checked(X, y, sample_weight)
         check_classification_targets(targets)
         self.classes_, labels = encoded(targets)
         balance = class_weights(self.class_weight, self.classes_, labels, weights.values)
-        C = self.C * weights.values
-        self._forget()
-        solver = self._solver(self.loss == "squared_hinge", samples.shape[1])
-        machines = [
-            self._solved(self._problem(samples, labels == k, C, balance, k), solver)
-            for k in ([1] if self.classes_.size == 2 else range(self.classes_.size))
-        ]
-        self.coef_, self.intercept_ = self._split(np.array([m.point.w for m in machines]))
-        self.n_iter_ = max(m.iterations for m in machines)
-        warn_unless(all(m.converged for m in machines), self.max_iter)
+        C, loss = self.C * weights.values, SquaredHinge() if squared else Hinge()
+        ys: list[Vector] = []
+        Cs: list[Vector] = []
+        for k in [1] if self.classes_.size == 2 else range(self.classes_.size):
+            is_class = labels == k
+            # the others have weight 1 if they are several, as in LIBLINEAR
+            others = balance[0] if balance.size == 2 else 1.0
+            ys.append(np.where(is_class, 1.0, -1.0))
+            Cs.append(C * np.where(is_class, balance[k], others))
+        self.coef_ = self._fit_machines(samples, loss, ys, Cs)
         return self
 
     def _refuse_other_problems(self) -> None:
@@ -94,13 +94,10 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # pyright: ignore[reportUntype
                 "scikit-learn's LinearSVC"
             )
 
-    def _problem(self, X: Any, is_class: Any, C: Vector, balance: Vector, k: int) -> Formulation:
-        """Return class k against the others, which have weight 1 if they are several (LIBLINEAR)."""
-        y = np.where(is_class, 1.0, -1.0)
-        C = C * np.where(is_class, balance[k], balance[0] if balance.size == 2 else 1.0)
-        if self.loss == "hinge":
-            return SoftMarginDual(X, y, C, intercept=False)
-        return WeightedERM(X, y, C, SquaredHinge())
+    def _problem(self, X: Any, y: Vector, C: Vector, loss: Any) -> Formulation:
+        if loss.is_smooth:
+            return WeightedERM(X, y, C, loss, intercept=self._is_free)
+        return SoftMarginDual(X, y, C, intercept=self._is_free)
 
     def decision_function(self, X: Any) -> Any:
         """Return wᵀx + b, shape (m,) for two classes (above 0 for the second), else (m, K)."""

@@ -13,17 +13,25 @@ from typing import Any
 import numpy as np
 import scipy
 from sklearn.utils import check_consistent_length, column_or_1d
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from problems import RBF, Gram, Kernel, Linear, Polynomial, Precomputed, Sigmoid
-from problems.dataset import check_samples
+from problems import RBF, Gram, Kernel, Linear, Polynomial, Precomputed, Sigmoid, Vector
+from problems.dataset import Indices, check_samples
 from problems.kernels import Block, as_dense
 from problems.kernels.base import stacked
-from problems.validation import check_positive
-from solvers import Solver
+from problems.validation import check_positive, check_switch
 from solvers.dual_coordinate_descent import DualCoordinateDescent
-from solvers.estimators.answers import Answer, chosen_solver, dual_answer
-from solvers.estimators.certified import CertifiedEstimator, Problem
+from solvers.estimators.answers import (
+    SMALL,
+    Answer,
+    Manner,
+    Task,
+    chosen_solver,
+    dual_answer,
+    small_answer,
+    within,
+)
+from solvers.estimators.certified import CertifiedEstimator
 from solvers.estimators.samples import (
     Weights,
     check_sample_weight,
@@ -34,6 +42,7 @@ from solvers.estimators.samples import (
 from solvers.smo import SMO
 
 _CHUNK_VALUES = 2**23  # kernel values at a time in predictions
+_SHARED = 2000  # samples up to which machines of several classes share one Gram matrix, of 32 MB
 _NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 
@@ -52,6 +61,10 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
     verbose: Any = False
     max_iter: Any = -1
     solver: Any = None
+    fit_intercept: Any = True
+    refine: Any = True
+    warm_start: Any = False
+    callback: Any = None
 
     def __sklearn_tags__(self) -> Any:
         """State that a Gram matrix is split along both axes."""
@@ -99,7 +112,7 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
             y = column_or_1d(y, warn=True)
             check_consistent_length(X, y)
             self._X_fit = X
-            X = as_dense(self.kernel(X, X))
+            X = self._values_of_function(X, y.shape[0])
         else:
             X, y = validate_data(
                 self, X, y, dtype=np.float64, order="C", accept_sparse="csr", **y_checks
@@ -113,6 +126,23 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         self.shape_fit_ = X.shape
         weights = check_sample_weight(sample_weight, X.shape[0])
         return subset(X, weights.kept, self._gram_given), y[weights.kept], weights
+
+    def _values_of_function(self, X: Any, m: int) -> Block:
+        """Return the values of a function given as kernel, of `X` (m samples) and the training samples."""
+        n = _num_samples(self._X_fit)
+        K = self.kernel(X, self._X_fit)
+        try:
+            K = as_dense(K)
+        except (TypeError, ValueError):
+            K = np.empty(0)
+        if K.shape != (m, n):
+            raise ValueError(
+                f"kernel: the function must return an array of {m} × {n} numbers for {m} and {n} "
+                f"samples, got shape {K.shape}"
+            )
+        if not np.isfinite(K).all():
+            raise ValueError("kernel: the function returned NaN or infinite values")
+        return K
 
     def _kernel_for(self, X: Any, weights: Weights) -> Kernel:
         """Return the kernel; gamma="scale" is 1/(d·variance of X), with 1 for a variance of 0."""
@@ -142,35 +172,74 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         spread = variance(X, weights.values) if self.gamma == "scale" else 1.0
         return 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
 
-    def _solver(self) -> Solver:
-        default = DualCoordinateDescent if isinstance(self._kernel, Linear) else SMO
-        return chosen_solver(self.solver, default, settings_of(self))
+    def _manner(self, n: int) -> Manner:
+        """Return how problems of n samples are solved: many, and linear, by coordinate descent."""
+        linear = isinstance(self._kernel, Linear) and n > SMALL
+        default = DualCoordinateDescent if linear else SMO
+        solver = chosen_solver(self.solver, default, settings_of(self))
+        refine = check_switch(self.refine, "refine")
+        return Manner(solver, self.solver is None, refine, self.verbose, self.callback)
 
-    def _answer(self, problem: Problem, solver: Solver) -> Answer:
-        """Solve one problem, and remember what `certificate_` needs."""
-        answer = dual_answer(problem(), solver, self.solver is None, self.verbose)
-        self._answers.append((problem, answer.point))
-        return answer
+    def _solve(self, X: Any, tasks: list[Task], places: list[list[slice]]) -> list[Answer]:
+        """Solve the tasks, each on the samples at its places in `X` (slices of rows).
 
-    def _set_support(self, X: Any, beta: Block, duals: Block, order: Any, weights: Weights) -> None:
-        """Take the support vectors out of `beta` (machines, n), in the order given.
+        What `certificate_` needs is remembered.
+        """
+        shared = None
+        answers: list[Answer] = []
+        for task, place in zip(tasks, places, strict=True):
+            manner, answer = self._manner(task.y.size), None
+            bounded = bool(np.isfinite(task.upper).all())
+            if manner.by_default and bounded and not manner.watched and task.y.size <= SMALL:
+                if shared is None:
+                    self._kernel.check(X)
+                    shared = Gram(X, self._kernel)
+                K = shared.dense() if X.shape[0] <= _SHARED else None
+                answer = small_answer(task, _part(shared, K, place), manner)
+            answers.append(answer or dual_answer(task, manner))
+        self._answers = [(task.problem, a.point) for task, a in zip(tasks, answers, strict=True)]
+        return answers
+
+    def _last_beta(self, kept: Indices) -> Block | None:
+        """Return the β (machines, n) of the last fit for the samples `kept`, if it is to be begun from."""
+        last = vars(self).get("_fitted")
+        self._fitted = float(self.C), self.shape_fit_[0]
+        if not check_switch(self.warm_start, "warm_start") or last is None:
+            return None
+        C, n = last
+        if n != self.shape_fit_[0]:
+            return None
+        beta = np.zeros((len(self._beta), n))
+        beta[:, self.support_] = self._beta
+        return beta[:, kept] * (self.C / C)
+
+    def _start(
+        self, last: Block | None, machine: int, rows: Any, limits: tuple[Vector, Vector]
+    ) -> Vector | None:
+        """Return where a machine begins: at the last fit's β, if it meets the constraints."""
+        if last is None or machine >= len(last):
+            return None
+        return within(last[machine, rows], *limits, balanced=bool(self.fit_intercept))
+
+    def _set_support(self, X: Any, beta: Block, duals: Block, weights: Weights) -> None:
+        """Take the support vectors out of `beta` (machines, n).
 
         `duals` (k, n) holds the same β in scikit-learn's layout.
         """
-        support = order[(duals[:, order] != 0).any(axis=0)]
+        self._support = support = np.flatnonzero(duals.any(axis=0))
         self._beta = beta[:, support]
         self.support_ = weights.kept[support].astype(np.int32)
         self.support_vectors_ = np.empty((0, 0)) if self._gram_given else X[support]
         coefficients = duals[:, support]
         self.dual_coef_ = type(X)(coefficients) if scipy.sparse.issparse(X) else coefficients
-        if not np.isfinite(self.intercept_).all() or not np.isfinite(duals).all():
+        if not np.isfinite(self.intercept_).all() or not np.isfinite(coefficients).all():
             raise ValueError("X: its values are too large; scale the features, or check the kernel")
 
     def _values(self, X: Any) -> Block:
         """Return f for each row of `X` and machine, shape (m, machines)."""
         check_is_fitted(self)
         if self._by_function:
-            X = as_dense(self.kernel(X, self._X_fit))
+            X = self._values_of_function(X, _num_samples(X))
         else:
             X = validate_data(
                 self, X, dtype=np.float64, order="C", accept_sparse="csr", reset=False
@@ -196,3 +265,12 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
             rows = slice(start, min(start + step, m))
             values[rows] = gram.block(rows, slice(m, None)) @ coefficients
         return values
+
+
+def _part(gram: Gram, K: Block | None, place: list[slice]) -> Block:
+    """Return the Gram matrix of the samples at some slices of rows, (n, n)."""
+    if K is None:
+        K = gram.block(rows := np.concatenate([np.arange(p.start, p.stop) for p in place]), rows)
+    elif len(place) > 1:
+        K = np.vstack([np.hstack([K[p, q] for q in place]) for p in place])
+    return K

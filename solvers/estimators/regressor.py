@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from problems import SVRDual
+from problems import SVRDual, Vector
 from problems.dataset import check_samples
-from problems.validation import check_positive
-from solvers.estimators.answers import warn_unless
+from problems.kernels import Block
+from problems.validation import check_positive, check_switch
+from solvers.estimators.answers import Answer, Task, warn_unless
 from solvers.estimators.machine import KernelMachine
 
 
@@ -45,25 +46,47 @@ class SVR(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseCl
         ValueError
             If an argument or a parameter is not usable, or the solver gives no answer.
         """
-        check_positive(self.C, "C")
+        if not np.array_equal(self.C, np.inf):
+            check_positive(self.C, "C")
         check_positive(self.epsilon, "epsilon", zero=True)
         samples, targets, weights = self._checked(X, y, sample_weight, y_numeric=True)
         targets = np.asarray(targets, dtype=np.float64)
         self._kernel = self._kernel_for(samples, weights)
-        self._forget()
-        upper = self.C * weights.values
-        X_fit = check_samples(samples)
-        problem = partial(SVRDual, X_fit, targets, upper, self.epsilon, self._kernel)
-        answer = self._answer(problem, self._solver())
+        X_fit, last = check_samples(samples), self._last_beta(weights.kept)
+        if np.isfinite(self.C):
+            answer = self._fit_to(X_fit, targets, self.C * weights.values, last)
+        else:
+            answer = self._fit_in_tube(X_fit, targets)
         assert answer.point.alpha is not None
         self.intercept_ = np.array([answer.point.b])
         duals = answer.point.alpha[None, :]
-        self._set_support(samples, duals, duals, np.arange(targets.size), weights)
+        self._set_support(samples, duals, duals, weights)
         self.n_support_ = np.array([self.support_.size], dtype=np.int32)
         self.n_iter_ = max(1, answer.iterations)
         self.fit_status_ = int(not answer.converged)
         warn_unless(answer.converged, self.max_iter)
         return self
+
+    def _fit_to(self, X: Any, y: Vector, C: Vector, last: Block | None) -> Answer:
+        """Solve for weights C (n,) of the slacks."""
+        intercept = check_switch(self.fit_intercept, "fit_intercept")
+        problem = partial(SVRDual, X, y, C, self.epsilon, self._kernel, intercept)
+        start = self._start(last, 0, slice(None), (-C, C))
+        task = Task(problem, y, np.ones(y.size), -C, C, self.epsilon, intercept, start)
+        return self._solve(X, [task], [[slice(0, y.size)]])[0]
+
+    def _fit_in_tube(self, X: Any, y: Vector) -> Answer:
+        """Solve with slacks at any price: with a C that no |βᵢ| reaches, which is as good as inf."""
+        spread = float(np.abs(y - y.mean()).max()) or 1.0
+        for C in spread * 10.0 ** np.arange(2, 15, 3):
+            answer = self._fit_to(X, y, np.full(y.size, C), None)
+            assert answer.point.alpha is not None
+            if np.abs(answer.point.alpha).max() < 0.99 * C:
+                return answer
+        raise ValueError(
+            "C: is infinite, and no function keeps within epsilon of all targets; use a finite C, or "
+            "a larger epsilon"
+        )
 
     def predict(self, X: Any) -> Any:
         """Return f(x) for the rows of `X`, shape (m,)."""

@@ -129,14 +129,17 @@ class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         self._forget()
         small = manner.by_default and not manner.watched
         newton = small and loss.is_smooth and self.dual is not True and _is_small(X)
+        epochs = small and not loss.is_smooth and not self._is_free and _is_small(X)
         K = None
-        if small and not loss.is_smooth and X.shape[0] <= SMALL:
+        if small and not loss.is_smooth and not epochs and X.shape[0] <= SMALL:
             K = Gram(X, Linear()).dense()
         answers: list[Answer] = []
         for y, C, start in zip(ys, Cs, starts, strict=True):
             problem, answer = partial(self._problem, X, y, C, loss), None
             if newton:
                 answer = self._by_newton(X, y, C, loss, manner, start)
+            elif epochs:
+                answer = self._by_epochs(X, self._task(problem, y, C, loss, start), manner)
             elif K is not None:
                 answer = self._by_pairs(X, K, self._task(problem, y, C, loss, start), manner)
             answers.append(answer or self._by_solver(problem(), manner, start))
@@ -186,6 +189,20 @@ class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         assert found.point.alpha is not None
         w = X.T @ (task.signs * found.point.alpha)
         return Answer(replace(found.point, w=w), 1 + found.iterations // n, found.converged)
+
+    def _by_epochs(self, X: Any, task: Task, manner: Manner) -> Answer | None:
+        """Solve with an absolute loss by coordinate descent."""
+        from solvers.dual_coordinate_descent.small import minimise_linear  # noqa: PLC0415 - compiled
+
+        solver = cast("DualCoordinateDescent", manner.solver)
+        beta = np.zeros(task.y.size) if task.start is None else task.start
+        tube = np.full(task.y.size, float(task.epsilon))
+        fine = SHARPER * solver.tol if manner.refine and task.y.size <= SMALL else solver.tol
+        limits = task.lower, task.upper, solver.tol, fine, int(solver.max_iter)
+        w, epochs, violation = minimise_linear(X, beta, -task.y, tube, *limits)
+        if violation > solver.tol and epochs < solver.max_iter:
+            return None
+        return Answer(Point(task.signs * beta, w), max(1, epochs), violation <= solver.tol)
 
     def _by_newton(
         self, X: Any, y: Vector, C: Vector, loss: IntervalLoss, manner: Manner, start: Vector | None

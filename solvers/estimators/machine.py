@@ -270,7 +270,8 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
 def _part(gram: Gram, K: Block | None, place: list[slice]) -> Block:
     """Return the Gram matrix of the samples at some slices of rows, (n, n)."""
     if K is None:
-        K = gram.block(rows := np.concatenate([np.arange(p.start, p.stop) for p in place]), rows)
-    elif len(place) > 1:
-        K = np.vstack([np.hstack([K[p, q] for q in place]) for p in place])
-    return K
+        rows = np.concatenate([np.arange(p.start, p.stop) for p in place])
+        return gram.block(rows, rows)
+    if sum(p.stop - p.start for p in place) == len(K):
+        return K
+    return np.vstack([np.hstack([K[p, q] for q in place]) for p in place])

@@ -8,6 +8,7 @@ as its Gram matrix.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,6 @@ from solvers.estimators.samples import (
 from solvers.smo import SMO
 
 _CHUNK_VALUES = 2**23  # kernel values at a time in predictions
-_SHARED = 2000  # samples up to which machines of several classes share one Gram matrix, of 32 MB
 _NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 
@@ -185,17 +185,13 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
 
         What `certificate_` needs is remembered.
         """
-        shared = None
+        gram = _SharedGram(X, self._kernel)
         answers: list[Answer] = []
         for task, place in zip(tasks, places, strict=True):
             manner, answer = self._manner(task.y.size), None
             bounded = bool(np.isfinite(task.upper).all())
             if manner.by_default and bounded and not manner.watched and task.y.size <= SMALL:
-                if shared is None:
-                    self._kernel.check(X)
-                    shared = Gram(X, self._kernel)
-                K = shared.dense() if X.shape[0] <= _SHARED else None
-                answer = small_answer(task, _part(shared, K, place), manner)
+                answer = small_answer(task, gram.among(place), manner)
             answers.append(answer or dual_answer(task, manner))
         self._answers = [(task.problem, a.point) for task, a in zip(tasks, answers, strict=True)]
         return answers
@@ -267,11 +263,40 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         return values
 
 
-def _part(gram: Gram, K: Block | None, place: list[slice]) -> Block:
-    """Return the Gram matrix of the samples at some slices of rows, (n, n)."""
-    if K is None:
-        rows = np.concatenate([np.arange(p.start, p.stop) for p in place])
-        return gram.block(rows, rows)
-    if sum(p.stop - p.start for p in place) == len(K):
+class _SharedGram:
+    """The Gram matrices of some machines, each on several slices of the same samples.
+
+    Two machines share what they have in common: digits have 45 pairs of classes, but 55 blocks.
+    """
+
+    def __init__(self, X: Any, kernel: Kernel) -> None:
+        self.X, self.kernel = X, kernel
+        self._blocks: dict[tuple[int, int], Block] = {}
+
+    @cached_property
+    def _gram(self) -> Gram:
+        self.kernel.check(self.X)
+        return Gram(self.X, self.kernel)
+
+    def among(self, place: list[slice]) -> Block:
+        """Return the matrix of the samples at some slices, in their order."""
+        size = sum(p.stop - p.start for p in place)
+        if size == self.X.shape[0]:
+            return self._gram.dense()
+        K, row = np.empty((size, size)), 0
+        for number, p in enumerate(place):
+            end = column = row + p.stop - p.start
+            K[row:end, row:end] = self._block(p, p)
+            for q in place[number + 1 :]:
+                after = column + q.stop - q.start
+                K[row:end, column:after] = block = self._block(p, q)
+                K[column:after, row:end] = block.T
+                column = after
+            row = end
         return K
-    return np.vstack([np.hstack([K[p, q] for q in place]) for p in place])
+
+    def _block(self, rows: slice, cols: slice) -> Block:
+        key = rows.start, cols.start
+        if key not in self._blocks:
+            self._blocks[key] = self._gram.block(rows, cols)
+        return self._blocks[key]

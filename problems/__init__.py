@@ -8,6 +8,10 @@ from problems.forms import ERM, QP, BoxQP, FormPoint, Point
 from problems.formulations.erm import HingeERM, RegularizedERM
 from problems.formulations.formulation import Formulation
 from problems.formulations.multiclass import Multiclass, OneVsOne, OneVsRest
+from problems.formulations.nu.nu_svc import NuSVC
+from problems.formulations.nu.nu_svr import NuSVR
+from problems.formulations.nu.one_class import OneClassSVM
+from problems.formulations.nu.svdd import SVDD
 from problems.formulations.softmax import SoftmaxERM
 from problems.formulations.structured import ChainMargin
 from problems.formulations.svm import (
@@ -52,6 +56,7 @@ __all__ = [
     "FORMULATIONS",
     "QP",
     "RBF",
+    "SVDD",
     "BoxQP",
     "Certificate",
     "ChainMargin",
@@ -70,6 +75,9 @@ __all__ = [
     "Linear",
     "Matrix",
     "Multiclass",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
     "OneVsOne",
     "OneVsRest",
     "Point",

@@ -24,6 +24,14 @@ def check_positive(value: Any, name: str, *, zero: bool = False) -> float:
     return number
 
 
+def check_share(value: Any, name: str) -> float:
+    """Return `value` as a float above 0 and at most 1."""
+    number = _number(value)
+    if not 0 < number <= 1:
+        raise ValueError(f"{name}: must be a number above 0 and at most 1, got {shown(value)}")
+    return number
+
+
 def check_finite(value: Any, name: str) -> float:
     """Return `value` as a finite float."""
     number = _number(value)

@@ -105,7 +105,7 @@ def solve(
 def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     """Return the solver that `solve` picks, as accurate as the target needs.
 
-    Dual coordinate descent for a linear soft margin or regression, SMO for all others: both stop at
+    Dual coordinate descent for a linear kernel and one offset at most, SMO for all others: both stop at
     their own duality gap. A hard margin has none to go by, so a small violation has to do. Other
     risks: L-BFGS where the loss is smooth and w has coordinates, else dual coordinate ascent, and a
     cone program for what that cannot take. Several binary problems get that of each of them.
@@ -121,7 +121,7 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
 
     if not problem.is_bounded:
         return SMO(tol=0.1 * target_gap)
-    if problem.is_linear and problem.groups is None:
+    if problem.is_linear and problem.costs.size <= 1:
         return DualCoordinateDescent(tol=1e-3 * target_gap, gap=0.5 * target_gap)
     return SMO(tol=1e-3 * target_gap, gap=0.5 * target_gap)
 

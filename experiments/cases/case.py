@@ -265,7 +265,7 @@ def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:
         "n_free": int((kinds == "free").sum()),
         "n_bounded": int((kinds == "bounded").sum()),
         "margin": float(geometry.margin) if problem.has_margin else None,
-        "train_accuracy": problem.accuracy(geometry.decision, data.y),
+        "train_accuracy": problem.accuracy(geometry.decision, problem.labels),
     }
     if data.X_test is not None and data.y_test is not None:
         X = data.X_test  # in blocks of rows, whose kernel values fit in memory

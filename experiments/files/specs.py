@@ -6,7 +6,7 @@ manifest, and sent to the worker, which builds the objects from it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast
@@ -87,8 +87,8 @@ def build_problem(spec: ProblemSpec, data: Dataset, folder: str = "") -> Formula
     if "loss" in parameters:
         loss = parameters["loss"]
         parameters["loss"] = LOSSES.find(loss["name"], folder)(**_settings(loss))
-    make = cast("Callable[..., Formulation]", FORMULATIONS.find(spec.formulation, folder))
-    return make(data.X, data.y, **parameters)
+    made = FORMULATIONS.find(spec.formulation, folder)
+    return made.from_data(data.X, data.y, **parameters)
 
 
 def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:

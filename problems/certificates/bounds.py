@@ -54,19 +54,22 @@ class _Bound(NamedTuple):
     error: float
 
 
-def fenchel_bounds(given: Formulation, point: Point) -> Certificate:
+def fenchel_bounds(
+    given: Formulation, point: Point, dual: DualPoint | None = None
+) -> Certificate:
     """Return the certificate of dual variables, weights or both, made feasible first.
 
-    Without `alpha` it is recovered from `w`. With both the primal bound is taken at `w`.
+    Without `alpha` it is recovered from `w`. With both the primal bound is taken at `w`. `dual` is the
+    feasible point, if it is known.
     """
     problem, shift, moved = _near_zero(given)
     own_w = point.w if problem.is_linear else None
     conditions = Slopes(problem) if problem.pieces is None else Pieces(problem)
     if point.alpha is None:
         assert own_w is not None
-        dual, source = conditions.from_weights(own_w), "recovered from w"
+        dual, source = dual or conditions.from_weights(own_w), "recovered from w"
     else:
-        dual = feasible_dual(problem, point.alpha)
+        dual = dual or feasible_dual(problem, point.alpha)
         source = "alpha" if own_w is None else "alpha and w"
     beta = problem.beta(dual.alpha)
     lower = _lower(problem, conditions, dual, moved)
@@ -119,7 +122,7 @@ def _near_zero(problem: Formulation) -> tuple[Formulation, float, Vector]:
     only. The error is that of one subtraction, known exactly (Knuth 1998, section 4.2.2, theorem B).
     """
     y = problem.y
-    unmoved = problem, 0.0, np.zeros(problem.n)
+    unmoved = problem, 0.0, problem.target_errors
     one_offset = problem.groups is None and problem.costs.size == 1 and not problem.costs.any()
     if not (one_offset and getattr(problem.loss, "sees_differences", False)):
         return unmoved
@@ -186,10 +189,9 @@ def _equality_costs(
     members = everything if groups is None else members_of(groups, problem.costs.size)
     for own, cost in zip(members, problem.costs.tolist(), strict=True):
         excess = fsum([*beta[own].tolist(), -cost])
-        most = 1.01 * abs(excess) + (_OF_WEIGHTS * abs(cost))
-        if most:
-            signs = (-1.0, 1.0) if cost else (-float(np.sign(excess)),)
-            yield max(most * _slope(problem, conditions, dual, own, sign * most) for sign in signs)
+        if excess:
+            most = 1.01 * abs(excess)
+            yield most * _slope(problem, conditions, dual, own, -float(np.sign(excess)) * most)
 
 
 def _slope(
@@ -282,10 +284,11 @@ def _unit(
 ) -> tuple[float, str]:
     """Return what a gap is relative to where w = 0 is optimal and has no loss, else 0.
 
-    That is the objective at w = 0 without an offset, or the weights' sum times the tube's width.
+    That is the objective at w = 0 without an offset, or the weights' sum times the tube's width; of
+    offsets with costs see `_size_of_offsets`.
     """
     if problem.costs.any():
-        return 0.0, ""
+        return _size_of_offsets(problem), ""
     zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
     best = shifts(problem, _middles(conditions.offsets(zero)))
     rounding = gamma(ELEMENTARY) * (_sizes(problem, zero) + np.abs(best))
@@ -297,3 +300,16 @@ def _unit(
     without = float(given.weight @ given.loss.value(given.y, zero))
     unit = without or float(given.weight.sum()) * (given.tube or 1.0)
     return unit, "w = 0 is optimal: no sample has a loss there" if slopes else ""
+
+
+def _size_of_offsets(problem: Formulation) -> float:
+    """Return the least that a gap is relative to where offsets have costs.
+
+    Where the losses are 0 at w = 0 and u = 0, as of ν-SVC and the one-class machine, the optimum −½‖w‖²
+    may be 0, and no scale is left but this: ½‖w‖² of orthogonal samples of mean length, with Σ|β| = Σ|c|
+    and each |βᵢ| = Cᵢ.
+    """
+    if problem.loss.value(problem.y, np.zeros(problem.n)).any():
+        return 0.0
+    length2 = float(np.mean(problem.kernel.diagonal(problem.X)))
+    return 0.5 * float(np.abs(problem.costs).sum() * problem.weight.mean()) * max(0.0, length2)

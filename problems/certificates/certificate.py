@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any
 
@@ -159,6 +159,22 @@ def moved_out(value: float, error: float) -> float:
     For a lower bound of v it is −moved_out(−v, error).
     """
     return float(np.nextafter(value + error, np.inf)) if error else value
+
+
+def with_bounds(
+    known: Certificate, primal: float, dual: float, error: float = 0.0
+) -> Certificate:
+    """Return a certificate with other bounds, which may be wrong by `error`: they are moved outwards."""
+    primal, dual = moved_out(primal, error), -moved_out(-dual, error)
+    gap = NAN if np.isnan(known.gap) else gap_between(primal, dual)
+    return replace(
+        known,
+        primal_objective=primal,
+        dual_objective=dual,
+        gap=gap,
+        relative_gap=relative(gap, primal, dual, known.unit),
+        resolution=relative(known.rounding + 2 * error, primal, dual, known.unit),
+    )
 
 
 def missing_bound(problem: Any, gap: float) -> str:

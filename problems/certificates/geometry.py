@@ -28,11 +28,13 @@ class Geometry:
     Attributes
     ----------
     b_interval : all optimal intercepts for these weights.
+    offsets : the best offset of each group of samples.
     """
 
     problem: Formulation
     point: Point
     b_interval: tuple[float, float]
+    offsets: tuple[float, ...] = ()
 
     def __repr__(self) -> str:
         """Say on one line how large the problem is and how long w is."""
@@ -50,13 +52,15 @@ class Geometry:
 
     @property
     def margin(self) -> float:
-        """Width 2/‖w‖ of the strip between f = −1 and f = 1; inf when w = 0."""
-        return 2.0 / self.norm if self.norm > 0 else float("inf")
+        """Width 2/‖w‖ of the strip between f = −1 and f = 1, of ν-SVC 2ρ/‖w‖; inf when w = 0."""
+        at = self.problem.margin_at(self.offsets)
+        return 2.0 * at / self.norm if self.norm > 0 else float("inf")
 
     @cached_property
     def decision(self) -> Vector:
         """f(xᵢ) = wᵀφ(xᵢ) + b of the training samples, shape (n,); of K classes their scores (n, K)."""
-        return self.problem.combine(self._scores + self._b)
+        problem = self.problem
+        return problem.combine(self._scores + self._b - problem.baseline(problem.X))
 
     @property
     def distances(self) -> Vector:
@@ -78,7 +82,7 @@ class Geometry:
         ValueError
             For several binary problems, where a sample has one in each.
         """
-        return self.problem.slacks(self.decision)
+        return self.problem.slacks(self.decision, self.offsets)
 
     @property
     def kinds(self) -> NDArray[np.str_]:
@@ -128,7 +132,7 @@ class Geometry:
         ValueError
             If `X` is not usable, or there is no answer to predict with.
         """
-        return self.problem.combine(self.outputs(X))
+        return self.problem.combine(self.outputs(X) - self.problem.baseline(X))
 
     def outputs(self, X: Matrix) -> Vector:
         """Return wᵀφ(x) + b for the rows of `X` (m, d), before several of them vote.
@@ -167,4 +171,4 @@ class Geometry:
 
 def describe(problem: Formulation, certificate: Certificate) -> Geometry:
     """Return the geometry of the point that a certificate speaks of."""
-    return Geometry(problem, certificate.point, certificate.b_interval)
+    return Geometry(problem, certificate.point, certificate.b_interval, certificate.offsets)

@@ -30,9 +30,9 @@ def best_intercept(problem: Formulation, scores: Vector) -> Interval:
 
 
 def shifts(problem: Formulation, offsets: Sequence[float]) -> float | Vector:
-    """Return what the offsets of the groups add to each score: one number for one group of all."""
+    """Return what the offsets of the groups add to each score: one number without groups."""
     if problem.groups is None:
-        return sum(offsets)
+        return problem.decision_offset(offsets)
     return np.append(offsets, 0.0)[problem.groups]
 
 

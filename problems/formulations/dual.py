@@ -75,6 +75,17 @@ class DualProblem:
         return [None if np.isinf(c) else Fraction(c) for c in self.weight.tolist()]
 
     @property
+    def target_errors(self) -> Vector:
+        """By how much each yᵢ may be wrong, shape (n,): by default it is given, and exact."""
+        return np.zeros(self.n)
+
+    def ball_targets(self) -> Any:
+        """Return balls around yᵢ, shape (n,), at the current precision."""
+        from problems.certificates.proofs.balls import balls  # noqa: PLC0415 - needs python-flint
+
+        return balls(self.y)
+
+    @property
     def is_regression(self) -> bool:
         """Whether `y` holds real targets."""
         return self.loss.is_regression

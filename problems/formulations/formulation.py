@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
@@ -95,6 +95,11 @@ class Formulation(DualProblem):
         return (check_targets if self.is_regression else labels)(self.y, self.n)
 
     @classmethod
+    def from_data(cls, X: Matrix, y: Vector, **parameters: Any) -> Self:
+        """Return the problem of a data set's samples, with its other fields by name."""
+        return cls(X, y, **parameters)
+
+    @classmethod
     def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
         """Return samples that one can be built on, to check its other parameters with."""
         return np.eye(2), np.array([0.0, 1.0] if cls.has_classes else [1.0, -1.0])
@@ -116,6 +121,20 @@ class Formulation(DualProblem):
     def combine(self, f: Vector) -> Vector:
         """Return the decision for the outputs `f` (m, outputs): themselves, unless they vote."""
         return f
+
+    def baseline(self, X: Matrix) -> Vector | float:
+        """Return what is taken off wᵀφ(x) + b for the rows of `X` (m, d), by default nothing."""
+        return 0.0
+
+    @property
+    def labels(self) -> Vector:
+        """What is predicted of the samples, shape (n,): their labels or targets."""
+        return self.y
+
+    @property
+    def takes_targets(self) -> bool:
+        """Whether data sets have to have real targets, rather than labels."""
+        return self.is_regression
 
     def predict(self, f: Vector) -> Vector:
         """Return the label, target or class for decisions `f`, shape (m,) or (m, K)."""
@@ -145,9 +164,13 @@ class Formulation(DualProblem):
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.y * f / norm
 
-    def slacks(self, f: Vector) -> Vector:
-        """Return each sample's loss for the decisions `f`."""
+    def slacks(self, f: Vector, offsets: tuple[float, ...]) -> Vector:
+        """Return each sample's loss for the decisions `f` (n,) and the offsets of the groups."""
         return self.loss.value(self.y, f)
+
+    def margin_at(self, offsets: tuple[float, ...]) -> float:
+        """Return the |f| on either margin, for the offsets of the groups: by default 1."""
+        return 1.0
 
     @property
     def has_margin(self) -> bool:

@@ -188,7 +188,7 @@ class Multiclass(Formulation):
 
     to_qp = to_erm = to_box  # type: ignore[assignment]
 
-    def slacks(self, f: Vector) -> Vector:
+    def slacks(self, f: Vector, offsets: tuple[float, ...]) -> Vector:
         """Say why there are none: a sample has one in each binary problem."""
         raise ValueError("every binary subproblem has its own slacks: describe the subproblems")
 

@@ -1,10 +1,10 @@
 """LIBSVM through scikit-learn: second-order SMO with shrinking and a cache of kernel rows.
 
-    min ½xᵀQx + pᵀx  s.t. aᵀx = 0, 0 ≤ x ≤ ub
+    min ½xᵀQx + pᵀx  s.t. 0 ≤ x ≤ ub, and one equality or two
 
 Chang & Lin 2011, "LIBSVM: a library for support vector machines"; working pairs by Fan, Chen & Lin
-2005. The duals of C-SVC (p = −1, a = y) and epsilon-SVR (every sample twice, with signs +1 and −1)
-are recognised from the form and given to scikit-learn's SVC and SVR.
+2005. The duals of C-SVC, epsilon-SVR, ν-SVC, ν-SVR and the one-class machine are recognised from the
+form (`svm_form`) and given to scikit-learn's SVC, SVR, NuSVC, NuSVR and OneClassSVM.
 """
 
 from __future__ import annotations
@@ -13,12 +13,18 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from problems.forms import BoxQP
-from solvers.external.svm_form import NATIVE_KERNELS, SupportVectorBaseline, refuse_other_duals
+from solvers.external.svm_form import (
+    NATIVE_KERNELS,
+    SupportVectorBaseline,
+    posed_as,
+    refuse_one_label,
+    refuse_other_boxes,
+)
 
 
 @dataclass(frozen=True)
 class LibSVM(SupportVectorBaseline):
-    """LIBSVM's solvers of C-SVC and epsilon-SVR, as scikit-learn ships them.
+    """LIBSVM's solvers of its five problems, as scikit-learn ships them.
 
     Attributes
     ----------
@@ -39,15 +45,15 @@ class LibSVM(SupportVectorBaseline):
     needs: ClassVar = (("sklearn.svm", "scikit-learn"),)
 
     def refuses(self, form: BoxQP) -> str | None:
-        """LIBSVM knows its two problems only."""
-        refusal = refuse_other_duals(form, "LIBSVM")
-        if (
-            refusal is None
-            and not isinstance(form.gram.kernel, NATIVE_KERNELS)
-            and not form.gram.fits
-        ):
+        """LIBSVM knows its five problems only."""
+        refusal = refuse_other_boxes(form, "LIBSVM") or refuse_one_label(form, "LIBSVM")
+        if refusal is not None:
+            return refusal
+        if posed_as(form) is None:
+            return "LIBSVM solves only the duals of C-SVC, epsilon-SVR, ν-SVC, ν-SVR and one class"
+        if not isinstance(form.gram.kernel, NATIVE_KERNELS) and not form.gram.fits:
             return "LIBSVM needs the whole matrix of this kernel, and it does not fit in memory"
-        return refusal
+        return None
 
     def _settings(self) -> dict[str, Any]:
         limit = -1 if self.max_iter is None else int(self.max_iter)

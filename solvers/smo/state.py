@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -25,6 +25,13 @@ SINGLE_FROM = 500  # variables from which rows are in float32
 _MOST_ACTIVE = 4096
 _ROUNDING = 1e-7  # of a kernel value in float32
 _AT_A_TIME = 2048  # columns of K between two pauses
+
+
+class Ready(NamedTuple):
+    """Columns of K for some variables: of their samples, and which one is whose where some share one."""
+
+    columns: Columns
+    place: Indices | None
 
 
 class State:
@@ -43,6 +50,7 @@ class State:
         self.merged = merge(from_form(form))
         self.variables = v = self.merged.variables
         self.equality = form.a is not None
+        self.repeats = v.groups is not None and np.unique(v.sample).size < v.n
         self.z, self.f = v.start.copy(), np.zeros(v.n)
         self.b: Any = 0.0 if v.groups is None else np.zeros(form.delta.size)
         self.steps = self.newton_steps = self.refreshes = 0
@@ -109,28 +117,38 @@ class State:
         count = min(self.size, self._row_cache.size // self.size)
         return self._row_cache[: count * self.size].reshape(count, self.size)
 
-    def columns(self, cols: Indices, dtype: Any = None) -> Columns:
-        """Make columns of K ready, for several products with them."""
-        return self.tiles.columns(self.variables.sample[cols], dtype or self.dtype)
+    def columns(self, cols: Indices, dtype: Any = None) -> Ready:
+        """Make columns of K ready, for several products with them; those of a sample are one."""
+        samples, place = self.variables.sample[cols], None
+        if self.repeats:
+            samples, place = np.unique(samples, return_inverse=True)
+        return Ready(self.tiles.columns(samples, dtype or self.dtype), place)
 
-    def block(
-        self, rows: Indices, cols: Indices, columns: Columns, out: Tile | None = None
-    ) -> Tile:
+    def block(self, rows: Indices, cols: Indices, ready: Ready, out: Tile | None = None) -> Tile:
         """Return K[rows, cols] between variables, written to `out` if it is given."""
         v = self.variables
-        K = self.tiles.block(v.sample[rows], columns, out)
+        if ready.place is None:
+            K = self.tiles.block(v.sample[rows], ready.columns, out)
+        else:
+            once = self.tiles.block(v.sample[rows], ready.columns)
+            K = np.take(once, ready.place, axis=1, out=out, mode="clip")
         if v.scale is not None:
             K *= v.scale[rows][:, None] * v.scale[cols]
         return K
 
     def products(
-        self, rows: Indices, cols: Indices, weights: Vector, columns: Columns | None = None
+        self, rows: Indices, cols: Indices, weights: Vector, ready: Ready | None = None
     ) -> Vector:
-        """Return K[rows, cols] @ weights, with `columns` those of `cols` if they are ready."""
+        """Return K[rows, cols] @ weights, with `ready` the columns `cols` if they are."""
         v = self.variables
-        columns = self.columns(cols) if columns is None else columns
+        columns, place = self.columns(cols) if ready is None else ready
         weights = weights if v.scale is None else weights * v.scale[cols]
-        result = self.tiles.product(v.sample[rows], columns, weights)
+        if place is None:
+            result = self.tiles.product(v.sample[rows], columns, weights)
+        else:
+            samples, back = np.unique(v.sample[rows], return_inverse=True)
+            summed = np.bincount(place, weights, columns.size)
+            result = self.tiles.product(samples, columns, summed)[back]
         return result if v.scale is None else result * v.scale[rows]
 
     def exact_scores(self, rows: Indices, z: Vector) -> Vector:
@@ -166,9 +184,9 @@ class State:
     def order(self, up: Vector, down: Vector, groups: Indices | None) -> tuple[Any, float]:
         """Return the multiplier of the equality, or of each group's, and the violation m − M."""
         if groups is not None:
-            most, least = np.full(self.b.size, -np.inf), np.full(self.b.size, np.inf)
-            np.maximum.at(most, groups, up)
-            np.minimum.at(least, groups, down)
+            own = [groups == g for g in range(self.b.size)]
+            most = np.array([up[some].max(initial=-np.inf) for some in own])
+            least = np.array([down[some].min(initial=np.inf) for some in own])
             middle = 0.5 * np.where(np.isfinite(most + least), most + least, 0.0)
             return middle, max(0.0, float((most - least).max()))
         m, M = float(up.max()), float(down.min())

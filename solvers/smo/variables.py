@@ -53,8 +53,8 @@ class Variables:
 
 
 def from_form(form: BoxQP) -> Variables:
-    """Return the variables of a box QP, at its start or the feasible point nearest to 0."""
-    x = form.first_point()
+    """Return the variables of a box QP, at its start or a feasible point near 0."""
+    x = _at_bounds(form) if form.start is None and form.delta.any() else form.first_point()
     a = form.Q.sign if form.a is None else form.a
     ends = form.lb * a, form.ub * a
     lo, hi, q, z = np.minimum(*ends), np.maximum(*ends), form.p / a, x * a
@@ -66,6 +66,21 @@ def from_form(form: BoxQP) -> Variables:
     scaled = None if (scale == 1).all() else scale
     tube = np.zeros(form.n)
     return Variables(form, form.Q.index, scaled, q, tube, lo, hi, z, a, False, form.groups)
+
+
+def _at_bounds(form: BoxQP) -> Vector:
+    """Return a feasible point of which few variables are not 0, and nearly all at a bound.
+
+    LIBSVM begins there too. The nearest point to 0 moves all variables by the same, and nearly all of
+    them have to move again: one class of 3000 samples took four times as many kernel values.
+    """
+    x = np.clip(0.0, form.lb, form.ub)
+    for i, a, delta in form.equalities:
+        lacking = delta - float(a @ x[i])
+        room = np.abs(a) * np.where(a * lacking > 0, form.ub[i] - x[i], x[i] - form.lb[i])
+        before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
+        x[i] += np.sign(lacking) / a * np.clip(abs(lacking) - before, 0.0, room)
+    return form.project(x)  # which says what cannot be met
 
 
 def _is_doubled(form: BoxQP) -> bool:

@@ -88,6 +88,12 @@ def ball_gram(kernel: Kernel, X: Matrix) -> Values:  # noqa: PLR0911 - one for e
             raise Unprovable(f"{type(kernel).__name__} has no ball arithmetic")
 
 
+def ball_diagonal(kernel: Kernel, X: Matrix) -> Any:
+    """Return balls around k(xᵢ, xᵢ), shape (n,); Unprovable as `ball_gram`."""
+    values = ball_gram(kernel, X)
+    return np.array([values(i, i)[0, 0] for i in np.arange(X.shape[0])[:, None]], object)
+
+
 def _of_inner_products(kernel: Any, X: Matrix) -> Values:
     A = ball_matrix(kernel.matrix) if isinstance(kernel, QuadraticForm) else None
 

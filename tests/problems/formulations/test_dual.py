@@ -1,13 +1,13 @@
-"""Formulations that the toolkit does not have, each said in a few lines; what follows is certified.
+"""What follows from what a formulation says of itself: forms, bounds and proofs, for other offsets.
 
 The optimum is that of CVXOPT on the dual, written down here from the papers: quantile regression
-(Takeuchi et al. 2006), the one-class SVM and ν-SVC (Schölkopf et al. 2000, 2001).
+(Takeuchi et al. 2006), the one-class SVM, ν-SVC and ν-SVR (Schölkopf et al. 2000, 2001), SVDD (Tax &
+Duin 2004).
 """
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import cvxopt
 import numpy as np
@@ -17,19 +17,22 @@ from problems import (
     ERM,
     QP,
     RBF,
+    SVDD,
     BoxQP,
     Formulation,
     Kernel,
     Linear,
-    Matrix,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
     Point,
     Unsupported,
-    Vector,
     certify,
     reduce,
 )
-from problems.losses import Loss, Perceptron
+from problems.losses import Perceptron
 from solvers import SMO, CvxoptQP, DualCoordinateDescent, ProjectedGradient, ScipyMinimize, solve
+from tests.differential.grouped import Grouped
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (40, 2))
@@ -43,79 +46,42 @@ exec(re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[3], SHOWN)
 Pinball, QuantileSVR = SHOWN["Pinball"], SHOWN["QuantileSVR"]
 
 
-@dataclass(frozen=True, eq=False)
-class OneClass(Formulation):
-    """min ½‖w‖² − ρ + 1/(νn) Σ max(0, ρ − wᵀφ(xᵢ)), with u = −ρ; y is 1 throughout."""
-
-    X: Matrix
-    y: Vector
-    nu: float
-    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
-    intercept: ClassVar[bool] = True
-
-    loss: ClassVar[Loss] = Perceptron()
-
-    @property
-    def weight(self) -> Vector:
-        return np.full(self.n, 1.0 / (self.nu * self.n))
-
-    @property
-    def costs(self) -> Vector:
-        return np.ones(1)
-
-
-@dataclass(frozen=True, eq=False)
-class NuSVC(Formulation):
-    """min ½‖w‖² − νρ + 1/n Σ max(0, ρ − yᵢ(wᵀφ(xᵢ) + b)), with u₊ = b − ρ and u₋ = b + ρ."""
-
-    X: Matrix
-    y: Vector
-    nu: float
-    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
-    intercept: ClassVar[bool] = True
-
-    loss: ClassVar[Loss] = Perceptron()
-
-    @property
-    def weight(self) -> Vector:
-        return np.full(self.n, 1.0 / self.n)
-
-    @property
-    def groups(self) -> Vector:
-        return np.where(self.y > 0, 0, 1)
-
-    @property
-    def costs(self) -> Vector:
-        return np.array([0.5, -0.5]) * self.nu
-
-
 def problems(kernel: Kernel) -> dict[str, Formulation]:
     return {
         "quantile": QuantileSVR(X, TARGETS, 2.0, 0.3, kernel),
         "quantile with weights": QuantileSVR(
             X, TARGETS, np.linspace(0.5, 2, 40), 0.8, kernel, False
         ),
-        "one class": OneClass(X + 1.0, np.ones(40), 0.3, kernel),
+        "one class": OneClassSVM(X + 1.0, 0.3, kernel),
         "nu-SVC": NuSVC(X, LABELS, 0.4, kernel),
+        "nu-SVR": NuSVR(X, TARGETS, 0.4, 2.0, kernel),
+        "nu-SVR with weights": NuSVR(X, 3.0 + TARGETS, 0.2, np.linspace(0.5, 2, 40), kernel),
+        "nu-SVR without a tube": NuSVR(X, TARGETS, 1.0, 2.0, kernel),
+        "SVDD": SVDD(X + 1.0, 0.3, kernel),
     }
 
 
 def optimum(problem: Formulation) -> float:
-    """Return the optimum of the dual as the papers have it, in β."""
-    K, n, zero = problem.kernel(problem.X, problem.X), problem.n, np.zeros(problem.n)
+    """Return the optimum of the dual as the papers have it, in LIBSVM's scaling."""
+    K, n, y = problem.kernel(problem.X, problem.X), problem.n, problem.y
+    p, low, high, most = np.zeros(n), np.zeros(n), np.ones(n), np.zeros((0, n))
+    A, b_eq, budget = np.ones((1, n)), np.zeros(1), np.zeros(0)
     if isinstance(problem, QuantileSVR):
-        p, C = -problem.y, problem.weight
+        p, C = -y, problem.weight
         low, high = (problem.tau - 1) * C, problem.tau * C
-        A = np.ones((int(problem.intercept), n))
-        b_eq = np.zeros(int(problem.intercept))
-    elif isinstance(problem, OneClass):
-        p, low, high = zero, zero, problem.weight
-        A, b_eq = np.ones((1, n)), np.ones(1)
-    else:  # 0 ≤ yᵢβᵢ ≤ 1/n, Σ β = 0 and Σ yᵢβᵢ = ν
-        p, y = zero, problem.y
-        low, high = np.minimum(y, 0) / n, np.maximum(y, 0) / n
-        A, b_eq = np.vstack([np.ones(n), y]), np.array([0.0, problem.nu])
-    G, h = np.vstack([np.eye(n), -np.eye(n)]), np.concatenate([high, -low])
+        A, b_eq = A[: int(problem.intercept)], b_eq[: int(problem.intercept)]
+    elif isinstance(problem, OneClassSVM | SVDD):
+        b_eq = np.array([problem.nu * n])
+        p = -0.5 * b_eq * np.diag(K) if isinstance(problem, SVDD) else p
+    elif isinstance(problem, NuSVC):
+        K, A, b_eq = y[:, None] * K * y, np.vstack([y, np.ones(n)]), np.array([0, problem.nu * n])
+    else:  # α and α*, whose sum is at most ν·ΣC
+        assert isinstance(problem, NuSVR)
+        K, A = np.block([[K, -K], [-K, K]]), np.repeat([[1.0, -1.0]], n, axis=1)
+        p, low, high = np.append(-y, y), np.zeros(2 * n), np.tile(problem.weight, 2)
+        most, budget = np.ones((1, 2 * n)), np.array([problem.nu * problem.weight.sum()])
+    G = np.vstack([np.eye(p.size), -np.eye(p.size), most.reshape(-1, p.size)])
+    h = np.concatenate([high, -low, budget])
     arrays = [K, p[:, None], G, h[:, None]] + ([A, b_eq[:, None]] if len(A) else [])
     options = {"show_progress": False, "abstol": 1e-11, "reltol": 1e-11, "feastol": 1e-11}
     found = cvxopt.solvers.qp(*[cvxopt.matrix(a) for a in arrays], options=options)
@@ -187,23 +153,20 @@ def test_the_primal_bound_is_the_primal_objective_at_the_best_offsets(name):
             decision = decision + offsets[problem.groups]
         elif problem.costs.size:
             decision = decision + offsets[0]
-        losses = problem.weight @ problem.loss.value(problem.y, decision)
+        if isinstance(problem, NuSVR):  # the offsets are b + epsilon and b - epsilon
+            b, epsilon = np.mean(offsets), -0.5 * np.diff(offsets)
+            decision = problem.X @ w + b
+            losses = problem.weight @ np.maximum(0, np.abs(problem.y - decision) - epsilon)
+        else:
+            losses = problem.weight @ problem.loss.value(problem.y, decision)
         return 0.5 * w @ w + problem.costs @ offsets + losses
 
     best = np.array(certificate.offsets)
     assert certificate.primal_objective == pytest.approx(primal(best), rel=1e-12)
+    least = certificate.primal_objective - 1e-12 * abs(certificate.primal_objective)
     for shift in 1e-3 * np.eye(best.size):
-        assert primal(best + shift) >= certificate.primal_objective - 1e-12
-        assert primal(best - shift) >= certificate.primal_objective - 1e-12
-
-
-def test_offsets_of_nu_svc_are_b_plus_and_minus_rho():
-    solution = solve(problems(RBF(1.0))["nu-SVC"], ProjectedGradient(tol=1e-10))
-    low, high = solution.certificate.offsets
-    assert high > low  # 2ρ apart
-    assert solution.b == pytest.approx(0.5 * (low + high))
-    margins = LABELS * solution.geometry.decision
-    assert (margins < 0.5 * (high - low) - 1e-6).mean() <= 0.4  # ν bounds the margin errors
+        assert primal(best + shift) >= least
+        assert primal(best - shift) >= least
 
 
 def test_a_tau_of_the_targets_lies_below_the_quantile():
@@ -227,7 +190,7 @@ def test_forms_are_those_of_the_pieces():
     np.testing.assert_allclose(form.lb, -0.7 * 2.0)
     np.testing.assert_allclose(form.ub, 0.3 * 2.0)
     grouped = reduce(problems(Linear())["nu-SVC"], BoxQP).form
-    np.testing.assert_array_equal(grouped.delta, [0.2, -0.2])
+    np.testing.assert_array_equal(grouped.delta, [8.0, -8.0])
     np.testing.assert_array_equal(grouped.a, LABELS)
     assert reduce(problems(Linear())["nu-SVC"], QP).form.A.shape == (2, 40)
     with pytest.raises(Unsupported, match="one intercept without a cost"):
@@ -263,10 +226,7 @@ def test_what_follows_from_pieces_is_the_loss(tau):
 def test_a_last_group_without_samples_misses_its_cost():
     """Its sum is 0, and a vector of sums that ended with the last sample's group would hide that."""
 
-    class Emptied(NuSVC):
-        groups = property(lambda self: np.where(self.y > 0, 0, -1))
-
-    problem = Emptied(X, np.ones(40), 0.4)
+    problem = Grouped(X, np.ones(40), 1.0, (0,) * 40, (0.2, -0.2), Perceptron())
     alpha = np.full(40, 0.2 / 40)  # Σ β = 0.2 in the group that there is
     assert problem.infeasibility(alpha) == pytest.approx(0.2)  # |0 − (−0.2)|
     assert problem.infeasibility(2 * alpha) == pytest.approx(0.2)

@@ -120,7 +120,7 @@ def test_box_qps_of_another_kind_are_refused() -> None:
         ),
     ]
     for other in others:
-        assert "C-SVC and epsilon-SVR" in str(LibSVM().refuses(other))
+        assert "solves only the duals of C-SVC" in str(LibSVM().refuses(other))
 
 
 def test_every_formulation_is_solved_or_refused(box_problem: Formulation) -> None:

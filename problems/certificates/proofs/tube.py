@@ -1,0 +1,48 @@
+"""Bounds of ν-SVR that are theorems about the stored data, from those of regression with its tube.
+
+With P and D the objectives of regression with the tube ε, for every ε ≥ 0
+    D(β) + ε‖β‖₁  ≤  optimum  ≤  P(w, b) + ε·budget      for Σβᵢ = 0, |βᵢ| ≤ Cᵢ, ‖β‖₁ ≤ budget,
+and for ‖β‖₁ = budget/s above it s times the left side is a bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from flint import arb, ctx, fmpq
+
+from problems.certificates.certificate import Certificate, with_bounds
+from problems.certificates.proofs.balls import above, below
+from problems.certificates.proofs.exact import Exact, exact_value
+from problems.certificates.proofs.kernels import ball_gram
+from problems.certificates.proofs.rigorous import proven
+
+if TYPE_CHECKING:
+    from problems.formulations.svr import SVRDual
+
+_BITS = 212
+
+
+def proven_tube(tube: SVRDual, budget: float, certificate: Certificate) -> Certificate:
+    """Return the certificate of ν-SVR with proven bounds in place of the float64 ones.
+
+    Parameters
+    ----------
+    tube : regression with the ε of the certificate.
+    budget : the largest ‖β‖₁, which is also the price of ε.
+    """
+    offsets = certificate.offsets
+    known = proven(tube, replace(certificate, offsets=(sum(offsets) / 2,)))
+    known = replace(known, offsets=offsets)
+    alpha = certificate.point.alpha
+    if np.isnan(known.gap) or alpha is None:
+        return known
+    beta = Exact(tube).beta(alpha, ball_gram(tube.kernel, tube.X))  # that which the proof is of
+    size = sum((abs(v) for v in beta), fmpq(0))
+    epsilon, most = exact_value(tube.epsilon), exact_value(budget)
+    with ctx.workprec(_BITS):
+        upper = above(arb(known.primal_objective) + arb(epsilon * most))
+        lower = arb(known.dual_objective) + arb(epsilon * size)
+        return with_bounds(known, upper, below(lower * min(fmpq(1), most / size) if size else lower))

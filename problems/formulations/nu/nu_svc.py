@@ -1,0 +1,86 @@
+"""ν-support vector classification (Schölkopf, Smola, Williamson & Bartlett 2000).
+
+    primal  min ½‖w‖² − νnρ + Σ max(0, ρ − yᵢ(wᵀφ(xᵢ) + b))
+    dual    min ½αᵀQα     s.t. 0 ≤ αᵢ ≤ 1, Σ αᵢ = νn, yᵀα = 0
+At most a share ν of the samples is short of the margin ρ, and at least a share ν are support vectors.
+Each class has an offset of its own: b − ρ where y = 1 and b + ρ where y = −1, and in the dual half of
+the weight νn. It is the scaling that LIBSVM solves (Chang & Lin 2011, section 2.2): n² times the paper's
+objective, and LIBSVM divides its answer by ρ at the end, so that f = ±1 on the margins. Here they are
+f = ±ρ. The answer divided by ρ is that of the soft margin with C = 1/ρ.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from problems.dataset import Indices, Matrix, Vector
+from problems.formulations.formulation import Formulation
+from problems.kernels import Kernel, Linear
+from problems.losses import Perceptron
+from problems.validation import check_share
+
+
+@dataclass(frozen=True, eq=False)
+class NuSVC(Formulation):
+    """min ½‖w‖² − νnρ + Σ max(0, ρ − yᵢ(wᵀφ(xᵢ) + b)), for `nu` up to 2·min(n₊, n₋)/n.
+
+    Raises
+    ------
+    ValueError
+        Naming the argument, if one is not usable; of a `nu` that no machine has also why.
+    """
+
+    X: Matrix
+    y: Vector
+    nu: float
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+
+    intercept: ClassVar[bool] = True  # type: ignore[misc]
+    source: ClassVar[str] = "Schölkopf, Smola, Williamson & Bartlett 2000"
+
+    def __post_init__(self) -> None:
+        self._set("nu", check_share(self.nu, "nu"))
+        super().__post_init__()
+        positive = int((self.y > 0).sum())
+        fewer = min(positive, self.n - positive)
+        if self._half > fewer:
+            raise ValueError(
+                f"nu: must be at most 2·min(n₊, n₋)/n = {2 * fewer / self.n:.6g} for {positive} "
+                f"samples labelled +1 and {self.n - positive} labelled −1, got {self.nu!r}: each "
+                "class has to carry half of the weight nu·n, and no sample more than 1"
+            )
+
+    @property
+    def _half(self) -> float:
+        return self.nu * self.n / 2
+
+    @property
+    def loss(self) -> Perceptron:
+        """max(0, −yf) of f with the offset of the sample's class."""
+        return Perceptron()
+
+    @property
+    def weight(self) -> Vector:
+        """1 for each sample."""
+        return np.ones(self.n)
+
+    @property
+    def groups(self) -> Indices:
+        """0 where y = 1, 1 where y = −1."""
+        return np.where(self.y > 0, 0, 1)
+
+    @property
+    def costs(self) -> Vector:
+        """νn/2 and −νn/2, which make −νnρ of the offsets b − ρ and b + ρ."""
+        return np.array([self._half, -self._half])
+
+    def margin_at(self, offsets: tuple[float, ...]) -> float:
+        """Return ρ, half of the offsets' difference."""
+        return (offsets[1] - offsets[0]) / 2
+
+    def slacks(self, f: Vector, offsets: Any) -> Vector:
+        """Return max(0, ρ − yᵢfᵢ)."""
+        return np.maximum(0.0, self.margin_at(offsets) - self.y * f)

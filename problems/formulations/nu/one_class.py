@@ -1,0 +1,108 @@
+"""The one-class support vector machine (Schölkopf et al. 2001): where most samples are.
+
+    primal  min ½‖w‖² − νnρ + Σ max(0, ρ − wᵀφ(xᵢ))
+    dual    min ½αᵀKα     s.t. 0 ≤ αᵢ ≤ 1, Σ αᵢ = νn
+with w = Σ αᵢφ(xᵢ), and f(x) = wᵀφ(x) − ρ below 0 for what is novel. This is LIBSVM's scaling (Chang &
+Lin 2011, section 2.4), νn times that of the paper, where αᵢ ≤ 1/(νn) and Σ αᵢ = 1. The offset is −ρ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from problems.dataset import Matrix, Vector, check_labels
+from problems.formulations.formulation import Formulation
+from problems.kernels import Kernel, Linear
+from problems.losses import Perceptron
+from problems.validation import check_share
+
+
+class DescriptionOfOneClass(Formulation):
+    """Base of machines that are trained on samples of one class, and tell others from them.
+
+    f(x) is below 0 for what is novel, which is predicted as −1, the class itself as +1.
+    """
+
+    X: Matrix
+    nu: float
+    intercept: ClassVar[bool] = True  # type: ignore[misc]
+    listed: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        self._set("nu", check_share(self.nu, "nu"))
+        super().__post_init__()
+
+    def _check_y(self) -> Vector:
+        return np.ones(self.n)
+
+    @classmethod
+    def from_data(cls, X: Matrix, y: Vector, **parameters: Any) -> Self:
+        """Return the problem of the samples labelled +1: the others are what is novel.
+
+        Raises
+        ------
+        ValueError
+            If labels are not −1 and +1, or none is +1.
+        """
+        own = np.flatnonzero(check_labels(y, X.shape[0]) > 0)
+        if not own.size:
+            raise ValueError("y: no sample is labelled +1, the class that is described")
+        return cls(X[own], **parameters)
+
+    @classmethod
+    def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
+        """Return samples that one can be built on, to check its other parameters with."""
+        return np.eye(2), np.ones(2)
+
+    @property
+    def weight(self) -> Vector:
+        """1 for each sample."""
+        return np.ones(self.n)
+
+    @property
+    def costs(self) -> Vector:
+        """νn."""
+        return np.array([self.nu * self.n])
+
+    @property
+    def labels(self) -> Vector:
+        """+1 throughout."""
+        return np.ones(self.n)
+
+    @property
+    def takes_targets(self) -> bool:
+        """Never: data sets have labels."""
+        return False
+
+    @property
+    def has_margin(self) -> bool:
+        """Never: there is no other class."""
+        return False
+
+    def predict(self, f: Vector) -> Vector:
+        """Return +1 for the class itself, where f ≥ 0, and −1 for what is novel."""
+        return np.where(f >= 0, 1.0, -1.0)
+
+    def accuracy(self, f: Vector, y: Vector) -> float:
+        """Return the share of right predictions for labels +1 (the class) and −1 (novel)."""
+        return float(np.mean(self.predict(f) == y))
+
+
+@dataclass(frozen=True, eq=False)
+class OneClassSVM(DescriptionOfOneClass):
+    """min ½‖w‖² − νnρ + Σ max(0, ρ − wᵀφ(xᵢ)); at most a share `nu` of the samples has f < 0."""
+
+    X: Matrix
+    nu: float
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+
+    source: ClassVar[str] = "Schölkopf, Platt, Shawe-Taylor, Smola & Williamson 2001"
+
+    @property
+    def loss(self) -> Perceptron:
+        """max(0, −f) of f = wᵀφ(x) − ρ."""
+        return Perceptron()

@@ -1,0 +1,88 @@
+"""Support vector data description (Tax & Duin 2004): the smallest ball around most samples.
+
+    primal  min R² + 1/(νn) Σ ξᵢ     s.t. ‖φ(xᵢ) − a‖² ≤ R² + ξᵢ, ξ ≥ 0
+The paper has C for 1/(νn). Times ½(νn)², with w = νn·a and the offset u = ½νn(R² − ‖a‖²), it is
+    primal  min ½‖w‖² + νn·u + Σ max(0, tᵢ − wᵀφ(xᵢ) − u),     tᵢ = ½νn·k(xᵢ, xᵢ)
+    dual    min ½αᵀKα − tᵀα     s.t. 0 ≤ αᵢ ≤ 1, Σ αᵢ = νn
+the one-class machine's scaling. Where k(x, x) is the same for all samples, tᵀα is constant, and both
+machines have the same α. The decision function is R² − ‖φ(x) − a‖².
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from problems.dataset import Matrix, Vector
+from problems.formulations.nu.one_class import DescriptionOfOneClass
+from problems.kernels import Kernel, Linear
+from problems.losses import Piece, PiecewiseLinear
+from problems.rounding import gamma
+
+
+@dataclass(frozen=True)
+class Shortfall(PiecewiseLinear):
+    """max(0, y − f): what a prediction lacks of its target."""
+
+    is_regression: ClassVar[bool] = True
+
+    def dual_pieces(self, y: Vector) -> list[Piece]:
+        """Return the one piece, whose r is f − y."""
+        return [Piece(np.ones(y.size), y, 0.0, 0.0, 1.0)]
+
+
+@dataclass(frozen=True, eq=False)
+class SVDD(DescriptionOfOneClass):
+    """min R² + 1/(νn) Σ max(0, ‖φ(xᵢ) − a‖² − R²); at most a share `nu` of the samples is outside."""
+
+    X: Matrix
+    nu: float
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+
+    source: ClassVar[str] = "Tax & Duin 2004"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._set("y", self.baseline(self.X))
+
+    @property
+    def loss(self) -> Shortfall:
+        """max(0, t − f)."""
+        return Shortfall()
+
+    def baseline(self, X: Matrix) -> Vector:
+        """Return ½νn·k(x, x) for each row of `X`."""
+        return 0.5 * self.costs[0] * self.kernel.diagonal(X)
+
+    def combine(self, f: Vector) -> Vector:
+        """Return R² − ‖φ(x) − a‖² for wᵀφ(x) + u − ½νn·k(x, x)."""
+        return f * (2 / self.costs[0])
+
+    def slacks(self, f: Vector, offsets: Any) -> Vector:
+        """Return max(0, ‖φ(xᵢ) − a‖² − R²)."""
+        return np.maximum(0.0, -f)
+
+    def distances(self, f: Vector, norm: float) -> Vector:
+        """Say that there is no hyperplane.
+
+        Raises
+        ------
+        ValueError
+            Always.
+        """
+        raise ValueError("SVDD has a ball, no hyperplane; its decision is R² − ‖φ(x) − a‖²")
+
+    @property
+    def target_errors(self) -> Vector:
+        """By how much float64's tᵢ may be wrong: a kernel value's rounding, and three products."""
+        relative, spread = self.kernel.rounding(self.X)
+        wrong = 0.5 * self.costs[0] * spread**2
+        return (relative + gamma(4)) * np.abs(self.y) + 1.01 * wrong
+
+    def ball_targets(self) -> Any:
+        """Return balls around tᵢ."""
+        from problems.certificates.proofs.kernels import ball_diagonal  # noqa: PLC0415 - needs python-flint
+
+        return ball_diagonal(self.kernel, self.X) * self.costs[0] / 2

@@ -54,6 +54,7 @@ class Task:
     problem : makes the formulation, which takes as long as a small problem takes to solve.
     signs : α = signs·β, labels or ones.
     start : a β to begin from, feasible; None is 0.
+    plain : whether that is the problem; with nu there are other constraints.
     """
 
     problem: Problem
@@ -64,15 +65,27 @@ class Task:
     epsilon: float = 0.0
     intercept: bool = True
     start: Vector | None = None
+    plain: bool = True
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is solved by its Gram matrix."""
+        return self.plain and self.y.size <= SMALL and bool(np.isfinite(self.upper).all())
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The point of one machine, and how it was obtained."""
+    """The point of one machine, and how it was obtained.
+
+    Attributes
+    ----------
+    scale : of the decision function, as a multiple of the point's: LIBSVM divides ν-SVC's by ρ.
+    """
 
     point: Point
     iterations: int
     converged: bool
+    scale: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,9 +165,12 @@ def dual_answer(task: Task, manner: Manner) -> Answer:
     if solution.status is Status.INFEASIBLE:
         raise ValueError("C: is infinite, and no surface separates the classes; use a finite C")
     converged = is_converged(solution, getattr(solver, "tol", 0.0))
-    if not manner.by_default:
+    if not (manner.by_default and task.plain):
         alpha = _cleaned(problem, certified_alpha(solution))
-        return Answer(Point(alpha, b=solution.b), solution.iterations, converged)
+        margin = 1.0 if problem.is_regression else problem.margin_at(solution.certificate.offsets)
+        if not margin > 0:
+            raise ValueError("nu: leaves no margin between the classes; use a smaller nu")
+        return Answer(Point(alpha, b=solution.b), solution.iterations, converged, 1.0 / margin)
     alpha = solution.point.alpha
     assert alpha is not None
     with Threads().limited(1):  # small products

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations, pairwise
@@ -29,7 +30,7 @@ from problems import (
 from problems.dataset import Indices, check_samples
 from problems.kernels import Block
 from problems.validation import check_choice, check_positive, check_switch
-from solvers.estimators.answers import Answer, Task, warn_unless
+from solvers.estimators.answers import Answer, Task, warn_unless, within
 from solvers.estimators.machine import KernelMachine
 from solvers.estimators.samples import Weights, class_weights, encoded, subset, taken
 
@@ -41,42 +42,8 @@ def _has_probabilities(estimator: Any) -> bool:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseClass]
-    """Soft-margin support vector classification: scikit-learn's `SVC`, certified.
-
-    Each pair of classes has its machine, min ½‖w‖² + Σ Cᵢ·max(0, 1 − yᵢ(wᵀφ(xᵢ) + b)) with
-    Cᵢ = C·class weight·sample weight; they vote.
-
-    Parameters
-    ----------
-    C : weight of the slacks, above 0; inf is the hard margin.
-    kernel : "linear", "poly", "rbf", "sigmoid", "precomputed", a function of two matrices, or a
-        kernel of `problems`, such as `RBF(0.1) + Linear()`.
-    degree, gamma, coef0 : of the kernel, see `problems.kernels`. gamma="scale" is 1/(d·Var(X)),
-        where a sample counts as often as its weight says; "auto" is 1/d.
-    shrinking : for solvers that have it as a setting ("libsvm"); SMO always shrinks.
-    probability : deprecated, as in scikit-learn: True fits `predict_proba` by `CalibratedClassifierCV`
-        (ensemble=False), as its documentation recommends to do directly.
-    tol : maximal violating pair at which to stop. Up to 2000 samples a millionth of it is reached.
-    cache_size : megabytes for kernel rows.
-    class_weight : dict of weights, "balanced", or None.
-    verbose : log each problem's solution (logger "solvers.estimators.answers", level INFO).
-    max_iter : of each problem, in the solver's own count; -1 for the solver's own limit.
-    decision_function_shape : "ovr" (m, K), or "ovo" (m, K(K − 1)/2), for more than two classes.
-    break_ties : predict by the largest "ovr" value rather than by the votes alone.
-    random_state : seed of solvers that draw; None is 0.
-    solver : a `Solver`, used as it is; the name of one, which takes what it has of `tol`, `max_iter`,
-        `cache_size`, `shrinking` and the seed; None for SMO, or dual coordinate descent where the
-        kernel is linear.
-
-    Attributes
-    ----------
-    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_ : in scikit-learn's layout.
-    classes_, class_weight_, n_iter_, fit_status_, shape_fit_ : as in scikit-learn. Classes are those
-        of samples with a positive weight.
-    n_features_in_, feature_names_in_ : not for a function as kernel.
-    certificate_ : see `CertifiedEstimator`.
-    """
+class PairClassifier(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseClass]
+    """Base of the classifiers with a kernel: a machine for each pair of classes, which vote."""
 
     probability: Any = "deprecated"
     class_weight: Any = None
@@ -84,16 +51,8 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
     break_ties: Any = False
     random_state: Any = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:
-        """Fit to samples `X` (n, d), dense or sparse (a Gram matrix (n, n)), and labels `y` (n,).
-
-        Raises
-        ------
-        ValueError
-            If an argument or a parameter is not usable, or the solver gives no answer.
-        """
-        if not np.array_equal(self.C, np.inf):
-            check_positive(self.C, "C")
+    def _fit(self, X: Any, y: Any, sample_weight: Any, scale: float) -> None:
+        """Fit the machines of all pairs, with `scale` times their weights for the samples."""
         check_choice(self.decision_function_shape, "decision_function_shape", ("ovr", "ovo"))
         check_choice(self.probability, "probability", (True, False, "deprecated"))
         samples, targets, weights = self._checked(X, y, sample_weight)
@@ -105,9 +64,11 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         order = np.argsort(labels, kind="stable")  # from here on the samples are class by class
         labels, weights = labels[order], Weights(weights.kept[order], weights.values[order])
         samples = taken(samples, order, self._gram_given)
-        upper = self.C * self.class_weight_[labels] * weights.values
-        beta, answers = self._fit_pairs(samples, labels, upper, self._last_beta(weights.kept))
-        self.intercept_ = np.array([float(answer.point.b) for answer in answers])
+        upper = scale * self.class_weight_[labels] * weights.values
+        beta, answers = self._fit_pairs(
+            check_samples(samples), labels, upper, self._last_beta(weights.kept, scale)
+        )
+        self.intercept_ = np.array([answer.scale * float(answer.point.b) for answer in answers])
         self._set_support(samples, beta, self._layout(beta, labels), weights)
         self.n_support_ = np.bincount(
             labels[self._support], minlength=self.classes_.size
@@ -116,7 +77,10 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         self.fit_status_ = int(not all(answer.converged for answer in answers))
         warn_unless(self.fit_status_ == 0, self.max_iter)
         self._fit_probabilities(X, y, sample_weight)
-        return self
+
+    @abstractmethod
+    def _task(self, X: Matrix, rows: Indices, y: Vector, C: Vector, last: Vector | None) -> Task:
+        """Return the problem of one pair: samples `rows` of `X`, labels `y` and weights `C`."""
 
     def _fit_pairs(
         self, X: Any, labels: Any, upper: Any, last: Block | None
@@ -127,20 +91,16 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         places = [list(pair) for pair in combinations(of_class, 2)]
         # of two classes scikit-learn has the second on the positive side
         signs = (-1.0, 1.0) if len(places) == 1 else (1.0, -1.0)
-        X, fit_intercept = check_samples(X), check_switch(self.fit_intercept, "fit_intercept")
         tasks: list[Task] = []
         for machine, (first, second) in enumerate(places):
             rows = np.r_[first, second]
             y = np.repeat(signs, [first.stop - first.start, second.stop - second.start])
-            C = upper[rows]
-            problem = partial(_problem, X, rows, y, C, self._kernel, fit_intercept)
-            limits = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
-            start = self._start(last, machine, rows, limits)
-            tasks.append(Task(problem, y, y, *limits, intercept=fit_intercept, start=start))
+            own = None if last is None or machine >= len(last) else last[machine, rows]
+            tasks.append(self._task(X, rows, y, upper[rows], own))
         answers = self._solve(X, tasks, places)
         beta = np.zeros((len(places), labels.size))
         for machine, place, task, answer in zip(beta, places, tasks, answers, strict=True):
-            machine[np.r_[*place]] = task.signs * answer.point.alpha
+            machine[np.r_[*place]] = answer.scale * task.signs * answer.point.alpha
         return beta, answers
 
     def _layout(self, beta: Block, labels: Any) -> Block:
@@ -198,12 +158,9 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
         )
         if self.probability:
             plain = clone(self).set_params(probability="deprecated")
-            folds = min(_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
-            if folds < 2:
-                raise ValueError(
-                    "probability: needs at least two samples of each class, which calibration "
-                    "divides among folds"
-                )
+            folds: Any = min(_FOLDS, int(np.unique(y, return_counts=True)[1].min()))
+            if folds < 2:  # a class with one sample can be left out of no fit
+                folds = [(every := np.arange(len(y)), every)]
             calibrated = CalibratedClassifierCV(plain, ensemble=False, cv=folds)
             self._calibrated = calibrated.fit(X, y, sample_weight=sample_weight)
 
@@ -222,6 +179,76 @@ class SVC(ClassifierMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseC
     def predict_log_proba(self, X: Any) -> Any:
         """Return the logarithm of `predict_proba`."""
         return np.log(self.predict_proba(X))
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SVC(PairClassifier):
+    """Soft-margin support vector classification: scikit-learn's `SVC`, certified.
+
+    Each pair of classes has its machine, min ½‖w‖² + Σ Cᵢ·max(0, 1 − yᵢ(wᵀφ(xᵢ) + b)) with
+    Cᵢ = C·class weight·sample weight; they vote.
+
+    Parameters
+    ----------
+    C : weight of the slacks, above 0; inf is the hard margin.
+    kernel : "linear", "poly", "rbf", "sigmoid", "precomputed", a function of two matrices, or a
+        kernel of `problems`, such as `RBF(0.1) + Linear()`.
+    degree, gamma, coef0 : of the kernel, see `problems.kernels`. gamma="scale" is 1/(d·Var(X)),
+        where a sample counts as often as its weight says; "auto" is 1/d.
+    shrinking : for solvers that have it as a setting ("libsvm"); SMO always shrinks.
+    probability : deprecated, as in scikit-learn: True fits `predict_proba` by `CalibratedClassifierCV`
+        (ensemble=False), as its documentation recommends to do directly.
+    tol : maximal violating pair at which to stop.
+    refine : whether problems of up to 1000 samples are solved to a millionth of `tol`. That takes little
+        longer, and weights of samples do exactly what repeating the samples does.
+    cache_size : megabytes for kernel rows.
+    class_weight : dict of weights, "balanced", or None.
+    verbose : log the certified progress of each problem (logger "solvers.estimators.answers", level
+        INFO): `logging.basicConfig(level=logging.INFO)` shows it.
+    callback : called with each `solvers.Evaluation` while a problem is solved; its `certificate` says
+        what the point is worth. With it or `verbose` small problems take some milliseconds more.
+    fit_intercept : False for f(x) = wᵀφ(x), without b.
+    warm_start : begin where the last fit ended, if it was on as many samples.
+    max_iter : of each problem, in the solver's own count; -1 for the solver's own limit.
+    decision_function_shape : "ovr" (m, K), or "ovo" (m, K(K − 1)/2), for more than two classes.
+    break_ties : predict by the largest "ovr" value rather than by the votes alone.
+    random_state : seed of solvers that draw; None is 0.
+    solver : a `Solver`, used as it is; the name of one, which takes what it has of `tol`, `max_iter`,
+        `cache_size`, `shrinking` and the seed; None for SMO, or dual coordinate descent where the
+        kernel is linear and there are more than 1000 samples.
+
+    Attributes
+    ----------
+    support_, support_vectors_, n_support_, dual_coef_, coef_, intercept_ : in scikit-learn's layout.
+    classes_, class_weight_, n_iter_, fit_status_, shape_fit_ : as in scikit-learn. Classes are those
+        of samples with a positive weight.
+    n_features_in_, feature_names_in_ : not for a function as kernel.
+    certificate_ : see `CertifiedEstimator`.
+    """
+
+    C: Any = 1.0
+    fit_intercept: Any = True
+    warm_start: Any = False
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVC:
+        """Fit to samples `X` (n, d), dense or sparse (a Gram matrix (n, n)), and labels `y` (n,).
+
+        Raises
+        ------
+        ValueError
+            If an argument or a parameter is not usable, or the solver gives no answer.
+        """
+        if not np.array_equal(self.C, np.inf):
+            check_positive(self.C, "C")
+        self._fit(X, y, sample_weight, self.C)
+        return self
+
+    def _task(self, X: Matrix, rows: Indices, y: Vector, C: Vector, last: Vector | None) -> Task:
+        intercept = check_switch(self.fit_intercept, "fit_intercept")
+        problem = partial(_problem, X, rows, y, C, self._kernel, intercept)
+        limits = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
+        start = None if last is None else within(last, *limits, intercept)
+        return Task(problem, y, y, *limits, intercept=intercept, start=start)
 
 
 def _problem(

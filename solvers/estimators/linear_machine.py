@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from problems import Formulation, Gram, Linear, Point, Vector
 from problems.dataset import check_samples
-from problems.kernels import Block
+from problems.kernels import Block, as_dense
 from problems.losses import IntervalLoss
 from problems.validation import check_choice, check_positive, check_switch
 from solvers.dual_coordinate_descent import DualCoordinateDescent
@@ -70,6 +70,19 @@ class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def sparsify(self) -> Any:
+        """Store `coef_` as a sparse matrix, which pays where most weights are 0."""
+        check_is_fitted(self)
+        self.coef_ = scipy.sparse.csr_matrix(self.coef_)
+        return self
+
+    def densify(self) -> Any:
+        """Store `coef_` as an array again."""
+        check_is_fitted(self)
+        if scipy.sparse.issparse(self.coef_):
+            self.coef_ = self.coef_.toarray()
+        return self
 
     @property
     def _is_free(self) -> bool:
@@ -241,7 +254,7 @@ class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
     def _scores(self, X: Any) -> Any:
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
-        return X @ self.coef_.T + self.intercept_
+        return X @ as_dense(self.coef_).T + self.intercept_
 
 
 def _limits(loss: IntervalLoss, y: Vector, C: Vector) -> tuple[Vector, Vector]:

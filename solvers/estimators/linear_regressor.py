@@ -59,4 +59,4 @@ class LinearSVR(RegressorMixin, LinearMachine):  # pyright: ignore[reportUntyped
 
     def predict(self, X: Any) -> Any:
         """Return wᵀx + b for the rows of `X`, shape (m,)."""
-        return self._scores(X)
+        return self._scores(X).ravel()

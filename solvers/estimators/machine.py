@@ -30,7 +30,6 @@ from solvers.estimators.answers import (
     chosen_solver,
     dual_answer,
     small_answer,
-    within,
 )
 from solvers.estimators.certified import CertifiedEstimator
 from solvers.estimators.samples import (
@@ -43,6 +42,7 @@ from solvers.estimators.samples import (
 from solvers.smo import SMO
 
 _CHUNK_VALUES = 2**23  # kernel values at a time in predictions
+NO_TARGETS = "no_validation"  # scikit-learn's word for it
 _NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 
 
@@ -50,7 +50,6 @@ _NAMES = ("linear", "poly", "rbf", "sigmoid", "precomputed")
 class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseClass]
     """Base of the estimators with a kernel; `SVC` describes the parameters."""
 
-    C: Any = 1.0
     kernel: Any = "rbf"
     degree: Any = 3
     gamma: Any = "scale"
@@ -61,9 +60,7 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
     verbose: Any = False
     max_iter: Any = -1
     solver: Any = None
-    fit_intercept: Any = True
     refine: Any = True
-    warm_start: Any = False
     callback: Any = None
 
     def __sklearn_tags__(self) -> Any:
@@ -106,26 +103,29 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
     ) -> tuple[Any, Any, Weights]:
         """Return samples (for a function as kernel their Gram matrix), y, and the weights.
 
-        Samples of weight 0 are left out of all.
+        Samples of weight 0 are left out of all. The text `NO_TARGETS` stands for no y.
         """
+        options: dict[str, Any] = {"dtype": np.float64, "order": "C", "accept_sparse": "csr"}
         if self._by_function:
-            y = column_or_1d(y, warn=True)
-            check_consistent_length(X, y)
+            if not isinstance(y, str):
+                y = column_or_1d(y, warn=True)
+                check_consistent_length(X, y)
             self._X_fit = X
-            X = self._values_of_function(X, y.shape[0])
+            X = self._values_of_function(X, _num_samples(X))
+        elif isinstance(y, str):
+            X = validate_data(self, X, **options)
         else:
-            X, y = validate_data(
-                self, X, y, dtype=np.float64, order="C", accept_sparse="csr", **y_checks
-            )
+            X, y = validate_data(self, X, y, **options, **y_checks)
         if self._is_precomputed and scipy.sparse.issparse(X):
-            raise TypeError("kernel: a sparse precomputed kernel is not supported; use X.toarray()")
+            raise TypeError("X: Sparse precomputed kernels are not supported; use X.toarray()")
         if self._gram_given and X.shape[0] != X.shape[1]:
             raise ValueError(
                 f"X: a Gram matrix (precomputed kernel) must be a square matrix, got {X.shape}"
             )
         self.shape_fit_ = X.shape
         weights = check_sample_weight(sample_weight, X.shape[0])
-        return subset(X, weights.kept, self._gram_given), y[weights.kept], weights
+        y = y if isinstance(y, str) else y[weights.kept]
+        return subset(X, weights.kept, self._gram_given), y, weights
 
     def _values_of_function(self, X: Any, m: int) -> Block:
         """Return the values of a function given as kernel, of `X` (m samples) and the training samples."""
@@ -172,9 +172,9 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         spread = variance(X, weights.values) if self.gamma == "scale" else 1.0
         return 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
 
-    def _manner(self, n: int) -> Manner:
-        """Return how problems of n samples are solved: many, and linear, by coordinate descent."""
-        linear = isinstance(self._kernel, Linear) and n > SMALL
+    def _manner(self, task: Task) -> Manner:
+        """Return how a task is solved: with many samples and a linear kernel by coordinate descent."""
+        linear = isinstance(self._kernel, Linear) and task.plain and task.y.size > SMALL
         default = DualCoordinateDescent if linear else SMO
         solver = chosen_solver(self.solver, default, settings_of(self))
         refine = check_switch(self.refine, "refine")
@@ -188,34 +188,29 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         gram = _SharedGram(X, self._kernel)
         answers: list[Answer] = []
         for task, place in zip(tasks, places, strict=True):
-            manner, answer = self._manner(task.y.size), None
-            bounded = bool(np.isfinite(task.upper).all())
-            if manner.by_default and bounded and not manner.watched and task.y.size <= SMALL:
+            manner, answer = self._manner(task), None
+            if task.is_small and manner.by_default and not manner.watched:
                 answer = small_answer(task, gram.among(place), manner)
             answers.append(answer or dual_answer(task, manner))
         self._answers = [(task.problem, a.point) for task, a in zip(tasks, answers, strict=True)]
         return answers
 
-    def _last_beta(self, kept: Indices) -> Block | None:
-        """Return the β (machines, n) of the last fit for the samples `kept`, if it is to be begun from."""
+    def _last_beta(self, kept: Indices, scale: float) -> Block | None:
+        """Return the β (machines, n) of the last fit for the samples `kept`, if it is to be begun from.
+
+        What was at a bound stays there if `scale`, the weight of the samples, has changed.
+        """
         last = vars(self).get("_fitted")
-        self._fitted = float(self.C), self.shape_fit_[0]
-        if not check_switch(self.warm_start, "warm_start") or last is None:
+        self._fitted = float(scale), self.shape_fit_[0]
+        wanted = check_switch(getattr(self, "warm_start", False), "warm_start")
+        if not wanted or last is None:
             return None
-        C, n = last
+        before, n = last
         if n != self.shape_fit_[0]:
             return None
         beta = np.zeros((len(self._beta), n))
         beta[:, self.support_] = self._beta
-        return beta[:, kept] * (self.C / C)
-
-    def _start(
-        self, last: Block | None, machine: int, rows: Any, limits: tuple[Vector, Vector]
-    ) -> Vector | None:
-        """Return where a machine begins: at the last fit's β, if it meets the constraints."""
-        if last is None or machine >= len(last):
-            return None
-        return within(last[machine, rows], *limits, balanced=bool(self.fit_intercept))
+        return beta[:, kept] * (scale / before) if np.isfinite(scale / before) else None
 
     def _set_support(self, X: Any, beta: Block, duals: Block, weights: Weights) -> None:
         """Take the support vectors out of `beta` (machines, n).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,14 +12,43 @@ from sklearn.base import RegressorMixin
 
 from problems import SVRDual, Vector
 from problems.dataset import check_samples
-from problems.kernels import Block
 from problems.validation import check_positive, check_switch
-from solvers.estimators.answers import Answer, Task, warn_unless
+from solvers.estimators.answers import Answer, Task, warn_unless, within
 from solvers.estimators.machine import KernelMachine
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SVR(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseClass]
+class KernelRegressor(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseClass]
+    """Base of the regressors with a kernel."""
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, scale: float) -> None:
+        """Fit with `scale` times their weights for the samples."""
+        samples, targets, weights = self._checked(X, y, sample_weight, y_numeric=True)
+        targets = np.asarray(targets, dtype=np.float64)
+        self._kernel = self._kernel_for(samples, weights)
+        last = self._last_beta(weights.kept, scale)
+        start = None if last is None else last[0]
+        answer = self._answer(check_samples(samples), targets, scale * weights.values, start)
+        assert answer.point.alpha is not None
+        self.intercept_ = np.array([answer.point.b])
+        duals = answer.point.alpha[None, :]
+        self._set_support(samples, duals, duals, weights)
+        self.n_support_ = np.array([self.support_.size], dtype=np.int32)
+        self.n_iter_ = max(1, answer.iterations)
+        self.fit_status_ = int(not answer.converged)
+        warn_unless(answer.converged, self.max_iter)
+
+    @abstractmethod
+    def _answer(self, X: Any, y: Vector, C: Vector, last: Vector | None) -> Answer:
+        """Return the answer for weights C (n,) of the losses."""
+
+    def predict(self, X: Any) -> Any:
+        """Return f(x) for the rows of `X`, shape (m,)."""
+        return self._values(X).ravel()
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SVR(KernelRegressor):
     """Support vector regression: scikit-learn's `SVR`, certified.
 
     min ½‖w‖² + Σ Cᵢ·max(0, |yᵢ − wᵀφ(xᵢ) − b| − epsilon) with Cᵢ = C·sample weight.
@@ -36,7 +66,10 @@ class SVR(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseCl
     certificate_ : see `CertifiedEstimator`.
     """
 
+    C: Any = 1.0
     epsilon: Any = 0.1
+    fit_intercept: Any = True
+    warm_start: Any = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
         """Fit to samples `X` (n, d), dense or sparse (a Gram matrix (n, n)), and targets `y` (n,).
@@ -49,29 +82,18 @@ class SVR(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseCl
         if not np.array_equal(self.C, np.inf):
             check_positive(self.C, "C")
         check_positive(self.epsilon, "epsilon", zero=True)
-        samples, targets, weights = self._checked(X, y, sample_weight, y_numeric=True)
-        targets = np.asarray(targets, dtype=np.float64)
-        self._kernel = self._kernel_for(samples, weights)
-        X_fit, last = check_samples(samples), self._last_beta(weights.kept)
-        if np.isfinite(self.C):
-            answer = self._fit_to(X_fit, targets, self.C * weights.values, last)
-        else:
-            answer = self._fit_in_tube(X_fit, targets)
-        assert answer.point.alpha is not None
-        self.intercept_ = np.array([answer.point.b])
-        duals = answer.point.alpha[None, :]
-        self._set_support(samples, duals, duals, weights)
-        self.n_support_ = np.array([self.support_.size], dtype=np.int32)
-        self.n_iter_ = max(1, answer.iterations)
-        self.fit_status_ = int(not answer.converged)
-        warn_unless(answer.converged, self.max_iter)
+        scale = self.C if np.isfinite(self.C) else 1.0
+        self._fit(X, y, sample_weight, scale)
         return self
 
-    def _fit_to(self, X: Any, y: Vector, C: Vector, last: Block | None) -> Answer:
+    def _answer(self, X: Any, y: Vector, C: Vector, last: Vector | None) -> Answer:
+        return self._fit_to(X, y, C, last) if np.isfinite(self.C) else self._fit_in_tube(X, y)
+
+    def _fit_to(self, X: Any, y: Vector, C: Vector, last: Vector | None) -> Answer:
         """Solve for weights C (n,) of the slacks."""
         intercept = check_switch(self.fit_intercept, "fit_intercept")
         problem = partial(SVRDual, X, y, C, self.epsilon, self._kernel, intercept)
-        start = self._start(last, 0, slice(None), (-C, C))
+        start = None if last is None else within(last, -C, C, intercept)
         task = Task(problem, y, np.ones(y.size), -C, C, self.epsilon, intercept, start)
         return self._solve(X, [task], [[slice(0, y.size)]])[0]
 
@@ -87,7 +109,3 @@ class SVR(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseCl
             "C: is infinite, and no function keeps within epsilon of all targets; use a finite C, or "
             "a larger epsilon"
         )
-
-    def predict(self, X: Any) -> Any:
-        """Return f(x) for the rows of `X`, shape (m,)."""
-        return self._values(X).ravel()

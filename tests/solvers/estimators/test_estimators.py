@@ -19,7 +19,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from problems import RBF, Linear
 from solvers import find_solver
-from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR
+from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 from solvers.smo import SMO
 
 CHECKED = [
@@ -28,8 +28,12 @@ CHECKED = [
     SVC(kernel="precomputed"),
     SVR(),
     SVR(kernel="linear"),
+    NuSVC(),
+    NuSVR(),
+    OneClassSVM(),
     LinearSVC(),
     LinearSVC(loss="hinge"),
+    LinearSVC(loss="hinge", intercept_scaling=np.inf),
     LinearSVR(),
     LinearSVR(loss="squared_epsilon_insensitive"),
 ]

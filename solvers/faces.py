@@ -8,6 +8,8 @@ others (Nocedal & Wright 2006, section 16.5).
 
 from __future__ import annotations
 
+from typing import Any
+
 import numba
 import numpy as np
 
@@ -65,8 +67,10 @@ def _to_minimum(A: Block, r: Vector, free: Indices, equality: bool) -> Vector:
         H[s, s] += ridge
     if equality:
         H[k, :k], H[:k, k] = 1.0, 1.0
-    step = np.linalg.solve(H, g)[:k].copy()
+    step: Any = np.linalg.solve(H, g)[:k].copy()
     slope, curvature = g[:k] @ step, step @ (K @ step)
     if not slope > 0.0:
         return np.zeros(k)
-    return step * min(1.0, slope / curvature) if curvature > 0.0 else step
+    if curvature > 0.0:
+        step *= min(1.0, slope / curvature)
+    return step

@@ -161,9 +161,7 @@ def moved_out(value: float, error: float) -> float:
     return float(np.nextafter(value + error, np.inf)) if error else value
 
 
-def with_bounds(
-    known: Certificate, primal: float, dual: float, error: float = 0.0
-) -> Certificate:
+def with_bounds(known: Certificate, primal: float, dual: float, error: float = 0.0) -> Certificate:
     """Return a certificate with other bounds, which may be wrong by `error`: they are moved outwards."""
     primal, dual = moved_out(primal, error), -moved_out(-dual, error)
     gap = NAN if np.isnan(known.gap) else gap_between(primal, dual)

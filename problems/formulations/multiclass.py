@@ -34,6 +34,7 @@ from problems.losses import Hinge, Perceptron, ScalarLoss
 from problems.reductions import Unsupported
 from problems.validation import check_choice
 
+
 @dataclass(frozen=True, eq=False)
 class Subproblem:
     """One binary problem: class `positive` against `negative`, or against all others if that is None.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from problems.dataset import Vector
+from problems.dataset import Indices, Vector
 from problems.kernels import Block
 from solvers.faces import MOST_FREE, move_on_faces
 from solvers.smo.small import free_of, violation_of
@@ -57,7 +57,7 @@ def minimise_linear(
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _epoch(
     X: Block, w: Vector, z: Vector, q: Vector, tube: Vector, lo: Vector, hi: Vector,
-    diagonal: Vector, active: Vector, size: int, reach: float,
+    diagonal: Vector, active: Indices, size: int, reach: float,
 ) -> tuple[int, float]:  # fmt: skip
     """Minimise over each of the first `size` active variables in turn.
 
@@ -88,7 +88,7 @@ def _epoch(
         z[t] = end
         for j in range(w.size):
             w[j] += change * row[j]
-    return size, largest
+    return size, float(largest)
 
 
 @numba.njit(cache=True, nogil=True)

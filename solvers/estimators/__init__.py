@@ -2,16 +2,16 @@
 
     from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
-They take scikit-learn's parameters and have its attributes, and two things more: `solver=`, a `Solver`
-or its name, and `certificate_`, what each answer is worth. scikit-learn is imported with the first of
-them, and not by `import solvers`.
+They take scikit-learn's parameters and have its attributes, and more: `certificate_` says what the
+answer is worth, `solver=` is a `Solver` or its name, `callback=` sees certified progress. scikit-learn
+is imported with the first of them, and not by `import solvers`.
 
-`SVC`, `SVR`   the dual with any kernel and an unregularised intercept: up to 1000 samples in one compiled
-               call, above by SMO, or by dual coordinate descent where the kernel is linear
+`SVC`, `SVR`   the dual with any kernel and an unregularised intercept: up to 1000 samples in one
+               compiled call, above by SMO, or by dual coordinate descent where the kernel is linear
 `NuSVC`, `NuSVR`, `OneClassSVM`   with nu in place of C, of epsilon, of labels; by SMO
 `LinearSVC`, `LinearSVR`   weights w with an intercept that is regularised (one more feature, which is
-               constant) or, with intercept_scaling=inf, not; dual coordinate descent, and Newton's method
-               for squared losses
+               constant) or, with intercept_scaling=inf, not; dual coordinate descent, and Newton's
+               method for squared losses
 
 Weights of classes and of samples multiply C. Samples of weight 0 are left out before anything else.
 """

@@ -87,6 +87,17 @@ class Answer:
     converged: bool
     scale: float = 1.0
 
+    @property
+    def alpha(self) -> Vector:
+        """The dual variables."""
+        assert self.point.alpha is not None
+        return self.point.alpha
+
+    @property
+    def b(self) -> float:
+        """The intercept."""
+        return float(self.point.b or 0.0)  # type: ignore[arg-type]
+
 
 @dataclass(frozen=True, eq=False)
 class Manner:

@@ -68,11 +68,11 @@ class PairClassifier(ClassifierMixin, KernelMachine):  # pyright: ignore[reportU
         beta, answers = self._fit_pairs(
             check_samples(samples), labels, upper, self._last_beta(weights.kept, scale)
         )
-        self.intercept_ = np.array([answer.scale * float(answer.point.b) for answer in answers])
+        self.intercept_ = np.array([answer.scale * answer.b for answer in answers])
         self._set_support(samples, beta, self._layout(beta, labels), weights)
-        self.n_support_ = np.bincount(
-            labels[self._support], minlength=self.classes_.size
-        ).astype(np.int32)
+        self.n_support_ = np.bincount(labels[self._support], minlength=self.classes_.size).astype(
+            np.int32
+        )
         self.n_iter_ = np.array([max(1, answer.iterations) for answer in answers], dtype=np.int32)
         self.fit_status_ = int(not all(answer.converged for answer in answers))
         warn_unless(self.fit_status_ == 0, self.max_iter)
@@ -100,7 +100,7 @@ class PairClassifier(ClassifierMixin, KernelMachine):  # pyright: ignore[reportU
         answers = self._solve(X, tasks, places)
         beta = np.zeros((len(places), labels.size))
         for machine, place, task, answer in zip(beta, places, tasks, answers, strict=True):
-            machine[np.r_[*place]] = answer.scale * task.signs * answer.point.alpha
+            machine[np.r_[*place]] = answer.scale * task.signs * answer.alpha
         return beta, answers
 
     def _layout(self, beta: Block, labels: Any) -> Block:

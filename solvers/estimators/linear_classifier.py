@@ -26,20 +26,25 @@ class LinearSVC(ClassifierMixin, LinearMachine):  # pyright: ignore[reportUntype
     penalty : "l2"; LIBLINEAR's "l1" is another problem, which no solver here takes.
     loss : "squared_hinge" or "hinge".
     dual : of squared losses: True is dual coordinate ascent, slow on features of very different sizes;
-        False and "auto" Newton's method on w. The hinge has dual methods only.
-    tol : of the hinge, the maximal violation in the dual, and up to 2000 samples a millionth of it;
+        False and "auto" Newton's method on w, as is True with an intercept that is not regularised. The
+        hinge has dual methods only.
+    tol : of the hinge, the maximal violation in the dual, see `refine`;
         of squared losses, a million times the relative gain of the last Newton step (above 2000
         features, the mean size of its entries), or the relative gap of dual coordinate ascent.
     C : weight of the losses, above 0.
     multi_class : "ovr"; the joint objective of Crammer and Singer is another problem.
-    fit_intercept, intercept_scaling : whether there is an intercept, and the value of its feature.
+    fit_intercept, intercept_scaling : whether there is an intercept, and the value of its feature, by
+        whose weight it is regularised; inf for an intercept that is not.
     class_weight : dict of weights, "balanced" (which counts samples with their weights), or None. Of
         more than two classes a class's weight counts in its own problem, as in LIBLINEAR.
-    verbose : log each problem's solution (logger "solvers.estimators.answers", level INFO).
+    verbose, callback : as of `SVC`.
+    refine : whether with the hinge problems of up to 1000 samples are solved to a millionth of `tol`.
+    warm_start : begin where the last fit ended: with the hinge if it was on as many samples.
     random_state : seed of solvers that draw; None is 0.
     max_iter : of each problem, in the solver's own count: epochs or Newton steps.
     solver : a `Solver`, used as it is; the name of one, which takes what it has of `tol`, `max_iter`
-        and the seed; None for the defaults above.
+        and the seed; None for the defaults above: up to 1000 samples,
+        and with squared losses up to a Hessian of some milliseconds, in one compiled call.
 
     Attributes
     ----------

@@ -138,7 +138,9 @@ class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         Returns the weights, shape (machines, d). What `certificate_` needs is remembered.
         """
         X, manner = check_samples(X), self._manner(loss.is_smooth, X.shape[1])
-        starts = [self._start(X, loss, k, y, C) for k, (y, C) in enumerate(zip(ys, Cs, strict=True))]
+        starts = [
+            self._start(X, loss, k, y, C) for k, (y, C) in enumerate(zip(ys, Cs, strict=True))
+        ]
         self._forget()
         small = manner.by_default and not manner.watched
         newton = small and loss.is_smooth and self.dual is not True and _is_small(X)
@@ -167,12 +169,14 @@ class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         w = np.array([point.w for point in self._points])
         self.intercept_ = 0.0
         if self._is_free:
-            self.intercept_ = np.array([float(point.b) for point in self._points])
+            self.intercept_ = np.array([answer.b for answer in answers])
         elif self.fit_intercept:
             w, self.intercept_ = w[:, :-1], self.intercept_scaling * w[:, -1]
         return w
 
-    def _start(self, X: Any, loss: IntervalLoss, machine: int, y: Vector, C: Vector) -> Vector | None:
+    def _start(
+        self, X: Any, loss: IntervalLoss, machine: int, y: Vector, C: Vector
+    ) -> Vector | None:
         """Return a β to begin from: that of the last fit, or with a squared loss that of its weights."""
         points: list[Point] = vars(self).get("_points", [])
         if not check_switch(self.warm_start, "warm_start") or machine >= len(points):
@@ -199,8 +203,7 @@ class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         found = small_answer(task, K, steps)
         if found is None:
             return None
-        assert found.point.alpha is not None
-        w = X.T @ (task.signs * found.point.alpha)
+        w = X.T @ (task.signs * found.alpha)
         return Answer(replace(found.point, w=w), 1 + found.iterations // n, found.converged)
 
     def _by_epochs(self, X: Any, task: Task, manner: Manner) -> Answer | None:

@@ -23,8 +23,8 @@ class LinearSVR(RegressorMixin, LinearMachine):  # pyright: ignore[reportUntyped
     ----------
     epsilon : half-width of the tube, 0 or above.
     loss : "epsilon_insensitive" or "squared_epsilon_insensitive".
-    tol, C, fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter, solver : as of
-        `LinearSVC`.
+    tol, C, fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter, solver, refine,
+    warm_start, callback : as of `LinearSVC`.
 
     Attributes
     ----------

@@ -16,7 +16,7 @@ import scipy
 from sklearn.utils import check_consistent_length, column_or_1d
 from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
 
-from problems import RBF, Gram, Kernel, Linear, Polynomial, Precomputed, Sigmoid, Vector
+from problems import RBF, Gram, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from problems.dataset import Indices, check_samples
 from problems.kernels import Block, as_dense
 from problems.kernels.base import stacked
@@ -128,7 +128,7 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         return subset(X, weights.kept, self._gram_given), y, weights
 
     def _values_of_function(self, X: Any, m: int) -> Block:
-        """Return the values of a function given as kernel, of `X` (m samples) and the training samples."""
+        """Return the values of a function given as kernel, of `X` (m samples) and those of `fit`."""
         n = _num_samples(self._X_fit)
         K = self.kernel(X, self._X_fit)
         try:

@@ -2,8 +2,8 @@
 
     min ½Σⱼ rⱼwⱼ² + ½Σ cᵢeᵢ²,   eᵢ the distance of fᵢ = xᵢᵀw to [lowerᵢ, upperᵢ], signed
 rⱼ is 1, or 0 for the feature of an intercept that is not regularised. The steps are those of
-`solvers.finite_newton`, which takes sparse samples and many features too, and ten times as long for a few
-hundred samples, where its calls of NumPy take longer than what they compute.
+`solvers.finite_newton`, which takes sparse samples and many features too, and ten times as long for a
+few hundred samples, where its calls of NumPy take longer than what they compute.
 """
 
 from __future__ import annotations

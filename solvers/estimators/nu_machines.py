@@ -34,8 +34,8 @@ class NuSVC(PairClassifier):
     ----------
     nu : at least this share of the samples are support vectors, at most this share violate the margin.
         A pair has 2·min(n₊, n₋)/n where that is less: there is no machine with more.
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, probability, class_weight, verbose, max_iter,
-    decision_function_shape, break_ties, random_state, solver, refine, callback : as of `SVC`.
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, probability, class_weight, verbose,
+    max_iter, decision_function_shape, break_ties, random_state, solver, refine, callback : as of `SVC`.
 
     Attributes
     ----------
@@ -63,9 +63,7 @@ class NuSVC(PairClassifier):
         return Task(problem, y, y, np.minimum(y * C, 0.0), np.maximum(y * C, 0.0), plain=False)
 
 
-def _pair(
-    X: Matrix, rows: Indices, y: Vector, C: Vector, nu: float, kernel: Kernel
-) -> Formulation:
+def _pair(X: Matrix, rows: Indices, y: Vector, C: Vector, nu: float, kernel: Kernel) -> Formulation:
     return problems.NuSVC(subset(X, rows, isinstance(kernel, Precomputed)), y, nu, kernel, C)
 
 
@@ -79,8 +77,8 @@ class NuSVR(KernelRegressor):
     ----------
     nu : at most this share of the samples is outside of the tube, at least this share on or outside it.
     C : weight of the slacks, finite and above 0.
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, refine, callback :
-        as of `SVC`.
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, refine,
+    callback : as of `SVC`.
 
     Attributes
     ----------
@@ -117,8 +115,8 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # pyright: ignore[reportUntyped
     Parameters
     ----------
     nu : at most this share of the samples is called novel, at least this share are support vectors.
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, refine, callback :
-        as of `SVC`.
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, refine,
+    callback : as of `SVC`.
 
     Attributes
     ----------
@@ -144,10 +142,9 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # pyright: ignore[reportUntyped
         ones = np.ones(C.size)
         task = Task(problem, ones, ones, np.zeros(C.size), C, plain=False)
         answer = self._solve(X_fit, [task], [[slice(0, C.size)]])[0]
-        assert answer.point.alpha is not None
-        self.intercept_ = np.array([answer.point.b])
+        self.intercept_ = np.array([answer.b])
         self.offset_ = -self.intercept_
-        duals = answer.point.alpha[None, :]
+        duals = answer.alpha[None, :]
         self._set_support(samples, duals, duals, weights)
         self.n_support_ = np.array([self.support_.size], dtype=np.int32)
         self.n_iter_ = max(1, answer.iterations)

@@ -29,9 +29,8 @@ class KernelRegressor(RegressorMixin, KernelMachine):  # pyright: ignore[reportU
         last = self._last_beta(weights.kept, scale)
         start = None if last is None else last[0]
         answer = self._answer(check_samples(samples), targets, scale * weights.values, start)
-        assert answer.point.alpha is not None
-        self.intercept_ = np.array([answer.point.b])
-        duals = answer.point.alpha[None, :]
+        self.intercept_ = np.array([answer.b])
+        duals = answer.alpha[None, :]
         self._set_support(samples, duals, duals, weights)
         self.n_support_ = np.array([self.support_.size], dtype=np.int32)
         self.n_iter_ = max(1, answer.iterations)
@@ -55,8 +54,9 @@ class SVR(KernelRegressor):
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver : as of `SVC`.
-    C : weight of the slacks, finite and above 0.
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, fit_intercept,
+    refine, warm_start, callback : as of `SVC`.
+    C : weight of the slacks, above 0; inf for a function that keeps within epsilon of all targets.
     epsilon : half-width of the tube, 0 or above.
 
     Attributes
@@ -102,8 +102,7 @@ class SVR(KernelRegressor):
         spread = float(np.abs(y - y.mean()).max()) or 1.0
         for C in spread * 10.0 ** np.arange(2, 15, 3):
             answer = self._fit_to(X, y, np.full(y.size, C), None)
-            assert answer.point.alpha is not None
-            if np.abs(answer.point.alpha).max() < 0.99 * C:
+            if np.abs(answer.alpha).max() < 0.99 * C:
                 return answer
         raise ValueError(
             "C: is infinite, and no function keeps within epsilon of all targets; use a finite C, or "

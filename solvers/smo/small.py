@@ -4,8 +4,8 @@
 
 Pair steps (`pairs`) find which variables are free; Newton's step then moves all of them to the minimum
 on their face (`solvers.faces`). They take turns: at first as long as either pays, and once the violation
-is at most `tol` until it is at most `fine`. For a few hundred variables this takes as long as SMO's first
-product takes to set up: no threads, no rounds, no choice of what is in memory.
+is at most `tol` until it is at most `fine`. A few hundred variables are solved before SMO has set up its
+first product: no threads, no rounds, no choice of what is in memory.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from __future__ import annotations
 import numba
 import numpy as np
 
-from problems.dataset import Vector
+from problems.dataset import Indices, Vector
 from problems.kernels import Block
 from solvers.faces import MOST_FREE, move_on_faces
 from solvers.smo.pairs import pair_steps
 from solvers.smo.state import slopes
 
 _PATIENCE = 40  # turns without halving the violation
-_TURN = 100  # pair steps between two Newton steps; at first also half as many as there are variables
+_TURN = (
+    100  # pair steps between two Newton steps; at first also half as many as there are variables
+)
 _STEP, _STEP_OF_EACH = 1e-7, 1e-9  # seconds of a pair step, and for each variable
 
 
@@ -121,7 +123,7 @@ def _newton(
 @numba.njit(cache=True, nogil=True)
 def free_of(
     f: Vector, z: Vector, q: Vector, tube: Vector, lo: Vector, hi: Vector
-) -> tuple[Vector, Vector, Vector, Vector]:
+) -> tuple[Indices, Vector, Vector, Vector]:
     """Return which variables are free, with their negative gradients and bounds on their side."""
     free = np.flatnonzero((z > lo) & (z < hi) & ((tube == 0.0) | (z != 0.0)))
     side = np.where(z[free] > 0.0, tube[free], -tube[free])

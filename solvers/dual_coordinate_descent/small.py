@@ -16,6 +16,7 @@ from problems.kernels import Block
 from solvers.faces import MOST_FREE, move_on_faces
 from solvers.smo.small import free_of, violation_of
 
+_FLAT = 1e-100  # in place of the curvature of a sample of zeros, which goes to a bound
 _PATIENCE = 20  # turns without halving the violation
 _EPOCHS = 20  # between two Newton steps
 _OF_ENTRY = 4e-10  # seconds in an epoch for each entry of X; a Newton step may take as long ...
@@ -78,12 +79,13 @@ def _epoch(
             continue
         at += 1
         gain = max(up if z[t] < hi[t] else 0.0, -down if z[t] > lo[t] else 0.0)
-        if gain <= 0.0 or diagonal[t] == 0.0:
+        if gain <= 0.0:
             continue
         largest = max(largest, gain)
-        goal = diagonal[t] * z[t] - slope  # soft thresholding
+        curvature = max(diagonal[t], _FLAT)
+        goal = curvature * z[t] - slope  # soft thresholding
         end = max(goal - tube[t], 0.0) + min(goal + tube[t], 0.0)
-        end = min(max(end / diagonal[t], lo[t]), hi[t])
+        end = min(max(end / curvature, lo[t]), hi[t])
         change = end - z[t]
         z[t] = end
         for j in range(w.size):

@@ -172,9 +172,9 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         spread = variance(X, weights.values) if self.gamma == "scale" else 1.0
         return 1.0 / (X.shape[1] * spread) if spread > 0 else 1.0
 
-    def _manner(self, task: Task) -> Manner:
-        """Return how a task is solved: with many samples and a linear kernel by coordinate descent."""
-        linear = isinstance(self._kernel, Linear) and task.plain and task.y.size > SMALL
+    def _manner(self, task: Task, *, large: bool) -> Manner:
+        """Return how a task is solved: a large one with a linear kernel by coordinate descent."""
+        linear = isinstance(self._kernel, Linear) and task.plain and large
         default = DualCoordinateDescent if linear else SMO
         solver = chosen_solver(self.solver, default, settings_of(self))
         refine = check_switch(self.refine, "refine")
@@ -188,9 +188,11 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         gram = _SharedGram(X, self._kernel)
         answers: list[Answer] = []
         for task, place in zip(tasks, places, strict=True):
-            manner, answer = self._manner(task), None
+            large, answer = task.y.size > SMALL, None
+            manner = self._manner(task, large=large)
             if task.is_small and manner.by_default and not manner.watched:
                 answer = small_answer(task, gram.among(place), manner)
+                manner = self._manner(task, large=True)  # what that cannot solve is not easy
             answers.append(answer or dual_answer(task, manner))
         self._answers = [(task.problem, a.point) for task, a in zip(tasks, answers, strict=True)]
         return answers

@@ -1,4 +1,4 @@
-"""What the estimators offer beyond scikit-learn's, and what they say of arguments that cannot be used."""
+"""What the estimators offer beyond scikit-learn's, and what they say of unusable arguments."""
 
 import numpy as np
 import pytest
@@ -191,3 +191,11 @@ def test_a_nu_that_a_pair_does_not_allow_is_the_largest_that_it_does():
     few = np.r_[np.flatnonzero(y == 1)[:5], np.flatnonzero(y == 2)]
     model = NuSVC(nu=0.9).fit(X[few], y[few])
     np.testing.assert_allclose(model._answers[0][0]().nu, 2 * 5 / 55)
+
+
+def test_what_is_too_hard_for_the_quick_way_is_solved_by_the_other():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((80, 5))
+    y = X[:, 0] + rng.standard_normal(80) > 0
+    assert SVC(kernel="linear", C=1e4).fit(X, y).certificate_.relative_gap < 1e-6
+    assert LinearSVC(loss="hinge", C=1e4).fit(X, y).certificate_.relative_gap < 1e-6

@@ -235,7 +235,15 @@ def _difference(run: _Run, best: _Run) -> float:
     if not all(isfinite(distance) for distance in distances):
         return nan
     distance = max(distances)
-    return distance / abs(best["dual_objective"]) if distance else 0.0
+    return distance / _size(best) if distance else 0.0
+
+
+def _size(best: _Run) -> float:
+    """Return the size of the optimum, or the unit that gaps are relative to where it is as good as 0."""
+    bounds = [abs(_number(best[name], 0.0)) for name in ("primal_objective", "dual_objective")]
+    gap, relative_gap = (_number(best.get(name), 0.0) for name in ("gap", "relative_gap"))
+    unit = gap / relative_gap if relative_gap > 0 else 0.0
+    return unit if unit > 2 * max(bounds) else bounds[1]
 
 
 def _recorded(run: _Run) -> str:

@@ -265,7 +265,7 @@ def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:
         "n_free": int((kinds == "free").sum()),
         "n_bounded": int((kinds == "bounded").sum()),
         "margin": float(geometry.margin) if problem.has_margin else None,
-        "train_accuracy": problem.accuracy(geometry.decision, problem.labels),
+        "train_accuracy": problem.accuracy(geometry.decision, problem.expected),
     }
     if data.X_test is not None and data.y_test is not None:
         X = data.X_test  # in blocks of rows, whose kernel values fit in memory
@@ -280,6 +280,7 @@ def _model(case: Case, solution: Solution) -> dict[str, Any]:
     problem, point = solution.problem, solution.certificate.point
     drawable = problem.d == 2 and problem.n <= _MOST_DRAWN
     drawable = drawable and (problem.outputs == 1 or isinstance(problem, Multiclass))
+    drawable = drawable and (problem.has_margin or problem.takes_targets or problem.outputs > 1)
     if not drawable or isinstance(problem.kernel, Precomputed) or point.alpha is None:
         return {}
     w = np.full(2, np.nan) if point.w is None else point.w
@@ -291,5 +292,6 @@ def _model(case: Case, solution: Solution) -> dict[str, Any]:
         "alpha": point.alpha,
         "w": w,
         "b": np.asarray(b, dtype=np.float64),
+        "level": problem.margin_at(solution.certificate.offsets) if problem.has_margin else 1.0,
         "kernel": np.str_(json.dumps(kernel)),
     }

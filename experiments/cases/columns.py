@@ -51,7 +51,7 @@ RESULTS = {  # in the order of the table
     "n_support": "support vectors: samples with α ≠ 0 (at least 1e-8 of C)",
     "n_free": "support vectors between their bounds, 0 < |α| < C",
     "n_bounded": "support vectors at their bound, |α| = C",
-    "margin": "width 2/‖w‖ of the strip −1 ≤ f ≤ 1; two classes only",
+    "margin": "width 2/‖w‖ of the strip −1 ≤ f ≤ 1, of nu_svc 2ρ/‖w‖; two classes only",
     "train_accuracy": "share of training samples whose class is right; of a regression R²",
     "test_accuracy": "the same of the samples held out by `test_size` or `folds`",
     "threads": "most threads that a numerical library of the process may use",

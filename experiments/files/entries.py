@@ -164,7 +164,9 @@ def _parameters(chosen: Node, node: Node, folder: str) -> tuple[dict[str, Any], 
         parameters["kernel"] = plain(_built(KERNELS, given.pop("kernel"), folder))
     samples = cls.example_samples({key: value.value for key, value in given.items()})
     convert = {"loss": partial(_built, LOSSES, folder=folder)} if "loss" in options else {}
-    problem = build(partial(cls.from_data, *samples), options, Node(given, node.line), chosen.value, convert)
+    problem = build(
+        partial(cls.from_data, *samples), options, Node(given, node.line), chosen.value, convert
+    )
     return values_of(problem, leave_out=("X", "y")) | parameters, problem.takes_targets
 
 

@@ -37,6 +37,7 @@ FIGURES = (  # in the order of a course
     "training_picture",
     "pegasos_trajectory",
     "svr_tube",
+    "nu_property",
     "several_classes",
 )
 

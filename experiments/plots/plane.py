@@ -78,14 +78,18 @@ def _size(samples: int) -> float:
 
 
 def decision(model: Model, points: Block) -> Vector:
-    """Return f at `points` (m, 2), from w where there is one, else from the support vectors."""
-    b = float(model["b"])
+    """Return f at `points` (m, 2), from w where there is one, else from the support vectors.
+
+    It is ±1 on the margins, also where these are at ±ρ, the answer's `level`.
+    """
+    b, level = float(model["b"]), float(model.get("level", 1.0))
     if model["w"] is not None:
-        return points @ np.asarray(model["w"], dtype=np.float64) + b
+        return (points @ np.asarray(model["w"], dtype=np.float64) + b) / level
     alpha = np.asarray(model["alpha"], dtype=np.float64)
     support = np.flatnonzero(alpha)
     beta = (alpha * model["y"])[support]
-    return in_blocks(lambda x: model["kernel"].cross(x, model["X"], support) @ beta, points) + b
+    f = in_blocks(lambda x: model["kernel"].cross(x, model["X"], support) @ beta, points) + b
+    return f / level
 
 
 def in_blocks(f: Callable[[Block], Block], points: Block) -> Block:
@@ -95,6 +99,8 @@ def in_blocks(f: Callable[[Block], Block], points: Block) -> Block:
 
 def upper(run: pd.Series) -> float:
     """Return the bound C of a run's dual variables; inf for the hard margin and for unknown ones."""
+    if run["formulation"] == "nu_svc":
+        return 1.0
     C, lam = (pd.to_numeric(run[name], errors="coerce") for name in ("C", "lam"))
     if np.isfinite(C):
         return float(C)

@@ -49,7 +49,8 @@ def model_of(solution: Solution) -> Model:
     """Return the samples, the kernel and the certified answer, by name."""
     problem = solution.problem
     answer = {"alpha": solution.alpha, "w": solution.w, "b": solution.b}
-    return {"X": problem.X, "y": problem.y, "kernel": problem.kernel, **answer}
+    level = problem.margin_at(solution.certificate.offsets) if problem.has_margin else 1.0
+    return {"X": problem.X, "y": problem.y, "kernel": problem.kernel, "level": level, **answer}
 
 
 def runs_of(solution: Solution) -> Runs:

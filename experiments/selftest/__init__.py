@@ -31,6 +31,7 @@ _PLAIN = (
     "two_gaussians primal C=1",
     "two_gaussians risk lam=0.02",
 )
+_NU = ("nu-SVC rbf nu=0.4", "nu-SVR rbf nu=0.4", "one class rbf nu=0.2", "one class linear nu=0.2")
 _OTHERS = ("logistic risk lam=0.02", "squared hinge risk lam=0.02", "chains C=0.1")
 _ALL = (*_PLAIN, "separable hard margin", *_OTHERS)
 
@@ -55,6 +56,7 @@ PROPERTIES = (
     Property("C of each sample", "theory.slack_weights", _SOFT),
     Property("sum, not mean", "theory.sum_not_mean", _SOFT),
     Property("intercept", "theory.intercept", ("off centre", "off centre, no intercept")),
+    Property("nu", "theory.nu_property", _NU),
     Property("sign", "theory.sign", _PLAIN),
     Property("permutation", "theory.permutation", ("hardest first", "hardest first, no intercept")),
     Property("label flip", "theory.label_flip", _SOFT + _REGRESSION),

@@ -20,6 +20,9 @@ from problems import (
     Kernel,
     Linear,
     Matrix,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
     RegularizedERM,
     Sigmoid,
     SoftMarginDual,
@@ -116,6 +119,12 @@ def _regression(kernel: Kernel, intercept: bool) -> Formulation:
     return SVRDual(X, y, 1.0, 0.1, kernel, intercept)
 
 
+def _scattered() -> tuple[Matrix, Vector]:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((60, 3))
+    return X, np.sin(X[:, 0]) + X[:, 1] + 0.3 * rng.standard_normal(60)
+
+
 def _targets(targets: Callable[[Vector], Vector], epsilon: float) -> Formulation:
     X = np.random.default_rng(5).standard_normal((30, 2))
     return SVRDual(X, targets(X[:, 0]), 1.0, epsilon, RBF(0.5))
@@ -155,6 +164,10 @@ PROBLEMS: dict[str, Callable[[], Formulation]] = {
     "chains C=0.1": _chains,
     "regression rbf C=1": partial(_regression, RBF(0.2), True),
     "regression linear C=1, no intercept": partial(_regression, Linear(), False),
+    "nu-SVC rbf nu=0.4": lambda: NuSVC(*_FOUR(), 0.4, RBF(_GAMMA)),
+    "nu-SVR rbf nu=0.4": lambda: NuSVR(*_scattered(), 0.4, 1.0, RBF(0.2)),
+    "one class rbf nu=0.2": lambda: OneClassSVM(_scattered()[0], 0.2, RBF(0.2)),
+    "one class linear nu=0.2": lambda: OneClassSVM(_scattered()[0] + 2.0, 0.2),
     "separable hard margin": lambda: HardMarginDual(*_APART()),
     "twins hard margin": lambda: HardMarginDual(*_twins()),
     "crossed hard margin": lambda: HardMarginDual(*_crossed()),

@@ -21,6 +21,7 @@ from problems import RBF, Certificate, Formulation, Point, certify
 
 _WORSE, _SLACK = 10.0, 0.05  # a variant's excess: at most so many times the first's, and a bit
 _ROUNDING = 1e-9
+_AT_BOUND = 1e-4  # of C: interior points never touch a bound
 _SCALE = 8.0  # exact in floating point
 
 
@@ -57,6 +58,24 @@ def intercept(bench: Bench, name: str) -> str:
     other = changed(problem, intercept=not problem.intercept)
     what = "a machine without the intercept" if problem.intercept else "a machine with an intercept"
     return _impostor(bench, problem, other, what)
+
+
+def nu_property(bench: Bench, name: str) -> str:
+    """A share of at most ν has the largest multiplier, as all margin errors have; at least ν has any.
+
+    Of the answer as it is given: once it is projected, every answer has the right sums.
+    """
+    problem = bench.problem(name)
+    alpha = bench.solve(problem).point.alpha
+    if alpha is None:
+        return "it gives no multipliers"
+    nu, size = float(problem.nu), np.abs(alpha) / problem.upper  # type: ignore[attr-defined]
+    at_most, any_at_all = np.mean(size >= 1 - _AT_BOUND), np.mean(size > _AT_BOUND)
+    if at_most > nu + 1 / problem.n:
+        return f"a share {at_most:.2g} of the samples is at the largest multiplier, nu is {nu:g}"
+    if any_at_all < nu - 1 / problem.n:
+        return f"a share {any_at_all:.2g} of the samples are support vectors, nu is {nu:g}"
+    return ""
 
 
 def sign(bench: Bench, name: str) -> str:

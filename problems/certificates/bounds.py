@@ -54,15 +54,13 @@ class _Bound(NamedTuple):
     error: float
 
 
-def fenchel_bounds(
-    given: Formulation, point: Point, dual: DualPoint | None = None
-) -> Certificate:
+def fenchel_bounds(given: Formulation, point: Point, dual: DualPoint | None = None) -> Certificate:
     """Return the certificate of dual variables, weights or both, made feasible first.
 
     Without `alpha` it is recovered from `w`. With both the primal bound is taken at `w`. `dual` is the
     feasible point, if it is known.
     """
-    problem, shift, moved = _near_zero(given)
+    problem, shift, moved = near_zero(given)
     own_w = point.w if problem.is_linear else None
     conditions = Slopes(problem) if problem.pieces is None else Pieces(problem)
     if point.alpha is None:
@@ -115,16 +113,16 @@ def _middles(intervals: list[tuple[float, float]]) -> list[float]:
     return [middle(*interval) for interval in intervals]
 
 
-def _near_zero(problem: Formulation) -> tuple[Formulation, float, Vector]:
+def near_zero(problem: Formulation) -> tuple[Formulation, float, Vector]:
     """Return the problem with its targets moved to 0, by how much, and by how much they are wrong.
 
-    An offset without a cost takes what is taken off all targets, for losses that see differences
+    Offsets whose costs add up to 0 take what is taken off all targets, for losses that see differences
     only. The error is that of one subtraction, known exactly (Knuth 1998, section 4.2.2, theorem B).
     """
     y = problem.y
     unmoved = problem, 0.0, problem.target_errors
-    one_offset = problem.groups is None and problem.costs.size == 1 and not problem.costs.any()
-    if not (one_offset and getattr(problem.loss, "sees_differences", False)):
+    all_alike = problem.groups is None and problem.costs.size and not problem.costs.sum()
+    if not (all_alike and getattr(problem.loss, "sees_differences", False)):
         return unmoved
     shift = float(np.partition(y, problem.n // 2)[problem.n // 2])
     left = y - shift

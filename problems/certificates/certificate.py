@@ -125,12 +125,16 @@ def summed(certificates: Sequence[Certificate], names: Sequence[str] = ()) -> Ce
     # NaN counts as the largest
     worst = certificates[int(np.argmax([own.relative_gap for own in certificates]))]
     pairs = zip(names, certificates, strict=True)
-    distances = [own.projection_distance for own in certificates]
+    distances, unit = (
+        [own.projection_distance for own in certificates],
+        sum(own.unit for own in certificates),
+    )
     values: dict[str, Any] = {**sums, **largest}
     return Certificate(
         **values,
-        relative_gap=relative(sums["gap"], *bounds),
-        resolution=relative(sum(own.rounding for own in certificates), *bounds),
+        relative_gap=relative(sums["gap"], *bounds, unit),
+        resolution=relative(sum(own.rounding for own in certificates), *bounds, unit),
+        unit=unit,
         projection_distance=float(np.linalg.norm(distances)),
         bound_source=worst.bound_source,
         reason=next((f"{name}: {own.reason}" for name, own in pairs if own.reason), ""),
@@ -161,7 +165,9 @@ def moved_out(value: float, error: float) -> float:
     return float(np.nextafter(value + error, np.inf)) if error else value
 
 
-def with_bounds(known: Certificate, primal: float, dual: float, error: float = 0.0) -> Certificate:
+def with_bounds(
+    known: Certificate, primal: float, dual: float, unit: float, error: float = 0.0
+) -> Certificate:
     """Return a certificate with other bounds, which may be wrong by `error`: they are moved outwards."""
     primal, dual = moved_out(primal, error), -moved_out(-dual, error)
     gap = NAN if np.isnan(known.gap) else gap_between(primal, dual)
@@ -170,8 +176,9 @@ def with_bounds(known: Certificate, primal: float, dual: float, error: float = 0
         primal_objective=primal,
         dual_objective=dual,
         gap=gap,
-        relative_gap=relative(gap, primal, dual, known.unit),
-        resolution=relative(known.rounding + 2 * error, primal, dual, known.unit),
+        relative_gap=relative(gap, primal, dual, unit),
+        unit=unit,
+        resolution=relative(known.rounding + 2 * error, primal, dual, unit),
     )
 
 

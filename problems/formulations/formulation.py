@@ -97,7 +97,8 @@ class Formulation(DualProblem):
     @classmethod
     def from_data(cls, X: Matrix, y: Vector, **parameters: Any) -> Self:
         """Return the problem of a data set's samples, with its other fields by name."""
-        return cls(X, y, **parameters)
+        make: Any = cls
+        return make(X, y, **parameters)
 
     @classmethod
     def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
@@ -127,8 +128,8 @@ class Formulation(DualProblem):
         return 0.0
 
     @property
-    def labels(self) -> Vector:
-        """What is predicted of the samples, shape (n,): their labels or targets."""
+    def expected(self) -> Vector:
+        """What should be predicted of the samples, shape (n,): their labels or targets."""
         return self.y
 
     @property

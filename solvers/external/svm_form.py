@@ -121,7 +121,7 @@ def refuse_other_boxes(form: BoxQP, solver: str) -> str | None:
 
 def refuse_one_label(form: BoxQP, solver: str) -> str | None:
     """Return that a classification has one label only, None otherwise."""
-    one = is_classification(form) and np.unique(form.a).size < 2
+    one = is_classification(form) and np.ptp(form.Q.sign) == 0
     return f"{solver} needs samples of both classes" if one else None
 
 

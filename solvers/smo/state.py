@@ -147,7 +147,7 @@ class State:
             result = self.tiles.product(v.sample[rows], columns, weights)
         else:
             samples, back = np.unique(v.sample[rows], return_inverse=True)
-            summed = np.bincount(place, weights, columns.size)
+            summed = np.bincount(place, weights, columns.size).astype(np.float64)
             result = self.tiles.product(samples, columns, summed)[back]
         return result if v.scale is None else result * v.scale[rows]
 

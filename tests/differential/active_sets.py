@@ -67,7 +67,7 @@ def _proven(problem: Posed, beta: list[fmpq], offsets: list[fmpq]) -> Optimum | 
     assert primal == dual, "an active set that is optimal has equal objectives"
     if problem.error == 0:
         return Optimum(dual, primal, beta, offsets)
-    size = sum(map(abs, beta), ZERO)
+    size = problem.mass(beta)
     quadratic, distance = HALF * problem.error * size * size, problem.error * size
     if problem.is_hard and distance >= 1:
         return None

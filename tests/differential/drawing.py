@@ -12,12 +12,16 @@ import numpy as np
 import scipy
 
 from problems import (
+    SVDD,
     ChainMargin,
     Formulation,
     HardMarginDual,
     HardMarginPrimal,
     HingeERM,
     Kernel,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
     OneVsOne,
     OneVsRest,
     RegularizedERM,
@@ -87,11 +91,15 @@ def _draw(rng: Rng, number: int) -> Drawn | None:
         return None  # Newton's method adds one to a score in a step, and they go to hundreds
     if problem.may_be_infeasible and isinstance(made, Spectrum) and made.normalize:
         return None  # that roots cancel is not seen in balls
-    if made.is_psd is None and (problem.pieces is None or problem.may_be_infeasible):
+    if made.is_psd is None and (problem.pieces is None or _may_be_zero(problem)):
         K, error = exact_gram(problem.X, made, 53)
         if error != 0 or not is_psd(K):
-            return None  # its dual may have no largest value
+            return None  # its dual may have no largest value, or one that is 0 but for K's digits
     return Drawn(number, formulation, kernel, scale, problem)
+
+
+def _may_be_zero(problem: Formulation) -> bool:
+    return problem.may_be_infeasible or isinstance(problem, NuSVC | OneClassSVM | SVDD)
 
 
 def _epsilon(sample: Sample, rng: Rng) -> float:
@@ -152,6 +160,16 @@ def _grouped(s: Sample, kernel: Kernel, rng: Rng) -> Formulation:
     return Grouped(s.X, y, C, tuple(members.tolist()), tuple(prices), loss, kernel)
 
 
+def _share(rng: Rng) -> float:
+    """Return a nu: at the ends and between, and where nu·n is whole."""
+    return float(rng.choice([1e-6, 0.25, 0.5, 2 / 3, 1.0, rng.uniform(0.01, 1.0)]))
+
+
+def _nu_svc(s: Sample, kernel: Kernel, rng: Rng) -> Formulation:
+    most = 2 * min(int((s.labels > 0).sum()), int((s.labels < 0).sum())) / s.n
+    return NuSVC(s.X, s.labels, most * _share(rng), kernel)
+
+
 def _classes(s: Sample, rng: Rng) -> Vector:
     """Return as many classes as there are samples for, three at most, and each is there."""
     count = min(s.n, int(rng.integers(2, 4)))
@@ -191,6 +209,10 @@ FORMULATIONS: dict[str, Maker] = {
     "one_vs_one": _several(OneVsOne),
     "weighted_erm": _weighted_risk,
     "grouped": _grouped,
+    "one_class_svm": lambda s, k, rng: OneClassSVM(s.X, _share(rng), k),
+    "svdd": lambda s, k, rng: SVDD(s.X, _share(rng), k),
+    "nu_svc": _nu_svc,
+    "nu_svr": lambda s, k, rng: NuSVR(s.X, s.targets, _share(rng), s.C, k),
     **{name: _risk(name) for name in LOSSES},
 }
 LINEAR_ONLY = (
@@ -206,6 +228,7 @@ MOST_SAMPLES = {
     "svr_dual": 4,
     "svr_primal": 4,
     "grouped": 4,
+    "nu_svr": 3,
     "weighted_erm": 4,
     "chain_margin": 4,
 } | {name: 4 for name in LOSSES if "epsilon" in name}

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from flint import fmpq
 
-from problems import Formulation, HingeERM, RegularizedERM, SoftmaxERM
+from problems import SVDD, Formulation, HingeERM, NuSVR, RegularizedERM, SoftmaxERM
 from tests.differential.kernels import exact_gram
 
 ZERO, ONE, HALF = fmpq(0), fmpq(1), fmpq(1, 2)
@@ -149,12 +149,14 @@ class Posed:
     Attributes
     ----------
     K : kernel values. error : how far each may be from the problem's own, 0 where all are rational.
+    samples : how many there are, if they are there a second time; else 0.
     """
 
     K: list[list[fmpq]]
     error: fmpq
     curves: list[Curve]
     groups: list[Group]
+    samples: int = 0
 
     @property
     def n(self) -> int:
@@ -175,6 +177,11 @@ class Posed:
         """Return βᵀKβ."""
         return sum((b * f for b, f in zip(beta, self.scores(beta), strict=True)), ZERO)
 
+    def mass(self, beta: Sequence[fmpq]) -> fmpq:
+        """Return Σ|βᵢ|, of a sample that is there twice with the sum of both."""
+        n = self.samples or len(beta)
+        return sum((abs(sum(beta[i::n], ZERO)) for i in range(n)), ZERO)
+
     def dual(self, beta: Sequence[fmpq]) -> fmpq:
         """Return the dual objective of a feasible β."""
         conjugates = (c.conjugate(b) for c, b in zip(self.curves, beta, strict=True))
@@ -182,7 +189,7 @@ class Posed:
 
     def doubt(self, beta: Sequence[fmpq]) -> fmpq:
         """Return how far the objectives of β may be off as kernel values are, but for smooth losses."""
-        size = sum(map(abs, beta), ZERO)
+        size = self.mass(beta)
         slopes = sum((max(c.below or ZERO, c.above or ZERO) for c in self.curves), ZERO)
         return self.error * size * (size + slopes)
 
@@ -231,7 +238,8 @@ def exact_weights(problem: Formulation) -> list[fmpq | None]:
         return [1 / (problem.n * rational(problem.lam))] * problem.n
     if problem.may_be_infeasible:
         return [None] * problem.n
-    return [rational(c) for c in np.broadcast_to(problem.C, problem.n).tolist()]
+    # of machines whose nu stands for a share of the samples all weights are 1
+    return [rational(c) for c in np.broadcast_to(getattr(problem, "C", 1.0), problem.n).tolist()]
 
 
 def exact_curve(loss: Any, y: fmpq, C: fmpq | None) -> Curve:
@@ -251,6 +259,8 @@ def exact_curve(loss: Any, y: fmpq, C: fmpq | None) -> Curve:
         case "SquaredEpsilonInsensitive":
             epsilon = rational(loss.epsilon)
             return Curve(y - epsilon, y + epsilon, twice, twice, ONE)
+        case "Shortfall":
+            return Curve(y, None, C, C)
         case "Pinball":
             tau = rational(loss.tau)
             return Curve(y, y, C * tau, C * (1 - tau))
@@ -259,19 +269,26 @@ def exact_curve(loss: Any, y: fmpq, C: fmpq | None) -> Curve:
 
 
 def posed(problem: Formulation, bits: int, weights: list[fmpq | None] | None = None) -> Posed:
-    """Return a problem with one score a sample in rationals, kernel values to so many bits.
+    """Return a problem in rationals, kernel values to so many bits.
 
     `weights` stand in place of its own Cᵢ.
     """
     K, error = exact_gram(problem.X, problem.kernel, bits)
     targets = [rational(v) for v in problem.y.tolist()]
-    curves = [
-        exact_curve(problem.loss, y, C)
-        for y, C in zip(targets, weights or exact_weights(problem), strict=True)
-    ]
+    if isinstance(problem, SVDD):
+        targets = [HALF * rational(problem.costs[0].item()) * K[i][i] for i in range(problem.n)]
+    C = weights or exact_weights(problem)
     costs = [rational(c) for c in problem.costs.tolist()]
-    labels = problem.groups if problem.groups is not None else np.zeros(problem.n, np.intp)
+    if isinstance(problem, NuSVR):  # each sample twice: below its target, and above it
+        K, labels = [row + row for row in K + K], np.repeat([0, 1], problem.n)
+        sides = [
+            (Curve(y, None, c, c), Curve(None, y, c, c)) for y, c in zip(targets, C, strict=True)
+        ]
+        curves = [below for below, _ in sides] + [above for _, above in sides]
+    else:
+        curves = [exact_curve(problem.loss, *own) for own in zip(targets, C, strict=True)]
+        labels = problem.groups if problem.groups is not None else np.zeros(problem.n, np.intp)
     groups = [
         Group(tuple(np.flatnonzero(labels == g).tolist()), cost) for g, cost in enumerate(costs)
     ]
-    return Posed(K, error, curves, groups)
+    return Posed(K, error, curves, groups, problem.n if isinstance(problem, NuSVR) else 0)

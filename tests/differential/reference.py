@@ -14,6 +14,7 @@ from problems import (
     ChainMargin,
     Formulation,
     Multiclass,
+    NuSVR,
     Point,
     SoftmaxERM,
     Vector,
@@ -59,7 +60,10 @@ class Reference(Protocol):
         ...
 
     def size_at_zero(self) -> fmpq:
-        """Return the primal objective at w = 0 and no offset: what an optimum of 0 is compared with."""
+        """Return the primal objective at w = 0 and no offset: what an optimum of 0 is compared with.
+
+        Where the problem has no size of its own, ½‖w‖² of orthogonal samples of mean length.
+        """
         ...
 
     def values(self, c: Certificate, answer: Point) -> Values:
@@ -81,7 +85,7 @@ def exact_reference(problem: Formulation, C: list[fmpq | None] | None = None) ->
         return ChainReference(problem)
     if isinstance(problem, SoftmaxERM) or isinstance(problem.loss, Logistic):
         return SmoothReference(problem, C)
-    return EnumeratedReference(problem, C)
+    return (DoubledReference if isinstance(problem, NuSVR) else EnumeratedReference)(problem, C)
 
 
 class EnumeratedReference:
@@ -100,8 +104,18 @@ class EnumeratedReference:
 
     def size_at_zero(self) -> fmpq:
         """Return the primal objective at w = 0 and no offset."""
-        zero = [ZERO] * self.exact.n
-        return self.exact.primal(ZERO, zero, [ZERO] * len(self.exact.groups)) or ZERO
+        zero, exact = [ZERO] * self.exact.n, self.exact
+        if not self.is_homogeneous:
+            return exact.primal(ZERO, zero, [ZERO] * len(exact.groups)) or ZERO
+        costs = sum((abs(group.cost) for group in exact.groups), ZERO)
+        weights = sum((c.below for c in exact.curves), ZERO) / exact.n
+        return HALF * costs * weights * sum((exact.K[i][i] for i in range(exact.n)), ZERO) / exact.n
+
+    @property
+    def is_homogeneous(self) -> bool:
+        """Whether offsets have costs and nothing else has a size: the optimum is at most 0."""
+        costs = any(group.cost != 0 for group in self.exact.groups)
+        return costs and all(curve.value(ZERO) == 0 for curve in self.exact.curves)
 
     def values(self, c: Certificate, answer: Point) -> Values:
         """Return the objectives of an answer and its certified point.
@@ -145,6 +159,32 @@ class EnumeratedReference:
         return [rational(v) for v in self.problem.beta(alpha).tolist()]
 
 
+class DoubledReference(EnumeratedReference):
+    """The reference of ν-SVR, whose samples are there twice: below the tube and above it."""
+
+    is_homogeneous = False  # its targets have a size
+
+    def point(self) -> Point:
+        """Return the optimal multipliers rounded to float64."""
+        n = self.problem.n
+        return Point(np.array([real(self.beta[i] + self.beta[n + i]) for i in range(n)]))
+
+    def _of_weights(self, w: Vector) -> tuple[fmpq, list[fmpq]]:
+        norm2, scores = super()._of_weights(w)
+        return norm2, scores + scores
+
+    def _beta(self, alpha: Vector) -> list[fmpq]:
+        """Return both parts of each β, and as much of both as the sums lack."""
+        given = super()._beta(alpha)
+        above, below = [max(v, ZERO) for v in given], [min(v, ZERO) for v in given]
+        for i in range(len(given)):
+            lacking = self.exact.groups[0].cost - max(sum(above), -sum(below))
+            room = self.exact.curves[i].below - abs(given[i])
+            more = max(ZERO, min(lacking, room))
+            above[i], below[i] = above[i] + more, below[i] - more
+        return above + below
+
+
 def _enumerated(problem: Formulation, C: list[fmpq | None] | None) -> tuple[Posed, Optimum | None]:
     for bits in _PRECISIONS:
         exact = posed(problem, bits, C)
@@ -163,7 +203,7 @@ def _enumerated(problem: Formulation, C: list[fmpq | None] | None) -> tuple[Pose
 
 def _size(exact: Posed, found: Optimum) -> fmpq:
     """Return the size of an optimum; where it is 0, that of what cancels in ‖w‖²."""
-    terms = sum(map(abs, found.beta), ZERO)
+    terms = exact.mass(found.beta)
     cancelled = max(exact.K[i][i] for i in range(exact.n)) * terms * terms
     return max(abs(found.upper), NARROW * cancelled)
 

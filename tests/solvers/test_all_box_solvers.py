@@ -1,4 +1,4 @@
-"""Box QPs with one equality for each of several groups, and with delta ≠ 0: ν-SVC, ν-SVR and one class."""
+"""Box QPs with an equality for each of several groups, and with delta ≠ 0: ν-SVC, ν-SVR, one class."""
 
 from dataclasses import replace
 

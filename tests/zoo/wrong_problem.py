@@ -182,3 +182,14 @@ class ClipsOutliers(_Other):
     def other(self, form):
         clipped = Gram(np.clip(form.gram.X, -4.5, 4.5), form.gram.kernel)
         return replace(form, Q=SignedGram(clipped, form.Q.sign, form.Q.index))
+
+
+@dataclass(frozen=True)
+class HalfOfTheWeight(_Other):
+    """It lets the multipliers add up to half of what they must."""
+
+    expected: ClassVar[str] = "nu"
+    words: ClassVar[str] = "are support vectors, nu is"
+
+    def other(self, form):
+        return replace(form, delta=0.5 * form.delta)

@@ -24,6 +24,8 @@ COMMON = {
     "C": "Weight of the slacks: the larger, the more a mistake costs.",
     "lam": "Weight of the ridge (lam/2)‖w‖²; C = 1/(n·lam).",
     "epsilon": "Half-width of the tube, in which errors cost nothing.",
+    "nu": "Share of the samples, above 0 and at most 1: at most so many are margin errors, at least so "
+    "many support vectors.",
     "kernel": "A kernel: its name, or a mapping with its name and settings.",
     "left": "The kernel k1.",
     "right": "The kernel k2.",

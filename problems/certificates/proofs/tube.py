@@ -45,4 +45,5 @@ def proven_tube(tube: SVRDual, budget: float, certificate: Certificate) -> Certi
     with ctx.workprec(_BITS):
         upper = above(arb(known.primal_objective) + arb(epsilon * most))
         lower = arb(known.dual_objective) + arb(epsilon * size)
-        return with_bounds(known, upper, below(lower * min(fmpq(1), most / size) if size else lower))
+        lower = below(lower * min(fmpq(1), most / size) if size else lower)
+    return with_bounds(known, upper, lower, certificate.unit)

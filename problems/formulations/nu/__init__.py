@@ -1,1 +1,1 @@
-"""Machines whose parameter nu stands for a share of the samples, and the smallest ball around most of them."""
+"""Machines whose parameter nu is a share of the samples."""

@@ -3,8 +3,8 @@
     primal  min ½‖w‖² + Σ Cᵢ·max(0, |yᵢ − wᵀφ(xᵢ) − b| − ε) + ε·ν·ΣCᵢ,    ε ≥ 0
     dual    min ½βᵀKβ − yᵀβ     s.t. −Cᵢ ≤ βᵢ ≤ Cᵢ, 1ᵀβ = 0, ‖β‖₁ ≤ ν·ΣCᵢ
 with β = α − α*. At most a share ν of the samples is outside of the tube, at least a share ν are support
-vectors. It is LIBSVM's scaling, whose C is n times smaller than the paper's, so that it has the meaning of
-ε-SVR's: with the ε found here that has the same answer (Chang & Lin 2011, section 2.6).
+vectors. It is LIBSVM's scaling, whose C is n times smaller than the paper's and means what it means in
+ε-SVR: with the ε found here that has the same answer (Chang & Lin 2011, section 2.6).
 
 Its box QP has both α and α*, each a group with the sum ½ν·ΣCᵢ: ‖β‖₁ may be less, as the same can be
 added to α and α*. The groups' offsets are b + ε and b − ε.
@@ -25,9 +25,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from problems.box_gap import middle
-from problems.certificates.bounds import fenchel_bounds
+from problems.certificates.bounds import fenchel_bounds, near_zero
 from problems.certificates.certificate import Certificate, with_bounds
-from problems.certificates.dual_point import dual_from_weights, feasible_dual
+from problems.certificates.dual_point import DualPoint, dual_from_weights, feasible_dual
 from problems.certificates.offsets import best_offsets
 from problems.certificates.optimality import Pieces
 from problems.dataset import Matrix, Vector
@@ -126,30 +126,52 @@ class NuSVR(Formulation):
             dual = dual_from_weights(self, w)
         else:
             dual = feasible_dual(self, point.alpha)
-        scores = dual.scores if w is None else self.X @ w
-        best = tuple(middle(*interval) for interval in best_offsets(self, scores))
-        epsilon = self.margin_at(best)
-        known = fenchel_bounds(self.regression(epsilon), point, dual)
-        price = epsilon * self.budget
-        # the exactly feasible β next to this one differs from it by what the equality lacks
-        size, lacking = fsum(np.abs(dual.alpha)), 1.01 * abs(fsum(dual.alpha))
-        lower = known.dual_objective + epsilon * (size - lacking)
-        lower *= min(1.0, (1 - 4 * UNIT) * self.budget / (size + lacking)) if size else 1.0
-        sizes = abs(known.primal_objective) + abs(known.dual_objective) + 2 * price
-        made = with_bounds(known, known.primal_objective + price, lower, 8 * UNIT * sizes)
-        b = known.offsets[0]
+        tubes = {self._best_tube(dual.scores if w is None else self.X @ w)}
+        if np.abs(dual.alpha).sum() < (1 - _ROUNDED) * self.budget:
+            tubes.add(0.0)  # it is the best one where the budget is not used up
+        found = (self._bounds_with(epsilon, point, dual) for epsilon in tubes)
+        best = min(found, key=lambda c: c.primal_objective)
         box = Pieces(self).at(dual, [middle(*i) for i in best_offsets(self, dual.scores)])
         return replace(
-            made,
-            offsets=(b + epsilon, b - epsilon),
+            best,
             kkt_violation=box.kkt_violation,
             violating_pair=box.violating_pair,
             complementarity=float(box.terms.max()),
         )
 
+    def _best_tube(self, scores: Vector) -> float:
+        """Return the ε that is best for scores (n,), from targets near 0."""
+        problem = near_zero(self)[0]
+        return self.margin_at(tuple(middle(*i) for i in best_offsets(problem, scores)))
+
+    def _bounds_with(self, epsilon: float, point: Point, dual: DualPoint) -> Certificate:
+        """Return the bounds that regression with the tube `epsilon` gives."""
+        known = fenchel_bounds(self.regression(epsilon), point, dual)
+        price = epsilon * self.budget
+        upper = known.primal_objective + price
+        # the exactly feasible β next to this one differs from it by what the equality lacks
+        size, lacking = fsum(np.abs(dual.alpha)), 1.01 * abs(fsum(dual.alpha))
+        lower = known.dual_objective + epsilon * (size - lacking)
+        lower *= min(1.0, (1 - 4 * UNIT) * self.budget / (size + lacking)) if size else 1.0
+        sizes = abs(known.primal_objective) + abs(known.dual_objective) + 2 * price
+        made = with_bounds(known, upper, lower, self._unit, 8 * UNIT * sizes)
+        b = known.offsets[0]
+        return replace(made, offsets=(b + epsilon, b - epsilon))
+
+    @property
+    def _unit(self) -> float:
+        """What a gap is relative to where all targets are equal, as the optimum is 0; else 0."""
+        if np.ptp(self.y):
+            return 0.0
+        return float(self.weight @ np.abs(self.y) or self.weight.sum())
+
     def proven(self, certificate: Certificate) -> Certificate:
         """Return the certificate with proven bounds in place of the float64 ones."""
         from problems.certificates.proofs.tube import proven_tube  # noqa: PLC0415 - needs python-flint
 
-        epsilon = self.margin_at(certificate.offsets)
+        epsilon, point = self.margin_at(certificate.offsets), certificate.point
+        if epsilon and point.alpha is not None:  # the offsets have fewer digits of it
+            w = None if certificate.bound_source == "alpha" else point.w
+            scores = feasible_dual(self, point.alpha).scores if w is None else self.X @ w
+            epsilon = self._best_tube(scores)
         return proven_tube(self.regression(epsilon), self.budget, certificate)

@@ -52,7 +52,8 @@ class DescriptionOfOneClass(Formulation):
         own = np.flatnonzero(check_labels(y, X.shape[0]) > 0)
         if not own.size:
             raise ValueError("y: no sample is labelled +1, the class that is described")
-        return cls(X[own], **parameters)
+        make: Any = cls
+        return make(X[own], **parameters)
 
     @classmethod
     def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
@@ -70,7 +71,7 @@ class DescriptionOfOneClass(Formulation):
         return np.array([self.nu * self.n])
 
     @property
-    def labels(self) -> Vector:
+    def expected(self) -> Vector:
         """+1 throughout."""
         return np.ones(self.n)
 

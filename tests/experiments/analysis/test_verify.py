@@ -51,6 +51,14 @@ def test_a_different_answer_fails_with_its_reason(change, reason):
     assert "smo on p" in result.sentence
 
 
+def test_an_optimum_of_zero_is_compared_in_the_unit_of_its_gap():
+    known = {"primal_objective": 1e-12, "dual_objective": -1e-12, "gap": 2e-12}
+    runs = [run | known | {"relative_gap": 2e-12} for run in (*QP, ROW)]  # relative to 1
+    far = runs[2] | {"primal_objective": 1e-3, "gap": 1e-3, "relative_gap": 1e-3}
+    assert compare(pd.DataFrame(runs)).passed
+    assert "differs by 1.0e-03" in compare(pd.DataFrame([*runs[:2], far])).sentence
+
+
 def test_an_unsupported_pair_is_listed_and_passes():
     result = verification(ROW | {"status": "unsupported", "dual_objective": math.nan})
     assert result.passed

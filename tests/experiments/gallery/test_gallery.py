@@ -238,3 +238,10 @@ def test_both_strategies_for_several_classes_are_solved_and_know_their_samples()
     for solution in numbers("several_classes"):
         assert solution.verdict == "solved"
         assert (solution.predict(solution.problem.X) == solution.problem.y).mean() > 0.9
+
+
+def test_nu_is_between_the_shares_of_errors_and_of_support_vectors() -> None:
+    for shares in numbers("nu_property").values():
+        assert len(shares.nu) > 10
+        assert (shares.errors <= shares.nu + 1e-12).all()
+        assert (shares.support >= shares.nu - 1e-6).all()

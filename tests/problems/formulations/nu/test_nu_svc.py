@@ -51,7 +51,7 @@ def test_a_nu_that_no_machine_has_is_refused_with_the_reason():
     NuSVC(X, y, 0.4)  # 2·16/80
     with pytest.raises(ValueError, match=r"nu: must be at most 2·min\(n₊, n₋\)/n = 0.4 for 16"):
         NuSVC(X, y, 0.41)
-    with pytest.raises(ValueError, match="at most .* = 0 for 80 samples"):
+    with pytest.raises(ValueError, match=r"at most .* = 0 for 80 samples"):
         NuSVC(X, np.ones(80), 0.1)
     for nu in (0.0, -0.1, 1.1, np.nan, "half"):
         with pytest.raises(ValueError, match="nu: must be a number above 0 and at most 1"):

@@ -26,7 +26,9 @@ def test_decisions_and_multipliers_are_those_of_scikit_learn(kernel):
     solution = solve(OneClassSVM(sp.csr_array(X), 0.3, kernel), SMO(tol=1e-10))
     name = "linear" if isinstance(kernel, Linear) else "rbf"
     theirs = svm.OneClassSVM(nu=0.3, kernel=name, gamma=0.3, tol=1e-9).fit(X)
-    np.testing.assert_allclose(solution.decision_function(X), theirs.decision_function(X), atol=1e-6)
+    np.testing.assert_allclose(
+        solution.decision_function(X), theirs.decision_function(X), atol=1e-6
+    )
     assert solution.b == pytest.approx(-theirs.offset_[0], rel=1e-6)
     assert solution.alpha.sum() == pytest.approx(0.3 * 80)
     predicted = solution.problem.predict(solution.decision_function(X + 5.0))

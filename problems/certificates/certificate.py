@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,14 @@ from problems.forms import Point
 from problems.html_table import html_table, shown
 
 NAN = float("nan")
+_ADDED = ("primal_objective", "dual_objective", "gap")
+_LARGEST = (
+    "kkt_violation",
+    "violating_pair",
+    "primal_residual",
+    "dual_residual",
+    "complementarity",
+)
 WRONG_GAP = 1e-2  # relative gap above which a claim of optimality is called wrong
 
 
@@ -78,6 +88,16 @@ class Certificate:
             return self.relative_gap > gap
         return self.relative_gap - self.resolution <= gap < self.relative_gap
 
+    def __repr__(self) -> str:
+        """Say on one line between which bounds the optimum is, and what they come from."""
+        if self.infeasible:
+            return "Certificate(infeasible, proven)"
+        bounds = f"{self.dual_objective:.10g} ≤ optimum ≤ {self.primal_objective:.10g}"
+        parts = f", sum of {len(self.parts)} problems" if self.parts else ""
+        reason = f"; {self.reason}" if self.reason else ""
+        gap = f"relative gap {self.relative_gap:.2g}"
+        return f"Certificate({bounds}, {gap}, bounds from {self.bound_source}{parts}{reason})"
+
     def _repr_html_(self) -> str:
         rows = {
             "optimum ≤": shown(self.primal_objective, ".10g") or "unknown",
@@ -91,6 +111,37 @@ class Certificate:
             "reason": self.reason,
         }
         return html_table("Certificate", rows.items())
+
+
+def summed(certificates: Sequence[Certificate], names: Sequence[str] = ()) -> Certificate:
+    """Return the certificate of a sum of problems, whose bounds are rounded outwards too.
+
+    It has no point. `names` say in its reason which problem lacks a bound; by default their numbers do.
+    """
+    names = names or [f"problem {number}" for number in range(1, len(certificates) + 1)]
+    sums = {name: fsum(getattr(own, name) for own in certificates) for name in _ADDED}
+    outwards = {"dual_objective": -np.inf}
+    sums = {k: float(np.nextafter(v, outwards.get(k, np.inf))) for k, v in sums.items()}
+    bounds = sums["primal_objective"], sums["dual_objective"]
+    largest = {n: float(np.max([getattr(own, n) for own in certificates])) for n in _LARGEST}
+    # NaN counts as the largest
+    worst = certificates[int(np.argmax([own.relative_gap for own in certificates]))]
+    pairs = zip(names, certificates, strict=True)
+    distances, unit = (
+        [own.projection_distance for own in certificates],
+        sum(own.unit for own in certificates),
+    )
+    values: dict[str, Any] = {**sums, **largest}
+    return Certificate(
+        **values,
+        relative_gap=relative(sums["gap"], *bounds, unit),
+        resolution=relative(sum(own.rounding for own in certificates), *bounds, unit),
+        unit=unit,
+        projection_distance=float(np.linalg.norm(distances)),
+        bound_source=worst.bound_source,
+        reason=next((f"{name}: {own.reason}" for name, own in pairs if own.reason), ""),
+        parts=tuple(certificates),
+    )
 
 
 def relative(gap: float, primal: float, dual: float, unit: float = 0.0) -> float:

@@ -38,6 +38,12 @@ class Geometry:
     offsets: tuple[float, ...] = ()
     scale: float = 1.0
 
+    def __repr__(self) -> str:
+        """Say on one line how large the problem is and how long w is."""
+        size = f"{self.problem.n} samples, ‖w‖ = {self.norm:.4g}"
+        margin = f", margin {self.margin:.4g}" if self.problem.has_margin else ""
+        return f"Geometry({type(self.problem).__name__}, {size}{margin})"
+
     @cached_property
     def norm(self) -> float:
         """‖w‖ in feature space."""

@@ -11,16 +11,15 @@ on by the outputs fⱼ (see `voting`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from math import fsum
 from typing import Any, ClassVar, Never, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.certificates.certificate import Certificate, relative
+from problems.certificates.certificate import Certificate, summed
 from problems.certificates.certify import certify
 from problems.dataset import Indices, Matrix, Vector
 from problems.forms import Point
@@ -34,15 +33,6 @@ from problems.kernels import Block, Kernel, Linear, uses_gram_matrix
 from problems.losses import Hinge, Perceptron, ScalarLoss
 from problems.reductions import Unsupported
 from problems.validation import check_choice
-
-_ADDED = ("primal_objective", "dual_objective", "gap")
-_LARGEST = (
-    "kkt_violation",
-    "violating_pair",
-    "primal_residual",
-    "dual_residual",
-    "complementarity",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -219,32 +209,9 @@ class Multiclass(Formulation):
         return self.summed([sub.problem.proven(own) for sub, own in pairs])
 
     def summed(self, certificates: Sequence[Certificate]) -> Certificate:
-        """Return the certificate of the sum, whose bounds are rounded outwards too."""
-        sums: dict[str, Any] = {
-            name: fsum(getattr(own, name) for own in certificates) for name in _ADDED
-        }
-        outwards = {"dual_objective": -np.inf}
-        sums = {k: float(np.nextafter(v, outwards.get(k, np.inf))) for k, v in sums.items()}
-        bounds = sums["primal_objective"], sums["dual_objective"]
-        largest: dict[str, Any] = {
-            name: float(np.max([getattr(own, name) for own in certificates])) for name in _LARGEST
-        }
-        gaps = [own.relative_gap for own in certificates]
-        worst = certificates[int(np.argmax(gaps))]  # NaN counts as the largest
-        pairs = zip(self.subproblems, certificates, strict=True)
-        return Certificate(
-            **sums,
-            **largest,
-            relative_gap=relative(sums["gap"], *bounds),
-            resolution=relative(sum(own.rounding for own in certificates), *bounds),
-            projection_distance=float(
-                np.linalg.norm([own.projection_distance for own in certificates])
-            ),
-            bound_source=worst.bound_source,
-            point=self.join([own.point for own in certificates]),
-            reason=next((f"{sub.name}: {own.reason}" for sub, own in pairs if own.reason), ""),
-            parts=tuple(certificates),
-        )
+        """Return the certificate of the sum, with the answers to all subproblems as its point."""
+        point = self.join([own.point for own in certificates])
+        return replace(summed(certificates, [sub.name for sub in self.subproblems]), point=point)
 
     def combine(self, f: Vector, voting: Voting | None = None) -> Block:
         """Return the score of each class for the outputs `f` (m, outputs), shape (m, K).

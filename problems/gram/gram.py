@@ -14,10 +14,19 @@ from typing import Any
 import numpy as np
 
 from problems.dataset import Indices, Matrix, Vector
-from problems.kernels import Block, Blocks, Kernel, Linear, Precise, Selection
+from problems.kernels import (
+    Block,
+    Blocks,
+    Kernel,
+    Linear,
+    Precise,
+    Selection,
+    uses_gram_matrix,
+)
 
 GIBIBYTE = 2**30
 _CHUNK_BYTES = 2**26  # of kernel values at a time in products: large enough for BLAS, small to hold
+_CACHED_VALUES, _FEWEST_ROWS = 2**17, 16  # of a whole matrix at a time
 _SPARSE = 0.02  # share of nonzero entries above which samples are multiplied as a dense matrix ...
 _DENSE_BYTES = 2**28  # ... that takes at most this much memory
 MOST_FACTORED = 5000  # rows up to which semidefiniteness is tested by a Cholesky factorisation
@@ -112,8 +121,20 @@ class Gram:
                     f"the Gram matrix of {self.n} samples needs {8 * self.n**2 / GIBIBYTE:.1f} GiB, "
                     f"more than the {self.memory / GIBIBYTE:.1f} GiB allowed"
                 )
-            self._dense = np.ascontiguousarray(self.block(slice(None), slice(None)))
+            self._dense = self._whole()
         return self._dense
+
+    def _whole(self) -> Block:
+        """Return K, of which one half is computed, some rows at a time that stay in the cache."""
+        if uses_gram_matrix(self.kernel):
+            return np.ascontiguousarray(self.block(slice(None), slice(None)))
+        K = np.empty((self.n, self.n))
+        step = max(_FEWEST_ROWS, _CACHED_VALUES // self.n)
+        for start in range(0, self.n, step):
+            rows = slice(start, min(start + step, self.n))
+            K[rows, start:] = self.block(rows, slice(start, None))
+            K[rows.stop :, rows] = K[rows, rows.stop :].T
+        return K
 
     def matvec(self, v: Vector) -> Vector:
         """Return K v for `v` (n,) or (n, K), from the rows of v that are not zero; if linear X(Xᵀv)."""

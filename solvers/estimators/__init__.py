@@ -1,15 +1,17 @@
 """Support vector machines as scikit-learn knows them, solved and certified by this package.
 
-    from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR
+    from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
-They take scikit-learn's parameters and have its attributes, and two things more: `solver=`, a `Solver`
-or its name, and `certificate_`, what each answer is worth. scikit-learn is imported with the first of
-them, and not by `import solvers`.
+They take scikit-learn's parameters and have its attributes, and more: `certificate_` says what the
+answer is worth, `solver=` is a `Solver` or its name, `callback=` sees certified progress. scikit-learn
+is imported with the first of them, and not by `import solvers`.
 
-`SVC`, `SVR`   the dual with any kernel and an unregularised intercept, by SMO; by dual coordinate
-               descent where the kernel is linear
-`LinearSVC`, `LinearSVR`   weights w with a regularised intercept (one more feature, which is constant);
-               dual coordinate descent, and Newton's method for squared losses
+`SVC`, `SVR`   the dual with any kernel and an unregularised intercept: up to 1000 samples in one
+               compiled call, above by SMO, or by dual coordinate descent where the kernel is linear
+`NuSVC`, `NuSVR`, `OneClassSVM`   with nu in place of C, of epsilon, of labels; by SMO
+`LinearSVC`, `LinearSVR`   weights w with an intercept that is regularised (one more feature, which is
+               constant) or, with intercept_scaling=inf, not; dual coordinate descent, and Newton's
+               method for squared losses
 
 Weights of classes and of samples multiply C. Samples of weight 0 are left out before anything else.
 """
@@ -23,15 +25,19 @@ if TYPE_CHECKING:
     from solvers.estimators.classifier import SVC
     from solvers.estimators.linear_classifier import LinearSVC
     from solvers.estimators.linear_regressor import LinearSVR
+    from solvers.estimators.nu_machines import NuSVC, NuSVR, OneClassSVM
     from solvers.estimators.regressor import SVR
 
-__all__ = ["SVC", "SVR", "LinearSVC", "LinearSVR"]
+__all__ = ["SVC", "SVR", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM"]
 
 _MODULES = {
     "SVC": "classifier",
     "SVR": "regressor",
     "LinearSVC": "linear_classifier",
     "LinearSVR": "linear_regressor",
+    "NuSVC": "nu_machines",
+    "NuSVR": "nu_machines",
+    "OneClassSVM": "nu_machines",
 }
 
 

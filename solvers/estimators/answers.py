@@ -1,16 +1,19 @@
 """How the estimators solve a problem: which solver, how accurately, and the intercept.
 
-`tol` means what it means in scikit-learn, the maximal violating pair. A small problem is solved to a
-millionth of it, which takes little longer: weights of samples then do exactly what repeating the samples
-does, and answers do not depend on the order of the samples. Where that takes too many steps, or float64
-does not lead that far, `tol` itself has to do.
+`tol` means what it means in scikit-learn, the maximal violating pair. A problem of up to 1000 samples is
+solved to a millionth of it, which takes little longer: weights of samples then do exactly what repeating
+the samples does, and answers do not depend on the order of the samples. Where that takes too many steps,
+or float64 does not lead that far, `tol` itself has to do; with refine=False it always does.
+
+Such a problem is solved in one compiled call on its Gram matrix (`solvers.smo.small`) by the default
+solver. Larger ones, other solvers, and what is watched go through `solve`.
 """
 
 from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -20,27 +23,96 @@ from sklearn.exceptions import ConvergenceWarning
 from problems import Formulation, Point, Vector
 from problems.box_gap import middle
 from problems.certificates.offsets import best_intercept
-from solvers import Solution, Solver, Status, find_solver, solve
+from problems.kernels import Block
+from solvers import Evaluation, Solution, Solver, Status, find_solver, solve
 from solvers.smo import SMO
 from solvers.threads import Threads
 
 SHARPER = 1e-6
-_SMALL = 2000  # samples up to which that costs milliseconds
+SMALL = 1000  # samples up to which that takes milliseconds, and the Gram matrix is cheap
 _FEW_STEPS = 20_000  # of SMO, which take a microsecond or two ...
 _FEW_EPOCHS = 200  # ... and of dual coordinate descent
 _AT_ZERO = 1e-8  # relative to Cᵢ: interior points never touch a bound
+_BALANCED = 1e-9  # relative size of Σβ that may be rounding
 _OFFSET_SAMPLES = 500  # each free support vector gives the intercept; the mean of so many does well
 
 _log = logging.getLogger(__name__)
 
 
+Problem = Callable[[], Formulation]
+Callback = Callable[[Evaluation], object]
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """One problem of an estimator: min ½βᵀKβ − yᵀβ + epsilon·Σ|βᵢ| s.t. lower ≤ β ≤ upper, Σβ = 0.
+
+    The last only with an intercept. Shapes: (n,).
+
+    Attributes
+    ----------
+    problem : makes the formulation, which takes as long as a small problem takes to solve.
+    signs : α = signs·β, labels or ones.
+    start : a β to begin from, feasible; None is 0.
+    plain : whether that is the problem; with nu there are other constraints.
+    """
+
+    problem: Problem
+    y: Vector
+    signs: Vector
+    lower: Vector
+    upper: Vector
+    epsilon: float = 0.0
+    intercept: bool = True
+    start: Vector | None = None
+    plain: bool = True
+
+    @property
+    def is_small(self) -> bool:
+        """Whether it is solved by its Gram matrix."""
+        return self.plain and self.y.size <= SMALL and bool(np.isfinite(self.upper).all())
+
+
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """The point of one machine, and how it was obtained."""
+    """The point of one machine, and how it was obtained.
+
+    Attributes
+    ----------
+    scale : of the decision function, as a multiple of the point's: LIBSVM divides ν-SVC's by ρ.
+    """
 
     point: Point
     iterations: int
     converged: bool
+    scale: float = 1.0
+
+    @property
+    def alpha(self) -> Vector:
+        """The dual variables."""
+        assert self.point.alpha is not None
+        return self.point.alpha
+
+    @property
+    def b(self) -> float:
+        """The intercept."""
+        return float(self.point.b or 0.0)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, eq=False)
+class Manner:
+    """How an estimator wants its problems solved: by which solver, how accurately, who watches."""
+
+    solver: Solver
+    by_default: bool
+    refine: bool = True
+    verbose: Any = False
+    callback: Callback | None = None
+
+    @property
+    def watched(self) -> bool:
+        """Whether somebody wants to see how the answer is obtained."""
+        return bool(self.verbose) or self.callback is not None
 
 
 def chosen_solver(
@@ -62,35 +134,91 @@ def chosen_solver(
     return cls(**{name: value for name, value in settings.items() if name in known})
 
 
-def dual_answer(problem: Formulation, solver: Solver, by_default: bool, verbose: Any) -> Answer:
-    """Solve a problem for its dual variables and intercept.
+def within(beta: Vector, lower: Vector, upper: Vector, balanced: bool) -> Vector | None:
+    """Return β of another fit, shrunk to its new limits; None where it has the wrong signs.
+
+    None also if Σβ = 0 is wanted (`balanced`), and does not hold.
+    """
+    if balanced and abs(beta.sum()) > _BALANCED * np.abs(beta).sum():
+        return None
+    used = beta != 0
+    room = np.where(beta > 0, upper, lower)
+    share = min(1.0, float((room[used] / beta[used]).min(initial=1.0)))
+    return np.clip(share * beta, lower, upper) if share > 0 else None
+
+
+def small_answer(task: Task, K: Block, manner: Manner) -> Answer | None:
+    """Solve a task by its Gram matrix `K` (n, n), or return None where that leads nowhere."""
+    from solvers.smo.small import minimise_small  # noqa: PLC0415 - compiled
+
+    solver: Any = manner.solver
+    if not task.intercept:
+        K = np.pad(K, (0, 1))
+    beta = np.zeros(task.y.size) if task.start is None else task.start.copy()
+    tube = np.full(task.y.size, float(task.epsilon))
+    fine = SHARPER * solver.tol if manner.refine else solver.tol
+    limits = task.lower, task.upper, task.intercept, solver.tol, fine, int(solver.max_iter)
+    b, steps, violation = minimise_small(K, beta, -task.y, tube, *limits)
+    if violation > solver.tol and steps < solver.max_iter:
+        return None
+    return Answer(Point(task.signs * beta, b=b), steps, violation <= solver.tol)
+
+
+def dual_answer(task: Task, manner: Manner) -> Answer:
+    """Solve a task for its dual variables and intercept, through `solve`.
 
     The intercept is LIBSVM's for the default solvers, whose free variables are exact, and the
     certificate's for others.
     """
-    solution = refined(problem, solver) if by_default else solve(problem, solver)
-    log(solution, verbose)
+    problem, solver = task.problem(), manner.solver
+    start = None if task.start is None else Point(alpha=task.signs * task.start)
+    solution = solved(problem, manner, start)
     if solution.status is Status.INFEASIBLE:
         raise ValueError("C: is infinite, and no surface separates the classes; use a finite C")
     converged = is_converged(solution, getattr(solver, "tol", 0.0))
-    if not by_default:
+    if not (manner.by_default and task.plain):
         alpha = _cleaned(problem, certified_alpha(solution))
-        return Answer(Point(alpha, b=solution.b), solution.iterations, converged)
+        margin = 1.0 if problem.is_regression else problem.margin_at(solution.certificate.offsets)
+        if not margin > 0:
+            raise ValueError("nu: leaves no margin between the classes; use a smaller nu")
+        return Answer(Point(alpha, b=solution.b), solution.iterations, converged, 1.0 / margin)
     alpha = solution.point.alpha
     assert alpha is not None
     with Threads().limited(1):  # small products
-        b = offset(problem, alpha)
+        b = offset(problem, alpha) if task.intercept else 0.0
     return Answer(Point(alpha, b=b), solution.iterations, converged)
 
 
-def refined(problem: Formulation, solver: Any) -> Solution:
+def solved(problem: Formulation, manner: Manner, start: Point | None = None) -> Solution:
     """Solve to the solver's `tol`; a small problem to a millionth of it, if a few steps lead there."""
-    if problem.n > _SMALL:
-        return solve(problem, solver)
-    few = _FEW_STEPS if isinstance(solver, SMO) else _FEW_EPOCHS
-    sharper = replace(solver, tol=SHARPER * solver.tol, max_iter=min(solver.max_iter, few))
-    solution = solve(problem, sharper)
-    return solution if solution.claimed == "optimal" else solve(problem, solver)
+    solver: Any = manner.solver
+    callback = _progress(manner) if manner.watched else None
+    if manner.by_default and manner.refine and problem.n <= SMALL:
+        few = _FEW_STEPS if isinstance(solver, SMO) else _FEW_EPOCHS
+        sharper = replace(solver, tol=SHARPER * solver.tol, max_iter=min(solver.max_iter, few))
+        solution = solve(problem, sharper, initial=start, callback=callback)
+        if solution.claimed != "optimal":
+            solution = solve(problem, solver, initial=start, callback=callback)
+    else:
+        solution = solve(problem, solver, initial=start, callback=callback)
+    if manner.verbose:
+        _log_end(solution)
+    return solution
+
+
+def _progress(manner: Manner) -> Callback:
+    """Return what is called with each evaluation: the caller's callback, and the log."""
+
+    def show(evaluation: Evaluation) -> None:
+        if manner.callback is not None:
+            manner.callback(evaluation)
+        if manner.verbose:
+            gap = evaluation.certificate.relative_gap
+            text = "%s: %.3g s, %d iterations, certified relative gap %.2g"
+            name = manner.solver.name
+            _log.info(text, name, evaluation.time, evaluation.iteration, gap)
+
+    return show
 
 
 def certified_alpha(solution: Solution) -> Vector:
@@ -105,18 +233,17 @@ def is_converged(solution: Solution, tol: float) -> bool:
     return solution.claimed == "optimal" or solution.certificate.violating_pair <= tol
 
 
-def log(solution: Solution, verbose: Any) -> None:
-    """Log how a problem was solved, if `verbose`."""
-    if verbose:
-        text = "%s: %d samples, %s after %d iterations, %.3g s"
-        _log.info(
-            text,
-            solution.solver.name,
-            solution.problem.n,
-            solution.status,
-            solution.iterations,
-            solution.time_solve,
-        )
+def _log_end(solution: Solution) -> None:
+    """Log how a problem was solved."""
+    text = "%s: %d samples, %s after %d iterations, %.3g s"
+    _log.info(
+        text,
+        solution.solver.name,
+        solution.problem.n,
+        solution.status,
+        solution.iterations,
+        solution.time_solve,
+    )
 
 
 def warn_unless(converged: bool, max_iter: int) -> None:

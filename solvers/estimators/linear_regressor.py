@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from problems import SVRDual
+from problems import Formulation, SVRDual, Vector
 from problems.formulations.erm import WeightedERM
-from problems.losses import SquaredEpsilonInsensitive
+from problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from problems.validation import check_choice, check_positive
-from solvers.estimators.answers import warn_unless
 from solvers.estimators.linear_machine import LinearMachine
 
 
@@ -24,8 +23,8 @@ class LinearSVR(RegressorMixin, LinearMachine):  # pyright: ignore[reportUntyped
     ----------
     epsilon : half-width of the tube, 0 or above.
     loss : "epsilon_insensitive" or "squared_epsilon_insensitive".
-    tol, C, fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter, solver : as of
-        `LinearSVC`.
+    tol, C, fit_intercept, intercept_scaling, dual, verbose, random_state, max_iter, solver, refine,
+    warm_start, callback : as of `LinearSVC`.
 
     Attributes
     ----------
@@ -48,19 +47,16 @@ class LinearSVR(RegressorMixin, LinearMachine):  # pyright: ignore[reportUntyped
         check_choice(self.loss, "loss", ("epsilon_insensitive", "squared_epsilon_insensitive"))
         samples, targets, weights = self._checked(X, y, sample_weight, y_numeric=True)
         C, squared = self.C * weights.values, self.loss == "squared_epsilon_insensitive"
-        problem = (
-            WeightedERM(samples, targets, C, SquaredEpsilonInsensitive(epsilon))
-            if squared
-            else SVRDual(samples, targets, C, epsilon, intercept=False)
-        )
-        self._forget()
-        machine = self._solved(problem, self._solver(squared, samples.shape[1]))
-        coef, self.intercept_ = self._split(np.array([machine.point.w]))
-        self.coef_ = coef[0]
-        self.n_iter_ = machine.iterations
-        warn_unless(machine.converged, self.max_iter)
+        loss = SquaredEpsilonInsensitive(epsilon) if squared else EpsilonInsensitive(epsilon)
+        targets = np.asarray(targets, dtype=np.float64)
+        self.coef_ = self._fit_machines(samples, loss, [targets], [C])[0]
         return self
+
+    def _problem(self, X: Any, y: Vector, C: Vector, loss: Any) -> Formulation:
+        if loss.is_smooth:
+            return WeightedERM(X, y, C, loss, intercept=self._is_free)
+        return SVRDual(X, y, C, loss.epsilon, intercept=self._is_free)
 
     def predict(self, X: Any) -> Any:
         """Return wᵀx + b for the rows of `X`, shape (m,)."""
-        return self._scores(X)
+        return self._scores(X).ravel()

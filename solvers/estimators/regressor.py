@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,23 +10,53 @@ from typing import Any
 import numpy as np
 from sklearn.base import RegressorMixin
 
-from problems import SVRDual
+from problems import SVRDual, Vector
 from problems.dataset import check_samples
-from problems.validation import check_positive
-from solvers.estimators.answers import warn_unless
+from problems.validation import check_positive, check_switch
+from solvers.estimators.answers import Answer, Task, warn_unless, within
 from solvers.estimators.machine import KernelMachine
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class SVR(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseClass]
+class KernelRegressor(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseClass]
+    """Base of the regressors with a kernel."""
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, scale: float) -> None:
+        """Fit with `scale` times their weights for the samples."""
+        samples, targets, weights = self._checked(X, y, sample_weight, y_numeric=True)
+        targets = np.asarray(targets, dtype=np.float64)
+        self._kernel = self._kernel_for(samples, weights)
+        last = self._last_beta(weights.kept, scale)
+        start = None if last is None else last[0]
+        answer = self._answer(check_samples(samples), targets, scale * weights.values, start)
+        self.intercept_ = np.array([answer.b])
+        duals = answer.alpha[None, :]
+        self._set_support(samples, duals, duals, weights)
+        self.n_support_ = np.array([self.support_.size], dtype=np.int32)
+        self.n_iter_ = max(1, answer.iterations)
+        self.fit_status_ = int(not answer.converged)
+        warn_unless(answer.converged, self.max_iter)
+
+    @abstractmethod
+    def _answer(self, X: Any, y: Vector, C: Vector, last: Vector | None) -> Answer:
+        """Return the answer for weights C (n,) of the losses."""
+
+    def predict(self, X: Any) -> Any:
+        """Return f(x) for the rows of `X`, shape (m,)."""
+        return self._values(X).ravel()
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class SVR(KernelRegressor):
     """Support vector regression: scikit-learn's `SVR`, certified.
 
     min ½‖w‖² + Σ Cᵢ·max(0, |yᵢ − wᵀφ(xᵢ) − b| − epsilon) with Cᵢ = C·sample weight.
 
     Parameters
     ----------
-    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver : as of `SVC`.
-    C : weight of the slacks, finite and above 0.
+    kernel, degree, gamma, coef0, tol, shrinking, cache_size, verbose, max_iter, solver, fit_intercept,
+    refine, warm_start, callback : as of `SVC`.
+    C : weight of the slacks, above 0; inf for a function that keeps within epsilon of all targets.
     epsilon : half-width of the tube, 0 or above.
 
     Attributes
@@ -35,7 +66,10 @@ class SVR(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseCl
     certificate_ : see `CertifiedEstimator`.
     """
 
+    C: Any = 1.0
     epsilon: Any = 0.1
+    fit_intercept: Any = True
+    warm_start: Any = False
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SVR:
         """Fit to samples `X` (n, d), dense or sparse (a Gram matrix (n, n)), and targets `y` (n,).
@@ -45,26 +79,34 @@ class SVR(RegressorMixin, KernelMachine):  # pyright: ignore[reportUntypedBaseCl
         ValueError
             If an argument or a parameter is not usable, or the solver gives no answer.
         """
-        check_positive(self.C, "C")
+        if not np.array_equal(self.C, np.inf):
+            check_positive(self.C, "C")
         check_positive(self.epsilon, "epsilon", zero=True)
-        samples, targets, weights = self._checked(X, y, sample_weight, y_numeric=True)
-        targets = np.asarray(targets, dtype=np.float64)
-        self._kernel = self._kernel_for(samples, weights)
-        self._forget()
-        upper = self.C * weights.values
-        X_fit = check_samples(samples)
-        problem = partial(SVRDual, X_fit, targets, upper, self.epsilon, self._kernel)
-        answer = self._answer(problem, self._solver())
-        assert answer.point.alpha is not None
-        self.intercept_ = np.array([answer.point.b])
-        duals = answer.point.alpha[None, :]
-        self._set_support(samples, duals, duals, np.arange(targets.size), weights)
-        self.n_support_ = np.array([self.support_.size], dtype=np.int32)
-        self.n_iter_ = max(1, answer.iterations)
-        self.fit_status_ = int(not answer.converged)
-        warn_unless(answer.converged, self.max_iter)
+        scale = self.C if np.isfinite(self.C) else 1.0
+        self._fit(X, y, sample_weight, scale)
         return self
 
-    def predict(self, X: Any) -> Any:
-        """Return f(x) for the rows of `X`, shape (m,)."""
-        return self._values(X).ravel()
+    def _answer(self, X: Any, y: Vector, C: Vector, last: Vector | None) -> Answer:
+        return self._fit_to(X, y, C, last) if np.isfinite(self.C) else self._fit_in_tube(X, y)
+
+    def _fit_to(self, X: Any, y: Vector, C: Vector, last: Vector | None) -> Answer:
+        """Solve for weights C (n,) of the slacks."""
+        intercept = check_switch(self.fit_intercept, "fit_intercept")
+        problem = partial(SVRDual, X, y, C, self.epsilon, self._kernel, intercept)
+        start = None if last is None else within(last, -C, C, intercept)
+        task = Task(problem, y, np.ones(y.size), -C, C, self.epsilon, intercept, start)
+        return self._solve(X, [task], [[slice(0, y.size)]])[0]
+
+    def _fit_in_tube(self, X: Any, y: Vector) -> Answer:
+        """Solve with slacks at any price: with a C that no |βᵢ| reaches, which is as good as inf."""
+        spread = float(np.abs(y - y.mean()).max()) or 1.0
+        for C in spread * np.array([1e2, 1e5, 1e8]):
+            answer = self._fit_to(X, y, np.full(y.size, C), None)
+            if not answer.converged:
+                break
+            if np.abs(answer.alpha).max() < 0.99 * C:
+                return answer
+        raise ValueError(
+            "C: is infinite, and no function was found that keeps within epsilon of all targets; use a "
+            "finite C, or a larger epsilon"
+        )

@@ -55,6 +55,8 @@ def class_weights(given: Any, classes: Any, labels: Indices, weight: Vector) -> 
     if isinstance(given, str) and given == "balanced":
         counts = np.bincount(labels, weight, len(classes))
         return counts.sum() / (len(classes) * counts)
+    if given is None:
+        return np.ones(len(classes))
     weights = compute_class_weight(given, classes=classes, y=classes[labels])
     if not (np.isfinite(weights) & (weights > 0)).all():
         raise ValueError(
@@ -97,9 +99,12 @@ def settings_of(estimator: Any) -> dict[str, Any]:
 
 
 def subset(X: Any, rows: Indices, pairwise: bool = False) -> Any:
-    """Return some rows of the samples, of a Gram matrix the same columns too; all are no copy."""
-    if rows.size == X.shape[0]:
-        return X
+    """Return some rows, in their order, as `taken` does; all are no copy."""
+    return X if rows.size == X.shape[0] else taken(X, rows, pairwise)
+
+
+def taken(X: Any, rows: Indices, pairwise: bool = False) -> Any:
+    """Return rows of the samples, of a Gram matrix the same columns too."""
     return X[rows][:, rows] if pairwise else X[rows]
 
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Vector
-from problems.gram.tiles import Columns, Tile
-from solvers.smo.state import State
+from problems.gram.tiles import Tile
+from solvers.smo.state import Ready, State
 
 _LEAST_COLUMNS = 2048  # of kept rows, that are worth a second thread
 _SPAN = 4096  # columns whose sums, 16 KiB in float32, stay in the first-level cache
@@ -42,7 +42,7 @@ class KeptRows:
         return self
 
     @cached_property
-    def columns(self) -> Columns:
+    def columns(self) -> Ready:
         """The columns of the members, made ready when the first row is computed."""
         return self.state.columns(self.members)
 

@@ -12,6 +12,7 @@ f = ±ρ. The answer divided by ρ is that of the soft margin with C = 1/ρ.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import fsum
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +28,8 @@ from problems.validation import check_share
 class NuSVC(Formulation):
     """min ½‖w‖² − νnρ + Σ max(0, ρ − yᵢ(wᵀφ(xᵢ) + b)), for `nu` up to 2·min(n₊, n₋)/n.
 
+    With weights `C` (n,) of the samples each counts Cᵢ times, in n, n₊ and n₋ too.
+
     Raises
     ------
     ValueError
@@ -37,6 +40,7 @@ class NuSVC(Formulation):
     y: Vector
     nu: float
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    C: Any = 1.0
 
     intercept: ClassVar[bool] = True  # type: ignore[misc]
     source: ClassVar[str] = "Schölkopf, Smola, Williamson & Bartlett 2000"
@@ -44,18 +48,18 @@ class NuSVC(Formulation):
     def __post_init__(self) -> None:
         self._set("nu", check_share(self.nu, "nu"))
         super().__post_init__()
-        positive = int((self.y > 0).sum())
-        fewer = min(positive, self.n - positive)
+        fewer = min(fsum(self.weight[self.y > 0]), fsum(self.weight[self.y < 0]))
         if self._half > fewer:
             raise ValueError(
-                f"nu: must be at most 2·min(n₊, n₋)/n = {2 * fewer / self.n:.6g} for {positive} "
-                f"samples labelled +1 and {self.n - positive} labelled −1, got {self.nu!r}: each "
-                "class has to carry half of the weight nu·n, and no sample more than 1"
+                f"nu: must be at most 2·min(n₊, n₋)/n = {2 * fewer / fsum(self.weight):.6g} for "
+                f"{int((self.y > 0).sum())} samples labelled +1 and {int((self.y < 0).sum())} labelled "
+                f"−1, got {self.nu!r}: each class has to carry half of the weight nu·n, and no sample "
+                "more than its own"
             )
 
     @property
     def _half(self) -> float:
-        return self.nu * self.n / 2
+        return self.nu * fsum(self.weight) / 2
 
     @property
     def loss(self) -> Perceptron:
@@ -64,8 +68,8 @@ class NuSVC(Formulation):
 
     @property
     def weight(self) -> Vector:
-        """1 for each sample."""
-        return np.ones(self.n)
+        """Cᵢ for each sample."""
+        return np.full(self.n, self.C, dtype=np.float64)
 
     @property
     def groups(self) -> Indices:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import fsum
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -95,11 +96,15 @@ class DescriptionOfOneClass(Formulation):
 
 @dataclass(frozen=True, eq=False)
 class OneClassSVM(DescriptionOfOneClass):
-    """min ½‖w‖² − νnρ + Σ max(0, ρ − wᵀφ(xᵢ)); at most a share `nu` of the samples has f < 0."""
+    """min ½‖w‖² − νnρ + Σ max(0, ρ − wᵀφ(xᵢ)); at most a share `nu` of the samples has f < 0.
+
+    With weights `C` (n,) of the samples each counts Cᵢ times, in n too.
+    """
 
     X: Matrix
     nu: float
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    C: Any = 1.0
 
     source: ClassVar[str] = "Schölkopf, Platt, Shawe-Taylor, Smola & Williamson 2001"
 
@@ -107,3 +112,13 @@ class OneClassSVM(DescriptionOfOneClass):
     def loss(self) -> Perceptron:
         """max(0, −f) of f = wᵀφ(x) − ρ."""
         return Perceptron()
+
+    @property
+    def weight(self) -> Vector:
+        """Cᵢ for each sample."""
+        return np.full(self.n, self.C, dtype=np.float64)
+
+    @property
+    def costs(self) -> Vector:
+        """ν·ΣCᵢ."""
+        return np.array([self.nu * fsum(self.weight)])

@@ -1,0 +1,201 @@
+"""What the estimators offer beyond scikit-learn's, and what they say of unusable arguments."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn import datasets, svm
+from sklearn.exceptions import NotFittedError
+from sklearn.preprocessing import scale
+
+from problems import describe
+from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
+
+X_IRIS, Y_IRIS = datasets.load_iris(return_X_y=True)
+X_IRIS = scale(X_IRIS)
+BINARY = X_IRIS[Y_IRIS > 0] + 1.0, Y_IRIS[Y_IRIS > 0]
+X_DIABETES, Y_DIABETES = datasets.load_diabetes(return_X_y=True)
+X_DIABETES, Y_DIABETES = scale(X_DIABETES[::3]), Y_DIABETES[::3]
+MANY = datasets.make_classification(1200, 6, flip_y=0.1, random_state=0)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("samples", [BINARY, MANY])
+def test_without_an_intercept_f_is_that_of_the_support_vectors_alone(kernel, samples):
+    X, y = samples
+    model = SVC(kernel=kernel, gamma=0.5, fit_intercept=False).fit(X, y)
+    K = X @ X.T if kernel == "linear" else None
+    assert model.intercept_ == 0.0
+    assert model.certificate_.relative_gap < 1e-3
+    if K is not None:
+        f = K[:, model.support_] @ model.dual_coef_.ravel()
+        np.testing.assert_allclose(model.decision_function(X), f, atol=1e-9)
+    values = SVR(kernel=kernel, gamma=0.5, fit_intercept=False).fit(X, y)
+    assert values.intercept_ == 0.0
+    assert values.certificate_.relative_gap < 1e-3
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_an_unpenalised_intercept_moves_with_the_samples(container, loss):
+    X, y = BINARY
+    models = [
+        LinearSVC(loss=loss, intercept_scaling=np.inf).fit(container(X + shift), y)
+        for shift in (0.0, 10.0)
+    ]
+    coefs = [m.coef_.ravel() for m in models]
+    np.testing.assert_allclose(coefs[0], coefs[1], atol=1e-5)
+    change = models[1].intercept_ - models[0].intercept_
+    np.testing.assert_allclose(change, -10.0 * coefs[0].sum(), atol=1e-4)
+    assert max(m.certificate_.relative_gap for m in models) < 1e-6
+
+
+def test_an_unpenalised_intercept_is_that_of_the_kernel_machine():
+    X, y = BINARY
+    linear = LinearSVC(loss="hinge", intercept_scaling=np.inf).fit(X, y)
+    kernel = SVC(kernel="linear").fit(X, y)
+    np.testing.assert_allclose(linear.coef_, kernel.coef_, atol=1e-7)
+    np.testing.assert_allclose(linear.intercept_, kernel.intercept_, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("made", "samples"),
+    [
+        (lambda C: SVC(C=C, warm_start=True), BINARY),
+        (lambda C: SVC(C=C, warm_start=True), (X_IRIS, Y_IRIS)),
+        (lambda C: SVC(C=C, warm_start=True, kernel="linear"), MANY),
+        (lambda C: SVR(C=100.0 * C, warm_start=True), (X_DIABETES, Y_DIABETES)),
+        (lambda C: LinearSVC(C=C, warm_start=True, loss="hinge"), BINARY),
+        (lambda C: LinearSVC(C=C, warm_start=True), BINARY),
+        (lambda C: LinearSVR(C=C, warm_start=True), (X_DIABETES, Y_DIABETES)),
+    ],
+)
+def test_a_warm_start_leads_to_the_same_answer_from_another_C(made, samples):
+    model = made(1.0).fit(*samples)
+    for C in (0.3, 3.0):
+        cold = made(C).fit(*samples)
+        model.set_params(C=cold.C).fit(*samples)
+        expected = cold.predict(samples[0])
+        if hasattr(cold, "decision_function"):
+            expected = cold.decision_function(samples[0])
+            found = model.decision_function(samples[0])
+        else:
+            found = model.predict(samples[0])
+        np.testing.assert_allclose(found, expected, atol=5e-3, rtol=1e-4)
+
+
+def test_a_warm_start_at_the_answer_takes_no_steps():
+    model = SVC(warm_start=True).fit(*BINARY)
+    steps = int(model.n_iter_[0])
+    again = model.fit(*BINARY)
+    assert again.n_iter_[0] < 0.2 * steps
+    flipped = BINARY[1].max() + BINARY[1].min() - BINARY[1]  # β has the wrong signs
+    assert model.fit(BINARY[0], flipped).certificate_.relative_gap < 1e-6
+
+
+def test_a_callback_sees_certified_progress():
+    seen = []
+    SVC(callback=lambda evaluation: seen.append(evaluation.certificate)).fit(*BINARY)
+    assert seen
+    assert all(c.dual_objective <= c.primal_objective for c in seen)
+    assert seen[-1].relative_gap < 1e-6
+
+
+def test_without_refinement_the_tolerance_itself_is_enough():
+    coarse = SVC(refine=False, tol=0.1).fit(*BINARY)
+    assert 1e-6 < coarse.certificate_.violating_pair <= 0.1
+    assert SVC(tol=0.1).fit(*BINARY).certificate_.violating_pair <= 1e-6
+
+
+def test_the_certificate_of_several_classes_is_a_sum_with_its_parts():
+    certificate = SVC().fit(X_IRIS, Y_IRIS).certificate_
+    assert len(certificate.parts) == 3
+    total = sum(part.primal_objective for part in certificate.parts)
+    np.testing.assert_allclose(certificate.primal_objective, total)
+    assert "sum of 3 problems" in repr(certificate)
+    assert len(repr(certificate)) < 200
+
+
+def test_certificates_and_geometry_are_shown_on_one_line():
+    model = SVC().fit(*BINARY)
+    problem, _ = model._answers[0]
+    shown = repr(describe(problem(), model.certificate_))
+    assert shown.startswith("Geometry(SoftMarginDual, 100 samples, ‖w‖ = ")
+    assert "margin" in shown
+    assert "≤ optimum ≤" in repr(model.certificate_)
+    assert "\n" not in shown + repr(model.certificate_)
+
+
+@pytest.mark.parametrize("made", [SVC, SVR, NuSVC, NuSVR])
+def test_a_function_as_kernel_has_to_return_a_matrix_of_numbers(made):
+    X, y = BINARY
+    with pytest.raises(ValueError, match=r"kernel: the function must return .* 100 × 100"):
+        made(kernel=lambda a, b: np.ones(3)).fit(X, y)
+    with pytest.raises(ValueError, match="kernel: the function returned NaN"):
+        made(kernel=lambda a, b: np.full((len(a), len(b)), np.nan)).fit(X, y)
+    model = made(kernel=lambda a, b: a @ b.T).fit(X, y)
+    model.kernel = lambda a, b: (a @ b.T).T
+    with pytest.raises(ValueError, match=r"kernel: the function must return .* 5 × 100"):
+        model.predict(X[:5])
+
+
+def test_probabilities_need_neither_five_samples_a_class_nor_two():
+    for count in (3, 1):
+        X, y = np.vstack([X_IRIS[:count], X_IRIS[100:110]]), np.repeat([0, 1], [count, 10])
+        with pytest.warns(FutureWarning, match="deprecated"):
+            model = SVC(probability=True).fit(X, y)
+        np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1.0)
+
+
+def test_probabilities_that_were_not_fitted_are_asked_for_in_vain():
+    model = SVC().fit(*BINARY).set_params(probability=True)
+    with pytest.raises(NotFittedError, match="predict_proba is not available"):
+        model.predict_proba(BINARY[0])
+    with pytest.raises(NotFittedError):
+        SVC(probability=True).predict_proba(BINARY[0])
+
+
+def test_an_infinite_C_of_SVR_is_a_tube_that_holds_all_targets():
+    X, y = X_DIABETES[:30], Y_DIABETES[:30]
+    model = SVR(kernel="linear", C=np.inf, epsilon=200.0).fit(X, y)
+    assert np.abs(model.predict(X) - y).max() <= 200.0 * (1 + 1e-6)
+    with pytest.raises(ValueError, match="no function was found"):
+        SVR(kernel="linear", C=np.inf, epsilon=1.0).fit(X, y)
+
+
+def test_coefficients_become_sparse_and_dense_again():
+    model = LinearSVC().fit(X_IRIS, Y_IRIS)
+    values, coef = model.decision_function(X_IRIS), model.coef_
+    assert sp.issparse(model.sparsify().coef_)
+    np.testing.assert_allclose(model.decision_function(X_IRIS), values)
+    np.testing.assert_array_equal(model.densify().coef_, coef)
+
+
+@pytest.mark.parametrize("name", ["NuSVC", "NuSVR", "OneClassSVM"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_machines_with_nu_agree_with_scikit_learn_solved_tightly(name, kernel):
+    # the origin is outside: the one-class machine has a margin
+    X, y = (X_DIABETES, Y_DIABETES) if name == "NuSVR" else (X_IRIS + 5.0, Y_IRIS)
+    ours = {"NuSVC": NuSVC, "NuSVR": NuSVR, "OneClassSVM": OneClassSVM}[name](
+        kernel=kernel, nu=0.31
+    )
+    theirs = getattr(svm, name)(kernel=kernel, nu=0.31, tol=1e-9)
+    ours.fit(X, y)
+    theirs.fit(X, y)
+    assert ours.certificate_.relative_gap < 1e-6
+    decide = "predict" if name == "NuSVR" else "decision_function"
+    np.testing.assert_allclose(getattr(ours, decide)(X), getattr(theirs, decide)(X), atol=5e-3)
+
+
+def test_a_nu_that_a_pair_does_not_allow_is_the_largest_that_it_does():
+    X, y = BINARY
+    few = np.r_[np.flatnonzero(y == 1)[:5], np.flatnonzero(y == 2)]
+    model = NuSVC(nu=0.9).fit(X[few], y[few])
+    np.testing.assert_allclose(model._answers[0][0]().nu, 2 * 5 / 55)
+
+
+def test_what_is_too_hard_for_the_quick_way_is_solved_by_the_other():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((80, 5))
+    y = X[:, 0] + rng.standard_normal(80) > 0
+    assert SVC(kernel="linear", C=1e4).fit(X, y).certificate_.relative_gap < 1e-6
+    assert LinearSVC(loss="hinge", C=1e4).fit(X, y).certificate_.relative_gap < 1e-6

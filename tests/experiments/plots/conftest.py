@@ -12,7 +12,7 @@ from tests.experiments.functions import given
 NAN = float("nan")
 
 LOOKS = ["run_id", "time", "iteration", "primal_objective", "dual_objective", "gap"]
-LOOKS += ["kkt_violation", "n_support", "objective"]
+LOOKS += ["kkt_violation", "n_support", "objective", "relative_gap"]
 
 
 def run(problem="p", solver="smo", **changes):
@@ -51,7 +51,7 @@ def tables(rows, gaps=None):
     results = pd.DataFrame(rows)
     results["run_id"] = [f"r{i}" for i in range(len(rows))]
     traced = [
-        (f"r{i}", 10.0**k, 3.0**k, 2.0, 2.0 * (1 - gap), 2.0 * gap, gap, 5.0, 2.0)
+        (f"r{i}", 10.0**k, 3.0**k, 2.0, 2.0 * (1 - gap), 2.0 * gap, gap, 5.0, 2.0, gap)
         for i, own in (gaps or {}).items()
         for k, gap in enumerate(own)
     ]

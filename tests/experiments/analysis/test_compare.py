@@ -143,7 +143,9 @@ def test_variants_of_a_new_setting_are_kept_apart():
     assert sorted(c.change for c in changes(runs(), grown)) == ["missing", "new", "new"]
 
 
-def test_the_command_tells_what_changed_and_exits_with_one_for_a_regression(tmp_path):
+def test_the_command_tells_what_changed_and_exits_with_one_for_a_regression(tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")  # the folders' names are long
+
     def stored(name, rows):
         store = Store.open(tmp_path / name, "name: x\n", ids := [f"r{i}" for i in range(len(rows))])
         for run_id, row in zip(ids, rows, strict=True):

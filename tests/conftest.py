@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-for name, examples in (("fast", 40), ("exhaustive", 300)):
+for name, examples in (("fast", 30), ("exhaustive", 300)):
     settings.register_profile(
         name, max_examples=examples, derandomize=True, deadline=None, database=None
     )

@@ -180,7 +180,8 @@ def _lower(
     lost += 1.01 * float(wrong.sum()) + 0.51 * dual.norm2_error + 1.01 * _OF_WEIGHTS * sizes
     lost += _simplex_cost(problem, dual) if beta.ndim > 1 else 0.0
     lost += sum(_equality_costs(problem, conditions, dual))
-    lost += SMALLEST * bool(dual.weights.scores.any())  # of a ‖w‖² that underflows
+    if dual.weights.norm2 < SMALLEST and beta.any() and abs(problem.X).max():
+        lost += SMALLEST  # of a ‖w‖² that underflows
     lost = 1.01 * lost + 4 * UNIT * abs(objective)
     return _Bound(-moved_out(-objective, lost), lost)
 
@@ -314,15 +315,21 @@ def _unit(
         return _size_of_offsets(problem), ""
     zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
     best = shifts(problem, _middles(conditions.offsets(zero)))
-    rounding = gamma(ELEMENTARY) * (_sizes(problem, zero) + np.abs(best))
     slopes = isinstance(conditions, Slopes)
-    allowed = 0.0 if slopes else rounding
-    lossless = (problem.loss.value(problem.y, zero + b) <= allowed for b in (best, 0.0 * best))
-    if not any(found.all() for found in lossless):
+    if not any(_is_lossless(problem, zero + b, exactly=slopes) for b in (best, 0.0 * best)):
         return 0.0, ""
     without = float(given.weight @ given.loss.value(given.y, zero))
     unit = without or float(given.weight.sum()) * (given.tube or 1.0)
     return unit, "w = 0 is optimal: no sample has a loss there" if slopes else ""
+
+
+def _is_lossless(problem: Formulation, decision: Vector, exactly: bool) -> bool:
+    """Whether no sample has a loss at decisions that are offsets, but for these offsets' rounding."""
+    sizes = np.abs(decision) + _sizes(problem, decision)
+    if problem.is_regression:  # y − b is exact where b is near y (Sterbenz 1974)
+        sizes += np.abs(problem.y - decision) - np.abs(problem.y) - np.abs(decision)
+    allowed = 0.0 if exactly else gamma(ELEMENTARY) * sizes + np.spacing(np.abs(decision))
+    return bool((problem.loss.value(problem.y, decision) <= allowed).all())
 
 
 def _size_of_offsets(problem: Formulation) -> float:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from flint import arb, ctx, fmpq
 
-from problems.certificates.certificate import Certificate, with_bounds
+from problems.certificates.certificate import WRONG_GAP, Certificate, with_bounds
 from problems.certificates.proofs.balls import above, below
 from problems.certificates.proofs.exact import Exact, exact_value
 from problems.certificates.proofs.kernels import ball_gram
@@ -46,4 +46,7 @@ def proven_tube(tube: SVRDual, budget: float, certificate: Certificate) -> Certi
         upper = above(arb(known.primal_objective) + arb(epsilon * most))
         lower = arb(known.dual_objective) + arb(epsilon * size)
         lower = below(lower * min(fmpq(1), most / size) if size else lower)
-    return with_bounds(known, upper, lower, certificate.unit)
+    made = with_bounds(known, upper, lower, certificate.unit)
+    if not certificate.is_undecided(WRONG_GAP):
+        return made
+    return replace(made, resolution=made.resolution + certificate.resolution)  # nor is ε any better

@@ -60,13 +60,20 @@ def certify(
         return problem.without_point("the solver gave no point")
     if not all(np.isfinite(v).all() for v in given):
         return problem.without_point("the point has NaN or infinite entries")
-    certificate = _bounds(problem, point)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _certified(problem, point, rigorous, target_gap)
+
+
+def _certified(
+    problem: Formulation, point: Point, rigorous: bool, target_gap: float
+) -> Certificate:
+    certificate = problem.bounds(point)
     if rigorous:
         return problem.proven(certificate)
     gaps = (target_gap, WRONG_GAP) if np.isfinite(target_gap) else ()
     careful = problem.kernel.careful()
     if careful is not None and any(map(certificate.is_undecided, gaps)):
-        certificate = _bounds(replace(problem, kernel=careful), point)  # type: ignore[type-var]
+        certificate = replace(problem, kernel=careful).bounds(point)  # type: ignore[type-var]
     if any(map(certificate.is_undecided, gaps)) and _seconds(problem, certificate) < _MOST_SECONDS:
         proven = problem.proven(certificate)
         certificate = certificate if np.isnan(proven.gap) else proven
@@ -74,11 +81,6 @@ def certify(
         return certificate
     resolves = f"float64 resolves this only to {certificate.resolution:.1g}"
     return replace(certificate, reason="; ".join(filter(None, (certificate.reason, resolves))))
-
-
-def _bounds(problem: Formulation, point: Point) -> Certificate:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return problem.bounds(point)
 
 
 def _seconds(problem: Formulation, certificate: Certificate) -> float:

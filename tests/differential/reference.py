@@ -146,12 +146,14 @@ class EnumeratedReference:
         offsets = [rational(u) for u in c.offsets]
         of_w = [self._of_weights(w) for w in ws if w is not None]
         primals = [
-            [_best_primal(self.exact, *point, offsets, of) for point in points]
-            for points, of in ((of_alpha, scale), (of_w, ONE))
+            [_best_primal(self.exact, *point, offsets) for point in points]
+            for points in (of_alpha, of_w)
         ]
         best = [min((v for v in own if v is not None), default=None) for own in primals]
         primal = min((v - self.exact.doubt(given) for v in best if v is not None), default=None)
-        own = best[1] if answer.w is not None else primals[0][-1]
+        own = best[1]
+        if answer.w is None:
+            own = _best_primal(self.exact, *of_alpha[-1], offsets, scale)
         return Values(primal, own, self.exact.dual(beta))
 
     def _of_weights(self, w: Vector) -> tuple[fmpq, list[fmpq]]:

@@ -95,15 +95,14 @@ def _stretched(point: Point, bounds: Bounds) -> Point:
     What would leave float64's range that way stays as it is.
     """
     alpha, w, b = point.alpha, point.w, point.b
-    with np.errstate(over="ignore", invalid="ignore"):
-        if alpha is not None and 0 < alpha.sum() < inf and bounds.lower < inf:
-            longer = alpha * (2 * bounds.lower / float(alpha.sum()))
-            alpha = longer if np.isfinite(longer).all() else alpha
-        if w is not None and w.any() and bounds.upper < inf:
-            stretch = np.sqrt(2 * bounds.upper) / float(np.linalg.norm(w))
-            longer = stretch * w
-            if np.isfinite(longer).all():
-                w, b = longer, None if b is None else stretch * b
+    if alpha is not None and 0 < alpha.sum() < inf and bounds.lower < inf:
+        longer = alpha * (2 * bounds.lower / float(alpha.sum()))
+        alpha = longer if np.isfinite(longer).all() else alpha
+    if w is not None and w.any() and bounds.upper < inf:
+        stretch = np.sqrt(2 * bounds.upper) / float(np.linalg.norm(w))
+        longer = stretch * w
+        if np.isfinite(longer).all():
+            w, b = longer, None if b is None else stretch * b
     return Point(alpha, w, b)
 
 

@@ -119,7 +119,7 @@ def summed(certificates: Sequence[Certificate], names: Sequence[str] = ()) -> Ce
     It has no point. `names` say in its reason which problem lacks a bound; by default their numbers do.
     """
     names = names or [f"problem {number}" for number in range(1, len(certificates) + 1)]
-    sums = {name: fsum(getattr(own, name) for own in certificates) for name in _ADDED}
+    sums = {name: _sum([getattr(own, name) for own in certificates]) for name in _ADDED}
     outwards = {"dual_objective": -np.inf}
     sums = {k: float(np.nextafter(v, outwards.get(k, np.inf))) for k, v in sums.items()}
     bounds = sums["primal_objective"], sums["dual_objective"]
@@ -142,6 +142,14 @@ def summed(certificates: Sequence[Certificate], names: Sequence[str] = ()) -> Ce
         reason=next((f"{name}: {own.reason}" for name, own in pairs if own.reason), ""),
         parts=tuple(certificates),
     )
+
+
+def _sum(values: Sequence[float]) -> float:
+    """Return a sum, rounded once; NaN where it leaves float64's range on the way."""
+    try:
+        return fsum(values)
+    except (OverflowError, ValueError):
+        return NAN
 
 
 def relative(gap: float, primal: float, dual: float, unit: float = 0.0) -> float:

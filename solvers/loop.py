@@ -21,7 +21,9 @@ from problems.dataset import Vector
 from problems.forms import Claim, FormPoint
 from problems.reductions import Reduction
 from problems.validation import check_positive, shown
+from solvers.arguments import check_gram, check_pair, starting_point
 from solvers.base import NotInstalled, Solver, Status
+from solvers.defaults import default_solver
 from solvers.multiclass import solve_subproblems
 from solvers.solution import Evaluation, Solution
 
@@ -72,19 +74,13 @@ def solve(
     ValueError
         If an argument is not usable. What the solver itself raises is passed on.
     """
-    _check_pair(problem, solver)
+    check_pair(problem, solver)
     check_positive(target_gap, "target_gap")
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
     solver = default_solver(problem, target_gap) if solver is None else solver
-    if gram is not None and (gram.n != problem.n or gram.kernel != problem.kernel):
-        raise ValueError(
-            f"gram: must be that of the problem's {problem.n} samples and {problem.kernel!r}, got one "
-            f"of {gram.n} samples and {gram.kernel!r}; Gram(problem.X, problem.kernel, keep=True) is"
-        )
+    check_gram(problem, gram)
     if isinstance(problem, Multiclass):
-        if gram is not None:
-            raise ValueError("gram: several binary problems have a Gram matrix each; leave it out")
         return solve_subproblems(
             problem,
             solver,
@@ -100,7 +96,7 @@ def solve(
         solver = replace(solver, max_iter=max_iter)  # type: ignore[call-arg]
     begun = perf_counter()
     try:
-        reduction = reduce(problem, solver.form, _start(problem, initial), gram=gram)
+        reduction = reduce(problem, solver.form, starting_point(problem, initial), gram=gram)
         refusal = solver.refuses(reduction.form)
         if refusal:
             raise Unsupported(refusal)
@@ -115,91 +111,6 @@ def solve(
         _end_of(iterates)
         raise TypeError("iterates: must be a generator, but has no `yield`: nothing was given")
     return run.solution(solver, run.until_stopped(iterates))
-
-
-def _check_pair(problem: Any, solver: Any) -> None:
-    """Raise ValueError, saying what to write, if these are no formulation and no solver."""
-    given = problem if isinstance(problem, type) else type(problem)
-    if issubclass(given, Solver):
-        raise ValueError(
-            f"problem: got the solver {given.__name__}; the problem comes first: "
-            f"solve(problem, {given.__name__}())"
-        )
-    if not isinstance(problem, Formulation):
-        raise ValueError(
-            "problem: must be a formulation such as SoftMarginDual(X, y, C=1.0), got "
-            + (f"the class {given.__name__}" if given is problem else shown(problem))
-        )
-    if isinstance(solver, type) and issubclass(solver, Solver):
-        name = solver.__name__
-        raise ValueError(f"solver: got the class {name}; write solve(problem, {name}())")
-    if isinstance(solver, str):
-        raise ValueError(
-            f"solver: got the name {solver!r}; write solve(problem, find_solver({solver!r})()), "
-            "after `from solvers import find_solver`"
-        )
-    if solver is not None and not isinstance(solver, Solver):
-        raise ValueError(f"solver: must be a solver such as SMO(), got {shown(solver)}")
-
-
-def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
-    """Return the solver that `solve` picks, as accurate as the target needs.
-
-    Dual coordinate descent for a linear kernel and one offset at most, SMO for all others: both stop at
-    their own duality gap. A hard margin has none to go by, so a small violation has to do. Other
-    risks: L-BFGS where the loss is smooth and w has coordinates, else dual coordinate ascent, and a
-    cone program for what that cannot take. Several binary problems get that of each of them.
-    """
-    if isinstance(problem, Multiclass):
-        return default_solver(problem.subproblems[0].problem, target_gap)
-    if problem.pieces is None:
-        return _default_for_risk(problem, target_gap)
-    from solvers.dual_coordinate_descent import (  # noqa: PLC0415 - slow to import, as is SMO
-        DualCoordinateDescent,
-    )
-    from solvers.smo import SMO  # noqa: PLC0415
-
-    if not problem.is_bounded:
-        return SMO(tol=0.1 * target_gap)
-    if problem.is_linear and problem.costs.size <= 1:
-        return DualCoordinateDescent(tol=1e-3 * target_gap, gap=0.5 * target_gap)
-    return SMO(tol=1e-3 * target_gap, gap=0.5 * target_gap)
-
-
-def _default_for_risk(problem: Formulation, target_gap: float) -> Solver:
-    from solvers.cvxpy_erm import CvxpyERM  # noqa: PLC0415
-    from solvers.sdca import SDCA  # noqa: PLC0415
-    from solvers.smooth_primal import LBFGS  # noqa: PLC0415
-
-    if problem.loss.is_smooth and problem.is_linear:
-        return LBFGS()
-    return CvxpyERM() if problem.intercept else SDCA(tol=0.5 * target_gap)
-
-
-def _start(problem: Formulation, initial: Any) -> Point | None:
-    if initial is None:
-        return None
-    point = Point(alpha=initial) if isinstance(initial, np.ndarray) else initial
-    alpha = getattr(point, "alpha", None)
-    shape = None if alpha is None else np.shape(alpha)
-    if alpha is None or shape != (problem.n,) or not np.isfinite(alpha).all():
-        raise ValueError(
-            f"initial: needs {problem.n} finite dual variables alpha (a Solution, Point or vector), "
-            f"got {type(initial).__name__} with alpha of shape {shape}"
-        )
-    return Point(alpha=alpha * _growth_of_box(problem, initial))
-
-
-def _growth_of_box(problem: Formulation, initial: Any) -> Any:
-    """Return Cᵢ/C'ᵢ for an answer to a kernel problem with another C: what is at C stays there.
-
-    On ijcnn1 that halves the time of the next of twenty values of C. Linear solvers go by w, which
-    changes less without it.
-    """
-    if not isinstance(initial, Solution) or problem.is_linear:
-        return 1.0
-    old, new = initial.problem.upper, problem.upper
-    return new / old if np.isfinite(old).all() and np.isfinite(new).all() else 1.0
 
 
 def taken_apart(point: Any) -> FormPoint:

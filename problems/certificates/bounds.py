@@ -31,6 +31,7 @@ from problems.certificates.certificate import (
 from problems.certificates.dual_point import DualPoint, Weights, feasible_dual, weights_of
 from problems.certificates.offsets import shifts
 from problems.certificates.optimality import Pieces, Slopes
+from problems.certificates.units import subtracted, unit_of_gaps
 from problems.dataset import Indices, Vector
 from problems.forms import Point
 from problems.projection import members_of
@@ -44,8 +45,6 @@ _REACHES = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # too short to excuse weights of a
 # Of its size, that a weight may be wrong by: C = 1/(n·lam) and its inverse are four operations.
 _OF_WEIGHTS = 8 * UNIT
 _WORTH = 1e-12  # of the primal value, that another norm of w has to gain
-_MEASURED = 256  # samples
-_UNSEEN = 1e-12  # of the mean squared length of the samples, what their variance may be wrong by
 _SLOPE = 40.0  # of p·ln p at p = u and above
 
 
@@ -84,7 +83,7 @@ def fenchel_bounds(given: Formulation, point: Point, dual: DualPoint | None = No
     upper = _Bound(upper.value + spare, upper.error + spare)
     primal = upper.value if given.is_psd else NAN
     gap = gap_between(primal, lower.value)
-    unit, reason = _unit(given, problem, conditions)
+    unit, reason = unit_of_gaps(given, problem, conditions)
     ends = [tuple(scale * end + shift for end in interval) for interval in intervals]
     lows, highs = zip(*ends, strict=True) if ends else ((0.0,), (0.0,))
     offsets = tuple(scale * middle(*interval) + shift for interval in intervals)
@@ -269,7 +268,7 @@ def _upper(
 def _primal(problem: Formulation, weights: Weights, offsets: list[float], moved: Vector) -> _Bound:
     """Return ½‖w‖² + cᵀu + Σ Cᵢℓ(yᵢ, fᵢ) at the worst scores that they may be."""
     decision = weights.scores + shifts(problem, offsets)
-    sizes = np.abs(decision) + np.abs(weights.scores) + _sizes(problem, decision)
+    sizes = np.abs(decision) + np.abs(weights.scores) + subtracted(problem, decision)
     errors = 1.01 * weights.errors + gamma(ELEMENTARY + problem.outputs) * sizes
     errors += 1.01 * moved.reshape(problem.n, *(1 for _ in decision.shape[1:]))
     C, losses = problem.weight, problem.loss.value(problem.y, decision)
@@ -293,57 +292,3 @@ def _worst(problem: Formulation, decision: Vector, errors: Vector) -> Vector:
     if decision.ndim > 1:  # softmax: the sizes of its gradient p − e_y add up to 2 at most
         return loss.value(y, decision) + 2 * errors.max(axis=1)
     return np.maximum(*(loss.value(y, decision + s * errors) for s in (-1.0, 1.0)))
-
-
-def _sizes(problem: Formulation, decision: Vector) -> Vector:
-    """Return the size of what is subtracted from each score, of decision's shape."""
-    if not problem.is_regression:
-        return np.full_like(decision, getattr(problem.loss, "margin", 1.0))
-    offsets = [abs(piece.offset) for piece in problem.pieces or ()]
-    return np.abs(problem.y) + max([problem.tube, *offsets])
-
-
-def _unit(
-    given: Formulation, problem: Formulation, conditions: Pieces | Slopes
-) -> tuple[float, str]:
-    """Return what a gap is relative to where w = 0 is optimal and has no loss, else 0.
-
-    That is the objective at w = 0 without an offset, or the weights' sum times the tube's width; of
-    offsets with costs see `_size_of_offsets`.
-    """
-    if problem.costs.any():
-        return _size_of_offsets(problem), ""
-    zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
-    best = shifts(problem, _middles(conditions.offsets(zero)))
-    slopes = isinstance(conditions, Slopes)
-    if not any(_is_lossless(problem, zero + b, exactly=slopes) for b in (best, 0.0 * best)):
-        return 0.0, ""
-    without = float(given.weight @ given.loss.value(given.y, zero))
-    unit = without or float(given.weight.sum()) * (given.tube or 1.0)
-    return unit, "w = 0 is optimal: no sample has a loss there" if slopes else ""
-
-
-def _is_lossless(problem: Formulation, decision: Vector, exactly: bool) -> bool:
-    """Whether no sample has a loss at decisions that are offsets, but for these offsets' rounding."""
-    sizes = np.abs(decision) + _sizes(problem, decision)
-    if problem.is_regression:  # y − b is exact where b is near y (Sterbenz 1974)
-        sizes += np.abs(problem.y - decision) - np.abs(problem.y) - np.abs(decision)
-    allowed = 0.0 if exactly else gamma(ELEMENTARY) * sizes + np.spacing(np.abs(decision))
-    return bool((problem.loss.value(problem.y, decision) <= allowed).all())
-
-
-def _size_of_offsets(problem: Formulation) -> float:
-    """Return the least that a gap is relative to where offsets have costs.
-
-    Where the losses are 0 at w = 0 and u = 0, as of ν-SVC and the one-class machine, the optimum −½‖w‖²
-    may be 0, and no scale is left but this: ½Σ|c|·C times the variance of the samples in feature space,
-    the mean squared distance to their mean. No constant feature changes it. It is measured on a few
-    samples, and less what rounding may have added.
-    """
-    if problem.loss.value(problem.y, np.zeros(problem.n)).any():
-        return 0.0
-    few = np.unique(np.linspace(0, problem.n - 1, min(problem.n, _MEASURED)).astype(np.intp))
-    K = problem.kernel.bind(problem.X)(few, few)
-    length2 = float(np.mean(np.diag(K)))
-    variance = max(0.0, length2 - float(np.mean(K)) - _UNSEEN * abs(length2))
-    return 0.5 * float(np.abs(problem.costs).sum() * problem.weight.mean()) * variance

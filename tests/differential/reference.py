@@ -153,7 +153,7 @@ class EnumeratedReference:
         primal = min((v - self.exact.doubt(given) for v in best if v is not None), default=None)
         own = best[1]
         if answer.w is None:
-            own = _best_primal(self.exact, *of_alpha[-1], offsets, scale)
+            own = _best_primal(self.exact, *of_alpha[-1], offsets, stretched=False)
         return Values(primal, own, self.exact.dual(beta))
 
     def _of_weights(self, w: Vector) -> tuple[fmpq, list[fmpq]]:
@@ -222,9 +222,9 @@ def _has_opposite_twins(problem: Formulation) -> bool:
 
 
 def _best_primal(
-    exact: Posed, norm2: fmpq, scores: list[fmpq], offsets: list[fmpq], scale: fmpq = ONE
+    exact: Posed, norm2: fmpq, scores: list[fmpq], offsets: list[fmpq], stretched: bool = True
 ) -> fmpq | None:
-    """Return the primal objective at the best offsets, of scores that were stretched by `scale`."""
+    """Return the primal objective at the best offsets, stretched by what rounding may have taken."""
     if exact.is_hard:
         return _hard_primal(exact, norm2, scores)
     best = offsets[: len(exact.groups)] or [ZERO] * len(exact.groups)
@@ -233,7 +233,7 @@ def _best_primal(
         best = min(tried, key=lambda u: exact.primal(norm2, scores, u))
     return min(
         exact.primal(s * s * norm2, [s * f for f in scores], [s * v for v in best])
-        for s in _stretches(exact, scores, best, scale)
+        for s in (_stretches(exact, scores, best) if stretched else [ONE])
     )
 
 
@@ -266,17 +266,14 @@ def _hard_primal(exact: Posed, norm2: fmpq, scores: list[fmpq]) -> fmpq | None:
     return HALF * norm2 / margin**2 if margin > 0 else None
 
 
-def _stretches(
-    exact: Posed, scores: list[fmpq], offsets: list[fmpq], scale: fmpq
-) -> Iterator[fmpq]:
+def _stretches(exact: Posed, scores: list[fmpq], offsets: list[fmpq]) -> Iterator[fmpq]:
     yield ONE
     for curve, f in zip(exact.curves, exact.shifted(scores, offsets), strict=True):
         end = curve.upper if curve.lower is None else curve.lower
-        one_sided = curve.lower is None or curve.upper is None
-        if not one_sided or abs(end) != 1 or curve.smoothing:
-            continue
-        if f / end < ONE and ONE - f / (end * scale) < _ROUNDING:
-            yield end / f
+        if (curve.lower is None or curve.upper is None) and abs(end) == 1 and not curve.smoothing:
+            short = ONE - f / end
+            if 0 < short < _ROUNDING:
+                yield 1 / (1 - short)
 
 
 class SummedReference:

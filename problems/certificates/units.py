@@ -1,0 +1,77 @@
+"""What a gap is relative to where the optimum itself has no size, as it is 0.
+
+A relative gap is relative to the larger of both bounds, or to this unit where that is larger. It is in
+the problem's own unit, and 0 where the optimum says enough.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from problems.box_gap import middle
+from problems.certificates.offsets import shifts
+from problems.certificates.optimality import Pieces, Slopes
+from problems.dataset import Vector
+from problems.rounding import ELEMENTARY, gamma
+
+if TYPE_CHECKING:
+    from problems.formulations.formulation import Formulation
+
+_MEASURED = 256  # samples
+_UNSEEN = 1e-12  # of the mean squared length of the samples, what their variance may be wrong by
+
+
+def unit_of_gaps(
+    given: Formulation, problem: Formulation, conditions: Pieces | Slopes
+) -> tuple[float, str]:
+    """Return what a gap is relative to where w = 0 is optimal and has no loss, else 0.
+
+    That is the objective at w = 0 without an offset, or the weights' sum times the tube's width; of
+    offsets with costs see `_size_of_offsets`.
+    """
+    if problem.costs.any():
+        return _size_of_offsets(problem), ""
+    zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
+    best = shifts(problem, [middle(*i) for i in conditions.offsets(zero)])
+    slopes = isinstance(conditions, Slopes)
+    if not any(_is_lossless(problem, zero + b, exactly=slopes) for b in (best, 0.0 * best)):
+        return 0.0, ""
+    without = float(given.weight @ given.loss.value(given.y, zero))
+    unit = without or float(given.weight.sum()) * (given.tube or 1.0)
+    return unit, "w = 0 is optimal: no sample has a loss there" if slopes else ""
+
+
+def _is_lossless(problem: Formulation, decision: Vector, exactly: bool) -> bool:
+    """Whether no sample has a loss at decisions that are offsets, but for these offsets' rounding."""
+    sizes = np.abs(decision) + subtracted(problem, decision)
+    if problem.is_regression:  # y − b is exact where b is near y (Sterbenz 1974)
+        sizes += np.abs(problem.y - decision) - np.abs(problem.y) - np.abs(decision)
+    allowed = 0.0 if exactly else gamma(ELEMENTARY) * sizes + np.spacing(np.abs(decision))
+    return bool((problem.loss.value(problem.y, decision) <= allowed).all())
+
+
+def _size_of_offsets(problem: Formulation) -> float:
+    """Return the least that a gap is relative to where offsets have costs.
+
+    Where the losses are 0 at w = 0 and u = 0, as of ν-SVC and the one-class machine, the optimum −½‖w‖²
+    may be 0, and no scale is left but this: ½Σ|c|·C times the variance of the samples in feature space,
+    the mean squared distance to their mean. No constant feature changes it. It is measured on a few
+    samples, and less what rounding may have added.
+    """
+    if problem.loss.value(problem.y, np.zeros(problem.n)).any():
+        return 0.0
+    few = np.unique(np.linspace(0, problem.n - 1, min(problem.n, _MEASURED)).astype(np.intp))
+    K = problem.kernel.bind(problem.X)(few, few)
+    length2 = float(np.mean(np.diag(K)))
+    variance = max(0.0, length2 - float(np.mean(K)) - _UNSEEN * abs(length2))
+    return 0.5 * float(np.abs(problem.costs).sum() * problem.weight.mean()) * variance
+
+
+def subtracted(problem: Formulation, decision: Vector) -> Vector:
+    """Return the size of what is subtracted from each score, of decision's shape."""
+    if not problem.is_regression:
+        return np.full_like(decision, getattr(problem.loss, "margin", 1.0))
+    offsets = [abs(piece.offset) for piece in problem.pieces or ()]
+    return np.abs(problem.y) + max([problem.tube, *offsets])

@@ -40,6 +40,7 @@ def test_it_holds_the_packages_with_their_data_but_neither_tests_nor_documentati
     assert files_in(wheel, tops) == needed | added
 
 
+@pytest.mark.exhaustive
 def test_it_solves_and_names_its_experiments_from_where_it_is(wheel, tmp_path):
     code = """
 import dualgap

@@ -261,7 +261,10 @@ def test_version(command):
     assert command("--version").output.startswith("dualgap, version ")
 
 
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGKILL, -9)])
+@pytest.mark.parametrize(
+    ("sent", "code"),
+    [pytest.param(signal.SIGINT, 130, marks=pytest.mark.exhaustive), (signal.SIGKILL, -9)],
+)
 def test_a_run_that_is_ended_keeps_what_was_recorded_and_leaves_no_process(
     write, tmp_path, strange, sent, code
 ):
@@ -293,7 +296,7 @@ def _wait_for(condition, seconds=60.0):
 @pytest.mark.parametrize(
     ("how", "variables"),
     [
-        pytest.param("exec >&-", {}, id="no output"),
+        pytest.param("exec >&-", {}, id="no output", marks=pytest.mark.exhaustive),
         pytest.param("exec >&- 2>&-", {}, id="no output at all", marks=pytest.mark.exhaustive),
         pytest.param(":", {"PYTHONIOENCODING": "ascii"}, id="an output of ASCII"),
     ],

@@ -73,6 +73,7 @@ def _table(rows):
     return {key: {k: v for k, v in row.items() if k not in MEASURED} for key, row in rows.items()}
 
 
+@pytest.mark.exhaustive
 def test_a_grid_gives_the_same_table_as_on_this_machine_alone(cases, another, tmp_path):
     """And one that hangs, crashes, or whose file is missing costs its own row, whatever it does."""
     hangs = another(

@@ -264,8 +264,11 @@ def test_a_solver_is_not_judged_by_what_it_put_in_the_place_of_our_functions(
 @pytest.mark.parametrize(
     "name",
     [
-        *("CountersThatSolve", "ClaimThatSolves", "ClockForOneStep", "ThreadGoesOn"),
-        *("SolvesInRefuses", "SolvesInPrepare", "HonestWhenWatched"),
+        *("CountersThatSolve", "ClockForOneStep", "SolvesInRefuses", "HonestWhenWatched"),
+        *(
+            pytest.param(name, marks=pytest.mark.exhaustive)
+            for name in ("ClaimThatSolves", "ThreadGoesOn", "SolvesInPrepare")
+        ),
     ],
 )
 def test_work_off_the_clock_is_on_it_or_seen_beside_it_or_does_not_count(slot, case_of, name):

@@ -197,6 +197,10 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         self._answers = [(task.problem, a.point) for task, a in zip(tasks, answers, strict=True)]
         return answers
 
+    def _solve_one(self, X: Any, task: Task) -> Answer:
+        """Solve a task of all samples."""
+        return self._solve(X, [task], [[slice(0, task.y.size)]])[0]
+
     def _last_beta(self, kept: Indices, scale: float) -> Block | None:
         """Return the β (machines, n) of the last fit for the samples `kept`, if it is to be begun from.
 

@@ -103,7 +103,7 @@ class NuSVR(KernelRegressor):
     def _answer(self, X: Any, y: Vector, C: Vector, last: Vector | None) -> Answer:
         problem = partial(problems.NuSVR, X, y, self.nu, C, self._kernel)
         task = Task(problem, y, np.ones(y.size), -C, C, plain=False)
-        return self._solve(X, [task], [[slice(0, y.size)]])[0]
+        return self._solve_one(X, task)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -141,7 +141,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # pyright: ignore[reportUntyped
         problem = partial(problems.OneClassSVM, X_fit, self.nu, self._kernel, C)
         ones = np.ones(C.size)
         task = Task(problem, ones, ones, np.zeros(C.size), C, plain=False)
-        answer = self._solve(X_fit, [task], [[slice(0, C.size)]])[0]
+        answer = self._solve_one(X_fit, task)
         self.intercept_ = np.array([answer.b])
         self.offset_ = -self.intercept_
         duals = answer.alpha[None, :]

@@ -95,7 +95,7 @@ class SVR(KernelRegressor):
         problem = partial(SVRDual, X, y, C, self.epsilon, self._kernel, intercept)
         start = None if last is None else within(last, -C, C, intercept)
         task = Task(problem, y, np.ones(y.size), -C, C, self.epsilon, intercept, start)
-        return self._solve(X, [task], [[slice(0, y.size)]])[0]
+        return self._solve_one(X, task)
 
     def _fit_in_tube(self, X: Any, y: Vector) -> Answer:
         """Solve with slacks at any price: with a C that no |βᵢ| reaches, which is as good as inf."""

@@ -67,11 +67,6 @@ class NuSVC(Formulation):
         return Perceptron()
 
     @property
-    def weight(self) -> Vector:
-        """Cᵢ for each sample."""
-        return np.full(self.n, self.C, dtype=np.float64)
-
-    @property
     def groups(self) -> Indices:
         """0 where y = 1, 1 where y = −1."""
         return np.where(self.y > 0, 0, 1)

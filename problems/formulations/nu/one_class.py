@@ -61,14 +61,9 @@ class DescriptionOfOneClass(Formulation):
         return np.eye(2), np.ones(2)
 
     @property
-    def weight(self) -> Vector:
-        """1 for each sample."""
-        return np.ones(self.n)
-
-    @property
     def costs(self) -> Vector:
-        """νn."""
-        return np.array([self.nu * self.n])
+        """ν·ΣCᵢ, of the weights of the losses."""
+        return np.array([self.nu * fsum(self.weight)])
 
     @property
     def expected(self) -> Vector:
@@ -112,13 +107,3 @@ class OneClassSVM(DescriptionOfOneClass):
     def loss(self) -> Perceptron:
         """max(0, −f) of f = wᵀφ(x) − ρ."""
         return Perceptron()
-
-    @property
-    def weight(self) -> Vector:
-        """Cᵢ for each sample."""
-        return np.full(self.n, self.C, dtype=np.float64)
-
-    @property
-    def costs(self) -> Vector:
-        """ν·ΣCᵢ."""
-        return np.array([self.nu * fsum(self.weight)])

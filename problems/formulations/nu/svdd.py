@@ -48,6 +48,11 @@ class SVDD(DescriptionOfOneClass):
         self._set("y", self.baseline(self.X))
 
     @property
+    def weight(self) -> Vector:
+        """1 for each sample."""
+        return np.ones(self.n)
+
+    @property
     def loss(self) -> Shortfall:
         """max(0, t − f)."""
         return Shortfall()

@@ -6,10 +6,10 @@ from typing import Any
 
 from problems.registry import Registry
 from solvers.base import NotInstalled, Solver, Status
-from solvers.loop import default_solver, solve
-from solvers.path import NoPath, Path, solve_path
-from solvers.selection import Selection, select
-from solvers.solution import Evaluation, Solution
+from solvers.paths.path import NoPath, Path, solve_path
+from solvers.paths.selection import Selection, select
+from solvers.running.loop import default_solver, solve
+from solvers.running.solution import Evaluation, Solution
 
 __all__ = [
     "Evaluation",

@@ -3,7 +3,7 @@
 A solver is one file with one frozen dataclass: its fields are its settings, `form` is the class of
 problem it takes, `iterates` is the algorithm. It yields a `FormPoint` whenever its iterate may be
 inspected; a compiled or external method yields once for each block of work, or once at the end. The
-clock, the limits, the evaluations and the certificate belong to `solvers.loop.solve`.
+clock, the limits, the evaluations and the certificate belong to `solvers.running.loop.solve`.
 """
 
 from __future__ import annotations

@@ -23,8 +23,8 @@ from problems.box_gap import violating_pair
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
-from solvers.claims import is_near
-from solvers.warm_up import WarmedUpSolver
+from solvers.numerics.claims import is_near
+from solvers.numerics.warm_up import WarmedUpSolver
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 

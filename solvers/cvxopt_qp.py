@@ -20,7 +20,7 @@ import scipy
 
 from problems.dataset import Vector
 from problems.forms import QP, FormPoint
-from solvers.quadratic import COARSEST, ConvexQPSolver, ScaledQP, scaled
+from solvers.numerics.quadratic import COARSEST, ConvexQPSolver, ScaledQP, scaled
 
 # Its share of `tol` is the absolute gap allowed, which matters for optima of exactly 0.
 _ABSOLUTE = 1e-6

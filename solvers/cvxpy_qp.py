@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from problems.forms import QP, Claim, FormPoint
 from solvers.base import NotInstalled, optional
-from solvers.quadratic import BACKENDS, BackendQP, ScaledQP, answer_of, scaled
+from solvers.numerics.quadratic import BACKENDS, BackendQP, ScaledQP, answer_of, scaled
 
 _CLAIMS: dict[str, Claim] = {
     "optimal": "optimal",

@@ -34,8 +34,8 @@ from problems.kernels import RBF, Block, Linear
 from problems.validation import check_choice, check_whole
 from solvers.base import Solver
 from solvers.dual_coordinate_descent import DualCoordinateDescent
+from solvers.numerics.warm_up import warm_up
 from solvers.pegasos import Pegasos
-from solvers.warm_up import warm_up
 
 Map = Literal["nystroem", "random_fourier"]
 _SOURCES: dict[Map, str] = {

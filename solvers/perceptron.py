@@ -29,7 +29,7 @@ from problems.validation import check_whole
 from solvers.base import Solver
 
 if TYPE_CHECKING:
-    from solvers.solution import Solution
+    from solvers.running.solution import Solution
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 

@@ -25,8 +25,8 @@ from problems.box_gap import middle
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.kernels import Block
+from solvers.numerics.warm_up import WarmedUpSolver
 from solvers.simplified_smo import bias, limits, pair_refusal, partner
-from solvers.warm_up import WarmedUpSolver
 
 _ROUNDING = 1e-12  # relative size below which a curvature or a change of xⱼ is taken for zero
 _BLOCK_ENTRIES = 2**19  # samples visited between two yields: about a millisecond

@@ -25,7 +25,7 @@ import numpy as np
 from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from solvers.base import Solver
-from solvers.claims import is_near
+from solvers.numerics.claims import is_near
 
 _SIGMA = 1e-4  # size of the step that Hd is measured with, Møller's own
 _LAMBDA, _LEAST, _MOST = 1e-6, 1e-15, 1e100

@@ -23,9 +23,9 @@ from problems.forms import ERM, FormPoint
 from problems.kernels import Block
 from problems.losses import IntervalLoss, Logistic
 from problems.losses.logistic import logistic_step
-from solvers.claims import relative_gap
-from solvers.rows import FAST, Rows, add, as_rows, dot, read_only
-from solvers.warm_up import WarmedUpSolver
+from solvers.numerics.claims import relative_gap
+from solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only
+from solvers.numerics.warm_up import WarmedUpSolver
 
 _CHECK_GROWTH = 1.2  # between the epochs after which the gap is evaluated, which costs an epoch
 _NO_COLUMN = np.empty((0, 0))

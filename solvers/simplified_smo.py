@@ -22,7 +22,7 @@ from problems.dataset import Indices, Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
 from problems.validation import check_positive, check_whole
-from solvers.warm_up import WarmedUpSolver
+from solvers.numerics.warm_up import WarmedUpSolver
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 _CALL = 1000  # what calling a pass costs, in entries read

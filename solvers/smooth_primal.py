@@ -19,7 +19,7 @@ from problems.dataset import Vector
 from problems.forms import ERM, FormPoint
 from problems.validation import check_whole
 from solvers.base import Solver
-from solvers.threads import Threads
+from solvers.numerics.threads import Threads
 
 
 class SmoothRisk:

@@ -19,9 +19,9 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import IntervalLoss, Logistic
+from solvers.numerics.rows import as_rows
+from solvers.numerics.warm_up import WarmedUpSolver
 from solvers.pegasos.steps import DRAWN, WEIGHTS, Risk, initial_state, risk_of, settle, steps
-from solvers.rows import as_rows
-from solvers.warm_up import WarmedUpSolver
 
 _BLOCK = 2**14  # samples between two yields
 

@@ -21,7 +21,7 @@ from experiments.output.tables import summarise, to_markdown, to_terminal
 from experiments.output.terminal import INTERRUPTED, console, refuse, refusing
 from experiments.store.folder import Store, StoreError, load_tables, records, write_tables
 from solvers.base import Status
-from solvers.solution import Verdict
+from solvers.running.solution import Verdict
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from problems import ERM, Formulation, Unsupported, reduce
 from problems.chains import Chains
 from problems.forms import Form
 from solvers import NotInstalled, Solution, Status
-from solvers.loop import taken_apart
+from solvers.running.loop import taken_apart
 
 _RELIED_ON = ("time", "problems", "solvers", "experiments", "numpy", "scipy")
 MOST_POINTS = 10_000  # of one run: some yield after every step

@@ -15,7 +15,7 @@ import numpy as np
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
 from problems.kernels import Block
-from solvers.rows import FAST, Rows, add, as_rows, dot, read_only, squares
+from solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only, squares
 
 
 class VariableBlock(NamedTuple):

@@ -13,7 +13,7 @@ import numba
 
 from problems.dataset import Indices, Vector
 from solvers.dual_coordinate_descent.blocks import VariableBlock
-from solvers.rows import FAST, add, dot
+from solvers.numerics.rows import FAST, add, dot
 
 
 @numba.njit(cache=True, fastmath=FAST)

@@ -27,7 +27,7 @@ from solvers.dual_coordinate_descent.blocks import (
     row_products,
     scores,
 )
-from solvers.rows import FAST
+from solvers.numerics.rows import FAST
 
 _ACCURACY = 0.1  # of a step's gap, as a share of its distance term
 _ROUNDING = 1e-24  # of ‖v‖²: a gap this small is rounding

@@ -25,8 +25,8 @@ from problems.box_gap import middle
 from problems.certificates.offsets import best_intercept
 from problems.kernels import Block
 from solvers import Evaluation, Solution, Solver, Status, find_solver, solve
+from solvers.numerics.threads import Threads
 from solvers.smo import SMO
-from solvers.threads import Threads
 
 SHARPER = 1e-6
 SMALL = 1000  # samples up to which that takes milliseconds, and the Gram matrix is cheap

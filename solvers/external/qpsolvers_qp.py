@@ -21,7 +21,7 @@ import scipy
 
 from problems.forms import QP, Claim, FormPoint
 from solvers.base import NotInstalled
-from solvers.quadratic import BACKENDS, BackendQP, ScaledQP, answer_of, scaled
+from solvers.numerics.quadratic import BACKENDS, BackendQP, ScaledQP, answer_of, scaled
 
 _MATRICES = {"quadprog": "dense", "piqp": "either", "proxqp": "either"}  # else "sparse"
 # where qpsolvers leaves the number of iterations, if anywhere

@@ -21,7 +21,7 @@ from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
 from problems.validation import check_choice
 from solvers.base import Solver
-from solvers.claims import is_near
+from solvers.numerics.claims import is_near
 
 Method = Literal["slsqp", "trust-constr"]
 _OPTIMAL = {"slsqp": (0,), "trust-constr": (1, 2)}  # of SciPy's status codes

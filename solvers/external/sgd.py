@@ -18,7 +18,7 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
-from solvers.warm_up import WarmedUpSolver
+from solvers.numerics.warm_up import WarmedUpSolver
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
 from problems.validation import check_whole
 from solvers.base import optional
-from solvers.warm_up import WarmedUpSolver
+from solvers.numerics.warm_up import WarmedUpSolver
 
 
 @dataclass(frozen=True)

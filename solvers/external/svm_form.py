@@ -22,7 +22,7 @@ from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import RBF, Linear, Polynomial, Sigmoid, as_dense
 from problems.rounding import UNIT
-from solvers.warm_up import WarmedUpSolver
+from solvers.numerics.warm_up import WarmedUpSolver
 
 NATIVE_KERNELS = (Linear, RBF, Polynomial, Sigmoid)
 

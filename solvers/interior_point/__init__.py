@@ -26,8 +26,8 @@ from solvers.cvxopt_qp import CvxoptQP
 from solvers.interior_point.divergence import is_farkas, is_ray
 from solvers.interior_point.kkt import view
 from solvers.interior_point.program import Program, programs
-from solvers.quadratic import COARSEST, ScaledQP, scaled
-from solvers.threads import Threads
+from solvers.numerics.quadratic import COARSEST, ScaledQP, scaled
+from solvers.numerics.threads import Threads
 
 _ABSOLUTE = 1e-6
 _PATIENCE = 10  # iterations without an improvement, after which a program is given up

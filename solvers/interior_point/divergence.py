@@ -11,7 +11,7 @@ import numpy as np
 from problems.dataset import Vector
 from problems.gram.gram import SignedGram
 from solvers.interior_point.kkt import Bounds
-from solvers.quadratic import ScaledQP
+from solvers.numerics.quadratic import ScaledQP
 
 _ROUNDING = 100 * float(np.finfo(float).eps)
 

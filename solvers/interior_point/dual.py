@@ -25,7 +25,7 @@ from problems.dataset import Vector
 from problems.gram.gram import SignedGram
 from solvers.interior_point.kkt import Bounds, Solve
 from solvers.interior_point.shifted import DenseGram, LinearGram, shifted_gram
-from solvers.quadratic import ScaledQP
+from solvers.numerics.quadratic import ScaledQP
 
 
 @dataclass(frozen=True, eq=False)

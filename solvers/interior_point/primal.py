@@ -26,7 +26,7 @@ import scipy
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels import Block
 from solvers.interior_point.kkt import Bounds, Solve, cholesky, compact, weighted_gram
-from solvers.quadratic import ScaledQP
+from solvers.numerics.quadratic import ScaledQP
 
 _MOST_LEFT = 3000  # variables besides the slacks up to which a dense factor is affordable
 

@@ -22,7 +22,7 @@ from solvers.interior_point.dual import DualSystem, dual_system
 from solvers.interior_point.kkt import Bounds, System, kkt_solver, operators
 from solvers.interior_point.primal import primal_system
 from solvers.interior_point.shifted import DenseGram
-from solvers.quadratic import ScaledQP
+from solvers.numerics.quadratic import ScaledQP
 
 _PIVOTING_LIMIT = 3000  # rows and columns of G up to which a dense pivoted factor is affordable
 _MOST_EQUALITIES = 10  # that are eliminated one by one

@@ -24,10 +24,10 @@ from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
 from problems.validation import check_choice, check_whole
-from solvers.claims import relative_gap
+from solvers.numerics.claims import relative_gap
+from solvers.numerics.rows import Rows, as_rows
+from solvers.numerics.warm_up import WarmedUpSolver
 from solvers.pegasos.steps import WEIGHTS, Risk, State, initial_state, risk_of, settle, steps
-from solvers.rows import Rows, as_rows
-from solvers.warm_up import WarmedUpSolver
 
 Sampling = Literal["permutation", "iid"]
 _BLOCK_ENTRIES = 2**21  # entries of X or K read between two yields: some 10 ms

@@ -18,7 +18,7 @@ from problems.dataset import Indices, Vector
 from problems.forms import ERM
 from problems.kernels import Block
 from problems.losses import IntervalLoss, Logistic
-from solvers.rows import FAST, Rows, add, dot
+from solvers.numerics.rows import FAST, Rows, add, dot
 
 # Below it v is rescaled: the lazy average loses as many digits as the scale.
 _SMALLEST_SCALE = 1e-3

@@ -26,13 +26,13 @@ from typing import ClassVar, Literal, get_args
 from problems.forms import BoxQP, FormPoint
 from problems.validation import check_choice, check_positive
 from solvers.base import Solver
-from solvers.claims import is_near
+from solvers.numerics.claims import is_near
+from solvers.numerics.warm_up import warm_up
 from solvers.projected_gradient.notebook import ascent, is_hard_margin_dual
 from solvers.projected_gradient.steps import Box, accelerated, barzilai_borwein, plain
 from solvers.projected_gradient.subsets import Subsets
 from solvers.smo.active import compile_choice
 from solvers.smo.levels import minimise
-from solvers.warm_up import warm_up
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 

@@ -38,10 +38,10 @@ from typing import ClassVar
 
 from problems.forms import BoxQP, FormPoint
 from solvers.base import Solver
+from solvers.numerics.warm_up import warm_up
 from solvers.smo.active import Active, compile_choice
 from solvers.smo.levels import minimise
 from solvers.smo.state import SINGLE_FROM
-from solvers.warm_up import warm_up
 
 
 @dataclass(frozen=True)

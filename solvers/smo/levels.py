@@ -12,10 +12,10 @@ import numpy as np
 from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.gram.tiles import Tiles
-from solvers.claims import FAR
+from solvers.numerics.claims import FAR
+from solvers.numerics.threads import Threads
 from solvers.smo.active import Active
 from solvers.smo.state import State
-from solvers.threads import Threads
 
 _SHARE = 0.1  # of the active variables' violation, at which they are left ...
 _SHARE_OF_ALL = 0.4  # ... if that is followed by no more than an evaluation of the gap

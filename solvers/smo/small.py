@@ -3,9 +3,9 @@
     min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
 
 Pair steps (`pairs`) find which variables are free; Newton's step then moves all of them to the minimum
-on their face (`solvers.faces`). They take turns: at first as long as either pays, and once the violation
-is at most `tol` until it is at most `fine`. A few hundred variables are solved before SMO has set up its
-first product: no threads, no rounds, no choice of what is in memory.
+on their face (`solvers.numerics.faces`). They take turns: at first as long as either pays, and once the
+violation is at most `tol` until it is at most `fine`. A few hundred variables are solved before SMO has
+set up its first product: no threads, no rounds, no choice of what is in memory.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.kernels import Block
-from solvers.faces import MOST_FREE, move_on_faces
+from solvers.numerics.faces import MOST_FREE, move_on_faces
 from solvers.smo.pairs import pair_steps
 from solvers.smo.state import slopes
 

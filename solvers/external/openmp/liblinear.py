@@ -22,7 +22,7 @@ from problems.losses import Hinge
 from solvers.base import Solver
 from solvers.external.liblinear import LibLinear
 from solvers.external.openmp import call_and_listen, rows_of
-from solvers.warm_up import warm_up
+from solvers.numerics.warm_up import warm_up
 
 
 @dataclass(frozen=True)

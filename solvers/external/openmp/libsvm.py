@@ -27,7 +27,7 @@ from solvers.external.svm_form import (
     refuse_other_duals,
     regression_targets,
 )
-from solvers.warm_up import warm_up
+from solvers.numerics.warm_up import warm_up
 
 # its own limit, which it does not let one set, where 100 for each variable are not more
 _MOST_ITERATIONS = 10_000_000

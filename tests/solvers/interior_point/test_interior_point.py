@@ -24,7 +24,7 @@ from problems.gram.gram import Gram, SignedGram
 from solvers import InteriorPoint, solve
 from solvers.interior_point import kkt, shifted
 from solvers.interior_point.program import Program, matrix_programs, structured_program
-from solvers.quadratic import ScaledQP, scaled
+from solvers.numerics.quadratic import ScaledQP, scaled
 
 RNG = np.random.default_rng(5)
 X = RNG.standard_normal((40, 3))

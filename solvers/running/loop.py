@@ -21,11 +21,11 @@ from problems.dataset import Vector
 from problems.forms import Claim, FormPoint
 from problems.reductions import Reduction
 from problems.validation import check_positive, shown
-from solvers.arguments import check_gram, check_pair, starting_point
 from solvers.base import NotInstalled, Solver, Status
-from solvers.defaults import default_solver
-from solvers.multiclass import solve_subproblems
-from solvers.solution import Evaluation, Solution
+from solvers.running.arguments import check_gram, check_pair, starting_point
+from solvers.running.defaults import default_solver
+from solvers.running.multiclass import solve_subproblems
+from solvers.running.solution import Evaluation, Solution
 
 _FIRST_EVALUATION = 1e-3  # seconds
 _GROWTH = 1.25  # between the times of two evaluations

@@ -17,7 +17,7 @@ from problems import Certificate, Multiclass, Point, certify
 from problems.forms import Claim
 from problems.formulations.multiclass import Subproblem
 from solvers.base import Solver, Status
-from solvers.solution import Evaluation, Solution
+from solvers.running.solution import Evaluation, Solution
 
 _FROM_BEST = [Status.FINISHED, Status.MAX_ITER, Status.TIME_LIMIT, Status.DIVERGED]
 _FROM_STRONGEST: list[Claim] = ["optimal", "infeasible", "stopped", "none"]

@@ -23,7 +23,7 @@ from problems.certificates.offsets import best_intercept
 from problems.dataset import check_labels, check_samples, check_targets
 from problems.kernels.samples import stacked
 from problems.rounding import ELEMENTARY, gamma, gram_products, products
-from solvers.path import Path, Piece
+from solvers.paths.path import Path, Piece
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -24,8 +24,8 @@ from problems.certificates.along import Along, Parameter, with_value
 from problems.dataset import Vector
 from problems.validation import check_positive
 from solvers.base import Solver
-from solvers.loop import default_solver, solve
-from solvers.solution import Solution
+from solvers.running.loop import default_solver, solve
+from solvers.running.solution import Solution
 
 if TYPE_CHECKING:
     import pandas as pd

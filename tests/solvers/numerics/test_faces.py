@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from solvers.faces import move_on_faces
+from solvers.numerics.faces import move_on_faces
 
 RNG = np.random.default_rng(0)
 

@@ -9,7 +9,7 @@ import numpy as np
 from problems import Formulation, Gram, Multiclass, Point
 from problems.validation import shown
 from solvers.base import Solver
-from solvers.solution import Solution
+from solvers.running.solution import Solution
 
 
 def check_pair(problem: Any, solver: Any) -> None:

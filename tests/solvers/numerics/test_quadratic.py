@@ -21,7 +21,7 @@ from problems import (
 )
 from solvers import CvxoptQP, CvxpyQP, InteriorPoint, Solver, Status, solve
 from solvers.interior_point.program import matrix_programs
-from solvers.quadratic import scaled
+from solvers.numerics.quadratic import scaled
 
 ALL = [CvxoptQP(), InteriorPoint(), CvxpyQP()]
 VIEWS = [SoftMarginDual, SoftMarginPrimal]

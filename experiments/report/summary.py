@@ -26,7 +26,7 @@ MEANINGS = {  # worst first
     "inaccurate": "certified with a gap above the target, as expected of a loose tolerance",
     "floor": "not a solver, but a measured lower bound on time for this machine",
     "not_installed": "the library is not installed here",
-    "unsupported": "the solver cannot take this problem; the run's reason says why",
+    "unsupported": "the solver cannot take this problem, or there is none; the run's reason says why",
     "infeasible": "proven to have no solution",
     "solved": "certified within the target gap",
 }

@@ -1,9 +1,9 @@
-"""Compiled functions on disk: an index that numba cannot read counts as empty, and they are compiled again.
+"""Compiled functions on disk: one whose index numba cannot read is compiled again.
 
-The index of a function (`__pycache__/*.nbi`) names the classes of its arguments by their modules, and numba
-reads all of it before it compares the time of the source. If such a module has moved since, as after a
-`git pull`, every call would fail with ModuleNotFoundError, and with EOFError if the file was cut short
-(https://github.com/numba/numba/issues/6018 and 10434).
+The index of a function (`__pycache__/*.nbi`) names the classes of its arguments by their modules, and
+numba reads all of it before it compares the time of the source. If such a module has moved since, as
+after a `git pull`, every call would fail with ModuleNotFoundError, and with EOFError if the file was cut
+short (https://github.com/numba/numba/issues/6018 and 10434).
 """
 
 from __future__ import annotations

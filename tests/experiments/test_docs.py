@@ -58,8 +58,8 @@ def test_names_and_what_they_are_become_a_list_and_other_sections_stay():
     )
     assert ".. rubric:: Parameters" in page
     assert (
-        "- ``x``: where to begin,\n  a vector.\n- ``coef_``: \n  weights.\n- ``a, b``:\n  Both.\n- ``c, d_, e``: as of x."
-        in page
+        "- ``x``: where to begin,\n  a vector.\n- ``coef_``: \n  weights.\n- ``a, b``:\n  Both.\n"
+        "- ``c, d_, e``: as of x." in page
     )
     assert "Returns\n-------\nVector\n    It." in page
 

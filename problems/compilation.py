@@ -13,17 +13,17 @@ from typing import Any
 
 from numba.core.caching import IndexDataCacheFile
 
-_load_index = IndexDataCacheFile._load_index
+_load_index = IndexDataCacheFile._load_index  # pyright: ignore[reportPrivateUsage]
 
 
-def _readable_index(file: Any) -> Any:
+def _readable_index(self: Any) -> Any:
     """Return what numba reads, by the signatures that were compiled; {} where it cannot."""
     try:
-        return _load_index(file)
+        return _load_index(self)
     except (AttributeError, EOFError, ImportError, UnpicklingError):
         return {}
 
 
 def compile_what_cannot_be_read() -> None:
     """Let numba compile a function again whose index it cannot read, for the whole process."""
-    IndexDataCacheFile._load_index = _readable_index
+    IndexDataCacheFile._load_index = _readable_index  # pyright: ignore[reportPrivateUsage]

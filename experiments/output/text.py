@@ -68,10 +68,11 @@ def markdown_table(table: pd.DataFrame, numbers: bool = False) -> str:
 
 
 class FittingTable:
-    """A table for the terminal: the widest of its forms that fits, else the narrowest.
+    """A table for the terminal: the widest of its forms that fits, else several that do.
 
     Numbers are never broken. Words are, first of all; then columns are left out; then the heads of
-    numbers are written on several lines, as are two numbers in one cell.
+    numbers are written on several lines, as are two numbers in one cell; then the columns are in several
+    tables, each of which has the words.
 
     Parameters
     ----------
@@ -97,12 +98,29 @@ class FittingTable:
         self.caption = Text(caption, style="dim") if caption else None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
-        most = len(self.optional)
-        forms = [*(self._table(fewer) for fewer in range(most + 1)), self._table(most, broken=True)]
-        yield next((form for form in forms if _fits(form, console, options)), forms[-1])
+        kept = [
+            [head for head in self.heads if head not in self.optional[:fewer]]
+            for fewer in range(len(self.optional) + 1)
+        ]
+        forms = [*map(self._table, kept), self._table(kept[-1], broken=True)]
+        fitting = next((form for form in forms if _fits(form, console, options)), None)
+        yield from [fitting] if fitting else self._pieces(kept[-1], console, options)
 
-    def _table(self, fewer: int, broken: bool = False) -> Table:
-        """Return the form with `fewer` columns, and with lines broken wherever they may be."""
+    def _pieces(
+        self, heads: Sequence[str], console: Console, options: ConsoleOptions
+    ) -> Iterator[Table]:
+        """Yield tables of the words with as many of the other columns as there is room for."""
+        chosen = words = [head for head in heads if head in self.words]
+        for head in heads:
+            wider = [each for each in heads if each in chosen or each == head]
+            if chosen != words and not _fits(self._table(wider, broken=True), console, options):
+                yield self._table(chosen, broken=True)
+                wider = [each for each in heads if each in words or each == head]
+            chosen = wider
+        yield self._table(chosen, broken=True)
+
+    def _table(self, kept: Sequence[str], broken: bool = False) -> Table:
+        """Return the form with these columns, and with lines broken wherever they may be."""
         table = Table(
             title=self.title,
             title_justify="left",
@@ -112,13 +130,12 @@ class FittingTable:
             pad_edge=False,
             padding=(0, 1, 0, 0),
         )
-        kept = [head for head in self.heads if head not in self.optional[:fewer]]
         columns = [[row[self.heads.index(head)] for row in self.rows] for head in kept]
         for head, column in zip(kept, columns, strict=True):
             whole = head not in self.words
             column[:] = map(_broken, column) if broken else column
             table.add_column(
-                re.sub("[_ ](?=.)", _newline, head) if broken and whole else head,
+                re.sub("[_ :](?=.)", _newline, head) if broken and whole else head,
                 justify="left" if head in self.left else "right",
                 overflow="ellipsis" if whole else "fold",
                 no_wrap=whole,

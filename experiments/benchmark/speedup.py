@@ -24,8 +24,8 @@ from experiments.plots.style import (
     figure,
     key,
     legend,
-    line_styles,
     solver_keys,
+    solver_styles,
     wrap,
 )
 
@@ -47,7 +47,7 @@ def speedup(table: pd.DataFrame) -> Figure:
     known = table["ratio"].notna() | tried_in_vain(table)
     shown = table[table["target"].isin(targets) & drawn & known]
     problems = [str(problem) for problem in table["problem"].unique()]
-    styles = line_styles(shown["solver"].astype(str))
+    styles = solver_styles(shown["solver"].astype(str))
     new = figure(TEXT_WIDTH, max(1.4, _ROW_INCHES * len(problems)) + 1.1)
     limits = _limits(ratios["ratio"])
     half = _SPREAD / 2 * (len(styles) > 1)  # no solver's points hide another's

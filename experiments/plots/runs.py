@@ -13,7 +13,7 @@ import pandas as pd
 from experiments.analysis.configurations import labelled
 from experiments.analysis.evaluations import convergence
 from experiments.analysis.noise import without_repeats
-from experiments.plots.style import LineStyle, line_styles
+from experiments.plots.style import LineStyle, solver_styles
 from problems import Vector
 
 Model = Mapping[str, Any]
@@ -103,5 +103,5 @@ def gather(
     The second runs of A/A pairs are left out: they are drawn already.
     """
     table = labelled(without_repeats(results))
-    styles = line_styles(table["series"])
+    styles = solver_styles(table["series"])
     return Runs(table, traces, model, styles, pd.DataFrame() if checks is None else checks)

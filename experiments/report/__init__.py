@@ -35,7 +35,7 @@ from experiments.analysis.profiles import (
 )
 from experiments.output.text import machine_text
 from experiments.plots.runs import Runs
-from experiments.plots.style import line_styles
+from experiments.plots.style import solver_styles
 from experiments.report import summary
 from experiments.report.charts import Chart, convergence_chart, data_chart, performance_chart
 from experiments.report.page import chart_library, render, render_index
@@ -126,7 +126,7 @@ def _runs(results: pd.DataFrame, traces: pd.DataFrame) -> Runs:
     table = table.assign(outcome=summary.outcomes(table))
     drawn = without_repeats(table)
     drawn = drawn[drawn["solver"].map(kind_of) != "floor"]
-    return Runs(table, traces, lambda _: None, line_styles(drawn["series"]))
+    return Runs(table, traces, lambda _: None, solver_styles(drawn["series"]))
 
 
 def _by_target(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

@@ -21,6 +21,7 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.gram.tiles import Tile
+from solvers.smo.demand import Source, add_row
 
 _FAST = {"reassoc", "contract", "nsz"}
 _BARRED = np.float32(1e30)
@@ -38,31 +39,44 @@ def pair_steps(
     target: float,
     max_steps: int,
     groups: Indices | None,
+    source: Source | None,
 ) -> tuple[int, bool]:
     """Take steps in place until the violation is at most `target`.
 
     Shapes: `K` (q, q), the others (q,); `K` and `u` of one type. `groups` is None for one equality,
-    which has a version of its own, compiled without the branch for several. Returns the number of
+    which has a version of its own, compiled without the branch for several. With a `source`, for one
+    equality, `K` holds the rows that were needed so far. Returns the number of
     steps, and whether the last pair can move for ever.
     """
     n = z.size
-    diagonal, rise, fall = np.empty(n, K.dtype), np.empty(n, np.float32), np.empty(n, np.float32)
+    diagonal, rise, fall = np.ones(n, K.dtype), np.empty(n, np.float32), np.empty(n, np.float32)
     gain, below, key = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
     for t in range(n):
-        diagonal[t] = K[t, t]
+        if source is None:  # those that have one are RBF kernels
+            diagonal[t] = K[t, t]
         rise[t] = 0.0 if z[t] < hi[t] else -_BARRED
         fall[t] = 0.0 if z[t] > lo[t] else _BARRED
         key[t] = u[t] + rise[t]
+    place = None if source is None else source.place
     for step in range(max_steps):
         if groups is None:
-            i, j = _pair(K, u, rise, fall, diagonal, key, gain, below, target)
+            i = _highest(key)
+            at = i if source is None else place[i]
+            if at < 0 and source is not None:
+                at = add_row(K, source, i)
+            j = _partner(K[at], i, u, rise, fall, diagonal, gain, below, target)
         else:
             i, j = _pair_in_a_group(K, u, rise, fall, diagonal, groups, target)
+            at = i
         if j < 0:
             return step, False
-        Ki, Kj, curvature = K[i], K[j], K[i, i] + diagonal[j] - 2 * K[i, j]
+        to = j if source is None else place[j]
+        if to < 0 and source is not None:
+            to = add_row(K, source, j)
+        Ki, Kj = K[at], K[to]
+        curvature = diagonal[i] + diagonal[j] - 2 * Ki[j]
         room = min(hi[i] - z[i], z[j] - lo[j])
-        if room == np.inf and curvature <= _FLAT * (K[i, i] + diagonal[j]):
+        if room == np.inf and curvature <= _FLAT * (diagonal[i] + diagonal[j]):
             return step, True
         step_size = min((u[i] - u[j]) / max(curvature, _TINY_CURVATURE), room)
         # a variable that reaches its bound is put there exactly
@@ -81,18 +95,17 @@ def pair_steps(
 
 
 @numba.njit(inline="always")
-def _pair(
-    K: Tile, u: Tile, rise: Tile, fall: Tile, diagonal: Tile, key: Tile, gain: Tile, below: Tile,
+def _partner(
+    Ki: Tile, i: int, u: Tile, rise: Tile, fall: Tile, diagonal: Tile, gain: Tile, below: Tile,
     target: float,
-) -> tuple[int, int]:  # fmt: skip
-    """Return the pair that gains most; j = −1 if the violation is at most `target`.
+) -> int:  # fmt: skip
+    """Return the j that gains most with i, or −1 if the violation is at most `target`.
 
-    `key` is u + rise; `gain` and `below` are overwritten.
+    `Ki` is the row of i; `gain` and `below` are overwritten.
     """
-    tiny, two, zero = K.dtype.type(_TINY_CURVATURE), K.dtype.type(2), K.dtype.type(0)
+    tiny, two, zero = Ki.dtype.type(_TINY_CURVATURE), Ki.dtype.type(2), Ki.dtype.type(0)
     gain_bits, below_bits = gain.view(np.int32), below.view(np.int32)
-    i = _highest(key)
-    highest, Ki, Kii = u[i], K[i], K[i, i]
+    highest, Kii = u[i], diagonal[i]
     for t in range(u.size):
         distance = highest - u[t] - fall[t]
         distance = distance if distance > zero else zero
@@ -107,7 +120,7 @@ def _pair(
     j = _first(gain_bits, best)
     if rise[i] < 0.0 or best <= 0 or below[_first(below_bits, largest)] <= target:
         j = -1
-    return i, j
+    return j
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from rich import box
 from rich.console import Console, ConsoleOptions
-from rich.measure import Measurement
+from rich.measure import Measurement, measure_renderables
 from rich.table import Table
 from rich.text import Text
 
@@ -99,7 +99,25 @@ class FittingTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
         most = len(self.optional)
         forms = [*(self._table(fewer) for fewer in range(most + 1)), self._table(most, broken=True)]
-        yield next((form for form in forms if _fits(form, console, options)), forms[-1])
+        form = next(
+            (form for form in forms if _minimum(form, console, options) <= options.max_width),
+            forms[-1],
+        )
+        self._widen(form, console, options)
+        yield form
+
+    def _widen(self, form: Table, console: Console, options: ConsoleOptions) -> None:
+        """Give the columns of words what is left of the width, the last ones first.
+
+        Left to itself, rich makes the widest of them as narrow as the others, and breaks its words.
+        """
+        spare = options.max_width - _minimum(form, console, options)
+        for column in reversed([c for c in form.columns if not c.no_wrap] if spare >= 0 else []):
+            least, most = measure_renderables(
+                console, options.update_width(_WIDEST), [column.header, *column.cells]
+            )
+            column.width = min(most, least + spare)
+            spare -= column.width - least
 
     def _table(self, fewer: int, broken: bool = False) -> Table:
         """Return the form with `fewer` columns, and with lines broken wherever they may be."""
@@ -117,26 +135,28 @@ class FittingTable:
         for head, column in zip(kept, columns, strict=True):
             whole = head not in self.words
             column[:] = map(_broken, column) if broken else column
+            shown = re.sub("[_ ](?=.)", _newline, head) if broken and whole else head
             table.add_column(
-                re.sub("[_ ](?=.)", _newline, head) if broken and whole else head,
+                shown,
                 justify="left" if head in self.left else "right",
                 overflow="ellipsis" if whole else "fold",
                 no_wrap=whole,
-                min_width=max(map(_width, column), default=0) if whole else None,
+                min_width=max(map(_width, [Text(shown), *column])) if whole else None,
             )
         for row in zip(*columns, strict=True):
             table.add_row(*row)
         return table
 
 
-def _fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
+def _minimum(table: Table, console: Console, options: ConsoleOptions) -> int:
     anywhere = options.update_width(_WIDEST)  # the width that is given bounds what is measured
-    return Measurement.get(console, anywhere, table).minimum <= options.max_width
+    return Measurement.get(console, anywhere, table).minimum
 
 
 def _broken(cell: Text) -> Text:
-    """Return a cell with its second number, or its interval, on a line of its own."""
-    return Text(cell.plain.replace(" → ", " →\n").replace("× [", "×\n["), style=cell.style)
+    """Return a cell with its second number, its interval, or the number after a word, on a new line."""
+    text = re.sub(r"(?<=\w{4}) (?=\d)", "\n", cell.plain)
+    return Text(text.replace(" → ", " →\n").replace("× [", "×\n["), style=cell.style)
 
 
 def _newline(found: re.Match[str]) -> str:

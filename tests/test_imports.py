@@ -16,7 +16,16 @@ ROOT = Path(__file__).parents[1]
 ORDER = {
     "": ["problems", "solvers", "experiments"],
     "problems": [
-        *("registry", "validation", "html_table", "dataset", "rounding", "kernels", "losses"),
+        *(
+            "compilation",
+            "registry",
+            "validation",
+            "html_table",
+            "dataset",
+            "rounding",
+            "kernels",
+            "losses",
+        ),
         *("gram", "projection", "box_gap", "chains", "forms", "reductions", "certificates"),
         *("formulations", "datasets"),
     ],

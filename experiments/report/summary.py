@@ -28,7 +28,7 @@ MEANINGS = {  # failures first, then what was asked for, then the rest
     "solved": "certified within the target gap",
     "infeasible": "proven to have no solution",
     "at_its_tolerance": "stopped at the accuracy that it was asked for, with a gap above the target",
-    "unsupported": "the solver cannot take this problem; the run's reason says why",
+    "unsupported": "the solver cannot take this problem, or there is none; the run's reason says why",
     "not_installed": "the library is not installed here",
     "floor": "not a solver, but a measured lower bound on time for this machine",
 }

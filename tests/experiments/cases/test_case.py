@@ -243,6 +243,18 @@ def test_bad_data_costs_only_its_rows(case_of):
     assert "leaves none to train on" in record["reason"]
 
 
+def test_a_nu_that_no_machine_has_is_refused_before_solving(case_of):
+    text = (
+        "name: x\nproblems:\n  - formulation: nu_svc\n    dataset:\n"
+        "      {name: classification, imbalance: 9}\n"
+        "    nu: 0.9\nsolvers: [smo]\n"
+    )
+    record = _row(case_of(text=text))
+    assert (record["status"], record["verdict"]) == ("unsupported", "uncertified")
+    assert record["reason"].startswith("nu: must be at most 2·min(n₊, n₋)/n = ")
+    assert record["time_solve"] is None
+
+
 def test_a_solver_that_changes_the_problem_is_certified_on_the_one_it_was_given(case_of, strange):
     answer = "yield FormPoint(x + 1.0, claim='optimal')"
     eased = "object.__setattr__(form.gram.kernel, 'gamma', 1e9)"

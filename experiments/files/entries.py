@@ -127,7 +127,8 @@ def _problem(node: Node, folder: str) -> ProblemSpec:
         raise Fault(node.line, f"a problem must be a mapping, got {node.plain!r}")
     for key in ("formulation", "dataset"):
         if key not in node.value:
-            raise Fault(node.line, f"a problem needs the key {key!r}")
+            given = ", ".join(node.value) or "nothing"
+            raise Fault(node.line, f"a problem needs the key {key!r}; it has {given}")
     chosen: Node = node.value["formulation"]
     parameters, example = _parameters(chosen, node, folder)
     needs_signs = not (example.has_classes or example.is_regression)

@@ -11,14 +11,15 @@ from collections.abc import Callable
 from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from experiments.files.entries import Describer
 from experiments.files.grid import expand, grid_size
+from experiments.files.settings import type_text
 from experiments.files.specs import ProblemSpec, SolverSpec
-from experiments.files.yamlfile import LARGEST, ConfigError, Fault, Node, parse, unknown
+from experiments.files.yamlfile import LARGEST, ConfigError, Fault, Node, parse, shown, unknown
 
 __all__ = [
     "ConfigError",
@@ -52,7 +53,7 @@ def _as_bytes(value: Any) -> Any:
         return value
     match = re.fullmatch(SIZE, value)
     if match is None or match[2] not in _UNITS:
-        raise ValueError("be a size such as 4GiB or 500MB, or a number of bytes")
+        raise ValueError("be a size such as 4GiB or 500MB, a number of bytes, or null")
     return int(float(match[1]) * _UNITS[match[2]])
 
 
@@ -263,14 +264,17 @@ def _shape_text(key: str, found: Any) -> str:
     if found["type"] == "missing":
         return f"needs the key {key!r}"
     if found["type"] == "too_short":
-        return f"{key}: must have at least one entry, got {found['input']!r}"
+        return f"{key}: must have at least one entry, got {shown(found['input'])}"
     if isinstance(found["input"], list) and key not in ("problems", "solvers"):
         return (
             f"{key}: must be one value, got {found['input']!r}; lists of values may stand inside the "
             f"entries of problems and solvers{_HINTS.get(key, '')}"
         )
+    if found["type"].endswith("_type"):
+        hint = get_type_hints(ExperimentFile, include_extras=True)[key]
+        return f"{key}: must be {type_text(hint)}, got {shown(found['input'])}"
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input should ")
-    return f"{key}: must {message}, got {found['input']!r}"
+    return f"{key}: must {message}, got {shown(found['input'])}"
 
 
 def _entries(listed: Node | None, faults: list[Fault]) -> list[Node]:

@@ -50,6 +50,7 @@ _RC: dict[Any, Any] = {
     "axes.linewidth": 0.6,
     "grid.color": "#DDDDDD",
     "grid.linewidth": 0.5,
+    "figure.constrained_layout.use": True,  # of scripts that make their figures themselves
     "lines.linewidth": 1.4,
     "lines.markersize": 4.5,
     "hatch.linewidth": 0.5,

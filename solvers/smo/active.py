@@ -56,7 +56,7 @@ class Active:
         self.rows = KeptRows(self.state, members) if earlier is None else earlier.of(self.state)
         self.state.leave_rows(self.rows)
         self.last_set = np.empty(0, np.int64)
-        self.whole = 0 < members.size <= min(ONE_SET, self.rows.owner.size)
+        self.whole = 0 < members.size <= ONE_SET and self.rows.complete
         if self.whole:
             self.rows.fetch(np.arange(members.size))
 
@@ -75,6 +75,7 @@ class Active:
         if members is not self.members:
             arriving = np.setdiff1d(members, self.members, assume_unique=True)
             grown = members.size != self.members.size
+            grown = grown or self.state.repeats
             if grown or arriving.size > _MOST_REPLACED * members.size:
                 self.start_with(members)
             else:
@@ -140,9 +141,9 @@ class Active:
         chosen = self._choose(up, down)
         z, lo, hi, u = self._on_one_side(chosen)
         members = self.members[chosen]
-        if self.whole:
+        if self.whole and self.rows.twin is None:
             K = self.rows.values
-        elif self.rows.known(chosen):
+        elif self.rows.known(chosen).all():
             K = self.rows.block(chosen)
         else:
             K = state.block(members, members, state.columns(members))

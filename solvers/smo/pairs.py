@@ -46,18 +46,22 @@ def pair_steps(
     steps, and whether the last pair can move for ever.
     """
     n = z.size
-    diagonal, rise, fall = np.empty(n, K.dtype), np.empty(n, np.float32), np.empty(n, np.float32)
-    gain, below, key = np.empty(n, np.float32), np.empty(n, np.float32), np.empty(n, np.float32)
+    diagonal, gain, below = np.empty(n, K.dtype), np.empty(n, np.float32), np.empty(n, np.float32)
+    count = 1 if groups is None else groups.max() + 1
+    rise, fall = np.full((count, n), -_BARRED), np.full((count, n), _BARRED)
+    key = np.empty((count, n), np.float32)
     for t in range(n):
         diagonal[t] = K[t, t]
-        rise[t] = 0.0 if z[t] < hi[t] else -_BARRED
-        fall[t] = 0.0 if z[t] > lo[t] else _BARRED
-        key[t] = u[t] + rise[t]
+        own = 0 if groups is None else groups[t]
+        rise[own, t] = 0.0 if z[t] < hi[t] else -_BARRED
+        fall[own, t] = 0.0 if z[t] > lo[t] else _BARRED
+        for group in range(count):
+            key[group, t] = u[t] + rise[group, t]
     for step in range(max_steps):
         if groups is None:
-            i, j = _pair(K, u, rise, fall, diagonal, key, gain, below, target)
+            i, j, _ = _pair(K, u, rise[0], fall[0], diagonal, key[0], gain, below, target)
         else:
-            i, j = _pair_in_a_group(K, u, rise, fall, diagonal, groups, target)
+            i, j = _pair_in_a_group(K, u, rise, fall, diagonal, key, gain, below, target)
         if j < 0:
             return step, False
         Ki, Kj, curvature = K[i], K[j], K[i, i] + diagonal[j] - 2 * K[i, j]
@@ -71,12 +75,16 @@ def pair_steps(
         if zi == z[i] and zj == z[j]:
             return step, False
         z[i], z[j] = zi, zj
-        rise[i], fall[i] = 0.0 if zi < hi[i] else -_BARRED, 0.0
-        rise[j], fall[j] = 0.0, 0.0 if zj > lo[j] else _BARRED
+        own = 0 if groups is None else groups[i]
+        rise[own, i], fall[own, i] = 0.0 if zi < hi[i] else -_BARRED, 0.0
+        rise[own, j], fall[own, j] = 0.0, 0.0 if zj > lo[j] else _BARRED
         change = K.dtype.type(step_size)
         for t in range(n):
             u[t] -= change * (Ki[t] - Kj[t])
-            key[t] = u[t] + rise[t]
+            key[0, t] = u[t] + rise[0, t]
+        for group in range(1, count):
+            for t in range(n):
+                key[group, t] = u[t] + rise[group, t]
     return max_steps, False
 
 
@@ -84,8 +92,8 @@ def pair_steps(
 def _pair(
     K: Tile, u: Tile, rise: Tile, fall: Tile, diagonal: Tile, key: Tile, gain: Tile, below: Tile,
     target: float,
-) -> tuple[int, int]:  # fmt: skip
-    """Return the pair that gains most; j = −1 if the violation is at most `target`.
+) -> tuple[int, int, float]:  # fmt: skip
+    """Return the pair that gains most, and how much; j = −1 if the violation is at most `target`.
 
     `key` is u + rise; `gain` and `below` are overwritten.
     """
@@ -107,34 +115,27 @@ def _pair(
     j = _first(gain_bits, best)
     if rise[i] < 0.0 or best <= 0 or below[_first(below_bits, largest)] <= target:
         j = -1
-    return i, j
+    return i, j, gain[j]
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+@numba.njit(inline="always")
 def _pair_in_a_group(
-    K: Tile, u: Tile, rise: Tile, fall: Tile, diagonal: Tile, groups: Indices, target: float
-) -> tuple[int, int]:
+    K: Tile, u: Tile, rise: Tile, fall: Tile, diagonal: Tile, key: Tile, gain: Tile, below: Tile,
+    target: float,
+) -> tuple[int, int]:  # fmt: skip
     """Return the pair of one group that gains most; j = −1 if no group's violation is above `target`.
 
-    Each j is paired with the i of highest score in its group (Chang & Lin 2001, for ν-SVC).
+    Each j is paired with the i of highest score in its group (Chang & Lin 2001, for ν-SVC). A row of
+    `rise`, `fall` and `key` for each group bars the variables of all others.
     """
-    tops = np.full(groups.max() + 1, -1)
-    for t in range(u.size):
-        top = tops[groups[t]]
-        if rise[t] >= 0.0 and (top < 0 or u[t] > u[top]):
-            tops[groups[t]] = t
-    best, largest, j = 0.0, 0.0, -1
-    for t in range(u.size):
-        i = tops[groups[t]]
-        if i >= 0 and u[i] - u[t] > fall[t]:
-            largest = max(largest, u[i] - u[t])
-            curvature = max(diagonal[i] + diagonal[t] - 2.0 * K[i, t], _TINY_CURVATURE)
-            gain = (u[i] - u[t]) ** 2 / curvature
-            if gain > best:
-                best, j = gain, t
-    if j < 0 or largest <= target:
-        return -1, -1
-    return int(tops[groups[j]]), j
+    i, j, best = -1, -1, 0.0
+    for group in range(rise.shape[0]):
+        first, second, gained = _pair(
+            K, u, rise[group], fall[group], diagonal, key[group], gain, below, target
+        )
+        if second >= 0 and gained > best:
+            i, j, best = first, second, gained
+    return i, j
 
 
 @numba.njit(inline="always")

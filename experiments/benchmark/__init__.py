@@ -27,7 +27,8 @@ from experiments.benchmark.tables import means
 from experiments.output.text import file_name, machine_text
 from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
 from experiments.plots.runs import Runs
-from experiments.plots.style import save, solver_styles, style
+from experiments.plots.solver_styles import solver_styles
+from experiments.plots.style import save, style
 
 __all__ = ["tables_of", "write_benchmark"]
 

@@ -18,6 +18,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from experiments.analysis.cheapest import tried_in_vain
 from experiments.analysis.labels import distinct_names
+from experiments.plots.solver_styles import solver_styles
 from experiments.plots.style import (
     GREY,
     TEXT_WIDTH,
@@ -25,7 +26,6 @@ from experiments.plots.style import (
     key,
     legend,
     solver_keys,
-    solver_styles,
     wrap,
 )
 

@@ -13,7 +13,8 @@ import pandas as pd
 from experiments.analysis.configurations import labelled
 from experiments.analysis.evaluations import convergence
 from experiments.analysis.noise import without_repeats
-from experiments.plots.style import LineStyle, solver_styles
+from experiments.plots.solver_styles import solver_styles
+from experiments.plots.style import LineStyle
 from problems import Vector
 
 Model = Mapping[str, Any]

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 
 from experiments.plots.plane import draw_regions
 from experiments.plots.runs import Model, Runs
-from experiments.plots.style import solver_styles
+from experiments.plots.solver_styles import solver_styles
 from problems import FORMULATIONS, Vector
 from solvers import Solution
 

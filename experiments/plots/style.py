@@ -1,9 +1,8 @@
 """One style for all figures: fonts and lines, line styles, panels, and saving.
 
-A solver has one colour and one marker in all figures, found by its name (`solver_styles`). Figures
-are made at the size they have in print (a text width of 7 inches), without pyplot: nothing global
-changes and no window opens. The palette is Okabe & Ito's (2008, Color Universal Design), which
-colour-blind readers can distinguish; markers and dashes show the same without colour.
+Figures are made at the size they have in print (a text width of 7 inches), without pyplot: nothing
+global changes and no window opens. The palette is Okabe & Ito's (2008, Color Universal Design),
+which colour-blind readers can distinguish; markers and dashes show the same without colour.
 """
 
 from __future__ import annotations
@@ -14,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
-from zlib import crc32
 
 import matplotlib as mpl
 import numpy as np
@@ -33,25 +31,7 @@ BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 SKY, PURPLE, BLACK, GREY = "#56B4E9", "#CC79A7", "#000000", "#7F7F7F"
 
 _COLOURS = (BLUE, VERMILION, GREEN, PURPLE, BLACK, ORANGE, SKY, GREY)
-_MARKERS = "osD^PX*<>hp"
-# A place here decides colour and marker: of eight in a row no two share a colour, and solvers that are
-# often compared (those of one line) share neither. Other solvers get a place by their name's checksum.
-_SOLVERS = (
-    *("smo", "libsvm", "dual_coordinate_descent", "liblinear"),
-    *("cvxopt_qp", "projected_gradient", "pegasos", "cvxpy_qp"),
-    *("qpsolvers_qp", "snap_ml", "one_dal", "platt_smo"),
-    *("libsvm_openmp", "sgd", "simplified_smo", "liblinear_multicore"),
-    *("lbfgs", "newton_cg", "finite_newton", "cvxpy_erm"),
-    *("perceptron", "sdca", "stochastic_subgradient", "lda"),
-    *("scg", "svm_light", "interior_point", "mapped_pegasos"),
-    *("coordinate_descent", "nystroem", "random_fourier", "scipy_minimize"),
-    *("mystic", "cutting_plane"),
-)
-# Settings of one solver, which keep its colour: how far each moves its marker; the first, not at all.
-_SETTINGS = (
-    *("barzilai_borwein", "accelerated", "plain", "notebook"),
-    *("clarabel", "highs", "osqp", "piqp", "proxqp", "quadprog", "scs"),
-)
+MARKERS = "osD^PX*<>hp"
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (2.2, 0.9)), (0, (6, 1.2, 1.2, 1.2)))
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3}
 _RC: dict[Any, Any] = {
@@ -107,56 +87,24 @@ class LineStyle:
 
     def variant(self, i: int) -> LineStyle:
         """Return the style of the solver's i-th setting: the same colour, another marker and dash."""
-        marker = _MARKERS[(_MARKERS.index(self.marker) + 3 * i) % len(_MARKERS)]
+        marker = MARKERS[(MARKERS.index(self.marker) + 3 * i) % len(MARKERS)]
         dash = _DASHES[(_DASHES.index(self.dash) + i) % len(_DASHES)]
         return LineStyle(self.colour, marker, dash)
 
 
 def line_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     """Return a line style for each label: up to 8 differ in colour, and up to 32 in some respect."""
-    return {label: _line(i, i) for i, label in enumerate(sorted(set(labels)))}
+    return {label: line_style(i, i) for i, label in enumerate(sorted(set(labels)))}
 
 
-def solver_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
-    """Return a line style for each series, `solver` or `solver (settings)`, the same in every figure.
-
-    The solver's name decides the colour, and its settings the marker. Only where two of the labels would
-    look alike does the later one move on to the next marker that is free in its colour.
-    """
-    places = {label: _places(label) for label in sorted(set(labels))}
-    taken: set[tuple[str, str]] = set()
-    styles: dict[str, LineStyle] = {}
-    for label in sorted(places, key=lambda label: (_name(label) not in _SOLVERS, label)):
-        colour, marker = places[label]
-        tried = [_line(colour, marker + i) for i in range(len(_MARKERS))]
-        line = next((t for t in tried if (t.colour, t.marker) not in taken), tried[0])
-        taken.add((line.colour, line.marker))
-        styles[label] = line
-    return {label: styles[label] for label in places}
-
-
-def _line(colour: int, marker: int) -> LineStyle:
+def line_style(colour: int, marker: int) -> LineStyle:
+    """Return the line style of these places in the palette and among the markers, which go round."""
     dash = marker + colour // len(_COLOURS)
     return LineStyle(
         _COLOURS[colour % len(_COLOURS)],
-        _MARKERS[marker % len(_MARKERS)],
+        MARKERS[marker % len(MARKERS)],
         _DASHES[dash % len(_DASHES)],
     )
-
-
-def _name(label: str) -> str:
-    return label.partition(" (")[0]
-
-
-def _places(label: str) -> tuple[int, int]:
-    """Return the places of a series' colour and marker."""
-    place = _place(_name(label), _SOLVERS)
-    settings = label.partition(" (")[2].removesuffix(")").lower()
-    return place, place + (_place(settings, _SETTINGS) if settings else 0)
-
-
-def _place(name: str, known: Sequence[str]) -> int:
-    return known.index(name) if name in known else crc32(name.encode())
 
 
 def figure(width: float, height: float) -> Figure:

@@ -35,7 +35,7 @@ from experiments.analysis.profiles import (
 )
 from experiments.output.text import machine_text
 from experiments.plots.runs import Runs
-from experiments.plots.style import solver_styles
+from experiments.plots.solver_styles import solver_styles
 from experiments.report import summary
 from experiments.report.charts import Chart, convergence_chart, data_chart, performance_chart
 from experiments.report.page import chart_library, render, render_index

@@ -1,19 +1,10 @@
 """Line styles, pages and titles."""
 
-from experiments.plots.style import chunks, line_styles, solver_styles, wrap
-from solvers import all_solvers
+from experiments.plots.style import chunks, line_styles, wrap
 
 
 def test_no_two_of_32_solvers_look_alike():
     assert len(set(line_styles(map(str, range(32))).values())) == 32
-
-
-def test_a_solver_has_one_style_in_every_company_and_no_two_look_alike():
-    names = [*all_solvers(), "student.py:Mine", *(f"qpsolvers_qp ({b})" for b in ("osqp", "scs"))]
-    together = solver_styles(names)
-    assert len({(line.colour, line.marker) for line in together.values()}) == len(names)
-    assert all(solver_styles([name])[name] == together[name] for name in all_solvers())
-    assert together["qpsolvers_qp (osqp)"].colour == together["qpsolvers_qp"].colour
 
 
 def test_pages_hold_every_problem_once():

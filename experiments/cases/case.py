@@ -22,6 +22,7 @@ import numpy as np
 from scipy.linalg.blas import dgemm
 from threadpoolctl import threadpool_info
 
+from experiments.cases.description import described
 from experiments.cases.failure import Failure, sentence
 from experiments.cases.plan import Case, data_need_outside, needs_outside
 from experiments.cases.records import Outcome, blank_record, failed
@@ -184,6 +185,7 @@ def _judged(case: Case, packed: bytes, used: float, threads: int) -> Outcome | F
         "threads": answer.threads,
     }
     record |= _answer(solution, threads, used) | _quality(solution, data)
+    record |= described(solution) if case.described else {}
     evaluations = [Evaluation(t, k, problem, *rest) for t, k, *rest in answer.trace]
     found = solution.diagnosis
     diagnosis = {} if found is None else found._asdict()
@@ -198,7 +200,10 @@ def _load(dataset: str, folder: str) -> Dataset:
 
 
 def _trace(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:
-    """Return a row for each evaluation, or as many as take half the time of solving, and the last."""
+    """Return a row for each evaluation, or as many as take half the time of solving, and the last.
+
+    Rates are fitted to all of them, where problems are described.
+    """
     rows, due, spent = list[dict[str, Any]](), 0.0, 0.0
     for evaluation in evaluations:
         if evaluation.time < due and evaluation is not evaluations[-1]:
@@ -215,7 +220,8 @@ def _trace(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:
         )
         cost = perf_counter() - begun
         spent += cost
-        due = evaluation.time + 2.0 * cost if spent < _TRACED_FOR else np.inf
+        later = 0.0 if case.described else evaluation.time + 2.0 * cost
+        due = later if spent < _TRACED_FOR else np.inf
     return rows
 
 

@@ -43,6 +43,7 @@ class Case:
     seed : for a solver that draws random numbers; None where there is nothing to seed.
     folder : where relative paths begin; not part of the identity.
     proven : whether its bounds are to be theorems, see `problems.certificates.proofs.rigorous`.
+    described : whether the problem is described at its optimum, see `cases.description`.
     aa_repeat : whether it is the A/A repeat of another case, whose time shows the timing noise.
     """
 
@@ -58,6 +59,7 @@ class Case:
     trace: bool
     folder: str
     proven: bool = False
+    described: bool = False
     aa_repeat: bool = False
 
 
@@ -126,12 +128,14 @@ def _case(
         trace=experiment.trace,
         folder="",
         proven=experiment.target == "proven",
+        described=experiment.describe,
     )
     # neither the folder nor the readable name decides what is run
     decides = asdict(replace(case, problem_id="")) | {"solver": _identity(solver)}
     del decides["aa_repeat"]
-    if not case.proven:  # ids are the same as before there was a choice
-        del decides["proven"]
+    for choice in ("proven", "described"):  # ids are the same as before there was a choice
+        if not decides[choice]:
+            del decides[choice]
     if solver.searched:
         run_id = _search_id(decides, repetition, aa_repeat)
     else:

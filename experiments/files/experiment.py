@@ -115,6 +115,13 @@ class ExperimentFile(BaseModel, frozen=True):
         Field(description="bounds in float64, or theorems from ball arithmetic"),
     ] = "certified"
     trace: Annotated[bool, Field(description="evaluate iterates while solvers run")] = True
+    describe: Annotated[
+        bool,
+        Field(
+            description="record, of solved runs and outside their time, what the problem is like at its "
+            "optimum: conditioning, spectrum, constants of published rates; and thin out no trace"
+        ),
+    ] = False
     noise: Annotated[
         bool,
         Field(description="run the first of each solver twice, to measure timing noise"),

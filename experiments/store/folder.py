@@ -27,7 +27,13 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS, NUMBER_COLUMNS, TRACE_COLUMNS
+from experiments.cases.columns import (
+    COLUMNS,
+    DESCRIBED,
+    FULL_TRACE_COLUMNS,
+    NUMBER_COLUMNS,
+    TRACE_COLUMNS,
+)
 from experiments.cases.records import Outcome
 from experiments.cases.search import is_searched, next_of, search_of
 from experiments.files.specs import build_kernel
@@ -237,15 +243,21 @@ def _relative_gap(traces: pd.DataFrame) -> Vector:
 
 
 def _results(records: list[dict[str, Any]]) -> pd.DataFrame:
-    table = pd.DataFrame(records, columns=COLUMNS).astype(object)
+    table = pd.DataFrame(records, columns=[*COLUMNS, *DESCRIBED]).astype(object)
     # a run that was killed could not record the problem's size; others on the same problem have it
     table[_OF_THE_PROBLEM] = table[_OF_THE_PROBLEM].fillna(
         table.groupby("problem_id")[_OF_THE_PROBLEM].transform("first")
     )
     table = table.astype(dict.fromkeys(NUMBER_COLUMNS, np.float64))
+    table = without_empty(table)
     best = table.groupby("family_hash")["dual_objective"].transform("max")
     table["suboptimality"] = table["primal_objective"] - best
     return table
+
+
+def without_empty(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of runs without those columns of descriptions that no run has."""
+    return table.drop(columns=[name for name in DESCRIBED if table[name].isna().all()])
 
 
 def load_diagnoses(folder: Path) -> dict[str, dict[str, Any]]:

@@ -19,6 +19,8 @@ RESULTS = {  # in the order of the table
     "C": "weight of the slacks",
     "epsilon": "half-width of the tube of a regression",
     "lam": "weight of the ridge (lam/2)‖w‖² of a risk; C = 1/(n·lam)",
+    "path": "the parameter that was followed and its interval, such as C=0.01..100; else empty",
+    "n_answers": "of a path, whose relative_gap is the largest at any value of its parameter",
     "solver": "its name, or file.py:Class for one from outside",
     "params": "the solver's settings, as JSON",
     "seed": "of a solver that draws random numbers",
@@ -68,10 +70,24 @@ TRACES = {  # a row for each evaluation of a running solver
     "gap": "primal_objective − dual_objective",
     "kkt_violation": "natural residual",
 }
-COLUMNS, TRACE_COLUMNS = list(RESULTS), list(TRACES)
+PATHS = {  # a row for each answer on a path, in the order of the parameter
+    "run_id": "the run that followed the path",
+    "parameter": "C, lam or epsilon",
+    "value": "of the parameter, at which the answer was found",
+    "from": "lowest value for which it stands",
+    "to": "highest value for which it stands",
+    "dual_objective": "lower bound on the optimum at `value`",
+    "primal_objective": "upper bound on the optimum at `value`",
+    "relative_gap": "of the two, at `value`",
+    "worst_gap": "largest relative gap between `from` and `to`",
+    "n_support": "support vectors: samples with α ≠ 0",
+    "iterations": "the solver's own count, of this answer",
+    "time_solve": "seconds inside the algorithm, of this answer",
+}
+COLUMNS, TRACE_COLUMNS, PATH_COLUMNS = list(RESULTS), list(TRACES), list(PATHS)
 FULL_TRACE_COLUMNS = [*TRACE_COLUMNS, "n_support", "objective"]
 _TEXT_COLUMNS = """
-run_id problem_id problem_hash family_hash formulation dataset kernel solver params status claimed
+run_id problem_id problem_hash family_hash formulation dataset kernel path solver params status claimed
 verdict reason bound_source signal host versions
 """
 NUMBER_COLUMNS = [name for name in COLUMNS if name not in _TEXT_COLUMNS.split()]

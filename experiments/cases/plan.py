@@ -22,6 +22,7 @@ from experiments.files.specs import (
     SolverSpec,
     kernel_text,
     outside_names,
+    path_text,
     settings_text,
 )
 from problems import FORMULATIONS
@@ -120,7 +121,7 @@ def _case(
         solver=solver,
         repetition=repetition,
         seed=seed,
-        target_gap=experiment.target_gap,
+        target_gap=problem.path.get("gap", experiment.target_gap),
         time_limit=experiment.time_limit,
         memory_limit=experiment.memory_limit,
         trace=experiment.trace,
@@ -132,6 +133,8 @@ def _case(
     del decides["aa_repeat"]
     if not case.proven:  # ids are the same as before there was a choice
         del decides["proven"]
+    if not problem.path:
+        del decides["problem"]["path"]
     if solver.searched:
         run_id = _search_id(decides, repetition, aa_repeat)
     else:
@@ -198,7 +201,10 @@ def _problem_id(problem: ProblemSpec, options: dict[str, Any]) -> str:
     if values.get("intercept") == default:
         del values["intercept"]
     shown = (f"{value:.12g}" if isinstance(value, float) else value for value in values.values())
-    return " ".join([*words, *(f"{k}={v}" for k, v in zip(values, shown, strict=True))])
+    words += [f"{k}={v}" for k, v in zip(values, shown, strict=True)]
+    if problem.path:
+        words.append(f"path {path_text(problem.path)} gap={problem.path['gap']:.12g}")
+    return " ".join(words)
 
 
 def dataset_text(problem: ProblemSpec) -> str:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from experiments.files.entries import Describer
-from experiments.files.grid import expand, grid_size
+from experiments.files.grid import expand, grid_size, with_intervals
 from experiments.files.specs import ProblemSpec, SolverSpec
 from experiments.files.yamlfile import LARGEST, ConfigError, Fault, Node, parse, unknown
 
@@ -199,13 +199,15 @@ def read_problem(path: Path) -> tuple[ProblemSpec, str]:
         root = parse(content)
         if isinstance(root.value, dict) and "formulation" in root.value:
             with closing(Describer(folder)) as describer:
-                problems = _checked([root], describer.problem, faults)
+                problems = _checked([with_intervals(root)], describer.problem, faults)
         else:
             problems = _experiment(path, content).problems
     except Fault as fault:
         raise ConfigError(path, [fault]) from None
     if len(problems) != 1 and not faults:
         faults = [Fault(1, f"poses {len(problems)} problems; leave one value in each list")]
+    if not faults and problems[0].path:
+        faults = [Fault(1, "poses a path; give one C, lam or epsilon instead")]
     if faults:
         raise ConfigError(path, faults)
     return problems[0], folder
@@ -235,6 +237,12 @@ def _experiment(path: Path, content: bytes) -> Experiment:
     with closing(Describer(folder)) as describer:
         problems = _checked(entries["problems"], describer.problem, faults)
         solvers = _checked(entries["solvers"], describer.solver, faults)
+    if shape and shape.target == "proven" and any(problem.path for problem in problems):
+        faults.append(
+            Fault(
+                root.value["target"].line, "target: the bounds of a path are certified, not proven"
+            )
+        )
     if faults or shape is None:
         raise ConfigError(path, faults)
     return Experiment(
@@ -276,7 +284,8 @@ def _shape_text(key: str, found: Any) -> str:
 def _entries(listed: Node | None, faults: list[Fault]) -> list[Node]:
     """Return the entries of `problems` or `solvers` whose grids are not empty."""
     entries: list[Node] = []
-    for entry in listed.value if listed is not None and isinstance(listed.value, list) else ():
+    given = listed.value if listed is not None and isinstance(listed.value, list) else ()
+    for entry in map(with_intervals, given):
         try:
             grid_size(entry)
             entries.append(entry)

@@ -5,6 +5,7 @@
                       ever appended, and of two lines of one run the later counts
     models/*.npz      answers to small problems in the plane, for pictures
     runs.parquet, runs.csv, traces.parquet, summary.md    made from runs.jsonl at the end
+    paths.csv         one row for each answer on a path, if the experiment has any
 
 A line is on the disk before the next run is recorded, so that a crash loses nothing that was
 reported. A torn line, left by a full disk or a killed process, and a damaged one are skipped when
@@ -27,7 +28,13 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS, NUMBER_COLUMNS, TRACE_COLUMNS
+from experiments.cases.columns import (
+    COLUMNS,
+    FULL_TRACE_COLUMNS,
+    NUMBER_COLUMNS,
+    PATH_COLUMNS,
+    TRACE_COLUMNS,
+)
 from experiments.cases.records import Outcome
 from experiments.cases.search import is_searched, next_of, search_of
 from experiments.files.specs import build_kernel
@@ -43,7 +50,13 @@ from experiments.store.manifest import (
 from problems import Vector
 
 _BEGINNINGS = {"runs.jsonl", f".{NAME}.new"}
-_RECORDED = ("record", "trace", "output", "diagnosis")  # of an outcome, in one line of the log
+_RECORDED = (
+    "record",
+    "trace",
+    "output",
+    "diagnosis",
+    "path",
+)  # of an outcome, in one line of the log
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
 
 
@@ -140,6 +153,8 @@ def write_tables(
         "runs.parquet": results.to_parquet(index=False),
         "traces.parquet": traces.to_parquet(index=False),
     }
+    if len(paths := load_paths(folder)):
+        tables["paths.csv"] = paths.to_csv(index=False).encode()
     for name, content in tables.items():
         disk.replace(folder / name, content)
     return [folder / name for name in tables]
@@ -252,6 +267,12 @@ def load_diagnoses(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the fields of the `Diagnosis` of a folder's runs by run id, of those that have one."""
     found = {run_id: line.get("diagnosis") for run_id, line in _latest(folder).items()}
     return {run_id: diagnosis for run_id, diagnosis in found.items() if diagnosis}
+
+
+def load_paths(folder: Path | str) -> pd.DataFrame:
+    """Return the answers on the paths of a folder, one row each; `columns.PATHS` names the columns."""
+    rows = [row for line in _latest(Path(folder)).values() for row in line.get("path", ())]
+    return pd.DataFrame(rows, columns=PATH_COLUMNS)
 
 
 def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:

@@ -33,8 +33,9 @@ class BoundsAgainstIterations(Drawing):
     """Dual ≤ optimum ≤ primal against iterations; a panel a problem."""
 
     def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield a figure for every six problems."""
-        yield from self.paged(bounds_against_iterations, runs)
+        """Yield a figure for every six problems; none where paths alone were followed."""
+        if runs.table["path"].eq("").any():
+            yield from self.paged(bounds_against_iterations, runs)
 
 
 def bounds_against_iterations(runs: Runs, problems: Sequence[str]) -> Figure:

@@ -35,7 +35,7 @@ def _row(case):
 def test_a_solved_case_is_recorded_whole(case_of):
     record = _row(case_of())
     missing = {key for key, value in record.items() if pd.isna(value)}
-    of_others = {"epsilon", "lam", "seed", "suboptimality", "test_accuracy", "signal"}
+    of_others = {"epsilon", "lam", "seed", "n_answers", "suboptimality", "test_accuracy", "signal"}
     assert missing == of_others
     assert (record["n"], record["d"], record["kernel"]) == (24, 2, "rbf(gamma=0.05)")
     assert (record["status"], record["reason"]) == ("finished", "")

@@ -146,6 +146,7 @@ def _solved(case: Case) -> _Answer:
         solver,
         target_gap=case.target_gap,
         time_limit=case.time_limit,
+        initial=_initial(case, solver),
         callback=_keep if case.trace else None,
     )
     return _Answer(
@@ -154,6 +155,14 @@ def _solved(case: Case) -> _Answer:
         [(e.time, e.iteration, e.point, e.known) for e in solution.trace],
         *_used(),
     )
+
+
+def _initial(case: Case, solver: Solver) -> Solution | None:
+    """Return the answer to another problem on the same samples at which a case begins."""
+    if case.initial is None or case.before is None:
+        return None
+    problem, _ = _problem(replace(case, problem=case.before))
+    return Solution(problem, solver, Point(alpha=case.initial), Status.FINISHED)
 
 
 def _used() -> tuple[int, int | None]:
@@ -199,7 +208,8 @@ def _judged(case: Case, packed: bytes, used: float, threads: int) -> Outcome | F
     found = solution.diagnosis
     diagnosis = {} if found is None else found._asdict()
     trace, model = _trace(case, evaluations), _model(case, solution)
-    return Outcome(record, trace, model, diagnosis=diagnosis)
+    alpha = None if case.after is None else solution.alpha
+    return Outcome(record, trace, model, diagnosis=diagnosis, answer=alpha)
 
 
 @lru_cache(maxsize=1)

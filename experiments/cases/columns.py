@@ -19,8 +19,6 @@ RESULTS = {  # in the order of the table
     "C": "weight of the slacks",
     "epsilon": "half-width of the tube of a regression",
     "lam": "weight of the ridge (lam/2)‖w‖² of a risk; C = 1/(n·lam)",
-    "path": "the parameter that was followed and its interval, such as C=0.01..100; else empty",
-    "n_answers": "of a path, whose relative_gap is the largest at any value of its parameter",
     "solver": "its name, or file.py:Class for one from outside",
     "params": "the solver's settings, as JSON",
     "seed": "of a solver that draws random numbers",
@@ -60,6 +58,9 @@ RESULTS = {  # in the order of the table
     "signal": "that ended the process, such as SIGKILL",
     "host": "the machine: times are comparable only within one",
     "versions": "of Python and of the packages that decide numbers and times, as JSON",
+    "path": "the parameter that was followed and its interval, such as C=0.01..100; else empty",
+    "n_answers": "of a path, whose relative_gap is the largest at any value of its parameter",
+    "warm_start": "run_id of the run whose answer the solver was given to begin at; empty if none",
 }
 TRACES = {  # a row for each evaluation of a running solver
     "run_id": "the run that was evaluated",
@@ -87,7 +88,8 @@ PATHS = {  # a row for each answer on a path, in the order of the parameter
 COLUMNS, TRACE_COLUMNS, PATH_COLUMNS = list(RESULTS), list(TRACES), list(PATHS)
 FULL_TRACE_COLUMNS = [*TRACE_COLUMNS, "n_support", "objective"]
 _TEXT_COLUMNS = """
-run_id problem_id problem_hash family_hash formulation dataset kernel path solver params status claimed
+run_id problem_id problem_hash family_hash formulation dataset kernel path solver params warm_start
+status claimed
 verdict reason bound_source signal host versions
 """
 NUMBER_COLUMNS = [name for name in COLUMNS if name not in _TEXT_COLUMNS.split()]

@@ -34,6 +34,7 @@ class Outcome:
     output : the end of what the run printed.
     diagnosis : the fields of the answer's `Diagnosis`, empty if it has none.
     path : of a path one row for each answer on it, from the lowest value.
+    answer : the dual variables, if another run begins at them.
     """
 
     record: dict[str, Any]
@@ -42,6 +43,7 @@ class Outcome:
     output: str = ""
     diagnosis: dict[str, Any] = field(default_factory=dict[str, Any])
     path: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    answer: Any = None
 
     @property
     def run_id(self) -> str:
@@ -69,6 +71,7 @@ def blank_record(case: Case) -> dict[str, Any]:
         "seed": case.seed,
         "repetition": case.repetition,
         "target_gap": case.target_gap,
+        "warm_start": "" if case.initial is None else case.after,
         "claimed": "none",
         "verdict": "uncertified",
         "bound_source": "none",

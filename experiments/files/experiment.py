@@ -7,7 +7,7 @@ anywhere inside an entry is an axis of a grid. See `configs/quickstart.yaml` for
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
@@ -113,6 +113,13 @@ class ExperimentFile(BaseModel, frozen=True):
         Literal["certified", "proven"],
         Field(description="bounds in float64, or theorems from ball arithmetic"),
     ] = "certified"
+    warm_start: Annotated[
+        bool,
+        Field(
+            description="on problems that differ in C, lam or epsilon alone each solver begins at its "
+            "answer to the one listed before"
+        ),
+    ] = False
     trace: Annotated[bool, Field(description="evaluate iterates while solvers run")] = True
     noise: Annotated[
         bool,
@@ -237,12 +244,8 @@ def _experiment(path: Path, content: bytes) -> Experiment:
     with closing(Describer(folder)) as describer:
         problems = _checked(entries["problems"], describer.problem, faults)
         solvers = _checked(entries["solvers"], describer.solver, faults)
-    if shape and shape.target == "proven" and any(problem.path for problem in problems):
-        faults.append(
-            Fault(
-                root.value["target"].line, "target: the bounds of a path are certified, not proven"
-            )
-        )
+    if shape:
+        faults += _contradictions(shape, root, problems, solvers)
     if faults or shape is None:
         raise ConfigError(path, faults)
     return Experiment(
@@ -252,6 +255,18 @@ def _experiment(path: Path, content: bytes) -> Experiment:
         folder=folder,
         text=content.decode(),
     )
+
+
+def _contradictions(
+    shape: ExperimentFile, root: Node, problems: list[ProblemSpec], solvers: list[SolverSpec]
+) -> Iterator[Fault]:
+    """Yield what of the whole file does not go with one of its entries."""
+    if shape.target == "proven" and any(problem.path for problem in problems):
+        line = root.value["target"].line
+        yield Fault(line, "target: the bounds of a path are certified, not proven")
+    if shape.warm_start and any(solver.searched for solver in solvers):
+        line = root.value["warm_start"].line
+        yield Fault(line, "warm_start: needs solvers with a tolerance of their own, not auto")
 
 
 def _shape(root: Node, faults: list[Fault]) -> ExperimentFile | None:

@@ -4,6 +4,7 @@
     runs.jsonl        one line a run: its record, its trace, the end of its output; lines are only
                       ever appended, and of two lines of one run the later counts
     models/*.npz      answers to small problems in the plane, for pictures
+    answers/*.npy     dual variables at which other runs begin
     runs.parquet, runs.csv, traces.parquet, summary.md    made from runs.jsonl at the end
     paths.csv         one row for each answer on a path, if the experiment has any
 
@@ -57,6 +58,7 @@ _RECORDED = (
     "diagnosis",
     "path",
 )  # of an outcome, in one line of the log
+_ANSWERS = "answers"
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
 
 
@@ -133,6 +135,11 @@ class Store:
             disk.replace(model, content.getvalue())
         else:
             disk.remove(model)  # of the run that this one repeats
+        if outcome.answer is not None:
+            answer, content = self.folder / _ANSWERS / f"{outcome.run_id}.npy", io.BytesIO()
+            disk.make_folder(answer.parent)
+            np.save(content, outcome.answer)
+            disk.replace(answer, content.getvalue())
         content = {name: getattr(outcome, name) for name in _RECORDED}
         disk.append(self.file, json.dumps(content, default=str).encode() + b"\n")
 
@@ -273,6 +280,14 @@ def load_paths(folder: Path | str) -> pd.DataFrame:
     """Return the answers on the paths of a folder, one row each; `columns.PATHS` names the columns."""
     rows = [row for line in _latest(Path(folder)).values() for row in line.get("path", ())]
     return pd.DataFrame(rows, columns=PATH_COLUMNS)
+
+
+def load_answer(folder: Path, run_id: str) -> Vector | None:
+    """Return the dual variables that a run has left for another to begin at; None if it left none."""
+    try:
+        return np.load(folder / _ANSWERS / f"{run_id}.npy")
+    except (OSError, ValueError, EOFError):  # damaged: another run then begins at 0
+        return None
 
 
 def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:

@@ -58,6 +58,9 @@ RESULTS = {  # in the order of the table
     "signal": "that ended the process, such as SIGKILL",
     "host": "the machine: times are comparable only within one",
     "versions": "of Python and of the packages that decide numbers and times, as JSON",
+    "path": "the parameter that was followed and its interval, such as C=0.01..100; else empty",
+    "n_answers": "of a path, whose relative_gap is the largest at any value of its parameter",
+    "warm_start": "run_id of the run whose answer the solver was given to begin at; empty if none",
 }
 DESCRIBED = {  # of runs that are solved, with `describe: true`; tables without any have no such columns
     "share_free": "share of the dual variables strictly between their bounds",
@@ -88,10 +91,25 @@ TRACES = {  # a row for each evaluation of a running solver
     "gap": "primal_objective − dual_objective",
     "kkt_violation": "natural residual",
 }
-COLUMNS, TRACE_COLUMNS = list(RESULTS), list(TRACES)
+PATHS = {  # a row for each answer on a path, in the order of the parameter
+    "run_id": "the run that followed the path",
+    "parameter": "C, lam or epsilon",
+    "value": "of the parameter, at which the answer was found",
+    "from": "lowest value for which it stands",
+    "to": "highest value for which it stands",
+    "dual_objective": "lower bound on the optimum at `value`",
+    "primal_objective": "upper bound on the optimum at `value`",
+    "relative_gap": "of the two, at `value`",
+    "worst_gap": "largest relative gap between `from` and `to`",
+    "n_support": "support vectors: samples with α ≠ 0",
+    "iterations": "the solver's own count, of this answer",
+    "time_solve": "seconds inside the algorithm, of this answer",
+}
+COLUMNS, TRACE_COLUMNS, PATH_COLUMNS = list(RESULTS), list(TRACES), list(PATHS)
 FULL_TRACE_COLUMNS = [*TRACE_COLUMNS, "n_support", "objective"]
 _TEXT_COLUMNS = """
-run_id problem_id problem_hash family_hash formulation dataset kernel solver params status claimed
+run_id problem_id problem_hash family_hash formulation dataset kernel path solver params warm_start
+status claimed
 verdict reason bound_source signal host versions
 """
 NUMBER_COLUMNS = [name for name in [*COLUMNS, *DESCRIBED] if name not in _TEXT_COLUMNS.split()]

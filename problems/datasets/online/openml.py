@@ -45,11 +45,11 @@ class OpenML(Foreign):
     origin: ClassVar[str] = "openml.org, by number and checksum"
 
     id: int = field(metadata={"range": Range(low=1, integer=True)})
-    sha256: str = ""
+    sha256: str | None = None
     target: str | None = None
 
     def __post_init__(self) -> None:
-        if not re.fullmatch("([0-9a-f]{64})?", self.sha256):
+        if not re.fullmatch("[0-9a-f]{64}|None", str(self.sha256)):
             raise ValueError(
                 f"sha256: must be 64 hexadecimal digits in small letters, got {self.sha256!r}; leave it "
                 "out to be told"

@@ -24,7 +24,6 @@ class Foreign(Source):
 
     size: ClassVar[str] = "as the file has"
     kind: ClassVar[str] = "file"
-    listed: ClassVar[bool] = False
 
     # an option here, where other sources have a constant
     task: Literal["auto", "classification", "regression"] = "auto"  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -34,7 +34,7 @@ class BoundsAgainstIterations(Drawing):
 
     def draw(self, runs: Runs) -> Iterator[Named]:
         """Yield a figure for every six problems; none where paths alone were followed."""
-        if runs.table["path"].eq("").any():
+        if runs.table["n_answers"].isna().any():
             yield from self.paged(bounds_against_iterations, runs)
 
 

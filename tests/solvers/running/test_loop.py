@@ -191,6 +191,13 @@ def test_a_gram_matrix_that_is_given_keeps_its_values_for_the_next_problem():
     assert gram.evaluations < 1.5 * computed
 
 
+def test_beginning_at_an_answer_does_not_certify_it():
+    first = solve(PROBLEM, SMO(tol=1e-6))
+    again = solve(replace(PROBLEM, C=1.1), SMO(tol=1e-6), initial=first)
+    assert "certificate" not in vars(first)
+    assert again.iterations < solve(replace(PROBLEM, C=1.1), SMO(tol=1e-6)).iterations
+
+
 @pytest.mark.parametrize("X_other", [X[:30], X])
 def test_a_gram_matrix_of_other_samples_or_kernel_is_refused(X_other):
     with pytest.raises(ValueError, match="gram: must be that of the problem's 60 samples"):

@@ -8,6 +8,7 @@ before anything is claimed. What is changed after that is small, and so are its 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,6 +20,7 @@ from problems.forms import BoxQP
 from problems.gram.tiles import Columns, Tile, Tiles
 from problems.kernels import Block
 from solvers.smo.duplicates import merge
+from solvers.smo.opposites import Opposites
 from solvers.smo.variables import from_form
 
 if TYPE_CHECKING:
@@ -61,7 +63,17 @@ class State:
         self.left = np.inf
         bounded = bool(np.isfinite(v.lo).all() and np.isfinite(v.hi).all())
         single = v.n >= SINGLE_FROM and bounded and tiles.precise(np.float32)
+        self.constant = 0.0
+        if self.merged.opposites is not None:
+            self._centre(self.merged.opposites)
         self._work_in(np.float32 if single else np.float64)
+
+    def _centre(self, opposites: Opposites) -> None:
+        """Take into the costs what the variables' centres add to the scores."""
+        v, centre = self.variables, opposites.centre
+        scores = self.exact_scores(np.arange(v.n), centre)
+        self.variables = replace(v, q=v.q + scores)
+        self.constant = opposites.constant + 0.5 * float(centre @ scores)
 
     def _work_in(self, dtype: Any) -> None:
         """Keep rows in `dtype`, as many as there is room for; compute all scores afresh."""
@@ -200,7 +212,7 @@ class State:
             ends = [u * end - tube * np.abs(end) for end in (v.lo, v.hi, np.clip(0.0, v.lo, v.hi))]
         here = u * z - tube * np.abs(z)
         gap = float((np.maximum(np.maximum(ends[0], ends[1]), ends[2]) - here).sum())
-        dual = abs(float((0.5 * self.f * z + v.q * z + tube * np.abs(z)).sum()))
+        dual = abs(float((0.5 * self.f * z + v.q * z + tube * np.abs(z)).sum()) + self.constant)
         return gap / dual if np.isfinite(gap) and dual > 0 else np.inf
 
     @staticmethod

@@ -57,13 +57,14 @@ class SMO(Solver):
     gap : stop also when the relative duality gap is at or below it; None never does, and a box with
         infinite bounds has no gap to go by.
     max_iter : steps after which it stops without a claim.
-    cache_size : megabytes for kernel rows.
+    cache_size : megabytes for kernel rows; None for all rows, or half of the memory that is available.
+        The counter of the same name says what there was room for.
     """
 
     tol: float = 1e-3
     gap: float | None = None
     max_iter: int = 10_000_000
-    cache_size: float = 1000.0
+    cache_size: float | None = None
 
     form: ClassVar = BoxQP
     source: ClassVar[str] = "Platt 1998; Fan, Chen & Lin 2005; Joachims 1999"

@@ -63,8 +63,6 @@ def join(v: Variables, low: Indices, high: Indices) -> Opposites:
     q[low], tube[low] = 0.5 * (v.q[low] + v.q[high]), 0.5 * (v.q[high] - v.q[low])
     constant = float(q[low] @ centre[low] - tube[low] @ (v.hi[low] - v.lo[high]))
     kept = np.flatnonzero(stays)
-    sample, lo, hi, start, q, tube, centre = (
-        values[kept] for values in (v.sample, lo, hi, start, q, tube, centre)
-    )
-    together = replace(v, sample=sample, q=q, tube=tube, lo=lo, hi=hi, start=start)
+    lo, hi, start, q, tube, centre = (x[kept] for x in (lo, hi, start, q, tube, centre))
+    together = replace(v, sample=v.sample[kept], q=q, tube=tube, lo=lo, hi=hi, start=start)
     return Opposites(v, together, kept, low, high, centre, constant)

@@ -57,11 +57,10 @@ def pair_steps(
         rise[t] = 0.0 if z[t] < hi[t] else -_BARRED
         fall[t] = 0.0 if z[t] > lo[t] else _BARRED
         key[t] = u[t] + rise[t]
-    place = None if source is None else source.place
     for step in range(max_steps):
         if groups is None:
             i = _highest(key)
-            at = i if source is None else place[i]
+            at = i if source is None else source.place[i]
             if at < 0 and source is not None:
                 at = add_row(K, source, i)
             j = _partner(K[at], i, u, rise, fall, diagonal, gain, below, target)
@@ -70,7 +69,7 @@ def pair_steps(
             at = i
         if j < 0:
             return step, False
-        to = j if source is None else place[j]
+        to = j if source is None else source.place[j]
         if to < 0 and source is not None:
             to = add_row(K, source, j)
         Ki, Kj = K[at], K[to]

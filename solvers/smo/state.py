@@ -19,6 +19,7 @@ from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
 from problems.gram.tiles import Columns, Tile, Tiles
 from problems.kernels import Block
+from solvers.numerics.memory import available
 from solvers.smo.duplicates import merge
 from solvers.smo.opposites import Opposites
 from solvers.smo.variables import from_form
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 SINGLE_FROM = 500  # variables from which rows are in float32
 _MOST_ACTIVE = 4096
 _ROUNDING = 1e-7  # of a kernel value in float32
+_UNASKED = 2**26  # bytes that are taken without a look at what is available
+_ALL_ACTIVE = 10**9  # bytes of K up to which all variables are active by default, from the start
 _AT_A_TIME = 2048  # columns of K between two pauses
 
 
@@ -46,10 +49,11 @@ class State:
     ----------
     steps, newton_steps, refreshes : what has been done so far.
     stuck, unbounded : why it cannot go on; solved : that it need not.
+    room : kernel values that may be kept.
     left : by what factor the violation is still too large, as far as tol and the gap tell.
     """
 
-    def __init__(self, form: BoxQP, tiles: Tiles, cache_size: float, max_steps: int) -> None:
+    def __init__(self, form: BoxQP, tiles: Tiles, cache_size: float | None, max_steps: int) -> None:
         self.tiles, self.max_steps = tiles, max_steps
         self.cache_size = cache_size
         self.merged = merge(from_form(form))
@@ -79,12 +83,24 @@ class State:
         """Keep rows in `dtype`, as many as there is room for; compute all scores afresh."""
         v = self.variables
         self.dtype = np.dtype(dtype)
-        room = max(1, int(self.cache_size * 1e6 / self.dtype.itemsize))  # in kernel values
-        self.size = v.n if v.n**2 <= room else max(2, min(v.n, _MOST_ACTIVE, int(room**0.5)))
-        self._row_cache = np.empty(max(self.size, min(room, v.n**2)), self.dtype)
+        self.room = room = self._room()
+        # with room for more by default, more become active only where that turns out to be needed
+        at_once = _ALL_ACTIVE // self.dtype.itemsize if self.cache_size is None else room
+        few = max(2, min(v.n, _MOST_ACTIVE, int(room**0.5)))
+        self.size = v.n if v.n**2 <= min(at_once, room) else few
+        self._row_cache = np.empty(0, self.dtype)
         self.f = self._scores()
         self.noise_squared = self.noise_most = 0.0
         self.note_change(self.z)
+
+    def _room(self) -> int:
+        """Return how many kernel values may be kept."""
+        every, each = self.variables.n**2, self.dtype.itemsize
+        if self.cache_size is not None:
+            return max(1, min(every, int(self.cache_size * 1e6 / each)))
+        if each * every <= _UNASKED:
+            return every
+        return max(1, min(every, available() // 2 // each))
 
     def _scores(self) -> Vector:
         """Return Kz, from the rows that an earlier problem left as far as there are any."""
@@ -153,7 +169,10 @@ class State:
 
     def row_cache(self) -> Tile:
         """Return room for rows of the active variables: touching fresh memory takes time."""
-        count = min(self.size, self._row_cache.size // self.size)
+        most = max(self.size, min(self.room, self.size**2))
+        if self._row_cache.size < most:
+            self._row_cache = np.empty(most, self.dtype)
+        count = min(self.size, most // self.size)
         return self._row_cache[: count * self.size].reshape(count, self.size)
 
     def columns(self, cols: Indices, dtype: Any = None) -> Ready:

@@ -86,8 +86,9 @@ def merge(v: Variables) -> Merged:
     plain = v.scale is None and v.groups is None and not isinstance(gram.kernel, Precomputed)
     if v.n <= ONE_SET or open_ended or not plain:
         return Merged(v, v, None)
-    hashed = _hashed(gram.X)
-    group = _groups(gram.X, hashed, v)
+    rng = np.random.default_rng(0)
+    hashed = gram.X @ rng.standard_normal(gram.X.shape[1])  # equals are neighbours in its order
+    group = _groups(gram.X, hashed, v, rng)
     first = np.unique(group, return_index=True)[1]
     lo, hi, start = (_sums(group, values) for values in (v.lo, v.hi, v.start))
     merged = Variables(
@@ -104,28 +105,24 @@ def _sums(group: Indices, values: Vector) -> Vector:
     return np.bincount(group, values).astype(np.float64)
 
 
-def _hashed(X: Matrix) -> Vector:
-    """Return the samples' products with a random vector: equals are neighbours in its order."""
-    return X @ np.random.default_rng(0).standard_normal(X.shape[1])
-
-
 def _opposite(X: Matrix, of_sample: Vector, v: Variables) -> tuple[Indices, Indices]:
     """Return pairs of variables with equal samples, the lower cost first; each is in one at most."""
     hashed = of_sample[v.sample]
-    order = np.lexsort((v.q, hashed))
+    order = np.argsort(hashed)
     before, after = order[:-1], order[1:]
     bounded = np.isfinite(v.lo) & np.isfinite(v.hi) & (v.tube == 0)
     like = hashed[before] == hashed[after]
-    like &= (v.q[before] < v.q[after]) & bounded[before] & bounded[after]
+    like &= (v.q[before] != v.q[after]) & bounded[before] & bounded[after]
     at = np.flatnonzero(like)
     at = at[_equal_rows(X, v.sample[before[at]], v.sample[after[at]])]
     at = at[np.diff(at, prepend=-2) > 1]  # the others may have a pair already
-    return before[at], after[at]
+    first, second = before[at], after[at]
+    lower = v.q[first] < v.q[second]
+    return np.where(lower, first, second), np.where(lower, second, first)
 
 
-def _groups(X: Matrix, of_sample: Vector, v: Variables) -> Indices:
+def _groups(X: Matrix, of_sample: Vector, v: Variables, rng: np.random.Generator) -> Indices:
     """Return the number of each variable's group, from 0, in random order."""
-    rng = np.random.default_rng(0)
     hashed = of_sample[v.sample]
     order = np.lexsort((v.tube, v.q, hashed))
     before, after = order[:-1], order[1:]

@@ -95,7 +95,8 @@ class Solver(ABC):
             )
         for name, check in _CHECKS.items():
             value = getattr(self, name, _ABSENT)
-            if value is not _ABSENT and not (value is None and name in _MAY_BE_NONE):
+            may_be_none = name in _MAY_BE_NONE or getattr(type(self), name, _ABSENT) is None
+            if value is not _ABSENT and not (value is None and may_be_none):
                 check(value, name)
 
     def refuses(self, form: Any, /) -> str | None:

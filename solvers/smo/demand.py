@@ -28,7 +28,7 @@ class Source(NamedTuple):
     factor : shape (1, ), in float32.
     place : where in the kept rows each variable's is, −1 for nowhere; overwritten, as are
     owner : each kept row's variable, and
-    count : how many are kept, shape (1, ).
+    used : how many are kept, shape (1, ).
     """
 
     rows: Tile
@@ -36,17 +36,17 @@ class Source(NamedTuple):
     factor: Tile
     place: Indices
     owner: Indices
-    count: Indices
+    used: Indices
 
 
 @numba.njit(cache=True, nogil=True)
 def add_row(K: Tile, source: Source, i: int) -> int:
     """Compute the row of K of variable i, and return where it is kept."""
-    at = source.count[0]
+    at = source.used[0]
     _write_products(source.rows[i], source.columns, K[at])
     fill_exponentials(K[at : at + 1], source.factor[0])
     source.place[i], source.owner[at] = at, i
-    source.count[0] = at + 1
+    source.used[0] = at + 1
     return at
 
 

@@ -103,9 +103,9 @@ class KeptRows:
         if columns.shape[1] > MOST_FEATURES:
             return None
         some = v.sample[self.members]
-        across, count = np.ascontiguousarray(columns[some].T), np.array([self.count])
+        across, used = np.ascontiguousarray(columns[some].T), np.array([self.count])
         factor = np.array([factor], np.float32)
-        return Source(rows[some], across, factor, self.place, self.owner, count)
+        return Source(rows[some], across, factor, self.place, self.owner, used)
 
     def replace(self, positions: Indices, arriving: Indices) -> None:
         """Put `arriving` where other members stood: new columns for the rows that stay."""

@@ -61,11 +61,10 @@ def pair_steps(
         fall[own, t] = 0.0 if z[t] > lo[t] else _BARRED
         for group in range(count):
             key[group, t] = u[t] + rise[group, t]
-    place = None if source is None else source.place
     for step in range(max_steps):
         if groups is None:
             i = _highest(key[0])
-            at = i if source is None else place[i]
+            at = i if source is None else source.place[i]
             if at < 0 and source is not None:
                 at = add_row(K, source, i)
             j, _ = _partner(K[at], i, u, rise[0], fall[0], diagonal, gain, below, target)
@@ -74,7 +73,7 @@ def pair_steps(
             at = i
         if j < 0:
             return step, False
-        to = j if source is None else place[j]
+        to = j if source is None else source.place[j]
         if to < 0 and source is not None:
             to = add_row(K, source, j)
         Ki, Kj = K[at], K[to]

@@ -75,7 +75,7 @@ def _name_beside(ax: Axes, runs: Runs, curves: Sequence[Curve]) -> None:
     """Write the solvers' names beside the panel in the order of their last gaps, led to from these."""
     ends = {c.series: c for c in sorted(curves, key=lambda c: c.gaps[-1], reverse=True)}
     ordered = list(reversed(ends.values()))
-    space = ax.get_position().height * ax.figure.get_figheight()
+    space = ax.bbox.height / ax.figure.dpi
     low, high = np.log(ax.get_ylim())
     ends_at = [(np.log(c.gaps[-1]) - low) / (high - low) for c in ordered]
     for curve, y in zip(ordered, spread(np.array(ends_at), _LABEL / space), strict=True):

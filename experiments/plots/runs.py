@@ -42,6 +42,7 @@ class Runs:
     model : run_id -> X, y, alpha, w, b, kernel of its answer, or None if none was kept.
     styles : how each series is drawn, in all figures.
     checks : what `dualgap verify` has found, empty if it was not run.
+    paths : one row an answer on a path, see `cases.columns.PATHS`.
     """
 
     table: pd.DataFrame
@@ -49,6 +50,7 @@ class Runs:
     model: Callable[[str], Model | None]
     styles: dict[str, LineStyle]
     checks: pd.DataFrame = field(default_factory=pd.DataFrame)
+    paths: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def problems(self) -> list[str]:
@@ -98,6 +100,7 @@ def gather(
     traces: pd.DataFrame,
     model: Callable[[str], Model | None] = lambda _: None,
     checks: pd.DataFrame | None = None,
+    paths: pd.DataFrame | None = None,
 ) -> Runs:
     """Return the runs of a folder from its tables and the loader of its answers.
 
@@ -105,4 +108,5 @@ def gather(
     """
     table = labelled(without_repeats(results))
     styles = solver_styles(table["series"])
-    return Runs(table, traces, model, styles, pd.DataFrame() if checks is None else checks)
+    checks, paths = (pd.DataFrame() if other is None else other for other in (checks, paths))
+    return Runs(table, traces, model, styles, checks, paths)

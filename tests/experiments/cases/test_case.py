@@ -35,7 +35,7 @@ def _row(case):
 def test_a_solved_case_is_recorded_whole(case_of):
     record = _row(case_of())
     missing = {key for key, value in record.items() if pd.isna(value)}
-    of_others = {"epsilon", "lam", "seed", "suboptimality", "test_accuracy", "signal"}
+    of_others = {"epsilon", "lam", "seed", "n_answers", "suboptimality", "test_accuracy", "signal"}
     assert missing == of_others
     assert (record["n"], record["d"], record["kernel"]) == (24, 2, "rbf(gamma=0.05)")
     assert (record["status"], record["reason"]) == ("finished", "")
@@ -377,3 +377,15 @@ def test_a_perceptrons_row_says_that_it_is_degenerate(write):
     )
     assert record["verdict"] == "solved"
     assert "w = 0 is optimal" in record["reason"]
+
+
+def test_a_warm_run_begins_at_another_answer_and_says_so(write, case_of):
+    text = LINE.replace("C: 1,", "C: [1, 2],") + "warm_start: true\n"
+    first, second = plan(read_experiment(write(text)))
+    found = run_case(first)
+    assert found.answer.shape == (found.record["n"],)
+    cold, warm = (run_case(replace(second, initial=alpha)) for alpha in (None, found.answer))
+    assert (cold.record["warm_start"], warm.record["warm_start"]) == ("", first.run_id)
+    assert warm.record["iterations"] < cold.record["iterations"]
+    assert warm.record["objective"] == pytest.approx(cold.record["objective"])
+    assert run_case(case_of(text=LINE)).answer is None

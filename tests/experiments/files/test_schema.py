@@ -37,6 +37,8 @@ GOOD = {
         "coefficients: [[1, 0, 2], [0, 1]]}}",
         "{formulation: regularized_erm, dataset: two_moons, lam: 0.1, loss: [hinge, "
         "{name: logistic}]}",
+        "{formulation: soft_margin_dual, dataset: two_moons, path: {C: [0.1, 1], gap: [1e-2, 0.1]}}",
+        "{formulation: hinge_erm, dataset: two_moons, path: {lam: [[0.1, 1], [1, 2]]}}",
     ],
     "more": ["memory_limit: 4GiB", "memory_limit: 4000000", "time_limit: 3\ntarget: proven"],
 }
@@ -53,6 +55,9 @@ BAD = {
     "problem": [
         "{formulation: soft_margin, dataset: wine}",
         "{formulation: soft_margin_dual}",
+        "{formulation: hinge_erm, dataset: two_moons}",
+        "{formulation: soft_margin_dual, dataset: two_moons, path: {C: 3}}",
+        "{formulation: soft_margin_dual, dataset: two_moons, path: {C: [1, 2], tol: 1}}",
         "{formulation: soft_margin_dual, dataset: no_such_set}",
         "{formulation: soft_margin_dual, dataset: {name: wine, n: 7}}",
         "{formulation: soft_margin_dual, dataset: two_moons, lam: 1}",

@@ -59,7 +59,7 @@ def gap_against_time(runs: Runs, problems: Sequence[str]) -> Figure:
     axes[0].set_ylim(*_range(runs, drawn))
     for ax, problem in zip(axes, problems, strict=True):
         _panel(ax, runs, problem, curves[problem])
-        if crowded:
+        if crowded and curves[problem]:
             _name_beside(ax, runs, curves[problem])
     label_outside(axes, "solving time (s)", "certified relative gap")
     lines = {curve.series for curve in drawn if len(curve.times) > 1}
@@ -73,12 +73,13 @@ def gap_against_time(runs: Runs, problems: Sequence[str]) -> Figure:
 
 def _name_beside(ax: Axes, runs: Runs, curves: Sequence[Curve]) -> None:
     """Write the solvers' names beside the panel in the order of their last gaps, led to from these."""
-    ends = {c.series: c for c in sorted(curves, key=lambda c: c.gaps[-1], reverse=True)}
-    ordered = list(reversed(ends.values()))
-    space = ax.get_position().height * ax.figure.get_figheight()
+    ends: dict[str, Curve] = {}
+    for curve in sorted(curves, key=lambda curve: curve.gaps[-1]):
+        ends.setdefault(curve.series, curve)
+    space = ax.bbox.height / ax.figure.dpi
     low, high = np.log(ax.get_ylim())
-    ends_at = [(np.log(c.gaps[-1]) - low) / (high - low) for c in ordered]
-    for curve, y in zip(ordered, spread(np.array(ends_at), _LABEL / space), strict=True):
+    ends_at = [(np.log(c.gaps[-1]) - low) / (high - low) for c in ends.values()]
+    for curve, y in zip(ends.values(), spread(np.array(ends_at), _LABEL / space), strict=True):
         line = runs.styles[curve.series]
         mark = line.arguments(linestyle="none", label="_key", clip_on=False, markersize=4)
         ax.plot([1.06], [y], transform=ax.transAxes, **mark)

@@ -59,11 +59,13 @@ def test_missing_bounds_are_left_out_of_lines(run, runs_of, named):
     assert list(named(ax, "smo")[0].get_xdata()) == [100.0]
 
 
-def test_more_solvers_than_a_legend_can_hold_are_named_beside_their_panels(run, runs_of):
-    runs = runs_of([run(solver=f"s{i}", relative_gap=10.0**-i) for i in range(9)])
+def test_more_solvers_than_a_legend_can_hold_are_named_beside_their_panels(run, crashed, runs_of):
+    rows = [run(solver=f"s{i}", relative_gap=10.0**-i) for i in range(9)]
+    loose = run(solver="s8", relative_gap=1.0, params='{"tol": 1}')
+    runs = runs_of([*rows, loose, crashed("empty")])
     with style():
-        figure = gap_against_time(runs, ["p"])
-    (ax,), (legend,) = figure.axes, figure.legends
+        figure = gap_against_time(runs, ["p", "empty"])
+    (ax, _), (legend,) = figure.axes, figure.legends
     assert [text.get_text() for text in ax.texts] == [f"s{i}" for i in range(8, -1, -1)]
     assert not any(text.get_text().startswith("s") for text in legend.get_texts())
 

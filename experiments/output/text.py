@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from rich import box
 from rich.console import Console, ConsoleOptions
-from rich.measure import Measurement
+from rich.measure import Measurement, measure_renderables
 from rich.table import Table
 from rich.text import Text
 
@@ -103,8 +103,10 @@ class FittingTable:
             for fewer in range(len(self.optional) + 1)
         ]
         forms = [*map(self._table, kept), self._table(kept[-1], broken=True)]
-        fitting = next((form for form in forms if _fits(form, console, options)), None)
-        yield from [fitting] if fitting else self._pieces(kept[-1], console, options)
+        fitting = next((form for form in forms if _spare(form, console, options) >= 0), None)
+        for form in [fitting] if fitting else self._pieces(kept[-1], console, options):
+            _widen(form, console, options)
+            yield form
 
     def _pieces(
         self, heads: Sequence[str], console: Console, options: ConsoleOptions
@@ -113,7 +115,7 @@ class FittingTable:
         chosen = words = [head for head in heads if head in self.words]
         for head in heads:
             wider = [each for each in heads if each in chosen or each == head]
-            if chosen != words and not _fits(self._table(wider, broken=True), console, options):
+            if chosen != words and _spare(self._table(wider, broken=True), console, options) < 0:
                 yield self._table(chosen, broken=True)
                 wider = [each for each in heads if each in words or each == head]
             chosen = wider
@@ -134,21 +136,36 @@ class FittingTable:
         for head, column in zip(kept, columns, strict=True):
             whole = head not in self.words
             column[:] = map(_broken, column) if broken else column
+            shown = re.sub("[_ :](?=.)", _newline, head) if broken and whole else head
             table.add_column(
-                re.sub("[_ :](?=.)", _newline, head) if broken and whole else head,
+                shown,
                 justify="left" if head in self.left else "right",
                 overflow="ellipsis" if whole else "fold",
                 no_wrap=whole,
-                min_width=max(map(_width, column), default=0) if whole else None,
+                min_width=max(map(_width, [Text(shown), *column])) if whole else None,
             )
         for row in zip(*columns, strict=True):
             table.add_row(*row)
         return table
 
 
-def _fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
+def _spare(table: Table, console: Console, options: ConsoleOptions) -> int:
+    """Return how much wider the terminal is than the table at its narrowest."""
     anywhere = options.update_width(_WIDEST)  # the width that is given bounds what is measured
-    return Measurement.get(console, anywhere, table).minimum <= options.max_width
+    return options.max_width - Measurement.get(console, anywhere, table).minimum
+
+
+def _widen(table: Table, console: Console, options: ConsoleOptions) -> None:
+    """Give the columns of words what is left of the width, the last ones first.
+
+    Left to itself, rich makes the widest of them as narrow as the others, and breaks its words.
+    """
+    spare = _spare(table, console, options)
+    anywhere = options.update_width(_WIDEST)
+    for column in reversed([c for c in table.columns if not c.no_wrap] if spare >= 0 else []):
+        least, most = measure_renderables(console, anywhere, [column.header, *column.cells])
+        column.width = min(most, least + spare)
+        spare -= column.width - least
 
 
 def _broken(cell: Text) -> Text:

@@ -14,11 +14,10 @@ from typing import Any, ClassVar
 
 from problems.forms import BoxQP
 from solvers.external.svm_form import (
+    DUALS,
     NATIVE_KERNELS,
     SupportVectorBaseline,
-    posed_as,
-    refuse_one_label,
-    refuse_other_boxes,
+    refuse_other_duals,
 )
 
 
@@ -46,11 +45,8 @@ class LibSVM(SupportVectorBaseline):
 
     def refuses(self, form: BoxQP) -> str | None:
         """LIBSVM knows its five problems only."""
-        refusal = refuse_other_boxes(form, "LIBSVM") or refuse_one_label(form, "LIBSVM")
-        if refusal is not None:
+        if (refusal := refuse_other_duals(form, "LIBSVM", tuple(DUALS))) is not None:
             return refusal
-        if posed_as(form) is None:
-            return "LIBSVM solves only the duals of C-SVC, epsilon-SVR, ν-SVC, ν-SVR and one class"
         if not isinstance(form.gram.kernel, NATIVE_KERNELS) and not form.gram.fits:
             return "LIBSVM needs the whole matrix of this kernel, and it does not fit in memory"
         return None

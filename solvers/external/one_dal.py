@@ -1,6 +1,6 @@
 """oneDAL's support vector machines, through scikit-learn-intelex.
 
-    min ½xᵀQx + pᵀx  s.t. aᵀx = 0, 0 ≤ x ≤ ub
+    min ½xᵀQx + pᵀx  s.t. 0 ≤ x ≤ ub, and one equality or two
 
 The "thunder" method: a working set of the most violating variables, half of it kept from round to
 round; SMO on its block until the block's violation has fallen enough; then the gradient is brought up
@@ -23,7 +23,7 @@ _UNCAPPED = 2**31 - 1  # of rounds; its own default of 10,000 cuts hard problems
 
 @dataclass(frozen=True)
 class OneDAL(SupportVectorBaseline):
-    """oneDAL's solvers of C-SVC and epsilon-SVR, in double precision.
+    """oneDAL's solvers of C-SVC, epsilon-SVR, ν-SVC and ν-SVR, in double precision.
 
     It uses as many threads as OpenMP is allowed in this process.
 
@@ -44,7 +44,7 @@ class OneDAL(SupportVectorBaseline):
         """What LIBSVM cannot do, and kernels other than the four it computes itself."""
         if not isinstance(form.gram.kernel, NATIVE_KERNELS):
             return "oneDAL has linear, RBF, polynomial and sigmoid kernels only"
-        return refuse_other_duals(form, "oneDAL")
+        return refuse_other_duals(form, "oneDAL", ("SVC", "SVR", "NuSVC", "NuSVR"))
 
     def _settings(self) -> dict[str, Any]:
         return {"max_iter": _UNCAPPED if self.max_iter is None else int(self.max_iter)}

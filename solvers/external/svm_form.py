@@ -12,7 +12,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple
 
@@ -25,6 +25,13 @@ from problems.rounding import UNIT
 from solvers.numerics.warm_up import WarmedUpSolver
 
 NATIVE_KERNELS = (Linear, RBF, Polynomial, Sigmoid)
+DUALS = {  # by scikit-learn's estimators
+    "SVC": "C-SVC",
+    "SVR": "epsilon-SVR",
+    "NuSVC": "ν-SVC",
+    "NuSVR": "ν-SVR",
+    "OneClassSVM": "one class",
+}
 
 
 @dataclass(frozen=True)
@@ -59,8 +66,6 @@ class SupportVectorBaseline(WarmedUpSolver):
         stopped = self._is_stopped(estimator)
         beta = np.zeros(form.gram.n)
         beta[estimator.support_] = as_dense(estimator.dual_coef_).ravel()
-        if posed.estimator == "NuSVC":  # it is divided by ρ at the end
-            beta *= np.abs(form.delta).sum() / np.abs(beta).sum()
         yield FormPoint(
             recovered(form, beta),
             iterations=int(np.sum(estimator.n_iter_)),
@@ -102,25 +107,19 @@ def posed_as(form: BoxQP) -> PosedAs | None:
     return None
 
 
-def refuse_other_duals(form: BoxQP, solver: str) -> str | None:
-    """Return why a form is not the dual of C-SVC or epsilon-SVR, or None if it is one of them."""
-    if (refusal := refuse_other_boxes(form, solver)) is not None:
-        return refusal
-    if not is_classification(form) and not is_regression(form):
-        return f"{solver} solves only the duals of C-SVC and epsilon-SVR"
-    return refuse_one_label(form, solver)
-
-
-def refuse_other_boxes(form: BoxQP, solver: str) -> str | None:
-    """Return why a form has no bounds or equality as those duals have, or None if it has."""
+def refuse_other_duals(
+    form: BoxQP, solver: str, solved: Sequence[str] = ("SVC", "SVR")
+) -> str | None:
+    """Return why a form is none of the duals that are `solved`, by their estimators; None if it is."""
     if form.a is None:
         return f"{solver} always has an intercept"
-    return None if np.isfinite(form.ub).all() else f"{solver} has no hard margin: C must be finite"
-
-
-def refuse_one_label(form: BoxQP, solver: str) -> str | None:
-    """Return that a classification has one label only, None otherwise."""
-    one = is_classification(form) and np.ptp(form.Q.sign) == 0
+    if not np.isfinite(form.ub).all():
+        return f"{solver} has no hard margin: C must be finite"
+    posed = posed_as(form)
+    if posed is None or posed.estimator not in solved:
+        *names, last = (DUALS[name] for name in solved)
+        return f"{solver} solves only the duals of {', '.join(names)} and {last}"
+    one = posed.estimator == "SVC" and np.ptp(form.Q.sign) == 0
     return f"{solver} needs samples of both classes" if one else None
 
 
@@ -189,9 +188,13 @@ def _is_doubled(form: BoxQP) -> bool:
 
 
 def recovered(form: BoxQP, beta: Vector) -> Vector:
-    """Return the variables of a form, from the coefficients β (n,) of f(x) = Σ βᵢk(xᵢ, x) + b."""
+    """Return the variables of a form, from the coefficients β (n,) of f(x) = Σ βᵢk(xᵢ, x) + b.
+
+    Those of ν-SVC are divided by ρ; their sum tells it.
+    """
     if form.n == beta.size:
-        return form.Q.sign * beta
+        scale = np.abs(form.delta).sum() / np.abs(beta).sum() if form.delta.any() else 1.0
+        return scale * form.Q.sign * beta
     return np.concatenate([np.maximum(beta, 0.0), np.maximum(-beta, 0.0)])
 
 

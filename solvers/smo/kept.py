@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from problems.dataset import Indices, Vector
 from problems.gram.tiles import Tile
+from solvers.smo.demand import MOST_FEATURES, Source
 from solvers.smo.state import Ready, State
 
 _LEAST_COLUMNS = 2048  # of kept rows, that are worth a second thread
@@ -27,13 +28,25 @@ class KeptRows:
     Attributes
     ----------
     values : the rows. place : where each member's row is, −1 for none. owner : each row's variable.
+    distinct : the members, but of those with one sample, as ν-SVR has them, only the first; `values` and
+        `place` are of these, and `twin` is which of them stands for each member; None for itself.
     """
 
     def __init__(self, state: State, members: Indices) -> None:
         self.state, self.members = state, members
-        self.values = state.row_cache()
-        self.place = np.full(members.size, -1)
+        self.distinct, self.twin = members, None
+        if state.repeats:
+            samples = state.variables.sample[members]
+            _, first, self.twin = np.unique(samples, return_index=True, return_inverse=True)
+            self.distinct = members[first]
+        self.values = state.row_cache(self.distinct.size)
+        self.place = np.full(self.distinct.size, -1)
         self.owner = np.full(self.values.shape[0], -1)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return int(np.count_nonzero(self.owner >= 0))
 
     def of(self, state: State) -> KeptRows:
         """Return the same rows, for another problem on the same variables."""
@@ -44,31 +57,55 @@ class KeptRows:
     @cached_property
     def columns(self) -> Ready:
         """The columns of the members, made ready when the first row is computed."""
-        return self.state.columns(self.members)
+        return self.state.columns(self.distinct)
 
-    def known(self, chosen: Indices) -> bool:
-        """Whether all of some members have a row."""
-        return bool((self.place[chosen] >= 0).all())
+    @property
+    def complete(self) -> bool:
+        """Whether there is room for all rows."""
+        return self.owner.size >= self.distinct.size
+
+    def _standing_for(self, chosen: Indices) -> Indices:
+        return chosen if self.twin is None else self.twin[chosen]
+
+    def known(self, chosen: Indices) -> NDArray[np.bool_]:
+        """Return which of some members have a row."""
+        return self.place[self._standing_for(chosen)] >= 0
 
     def block(self, chosen: Indices) -> Tile:
         """Return K among members that have a row."""
-        K = np.empty((chosen.size, chosen.size), self.values.dtype)
-        _gather(self.values, self.place[chosen], chosen, K, chosen.size)
+        K, at = np.empty((chosen.size, chosen.size), self.values.dtype), self._standing_for(chosen)
+        _gather(self.values, self.place[at], at, K, chosen.size)
         return K
 
     def fetch(self, chosen: Indices) -> NDArray[np.bool_]:
         """Compute the rows of some members, given by position; return which of them have one now."""
-        missing = chosen[self.place[chosen] < 0]
+        missing = chosen[~self.known(chosen)]
+        if self.twin is not None:
+            missing = np.unique(self.twin[missing])
         places = np.flatnonzero(self.owner < 0)[: missing.size] if missing.size else missing
         if places.size:
             missing = missing[: places.size]
-            rows, first, last = self.members[missing], places[0], places[-1] + 1
+            rows, first, last = self.distinct[missing], places[0], places[-1] + 1
             if last - first == places.size:
-                self.state.block(rows, self.members, self.columns, self.values[first:last])
+                self.state.block(rows, self.distinct, self.columns, self.values[first:last])
             else:
-                self.values[places] = self.state.block(rows, self.members, self.columns)
+                self.values[places] = self.state.block(rows, self.distinct, self.columns)
             self.place[missing], self.owner[places] = places, rows
-        return self.place[chosen] >= 0
+        return self.known(chosen)
+
+    def source(self) -> Source | None:
+        """Return what pair steps on all members compute the rows from, or None: fetch them."""
+        state, v = self.state, self.state.variables
+        factors = state.tiles.factors(np.float32) if state.in_single else None
+        if factors is None or not state.equality or v.groups is not None or v.scale is not None:
+            return None
+        rows, columns, factor = factors
+        if columns.shape[1] > MOST_FEATURES:
+            return None
+        some = v.sample[self.members]
+        across, count = np.ascontiguousarray(columns[some].T), np.array([self.count])
+        factor = np.array([factor], np.float32)
+        return Source(rows[some], across, factor, self.place, self.owner, count)
 
     def replace(self, positions: Indices, arriving: Indices) -> None:
         """Put `arriving` where other members stood: new columns for the rows that stay."""
@@ -80,10 +117,20 @@ class KeptRows:
         used = np.flatnonzero(self.owner >= 0)
         columns = self.state.columns(arriving)
         self.values[np.ix_(used, positions)] = self.state.block(self.owner[used], arriving, columns)
-        self.columns = self.state.columns(self.members)
+        self.distinct, self.columns = self.members, self.state.columns(self.members)
 
     def add_to(self, f: Vector, chosen: Indices, weights: Vector) -> None:
         """Add the weighted rows of members that have one to f, the scores of all members."""
+        if self.twin is None:
+            self._add(f, chosen, weights)
+        elif chosen.size:
+            sums = np.bincount(self.twin[chosen], weights, self.distinct.size)
+            once, moved = np.zeros(sums.size), np.flatnonzero(sums)
+            self._add(once, moved, sums[moved])
+            f += once[self.twin]
+
+    def _add(self, f: Vector, chosen: Indices, weights: Vector) -> None:
+        """Add the weighted rows of distinct members to f, the scores of all of these."""
         if not chosen.size:
             return
         at, weight = self.place[chosen], weights.astype(self.values.dtype)

@@ -90,7 +90,9 @@ def _pair_turn(
         low[t] = 0.0 if tube[t] > 0.0 and above else lo[t]
         high[t] = 0.0 if tube[t] > 0.0 and not above else hi[t]
     # without the equality a violation counts twice, as either end of a pair
-    taken, _ = pair_steps(K, x, u, low, high, target if equality else 0.5 * target, most, None)
+    taken, _ = pair_steps(
+        K, x, u, low, high, target if equality else 0.5 * target, most, None, None
+    )
     for t in range(n):
         z[t] = x[t]
         f[t] = -(u[t] + side[t] + b) - q[t]

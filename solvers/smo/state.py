@@ -79,7 +79,7 @@ class State:
         support, f = np.flatnonzero(self.z), np.zeros(self.variables.n)
         rows = self.earlier_rows()
         if rows is not None:
-            known = rows.place[support] >= 0
+            known = rows.known(support)
             rows.add_to(f, support[known], self.z[support[known]])
             support = support[~known]
         return f + self.products(np.arange(f.size), support, self.z[support])
@@ -139,16 +139,18 @@ class State:
         """Let twice as many variables be active: fewer of their rows can be kept."""
         self.size = min(self.variables.n, 2 * self.size)
 
-    def row_cache(self) -> Tile:
-        """Return room for rows of the active variables: touching fresh memory takes time."""
-        count = min(self.size, self._row_cache.size // self.size)
-        return self._row_cache[: count * self.size].reshape(count, self.size)
+    def row_cache(self, width: int) -> Tile:
+        """Return room for rows of `width` active variables: touching fresh memory takes time."""
+        count = min(width, self._row_cache.size // max(1, width))
+        return self._row_cache[: count * width].reshape(count, width)
 
     def columns(self, cols: Indices, dtype: Any = None) -> Ready:
         """Make columns of K ready, for several products with them; those of a sample are one."""
         samples, place = self.variables.sample[cols], None
         if self.repeats:
-            samples, place = np.unique(samples, return_inverse=True)
+            once, back = np.unique(samples, return_inverse=True)
+            if once.size < samples.size:
+                samples, place = once, back
         return Ready(self.tiles.columns(samples, dtype or self.dtype), place)
 
     def block(self, rows: Indices, cols: Indices, ready: Ready, out: Tile | None = None) -> Tile:
@@ -170,12 +172,13 @@ class State:
         v = self.variables
         columns, place = self.columns(cols) if ready is None else ready
         weights = weights if v.scale is None else weights * v.scale[cols]
-        if place is None:
-            result = self.tiles.product(v.sample[rows], columns, weights)
-        else:
+        if place is not None:
+            weights = np.bincount(place, weights, columns.size).astype(np.float64)
+        if self.repeats:
             samples, back = np.unique(v.sample[rows], return_inverse=True)
-            summed = np.bincount(place, weights, columns.size).astype(np.float64)
-            result = self.tiles.product(samples, columns, summed)[back]
+            result = self.tiles.product(samples, columns, weights)[back]
+        else:
+            result = self.tiles.product(v.sample[rows], columns, weights)
         return result if v.scale is None else result * v.scale[rows]
 
     def exact_scores(self, rows: Indices, z: Vector) -> Vector:

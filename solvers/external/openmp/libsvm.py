@@ -1,6 +1,6 @@
 """LIBSVM as compiled with OpenMP: the kernel values of a row are computed by several threads.
 
-    min ½xᵀQx + pᵀx  s.t. aᵀx = 0, 0 ≤ x ≤ C
+    min ½xᵀQx + pᵀx  s.t. 0 ≤ x ≤ C, and one equality or two
 
 Chang & Lin 2011, "LIBSVM: a library for support vector machines"; working pairs by Fan, Chen & Lin
 2005. The rest of an iteration, choosing the pair and updating the gradient, is one thread's.
@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,14 +20,23 @@ from problems.forms import BoxQP, FormPoint
 from solvers.base import Solver
 from solvers.external.openmp import call_and_listen, rows_of
 from solvers.external.svm_form import (
+    DUALS,
     NATIVE_KERNELS,
-    is_classification,
+    PosedAs,
     kernel_settings,
+    posed_as,
     recovered,
     refuse_other_duals,
-    regression_targets,
 )
 from solvers.numerics.warm_up import warm_up
+
+_TYPES = {
+    "SVC": "C_SVC",
+    "SVR": "EPSILON_SVR",
+    "NuSVC": "NU_SVC",
+    "NuSVR": "NU_SVR",
+    "OneClassSVM": "ONE_CLASS",
+}
 
 # its own limit, which it does not let one set, where 100 for each variable are not more
 _MOST_ITERATIONS = 10_000_000
@@ -35,7 +44,7 @@ _MOST_ITERATIONS = 10_000_000
 
 @dataclass(frozen=True)
 class LibSVMOpenMP(Solver):
-    """LIBSVM's solvers of C-SVC and epsilon-SVR, as its authors publish them, with OpenMP.
+    """LIBSVM's solvers of its five problems, as its authors publish them, with OpenMP.
 
     Attributes
     ----------
@@ -59,7 +68,7 @@ class LibSVMOpenMP(Solver):
         """What LIBSVM cannot do, kernels other than the four it computes, and a C for each sample."""
         if not isinstance(form.gram.kernel, NATIVE_KERNELS):
             return "libsvm_openmp is given linear, RBF, polynomial and sigmoid kernels only"
-        refusal = refuse_other_duals(form, "libsvm_openmp")
+        refusal = refuse_other_duals(form, "libsvm_openmp", tuple(DUALS))
         if refusal is None and np.ptp(form.ub) > 0:
             return "LIBSVM as published takes one C for all samples, not one for each"
         return refusal
@@ -67,7 +76,7 @@ class LibSVMOpenMP(Solver):
     def prepare(self, form: BoxQP) -> Any:
         """Import LIBSVM, run it on a small problem, and build its arrays."""
         form = super().prepare(form)
-        warm_up(self, form, converted=_converted)
+        warm_up(self, replace(form, groups=None), converted=_converted)
         return _converted(form)
 
     def iterates(self, state: tuple[BoxQP, Any]) -> Iterator[FormPoint]:
@@ -86,7 +95,7 @@ class LibSVMOpenMP(Solver):
         at_limit = iterations >= max(_MOST_ITERATIONS, 100 * form.n)
         yield FormPoint(
             recovered(form, beta),
-            b=-model.rho[0],
+            b=None if form.delta.any() else -model.rho[0],
             iterations=iterations,
             claim="stopped" if at_limit else "optimal",
         )
@@ -95,9 +104,10 @@ class LibSVMOpenMP(Solver):
         svm, settings = importlib.import_module("libsvm.svm"), kernel_settings(form.gram.kernel)
         settings["kernel_type"] = svm.kernel_names[settings.pop("kernel").upper()]
         settings |= {"eps": self.tol, "cache_size": self.cache_size, "shrinking": self.shrinking}
-        settings |= {"C": form.ub[0], "svm_type": svm.svm_forms.C_SVC}
-        if not is_classification(form):
-            settings |= {"p": regression_targets(form)[1], "svm_type": svm.svm_forms.EPSILON_SVR}
+        posed = _posed(form)
+        settings |= posed.settings
+        settings["p"] = settings.pop("epsilon", 0.0)
+        settings |= {"C": form.ub[0], "svm_type": getattr(svm.svm_forms, _TYPES[posed.estimator])}
         parameter = svm.svm_parameter()
         for name, value in settings.items():
             setattr(parameter, name, value)
@@ -106,6 +116,12 @@ class LibSVMOpenMP(Solver):
 
 def _converted(form: BoxQP) -> tuple[BoxQP, Any]:
     """Return a form and its samples and targets as LIBSVM has them."""
-    targets = form.a if is_classification(form) else regression_targets(form)[0]
-    svm = importlib.import_module("libsvm.svm")
-    return form, svm.svm_problem(targets, rows_of(form.gram.X))
+    targets, svm = _posed(form).targets, importlib.import_module("libsvm.svm")
+    y = np.ones(form.gram.n) if targets is None else targets
+    return form, svm.svm_problem(y, rows_of(form.gram.X))
+
+
+def _posed(form: BoxQP) -> PosedAs:
+    posed = posed_as(form)
+    assert posed is not None
+    return posed

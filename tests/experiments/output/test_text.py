@@ -80,6 +80,15 @@ def test_a_table_that_has_little_room_breaks_words_and_never_numbers(width):
     assert "…" not in text
 
 
+def test_words_are_broken_between_words_where_a_column_can_hold_the_longest():
+    rows = [["projected_gradient (barzilai_borwein)", "1.27 ms", "time_limit, 1 of 3 solved"]]
+    table = FittingTable(("solver", "time", "outcome"), rows, (), words=("solver", "outcome"))
+    console = Console(width=46, file=io.StringIO())
+    console.print(table)
+    words = console.file.getvalue().split()
+    assert {"projected_gradient", "(barzilai_borwein)", "time_limit,", "solved"} <= set(words)
+
+
 def test_a_table_that_has_room_is_on_one_line():
     (line,) = (line for line in _printed(200).splitlines() if "ms" in line)
     assert line.split("  ")[0].strip() == ROW[0]

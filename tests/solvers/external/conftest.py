@@ -12,6 +12,9 @@ from problems import (
     HardMarginDual,
     HardMarginPrimal,
     HingeERM,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
     Polynomial,
     SoftMarginDual,
     SoftMarginPrimal,
@@ -54,6 +57,11 @@ KERNEL = {
     "regression": SVRDual(X, TARGETS, 2.0, 0.1, RBF(0.3)),
     "regression, a C for each": SVRDual(SPARSE, TARGETS + 3, WEIGHTS, 0.0, RBF(0.3)),
 }
+NU = {
+    "classification": NuSVC(X, Y, 0.4, RBF(0.3)),
+    "regression": NuSVR(X, TARGETS, 0.4, 2.0, RBF(0.3)),
+    "one class": OneClassSVM(X, 0.2, RBF(0.3)),
+}
 QUADRATIC = {
     "dual": KERNEL["rbf, a C for each"],
     "singular dual": KERNEL["linear"],
@@ -94,6 +102,12 @@ def linear() -> dict[str, Formulation]:
 def kernel() -> dict[str, Formulation]:
     """Duals with an intercept."""
     return KERNEL
+
+
+@pytest.fixture
+def nu() -> dict[str, Formulation]:
+    """Duals of machines with nu."""
+    return NU
 
 
 @pytest.fixture(params=LINEAR)

@@ -1,4 +1,4 @@
-"""oneDAL's solvers of C-SVC and epsilon-SVR."""
+"""oneDAL's solvers of C-SVC, epsilon-SVR, ν-SVC and ν-SVR."""
 
 import importlib.util
 import sys
@@ -25,6 +25,13 @@ def test_one_dal_finds_the_optimum_of_smo(
 
 
 @NEEDED
+@pytest.mark.parametrize("name", ["classification", "regression"])
+def test_one_dal_solves_machines_with_nu(nu: dict[str, Formulation], name: str) -> None:
+    solution = solve(nu[name], OneDAL(tol=1e-7))
+    assert (solution.claimed, solution.verdict) == ("optimal", "solved")
+
+
+@NEEDED
 def test_one_dal_leaves_scikit_learn_as_it_is_and_never_falls_back_on_it(
     kernel: dict[str, Formulation],
     monkeypatch: pytest.MonkeyPatch,
@@ -48,9 +55,14 @@ def test_one_dal_stops_at_its_limit_of_rounds(kernel: dict[str, Formulation]) ->
 
 
 def test_what_one_dal_cannot_do_is_refused(
-    linear: dict[str, Formulation], refused: Callable[[Solver, Formulation], str]
+    linear: dict[str, Formulation],
+    nu: dict[str, Formulation],
+    refused: Callable[[Solver, Formulation], str],
 ) -> None:
     X, y = linear["one C"].X, linear["one C"].y
+    assert "only the duals of C-SVC, epsilon-SVR, ν-SVC and ν-SVR" in refused(
+        OneDAL(), nu["one class"]
+    )
     precomputed = SoftMarginDual(X @ X.T, y, 1.0, Precomputed())
     only = "linear, RBF, polynomial and sigmoid kernels only"
     assert only in refused(OneDAL(), precomputed)

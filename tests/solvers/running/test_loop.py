@@ -10,6 +10,7 @@ import pytest
 from problems import (
     RBF,
     BoxQP,
+    ChainMargin,
     FormPoint,
     Gram,
     HardMarginPrimal,
@@ -56,6 +57,11 @@ def test_the_default_solves_to_the_target():
     assert BEST.verdict == "solved"
     assert solve(PROBLEM, target_gap=1e-9).verdict == "solved"
     assert default_solver(PROBLEM, 1e-9).tol < default_solver(PROBLEM, 1e-3).tol
+
+
+def test_the_default_solves_the_margin_of_sequences_too():
+    problem = ChainMargin(X[:12], (Y[:12] > 0).astype(float), length=6, C=1.0)
+    assert solve(problem).verdict == "solved"
 
 
 def test_a_claim_of_optimality_that_is_wrong_gets_the_verdict():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from problems import RBF, BoxQP, SoftMarginDual, reduce
+from problems import RBF, BoxQP, NuSVR, SoftMarginDual, reduce
 from problems.gram.tiles import Tiles
 from solvers.smo.kept import KeptRows
 from solvers.smo.state import State
@@ -29,6 +29,27 @@ def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
         assert np.allclose(f, 1.0 + K[:, some] @ weights, rtol=0, atol=1e-5)
         below = np.tril_indices(chosen)
         assert np.allclose(rows.among(some)[below], K[np.ix_(some, some)][below], atol=1e-6)
+
+
+def test_the_two_variables_that_a_sample_has_share_a_row() -> None:
+    form = reduce(NuSVR(X, X[:, 0], 0.3, 1.0, RBF(0.3)), BoxQP).form
+    with Tiles(form.gram, 1) as tiles:
+        state = State(form, tiles, 1000.0, 10)
+        members = np.r_[100:N, N : 2 * N]
+        rows, some = (
+            KeptRows(state, members),
+            np.array([0, N - 100, N, 3]),
+        )  # samples 100, 0, 100, 103
+        before = form.gram.evaluations
+        assert rows.fetch(some).all()
+        assert form.gram.evaluations - before == 3 * N
+        K = RBF(0.3)(X[members % N], X[members[some] % N])
+        f = np.zeros(members.size)
+        rows.add_to(f, some, weights := np.array([1.0, 2.0, 0.5, -1.0]))
+        assert np.allclose(f, K @ weights, rtol=0, atol=1e-5)
+        assert np.allclose(
+            rows.block(some)[np.tril_indices(4)], K[some][np.tril_indices(4)], atol=1e-6
+        )
 
 
 def test_rows_that_stay_get_the_columns_of_new_members() -> None:

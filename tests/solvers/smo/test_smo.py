@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from problems import RBF, BoxQP, FormPoint, HardMarginDual, SoftMarginDual, SVRDual, reduce
+from problems import RBF, BoxQP, FormPoint, HardMarginDual, NuSVR, SoftMarginDual, SVRDual, reduce
 from problems.box_gap import kkt_violation
 from problems.gram.gram import Gram, SignedGram
 from problems.kernels import Precomputed
@@ -51,14 +51,14 @@ def test_shifted_boxes_are_solved(equality: bool, seed: int) -> None:
 
 
 @pytest.mark.parametrize("cache_size", [1.0, 1000.0])
-@pytest.mark.parametrize("kind", ["classification", "regression"])
+@pytest.mark.parametrize("kind", ["classification", "regression", "regression with nu"])
 def test_working_sets_give_the_same_optimum_with_any_cache(kind: str, cache_size: float) -> None:
     X, y = samples(_LARGE + 300)
-    problem = (
-        SoftMarginDual(X, y, 5.0, RBF(0.2))
-        if kind == "classification"
-        else SVRDual(X, X[:, 0] * X[:, 1], 5.0, 0.1, RBF(0.2))
-    )
+    problem = {
+        "classification": SoftMarginDual(X, y, 5.0, RBF(0.2)),
+        "regression": SVRDual(X, X[:, 0] * X[:, 1], 5.0, 0.1, RBF(0.2)),
+        "regression with nu": NuSVR(X, X[:, 0] * X[:, 1], 0.3, 5.0, RBF(0.2)),
+    }[kind]
     solution = solve(problem, SMO(tol=1e-6, cache_size=cache_size))
     assert solution.claimed == "optimal"
     assert solution.verdict == "solved"

@@ -30,6 +30,14 @@ def test_it_agrees_with_the_plain_build(
 
 
 @NEEDED
+@pytest.mark.parametrize("name", ["classification", "regression", "one class"])
+def test_it_solves_machines_with_nu(nu: dict[str, Formulation], name: str) -> None:
+    solution = solve(nu[name], LibSVMOpenMP(tol=1e-6))
+    assert (solution.claimed, solution.verdict) == ("optimal", "solved")
+    assert abs(solution.objective - solve(nu[name], LibSVM(tol=1e-6)).objective) <= 1e-6
+
+
+@NEEDED
 @pytest.mark.parametrize("tol", [1e-1, 1e-3, 1e-6])
 def test_it_meets_its_tolerance_and_prints_nothing(
     kernel: dict[str, Formulation], capfd: pytest.CaptureFixture[str], tol: float

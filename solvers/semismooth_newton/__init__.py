@@ -30,7 +30,7 @@ from solvers.numerics.warm_up import warm_up
 from solvers.semismooth_newton.diagnosis import FEWEST, diagnose
 from solvers.semismooth_newton.method import Method
 from solvers.semismooth_newton.opposites import Joined, join
-from solvers.semismooth_newton.storage import LargeEntries
+from solvers.semismooth_newton.storage import LargeEntries, compile_pass
 from solvers.smo.duplicates import merge
 from solvers.smo.variables import from_form
 
@@ -81,8 +81,9 @@ class SemismoothNewton(Solver):
         return None
 
     def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile the passes, for both precisions."""
+        """Compile all steps, and the pass for both precisions."""
         warm_up(SemismoothNewton(), form)
+        compile_pass()
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

@@ -11,6 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from problems.forms import BoxQP
+from problems.gram.tiles import Tiles
+from solvers.smo.duplicates import merge
 from solvers.smo.variables import from_form
 
 FEWEST = 3000  # variables below which SMO takes no time
@@ -29,7 +31,7 @@ class Diagnosis(NamedTuple):
     ----------
     least : entries up to this size change no score by more than a tenth of `tol`, wherever z is in its
         box, or by more than float64's rounding.
-    n : variables. share : of the entries of K that are larger.
+    n : variables, equal samples being one. share : of the entries of K that are larger.
     rest : the median over the rows of Σ|k(xᵢ, xⱼ)| without the diagonal, relative to it.
     """
 
@@ -54,14 +56,16 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(form: BoxQP, tol: float) -> Diagnosis:
-    """Look at some rows of K, whose variables are those of `form`."""
-    v, gram = from_form(form), form.gram
+    """Look at some rows of K, with equal samples as one variable; some hundredths of a second."""
+    v = merge(from_form(form)).variables
     rows = np.random.default_rng(0).permutation(v.n)[:_ROWS]
-    K = np.abs(gram.values(v.sample[rows], slice(None)))
-    diagonal = K[np.arange(rows.size), v.sample[rows]]
+    with Tiles(form.gram, 1) as tiles:
+        dtype = np.float32 if tiles.precise(np.float32) else np.float64
+        K = np.abs(tiles.block(v.sample, tiles.columns(v.sample[rows], dtype)))
+    diagonal = K[rows, np.arange(rows.size)].astype(np.float64)
     room = float(np.maximum(np.abs(v.lo), np.abs(v.hi)).sum())
-    smallest, largest = _LEAST
-    allowed = 0.1 * tol / max(room, np.finfo(float).tiny)
-    least = float(np.clip(allowed, smallest * diagonal.max(), largest * diagonal.max()))
-    others = (K.sum(axis=1) - diagonal) / np.maximum(diagonal, largest * diagonal.max() or 1.0)
-    return Diagnosis(v.n, least, np.count_nonzero(least < K) / K.size, float(np.median(others)))
+    smallest, largest = (bound * float(diagonal.max()) for bound in _LEAST)
+    least = min(max(0.1 * tol / max(room, np.finfo(float).tiny), smallest), largest)
+    others = (K.sum(axis=0) - diagonal) / np.maximum(diagonal, largest or 1.0)
+    share = float(np.count_nonzero(np.greater(K, least)) / K.size)
+    return Diagnosis(v.n, least, share, float(np.median(others)))

@@ -22,7 +22,7 @@ from solvers.numerics.planes import Apply
 
 Places = NDArray[np.int32]
 
-_COLUMNS, _ROWS = 512, 4096  # of K that are looked through at a time
+_COLUMNS, _ROWS = 512, 1024  # of K that are looked through at a time
 _FACTORED = 1000  # variables up to which a factor takes no time
 _RIDGE = 1e-12  # relative: K is singular where samples are dependent
 _ROUNDING = 16.0  # times that of one operation: of a kernel value
@@ -47,7 +47,9 @@ class LargeEntries:
             for low in range(left, n, _ROWS):
                 rows = sample[low : low + _ROWS]
                 tile = room[: rows.size * columns.size].reshape(rows.size, columns.size)
-                parts.append(_large(tiles.block(rows, columns, tile), low, left, least))
+                parts.append(
+                    _large(tiles.block(rows, columns, tile), low, left, tile.dtype.type(least))
+                )
         i, j, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
         if scale is not None:
             values = values * (scale[i] * scale[j])
@@ -87,21 +89,27 @@ class LargeEntries:
         return self.least * float(size.sum()) + rounding
 
 
+def compile_pass() -> None:
+    """Compile the pass for both precisions."""
+    for dtype in (np.float32, np.float64):
+        _large(np.zeros((1, 1), dtype), 0, 0, dtype(0.0))
+
+
 @numba.njit(cache=True, nogil=True)
 def _large(tile: Tile, low: int, left: int, least: float) -> tuple[Places, Places, Tile]:
     """Return rows, columns and values of the entries above `least` on and below K's diagonal."""
-    count = 0
+    found = np.zeros(tile.shape[0], np.int64)
     for r in range(tile.shape[0]):
-        for c in range(tile.shape[1]):
-            count += abs(tile[r, c]) > least
+        row, some = tile[r], np.int32(0)
+        for c in range(row.size):
+            some += np.int32(abs(row[c]) > least)
+        found[r] = some
+    count = found.sum()
     i, j = np.empty(count, np.int32), np.empty(count, np.int32)
     values = np.empty(count, tile.dtype)
     k = 0
     for r in range(tile.shape[0]):
-        found = 0
-        for c in range(tile.shape[1]):
-            found += abs(tile[r, c]) > least
-        for c in range(min(tile.shape[1], low + r - left + 1) if found else 0):
+        for c in range(min(tile.shape[1], low + r - left + 1) if found[r] else 0):
             if abs(tile[r, c]) > least:
                 i[k], j[k], values[k] = low + r, left + c, tile[r, c]
                 k += 1

@@ -7,8 +7,8 @@ semismooth Newton steps (`method`) then needs some tens of products with them, w
 that pass. Equal samples are one variable, also those of opposite labels (`opposites`). Some rows of K
 say before whether this pays (`diagnosis`), and `solve` picks it by itself where it does.
 
-On w8a with C = 64 and gamma = 7.8 (34,704 distinct samples, all of them support vectors between their
-bounds) 62 products lead to a relative gap of 1e-10.
+On w8a with C = 64 and gamma = 7.8, where 34,678 of 34,704 distinct samples are support vectors between
+their bounds, 65 products lead to a relative gap of 1e-10: half a second after the pass of two to four.
 """
 
 from __future__ import annotations

@@ -92,7 +92,8 @@ class LargeEntries:
 def compile_pass() -> None:
     """Compile the pass for both precisions."""
     for dtype in (np.float32, np.float64):
-        _large(np.zeros((1, 1), dtype), 0, 0, dtype(0.0))
+        tile = np.zeros((1, 1), dtype)
+        _large(tile, 0, 0, tile[0, 0])
 
 
 @numba.njit(cache=True, nogil=True)

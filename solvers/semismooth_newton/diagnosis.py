@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from problems.forms import BoxQP
+from problems.gram.gram import Gram
 from problems.gram.tiles import Tiles
 from solvers.smo.duplicates import merge
 from solvers.smo.variables import from_form
@@ -56,10 +57,14 @@ class Diagnosis(NamedTuple):
 
 
 def diagnose(form: BoxQP, tol: float) -> Diagnosis:
-    """Look at some rows of K, with equal samples as one variable; some hundredths of a second."""
+    """Look at some rows of K, with equal samples as one variable; some hundredths of a second.
+
+    In a Gram matrix of its own, so that the solver's count of evaluations stays its own.
+    """
     v = merge(from_form(form)).variables
     rows = np.random.default_rng(0).permutation(v.n)[:_ROWS]
-    with Tiles(form.gram, 1) as tiles:
+    gram = form.gram
+    with Tiles(Gram(gram.X, gram.kernel, gram.memory), 1) as tiles:
         dtype = np.float32 if tiles.precise(np.float32) else np.float64
         K = np.abs(tiles.block(v.sample, tiles.columns(v.sample[rows], dtype)))
     diagonal = K[rows, np.arange(rows.size)].astype(np.float64)

@@ -1,1 +1,1 @@
-"""What several solvers share: rows of samples, threads, scaled QPs, Newton steps on faces, claims."""
+"""What several solvers share: rows of samples, threads, scaled QPs, steps on faces, planes, claims."""

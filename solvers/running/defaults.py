@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from problems import ChainMargin, Formulation, Multiclass
+from problems import BoxQP, ChainMargin, Formulation, Multiclass, reduce
 from solvers.base import Solver
 
 
 def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     """Return the solver that `solve` picks, as accurate as the target needs.
 
-    Dual coordinate descent for a linear kernel and one offset at most, SMO for all others: both stop at
-    their own duality gap. A hard margin has none to go by, so a small violation has to do. Other
-    risks: L-BFGS where the loss is smooth and w has coordinates, else dual coordinate ascent, and a
-    cone program for what that cannot take. Several binary problems get that of each of them; the margin
-    of sequences, cutting planes.
+    Dual coordinate descent for a linear kernel and one offset at most, semismooth Newton where some
+    rows of a large K say that it is nearly its diagonal, SMO for all others: they stop at their own
+    duality gap. A hard margin has none to go by, so a small violation has to do. Other risks: L-BFGS
+    where the loss is smooth and w has coordinates, else dual coordinate ascent, and a cone program for
+    what that cannot take. Several binary problems get that of each of them; the margin of sequences,
+    cutting planes.
     """
     if isinstance(problem, Multiclass):
         return default_solver(problem.subproblems[0].problem, target_gap)
@@ -32,7 +33,19 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
         return SMO(tol=0.1 * target_gap)
     if problem.is_linear and problem.costs.size <= 1:
         return DualCoordinateDescent(tol=1e-3 * target_gap, gap=0.5 * target_gap)
-    return SMO(tol=1e-3 * target_gap, gap=0.5 * target_gap)
+    tol, gap = 1e-3 * target_gap, 0.5 * target_gap
+    return _newton_for(problem, tol, gap) or SMO(tol=tol, gap=gap)
+
+
+def _newton_for(problem: Formulation, tol: float, gap: float) -> Solver | None:
+    """Return semismooth Newton where it pays; to see that takes a small share of the time to solve."""
+    from solvers.semismooth_newton import FEWEST, SemismoothNewton, diagnose  # noqa: PLC0415
+
+    if problem.n < FEWEST or problem.is_linear:
+        return None
+    solver = SemismoothNewton(tol=tol, gap=gap)
+    form = reduce(problem, BoxQP).form
+    return solver if diagnose(form, tol).pays and solver.refuses(form) is None else None
 
 
 def _default_for_risk(problem: Formulation, target_gap: float) -> Solver:

@@ -17,7 +17,6 @@ float32 serves as preconditioner for several steps (`newton_in_box`, `FreeFactor
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from problems.dataset import Indices, Vector
 from problems.gram.tiles import Tile
 from problems.kernels import Block
 from problems.projection import project
+from solvers.numerics.planes import Apply, conjugate_gradients, on_plane
 from solvers.smo.state import FreeBlock
 
 _FACTORED = 3000
@@ -38,7 +38,6 @@ _TURNOVER = (
     16  # variables that may come or go before a factor is made anew: each costs an iteration
 )
 _RIDGE_SINGLE = 1e-5  # relative to the mean curvature: what float32 needs where K is singular
-Apply = Callable[[Vector], Vector]
 
 
 def newton_step(
@@ -103,13 +102,13 @@ def _step_inside(
     def masked(v: Vector) -> Vector:
         return np.where(inside, invert(np.where(inside, v, 0.0)), 0.0)
 
-    precondition = _on_plane(masked, d.size, equality, None)
+    precondition = on_plane(masked, d.size, equality, None)
     if equality:  # meet Σd = 0, along the direction that costs least
         across = masked(np.ones(d.size))
         d = d - d.sum() / across.sum() * across
     r = np.where(inside, g + product(d), 0.0)
-    return _conjugate_gradients(
-        lambda v: np.where(inside, product(v), 0.0), precondition, d, r, most
+    return conjugate_gradients(
+        lambda v: np.where(inside, product(v), 0.0), precondition, d, r, most, _RESIDUAL
     )
 
 
@@ -189,7 +188,7 @@ def _by_factor(K: FreeBlock, g: Vector, equality: bool, groups: Indices | None) 
     def invert(v: Vector) -> Vector:
         return cho_solve(factor, v, check_finite=False)
 
-    return _on_plane(invert, g.size, equality, groups)(-g)
+    return on_plane(invert, g.size, equality, groups)(-g)
 
 
 def _shifted_factor(matrix: Block, ridge: float) -> tuple[Block, bool]:
@@ -198,62 +197,13 @@ def _shifted_factor(matrix: Block, ridge: float) -> tuple[Block, bool]:
     return cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
 
 
-def _on_plane(invert: Apply, size: int, equality: bool, groups: Indices | None) -> Apply:
-    """Return v ↦ M⁻¹v − (multiple of M⁻¹1 that brings it onto the plane Σ = 0), or group by group."""
-    if not equality:
-        return invert
-    if groups is not None:
-        return _on_planes(invert, groups)
-    across = invert(np.ones(size))
-
-    def solve(v: Vector) -> Vector:
-        step = invert(v)
-        return step - step.sum() / across.sum() * across
-
-    return solve
-
-
-def _on_planes(invert: Apply, groups: Indices) -> Apply:
-    E = np.eye(int(groups.max()) + 1)[groups]
-    across = np.column_stack([invert(ones) for ones in E.T])
-    inner = E.T @ across
-
-    def solve(v: Vector) -> Vector:
-        step = invert(v)
-        return step - across @ np.linalg.solve(inner, E.T @ step)
-
-    return solve
-
-
 def _by_conjugate_gradients(
     K: FreeBlock, g: Vector, equality: bool, groups: Indices | None
 ) -> Vector | None:
     """Return an approximate solution: each iterate is a descent direction on the plane."""
-    precondition = _on_plane(_preconditioner(K, g.size), g.size, equality, groups)
-    d = _conjugate_gradients(K.product, precondition, np.zeros(g.size), g, _ITERATIONS)
+    precondition = on_plane(_preconditioner(K, g.size), g.size, equality, groups)
+    d = conjugate_gradients(K.product, precondition, np.zeros(g.size), g, _ITERATIONS, _RESIDUAL)
     return d if d.any() else None
-
-
-def _conjugate_gradients(
-    product: Apply, precondition: Apply, d: Vector, r: Vector, most: int
-) -> Vector:
-    """Return d with the residual r brought down, by steps that `precondition` keeps on the plane."""
-    y = precondition(r)
-    p, size = -y, float(r @ y)
-    first = size
-    for _ in range(most):
-        if size <= _RESIDUAL**2 * first:
-            break
-        Kp = product(p)
-        curvature = float(p @ Kp)
-        if curvature <= 0:
-            break
-        step = size / curvature
-        d, r = d + step * p, r + step * Kp
-        y = precondition(r)
-        size, last = float(r @ y), size
-        p = -y + size / last * p
-    return d
 
 
 def _preconditioner(K: FreeBlock, size: int) -> Apply:

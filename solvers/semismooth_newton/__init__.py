@@ -1,0 +1,132 @@
+"""Semismooth Newton on a sparse K, for narrow kernels whose support vectors are nearly all free.
+
+    min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
+
+One pass over half of K keeps the entries that count (`storage`); the proximal point method with
+semismooth Newton steps (`method`) then needs some tens of products with them, which take no time beside
+that pass. Equal samples are one variable, also those of opposite labels (`opposites`). Some rows of K
+say before whether this pays (`diagnosis`), and `solve` picks it by itself where it does.
+
+On w8a with C = 64 and gamma = 7.8, where 34,678 of 34,704 distinct samples are support vectors between
+their bounds, 65 products lead to a relative gap of 1e-10: half a second after the pass of two to four.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from problems.dataset import Vector
+from problems.forms import BoxQP, Claim, FormPoint
+from problems.gram.gram import Gram
+from problems.gram.tiles import Tiles
+from solvers.base import Solver
+from solvers.numerics.claims import is_near
+from solvers.numerics.threads import Threads
+from solvers.numerics.warm_up import warm_up
+from solvers.semismooth_newton.diagnosis import FEWEST, diagnose
+from solvers.semismooth_newton.method import Method
+from solvers.semismooth_newton.opposites import Joined, join
+from solvers.semismooth_newton.storage import LargeEntries, compile_pass
+from solvers.smo.duplicates import merge
+from solvers.smo.variables import from_form
+
+__all__ = ["FEWEST", "SemismoothNewton", "diagnose"]
+
+_MANY = 5000  # variables from which the first pass is in float32
+_PATIENCE = 8  # centres without halving the violation
+
+
+@dataclass(frozen=True)
+class SemismoothNewton(Solver):
+    """Semismooth Newton for box QPs with at most one equality, whose K has few entries that count.
+
+    Attributes
+    ----------
+    tol : stop when the maximal violating pair is at or below it (LIBSVM's meaning); without a claim
+        if the relative duality gap is still above 1e-2.
+    gap : stop also when the relative duality gap is at or below it; None never does.
+    max_iter : Newton steps after which it stops without a claim.
+    cache_size : megabytes for the entries of K.
+    """
+
+    tol: float = 1e-3
+    gap: float | None = None
+    max_iter: int = 1000
+    cache_size: float = 1000.0
+
+    form: ClassVar = BoxQP
+    source: ClassVar[str] = "Hintermüller, Ito & Kunisch 2002; Niu et al. 2019"
+
+    def refuses(self, form: BoxQP) -> str | None:
+        """The box must be finite, K semidefinite, its equalities one, and its entries must fit."""
+        if form.groups is not None or (form.a is not None and (form.a == 0).any()):
+            return "SemismoothNewton takes one equality of all variables, or none"
+        if not (np.isfinite(form.lb).all() and np.isfinite(form.ub).all()):
+            return "SemismoothNewton needs finite bounds, as of a soft margin"
+        found = diagnose(form, self.tol)
+        if not found.fits(self.cache_size):
+            return (
+                f"some {found.entries:.1g} entries of K count, too many for cache_size = "
+                f"{self.cache_size:g} MB: raise cache_size, or take SMO"
+            )
+        gram = form.gram
+        if not Gram(gram.X, gram.kernel, gram.memory).is_positive_semidefinite():
+            return (
+                "the kernel is indefinite on these samples, and Newton steps need a convex problem"
+            )
+        return None
+
+    def prepare(self, form: BoxQP) -> BoxQP:
+        """Compile all steps, and the pass for both precisions."""
+        warm_up(SemismoothNewton(), form)
+        compile_pass()
+        return form
+
+    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
+        """Yield after every centre."""
+        threads = Threads()
+        with Tiles(form.gram, threads.count) as tiles:
+            yield from threads.one_at_a_time(self._points(form, tiles))
+
+    def _points(self, form: BoxQP, tiles: Tiles) -> Iterator[FormPoint]:
+        problem = join(merge(from_form(form)))
+        v, least = problem.variables, diagnose(form, self.tol).least
+        single = self.tol >= 1e-4 and v.n >= _MANY and tiles.precise(np.float32)
+        K = LargeEntries(tiles, v.sample, v.scale, least, np.float32 if single else np.float64)
+        method = Method(problem, K, form.a is not None)
+        best, slow = np.inf, 0
+        while True:
+            x, g = _in_form(form, problem, method)
+            relative = _relative_gap(form, x, g)
+            solved = method.violation <= self.tol or (self.gap is not None and relative <= self.gap)
+            slow = slow + 1 if method.violation > 0.5 * best else 0
+            best = min(best, method.violation)
+            coarse = slow > _PATIENCE or (solved and K.error(method.z) > 0.5 * self.tol)
+            if coarse and K.dtype == np.float32:
+                K = LargeEntries(tiles, v.sample, v.scale, least, np.float64)
+                method.take(K)
+                slow = 0
+                continue
+            if solved or slow > _PATIENCE or method.steps >= self.max_iter:
+                break
+            yield FormPoint(x, iterations=method.steps)
+            method.advance(int(self.max_iter) - method.steps)
+        claim: Claim = "optimal" if solved and is_near(form, x, g) else "stopped"
+        counters = {"products": K.products, "entries": K.matrix.nnz, "bits": 8 * K.dtype.itemsize}
+        yield FormPoint(x, iterations=method.steps, claim=claim, counters=counters)
+
+
+def _in_form(form: BoxQP, problem: Joined, method: Method) -> tuple[Vector, Vector]:
+    """Return the form's variables x (n,), and the gradient Qx + p."""
+    original, f = problem.merged.original, problem.scores(method.f)
+    Qx = np.concatenate([f, -f]) if original.doubled else original.multiplier * f
+    return problem.spread(method.z), Qx + form.p
+
+
+def _relative_gap(form: BoxQP, x: Vector, g: Vector) -> float:
+    value = 0.5 * abs(float(x @ (g + form.p)))
+    return float(form.gap_terms(g, x).sum()) / value if value else np.inf

@@ -1,0 +1,76 @@
+"""Whether K has few entries that count, and is nearly its diagonal: told by some of its rows.
+
+Where C is large and the kernel narrow, nearly every sample is a support vector between its bounds, and
+pair steps need millions; but K has few entries, and Newton's system is solved in a few products.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from problems.forms import BoxQP
+from problems.gram.gram import Gram
+from problems.gram.tiles import Tiles
+from solvers.smo.duplicates import merge
+from solvers.smo.variables import from_form
+
+FEWEST = 3000  # variables below which SMO takes no time
+_ROWS = 32  # of K that are looked at
+_OF_AN_ENTRY = 32  # bytes, while the sparse matrix is made: 12 in the end
+_SPARSE, _NEAR = 0.01, 0.5  # share of the entries, and rest of a row relative to its diagonal
+# Entries that may be neglected, relative to the largest of the diagonal: less is lost to rounding in
+# float64, and more would be no saving.
+_LEAST = 1e-16, 1e-6
+
+
+class Diagnosis(NamedTuple):
+    """What the rows of a box QP's K that were looked at say.
+
+    Attributes
+    ----------
+    least : entries up to this size change no score by more than a tenth of `tol`, wherever z is in its
+        box, or by more than float64's rounding.
+    n : variables, equal samples being one. share : of the entries of K that are larger.
+    rest : the median over the rows of Σ|k(xᵢ, xⱼ)| without the diagonal, relative to it.
+    """
+
+    n: int
+    least: float
+    share: float
+    rest: float
+
+    @property
+    def entries(self) -> float:
+        """Larger entries of K, estimated."""
+        return self.share * self.n**2
+
+    def fits(self, megabytes: float) -> bool:
+        """Whether the larger entries fit in memory."""
+        return _OF_AN_ENTRY * self.entries <= 1e6 * megabytes
+
+    @property
+    def pays(self) -> bool:
+        """Whether Newton steps on the sparse matrix are faster than pair steps."""
+        return self.n >= FEWEST and self.share <= _SPARSE and self.rest <= _NEAR
+
+
+def diagnose(form: BoxQP, tol: float) -> Diagnosis:
+    """Look at some rows of K, with equal samples as one variable; some hundredths of a second.
+
+    In a Gram matrix of its own, so that the solver's count of evaluations stays its own.
+    """
+    v = merge(from_form(form)).variables
+    rows = np.random.default_rng(0).permutation(v.n)[:_ROWS]
+    gram = form.gram
+    with Tiles(Gram(gram.X, gram.kernel, gram.memory), 1) as tiles:
+        dtype = np.float32 if tiles.precise(np.float32) else np.float64
+        K = np.abs(tiles.block(v.sample, tiles.columns(v.sample[rows], dtype)))
+    diagonal = K[rows, np.arange(rows.size)].astype(np.float64)
+    room = float(np.maximum(np.abs(v.lo), np.abs(v.hi)).sum())
+    smallest, largest = (bound * float(diagonal.max()) for bound in _LEAST)
+    least = min(max(0.1 * tol / max(room, np.finfo(float).tiny), smallest), largest)
+    others = (K.sum(axis=0) - diagonal) / np.maximum(diagonal, largest or 1.0)
+    share = float(np.count_nonzero(np.greater(K, least)) / K.size)
+    return Diagnosis(v.n, least, share, float(np.median(others)))

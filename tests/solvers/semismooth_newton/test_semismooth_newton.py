@@ -1,0 +1,110 @@
+"""Semismooth Newton has the optimum of other methods, and says what it cannot take."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from problems import RBF, Formulation, HardMarginDual, NuSVC, Sigmoid, SoftMarginDual, SVRDual
+from solvers import SMO, SemismoothNewton, Status, default_solver, semismooth_newton, solve
+
+TARGET = 1e-9
+
+
+def samples(n: int, seed: int = 0, d: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, d))
+    return X, np.where(X[:, 0] + rng.standard_normal(n) > 0, 1.0, -1.0)
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    seed=st.integers(0, 1000),
+    C=st.sampled_from([0.1, 10.0, 1000.0]),
+    gamma=st.sampled_from([0.05, 1.0, 20.0]),
+    intercept=st.booleans(),
+    regression=st.booleans(),
+)
+def test_the_certified_optimum_is_that_of_smo(
+    seed: int, C: float, gamma: float, intercept: bool, regression: bool
+) -> None:
+    X, y = samples(60, seed)
+    X[40:50] = X[:10]
+    problem: Formulation = (
+        SVRDual(X, X.sum(1) + y, C, 0.3, RBF(gamma), intercept)
+        if regression
+        else SoftMarginDual(X, y, C, RBF(gamma), intercept)
+    )
+    newton, smo = (
+        solve(problem, s, target_gap=1e-6).certificate
+        for s in (SemismoothNewton(tol=1e-9), SMO(tol=1e-9))
+    )
+    assert newton.relative_gap <= 1e-6
+    assert newton.dual_objective <= smo.primal_objective * (1 + 1e-12)
+    assert smo.dual_objective <= newton.primal_objective * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_kernel_that_is_nearly_the_identity_takes_few_products(sparse: bool) -> None:
+    X, y = samples(900, d=15)
+    X[450:] = X[:450]  # some of them with opposite labels
+    kept = sp.csr_array(X) if sparse else X
+    answer = solve(
+        SoftMarginDual(kept, y, 64.0, RBF(4.0)), SemismoothNewton(tol=1e-9), target_gap=TARGET
+    )
+    assert answer.verdict == "solved"
+    assert answer.counters["products"] <= 150
+    assert answer.counters["entries"] <= 0.2 * 450**2
+
+
+def test_float32_entries_give_way_to_float64_where_they_are_too_coarse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(semismooth_newton, "_MANY", 100)
+    X, y = samples(300)
+    coarse = solve(SoftMarginDual(X, y, 1.0, RBF(3.0)), SemismoothNewton(), target_gap=1e-2)
+    assert (coarse.verdict, coarse.counters["bits"]) == ("solved", 32)
+    problem = SVRDual(X, 1e4 * y, 1e6, 1.0, RBF(3.0))
+    large = solve(problem, SemismoothNewton(), target_gap=1e-2)
+    assert (large.verdict, large.counters["bits"]) == ("solved", 64)
+
+
+def test_the_limit_on_steps_is_kept() -> None:
+    X, y = samples(200)
+    problem = SoftMarginDual(X, y, 100.0, RBF(0.05))
+    answer = solve(problem, SemismoothNewton(tol=1e-9), max_iter=3)
+    assert answer.status is Status.MAX_ITER
+    assert answer.iterations == 3
+
+
+@pytest.mark.parametrize(
+    ("problem", "reason"),
+    [
+        (HardMarginDual(*samples(40), RBF(1.0)), "finite bounds"),
+        (NuSVC(*samples(40), 0.3, RBF(1.0)), "one equality"),
+        (SoftMarginDual(*samples(40), 1.0, Sigmoid(1.0, -1.0)), "indefinite"),
+    ],
+    ids=["hard margin", "two equalities", "indefinite"],
+)
+def test_what_it_cannot_take_it_refuses(problem: Formulation, reason: str) -> None:
+    answer = solve(problem, SemismoothNewton())
+    assert answer.status is Status.UNSUPPORTED
+    assert reason in answer.note
+
+
+def test_too_many_entries_are_refused() -> None:
+    problem = SoftMarginDual(*samples(400), 1.0, RBF(0.01))
+    answer = solve(problem, SemismoothNewton(cache_size=1.0))
+    assert answer.status is Status.UNSUPPORTED
+    assert "cache_size" in answer.note
+    assert solve(problem, SemismoothNewton(cache_size=6.0)).status is Status.FINISHED
+
+
+def test_solve_takes_it_where_k_is_nearly_its_diagonal() -> None:
+    X, y = samples(3000, d=15)
+    narrow = SoftMarginDual(X, y, 64.0, RBF(4.0))
+    assert isinstance(default_solver(narrow), SemismoothNewton)
+    assert solve(narrow).verdict == "solved"
+    assert isinstance(default_solver(SoftMarginDual(X, y, 64.0, RBF(0.05))), SMO)
+    assert isinstance(default_solver(SoftMarginDual(X[:900], y[:900], 64.0, RBF(4.0))), SMO)

@@ -5,8 +5,8 @@ solved to a millionth of it, which takes little longer: weights of samples then 
 the samples does, and answers do not depend on the order of the samples. Where that takes too many steps,
 or float64 does not lead that far, `tol` itself has to do; with refine=False it always does.
 
-Such a problem is solved in one compiled call on its Gram matrix (`solvers.smo.small`) by the default
-solver. Larger ones, other solvers, and what is watched go through `solve`.
+Such a problem, with nu too, is solved in one compiled call on its Gram matrix (`solvers.smo.small`) by
+the default solver. Larger ones, other solvers, and what is watched go through `solve`.
 """
 
 from __future__ import annotations

@@ -8,13 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from experiments.store.folder import load_results, load_traces
+    from experiments.store.folder import load_paths, load_results, load_traces
 
-__all__ = ["load_results", "load_traces"]
+__all__ = ["load_paths", "load_results", "load_traces"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import `load_results` and `load_traces` when they are first asked for (PEP 562)."""
+    """Import what reads a folder of runs when it is first asked for (PEP 562)."""
     if name in __all__:
         from experiments.store import folder as store  # noqa: PLC0415 - pandas is slow to import
 

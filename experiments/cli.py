@@ -23,6 +23,7 @@ from experiments.output.terminal import (
     find_one,
     prepare,
     read,
+    refuse,
     refusing,
     writing,
 )
@@ -195,15 +196,22 @@ def compare_folders(first: Path, second: Path) -> None:
 
 
 @main.command()
-@click.argument("names", metavar="[NAME]...", nargs=-1)
+@click.argument("names", metavar="[NAME|FILE]...", nargs=-1)
 @click.option("--out", type=click.Path(path_type=Path), help="Their folder [build/gallery].")
-def gallery(names: tuple[str, ...], out: Path | None) -> None:
-    """Draw the figures of the lecture notes, all or by NAME, from experiments/gallery/NAME.py."""
+@click.option("--show", is_flag=True, help="Open each figure as soon as it is drawn.")
+def gallery(names: tuple[str, ...], out: Path | None, show: bool) -> None:
+    """Draw the figures of the lecture notes: all, by NAME, or from a script of your own.
+
+    Like those in experiments/gallery it has compute(), which returns the numbers, and draw(numbers),
+    which returns the figure.
+    """
     from experiments.gallery import FOLDER, draw_figures  # noqa: PLC0415
 
     with refusing(ValueError), writing(out or FOLDER):
         for paths in draw_figures(out or FOLDER, names):
             click.echo(f"{paths[-1]} (and .svg)")
+            if show and click.launch(str(paths[-1])) != 0:
+                refuse("--show: nothing on this machine opens a picture; leave the option away")
 
 
 @main.command("list")

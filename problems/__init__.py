@@ -3,6 +3,7 @@
 from problems.certificates.certificate import Certificate
 from problems.certificates.certify import certify
 from problems.certificates.geometry import Geometry, describe
+from problems.compilation import compile_what_cannot_be_read
 from problems.dataset import Dataset, Matrix, Vector
 from problems.forms import ERM, QP, BoxQP, FormPoint, Point
 from problems.formulations.erm import HingeERM, RegularizedERM
@@ -47,6 +48,8 @@ from problems.kernels import (
 )
 from problems.reductions import Unsupported, reduce
 from problems.registry import Registry
+
+compile_what_cannot_be_read()
 
 # Every formulation in `formulations/` and of plug-ins, by its name in experiment files.
 FORMULATIONS = Registry(

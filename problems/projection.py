@@ -65,8 +65,11 @@ def _project_group(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -
     point, moving = z, a != 0  # 0 times an infinite bound is no number
     for _ in range(3):  # from far away, rounding leaves some of the equality to the next round
         clipped = np.clip(point, lb, ub)
-        rounding = 8 * np.finfo(float).eps * (float(np.abs(a * clipped).sum()) + abs(delta))
-        if abs(float(a @ clipped) - delta) <= rounding:
+        terms = (
+            a * clipped
+        )  # not a @ clipped, for which BLAS wakes threads that then spin for a while
+        rounding = 8 * np.finfo(float).eps * (float(np.abs(terms).sum()) + abs(delta))
+        if abs(float(terms.sum()) - delta) <= rounding:
             return clipped  # a feasible point keeps its exact zeros
         lowest = float((a[moving] * np.where(a > 0, lb, ub)[moving]).sum())
         highest = float((a[moving] * np.where(a > 0, ub, lb)[moving]).sum())

@@ -155,7 +155,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         file = find_path(path, folder).resolve()
         if not file.is_file():
             raise ValueError(f"{self.kind} {name!r}: there is no file {file}")
-        classes = {cls.__name__: cls for cls in self._defined_in(_module_from(file))}
+        classes = {cls.__name__: cls for cls in self._defined_in(module_from(file))}
         if class_name not in classes:
             found = ", ".join(classes) or f"no {self.kind} class"
             raise ValueError(f"{self.kind} {name!r}: {file.name} has {found}, not {class_name!r}")
@@ -220,7 +220,8 @@ def _is_listed(cls: type[Any]) -> bool:
     return public and vars(cls).get("listed", True)
 
 
-def _module_from(file: Path) -> Any:
+def module_from(file: Path) -> Any:
+    """Return the module that a Python file is, run when it is first asked for."""
     name = f"outside:{file}"
     if name not in sys.modules:
         spec = importlib.util.spec_from_file_location(name, file)

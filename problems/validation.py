@@ -10,6 +10,10 @@ import numpy as np
 _LARGEST = 2**63  # whole numbers from here on do not fit into 64 bits
 
 
+class NoSuchProblem(ValueError):
+    """Settings and samples that are usable each by itself, but have no problem together."""
+
+
 def shown(value: Any) -> str:
     """Return any value as a few words on one line, for messages."""
     return " ".join(repr(value).split())[:80]

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import importlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from typing import Any, ClassVar
 
+from problems.dataset import Vector
 from problems.forms import FormPoint
 from problems.registry import snake_case
 from problems.validation import check_positive, check_whole
@@ -94,7 +95,8 @@ class Solver(ABC):
             )
         for name, check in _CHECKS.items():
             value = getattr(self, name, _ABSENT)
-            if value is not _ABSENT and not (value is None and name in _MAY_BE_NONE):
+            may_be_none = name in _MAY_BE_NONE or getattr(type(self), name, _ABSENT) is None
+            if value is not _ABSENT and not (value is None and may_be_none):
                 check(value, name)
 
     def refuses(self, form: Any, /) -> str | None:
@@ -106,6 +108,25 @@ class Solver(ABC):
         for module, package in self.needs:
             optional(module, type(self).__name__, package)
         return form
+
+    def worst_case(self, k: Vector, problem: Mapping[str, float], /) -> Vector | None:
+        """Return the published bound on the distance to the optimum after `k` > 0 iterations; or None.
+
+        Of the published method: in what a solver departs from it its docstring says. None where nothing
+        was published for these settings whose constants are known.
+
+        Parameters
+        ----------
+        k : (m,) the solver's own counts.
+        problem : the columns that `describe: true` records.
+
+        Returns
+        -------
+        ndarray or None
+            (m,) in the scale ½‖w‖² + Σ Cᵢ·lossᵢ: of the dual objective for a solver of box QPs, of the
+            primal one for a solver of risks.
+        """
+        return None
 
     @abstractmethod
     def iterates(self, state: Any, /) -> Iterator[FormPoint]:

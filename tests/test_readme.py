@@ -26,6 +26,14 @@ def test_the_quickstart_ends_with_how_to_call_the_command():
         assert call in README.read_text().partition("## ")[0]
 
 
+def test_tables_of_published_numbers_fit_the_page():
+    tables = re.findall(r"<!-- \S+ table.*?-->(.*?)<!-- end", README.read_text(), flags=re.DOTALL)
+    for table in tables:
+        heads, _, *rows = (line for line in table.splitlines() if line.startswith("|"))
+        assert len(rows) <= 6
+        assert heads.count("|") - 1 <= 5
+
+
 def test_the_example_runs():
     names: dict = {}
     exec(BLOCKS[0], names)

@@ -14,7 +14,14 @@ function values and the n samples for the variables:
 
     d_s(κ) = share of the problems p with t_ps ≤ κ · (n_p + 1)
 
-A solver that does not reach the target has t_ps = ∞: it counts in the share, on every problem.
+Quality profile, the same of the answers themselves, whatever time they took (like the accuracy profiles
+of Beiranvand, Hare & Lucet, Best practices for comparing optimization algorithms, 2017), with g_ps the
+final certified relative gap, of the most accurate setting:
+
+    q_s(g) = share of the problems p with g_ps ≤ g
+
+A solver that does not reach the target has t_ps = ∞, without a certified answer g_ps = ∞: it counts in
+the share, on every problem.
 
 Shifted geometric mean: exp(mean of log(t + shift)) − shift, with a penalty for t = ∞.
 """
@@ -27,8 +34,8 @@ import numpy as np
 import pandas as pd
 
 from experiments.analysis.cheapest import cheapest, targets_of
-from experiments.analysis.configurations import joined_by_optimum
-from experiments.analysis.evaluations import SHORTEST_TIME
+from experiments.analysis.configurations import configurations, joined_by_optimum
+from experiments.analysis.evaluations import LEAST_GAP, SHORTEST_TIME
 from experiments.analysis.labels import kind_of
 from experiments.analysis.noise import aa_pairs, noise_of_problems, ranked
 from experiments.analysis.outcomes import NOT_RUN
@@ -84,9 +91,16 @@ def performance_profile(table: pd.DataFrame) -> Curves:
 
 def data_profile(table: pd.DataFrame) -> Curves:
     """Return for each solver (κ in seconds, d), the corners of its profile at one target."""
-    budgets = _by_problem(table, table["time"] / (table["n"] + 1))
-    known = budgets.to_numpy()
-    return _profiles(budgets, left=float(known[np.isfinite(known)].min(initial=np.inf)))
+    return _profiles(_by_problem(table, table["time"] / (table["n"] + 1)))
+
+
+def quality_profile(results: pd.DataFrame) -> Curves:
+    """Return for each solver (g, q), the corners of its profile; a proof of infeasibility has no gap."""
+    proven = results["verdict"] == "infeasible"
+    table = configurations(results.assign(relative_gap=results["relative_gap"].mask(proven, 0.0)))
+    table = table[table["kind"] != "floor"]
+    gaps = table.groupby(["problem", "solver"])["gap"].min().unstack().clip(lower=LEAST_GAP)
+    return _profiles(gaps)
 
 
 def _by_problem(table: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
@@ -94,11 +108,14 @@ def _by_problem(table: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
     return columns.astype(np.float64)
 
 
-def _profiles(values: pd.DataFrame, left: float) -> Curves:
-    """Return the distribution function of each column, from `left` to beyond the last step of all."""
-    if not np.isfinite(values.to_numpy()).any():
+def _profiles(values: pd.DataFrame, left: float = np.inf) -> Curves:
+    """Return the distribution function of each column, from `left` or the least to beyond the last."""
+    known = values.to_numpy(np.float64)
+    known = known[np.isfinite(known)]
+    if not known.size:
         return {}
-    right = max(1.1 * float(np.nanmax(values.to_numpy())), 2 * left)
+    left = min(left, float(known.min()))
+    right = max(1.1 * float(known.max()), 2 * left)
     return {str(name): _steps(values[name].to_numpy(), left, right) for name in values.columns}
 
 

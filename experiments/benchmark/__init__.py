@@ -27,7 +27,8 @@ from experiments.benchmark.tables import means
 from experiments.output.text import file_name, machine_text
 from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
 from experiments.plots.runs import Runs
-from experiments.plots.style import line_styles, save, style
+from experiments.plots.solver_styles import solver_styles
+from experiments.plots.style import save, style
 
 __all__ = ["tables_of", "write_benchmark"]
 
@@ -81,4 +82,4 @@ def _cheapest_runs(results: pd.DataFrame, table: pd.DataFrame) -> Runs:
     rows = pd.concat([table, bound], ignore_index=True).dropna(subset=["time"])
     rows = rows.rename(columns={"problem": "problem_id", "time": "time_solve"})
     rows = rows.assign(verdict="solved", series=rows["solver"], configuration=rows["solver"])
-    return Runs(rows, pd.DataFrame(), lambda _: None, line_styles(rows["series"]))
+    return Runs(rows, pd.DataFrame(), lambda _: None, solver_styles(rows["series"]))

@@ -18,13 +18,13 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from experiments.analysis.cheapest import tried_in_vain
 from experiments.analysis.labels import distinct_names
+from experiments.plots.solver_styles import solver_styles
 from experiments.plots.style import (
     GREY,
     TEXT_WIDTH,
     figure,
     key,
     legend,
-    line_styles,
     solver_keys,
     wrap,
 )
@@ -47,7 +47,7 @@ def speedup(table: pd.DataFrame) -> Figure:
     known = table["ratio"].notna() | tried_in_vain(table)
     shown = table[table["target"].isin(targets) & drawn & known]
     problems = [str(problem) for problem in table["problem"].unique()]
-    styles = line_styles(shown["solver"].astype(str))
+    styles = solver_styles(shown["solver"].astype(str))
     new = figure(TEXT_WIDTH, max(1.4, _ROW_INCHES * len(problems)) + 1.1)
     limits = _limits(ratios["ratio"])
     half = _SPREAD / 2 * (len(styles) > 1)  # no solver's points hide another's

@@ -22,6 +22,8 @@ import numpy as np
 from scipy.linalg.blas import dgemm
 from threadpoolctl import threadpool_info
 
+from experiments.cases import paths
+from experiments.cases.description import described
 from experiments.cases.failure import Failure, sentence
 from experiments.cases.plan import Case, data_need_outside, needs_outside
 from experiments.cases.records import Outcome, blank_record, failed
@@ -48,9 +50,6 @@ _MEASURES = """
 primal_objective dual_objective gap relative_gap kkt_violation violating_pair primal_residual
 dual_residual complementarity projection_distance
 """
-_ANSWERED = (
-    "point status claimed note target_gap time_solve time_setup cpu_time iterations counters"
-)
 _TRACED = "primal_objective dual_objective gap kkt_violation"
 _TRACED_FOR = 300.0  # seconds, half of what certifying may take
 _LONG = 3.0  # seconds: importing and compiling take less
@@ -69,6 +68,7 @@ class _Answer(NamedTuple):
     trace: list[tuple[Any, ...]]
     peak: int
     threads: int | None
+    path: paths.Traced | None = None
 
 
 def _here(function: Callable[..., bytes], *arguments: Any) -> tuple[bytes, float]:
@@ -139,18 +139,36 @@ def _solved(case: Case) -> _Answer:
     begun = clock()
     solver = build_solver(case.solver, case.folder, case.seed)
     importing = clock() - begun
+    if case.problem.path:
+        found = paths.traced(problem, solver, case, importing)
+        return _Answer({}, [], [], *_used(), found)
     solution = solve(
         problem,
         solver,
         target_gap=case.target_gap,
         time_limit=case.time_limit,
+        initial=_initial(case, solver),
         callback=_keep if case.trace else None,
     )
-    fields = {name: getattr(solution, name) for name in _ANSWERED.split()}
     return _Answer(
-        fields | {"time_setup": solution.time_setup + importing},
+        paths.fields_of(solution) | {"time_setup": solution.time_setup + importing},
         [each.claimed for each in solution.subsolutions],
         [(e.time, e.iteration, e.point, e.known) for e in solution.trace],
+        *_used(),
+    )
+
+
+def _initial(case: Case, solver: Solver) -> Solution | None:
+    """Return the answer to another problem on the same samples at which a case begins."""
+    if case.initial is None or case.before is None:
+        return None
+    problem, _ = _problem(replace(case, problem=case.before))
+    return Solution(problem, solver, Point(alpha=case.initial), Status.FINISHED)
+
+
+def _used() -> tuple[int, int | None]:
+    """Return the memory that this process used at most, in bytes, and its threads."""
+    return (
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _UNIT_OF_MEMORY,
         max((int(pool["num_threads"]) for pool in threadpool_info()), default=None),
     )
@@ -172,9 +190,6 @@ def _judged(case: Case, packed: bytes, used: float, threads: int) -> Outcome | F
     if isinstance(answer, Failure):
         return answer
     (problem, data), unknown = _problem(case), cast("Solver", None)
-    solved = partial(Solution, problem, unknown)
-    subsolutions = tuple(solved(Point(), Status.FINISHED, claim) for claim in answer.claims)
-    solution = solved(**answer.fields, subsolutions=subsolutions, rigorous=case.proven)
     record = blank_record(case) | {
         "problem_hash": problem.hash,
         "family_hash": problem.family_hash,
@@ -183,12 +198,20 @@ def _judged(case: Case, packed: bytes, used: float, threads: int) -> Outcome | F
         "peak_rss": answer.peak,
         "threads": answer.threads,
     }
+    if answer.path is not None:
+        columns, rows = paths.judged(problem, case, answer.path)
+        return Outcome(record | columns, path=rows)
+    solved = partial(Solution, problem, unknown)
+    subsolutions = tuple(solved(Point(), Status.FINISHED, claim) for claim in answer.claims)
+    solution = solved(**answer.fields, subsolutions=subsolutions, rigorous=case.proven)
     record |= _answer(solution, threads, used) | _quality(solution, data)
+    record |= described(solution) if case.described else {}
     evaluations = [Evaluation(t, k, problem, *rest) for t, k, *rest in answer.trace]
     found = solution.diagnosis
     diagnosis = {} if found is None else found._asdict()
     trace, model = _trace(case, evaluations), _model(case, solution)
-    return Outcome(record, trace, model, diagnosis=diagnosis)
+    alpha = None if case.after is None else solution.alpha
+    return Outcome(record, trace, model, diagnosis=diagnosis, answer=alpha)
 
 
 @lru_cache(maxsize=1)
@@ -198,7 +221,10 @@ def _load(dataset: str, folder: str) -> Dataset:
 
 
 def _trace(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:
-    """Return a row for each evaluation, or as many as take half the time of solving, and the last."""
+    """Return a row for each evaluation, or as many as take half the time of solving, and the last.
+
+    Rates are fitted to all of them, where problems are described.
+    """
     rows, due, spent = list[dict[str, Any]](), 0.0, 0.0
     for evaluation in evaluations:
         if evaluation.time < due and evaluation is not evaluations[-1]:
@@ -215,7 +241,8 @@ def _trace(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:
         )
         cost = perf_counter() - begun
         spent += cost
-        due = evaluation.time + 2.0 * cost if spent < _TRACED_FOR else np.inf
+        later = 0.0 if case.described else evaluation.time + 2.0 * cost
+        due = later if spent < _TRACED_FOR else np.inf
     return rows
 
 

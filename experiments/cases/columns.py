@@ -58,6 +58,29 @@ RESULTS = {  # in the order of the table
     "signal": "that ended the process, such as SIGKILL",
     "host": "the machine: times are comparable only within one",
     "versions": "of Python and of the packages that decide numbers and times, as JSON",
+    "path": "the parameter that was followed and its interval, such as C=0.01..100; else empty",
+    "n_answers": "of a path, whose relative_gap is the largest at any value of its parameter",
+    "warm_start": "run_id of the run whose answer the solver was given to begin at; empty if none",
+}
+DESCRIBED = {  # of runs that are solved, with `describe: true`; tables without any have no such columns
+    "share_free": "share of the dual variables strictly between their bounds",
+    "share_bounded": "share of the dual variables at a bound that is not 0",
+    "condition_free": "ratio of the largest to the smallest eigenvalue of Q on the free variables, "
+    "within the equalities; up to 2000 free ones",
+    "strict_complementarity": "least over the variables of max(distance to a bound as a share of the "
+    "box, |reduced gradient|): 0 where one is at its bound without being held there",
+    "effective_rank": "(trace K)² / ‖K‖²: how many equal eigenvalues would be as much",
+    "effective_rank_error": "standard error of that over four samples of 250; 0 up to n = 1000",
+    "eigenvalue_decay": "p of the fit λₖ ∝ k^−p to the eigenvalues of K, or of samples of it",
+    "eigenvalue_decay_error": "standard error of that over four samples of 250; 0 up to n = 1000",
+    "kernel_density": "share of the entries of K off its diagonal above 1e-6 of its mean diagonal",
+    "kernel_density_error": "standard error of that over four samples of 250; 0 up to n = 1000",
+    "duplicates": "share of the samples that are equal to an earlier one",
+    "largest_eigenvalue": "of the dual's Q, the Lipschitz constant L of its gradient, to 1e-3",
+    "start_distance": "‖x₀ − x*‖ of the dual's variables, x₀ the feasible point nearest to 0",
+    "radius": "R, the largest ‖φ(x)‖ of a sample",
+    "total_weight": "Σ Cᵢ, which is 1/lam of a risk",
+    "loss_at_zero": "Σ Cᵢ·lossᵢ at w = 0",
 }
 TRACES = {  # a row for each evaluation of a running solver
     "run_id": "the run that was evaluated",
@@ -68,10 +91,25 @@ TRACES = {  # a row for each evaluation of a running solver
     "gap": "primal_objective − dual_objective",
     "kkt_violation": "natural residual",
 }
-COLUMNS, TRACE_COLUMNS = list(RESULTS), list(TRACES)
+PATHS = {  # a row for each answer on a path, in the order of the parameter
+    "run_id": "the run that followed the path",
+    "parameter": "C, lam or epsilon",
+    "value": "of the parameter, at which the answer was found",
+    "from": "lowest value for which it stands",
+    "to": "highest value for which it stands",
+    "dual_objective": "lower bound on the optimum at `value`",
+    "primal_objective": "upper bound on the optimum at `value`",
+    "relative_gap": "of the two, at `value`",
+    "worst_gap": "largest relative gap between `from` and `to`",
+    "n_support": "support vectors: samples with α ≠ 0",
+    "iterations": "the solver's own count, of this answer",
+    "time_solve": "seconds inside the algorithm, of this answer",
+}
+COLUMNS, TRACE_COLUMNS, PATH_COLUMNS = list(RESULTS), list(TRACES), list(PATHS)
 FULL_TRACE_COLUMNS = [*TRACE_COLUMNS, "n_support", "objective"]
 _TEXT_COLUMNS = """
-run_id problem_id problem_hash family_hash formulation dataset kernel solver params status claimed
+run_id problem_id problem_hash family_hash formulation dataset kernel path solver params warm_start
+status claimed
 verdict reason bound_source signal host versions
 """
-NUMBER_COLUMNS = [name for name in COLUMNS if name not in _TEXT_COLUMNS.split()]
+NUMBER_COLUMNS = [name for name in [*COLUMNS, *DESCRIBED] if name not in _TEXT_COLUMNS.split()]

@@ -6,6 +6,7 @@ import traceback
 from pathlib import Path
 from typing import NamedTuple
 
+from problems.validation import NoSuchProblem
 from solvers.base import Status
 
 _LONGEST = 1000  # characters of a reason
@@ -20,7 +21,9 @@ class Failure(NamedTuple):
 
     @classmethod
     def of(cls, error: BaseException) -> Failure:
-        """Return the failure that an exception is."""
+        """Return the failure that an exception is; what cannot be posed is unsupported, no crash."""
+        if isinstance(error, NoSuchProblem):
+            return cls(Status.UNSUPPORTED, sentence(str(error)), "")
         lacking = isinstance(error, MemoryError)
         status = Status.OUT_OF_MEMORY if lacking else Status.CRASHED
         return cls(status, _last_line(error), _printable(_traceback()))

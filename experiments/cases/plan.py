@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from experiments.files.specs import (
     SolverSpec,
     kernel_text,
     outside_names,
+    path_text,
     settings_text,
 )
 from problems import FORMULATIONS
@@ -43,7 +44,11 @@ class Case:
     seed : for a solver that draws random numbers; None where there is nothing to seed.
     folder : where relative paths begin; not part of the identity.
     proven : whether its bounds are to be theorems, see `problems.certificates.proofs.rigorous`.
+    described : whether the problem is described at its optimum, see `cases.description`.
     aa_repeat : whether it is the A/A repeat of another case, whose time shows the timing noise.
+    after : the id of the run at whose answer it begins, empty for the first of a series; None where no
+        run begins at another's answer. before : the problem of that run. initial : its dual variables,
+        None until they are known, or if there are none.
     """
 
     run_id: str
@@ -58,7 +63,11 @@ class Case:
     trace: bool
     folder: str
     proven: bool = False
+    described: bool = False
     aa_repeat: bool = False
+    after: str | None = None
+    before: ProblemSpec | None = None
+    initial: Any = field(default=None, compare=False)
 
 
 def plan(experiment: Experiment) -> list[Case]:
@@ -94,11 +103,23 @@ def _cases(experiment: Experiment, names: list[str]) -> Iterator[Case]:
     first = {solver.name: solver for solver in reversed(experiment.solvers)}
     repeats = tuple(first.values()) if experiment.noise else ()
     entrants = [*((s, False) for s in experiment.solvers), *((s, True) for s in repeats)]
+    last: dict[Any, Case] = {}
     for problem, name in zip(experiment.problems, names, strict=True):
         for repetition in range(experiment.repetitions):
             order = _rng(experiment.seed, "order", name, repetition).permutation(len(entrants))
             for index in order:
-                yield _case(experiment, problem, name, entrants[index], repetition)
+                series = _series(problem), index, repetition
+                case = _case(
+                    experiment, problem, name, entrants[index], repetition, last.get(series)
+                )
+                last[series] = case
+                yield case
+
+
+def _series(problem: ProblemSpec) -> str:
+    """Return what problems have in common that differ in C, lam or epsilon alone."""
+    others = {k: v for k, v in problem.parameters.items() if k not in ("C", "lam", "epsilon")}
+    return str(replace(problem, parameters=others))
 
 
 def _case(
@@ -107,8 +128,10 @@ def _case(
     name: str,
     entrant: tuple[SolverSpec, bool],
     repetition: int,
+    last: Case | None,
 ) -> Case:
     solver, aa_repeat = entrant
+    warm = experiment.warm_start and not problem.path
     seed = solver.settings.get("seed")
     if solver.seeded:
         drawn = _rng(experiment.seed, _identity(solver), repetition)
@@ -120,23 +143,33 @@ def _case(
         solver=solver,
         repetition=repetition,
         seed=seed,
-        target_gap=experiment.target_gap,
+        target_gap=problem.path.get("gap", experiment.target_gap),
         time_limit=experiment.time_limit,
         memory_limit=experiment.memory_limit,
         trace=experiment.trace,
         folder="",
         proven=experiment.target == "proven",
+        described=experiment.describe,
+        after=(last.run_id if last else "") if warm else None,
     )
     # neither the folder nor the readable name decides what is run
     decides = asdict(replace(case, problem_id="")) | {"solver": _identity(solver)}
     del decides["aa_repeat"]
-    if not case.proven:  # ids are the same as before there was a choice
-        del decides["proven"]
+    for choice in ("proven", "described"):  # ids are the same as before there was a choice
+        if not decides[choice]:
+            del decides[choice]
+    del decides["before"], decides["initial"]
+    if case.after is None:
+        del decides["after"]
+    if not problem.path:
+        del decides["problem"]["path"]
     if solver.searched:
         run_id = _search_id(decides, repetition, aa_repeat)
     else:
         run_id = (digest(decides, AA_REPEAT) if aa_repeat else digest(decides))[:16]
-    return replace(case, run_id=run_id, folder=experiment.folder, aa_repeat=aa_repeat)
+    before = last.problem if last and case.after else None
+    known = {"run_id": run_id, "folder": experiment.folder, "aa_repeat": aa_repeat}
+    return replace(case, before=before, **known)
 
 
 def _search_id(decides: dict[str, Any], repetition: int, aa_repeat: bool) -> str:
@@ -198,7 +231,10 @@ def _problem_id(problem: ProblemSpec, options: dict[str, Any]) -> str:
     if values.get("intercept") == default:
         del values["intercept"]
     shown = (f"{value:.12g}" if isinstance(value, float) else value for value in values.values())
-    return " ".join([*words, *(f"{k}={v}" for k, v in zip(values, shown, strict=True))])
+    words += [f"{k}={v}" for k, v in zip(values, shown, strict=True)]
+    if problem.path:
+        words.append(f"path {path_text(problem.path)} gap={problem.path['gap']:.12g}")
+    return " ".join(words)
 
 
 def dataset_text(problem: ProblemSpec) -> str:

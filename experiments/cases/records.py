@@ -11,7 +11,7 @@ from typing import Any
 
 from experiments.cases.columns import COLUMNS
 from experiments.cases.plan import AA_REPEAT, Case, dataset_text
-from experiments.files.specs import kernel_text
+from experiments.files.specs import kernel_text, path_text
 
 _PACKAGES = """
 dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel highspy osqp piqp proxsuite
@@ -33,6 +33,8 @@ class Outcome:
     model : arrays that draw the decision function of samples in the plane; empty for others.
     output : the end of what the run printed.
     diagnosis : the fields of the answer's `Diagnosis`, empty if it has none.
+    path : of a path one row for each answer on it, from the lowest value.
+    answer : the dual variables, if another run begins at them.
     """
 
     record: dict[str, Any]
@@ -40,6 +42,8 @@ class Outcome:
     model: dict[str, Any] = field(default_factory=dict[str, Any])
     output: str = ""
     diagnosis: dict[str, Any] = field(default_factory=dict[str, Any])
+    path: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    answer: Any = None
 
     @property
     def run_id(self) -> str:
@@ -61,11 +65,13 @@ def blank_record(case: Case) -> dict[str, Any]:
         "C": parameters.get("C"),
         "epsilon": parameters.get("epsilon"),
         "lam": parameters.get("lam"),
+        "path": path_text(case.problem.path),
         "solver": case.solver.name,
         "params": json.dumps(settings, default=str),
         "seed": case.seed,
         "repetition": case.repetition,
         "target_gap": case.target_gap,
+        "warm_start": "" if case.initial is None else case.after,
         "claimed": "none",
         "verdict": "uncertified",
         "bound_source": "none",

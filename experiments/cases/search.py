@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from math import inf, isnan
@@ -148,9 +148,16 @@ class Waiting(Iterator[Case]):
     Parameters
     ----------
     cases : of an experiment. records : of the runs that are there, by their ids.
+    answer : returns the dual variables that a run has found, where another begins at them.
     """
 
-    def __init__(self, cases: Iterable[Case], records: Mapping[str, Record]) -> None:
+    def __init__(
+        self,
+        cases: Iterable[Case],
+        records: Mapping[str, Record],
+        answer: Callable[[str], Any] = lambda _: None,
+    ) -> None:
+        self._answer = answer
         self._left = deque(case for case in cases if following(case, records))
         self._whole = {search_of(case.run_id): case for case in self._left}
         self._records = dict(records)
@@ -159,10 +166,14 @@ class Waiting(Iterator[Case]):
         return len(self._left)
 
     def __next__(self) -> Case:
-        while self._left:
-            if case := following(self._left.popleft(), self._records):
-                return case
+        while whole := next((case for case in self._left if self._is_ready(case)), None):
+            self._left.remove(whole)
+            if case := following(whole, self._records):
+                return replace(case, initial=self._answer(case.after)) if case.after else case
         raise StopIteration
+
+    def _is_ready(self, case: Case) -> bool:
+        return not case.after or case.after in self._records
 
     def follow(self, record: Record) -> int:
         """Take in the record of a run; put first what follows it in its search, and count that."""

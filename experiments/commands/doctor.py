@@ -68,7 +68,8 @@ def _package(name: str, extra: str) -> _Row:
         return name, version(name) + (" (optional)" if extra else ""), True
     except PackageNotFoundError:
         if extra:
-            return name, f"absent (optional: {_python()} -m pip install '.[{extra}]')", True
+            found = f"absent (optional, of the extra {extra}: {_python()} -m pip install {name})"
+            return name, found, True
         return name, f"missing: {_python()} -m pip install {name}", False
 
 

@@ -61,13 +61,17 @@ class Estimate(NamedTuple):
         phrases: list[str] = []
         if self.measured:
             time, count = duration(sum(self.measured) / workers), len(self.measured)
-            phrases.append(f"about {time}, as measured for {count} runs in {self.source}")
+            phrases.append(f"about {time}, as measured for {_runs(count)} in {self.source}")
         if self.limits:
             time, count = duration(sum(self.limits) / workers), len(self.limits)
-            phrases.append(f"at most {time} for {count} runs, until they are killed")
+            phrases.append(f"at most {time} for {_runs(count)}, until killed")
         if self.unknown:
-            phrases.append(f"unknown for {self.unknown} runs: no time limit, and no earlier run")
+            phrases.append(f"unknown for {_runs(self.unknown)}: no time limit, and no earlier run")
         return "; ".join(phrases) or "nothing to run"
+
+
+def _runs(count: int) -> str:
+    return f"{count} run{'s' * (count > 1)}"
 
 
 def preview(experiment: Experiment, folder: Path, workers: int = 1, resume: bool = False) -> Group:

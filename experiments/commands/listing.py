@@ -9,7 +9,7 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from experiments.cases.columns import RESULTS, TRACES
+from experiments.cases.columns import DESCRIBED, RESULTS, TRACES
 from experiments.files.catalogue import default_text, entries, first_sentence
 from experiments.files.experiment import experiment_names, find_experiments
 from experiments.files.settings import Option, options_of
@@ -67,7 +67,7 @@ def _experiments() -> Iterator[_Row]:
 
 
 def _columns() -> Iterator[_Row]:
-    yield from RESULTS.items()
+    yield from (RESULTS | DESCRIBED).items()
     yield "of traces:", "a row for each evaluation of a running solver"
     yield from TRACES.items()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, get_args
 
@@ -19,7 +20,14 @@ from experiments.files.experiment import Experiment
 from experiments.output.progress import progress
 from experiments.output.tables import summarise, to_markdown, to_terminal
 from experiments.output.terminal import INTERRUPTED, console, refuse, refusing
-from experiments.store.folder import Store, StoreError, load_tables, records, write_tables
+from experiments.store.folder import (
+    Store,
+    StoreError,
+    load_answer,
+    load_tables,
+    records,
+    write_tables,
+)
 from solvers.base import Status
 from solvers.running.solution import Verdict
 
@@ -79,7 +87,7 @@ def record(described: Experiment, folder: Path, options: RunOptions) -> str:
             force=options.force,
             files=outside_files(cases),
         )
-    waiting = Waiting(cases, records(folder, options.retry))
+    waiting = Waiting(cases, records(folder, options.retry), partial(load_answer, folder))
     try:
         while total := len(waiting):
             with progress(total) as advance, closing(executor.run(waiting)) as outcomes:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Any, TypeVar
 
+from experiments.files.grid import at_upper_end, path_spec
 from experiments.files.settings import build, name_and_settings, options_of
 from experiments.files.specs import (
     SEARCHED,
@@ -127,9 +128,12 @@ def _problem(node: Node, folder: str) -> ProblemSpec:
         raise Fault(node.line, f"a problem must be a mapping, got {node.plain!r}")
     for key in ("formulation", "dataset"):
         if key not in node.value:
-            raise Fault(node.line, f"a problem needs the key {key!r}")
+            given = ", ".join(node.value) or "nothing"
+            raise Fault(node.line, f"a problem needs the key {key!r}; it has {given}")
     chosen: Node = node.value["formulation"]
-    parameters, example = _parameters(chosen, node, folder)
+    parameters, example = _parameters(chosen, at_upper_end(node), folder)
+    path = path_spec(example, node)
+    parameters.pop(path.get("parameter", ""), None)
     needs_signs = not (example.has_classes or example.is_regression)
     dataset, task = _dataset(node.value["dataset"], folder, needs_signs)
     if dataset.get("multiclass") and needs_signs:
@@ -146,7 +150,7 @@ def _problem(node: Node, folder: str) -> ProblemSpec:
             "use svr_dual, svr_primal or regularized_erm with the squared loss, or a "
             "classification data set",
         )
-    return ProblemSpec(chosen.value, dataset, parameters)
+    return ProblemSpec(chosen.value, dataset, parameters, path)
 
 
 def _class(registry: Registry[Any], name: Node, folder: str) -> Any:

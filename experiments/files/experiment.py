@@ -7,18 +7,19 @@ anywhere inside an entry is an axis of a grid. See `configs/quickstart.yaml` for
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from experiments.files.entries import Describer
-from experiments.files.grid import expand, grid_size
+from experiments.files.grid import expand, grid_size, with_intervals
+from experiments.files.settings import type_text
 from experiments.files.specs import ProblemSpec, SolverSpec
-from experiments.files.yamlfile import LARGEST, ConfigError, Fault, Node, parse, unknown
+from experiments.files.yamlfile import LARGEST, ConfigError, Fault, Node, parse, shown, unknown
 
 __all__ = [
     "ConfigError",
@@ -52,7 +53,7 @@ def _as_bytes(value: Any) -> Any:
         return value
     match = re.fullmatch(SIZE, value)
     if match is None or match[2] not in _UNITS:
-        raise ValueError("be a size such as 4GiB or 500MB, or a number of bytes")
+        raise ValueError("be a size such as 4GiB or 500MB, a number of bytes, or null")
     return int(float(match[1]) * _UNITS[match[2]])
 
 
@@ -113,7 +114,21 @@ class ExperimentFile(BaseModel, frozen=True):
         Literal["certified", "proven"],
         Field(description="bounds in float64, or theorems from ball arithmetic"),
     ] = "certified"
+    warm_start: Annotated[
+        bool,
+        Field(
+            description="on problems that differ in C, lam or epsilon alone each solver begins at its "
+            "answer to the one listed before"
+        ),
+    ] = False
     trace: Annotated[bool, Field(description="evaluate iterates while solvers run")] = True
+    describe: Annotated[
+        bool,
+        Field(
+            description="record, of solved runs and outside their time, what the problem is like at its "
+            "optimum: conditioning, spectrum, constants of published rates; and thin out no trace"
+        ),
+    ] = False
     noise: Annotated[
         bool,
         Field(description="run the first of each solver twice, to measure timing noise"),
@@ -199,13 +214,15 @@ def read_problem(path: Path) -> tuple[ProblemSpec, str]:
         root = parse(content)
         if isinstance(root.value, dict) and "formulation" in root.value:
             with closing(Describer(folder)) as describer:
-                problems = _checked([root], describer.problem, faults)
+                problems = _checked([with_intervals(root)], describer.problem, faults)
         else:
             problems = _experiment(path, content).problems
     except Fault as fault:
         raise ConfigError(path, [fault]) from None
     if len(problems) != 1 and not faults:
         faults = [Fault(1, f"poses {len(problems)} problems; leave one value in each list")]
+    if not faults and problems[0].path:
+        faults = [Fault(1, "poses a path; give one C, lam or epsilon instead")]
     if faults:
         raise ConfigError(path, faults)
     return problems[0], folder
@@ -235,6 +252,8 @@ def _experiment(path: Path, content: bytes) -> Experiment:
     with closing(Describer(folder)) as describer:
         problems = _checked(entries["problems"], describer.problem, faults)
         solvers = _checked(entries["solvers"], describer.solver, faults)
+    if shape:
+        faults += _contradictions(shape, root, problems, solvers)
     if faults or shape is None:
         raise ConfigError(path, faults)
     return Experiment(
@@ -244,6 +263,18 @@ def _experiment(path: Path, content: bytes) -> Experiment:
         folder=folder,
         text=content.decode(),
     )
+
+
+def _contradictions(
+    shape: ExperimentFile, root: Node, problems: list[ProblemSpec], solvers: list[SolverSpec]
+) -> Iterator[Fault]:
+    """Yield what of the whole file does not go with one of its entries."""
+    if shape.target == "proven" and any(problem.path for problem in problems):
+        line = root.value["target"].line
+        yield Fault(line, "target: the bounds of a path are certified, not proven")
+    if shape.warm_start and any(solver.searched for solver in solvers):
+        line = root.value["warm_start"].line
+        yield Fault(line, "warm_start: needs solvers with a tolerance of their own, not auto")
 
 
 def _shape(root: Node, faults: list[Fault]) -> ExperimentFile | None:
@@ -263,20 +294,24 @@ def _shape_text(key: str, found: Any) -> str:
     if found["type"] == "missing":
         return f"needs the key {key!r}"
     if found["type"] == "too_short":
-        return f"{key}: must have at least one entry, got {found['input']!r}"
+        return f"{key}: must have at least one entry, got {shown(found['input'])}"
     if isinstance(found["input"], list) and key not in ("problems", "solvers"):
         return (
             f"{key}: must be one value, got {found['input']!r}; lists of values may stand inside the "
             f"entries of problems and solvers{_HINTS.get(key, '')}"
         )
+    if found["type"].endswith("_type"):
+        hint = get_type_hints(ExperimentFile, include_extras=True)[key]
+        return f"{key}: must be {type_text(hint)}, got {shown(found['input'])}"
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input should ")
-    return f"{key}: must {message}, got {found['input']!r}"
+    return f"{key}: must {message}, got {shown(found['input'])}"
 
 
 def _entries(listed: Node | None, faults: list[Fault]) -> list[Node]:
     """Return the entries of `problems` or `solvers` whose grids are not empty."""
     entries: list[Node] = []
-    for entry in listed.value if listed is not None and isinstance(listed.value, list) else ():
+    given = listed.value if listed is not None and isinstance(listed.value, list) else ()
+    for entry in map(with_intervals, given):
         try:
             grid_size(entry)
             entries.append(entry)

@@ -1,12 +1,35 @@
-"""Grids: a list stands for each of its values, at any depth; a list inside a list is a value."""
+"""Grids: a list stands for each of its values, at any depth; a list inside a list is a value.
+
+The interval of a problem's `path` is no grid, though a list: C, lam or epsilon is followed through it.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from itertools import product
 from math import prod
+from typing import Any
 
+from experiments.files.settings import build, options_of
 from experiments.files.yamlfile import Fault, Node
+from problems import Formulation
+from solvers.paths.interval import Ends, interval_of
+
+KEY = "path"
+
+
+@dataclass(frozen=True)
+class PathSettings:
+    """What stands below `path`: one interval (low, high), and the largest relative gap in it."""
+
+    C: Ends | None = None
+    lam: Ends | None = None
+    epsilon: Ends | None = None
+    gap: float = 1e-3
+
+
+FOLLOWED = [field.name for field in fields(PathSettings) if field.name != "gap"]
 
 
 def grid_size(node: Node) -> int:
@@ -39,3 +62,56 @@ def expand(node: Node) -> Iterator[Node]:
                 yield from expand(child)
     else:
         yield node
+
+
+def with_intervals(entry: Node) -> Node:
+    """Return a problem's node with the intervals of its path as values, which no grid takes apart."""
+    path = entry.value.get(KEY) if isinstance(entry.value, dict) else None
+    if path is None or "formulation" not in entry.value or not isinstance(path.value, dict):
+        return entry
+    inside = {key: _one(child) if key in FOLLOWED else child for key, child in path.value.items()}
+    return Node(entry.value | {KEY: Node(inside, path.line)}, entry.line)
+
+
+def _one(interval: Node) -> Node:
+    """Return a list (low, high) as an axis of one value; a list of such lists is an axis as it is."""
+    ends = interval.value
+    one = isinstance(ends, list) and not any(isinstance(end.value, list) for end in ends)
+    return Node([interval], interval.line) if one else interval
+
+
+def at_upper_end(node: Node) -> Node:
+    """Return a problem without its path, posed at the upper end of it."""
+    settings = _settings(node)
+    given = {key: child for key, child in node.value.items() if key != KEY}
+    for name in FOLLOWED if settings else ():
+        if (ends := getattr(settings, name)) is None:
+            continue
+        if name in given:
+            raise Fault(given[name].line, f"{name}: is what the path follows; leave it out here")
+        given[name] = Node(ends[1], node.value[KEY].line)
+    return Node(given, node.line)
+
+
+def path_spec(problem: Formulation, node: Node) -> dict[str, Any]:
+    """Return the path of a problem as a plain description, empty without one; Fault if it has none."""
+    settings = _settings(node)
+    if settings is None:
+        return {}
+    ends: dict[Any, Ends | None] = {name: getattr(settings, name) for name in FOLLOWED}
+    try:
+        parameter, low, high = interval_of(problem, ends, settings.gap)
+    except ValueError as error:
+        raise Fault(node.value[KEY].line, f"path: {error}") from None
+    return {"parameter": parameter, "low": low, "high": high, "gap": settings.gap}
+
+
+def _settings(node: Node) -> PathSettings | None:
+    path = node.value.get(KEY)
+    if path is None:
+        return None
+    if not isinstance(path.value, dict):
+        raise Fault(
+            path.line, f"path: must be a mapping such as {{C: [0.01, 100]}}, got {path.plain!r}"
+        )
+    return build(PathSettings, options_of(PathSettings), path, KEY)

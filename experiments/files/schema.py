@@ -18,6 +18,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerati
 
 from experiments.files.catalogue import Entry, entries
 from experiments.files.experiment import SIZE, ExperimentFile
+from experiments.files.grid import FOLLOWED, KEY
 from experiments.files.settings import Option
 from experiments.files.specs import SEARCHED, plain
 from problems import Kernel
@@ -40,7 +41,7 @@ def experiment_schema() -> Schema:
     keys["memory_limit"]["anyOf"].append({"type": "string", "pattern": SIZE})
     formulations = list(entries("problems"))
     definitions = {"problem": _problem([entry.name for entry in formulations])}
-    definitions |= _settings("formulation", formulations, _OF_A_PROBLEM)
+    definitions |= _settings("formulation", formulations, [*_OF_A_PROBLEM, KEY])
     for kind, key in _NAMED.items():
         named = list(entries(key))
         definitions |= {kind: _name_or_mapping(kind, named)} | _settings(kind, named, ["name"])
@@ -113,11 +114,22 @@ def _settings(kind: str, named: Collection[Entry], others: Collection[str]) -> d
         f"{kind}.{entry.name}": {
             "description": entry.source if kind == "solver" else entry.about,
             "properties": {key: {} for key in others} | _properties(kind, entry.options),
-            "required": [key for key, option in entry.options.items() if option.required],
             "additionalProperties": False,
         }
+        | _required(
+            [key for key, option in entry.options.items() if option.required], KEY in others
+        )
         for entry in named
     }
+
+
+def _required(keys: list[str], has_path: bool) -> Schema:
+    """Return which keys must be there; a path stands for the parameter that it follows."""
+    if not has_path or not any(key in FOLLOWED for key in keys):
+        return {"required": keys}
+    left = [[other for other in keys if other != key] for key in keys if key in FOLLOWED]
+    followed = {"anyOf": [{"required": others} for others in left]}
+    return {"if": {"required": [KEY]}, "then": followed, "else": {"required": keys}}
 
 
 def _or_auto(kind: str, key: str, value: Schema) -> Schema:
@@ -146,8 +158,22 @@ def _problem(formulations: list[str]) -> Schema:
         "properties": {
             "formulation": _axis(_name(formulations)),
             "dataset": _axis(_ref("dataset")),
+            KEY: _path(),
         },
         "allOf": list(_chosen("formulation", "formulation", formulations)),
+    }
+
+
+def _path() -> Schema:
+    """Return the schema of a path: the interval of one parameter, of which a list is an axis."""
+    numbers = {"type": "array", "items": {"type": "number"}, "minItems": 2, "maxItems": 2}
+    several = {"type": "array", "minItems": 1, "items": numbers}
+    interval = {"if": {"items": {"type": "array"}}, "then": several, "else": numbers}
+    return {
+        "type": "object",
+        "properties": dict.fromkeys(FOLLOWED, interval) | {"gap": _axis({"type": "number"})},
+        "additionalProperties": False,
+        "description": "follow a parameter from one value to another, certified in between",
     }
 
 

@@ -28,7 +28,7 @@ from typing import (
 from pydantic import TypeAdapter, ValidationError
 from pydantic.errors import PydanticSchemaGenerationError
 
-from experiments.files.yamlfile import Fault, Node, unknown
+from experiments.files.yamlfile import Fault, Node, shown, unknown
 from problems import Kernel
 
 T = TypeVar("T")
@@ -63,12 +63,12 @@ def name_and_settings(node: Node, what: str) -> tuple[Node, Node]:
     if isinstance(node.value, str):
         return node, Node({}, node.line)
     if not isinstance(node.value, dict):
-        raise Fault(node.line, f"{what}: must be a name or a mapping, got {node.plain!r}")
+        raise Fault(node.line, f"{what}: must be a name or a mapping, got {shown(node.plain)}")
     if "name" not in node.value:
         raise Fault(node.line, f"{what}: needs the key 'name'")
     name = node.value["name"]
     if not isinstance(name.value, str):
-        raise Fault(name.line, f"{what}: name must be text, got {name.plain!r}")
+        raise Fault(name.line, f"{what}: name must be text, got {shown(name.plain)}")
     return name, Node({k: v for k, v in node.value.items() if k != "name"}, node.line)
 
 
@@ -122,7 +122,7 @@ def _typed(what: str, key: str, hint: Any, node: Node) -> Any:
     except PydanticSchemaGenerationError:
         return node.plain
     except ValidationError:
-        text = f"{what}: {key}: must be {type_text(hint)}, got {node.plain!r}"
+        text = f"{what}: {key}: must be {type_text(hint)}, got {shown(node.plain)}"
         raise Fault(node.line, text) from None
 
 

@@ -7,7 +7,7 @@ manifest, and sent to the worker, which builds the objects from it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,11 +24,18 @@ SEARCHED: dict[str, float] = {"tol": 0.1, "gap": 0.1, "epochs": 1}
 
 @dataclass(frozen=True)
 class ProblemSpec:
-    """One problem: formulation, data set, and the formulation's parameters (kernel, C, ...)."""
+    """One problem: formulation, data set, and the formulation's parameters (kernel, C, ...).
+
+    Attributes
+    ----------
+    path : the parameter to follow, `low`, `high` and `gap`; empty for one problem. The parameter itself
+        is not among the `parameters` then.
+    """
 
     formulation: str
     dataset: Spec
     parameters: Spec
+    path: Spec = field(default_factory=dict[str, Any])
 
 
 @dataclass(frozen=True)
@@ -80,8 +87,13 @@ def build_source(spec: Spec, folder: str) -> datasets.Source:
 
 
 def build_problem(spec: ProblemSpec, data: Dataset, folder: str = "") -> Formulation:
-    """Return the formulation on these samples; `folder` is the experiment file's."""
+    """Return the formulation on these samples, of a path that at its upper end.
+
+    `folder` is the experiment file's.
+    """
     parameters = dict(spec.parameters)
+    if spec.path:
+        parameters[spec.path["parameter"]] = spec.path["high"]
     if "kernel" in parameters:
         parameters["kernel"] = build_kernel(parameters["kernel"], folder)
     if "loss" in parameters:
@@ -130,6 +142,11 @@ def settings_text(name: str, settings: Mapping[str, Any]) -> str:
     """Return `name(setting=value, ...)`."""
     inside = ", ".join(f"{key}={_value_text(value)}" for key, value in settings.items())
     return f"{name}({inside})" if inside else name
+
+
+def path_text(path: Spec) -> str:
+    """Return a path as text, such as `C=0.01..100`; empty if there is none."""
+    return f"{path['parameter']}={path['low']:.12g}..{path['high']:.12g}" if path else ""
 
 
 def _value_text(value: Any) -> str:

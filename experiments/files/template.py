@@ -44,6 +44,7 @@ repetitions: 3       # of every run: three show how far times scatter [1]
 time_limit: 10       # seconds of solving a run [none]
 memory_limit: 4GiB   # of a worker process [none]
 target_gap: 1e-5     # 'solved' is a certified relative gap of at most this [1e-6]
+describe: true       # record what each problem is like at its optimum [false]
 noise: true          # run each solver twice, to measure timing noise [false]
 """
 

@@ -64,6 +64,14 @@ class Node:
         return [c.plain for c in self.value] if isinstance(self.value, list) else self.value
 
 
+def shown(value: Any) -> str:
+    """Return a plain value as a message quotes it: as YAML has it where that is not what Python says."""
+    if value == "None":
+        return "'None', which YAML takes for text"
+    names = {None: "null", True: "true", False: "false"}
+    return names[value] if value is None or isinstance(value, bool) else repr(value)
+
+
 def parse(content: bytes) -> Node:
     """Return the tree of a YAML document.
 

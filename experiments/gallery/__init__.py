@@ -3,7 +3,7 @@
 A script has `compute()`, which returns the numbers, and `draw(numbers)`, which returns the figure;
 `write` calls it in the style of all figures. A script runs on its own (`python
 experiments/gallery/svr_tube.py` writes build/gallery/svr_tube.png and .svg), and `dualgap gallery` runs
-them all.
+them all, or those of your own that it is given by their paths.
 """
 
 from __future__ import annotations
@@ -11,7 +11,9 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from problems.registry import class_names, find_path, module_from
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -48,18 +50,38 @@ def draw_figures(folder: Path, names: Sequence[str] = ()) -> Iterator[list[Path]
 
     Parameters
     ----------
-    names : which of `FIGURES`; none stands for all.
+    names : which of `FIGURES`, or paths of scripts like theirs; none stands for all.
 
     Raises
     ------
     ValueError
-        If there is no such figure; nothing is drawn then.
+        If there is no such figure or script; nothing is drawn then.
     """
-    for name in names:
-        if name not in FIGURES:
-            raise ValueError(f"NAME: there is no figure {name!r}; there are {', '.join(FIGURES)}")
-    scripts = ((name, importlib.import_module(f"{__name__}.{name}")) for name in names or FIGURES)
+    scripts = [(Path(name).stem, _script(name)) for name in names or FIGURES]
     return (write(script.draw, script.compute(), name, folder) for name, script in scripts)
+
+
+def _script(name: str) -> Any:
+    """Return a figure's module, with `compute` and `draw`."""
+    if not name.endswith(".py"):
+        if name not in FIGURES:
+            known = ", ".join(FIGURES)
+            raise ValueError(
+                f"NAME: there is no figure {name!r}; give a script's path, or one of {known}"
+            )
+        return importlib.import_module(f"{__name__}.{name}")
+    file = find_path(name, ".").resolve()
+    if not file.is_file():
+        raise ValueError(f"NAME: there is no script {file}")
+    class_names(file)  # says where it is no Python
+    script = module_from(file)
+    for needed in ("compute", "draw"):
+        if not hasattr(script, needed):
+            raise ValueError(
+                f"NAME: {name} has no function {needed}; compute() returns the numbers of a figure, and "
+                "draw(numbers) the figure"
+            )
+    return script
 
 
 def write(draw: Callable[[T], Figure], numbers: T, name: str, folder: Path = FOLDER) -> list[Path]:

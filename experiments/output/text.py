@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from rich import box
 from rich.console import Console, ConsoleOptions
-from rich.measure import Measurement
+from rich.measure import Measurement, measure_renderables
 from rich.table import Table
 from rich.text import Text
 
@@ -68,10 +68,11 @@ def markdown_table(table: pd.DataFrame, numbers: bool = False) -> str:
 
 
 class FittingTable:
-    """A table for the terminal: the widest of its forms that fits, else the narrowest.
+    """A table for the terminal: the widest of its forms that fits, else several that do.
 
     Numbers are never broken. Words are, first of all; then columns are left out; then the heads of
-    numbers are written on several lines, as are two numbers in one cell.
+    numbers are written on several lines, as are two numbers in one cell; then the columns are in several
+    tables, each of which has the words.
 
     Parameters
     ----------
@@ -97,12 +98,31 @@ class FittingTable:
         self.caption = Text(caption, style="dim") if caption else None
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Table]:
-        most = len(self.optional)
-        forms = [*(self._table(fewer) for fewer in range(most + 1)), self._table(most, broken=True)]
-        yield next((form for form in forms if _fits(form, console, options)), forms[-1])
+        kept = [
+            [head for head in self.heads if head not in self.optional[:fewer]]
+            for fewer in range(len(self.optional) + 1)
+        ]
+        forms = [*map(self._table, kept), self._table(kept[-1], broken=True)]
+        fitting = next((form for form in forms if _spare(form, console, options) >= 0), None)
+        for form in [fitting] if fitting else self._pieces(kept[-1], console, options):
+            _widen(form, console, options)
+            yield form
 
-    def _table(self, fewer: int, broken: bool = False) -> Table:
-        """Return the form with `fewer` columns, and with lines broken wherever they may be."""
+    def _pieces(
+        self, heads: Sequence[str], console: Console, options: ConsoleOptions
+    ) -> Iterator[Table]:
+        """Yield tables of the words with as many of the other columns as there is room for."""
+        chosen = words = [head for head in heads if head in self.words]
+        for head in heads:
+            wider = [each for each in heads if each in chosen or each == head]
+            if chosen != words and _spare(self._table(wider, broken=True), console, options) < 0:
+                yield self._table(chosen, broken=True)
+                wider = [each for each in heads if each in words or each == head]
+            chosen = wider
+        yield self._table(chosen, broken=True)
+
+    def _table(self, kept: Sequence[str], broken: bool = False) -> Table:
+        """Return the form with these columns, and with lines broken wherever they may be."""
         table = Table(
             title=self.title,
             title_justify="left",
@@ -112,26 +132,40 @@ class FittingTable:
             pad_edge=False,
             padding=(0, 1, 0, 0),
         )
-        kept = [head for head in self.heads if head not in self.optional[:fewer]]
         columns = [[row[self.heads.index(head)] for row in self.rows] for head in kept]
         for head, column in zip(kept, columns, strict=True):
             whole = head not in self.words
             column[:] = map(_broken, column) if broken else column
+            shown = re.sub("[_ :](?=.)", _newline, head) if broken and whole else head
             table.add_column(
-                re.sub("[_ ](?=.)", _newline, head) if broken and whole else head,
+                shown,
                 justify="left" if head in self.left else "right",
                 overflow="ellipsis" if whole else "fold",
                 no_wrap=whole,
-                min_width=max(map(_width, column), default=0) if whole else None,
+                min_width=max(map(_width, [Text(shown), *column])) if whole else None,
             )
         for row in zip(*columns, strict=True):
             table.add_row(*row)
         return table
 
 
-def _fits(table: Table, console: Console, options: ConsoleOptions) -> bool:
+def _spare(table: Table, console: Console, options: ConsoleOptions) -> int:
+    """Return how much wider the terminal is than the table at its narrowest."""
     anywhere = options.update_width(_WIDEST)  # the width that is given bounds what is measured
-    return Measurement.get(console, anywhere, table).minimum <= options.max_width
+    return options.max_width - Measurement.get(console, anywhere, table).minimum
+
+
+def _widen(table: Table, console: Console, options: ConsoleOptions) -> None:
+    """Give the columns of words what is left of the width, the last ones first.
+
+    Left to itself, rich makes the widest of them as narrow as the others, and breaks its words.
+    """
+    spare = _spare(table, console, options)
+    anywhere = options.update_width(_WIDEST)
+    for column in reversed([c for c in table.columns if not c.no_wrap] if spare >= 0 else []):
+        least, most = measure_renderables(console, anywhere, [column.header, *column.cells])
+        column.width = min(most, least + spare)
+        spare -= column.width - least
 
 
 def _broken(cell: Text) -> Text:

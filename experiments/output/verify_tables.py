@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from itertools import groupby
 from math import isnan
 from operator import attrgetter
@@ -12,7 +12,7 @@ import pandas as pd
 from rich.console import Group
 from rich.text import Text
 
-from experiments.analysis.verify import Check, Verification
+from experiments.analysis.verify import REFERENCES, Check, Verification
 from experiments.output.text import FittingTable, markdown_table
 
 CHECKS = "verification.csv"
@@ -72,6 +72,11 @@ def to_terminal(verification: Verification) -> Group:
 
     Of a verification that failed only the worst problems, and what is wrong with the solvers.
     """
+    verification = replace(
+        verification,
+        checks=_in_order(verification.checks),
+        diagnosed=tuple(sorted(verification.diagnosed, key=attrgetter("solver"))),
+    )
     outcome = Text(verification.sentence, f"bold {'green' if verification.passed else 'red'}")
     if not verification.failed:
         return Group(_differences(verification.checks), _by_solver(verification), outcome)
@@ -81,6 +86,17 @@ def to_terminal(verification: Verification) -> Group:
     left = f"{len(places) - _MOST} more problems have failed runs." if len(places) > _MOST else ""
     diagnoses = map(Text, diagnosis_sentences(verification))
     return Group(_differences(shown, left), _by_solver(verification), outcome, *diagnoses)
+
+
+def _in_order(checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Return the checks of each problem by solver, the references first: runs are in a random order."""
+    places = {check.problem_id: place for place, check in reversed([*enumerate(checks)])}
+    return tuple(
+        sorted(
+            checks,
+            key=lambda c: (places[c.problem_id], not c.solver.startswith(REFERENCES), c.solver),
+        )
+    )
 
 
 def diagnosis_sentences(verification: Verification) -> list[str]:

@@ -25,7 +25,8 @@ class Drawing(ABC):
 
     Attributes
     ----------
-    needs : the tables of `Runs` without which there is nothing to draw: "table", "traces" or "checks".
+    needs : the tables of `Runs` without which there is nothing to draw: "table", "traces", "checks"
+        or "paths".
     on_request : whether it is drawn only where it is named.
     instead : whether, where it draws something, the other kinds are not drawn.
     """

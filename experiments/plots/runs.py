@@ -13,7 +13,8 @@ import pandas as pd
 from experiments.analysis.configurations import labelled
 from experiments.analysis.evaluations import convergence
 from experiments.analysis.noise import without_repeats
-from experiments.plots.style import LineStyle, line_styles
+from experiments.plots.solver_styles import solver_styles
+from experiments.plots.style import LineStyle
 from problems import Vector
 
 Model = Mapping[str, Any]
@@ -41,6 +42,7 @@ class Runs:
     model : run_id -> X, y, alpha, w, b, kernel of its answer, or None if none was kept.
     styles : how each series is drawn, in all figures.
     checks : what `dualgap verify` has found, empty if it was not run.
+    paths : one row an answer on a path, see `cases.columns.PATHS`.
     """
 
     table: pd.DataFrame
@@ -48,6 +50,7 @@ class Runs:
     model: Callable[[str], Model | None]
     styles: dict[str, LineStyle]
     checks: pd.DataFrame = field(default_factory=pd.DataFrame)
+    paths: pd.DataFrame = field(default_factory=pd.DataFrame)
 
     @property
     def problems(self) -> list[str]:
@@ -97,11 +100,13 @@ def gather(
     traces: pd.DataFrame,
     model: Callable[[str], Model | None] = lambda _: None,
     checks: pd.DataFrame | None = None,
+    paths: pd.DataFrame | None = None,
 ) -> Runs:
     """Return the runs of a folder from its tables and the loader of its answers.
 
     The second runs of A/A pairs are left out: they are drawn already.
     """
     table = labelled(without_repeats(results))
-    styles = line_styles(table["series"])
-    return Runs(table, traces, model, styles, pd.DataFrame() if checks is None else checks)
+    styles = solver_styles(table["series"])
+    checks, paths = (pd.DataFrame() if other is None else other for other in (checks, paths))
+    return Runs(table, traces, model, styles, checks, paths)

@@ -1,4 +1,4 @@
-"""One style for all figures: fonts and lines, a line style for each solver, panels, and saving.
+"""One style for all figures: fonts and lines, line styles, panels, and saving.
 
 Figures are made at the size they have in print (a text width of 7 inches), without pyplot: nothing
 global changes and no window opens. The palette is Okabe & Ito's (2008, Color Universal Design),
@@ -31,7 +31,7 @@ BLUE, VERMILION, GREEN, ORANGE = "#0072B2", "#D55E00", "#009E73", "#E69F00"
 SKY, PURPLE, BLACK, GREY = "#56B4E9", "#CC79A7", "#000000", "#7F7F7F"
 
 _COLOURS = (BLUE, VERMILION, GREEN, PURPLE, BLACK, ORANGE, SKY, GREY)
-_MARKERS = "osD^PX*<>hp"
+MARKERS = "osD^PX*<>hp"
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (2.2, 0.9)), (0, (6, 1.2, 1.2, 1.2)))
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3}
 _RC: dict[Any, Any] = {
@@ -50,6 +50,7 @@ _RC: dict[Any, Any] = {
     "axes.linewidth": 0.6,
     "grid.color": "#DDDDDD",
     "grid.linewidth": 0.5,
+    "figure.constrained_layout.use": True,  # of scripts that make their figures themselves
     "lines.linewidth": 1.4,
     "lines.markersize": 4.5,
     "hatch.linewidth": 0.5,
@@ -86,21 +87,24 @@ class LineStyle:
 
     def variant(self, i: int) -> LineStyle:
         """Return the style of the solver's i-th setting: the same colour, another marker and dash."""
-        marker = _MARKERS[(_MARKERS.index(self.marker) + 3 * i) % len(_MARKERS)]
+        marker = MARKERS[(MARKERS.index(self.marker) + 3 * i) % len(MARKERS)]
         dash = _DASHES[(_DASHES.index(self.dash) + i) % len(_DASHES)]
         return LineStyle(self.colour, marker, dash)
 
 
 def line_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     """Return a line style for each label: up to 8 differ in colour, and up to 32 in some respect."""
-    return {
-        label: LineStyle(
-            _COLOURS[i % len(_COLOURS)],
-            _MARKERS[i % len(_MARKERS)],
-            _DASHES[(i + i // len(_COLOURS)) % len(_DASHES)],
-        )
-        for i, label in enumerate(sorted(set(labels)))
-    }
+    return {label: line_style(i, i) for i, label in enumerate(sorted(set(labels)))}
+
+
+def line_style(colour: int, marker: int) -> LineStyle:
+    """Return the line style of these places in the palette and among the markers, which go round."""
+    dash = marker + colour // len(_COLOURS)
+    return LineStyle(
+        _COLOURS[colour % len(_COLOURS)],
+        MARKERS[marker % len(MARKERS)],
+        _DASHES[dash % len(_DASHES)],
+    )
 
 
 def figure(width: float, height: float) -> Figure:
@@ -112,10 +116,17 @@ def figure(width: float, height: float) -> Figure:
 
 
 def panels(
-    titles: Sequence[str], height: float = 2.0, share: Literal["none", "y", "both"] = "none"
+    titles: Sequence[str],
+    height: float = 2.0,
+    share: Literal["none", "y", "both"] = "none",
+    named: bool = False,
+    lines: int = 2,
 ) -> tuple[Figure, list[Axes]]:
-    """Return a figure with one titled panel for each of up to `PANELS` titles."""
-    columns = _COLUMNS[len(titles)]
+    """Return a figure with one titled panel for each of up to `PANELS` titles.
+
+    `named` leaves room for names at the right of each panel; titles have at least `lines` lines' room.
+    """
+    columns = min(_COLUMNS[len(titles)], 2 if named else 3)
     rows = -(-len(titles) // columns)
     width = TEXT_WIDTH if columns > 1 else 0.7 * TEXT_WIDTH
     new = figure(width, (height if columns > 2 else 1.25 * height) * rows + 0.9)
@@ -128,7 +139,8 @@ def panels(
             sharex=axes[0] if axes and share == "both" else None,
             sharey=axes[0] if axes and share != "none" else None,
         )
-        ax.set_title(wrap(title, int(width / columns * 13.5), lines=max(2, columns)))
+        letters = int((width / columns - 0.5 * named) * 13.5)
+        ax.set_title(wrap(title, letters, max(lines, columns)), loc="left" if named else "center")
         ax.tick_params(
             labelleft=share == "none" or i % columns == 0,
             labelbottom=share != "both" or i + columns >= len(titles),
@@ -146,7 +158,9 @@ def chunks(items: Sequence[str], most: int) -> Iterator[list[str]]:
 
 def label_outside(axes: Sequence[Axes], x: str, y: str) -> None:
     """Label the axes at the left and those with nothing below."""
-    columns = _COLUMNS[len(axes)]
+    grid = axes[0].get_gridspec()
+    assert grid is not None
+    columns = grid.ncols
     for i, ax in enumerate(axes):
         if i % columns == 0:
             ax.set_ylabel(y)

@@ -1,13 +1,14 @@
 """The tables in `README.md` and `results/README.md`, from the published records alone.
 
 A table stands between `<!-- NAME table ... -->` and `<!-- end of table -->`. NAME is that of a published
-experiment, or benchmarks (a row for each baseline), or index (a row for each published experiment).
+experiment, for a table small enough for the README, or benchmarks (a row for each baseline), or index (a
+row for each published experiment).
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from experiments.analysis.outcomes import FINAL
 from experiments.analysis.verify import compare
 from experiments.benchmark.report import bold
 from experiments.output.tables import summarise
-from experiments.output.text import SINGLE, markdown_table, precise_duration, time_and_setup
+from experiments.output.text import SINGLE, markdown_table, precise_duration
 from experiments.output.verify_tables import CHECKS, by_solver
 from experiments.store.folder import StoreError, disk
 from experiments.store.published import (
@@ -34,9 +35,8 @@ _DOCUMENTS = ("README.md", "results/README.md")
 _TABLES = ("benchmark.md", "verification.md", "summary.md")  # the one that an index links to first
 _TABLE = re.compile(r"(<!-- (\S+) table.*?-->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 _LEGEND = (
-    "Median time of solving + of setting up (imports, compiling), where the certified relative gap is "
-    "within the target; otherwise the gap that was "
-    "reached (≈). –: this solver cannot take this problem; the run's reason says why."
+    "Median time of solving, without setting up (imports, compiling), of the solvers whose certified "
+    "relative gap is within the target; last, the gap that was certified of the others' answers."
 )
 _RATIOS = (
     "The time of the baseline relative to ours, the fastest of our solvers on each problem (in brackets "
@@ -98,11 +98,14 @@ def table_of(name: str, results: Path) -> str:
         return f"{benchmarks_table(results)}\n\n{_RATIOS}"
     if name == "index":
         return index_table(results)
+    if name.startswith(BENCHMARK):
+        return baselines_table(results / name)
     records = read_records(results / name)
     if (results / name / CHECKS).is_file():
         verification = compare(records)
-        return f"{markdown_table(by_solver(verification))}\n\nThe check {verification.sentence}."
-    return f"{compact_table(summarise(without_repeats(records)))}\n\n{_LEGEND}"
+        return f"{passed_table(by_solver(verification))}\n\nThe check {verification.sentence}."
+    target = float(records["target_gap"].max())
+    return f"{fastest_table(summarise(without_repeats(records)), target)}\n\n{_LEGEND}"
 
 
 def index_table(results: Path) -> str:
@@ -136,20 +139,39 @@ def benchmarks_table(results: Path) -> str:
     files = sorted(results.glob(f"{BENCHMARK}*/means.csv"))
     if not files:
         raise StoreError(f"{results}: no benchmark is published there")
-    rows = pd.concat([pd.read_csv(file).assign(folder=file.parent.name) for file in files])
-    rows = rows[(rows["kind"] == "peer") & rows["mean"].notna()]
+    rows = _baselines(files)
     rows = rows.assign(
         benchmark=[
-            f"[{name.removeprefix(BENCHMARK)}](results/{name}/benchmark.md)"
-            for name in rows["folder"]
+            f"[{name.removeprefix(BENCHMARK)}]({name}/benchmark.md)" for name in rows["folder"]
         ],
-        baseline=rows["solver"] + rows["single"].map({True: f" {SINGLE}", False: ""}),
         ours=rows.groupby(["folder", "solver"])["ours"].transform(_joined),
+    )
+    return _by_gap(rows, ["benchmark", "baseline", "ours"])
+
+
+def baselines_table(folder: Path) -> str:
+    """Return Markdown with a row for each baseline of one benchmark, a column a target gap."""
+    rows = _baselines([folder / "means.csv"])
+    return _by_gap(rows.assign(**{f"time relative to {_joined(rows['ours'])}": rows["baseline"]}))
+
+
+def _baselines(files: Sequence[Path]) -> pd.DataFrame:
+    """Return what `means.csv` of benchmarks says of each baseline, with the texts of its cells."""
+    try:
+        rows = pd.concat([pd.read_csv(file).assign(folder=file.parent.name) for file in files])
+    except OSError as error:
+        raise StoreError(str(error)) from error
+    rows = rows[(rows["kind"] == "peer") & rows["mean"].notna()]
+    return rows.assign(
+        baseline=rows["solver"] + rows["single"].map({True: f" {SINGLE}", False: ""}),
         cell=[_ratio(row) for row in rows.to_dict("records")],
         gap=rows["target"].map("gap {:.0e}".format),
     )
+
+
+def _by_gap(rows: pd.DataFrame, places: Sequence[str] = ()) -> str:
     columns = rows.sort_values("target", ascending=False)["gap"].unique()
-    places = ["benchmark", "baseline", "ours"]
+    places = list(places or rows.columns[-1:])
     table = rows.pivot_table("cell", places, "gap", aggfunc="first", sort=False)
     return markdown_table(table[list(columns)].fillna("").reset_index())
 
@@ -166,17 +188,27 @@ def _ratio(row: Mapping[Any, Any]) -> str:
     return text + (f", failed {row['failed']}" if row["failed"] else "")
 
 
-def compact_table(summary: pd.DataFrame) -> str:
-    """Return Markdown with a row a problem and a column a solver."""
-    cells = summary.assign(cell=[_cell(row) for row in summary.to_dict("records")])
-    table = cells.pivot_table("cell", "problem", "solver", aggfunc="first", sort=False)
-    return markdown_table(table.fillna("").reset_index())
+def fastest_table(summary: pd.DataFrame, target: float) -> str:
+    """Return Markdown with a row a problem: who reached the target soonest and last, and who did not."""
+    lines: list[dict[str, str]] = []
+    for problem, rows in summary.groupby("problem", sort=False):
+        timed = [
+            f"{row['solver']}, {precise_duration(row['time'])}"
+            for row in rows[rows["outcome"].isin(FINAL)].to_dict("records")
+        ]
+        far = rows[rows["outcome"] == "inaccurate"].to_dict("records")
+        lines.append(
+            {
+                "problem": str(problem),
+                f"fastest to gap {target:.0e}": "".join(timed[:1]),
+                "slowest": "".join(timed[1:][-1:]),
+                "gap of others": "; ".join(f"{row['solver']} {row['gap']:.0e}" for row in far),
+            }
+        )
+    return markdown_table(pd.DataFrame(lines))
 
 
-def _cell(row: Mapping[Any, Any]) -> str:
-    outcome = str(row["outcome"])
-    if outcome in FINAL:
-        return time_and_setup(row["time"], row["set-up"], precise_duration)
-    if outcome == "unsupported":
-        return "–"
-    return f"≈ {row['gap']:.0e}" if outcome == "inaccurate" else outcome
+def passed_table(counts: pd.DataFrame) -> str:
+    """Return the table of `by_solver` as Markdown, its problems beside those that passed."""
+    passed = counts["passed"] + " of " + counts["problems"]
+    return markdown_table(counts.assign(passed=passed).drop(columns="problems"))

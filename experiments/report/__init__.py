@@ -2,7 +2,8 @@
 
     summary    the outcomes, failures first, with their reasons
     times      when each solver reached each target gap; shifted geometric means
-    profiles   performance profiles (Dolan & Moré 2002) and data profiles (Moré & Wild 2009)
+    profiles   performance profiles (Dolan & Moré 2002), data profiles (Moré & Wild 2009), quality
+               profiles
     curves     the certified gap against time
     runs       every run, in a table to sort and filter
     machine, experiment file, how to repeat it
@@ -30,14 +31,21 @@ from experiments.analysis.profiles import (
     data_profile,
     penalty_of,
     performance_profile,
+    quality_profile,
     shifted_means,
     times_to_gaps,
 )
 from experiments.output.text import machine_text
 from experiments.plots.runs import Runs
-from experiments.plots.style import line_styles
+from experiments.plots.solver_styles import solver_styles
 from experiments.report import summary
-from experiments.report.charts import Chart, convergence_chart, data_chart, performance_chart
+from experiments.report.charts import (
+    Chart,
+    convergence_chart,
+    data_chart,
+    performance_chart,
+    quality_chart,
+)
 from experiments.report.page import chart_library, render, render_index
 from experiments.store import disk
 from experiments.store.folder import load_tables, missing
@@ -126,7 +134,7 @@ def _runs(results: pd.DataFrame, traces: pd.DataFrame) -> Runs:
     table = table.assign(outcome=summary.outcomes(table))
     drawn = without_repeats(table)
     drawn = drawn[drawn["solver"].map(kind_of) != "floor"]
-    return Runs(table, traces, lambda _: None, line_styles(drawn["series"]))
+    return Runs(table, traces, lambda _: None, solver_styles(drawn["series"]))
 
 
 def _by_target(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -144,4 +152,5 @@ def _charts(runs: Runs, times: pd.DataFrame) -> list[Chart]:
     performance = {t: performance_profile(rows) for t, rows in targets}
     charts = [performance_chart(performance, runs.styles)] if len(runs.styles) > 1 else []
     charts += [data_chart({t: data_profile(rows) for t, rows in targets}, runs.styles)]
+    charts += [quality_chart(quality_profile(runs.table), runs.styles)]
     return [*charts, convergence_chart(replace(runs, table=drawn))]

@@ -55,6 +55,11 @@ _DATA = (
     "The share of all problems on which a solver reached the target within a budget of time in "
     "proportion to the number of samples n. A failure counts as never reached."
 )
+_QUALITY = (
+    "The share of all problems on which the answer that a solver ended with, of its most accurate "
+    "setting, has a certified relative gap of at most this, whatever time it took. A failure has no "
+    "gap. A gap of zero is drawn at 1e-16."
+)
 _CONVERGENCE = (
     "Certified relative gap against seconds of solving. A line is a solver whose iterates were "
     "evaluated while it ran (of several repetitions, the run of median time); a point is a solver that "
@@ -152,6 +157,13 @@ def data_chart(profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]) 
     item = _profile_figure(x, within, styles)
     views = _profile_views(profiles, styles, unit=_MICRO)
     return Chart("data", "Data profile", _DATA, "Target gap", item, views)
+
+
+def quality_chart(profile: Curves, styles: Mapping[str, LineStyle]) -> Chart:
+    """Return the quality profile, in a single view."""
+    item = _profile_figure("certified relative gap", "a gap of @x{%.1e}", styles)
+    views = _profile_views({"all": profile}, styles, unit=1.0)
+    return Chart("quality", "Quality profile", _QUALITY, "Problems", item, views)
 
 
 def _profile_figure(x: str, within: str, styles: Mapping[str, LineStyle]) -> Any:

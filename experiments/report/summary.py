@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from experiments.analysis.labels import kind_of
 from experiments.analysis.outcomes import missed, worst_outcome
 from experiments.output.text import duration, file_name
 
-MEANINGS = {  # worst first
+MEANINGS = {  # failures first, then what was asked for, then the rest
     "wrong": "claimed optimal or infeasible although the certificate proves otherwise",
     "crashed": "the process died or raised an exception",
     "diverged": "the iterates grew without bound or became NaN",
@@ -23,14 +24,16 @@ MEANINGS = {  # worst first
     "time_limit": "stopped at the time limit, with an answer outside the target gap",
     "max_iter": "stopped at its own iteration limit, with an answer outside the target gap",
     "uncertified": "a bound is missing, so the quality of the answer is unknown",
-    "inaccurate": "certified with a gap above the target, as expected of a loose tolerance",
-    "floor": "not a solver, but a measured lower bound on time for this machine",
-    "not_installed": "the library is not installed here",
-    "unsupported": "the solver cannot take this problem; the run's reason says why",
-    "infeasible": "proven to have no solution",
+    "inaccurate": "stopped by itself, certified with a gap above the target",
     "solved": "certified within the target gap",
+    "infeasible": "proven to have no solution",
+    "at_its_tolerance": "stopped at the accuracy that it was asked for, with a gap above the target",
+    "unsupported": "the solver cannot take this problem, or there is none; the run's reason says why",
+    "not_installed": "the library is not installed here",
+    "floor": "not a solver, but a measured lower bound on time for this machine",
 }
 _FAILURES = list(MEANINGS)[: list(MEANINGS).index("inaccurate")]
+_NUMBER = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?:e[+-]?\d+)?(?!\w)")
 _CLAIMS = ("optimal", "infeasible")
 _MOST_FAILURES = 60
 _MIB = 2**20
@@ -46,10 +49,17 @@ class Cell:
 
 
 def outcomes(results: pd.DataFrame) -> pd.Series:
-    """Return the outcome of each run: a key of `MEANINGS`."""
+    """Return the outcome of each run, a key of `MEANINGS`; `results` are labelled.
+
+    A run was asked for what it gave if it claims to be optimal, by its own tolerance, or is one of
+    several of a series on a problem: these differ only in the accuracy asked for.
+    """
     found = pd.Series("", results.index, dtype=object)
     for _, rows in results.groupby(["status", "verdict"], sort=False):
         found[rows.index] = worst_outcome(rows)
+    series = results.groupby(["problem_id", "series"], sort=False)
+    asked = (results["claimed"] == "optimal") | (series["configuration"].transform("nunique") > 1)
+    found = found.mask((found == "inaccurate") & asked, "at_its_tolerance")
     return found.mask(results["solver"].map(kind_of) == "floor", "floor")
 
 
@@ -58,7 +68,7 @@ def reason(run: Mapping[Any, Any]) -> str:
     recorded, signal = run["reason"], run["signal"]
     if isinstance(recorded, str) and recorded:
         return recorded
-    if run["outcome"] not in (*_FAILURES, "inaccurate"):
+    if run["outcome"] not in (*_FAILURES, "inaccurate", "at_its_tolerance"):
         return ""
     claim = f"claimed {run['claimed']}" if run["claimed"] in _CLAIMS else "made no claim"
     gap, target = run["relative_gap"], run["target_gap"]
@@ -68,7 +78,7 @@ def reason(run: Mapping[Any, Any]) -> str:
 
 
 def counts(results: pd.DataFrame) -> list[tuple[str, int, str]]:
-    """Return each outcome that occurs, how often, and what it means; worst first."""
+    """Return each outcome that occurs, how often, and what it means; failures first."""
     seen = Counter(results["outcome"])
     return [(word, seen[word], text) for word, text in MEANINGS.items() if seen[word]]
 
@@ -102,19 +112,33 @@ class Failure:
 def failures(results: pd.DataFrame) -> tuple[list[Failure], int]:
     """Return what failed and why, worst first, and how many further reasons there are.
 
-    Runs that are merely inaccurate, or unsupported, are in the counts and the table of runs.
+    Reasons that differ only in their numbers are one, with the least and the most of each. Runs that are
+    merely inaccurate, or unsupported, are in the counts and the table of runs.
     """
     failed = results[results["outcome"].isin(_FAILURES)]
-    failed = failed.assign(reason=[reason(run) for run in failed.to_dict("records")])
-    groups = failed.groupby(["outcome", "configuration", "reason"], sort=False)
+    reasons = [reason(run) for run in failed.to_dict("records")]
+    failed = failed.assign(reason=reasons, wording=[_NUMBER.sub("#", text) for text in reasons])
+    groups = failed.groupby(["outcome", "series", "wording"], sort=False)
     found = [
         Failure(
-            str(word), str(solver), str(why), len(rows), [*map(str, rows["problem_id"].unique())]
+            str(word),
+            str(solver),
+            _with_ranges(list(rows["reason"])),
+            len(rows),
+            [*map(str, rows["problem_id"].unique())],
         )
-        for (word, solver, why), rows in groups
+        for (word, solver, _), rows in groups
     ]
-    found.sort(key=lambda failure: _FAILURES.index(failure.outcome))
+    found.sort(key=lambda failure: (_FAILURES.index(failure.outcome), -failure.runs))
     return found[:_MOST_FAILURES], len(found[_MOST_FAILURES:])
+
+
+def _with_ranges(reasons: list[str]) -> str:
+    """Return texts that differ in their numbers as one, `ended after 20 to 31 s`."""
+    columns = zip(*map(_NUMBER.findall, reasons), strict=True)
+    ranges = (sorted(set(column), key=float) for column in columns)
+    shown = (f"{own[0]} to {own[-1]}" if len(own) > 1 else own[0] for own in ranges)
+    return _NUMBER.sub(lambda _: next(shown), reasons[0])
 
 
 _FORMATS = {  # of the columns in which a run has a number

@@ -4,7 +4,9 @@
     runs.jsonl        one line a run: its record, its trace, the end of its output; lines are only
                       ever appended, and of two lines of one run the later counts
     models/*.npz      answers to small problems in the plane, for pictures
+    answers/*.npy     dual variables at which other runs begin
     runs.parquet, runs.csv, traces.parquet, summary.md    made from runs.jsonl at the end
+    paths.csv         one row for each answer on a path, if the experiment has any
 
 A line is on the disk before the next run is recorded, so that a crash loses nothing that was
 reported. A torn line, left by a full disk or a killed process, and a damaged one are skipped when
@@ -27,7 +29,14 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS, NUMBER_COLUMNS, TRACE_COLUMNS
+from experiments.cases.columns import (
+    COLUMNS,
+    DESCRIBED,
+    FULL_TRACE_COLUMNS,
+    NUMBER_COLUMNS,
+    PATH_COLUMNS,
+    TRACE_COLUMNS,
+)
 from experiments.cases.records import Outcome
 from experiments.cases.search import is_searched, next_of, search_of
 from experiments.files.specs import build_kernel
@@ -43,7 +52,14 @@ from experiments.store.manifest import (
 from problems import Vector
 
 _BEGINNINGS = {"runs.jsonl", f".{NAME}.new"}
-_RECORDED = ("record", "trace", "output", "diagnosis")  # of an outcome, in one line of the log
+_RECORDED = (
+    "record",
+    "trace",
+    "output",
+    "diagnosis",
+    "path",
+)  # of an outcome, in one line of the log
+_ANSWERS = "answers"
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
 
 
@@ -120,6 +136,11 @@ class Store:
             disk.replace(model, content.getvalue())
         else:
             disk.remove(model)  # of the run that this one repeats
+        if outcome.answer is not None:
+            answer, content = self.folder / _ANSWERS / f"{outcome.run_id}.npy", io.BytesIO()
+            disk.make_folder(answer.parent)
+            np.save(content, outcome.answer)
+            disk.replace(answer, content.getvalue())
         content = {name: getattr(outcome, name) for name in _RECORDED}
         disk.append(self.file, json.dumps(content, default=str).encode() + b"\n")
 
@@ -140,6 +161,8 @@ def write_tables(
         "runs.parquet": results.to_parquet(index=False),
         "traces.parquet": traces.to_parquet(index=False),
     }
+    if len(paths := load_paths(folder)):
+        tables["paths.csv"] = paths.to_csv(index=False).encode()
     for name, content in tables.items():
         disk.replace(folder / name, content)
     return [folder / name for name in tables]
@@ -237,21 +260,41 @@ def _relative_gap(traces: pd.DataFrame) -> Vector:
 
 
 def _results(records: list[dict[str, Any]]) -> pd.DataFrame:
-    table = pd.DataFrame(records, columns=COLUMNS).astype(object)
+    table = pd.DataFrame(records, columns=[*COLUMNS, *DESCRIBED]).astype(object)
     # a run that was killed could not record the problem's size; others on the same problem have it
     table[_OF_THE_PROBLEM] = table[_OF_THE_PROBLEM].fillna(
         table.groupby("problem_id")[_OF_THE_PROBLEM].transform("first")
     )
     table = table.astype(dict.fromkeys(NUMBER_COLUMNS, np.float64))
+    table = without_empty(table)
     best = table.groupby("family_hash")["dual_objective"].transform("max")
     table["suboptimality"] = table["primal_objective"] - best
     return table
+
+
+def without_empty(table: pd.DataFrame) -> pd.DataFrame:
+    """Return a table of runs without those columns of descriptions that no run has."""
+    return table.drop(columns=[name for name in DESCRIBED if table[name].isna().all()])
 
 
 def load_diagnoses(folder: Path) -> dict[str, dict[str, Any]]:
     """Return the fields of the `Diagnosis` of a folder's runs by run id, of those that have one."""
     found = {run_id: line.get("diagnosis") for run_id, line in _latest(folder).items()}
     return {run_id: diagnosis for run_id, diagnosis in found.items() if diagnosis}
+
+
+def load_paths(folder: Path | str) -> pd.DataFrame:
+    """Return the answers on the paths of a folder, one row each; `columns.PATHS` names the columns."""
+    rows = [row for line in _latest(Path(folder)).values() for row in line.get("path", ())]
+    return pd.DataFrame(rows, columns=PATH_COLUMNS)
+
+
+def load_answer(folder: Path, run_id: str) -> Vector | None:
+    """Return the dual variables that a run has left for another to begin at; None if it left none."""
+    try:
+        return np.load(folder / _ANSWERS / f"{run_id}.npy")
+    except (OSError, ValueError, EOFError):  # damaged: another run then begins at 0
+        return None
 
 
 def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:

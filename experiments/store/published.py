@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 from ruamel.yaml import YAML
 
-from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS, NUMBER_COLUMNS
-from experiments.store.folder import StoreError, disk, load_results
+from experiments.cases.columns import COLUMNS, DESCRIBED, FULL_TRACE_COLUMNS, NUMBER_COLUMNS
+from experiments.store.folder import StoreError, disk, load_results, without_empty
 from experiments.store.manifest import NAME
 
 BENCHMARK = "bench_"  # how the names of benchmarks begin
@@ -100,8 +100,9 @@ def _read(file: Path) -> pd.DataFrame:
     table = pd.read_csv(file, dtype=object, keep_default_na=False, na_values=[""])
     if "run_id" not in table:
         raise ValueError("it has no column run_id")
-    table = table.reindex(columns=COLUMNS)  # a column that is newer than the file is empty
-    return table.astype(dict.fromkeys(NUMBER_COLUMNS, np.float64))
+    # a column that is newer than the file is empty
+    table = table.reindex(columns=[*COLUMNS, *DESCRIBED])
+    return without_empty(table.astype(dict.fromkeys(NUMBER_COLUMNS, np.float64)))
 
 
 def _read_traces(file: Path) -> pd.DataFrame:

@@ -107,7 +107,7 @@ def fenchel_bounds(given: Formulation, point: Point, dual: DualPoint | None = No
         unit=unit,
         scale=scale,
         resolution=relative(upper.error + lower.error, primal, lower.value, unit),
-        reason=missing_bound(given, gap) or reason,
+        reason=missing_bound(given, gap, primal, lower.value) or reason,
     )
 
 

@@ -192,10 +192,12 @@ def with_bounds(
     )
 
 
-def missing_bound(problem: Any, gap: float) -> str:
-    """Return why there is no gap, or an empty string."""
+def missing_bound(problem: Any, gap: float, *bounds: float) -> str:
+    """Return why there is no gap between bounds, or an empty string."""
     if not problem.is_psd:
         return "indefinite kernel, stationarity only"
     if np.isposinf(gap):
         return "the primal value is beyond float64's range"
+    if np.isnan(bounds).any():
+        return "the bounds are beyond float64's range"
     return "the bounds cross: float64 is not enough here" if np.isnan(gap) else ""

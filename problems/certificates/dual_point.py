@@ -116,6 +116,8 @@ def dual_from_weights(problem: Formulation, w: Vector) -> DualPoint:
     """
     best, best_value = _scaled(problem, feasible_dual(problem, np.zeros(problem.n)))
     for x in _candidates(problem, w):
+        if not np.isfinite(x).all():  # fitted beyond float64's range
+            continue
         alpha, value = _scaled(problem, feasible_dual(problem, problem.from_box_variables(x)))
         if value > best_value:
             best, best_value = alpha, value

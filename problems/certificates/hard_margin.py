@@ -127,7 +127,7 @@ def _reason(
     if infeasible:
         return NO_HYPERPLANE
     if separates or not problem.is_psd:
-        return missing_bound(problem, gap)
+        return missing_bound(problem, gap, dual)
     return no_margin(dual)
 
 

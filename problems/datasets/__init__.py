@@ -27,6 +27,7 @@ from problems.datasets.generators import (
     TwoMoons,
 )
 from problems.datasets.libsvm import LibsvmFile
+from problems.datasets.online.openml import OpenML
 from problems.datasets.published import Published, cache_folder, data_folder
 from problems.datasets.source import Raw, Source
 from problems.datasets.symbolic import GraphFamilies, MotifStrings, PlantedSets
@@ -45,6 +46,7 @@ __all__ = [
     "Iris",
     "LibsvmFile",
     "MotifStrings",
+    "OpenML",
     "PlantedSets",
     "Published",
     "Raw",

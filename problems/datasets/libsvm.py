@@ -19,21 +19,49 @@ _CHECKED = 2**26  # bytes, which take seconds to parse
 
 
 @dataclass(frozen=True, kw_only=True)
-class _File(Source):
+class Foreign(Source):
+    """Samples of which nobody has said whether they have labels or targets."""
+
     size: ClassVar[str] = "as the file has"
     kind: ClassVar[str] = "file"
 
-    path: str | Path
     # an option here, where other sources have a constant
     task: Literal["auto", "classification", "regression"] = "auto"  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.path, (str, Path)) or not str(self.path):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ValueError(f"path: must be the path of a file, got {self.path!r}")
         if self.task not in ("auto", "classification", "regression"):
             raise ValueError(
                 f"task: must be 'auto', 'classification' or 'regression', got {self.task!r}"
             )
+        super().__post_init__()
+
+    def place(self) -> str:
+        """Where the samples are, as messages name it."""
+        return self.title()
+
+    def task_of(self, y: NDArray[Any]) -> Task:
+        """Decide between labels and targets, by `task` or else by the values `y` (n,)."""
+        if self.task != "auto":
+            return self.task
+        values = np.unique(y)
+        if self.positive is not None or values.size <= 2 or values.dtype.kind == "U":
+            return "classification"
+        if values.size <= _FEW_CLASSES and (values == np.rint(values)).all():
+            raise ValueError(
+                f"task: {self.place()} has {values.size} distinct integers ({show_labels(values)}), "
+                "which may be classes or targets; give positive=<the class that becomes +1> or "
+                "task='regression'"
+            )
+        return "regression"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _File(Foreign):
+    path: str | Path
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.path, (str, Path)) or not str(self.path):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"path: must be the path of a file, got {self.path!r}")
         super().__post_init__()
 
     @property
@@ -57,20 +85,9 @@ class _File(Source):
             name = Path(name).stem
         return name
 
-    def task_of(self, y: NDArray[Any]) -> Task:
-        """Decide between labels and targets, by `task` or else by the values `y` (n,)."""
-        if self.task != "auto":
-            return self.task
-        values = np.unique(y)
-        if self.positive is not None or values.size <= 2 or values.dtype.kind == "U":
-            return "classification"
-        if values.size <= _FEW_CLASSES and (values == np.rint(values)).all():
-            raise ValueError(
-                f"task: {self.path} has {values.size} distinct integers ({show_labels(values)}), "
-                "which may be classes or targets; give positive=<the class that becomes +1> or "
-                "task='regression'"
-            )
-        return "regression"
+    def place(self) -> str:
+        """Return the path as it was given."""
+        return str(self.path)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,25 +144,11 @@ class TableFile(_File):
         ValueError
             Naming the file, if it is no table, lacks the target, or has features that are no numbers.
         """
-        from pandas.api.types import is_numeric_dtype  # noqa: PLC0415 - slow to import
-
         frame = self._table()
         names = [str(name) for name in frame.columns]
         if self.target not in names:
             raise ValueError(f"target: {self.path} has no column {self.target!r}; {_some(names)}")
-        features = frame.drop(columns=self.target)
-        text = [str(name) for name in features if not is_numeric_dtype(features[name])]
-        if text or not names[1:]:
-            raise ValueError(
-                f"{self.path}: the columns but {self.target} are features, which are numbers; these are "
-                f"not: {_some(text)} (pandas.get_dummies makes numbers of categories)"
-            )
-        y = frame[self.target]
-        if y.isna().any():
-            raise ValueError(f"{self.path}: {self.target} is missing in {int(y.isna().sum())} rows")
-        kind = np.float64 if is_numeric_dtype(y) else np.str_
-        X = check_samples(features.to_numpy(np.float64), f"{self.path}: X")
-        return Raw(by_density(X), y.to_numpy().astype(kind))
+        return raw_of(frame.drop(columns=self.target), frame[self.target], self.place())
 
     def _table(self) -> Any:
         import pandas as pd  # noqa: PLC0415 - slow to import
@@ -160,6 +163,29 @@ class TableFile(_File):
             )
         except (ValueError, OSError, EOFError) as error:
             raise ValueError(f"{self.path}: cannot be read as a table: {error}") from error
+
+
+def raw_of(features: Any, y: Any, place: str) -> Raw:
+    """Return the rows of a data frame of features and of a series of labels or targets.
+
+    Raises
+    ------
+    ValueError
+        Naming their place, if features are no numbers or values are missing.
+    """
+    from pandas.api.types import is_numeric_dtype  # noqa: PLC0415 - slow to import
+
+    text = [str(name) for name in features if not is_numeric_dtype(features[name])]
+    if text or not len(features.columns):
+        raise ValueError(
+            f"{place}: the columns but {y.name} are features, which are numbers; these are "
+            f"not: {_some(text)} (pandas.get_dummies makes numbers of categories)"
+        )
+    if y.isna().any():
+        raise ValueError(f"{place}: {y.name} is missing in {int(y.isna().sum())} rows")
+    kind = np.float64 if is_numeric_dtype(y) else np.str_
+    X = check_samples(features.to_numpy(np.float64), f"{place}: X")
+    return Raw(by_density(X), y.to_numpy().astype(kind))
 
 
 def _some(names: list[str]) -> str:

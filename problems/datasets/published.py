@@ -22,7 +22,7 @@ from problems.datasets.steps import by_density
 
 _ENDINGS = (".libsvm.xz", ".npz", "", ".bz2", ".gz", ".xz", ".libsvm")
 _OTHER_DATA = "this is not the published content; libsvm_file loads a file as it is"
-_TIMEOUT = 30.0  # seconds without an answer from the server
+TIMEOUT = 30.0  # seconds without an answer from the server
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +157,7 @@ def _download(entry: Entry) -> tuple[Matrix, NDArray[Any]]:
             path = Path(folder) / name
             # by itself: pooch.retrieve writes to the terminal and hashes bytes, not content;
             # a stream would leave the connection open when the server refuses
-            pooch.HTTPDownloader(timeout=_TIMEOUT, stream=False)(url, str(path), None)
+            pooch.HTTPDownloader(timeout=TIMEOUT, stream=False)(url, str(path), None)
             content = _verified_download(path, entry)
             path.replace(cache / name)
     except OSError as error:

@@ -31,14 +31,15 @@ _FAST = {"contract", "nsz"}  # not in any order: r would lose its digits
 def exponentials(values: NDArray[Any], factor: float) -> None:
     """Replace `values` (r, c) by exp(factor·values), in float32 or float64."""
     if values.dtype == np.float32:
-        _exponentials(values, np.float32(factor))
+        fill_exponentials(values, np.float32(factor))
     else:
         values *= factor
         np.exp(values, out=values)
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def _exponentials(values: NDArray[Any], factor: np.float32) -> None:
+def fill_exponentials(values: NDArray[Any], factor: np.float32) -> None:
+    """Replace float32 `values` (r, c) by exp(factor·values)."""
     for i in range(values.shape[0]):
         row = values[i]
         for t in range(row.size):

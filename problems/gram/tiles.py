@@ -96,18 +96,32 @@ class Tiles:
         """Whether the kernel's values have nearly all the digits of `dtype`."""
         return self._spread <= _EXPANSION_LIMIT[np.dtype(dtype)]
 
+    def factors(self, dtype: Any) -> tuple[Tile, Tile, float] | None:
+        """Return R and S (n, d) and a factor with K = exp(factor·RSᵀ); None for other kernels.
+
+        None also for sparse samples, and where `dtype` has too few digits.
+        """
+        if not isinstance(self.kernel, RBF) or self._sparse or not self.precise(dtype):
+            return None
+        samples = self._ready(np.dtype(dtype))
+        assert isinstance(samples, _Dense)
+        return samples.rows, samples.columns, 2 * self.kernel.gamma
+
+    def _ready(self, key: np.dtype[Any]) -> _Dense | _Sparse:
+        if key not in self._samples:
+            maker = _Sparse if self._sparse else _Dense
+            self._samples[key] = maker(self.gram.X, key, isinstance(self.kernel, RBF))
+        return self._samples[key]
+
     def columns(self, cols: Indices, dtype: Any) -> Columns:
         """Make columns ready, for several products with them."""
         key = np.dtype(dtype)
         here = self._here and self.precise(key)
-        if here and key not in self._samples:
-            maker = _Sparse if self._sparse else _Dense
-            self._samples[key] = maker(self.gram.X, key, isinstance(self.kernel, RBF))
         nothing = np.empty((0, 0), key), np.empty(0, key)
         sections: list[tuple[int, int, _Section]] = []
         for at in range(0, cols.size, _COLUMNS):
             part = cols[at : at + _COLUMNS]
-            entries, halves = self._samples[key].as_columns(part) if here else nothing
+            entries, halves = self._ready(key).as_columns(part) if here else nothing
             sections.append((at, at + part.size, _Section(part, entries, halves)))
         return Columns(cols.size, key, tuple(sections))
 

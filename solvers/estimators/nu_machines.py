@@ -127,7 +127,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # pyright: ignore[reportUntyped
     Attributes
     ----------
     offset_ : ρ; the decision function is `score_samples` minus that.
-    Others as of `SVR`.
+    others : as of `SVR`.
     """
 
     nu: Any = 0.5

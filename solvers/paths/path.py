@@ -11,10 +11,11 @@ about 1/√gap answers; along epsilon they part in proportion to the free αᵢ,
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,8 +23,8 @@ import numpy as np
 from problems import Formulation, Gram, Point
 from problems.certificates.along import Along, Parameter, with_value
 from problems.dataset import Vector
-from problems.validation import check_positive
-from solvers.base import Solver
+from solvers.base import Solver, Status
+from solvers.paths.interval import Ends, interval_of
 from solvers.running.loop import default_solver, solve
 from solvers.running.solution import Solution
 
@@ -38,7 +39,16 @@ _INWARD = 1 - 2.0**-30  # of the gap, where an interval ends: rounding may not t
 
 
 class NoPath(Exception):
-    """An answer on the path has no certified gap, or too large a one; the message says where and why."""
+    """There is no path: some answer has no certified gap, or too large a one, or the time is over.
+
+    Attributes
+    ----------
+    answer : the one at which it ended; None if there are too many answers, or too few.
+    """
+
+    def __init__(self, message: str, answer: Solution | None = None) -> None:
+        super().__init__(message)
+        self.answer = answer
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,12 +159,13 @@ class Path:
 
 def solve_path(
     problem: Formulation,
-    C: tuple[float, float] | None = None,
+    C: Ends | None = None,
     gap: float = 1e-3,
     solver: Solver | None = None,
     *,
-    lam: tuple[float, float] | None = None,
-    epsilon: tuple[float, float] | None = None,
+    lam: Ends | None = None,
+    epsilon: Ends | None = None,
+    time_limit: float | None = None,
 ) -> Path:
     """Return answers of which one has a certified relative gap of at most `gap` at every C of a range.
 
@@ -166,17 +177,17 @@ def solve_path(
         of a support vector regression, C of any formulation that has one.
     gap : largest relative gap at any value, below 1.
     solver : any solver for the problem; None takes the default. It has to reach half of `gap`.
+    time_limit : seconds of solving, of all answers together.
 
     Raises
     ------
     ValueError
         If an argument is not usable, or the problem has no such path.
     NoPath
-        If the solver's answer is not good enough somewhere, or has no bounds.
+        If the solver's answer is not good enough somewhere, or has no bounds, or the time is over.
     """
-    parameter, low, high = _interval(problem, {"C": C, "lam": lam, "epsilon": epsilon})
-    if not 0 < check_positive(gap, "gap") < 1:
-        raise ValueError(f"gap: must be between 0 and 1, got {gap!r}")
+    given: dict[Parameter, Ends | None] = {"C": C, "lam": lam, "epsilon": epsilon}
+    parameter, low, high = interval_of(problem, given, gap)
     solver = (
         default_solver(with_value(problem, parameter, high), _SHARE * gap)
         if solver is None
@@ -189,47 +200,55 @@ def solve_path(
         place = sum(piece.value < value for piece in pieces)
         initial = pieces[max(0, place - 1)].solution if pieces else None
         posed = with_value(problem, parameter, value)
-        answer = solve(posed, solver, initial=initial, gram=gram, target_gap=_SHARE * gap)
+        answer = solve(
+            posed,
+            solver,
+            initial=initial,
+            gram=gram,
+            target_gap=_SHARE * gap,
+            time_limit=_left(time_limit, pieces),
+        )
         pieces.insert(place, _piece(answer, parameter, value, (low, high), gap))
 
     _cover(pieces, add, low, high, logarithmic=parameter != "epsilon")
     return Path(problem, parameter, low, high, gap, tuple(pieces))
 
 
-def _interval(
-    problem: Formulation, given: dict[Parameter, tuple[float, float] | None]
-) -> tuple[Parameter, float, float]:
-    """Return the one parameter that is given, and its interval."""
-    chosen: list[tuple[Parameter, tuple[float, float]]] = [
-        (name, ends) for name, ends in given.items() if ends is not None
-    ]
-    if len(chosen) != 1:
-        raise ValueError("C, lam, epsilon: give the interval of one of them, such as C=(0.01, 100)")
-    ((name, ends),) = chosen
-    try:
-        low, high = map(float, ends)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name}: must be an interval (low, high), got {ends!r}") from None
-    least_ok = low >= 0 if name == "epsilon" else low > 0
-    if not (least_ok and low < high < np.inf):
-        raise ValueError(f"{name}: must be an interval (low, high) above 0, got {ends!r}")
-    _refuse(problem, name)
-    return name, low, high
+def path_of(
+    problem: Formulation,
+    interval: tuple[Parameter, float, float],
+    gap: float,
+    answers: Iterable[tuple[float, Solution]],
+) -> Path:
+    """Return the path that answers at given values make up, certified from their points alone.
+
+    Raises
+    ------
+    NoPath
+        If an answer is not good enough, or a value in the interval has none.
+    """
+    parameter, low, high = interval
+    ordered = sorted(answers, key=itemgetter(0))
+    pieces = [_piece(found, parameter, value, (low, high), gap) for value, found in ordered]
+    lows, highs = [piece.low for piece in pieces], [piece.high for piece in pieces]
+    if any(end < begin for end, begin in zip([low, *highs], [*lows, high], strict=True)):
+        raise NoPath(f"the answers do not cover {parameter} from {low:g} to {high:g}")
+    return Path(problem, parameter, low, high, gap, tuple(pieces))
 
 
-def _refuse(problem: Formulation, name: Parameter) -> None:
-    """Raise ValueError, saying why, if the bounds of `along` do not hold for a problem."""
-    kind = type(problem).__name__
-    several = type(problem).bounds is not Formulation.bounds or problem.outputs > 1
-    if several or np.isinf(problem.weight).any():
-        raise ValueError(
-            f"problem: a path is of one function with a finite loss, such as SoftMarginDual; got {kind}"
+def _left(time_limit: float | None, pieces: list[Piece]) -> float | None:
+    """Return the seconds that are left after some answers; NoPath if there are none."""
+    if time_limit is None or not pieces:
+        return time_limit
+    left = time_limit - sum(piece.solution.time_solve for piece in pieces)
+    if left <= 0:
+        last = pieces[-1]
+        raise NoPath(
+            f"the time limit of {time_limit:g} s ended with {len(pieces)} answers, which reach to "
+            f"{last.along.parameter} = {last.high:.6g}",
+            replace(last.solution, status=Status.TIME_LIMIT),
         )
-    if problem.costs.any():
-        raise ValueError(f"problem: a path needs Σβ = 0, and in {kind} it is not")
-    known = [field.name for field in fields(problem) if field.name in ("C", "lam", "epsilon")]  # type: ignore[arg-type]
-    if name not in known:
-        raise ValueError(f"{name}: {kind} has none; follow its {' or its '.join(known)}")
+    return left
 
 
 def _piece(
@@ -241,14 +260,15 @@ def _piece(
     if alpha is None:  # that of weights alone is recovered
         alpha = answer.certificate.point.alpha
     if alpha is None:
-        raise NoPath(f"{place} gave no answer: {answer.reason or answer.status}")
+        raise NoPath(f"{place} gave no answer: {answer.reason or answer.status}", answer)
     answer = replace(answer, point=Point(alpha=alpha, b=answer.point.b))
     reached = answer.certificate.relative_gap
     if not reached <= _MOST * gap:
         why = answer.certificate.reason or answer.reason or "use another solver, or a larger gap"
         raise NoPath(
             f"{place} reached a certified relative gap of {reached:.2g}, and a path within {gap:g} "
-            f"needs {_MOST * gap:g} at its own points: {why}"
+            f"needs {_MOST * gap:g} at its own points: {why}",
+            answer,
         )
     along = Along(answer.problem, parameter, value, answer.certificate)
     low, high = (along.reach(end, _INWARD * gap) for end in ends)

@@ -40,7 +40,8 @@ class Selection:
     ----------
     value : the C, lam or epsilon whose answer on the path has the least `error`: the share of wrong
         predictions, or the mean squared error of a regression.
-    least : no optimum at any value of the path has an error below this.
+    least : no optimum at any value of the path has an error below this; a path within a smaller gap
+        raises it.
     table : a row for each piece of the path: from, to, the error of its answer, and the least and the
         largest error that an optimum between could have.
     """
@@ -57,9 +58,13 @@ class Selection:
         name, path = self.path.parameter, self.path
         kind = "a mean squared error" if path.problem.is_regression else "a validation error"
         return (
-            f"{name} = {self.value:.6g} has {kind} of {self.error:.6g}; the optimum of no {name} from "
-            f"{path.low:g} to {path.high:g} has one below {self.least:.6g}"
+            f"the answer at {name} = {self.value:.6g} has {kind} of {self.error:.6g}, the least on the "
+            f"path; at no {name} from {path.low:g} to {path.high:g} has the optimum one below "
+            f"{self.least:.6g}"
         )
+
+    def __repr__(self) -> str:
+        return f"Selection: {self.statement}"
 
 
 def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:

@@ -13,7 +13,7 @@ duality and Fenchel-Young, so ‖w*‖ ≤ √(L(0)/lam); for the hinge loss L(0
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar, Literal, get_args
@@ -95,6 +95,19 @@ class Pegasos(WarmedUpSolver):
         if not form.gram.is_linear and 8 * rows * form.n > form.gram.memory:
             return f"Pegasos holds the kernel rows of a batch, and {rows} rows do not fit in memory"
         return None
+
+    def worst_case(self, k: Vector, problem: Mapping[str, float]) -> Vector | None:
+        """Return G²(1 + ln T)/(2·lam²·T) after T = `k` steps, G = √(lam·L(0)) + R, in expectation.
+
+        Shalev-Shwartz et al. 2011, theorem 1, over lam: of independent samples and the plain mean of all
+        iterates, where this one weighs them by t³. None for permutations, unprojected steps and the last
+        iterate.
+        """
+        if not (self.sampling == "iid" and self.project and self.average):
+            return None
+        lam = 1.0 / problem["total_weight"]
+        G = lam * np.sqrt(problem["loss_at_zero"]) + problem["radius"]
+        return G**2 * (1 + np.log(k)) / (2 * lam**2 * k)
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each epoch, and within long ones after each block of batches."""

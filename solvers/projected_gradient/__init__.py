@@ -19,10 +19,11 @@ variants differ in λ and in what they add:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal, get_args
 
+from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.validation import check_choice, check_positive
 from solvers.base import Solver
@@ -76,6 +77,17 @@ class ProjectedGradient(Solver):
                     f"rate: barzilai_borwein finds its own steps; leave out rate={self.rate!r}, "
                     "or take variant plain, accelerated or notebook"
                 )
+
+    def worst_case(self, k: Vector, problem: Mapping[str, float]) -> Vector | None:
+        """Return L‖x₀ − x*‖²/(2k), accelerated 2L‖x₀ − x*‖²/(k + 1)²; None for steps above 1/L.
+
+        Beck & Teboulle 2009, theorems 3.1 and 4.4, the second without restarts: up to the first one it
+        holds, and later the restarted method was seen at twice as much (breast_cancer, lam = 0.001).
+        """
+        rate = self.rate or 1.0
+        size = problem["largest_eigenvalue"] * problem["start_distance"] ** 2 / rate
+        bounds = {"plain": size / (2 * k), "accelerated": 2 * size / (k + 1) ** 2}
+        return bounds.get(self.variant) if rate <= 1 else None
 
     def refuses(self, form: BoxQP) -> str | None:
         """The notebook's loop is written for one problem."""

@@ -61,7 +61,9 @@ def starting_point(problem: Formulation, initial: Any) -> Point | None:
     if initial is None:
         return None
     point = Point(alpha=initial) if isinstance(initial, np.ndarray) else initial
-    alpha = getattr(point, "alpha", None)
+    # certifying an answer takes longer than beginning at it
+    found = point.point.alpha if isinstance(point, Solution) else None
+    alpha = getattr(point, "alpha", None) if found is None else found
     shape = None if alpha is None else np.shape(alpha)
     if alpha is None or shape != (problem.n,) or not np.isfinite(alpha).all():
         raise ValueError(

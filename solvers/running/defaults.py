@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from problems import Formulation, Multiclass
+from problems import ChainMargin, Formulation, Multiclass
 from solvers.base import Solver
 
 
@@ -12,10 +12,15 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     Dual coordinate descent for a linear kernel and one offset at most, SMO for all others: both stop at
     their own duality gap. A hard margin has none to go by, so a small violation has to do. Other
     risks: L-BFGS where the loss is smooth and w has coordinates, else dual coordinate ascent, and a
-    cone program for what that cannot take. Several binary problems get that of each of them.
+    cone program for what that cannot take. Several binary problems get that of each of them; the margin
+    of sequences, cutting planes.
     """
     if isinstance(problem, Multiclass):
         return default_solver(problem.subproblems[0].problem, target_gap)
+    if isinstance(problem, ChainMargin):
+        from solvers.cutting_plane import CuttingPlane  # noqa: PLC0415 - slow to import
+
+        return CuttingPlane(tol=0.5 * target_gap)
     if problem.pieces is None:
         return _default_for_risk(problem, target_gap)
     from solvers.dual_coordinate_descent import (  # noqa: PLC0415 - slow to import, as is SMO

@@ -20,7 +20,11 @@ What each measure gained (two cores; rounds are what a solution costs where valu
 - violators at random instead of the worst alone, `active`: cpusmall in a quarter of the rounds
 - equal samples as one variable, in random order, `duplicates`: two thirds of a9a's values, and w8a to
   a gap of 1e-8 in a tenth of the time
+- opposite labels of equal samples as one variable with a tube, `opposites`: 5000 samples of a9a with
+  C = 100 in half the time
 - up to 1024 variables as one working set: splice in less than half the time
+- their rows when a step first needs them, `demand`: 1500 samples in half the time, breast_cancer in
+  two thirds, in a new process in a quarter
 - kept rows added to the scores eight at a time, `kept`: 30 GB/s from 16, a third of a round's time
 - Newton steps from kept rows, `newton`: 8000 samples of a9a with C = 100 to 1e-6 in 365 rounds of 984
 
@@ -55,13 +59,14 @@ class SMO(Solver):
     gap : stop also when the relative duality gap is at or below it; None never does, and a box with
         infinite bounds has no gap to go by.
     max_iter : steps after which it stops without a claim.
-    cache_size : megabytes for kernel rows.
+    cache_size : megabytes for kernel rows; None for all rows, or half of the memory that is available.
+        The counter of the same name says what there was room for.
     """
 
     tol: float = 1e-3
     gap: float | None = None
     max_iter: int = 10_000_000
-    cache_size: float = 1000.0
+    cache_size: float | None = None
 
     form: ClassVar = BoxQP
     source: ClassVar[str] = "Platt 1998; Fan, Chen & Lin 2005; Joachims 1999"

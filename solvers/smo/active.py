@@ -21,9 +21,13 @@ from solvers.smo.state import FreeBlock, State, free_variables, slopes
 from solvers.smo.variables import ONE_SET
 
 _WORKING_SET = 512  # a float32 block takes 1 MiB: it stays in the second-level cache
+# Where rows come on demand, all of more variables are one set for a round, if the violation has no more
+# than this far to fall: with many free, the last digits take fewer steps where it falls slowly.
+_MOST_ON_DEMAND, _LEFT_ON_DEMAND = 2048, 1e5
 _WORST, _RANDOM, _KEPT = 16, 320, 160  # of either kind, of both, of the last set
 _WORTHWHILE = 0.02  # share of the violation, below which a violator can wait
 _STEPS_PER_ROUND = 20_000
+_STEPS_OF_EACH = 2  # in a round on more than ONE_SET
 _INNER_ACCURACY = 0.1  # a round ends when its set's violation has fallen to this share ...
 _DIGITS_LOST = 1e4  # ... or, with all variables in the set, to so many times their rounding error
 _MOST_REPLACED = 0.25  # share of the members, above which all rows are computed anew
@@ -56,8 +60,13 @@ class Active:
         self.rows = KeptRows(self.state, members) if earlier is None else earlier.of(self.state)
         self.state.leave_rows(self.rows)
         self.last_set = np.empty(0, np.int64)
-        self.whole = 0 < members.size <= ONE_SET and self.rows.complete
-        if self.whole:
+        one_set = members.size > 0 and self.rows.complete
+        self.whole = one_set and members.size <= ONE_SET
+        near = self.state.left <= _LEFT_ON_DEMAND and members.size <= _MOST_ON_DEMAND
+        every = members.size == self.state.variables.n
+        self.source = self.rows.source() if every and (self.whole or (one_set and near)) else None
+        self.whole |= self.source is not None
+        if self.whole and self.source is None:
             self.rows.fetch(np.arange(members.size))
 
     @property
@@ -151,12 +160,17 @@ class Active:
         if not state.equality:  # each can be paired with a free variable that has no row
             K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
             lo, hi = np.append(lo, -np.inf), np.append(hi, np.inf)
-        steps = min(_STEPS_PER_ROUND, state.max_steps - state.steps)
-        taken, state.unbounded = pair_steps(K, z, u.astype(K.dtype), lo, hi, target, steps, groups)
+        most = _STEPS_PER_ROUND if chosen.size <= ONE_SET else _STEPS_OF_EACH * chosen.size
+        steps = min(most, state.max_steps - state.steps)
+        u, source, before = u.astype(K.dtype), self.source, self.rows.count
+        taken, state.unbounded = pair_steps(K, z, u, lo, hi, target, steps, groups, source)
+        state.tiles.gram.evaluations += (self.rows.count - before) * self.members.size
         state.steps += taken
         state.stuck = taken == 0
         self.last_set = chosen
         self._move(chosen, z[: chosen.size])
+        if chosen.size > ONE_SET:  # steps on fewer variables take less time, once most are settled
+            self.whole, self.source, self.rounds = False, None, 0
 
     def _choose(self, up: Vector, down: Vector) -> Indices:
         """Return some violators, worst or at random, and what is free of the last set.

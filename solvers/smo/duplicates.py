@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels import Precomputed
+from solvers.smo.opposites import Opposites, join
 from solvers.smo.variables import ONE_SET, Variables
 
 
@@ -31,6 +32,7 @@ class Merged:
     original: Variables
     variables: Variables
     group: Indices | None
+    opposites: Opposites | None = None
 
     def spread(self, z: Vector) -> Vector:
         """Return the form's variables x: in each group one member after the other leaves 0.
@@ -39,11 +41,16 @@ class Merged:
         """
         if self.group is None:
             return self.original.to_form(z)
-        base, group = self._base, self.group
+        v, base, group = self.variables, self._base, self.group
+        if self.opposites is not None:
+            v, z = self.opposites.apart, self.opposites.split(z)
         travelled = (z - np.bincount(group, base))[group]
         above = np.clip(travelled - self._before_above, 0.0, self.original.hi - base)
         below = np.clip(-travelled - self._before_below, 0.0, base - self.original.lo)
-        return self.original.to_form(base + above - below)
+        x = base + above - below
+        for at, end in ((v.lo, self.original.lo), (v.hi, self.original.hi)):
+            x = np.where((z == at)[group], end, x)  # the sum of three bounds is rounded
+        return self.original.to_form(x)
 
     @cached_property
     def _base(self) -> Vector:
@@ -79,26 +86,44 @@ def merge(v: Variables) -> Merged:
     plain = v.scale is None and v.groups is None and not isinstance(gram.kernel, Precomputed)
     if v.n <= ONE_SET or open_ended or not plain:
         return Merged(v, v, None)
-    group = _groups(gram.X, v)
+    rng = np.random.default_rng(0)
+    hashed = gram.X @ rng.standard_normal(gram.X.shape[1])  # equals are neighbours in its order
+    group = _groups(gram.X, hashed, v, rng)
     first = np.unique(group, return_index=True)[1]
     lo, hi, start = (_sums(group, values) for values in (v.lo, v.hi, v.start))
     merged = Variables(
         v.form, v.sample[first], None, v.q[first], v.tube[first], lo, hi, start, v.multiplier, False
     )
-    return Merged(v, merged, group)
+    low, high = _opposite(gram.X, hashed, merged)
+    if not low.size:
+        return Merged(v, merged, group)
+    opposites = join(merged, low, high)
+    return Merged(v, opposites.together, group, opposites)
 
 
 def _sums(group: Indices, values: Vector) -> Vector:
     return np.bincount(group, values).astype(np.float64)
 
 
-def _groups(X: Matrix, v: Variables) -> Indices:
-    """Return the number of each variable's group, from 0.
+def _opposite(X: Matrix, of_sample: Vector, v: Variables) -> tuple[Indices, Indices]:
+    """Return pairs of variables with equal samples, the lower cost first; each is in one at most."""
+    hashed = of_sample[v.sample]
+    order = np.argsort(hashed)
+    before, after = order[:-1], order[1:]
+    bounded = np.isfinite(v.lo) & np.isfinite(v.hi) & (v.tube == 0)
+    like = hashed[before] == hashed[after]
+    like &= (v.q[before] != v.q[after]) & bounded[before] & bounded[after]
+    at = np.flatnonzero(like)
+    at = at[_equal_rows(X, v.sample[before[at]], v.sample[after[at]])]
+    at = at[np.diff(at, prepend=-2) > 1]  # the others may have a pair already
+    first, second = before[at], after[at]
+    lower = v.q[first] < v.q[second]
+    return np.where(lower, first, second), np.where(lower, second, first)
 
-    Equals have equal products with a random vector, so they are neighbours in its order.
-    """
-    rng = np.random.default_rng(0)
-    hashed = (X @ rng.standard_normal(X.shape[1]))[v.sample]
+
+def _groups(X: Matrix, of_sample: Vector, v: Variables, rng: np.random.Generator) -> Indices:
+    """Return the number of each variable's group, from 0, in random order."""
+    hashed = of_sample[v.sample]
     order = np.lexsort((v.tube, v.q, hashed))
     before, after = order[:-1], order[1:]
     like = np.flatnonzero(

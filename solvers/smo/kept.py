@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from problems.dataset import Indices, Vector
 from problems.gram.tiles import Tile
+from solvers.smo.demand import MOST_FEATURES, Source
 from solvers.smo.state import Ready, State
 
 _LEAST_COLUMNS = 2048  # of kept rows, that are worth a second thread
@@ -41,6 +42,11 @@ class KeptRows:
         self.values = state.row_cache(self.distinct.size)
         self.place = np.full(self.distinct.size, -1)
         self.owner = np.full(self.values.shape[0], -1)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return int(np.count_nonzero(self.owner >= 0))
 
     def of(self, state: State) -> KeptRows:
         """Return the same rows, for another problem on the same variables."""
@@ -86,6 +92,20 @@ class KeptRows:
                 self.values[places] = self.state.block(rows, self.distinct, self.columns)
             self.place[missing], self.owner[places] = places, rows
         return self.known(chosen)
+
+    def source(self) -> Source | None:
+        """Return what pair steps on all members compute the rows from, or None: fetch them."""
+        state, v = self.state, self.state.variables
+        factors = state.tiles.factors(np.float32) if state.in_single else None
+        if factors is None or not state.equality or v.groups is not None or v.scale is not None:
+            return None
+        rows, columns, factor = factors
+        if columns.shape[1] > MOST_FEATURES:
+            return None
+        some = v.sample[self.members]
+        across, used = np.ascontiguousarray(columns[some].T), np.array([self.count])
+        factor = np.array([factor], np.float32)
+        return Source(rows[some], across, factor, self.place, self.owner, used)
 
     def replace(self, positions: Indices, arriving: Indices) -> None:
         """Put `arriving` where other members stood: new columns for the rows that stay."""

@@ -31,7 +31,7 @@ def minimise(
     tol: float,
     gap: float | None,
     max_iter: int,
-    cache_size: float,
+    cache_size: float | None,
 ) -> Iterator[FormPoint]:
     """Yield every few rounds; `level` minimises over active variables."""
 
@@ -102,6 +102,7 @@ def _point(state: State, z: Vector, claim: Claim) -> FormPoint:
         "refreshes": state.refreshes,
         "active": state.size,
         "bits": 8 * state.dtype.itemsize,
+        "cache_size": 1e-6 * state.room * state.dtype.itemsize,
     }
     x = state.merged.spread(z)
     return FormPoint(x, iterations=state.steps, claim=claim, counters=counters)

@@ -21,6 +21,7 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.gram.tiles import Tile
+from solvers.smo.demand import Source, add_row
 
 _FAST = {"reassoc", "contract", "nsz"}
 _BARRED = np.float32(1e30)
@@ -38,20 +39,23 @@ def pair_steps(
     target: float,
     max_steps: int,
     groups: Indices | None,
+    source: Source | None,
 ) -> tuple[int, bool]:
     """Take steps in place until the violation is at most `target`.
 
     Shapes: `K` (q, q), the others (q,); `K` and `u` of one type. `groups` is None for one equality,
-    which has a version of its own, compiled without the branch for several. Returns the number of
+    which has a version of its own, compiled without the branch for several. With a `source`, for one
+    equality, `K` holds the rows that were needed so far. Returns the number of
     steps, and whether the last pair can move for ever.
     """
     n = z.size
-    diagonal, gain, below = np.empty(n, K.dtype), np.empty(n, np.float32), np.empty(n, np.float32)
+    diagonal, gain, below = np.ones(n, K.dtype), np.empty(n, np.float32), np.empty(n, np.float32)
     count = 1 if groups is None else groups.max() + 1
     rise, fall = np.full((count, n), -_BARRED), np.full((count, n), _BARRED)
     key = np.empty((count, n), np.float32)
     for t in range(n):
-        diagonal[t] = K[t, t]
+        if source is None:  # those that have one are RBF kernels
+            diagonal[t] = K[t, t]
         own = 0 if groups is None else groups[t]
         rise[own, t] = 0.0 if z[t] < hi[t] else -_BARRED
         fall[own, t] = 0.0 if z[t] > lo[t] else _BARRED
@@ -59,14 +63,23 @@ def pair_steps(
             key[group, t] = u[t] + rise[group, t]
     for step in range(max_steps):
         if groups is None:
-            i, j, _ = _pair(K, u, rise[0], fall[0], diagonal, key[0], gain, below, target)
+            i = _highest(key[0])
+            at = i if source is None else source.place[i]
+            if at < 0 and source is not None:
+                at = add_row(K, source, i)
+            j, _ = _partner(K[at], i, u, rise[0], fall[0], diagonal, gain, below, target)
         else:
             i, j = _pair_in_a_group(K, u, rise, fall, diagonal, key, gain, below, target)
+            at = i
         if j < 0:
             return step, False
-        Ki, Kj, curvature = K[i], K[j], K[i, i] + diagonal[j] - 2 * K[i, j]
+        to = j if source is None else source.place[j]
+        if to < 0 and source is not None:
+            to = add_row(K, source, j)
+        Ki, Kj = K[at], K[to]
+        curvature = diagonal[i] + diagonal[j] - 2 * Ki[j]
         room = min(hi[i] - z[i], z[j] - lo[j])
-        if room == np.inf and curvature <= _FLAT * (K[i, i] + diagonal[j]):
+        if room == np.inf and curvature <= _FLAT * (diagonal[i] + diagonal[j]):
             return step, True
         step_size = min((u[i] - u[j]) / max(curvature, _TINY_CURVATURE), room)
         # a variable that reaches its bound is put there exactly
@@ -89,18 +102,17 @@ def pair_steps(
 
 
 @numba.njit(inline="always")
-def _pair(
-    K: Tile, u: Tile, rise: Tile, fall: Tile, diagonal: Tile, key: Tile, gain: Tile, below: Tile,
+def _partner(
+    Ki: Tile, i: int, u: Tile, rise: Tile, fall: Tile, diagonal: Tile, gain: Tile, below: Tile,
     target: float,
-) -> tuple[int, int, float]:  # fmt: skip
-    """Return the pair that gains most, and how much; j = −1 if the violation is at most `target`.
+) -> tuple[int, float]:  # fmt: skip
+    """Return the j that gains most with i, and how much; −1 if the violation is at most `target`.
 
-    `key` is u + rise; `gain` and `below` are overwritten.
+    `Ki` is the row of i; `gain` and `below` are overwritten.
     """
-    tiny, two, zero = K.dtype.type(_TINY_CURVATURE), K.dtype.type(2), K.dtype.type(0)
+    tiny, two, zero = Ki.dtype.type(_TINY_CURVATURE), Ki.dtype.type(2), Ki.dtype.type(0)
     gain_bits, below_bits = gain.view(np.int32), below.view(np.int32)
-    i = _highest(key)
-    highest, Ki, Kii = u[i], K[i], K[i, i]
+    highest, Kii = u[i], diagonal[i]
     for t in range(u.size):
         distance = highest - u[t] - fall[t]
         distance = distance if distance > zero else zero
@@ -115,7 +127,7 @@ def _pair(
     j = _first(gain_bits, best)
     if rise[i] < 0.0 or best <= 0 or below[_first(below_bits, largest)] <= target:
         j = -1
-    return i, j, gain[j]
+    return j, gain[j]
 
 
 @numba.njit(inline="always")
@@ -130,8 +142,9 @@ def _pair_in_a_group(
     """
     i, j, best = -1, -1, 0.0
     for group in range(rise.shape[0]):
-        first, second, gained = _pair(
-            K, u, rise[group], fall[group], diagonal, key[group], gain, below, target
+        first = _highest(key[group])
+        second, gained = _partner(
+            K[first], first, u, rise[group], fall[group], diagonal, gain, below, target
         )
         if second >= 0 and gained > best:
             i, j, best = first, second, gained

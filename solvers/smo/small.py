@@ -98,9 +98,9 @@ def _pair_turn(
     # without the equality a violation counts twice, as either end of a pair
     target = target if b.size else 0.5 * target
     if b.size > 1:
-        taken, _ = pair_steps(K, x, u, low, high, target, most, groups)
+        taken, _ = pair_steps(K, x, u, low, high, target, most, groups, None)
     else:
-        taken, _ = pair_steps(K, x, u, low, high, target, most, None)
+        taken, _ = pair_steps(K, x, u, low, high, target, most, None, None)
     for t in range(n):
         z[t] = x[t]
         f[t] = -(u[t] + side[t] + multiplier[t]) - q[t]

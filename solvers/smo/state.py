@@ -8,6 +8,7 @@ before anything is claimed. What is changed after that is small, and so are its 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +19,9 @@ from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
 from problems.gram.tiles import Columns, Tile, Tiles
 from problems.kernels import Block
+from solvers.numerics.memory import available
 from solvers.smo.duplicates import merge
+from solvers.smo.opposites import Opposites
 from solvers.smo.variables import from_form
 
 if TYPE_CHECKING:
@@ -27,6 +30,8 @@ if TYPE_CHECKING:
 SINGLE_FROM = 500  # variables from which rows are in float32
 _MOST_ACTIVE = 4096
 _ROUNDING = 1e-7  # of a kernel value in float32
+_UNASKED = 2**26  # bytes that are taken without a look at what is available
+_ALL_ACTIVE = 10**9  # bytes of K up to which all variables are active by default, from the start
 _AT_A_TIME = 2048  # columns of K between two pauses
 
 
@@ -44,10 +49,11 @@ class State:
     ----------
     steps, newton_steps, refreshes : what has been done so far.
     stuck, unbounded : why it cannot go on; solved : that it need not.
+    room : kernel values that may be kept.
     left : by what factor the violation is still too large, as far as tol and the gap tell.
     """
 
-    def __init__(self, form: BoxQP, tiles: Tiles, cache_size: float, max_steps: int) -> None:
+    def __init__(self, form: BoxQP, tiles: Tiles, cache_size: float | None, max_steps: int) -> None:
         self.tiles, self.max_steps = tiles, max_steps
         self.cache_size = cache_size
         self.merged = merge(from_form(form))
@@ -61,18 +67,40 @@ class State:
         self.left = np.inf
         bounded = bool(np.isfinite(v.lo).all() and np.isfinite(v.hi).all())
         single = v.n >= SINGLE_FROM and bounded and tiles.precise(np.float32)
+        self.constant = 0.0
+        if self.merged.opposites is not None:
+            self._centre(self.merged.opposites)
         self._work_in(np.float32 if single else np.float64)
+
+    def _centre(self, opposites: Opposites) -> None:
+        """Take into the costs what the variables' centres add to the scores."""
+        v, centre = self.variables, opposites.centre
+        scores = self.exact_scores(np.arange(v.n), centre)
+        self.variables = replace(v, q=v.q + scores)
+        self.constant = opposites.constant + 0.5 * float(centre @ scores)
 
     def _work_in(self, dtype: Any) -> None:
         """Keep rows in `dtype`, as many as there is room for; compute all scores afresh."""
         v = self.variables
         self.dtype = np.dtype(dtype)
-        room = max(1, int(self.cache_size * 1e6 / self.dtype.itemsize))  # in kernel values
-        self.size = v.n if v.n**2 <= room else max(2, min(v.n, _MOST_ACTIVE, int(room**0.5)))
-        self._row_cache = np.empty(max(self.size, min(room, v.n**2)), self.dtype)
+        self.room = room = self._room()
+        # with room for more by default, more become active only where that turns out to be needed
+        at_once = _ALL_ACTIVE // self.dtype.itemsize if self.cache_size is None else room
+        few = max(2, min(v.n, _MOST_ACTIVE, int(room**0.5)))
+        self.size = v.n if v.n**2 <= min(at_once, room) else few
+        self._row_cache = np.empty(0, self.dtype)
         self.f = self._scores()
         self.noise_squared = self.noise_most = 0.0
         self.note_change(self.z)
+
+    def _room(self) -> int:
+        """Return how many kernel values may be kept."""
+        every, each = self.variables.n**2, self.dtype.itemsize
+        if self.cache_size is not None:
+            return max(1, min(every, int(self.cache_size * 1e6 / each)))
+        if each * every <= _UNASKED:
+            return every
+        return max(1, min(every, available() // 2 // each))
 
     def _scores(self) -> Vector:
         """Return Kz, from the rows that an earlier problem left as far as there are any."""
@@ -141,7 +169,10 @@ class State:
 
     def row_cache(self, width: int) -> Tile:
         """Return room for rows of `width` active variables: touching fresh memory takes time."""
-        count = min(width, self._row_cache.size // max(1, width))
+        most = max(width, min(self.room, width**2))
+        if self._row_cache.size < most:
+            self._row_cache = np.empty(most, self.dtype)
+        count = min(width, most // max(1, width))
         return self._row_cache[: count * width].reshape(count, width)
 
     def columns(self, cols: Indices, dtype: Any = None) -> Ready:
@@ -203,7 +234,7 @@ class State:
             ends = [u * end - tube * np.abs(end) for end in (v.lo, v.hi, np.clip(0.0, v.lo, v.hi))]
         here = u * z - tube * np.abs(z)
         gap = float((np.maximum(np.maximum(ends[0], ends[1]), ends[2]) - here).sum())
-        dual = abs(float((0.5 * self.f * z + v.q * z + tube * np.abs(z)).sum()))
+        dual = abs(float((0.5 * self.f * z + v.q * z + tube * np.abs(z)).sum()) + self.constant)
         return gap / dual if np.isfinite(gap) and dual > 0 else np.inf
 
     @staticmethod

@@ -114,7 +114,7 @@ def _judge(
             warnings.simplefilter("error")
             certificate, verdict = solution.certificate, solution.verdict
     except Exception as error:
-        result.faults.append(Fault("crash", name, _last(error)))
+        result.faults.append(Fault("crash", name, last(error)))
         return
     result.certificates += 1
     found = [*_of_bounds(certificate, reference), *_of_verdict(solution, verdict, reference)]
@@ -127,7 +127,8 @@ def _judge(
             result.width = width
 
 
-def _last(error: Exception) -> str:
+def last(error: Exception) -> str:
+    """Return an error with the place that it is from."""
     frames = traceback.extract_tb(error.__traceback__)
     where = f"{frames[-1].filename.rsplit('/', 1)[-1]}:{frames[-1].lineno}"
     return f"{type(error).__name__}: {error} ({where})"

@@ -93,7 +93,8 @@ def value(kernel: Kernel, x: Row, z: Row) -> Any:
         case Scaled(inside, factor):
             found = _float(factor) * value(inside, x, z)
         case Exponential(inside):
-            found = arb(value(inside, x, z)).exp()
+            exponent = value(inside, x, z)
+            found = arb(exponent).exp() if exponent != 0 else fmpq(1)
         case PolynomialOf(inside, coefficients):
             base = value(inside, x, z)
             found = sum((_float(c) * base**k for k, c in enumerate(coefficients)), ZERO)
@@ -102,7 +103,8 @@ def value(kernel: Kernel, x: Row, z: Row) -> Any:
         case QuadraticForm(matrix):
             found = inner(x, [inner([_float(v) for v in row], z) for row in matrix])
         case Sigmoid(gamma, coef0):
-            found = arb(_float(gamma) * inner(x, z) + _float(coef0)).tanh()
+            inside = _float(gamma) * inner(x, z) + _float(coef0)
+            found = arb(inside).tanh() if inside else ZERO
         case SetIntersection(normalize):
             common = inner(x, z) - (HALF * (inner(x, x) + inner(z, z)) if normalize else ZERO)
             found = fmpq(2) ** int(common) if common.q == 1 else arb(2) ** arb(common)

@@ -129,7 +129,8 @@ class EnumeratedReference:
         indefinite = self.problem.kernel.is_psd is None and not is_psd(self.exact.K)
         if c.point.alpha is None or indefinite:  # no primal is above all of its dual
             return Values(None)
-        if not np.isfinite(c.point.alpha).all():  # it is beyond float64's range
+        known = [v for v in (c.point.alpha, c.point.w) if v is not None]
+        if not all(np.isfinite(v).all() for v in known):  # it is beyond float64's range
             return Values(None)
         given, scale = self._beta(c.point.alpha), rational(c.scale)
         beta = self.exact.feasible(given)

@@ -12,7 +12,7 @@ import argparse
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
 from functools import partial
@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 from tests.differential.drawing import Drawn, drawn
-from tests.differential.judging import Judged, judged
+from tests.differential.judging import Fault, Judged, judged, last
 
 KINDS = (
     "lower bound",
@@ -35,12 +35,23 @@ KINDS = (
 _CHUNK = 250  # problems that a process is given at a time
 
 
-def judged_chunk(seed: int, numbers: range) -> list[Judged]:
+def judged_chunk(seed: int, numbers: Sequence[int]) -> list[Judged]:
     """Return what was found about each problem."""
-    return [judged(drawn(seed, number), seed) for number in numbers]
+    return [_judged(seed, number) for number in numbers]
 
 
-def judge_all(seed: int, numbers: range, processes: int) -> Iterator[Judged]:
+def _judged(seed: int, number: int) -> Judged:
+    """Return what was found about a problem; a judge that fails is a fault of that problem alone."""
+    words = ("unknown", "", "")
+    try:
+        problem = drawn(seed, number)
+        words = (problem.formulation, problem.kernel, problem.scale)
+        return judged(problem, seed)
+    except Exception as error:
+        return Judged(number, words, faults=[Fault("crash", "the judge", last(error))])
+
+
+def judge_all(seed: int, numbers: Sequence[int], processes: int) -> Iterator[Judged]:
     """Yield what was found about each problem."""
     chunks = [numbers[k : k + _CHUNK] for k in range(0, len(numbers), _CHUNK)]
     if processes == 1:

@@ -5,25 +5,41 @@ make differential
 
 import pytest
 
+from tests.differential import judging
 from tests.differential.run import described, judge_all
 
 SEED = 20_260
 PROBLEMS = 250  # a test, of some three seconds
 MOST_SHOWN = 10
+FOUND = (15_768, 23_371, 37_762, 45_494, 86_724)  # that once had faults, of seed 0
 
 
-def check(first):
-    faulty = [f for f in judge_all(SEED, range(first, first + PROBLEMS), 1) if f.faults]
+def check(numbers, seed=SEED):
+    faulty = [f for f in judge_all(seed, numbers, 1) if f.faults]
     report = "\n".join(described(SEED, found) for found in faulty[:MOST_SHOWN])
-    assert not faulty, f"{len(faulty)} of {PROBLEMS} problems have faults:\n{report}"
+    assert not faulty, f"{len(faulty)} of {len(numbers)} problems have faults:\n{report}"
 
 
 @pytest.mark.parametrize("first", range(0, 8 * PROBLEMS, PROBLEMS))
 def test_every_bound_and_verdict_holds(first):
-    check(first)
+    check(range(first, first + PROBLEMS))
 
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("first", range(8 * PROBLEMS, 80 * PROBLEMS, PROBLEMS))
 def test_every_bound_and_verdict_holds_of_many_more(first):
-    check(first)
+    check(range(first, first + PROBLEMS))
+
+
+def test_what_was_found_stays_mended():
+    check(FOUND, seed=0)
+
+
+def test_a_judge_that_fails_costs_only_its_problem(monkeypatch):
+    def failing(problem):
+        raise ValueError("cannot convert NaN to integer ratio")
+
+    monkeypatch.setattr(judging, "exact_reference", failing)
+    found = list(judge_all(SEED, range(2), 1))
+    assert [own.number for own in found] == [0, 1]
+    assert all("cannot convert NaN" in described(SEED, own) for own in found)

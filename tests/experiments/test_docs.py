@@ -54,12 +54,12 @@ def test_a_list_that_follows_a_sentence_is_a_list():
 def test_names_and_what_they_are_become_a_list_and_other_sections_stay():
     page = pages(
         "Sum.\n\nParameters\n----------\nx : where to begin,\n    a vector.\ncoef_ :\n    weights.\n"
-        "a, b\n    Both.\n\nReturns\n-------\nVector\n    It."
+        "a, b\n    Both.\nc,\nd_, e : as of x.\n\nReturns\n-------\nVector\n    It."
     )
     assert ".. rubric:: Parameters" in page
     assert (
-        "- ``x``: where to begin,\n  a vector.\n- ``coef_``: \n  weights.\n- ``a, b``:\n  Both."
-        in page
+        "- ``x``: where to begin,\n  a vector.\n- ``coef_``: \n  weights.\n- ``a, b``:\n  Both.\n"
+        "- ``c, d_, e``: as of x." in page
     )
     assert "Returns\n-------\nVector\n    It." in page
 
@@ -74,7 +74,7 @@ def test_names_on_one_line_are_items_of_their_own():
 def test_every_page_is_in_the_index():
     index = (DOCS / "index.rst").read_text()
     pages = [path.relative_to(DOCS).with_suffix("") for path in DOCS.glob("*/*.rst")]
-    assert len(pages) == 14
+    assert len(pages) == 15
     assert all(f"   {page}\n" in index for page in pages)
 
 

@@ -13,6 +13,7 @@ _MARKS = re.compile(r"(?<!\\)([|*])|(?<=\w)(_)(?!\w)")
 _MEANT = re.compile(r"(``?[^`]+``?|(?<![\w*])\*\w+\*(?![\w*]))")  # code and emphasis
 _COLUMNS = re.compile(r"\S {2,}\S")
 INLINE = re.compile(r"(?<=[.;])\s+(\w+(?:, \w+)*) : ")  # a name on the line of another
+_BROKEN = re.compile(r"^(\w[^:\n]*,)\n(?=\w)", re.MULTILINE)  # names that go on in the next line
 _ITEM = re.compile(r"- |\d+\. ")
 _NAMES = re.compile(
     r"^(?P<title>Attributes|Parameters)\n-{4,}\n(?P<entries>(?:(?!.*\n-{4,}).*\n?)*)", re.MULTILINE
@@ -52,7 +53,8 @@ def _prose(lines: list[str]) -> list[str]:
 
 def _as_list(section: re.Match[str]) -> str:
     """Return a section of names as a list: numpydoc would take "name : text" for a type."""
-    entries = INLINE.sub(r"\n\1 : ", section["entries"])
+    entries = _BROKEN.sub(r"\1 ", section["entries"])
+    entries = INLINE.sub(r"\n\1 : ", entries)
     entries = re.sub(r"(?m)^(\w[^:\n]*?) :(?: |$)", r"- ``\1``: ", entries)
     entries = re.sub(r"(?m)^(\w[^:\n]*)\n(?= )", r"- ``\1``:\n", entries)
     return f".. rubric:: {section['title']}\n\n{re.sub(r'(?m)^ +', '  ', entries)}\n"

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from docstrings import escape
 from settings_tables import documented, file_keys, list_table, settings, settings_table
 
-from experiments.cases.columns import RESULTS, TRACES
+from experiments.cases.columns import DESCRIBED, PATHS, RESULTS, TRACES
 from experiments.cli import main
 from experiments.commands.listing import listing
 from experiments.files.catalogue import first_sentence
@@ -34,7 +34,7 @@ def write(source: Path) -> None:
 
 def _included() -> dict[str, str]:
     """Return parts of handwritten pages, by name."""
-    named = {"columns": RESULTS, "traces": TRACES, "outcomes": MEANINGS}
+    named = {"columns": RESULTS | DESCRIBED, "traces": TRACES, "paths": PATHS, "outcomes": MEANINGS}
     made = {"keys": settings_table(file_keys(), "key"), "commands": "\n".join(_commands())}
     for name, of in named.items():
         rows = ((f"``{key}``", meaning) for key, meaning in of.items())

@@ -51,10 +51,13 @@ class Setting(NamedTuple):
 
 def file_keys() -> Iterator[Setting]:
     """Yield the keys of an experiment file itself."""
-    hints = get_type_hints(ExperimentFile, include_extras=True)
+    texts = {
+        k: type_text(h) for k, h in get_type_hints(ExperimentFile, include_extras=True).items()
+    }
+    texts["memory_limit"] = "a size or null"
     for name, field in ExperimentFile.model_fields.items():
         default = "required" if field.is_required() else default_text(field.default)
-        yield Setting(name, type_text(hints[name]), default, _sentence(f"{field.description}."))
+        yield Setting(name, texts[name], default, _sentence(f"{field.description}."))
 
 
 def documented(kind: str) -> Iterator[Entry]:

@@ -1,34 +1,77 @@
-"""Decision regions of two-dimensional problems, with margins and support vectors."""
+"""Decision regions of two-dimensional problems, with margins and support vectors.
+
+Answers that look the same share a panel, named by all of their solvers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 from matplotlib.figure import Figure
 
 from experiments.output.text import file_name
 from experiments.plots.drawing import Drawing, Named
-from experiments.plots.plane import Answer, binary_answers, draw_regions, region_keys
+from experiments.plots.plane import (
+    Answer,
+    binary_answers,
+    decision,
+    draw_regions,
+    grid,
+    kinds_of,
+    region_keys,
+)
 from experiments.plots.runs import Runs
 from experiments.plots.style import PANELS, label_outside, legend, panels, wrap
 
+_POINTS = 40  # a side of the grid on which answers are compared
+_SAME = (
+    0.02  # difference of two decision functions that no reader would see; their margins are at ±1
+)
+_LINES = 6  # of a panel's title
+
 
 class DecisionRegions(Drawing):
-    """Decision regions of two-dimensional problems; a panel a solver."""
+    """Decision regions of two-dimensional problems; a panel for each different answer."""
 
     def draw(self, runs: Runs) -> Iterator[Named]:
         """Yield a figure for each problem in the plane that left answers."""
         for problem, answers in binary_answers(runs):
-            yield file_name(self.name, problem), decision_regions(answers[:PANELS])
+            yield file_name(self.name, problem), decision_regions(answers)
 
 
-def decision_regions(models: Sequence[Answer]) -> Figure:
-    """Draw the answers of up to six solvers to one problem, one panel a solver."""
-    titles = [f"{run['series']}: {run['verdict']}" for run, _ in models]
-    new, axes = panels(titles, height=2.1, share="both")
-    new.suptitle(wrap(str(models[0][0]["problem_id"]), 90), fontsize=8.5)
-    for ax, (run, model) in zip(axes, models, strict=True):
-        draw_regions(ax, run, model)
+def decision_regions(answers: Sequence[Answer]) -> Figure:
+    """Draw the answers of all solvers to one problem, up to six different ones, a panel each."""
+    groups = alike(answers)[:PANELS]
+    new, axes = panels([_title(group) for group in groups], 2.1, share="both", lines=_LINES)
+    new.suptitle(wrap(str(answers[0][0]["problem_id"]), 90), fontsize=8.5)
+    for ax, group in zip(axes, groups, strict=True):
+        draw_regions(ax, *group[0])
     label_outside(axes, "$x_1$", "$x_2$")
     legend(new, region_keys(), columns=3)
     return new
+
+
+def alike(answers: Sequence[Answer]) -> list[list[Answer]]:
+    """Return the answers in groups that look the same: their regions, margins and support vectors."""
+    _, _, points = grid(np.asarray(answers[0][1]["X"], dtype=np.float64), _POINTS)
+    groups: list[list[Answer]] = []
+    looks: list[tuple[np.ndarray, np.ndarray]] = []  # of each group's first
+    for run, model in answers:
+        f, kinds = decision(model, points), kinds_of(run, model)
+        for group, (other, others) in zip(groups, looks, strict=True):
+            if (np.abs(f - other) <= _SAME).all() and (kinds == others).all():
+                group.append((run, model))
+                break
+        else:
+            groups.append([(run, model)])
+            looks.append((f, kinds))
+    return groups
+
+
+def _title(group: Sequence[Answer]) -> str:
+    """Return the solvers of a group by verdict, `smo, cvxopt_qp: solved`."""
+    solvers: dict[str, list[str]] = {}
+    for run, _ in group:
+        solvers.setdefault(str(run["verdict"]), []).append(str(run["series"]))
+    return "; ".join(f"{', '.join(names)}: {verdict}" for verdict, names in solvers.items())

@@ -1,7 +1,8 @@
 """How far each solver is from the QP optimum: a mark a problem, a row a solver.
 
 Within a row marks are spread by rank, so that the distribution can be read off: the middle of a row is
-its median. The answers of the better QP back end, which are the optimum themselves, are left out.
+its median. Every problem of the verification is a mark or is counted beside its row: the answers of the
+better QP back end are the optimum themselves, and what is unsupported or infeasible has no difference.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from matplotlib.figure import Figure
 from experiments.analysis.verify import TOLERANCE
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
-from experiments.plots.style import BLUE, TEXT_WIDTH, VERMILION, figure
+from experiments.plots.style import BLUE, GREY, TEXT_WIDTH, VERMILION, figure
 
 
 class Differences(Drawing):
@@ -35,25 +36,34 @@ def differences(checks: pd.DataFrame) -> Figure:
     ----------
     checks : columns solver, difference (NaN where there is none) and passed, a row a problem.
     """
-    drawn = checks[checks["difference"] > 0]
-    rows = {str(solver): rows for solver, rows in drawn.groupby("solver", sort=False)}
-    new = figure(TEXT_WIDTH, 0.5 * len(rows) + 1.0)
+    positive = checks["difference"][checks["difference"] > 0]
+    zero = 0.2 * float(positive.min()) if len(positive) else 0.01 * TOLERANCE
+    rows = {str(solver): rows for solver, rows in checks.groupby("solver", sort=False)}
+    new = figure(TEXT_WIDTH, 0.55 * len(rows) + 1.0)
     ax = new.add_subplot()
     for row, mine in enumerate(rows.values()):
-        ordered = mine.sort_values("difference")
-        place = row + np.linspace(0.35, -0.35, len(mine)) if len(mine) > 1 else [row]
+        ordered = mine.dropna(subset=["difference"]).sort_values("difference")
+        place = row + np.linspace(0.35, -0.35, len(ordered))
         colours = np.where(ordered["passed"].astype(bool), BLUE, VERMILION)
-        ax.scatter(ordered["difference"], place, s=7, c=colours, linewidths=0)
+        ax.scatter(ordered["difference"].clip(lower=zero), place, s=7, c=colours, linewidths=0)
     ax.axvline(TOLERANCE, color=VERMILION, linewidth=1)
     ax.text(TOLERANCE, -0.55, "tolerance ", color=VERMILION, ha="right", va="bottom")
     ax.set_xscale("log")
-    ax.set_xlim(right=max(3 * TOLERANCE, 2 * drawn["difference"].max()))
-    ax.set_yticks(
-        range(len(rows)), [f"{name}\n{len(mine)} problems" for name, mine in rows.items()]
-    )
+    ax.set_xlim(0.5 * zero, max(3 * TOLERANCE, 2 * float(positive.max())))
+    ax.axvline(zero, color=GREY, linewidth=0.6)
+    ax.text(zero, -0.55, " 0: the optimum itself", color=GREY, ha="left", va="bottom")
+    ax.set_yticks(range(len(rows)), [_counts(name, mine) for name, mine in rows.items()])
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.grid(axis="y", visible=False)
     ax.set_xlabel(
         "relative difference between the worse bound and the QP optimum; one mark per problem"
     )
     return new
+
+
+def _counts(solver: str, checks: pd.DataFrame) -> str:
+    """Return a row's name: the solver, its problems, and how many of them have no mark and why."""
+    without = checks[checks["difference"].isna()]
+    why = without["status"].where(without["status"] != "finished", without["verdict"])
+    missing = ", ".join(f"{count} {word}" for word, count in why.value_counts().items())
+    return f"{solver}\n{len(checks)} problems" + (f",\nof these {missing}" if missing else "")

@@ -1,7 +1,8 @@
 """Certified gap against time: how soon each solver's answer is provably good.
 
 A solver whose iterates were evaluated is a line, its typical run (the median time of its repetitions).
-One that was evaluated only at its end is a point, or several points for several tolerances.
+One that was evaluated only at its end is a point, or several points for several tolerances. A legend
+of more than eight solvers is hard to follow: there each panel names its own beside it.
 """
 
 from __future__ import annotations
@@ -25,8 +26,13 @@ from experiments.plots.style import (
     legend,
     note,
     panels,
+    plain,
     solver_keys,
 )
+from problems import Vector
+
+_LEGIBLE = 8  # solvers of a legend
+_LABEL = 0.115  # inches between names beside a panel
 
 _TARGET: dict[str, Any] = {"color": "#555555", "linestyle": (0, (1, 2)), "linewidth": 0.9}
 # 7: caret down
@@ -44,22 +50,60 @@ class GapAgainstTime(Drawing):
 
 def gap_against_time(runs: Runs, problems: Sequence[str]) -> Figure:
     """Draw the certified relative gap against seconds of solving, one panel a problem."""
-    figure, axes = panels(problems, share="y")
     curves = {problem: runs.curves(problem) for problem in problems}
     drawn = [curve for those in curves.values() for curve in those]
+    series = {curve.series for curve in drawn}
+    crowded = len(series) > _LEGIBLE
+    figure, axes = panels(problems, 1.5 if crowded else 2.0, share="y", named=crowded)
     axes[0].set_yscale("log")
     axes[0].set_ylim(*_range(runs, drawn))
     for ax, problem in zip(axes, problems, strict=True):
         _panel(ax, runs, problem, curves[problem])
+        if crowded:
+            _name_beside(ax, runs, curves[problem])
     label_outside(axes, "solving time (s)", "certified relative gap")
     lines = {curve.series for curve in drawn if len(curve.times) > 1}
-    points = {curve.series for curve in drawn} - lines
     solvers = [
         *solver_keys(runs.styles, lines),
-        *solver_keys(runs.styles, points, linestyle="none"),
+        *solver_keys(runs.styles, series - lines, linestyle="none"),
     ]
-    legend(figure, [*solvers, *_keys(drawn)])
+    legend(figure, [*([] if crowded else solvers), *_keys(drawn)])
     return figure
+
+
+def _name_beside(ax: Axes, runs: Runs, curves: Sequence[Curve]) -> None:
+    """Write the solvers' names beside the panel in the order of their last gaps, led to from these."""
+    ends = {c.series: c for c in sorted(curves, key=lambda c: c.gaps[-1], reverse=True)}
+    ordered = list(reversed(ends.values()))
+    space = ax.get_position().height * ax.figure.get_figheight()
+    low, high = np.log(ax.get_ylim())
+    ends_at = [(np.log(c.gaps[-1]) - low) / (high - low) for c in ordered]
+    for curve, y in zip(ordered, spread(np.array(ends_at), _LABEL / space), strict=True):
+        line = runs.styles[curve.series]
+        mark = line.arguments(linestyle="none", label="_key", clip_on=False, markersize=4)
+        ax.plot([1.06], [y], transform=ax.transAxes, **mark)
+        ax.annotate(
+            plain(curve.series),
+            (curve.times[-1], curve.gaps[-1]),
+            (1.12, y),
+            textcoords="axes fraction",
+            fontsize=6.5,
+            va="center",
+            arrowprops={
+                "arrowstyle": "-",
+                "color": line.colour,
+                "linewidth": 0.4,
+                "relpos": (0, 0.5),
+            },
+        )
+
+
+def spread(heights: Vector, distance: float) -> Vector:
+    """Return increasing `heights` within (0, 1), moved apart to at least `distance`."""
+    steps = distance * np.arange(len(heights))
+    moved = heights - steps
+    up, down = np.maximum.accumulate(moved), np.minimum.accumulate(moved[::-1])[::-1]
+    return np.clip(0.5 * (up + down), 0.0, max(0.0, 1.0 - steps[-1])) + steps
 
 
 def _range(runs: Runs, drawn: Sequence[Curve]) -> tuple[float, float]:

@@ -21,7 +21,7 @@ from problems.dataset import Indices, Matrix, Vector
 from problems.formulations.formulation import Formulation
 from problems.kernels import Kernel, Linear
 from problems.losses import Perceptron
-from problems.validation import check_share
+from problems.validation import NoSuchProblem, check_share
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +33,9 @@ class NuSVC(Formulation):
     Raises
     ------
     ValueError
-        Naming the argument, if one is not usable; of a `nu` that no machine has also why.
+        Naming the argument, if one is not usable.
+    NoSuchProblem
+        A ValueError that says why no machine with these samples has this `nu`.
     """
 
     X: Matrix
@@ -50,7 +52,7 @@ class NuSVC(Formulation):
         super().__post_init__()
         fewer = min(fsum(self.weight[self.y > 0]), fsum(self.weight[self.y < 0]))
         if self._half > fewer:
-            raise ValueError(
+            raise NoSuchProblem(
                 f"nu: must be at most 2·min(n₊, n₋)/n = {2 * fewer / fsum(self.weight):.6g} for "
                 f"{int((self.y > 0).sum())} samples labelled +1 and {int((self.y < 0).sum())} labelled "
                 f"−1, got {self.nu!r}: each class has to carry half of the weight nu·n, and no sample "

@@ -126,10 +126,7 @@ class NuSVR(Formulation):
             dual = dual_from_weights(self, w)
         else:
             dual = feasible_dual(self, point.alpha)
-        tubes = {self._best_tube(dual.scores if w is None else self.X @ w)}
-        if np.abs(dual.alpha).sum() < (1 - _ROUNDED) * self.budget:
-            tubes.add(0.0)  # it is the best one where the budget is not used up
-        found = (self._bounds_with(epsilon, point, dual) for epsilon in tubes)
+        found = (self._bounds_with(epsilon, point, dual) for epsilon in self._tubes(dual, w))
         best = min(found, key=lambda c: c.primal_objective)
         box = Pieces(self).at(dual, [middle(*i) for i in best_offsets(self, dual.scores)])
         return replace(
@@ -139,10 +136,14 @@ class NuSVR(Formulation):
             complementarity=float(box.terms.max()),
         )
 
-    def _best_tube(self, scores: Vector) -> float:
-        """Return the ε that is best for scores (n,), from targets near 0."""
-        problem = near_zero(self)[0]
-        return self.margin_at(tuple(middle(*i) for i in best_offsets(problem, scores)))
+    def _tubes(self, dual: DualPoint, w: Vector | None) -> set[float]:
+        """Return the ε among which the best one for weights is, found from targets near 0."""
+        scores = dual.scores if w is None else self.X @ w
+        offsets = best_offsets(near_zero(self)[0], scores)
+        tubes = {self.margin_at(tuple(middle(*i) for i in offsets))}
+        if np.abs(dual.alpha).sum() < (1 - _ROUNDED) * self.budget:
+            tubes.add(0.0)  # it is the best one where the budget is not used up
+        return tubes
 
     def _bounds_with(self, epsilon: float, point: Point, dual: DualPoint) -> Certificate:
         """Return the bounds that regression with the tube `epsilon` gives."""
@@ -169,9 +170,12 @@ class NuSVR(Formulation):
         """Return the certificate with proven bounds in place of the float64 ones."""
         from problems.certificates.proofs.tube import proven_tube  # noqa: PLC0415 - needs python-flint
 
-        epsilon, point = self.margin_at(certificate.offsets), certificate.point
-        if epsilon and point.alpha is not None:  # the offsets have fewer digits of it
-            w = None if certificate.bound_source == "alpha" else point.w
-            scores = feasible_dual(self, point.alpha).scores if w is None else self.X @ w
-            epsilon = self._best_tube(scores)
-        return proven_tube(self.regression(epsilon), self.budget, certificate)
+        # found anew: the offsets b + ε and b − ε have fewer digits of it
+        assert certificate.point.alpha is not None
+        dual = feasible_dual(self, certificate.point.alpha)
+        w = None if certificate.bound_source == "alpha" else certificate.point.w
+        found = [
+            proven_tube(self.regression(epsilon), self.budget, certificate)
+            for epsilon in self._tubes(dual, w)
+        ]
+        return min(found, key=lambda c: c.primal_objective)

@@ -3,11 +3,13 @@
 import pandas as pd
 import pytest
 
+from experiments.analysis.evaluations import LEAST_GAP
 from experiments.analysis.profiles import (
     SHIFT,
     data_profile,
     penalty_of,
     performance_profile,
+    quality_profile,
     shifted_mean,
     shifted_means,
     times_to_gaps,
@@ -88,3 +90,16 @@ def test_what_died_does_not_reach_a_target_and_a_proof_of_infeasibility_does(
     assert times.groupby("solver")["time"].max()["a"] == 0.5
     assert times[times["solver"] == "b"]["time"].isna().all()
     assert set(times[times["solver"] == "b"]["outcome"]) == {"crashed"}
+
+
+def test_a_quality_profile_has_the_last_gap_of_the_most_accurate_setting_and_failures_in_the_share(
+    tmp_path, run, crashed, stored
+):
+    settings = {gap: {"relative_gap": gap, "params": f'{{"tol": {gap}}}'} for gap in (1e-2, 1e-8)}
+    rows = [run("p", "smo", **settings[1e-2]), run("p", "smo", **settings[1e-8])]
+    rows += [crashed("q", "smo"), run("p", "libsvm", relative_gap=1e-3, verdict="inaccurate")]
+    rows += [run("q", "libsvm", relative_gap=NAN, verdict="infeasible")]
+    profile = quality_profile(load_results(stored(tmp_path / "r", rows)))
+    assert [profile["smo"][0][1], profile["smo"][1].max()] == [1e-8, 0.5]
+    assert profile["libsvm"][0][:2].tolist() == [LEAST_GAP, 1e-3]
+    assert profile["libsvm"][1].tolist() == [0.5, 1.0, 1.0]

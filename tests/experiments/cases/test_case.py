@@ -35,7 +35,7 @@ def _row(case):
 def test_a_solved_case_is_recorded_whole(case_of):
     record = _row(case_of())
     missing = {key for key, value in record.items() if pd.isna(value)}
-    of_others = {"epsilon", "lam", "seed", "suboptimality", "test_accuracy", "signal"}
+    of_others = {"epsilon", "lam", "seed", "n_answers", "suboptimality", "test_accuracy", "signal"}
     assert missing == of_others
     assert (record["n"], record["d"], record["kernel"]) == (24, 2, "rbf(gamma=0.05)")
     assert (record["status"], record["reason"]) == ("finished", "")
@@ -243,6 +243,18 @@ def test_bad_data_costs_only_its_rows(case_of):
     assert "leaves none to train on" in record["reason"]
 
 
+def test_a_nu_that_no_machine_has_is_refused_before_solving(case_of):
+    text = (
+        "name: x\nproblems:\n  - formulation: nu_svc\n    dataset:\n"
+        "      {name: classification, imbalance: 9}\n"
+        "    nu: 0.9\nsolvers: [smo]\n"
+    )
+    record = _row(case_of(text=text))
+    assert (record["status"], record["verdict"]) == ("unsupported", "uncertified")
+    assert record["reason"].startswith("nu: must be at most 2·min(n₊, n₋)/n = ")
+    assert record["time_solve"] is None
+
+
 def test_a_solver_that_changes_the_problem_is_certified_on_the_one_it_was_given(case_of, strange):
     answer = "yield FormPoint(x + 1.0, claim='optimal')"
     eased = "object.__setattr__(form.gram.kernel, 'gamma', 1e9)"
@@ -365,3 +377,15 @@ def test_a_perceptrons_row_says_that_it_is_degenerate(write):
     )
     assert record["verdict"] == "solved"
     assert "w = 0 is optimal" in record["reason"]
+
+
+def test_a_warm_run_begins_at_another_answer_and_says_so(write, case_of):
+    text = LINE.replace("C: 1,", "C: [1, 2],") + "warm_start: true\n"
+    first, second = plan(read_experiment(write(text)))
+    found = run_case(first)
+    assert found.answer.shape == (found.record["n"],)
+    cold, warm = (run_case(replace(second, initial=alpha)) for alpha in (None, found.answer))
+    assert (cold.record["warm_start"], warm.record["warm_start"]) == ("", first.run_id)
+    assert warm.record["iterations"] < cold.record["iterations"]
+    assert warm.record["objective"] == pytest.approx(cold.record["objective"])
+    assert run_case(case_of(text=LINE)).answer is None

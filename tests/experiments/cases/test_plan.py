@@ -100,3 +100,20 @@ def test_an_aa_repeat_does_the_same_as_its_first_in_the_same_round(write):
             == (repeat.problem, repeat.solver, repeat.repetition)
         )
         assert (first.seed, first.time_limit) == (repeat.seed, repeat.time_limit)
+
+
+def test_warm_runs_begin_at_the_answer_to_the_problem_listed_before(write):
+    warm = plan(read_experiment(write(TEXT + "noise: true\nwarm_start: true\n")))
+    cold = plan(read_experiment(write(TEXT + "noise: true\n")))
+    by_id = {case.run_id: case for case in warm}
+    assert len(by_id) == len(warm)
+    assert set(by_id).isdisjoint(case.run_id for case in cold)
+    begun = [(case, by_id[case.after]) for case in warm if case.after]
+    assert len(begun) == sum(case.problem.parameters.get("C") == 10 for case in warm)
+    for case, last in begun:
+        same = ("solver", "repetition", "aa_repeat", "seed")
+        assert all(getattr(case, name) == getattr(last, name) for name in same)
+        assert case.before == last.problem
+        assert case.problem.dataset == last.problem.dataset
+        assert last.problem.parameters["C"] == 1
+        assert warm.index(last) < warm.index(case)

@@ -175,3 +175,21 @@ def test_a_run_searches_to_the_target_and_resumes_where_it_was_killed(write, tmp
 
 def _first_searches(results):
     return [run_id for run_id in results["run_id"] if "." not in run_id]
+
+
+def test_a_run_waits_for_the_one_at_whose_answer_it_begins(write):
+    text = (
+        TEXT.replace("SMO", "1e-3")
+        .replace("epochs: auto", "epochs: 3")
+        .replace("C: 1", "C: [1, 2]")
+    )
+    cases = plan(read_experiment(write(text + "warm_start: true\n")))
+    waiting = Waiting(cases, {}, answer=lambda run_id: f"alpha of {run_id}")
+    first = list(waiting)
+    assert [case.after for case in first] == [""] * 4  # 2 solvers, 2 repetitions
+    assert len(waiting) == 4
+    waiting.follow({"run_id": first[2].run_id})
+    (second,) = waiting
+    assert (second.after, second.initial) == (first[2].run_id, f"alpha of {first[2].run_id}")
+    resumed = Waiting(cases, {case.run_id: {} for case in [*first, second]})
+    assert len(list(resumed)) == 3

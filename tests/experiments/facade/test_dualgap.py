@@ -1,5 +1,6 @@
 """`import dualgap` offers every public name, loads little, and refuses packages that are not its own."""
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,8 @@ def test_every_solver_class_and_the_modules_of_data_sets_and_estimators_are_offe
     assert dualgap.SMO is solvers.find_solver("smo")
     assert dualgap.datasets.make("two_moons", n=10).load().n == 10
     assert dualgap.estimators.SVC().C == 1.0
+    assert importlib.import_module("dualgap.estimators") is dualgap.estimators
+    assert importlib.import_module("dualgap.datasets") is problems.datasets
     with pytest.raises(AttributeError, match=r"module 'dualgap' has no attribute 'SMOO'"):
         dualgap.SMOO  # noqa: B018
 

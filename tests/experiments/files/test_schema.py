@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from textwrap import dedent
 
 import jsonschema
@@ -10,8 +11,10 @@ import pytest
 from experiments.files.experiment import CONFIGS, ConfigError, read_experiment
 from experiments.files.schema import experiment_schema
 from experiments.files.yamlfile import parse
+from solvers import all_solvers
 
 FILES = sorted(CONFIGS.rglob("*.yaml"))
+BENCHMARKS = [file for file in FILES if file.stem.startswith("bench_")]
 FRAME = """\
 name: small
 problems:
@@ -34,6 +37,8 @@ GOOD = {
         "coefficients: [[1, 0, 2], [0, 1]]}}",
         "{formulation: regularized_erm, dataset: two_moons, lam: 0.1, loss: [hinge, "
         "{name: logistic}]}",
+        "{formulation: soft_margin_dual, dataset: two_moons, path: {C: [0.1, 1], gap: [1e-2, 0.1]}}",
+        "{formulation: hinge_erm, dataset: two_moons, path: {lam: [[0.1, 1], [1, 2]]}}",
     ],
     "more": ["memory_limit: 4GiB", "memory_limit: 4000000", "time_limit: 3\ntarget: proven"],
 }
@@ -50,6 +55,9 @@ BAD = {
     "problem": [
         "{formulation: soft_margin, dataset: wine}",
         "{formulation: soft_margin_dual}",
+        "{formulation: hinge_erm, dataset: two_moons}",
+        "{formulation: soft_margin_dual, dataset: two_moons, path: {C: 3}}",
+        "{formulation: soft_margin_dual, dataset: two_moons, path: {C: [1, 2], tol: 1}}",
         "{formulation: soft_margin_dual, dataset: no_such_set}",
         "{formulation: soft_margin_dual, dataset: {name: wine, n: 7}}",
         "{formulation: soft_margin_dual, dataset: two_moons, lam: 1}",
@@ -96,6 +104,21 @@ def _cases(samples: dict[str, list[str]]) -> list[tuple[str, str]]:
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_every_experiment_that_comes_along_fits_the_schema(file, validator):
     assert list(validator.iter_errors(parse(file.read_bytes()).plain)) == []
+
+
+@pytest.mark.parametrize("file", BENCHMARKS, ids=lambda file: file.stem)
+def test_benchmarks_are_repeated_with_equal_caches_and_searched_tolerances(file):
+    content = parse(file.read_bytes()).plain
+    assert content["repetitions"] >= 3
+    assert content["noise"] is True
+    solvers = [own for own in content["solvers"] if ":" not in own["name"]]
+    classes = [all_solvers()[own["name"]] for own in solvers]
+    known = [{field.name for field in fields(cls)} for cls in classes]
+    pairs = list(zip(solvers, known, strict=True))
+    assert len({own.get("cache_size") for own, names in pairs if "cache_size" in names}) <= 1
+    listed = {own["name"] for own, names in pairs if "tol" in names and "auto" not in own.values()}
+    # its gap of 1e-9 is what distances are taken to; quadprog has no tolerance
+    assert listed <= {"dual_coordinate_descent", "qpsolvers_qp"}
 
 
 @pytest.mark.parametrize(("part", "text"), _cases(GOOD))

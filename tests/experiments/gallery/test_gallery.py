@@ -70,8 +70,41 @@ def test_an_unknown_figure_is_refused_before_any_is_drawn(tmp_path: Path) -> Non
     out = tmp_path / "none"
     result = CliRunner().invoke(main, ["gallery", "svr_tube", "svr_tub", "--out", str(out)])
     assert result.exit_code == 2
-    assert "no figure 'svr_tub'; there are perceptron_and_margin, " in result.output
+    assert (
+        "no figure 'svr_tub'; give a script's path, or one of perceptron_and_margin, "
+        in result.output
+    )
     assert not out.exists()
+
+
+def test_a_script_of_ones_own_is_drawn_by_its_path_and_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr("click.launch", lambda path: shown.append(path) or 0)
+    source = Path(smo_clipping_box.__file__).read_text()
+    (tmp_path / "mine.py").write_text(source.replace("C = 1.0", "C = 2.0"))
+    command = ["gallery", str(tmp_path / "mine.py"), "--show", "--out", str(tmp_path / "figures")]
+    result = CliRunner().invoke(main, command)
+    assert result.exit_code == 0, result.output
+    assert shown == [str(tmp_path / "figures" / "mine.png")]
+    assert Path(shown[0]).is_file()
+
+
+@pytest.mark.parametrize(
+    ("code", "message"),
+    [
+        (None, "there is no script"),
+        ("x = (", "line 1: '(' was never closed"),
+        ("def compute():\n    pass", "has no function draw"),
+    ],
+)
+def test_what_is_no_script_of_a_figure_is_refused(tmp_path: Path, code: Any, message: str) -> None:
+    if code is not None:
+        (tmp_path / "mine.py").write_text(code)
+    result = CliRunner().invoke(main, ["gallery", str(tmp_path / "mine.py")])
+    assert result.exit_code == 2
+    assert message in result.output
 
 
 def test_support_vectors_of_the_maximal_margin_lie_on_it_and_others_beyond() -> None:

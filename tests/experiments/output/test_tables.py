@@ -1,6 +1,7 @@
 """The summary of a run, and how the terminal shows it."""
 
 import pandas as pd
+import pytest
 from rich.console import Console
 
 from experiments.output.tables import summarise, to_terminal
@@ -31,6 +32,16 @@ def test_one_repetition_is_ranked_by_time_alone():
     assert summary["rank"].tolist() == [1, 2, 2]
     assert summary["low"].isna().all()
     assert "within the noise" not in printed(summary)
+
+
+@pytest.mark.parametrize("verdict", ["uncertified", "inaccurate", "wrong"])
+def test_only_what_is_certified_is_ranked_and_others_are_compared_with(verdict):
+    quick = [row | {"verdict": verdict} for row in runs_of("libsvm", [0.1, 0.1, 0.1])]
+    summary = summarise(pd.DataFrame([*quick, *runs_of("smo", [1.0, 1.0, 1.0])]))
+    assert summary["solver"].tolist() == ["smo", "libsvm"]
+    assert summary["rank"].tolist()[0] == 1
+    assert summary["ratio"].tolist()[0] == 1
+    assert summary[["rank", "ratio"]].iloc[1].isna().all()
 
 
 def test_an_aa_repeat_that_has_no_answer_either_is_not_told_twice():

@@ -80,8 +80,30 @@ def test_a_table_that_has_little_room_breaks_words_and_never_numbers(width):
     assert "…" not in text
 
 
+def test_words_are_broken_between_words_where_a_column_can_hold_the_longest():
+    rows = [["projected_gradient (barzilai_borwein)", "1.27 ms", "time_limit, 1 of 3 solved"]]
+    table = FittingTable(("solver", "time", "outcome"), rows, (), words=("solver", "outcome"))
+    console = Console(width=46, file=io.StringIO())
+    console.print(table)
+    words = console.file.getvalue().split()
+    assert {"projected_gradient", "(barzilai_borwein)", "time_limit,", "solved"} <= set(words)
+
+
 def test_a_table_that_has_room_is_on_one_line():
     (line,) = (line for line in _printed(200).splitlines() if "ms" in line)
     assert line.split("  ")[0].strip() == ROW[0]
     assert "1.2e-06 → 3.4e-05" in line
     assert "gap" not in _printed(60)
+
+
+@pytest.mark.parametrize("width", range(60, 200, 20))
+def test_columns_for_which_there_is_no_room_are_in_further_tables(width):
+    solvers = [f"{name}.py:StudentSMO" for name in ("anna", "ben", "carla", "dan", "emil", "finn")]
+    row = ["two_moons rbf(gamma=1) C=1", *(f"inaccurate {i}.0e-01" for i in range(len(solvers)))]
+    console = Console(width=width, file=io.StringIO())
+    console.print(FittingTable(["problem", *solvers], [row], ("problem",)))
+    text = console.file.getvalue()
+    assert max(map(len, text.splitlines())) <= width
+    assert all(cell in text for cell in row[1:])
+    assert (text.count(" problem ") > 1) == (width < 140)
+    assert "…" not in text

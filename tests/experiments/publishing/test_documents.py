@@ -2,10 +2,15 @@
 
 import pandas as pd
 
-from experiments.publishing.documents import benchmarks_table, compact_table
+from experiments.publishing.documents import (
+    baselines_table,
+    benchmarks_table,
+    fastest_table,
+    passed_table,
+)
 
 
-def test_the_readme_has_a_row_for_each_peer_in_each_published_benchmark(tmp_path, readme):
+def test_each_peer_of_each_published_benchmark_has_a_row(tmp_path, readme):
     for name, ratio in (("bench_a", 12.0), ("bench_b", 0.5)):
         folder = tmp_path / "results" / name
         folder.mkdir(parents=True)
@@ -16,7 +21,7 @@ def test_the_readme_has_a_row_for_each_peer_in_each_published_benchmark(tmp_path
         pd.DataFrame([row | more, ours | more]).to_csv(folder / "means.csv", index=False)
     lines = benchmarks_table(tmp_path / "results").splitlines()
     assert len(lines) == 4
-    assert "[a](results/bench_a/benchmark.md)" in lines[2]
+    assert "[a](bench_a/benchmark.md)" in lines[2]
     assert "libsvm ¹" in lines[2]
     assert lines[2].split("|")[3].strip() == "smo"
     assert "**12×** (6 to 24, 2 problems), failed 1" in lines[2]
@@ -24,20 +29,30 @@ def test_the_readme_has_a_row_for_each_peer_in_each_published_benchmark(tmp_path
     means = pd.read_csv(folder / "means.csv").assign(within_noise=True)
     means.to_csv(folder / "means.csv", index=False)
     assert "0.5× ~" in benchmarks_table(tmp_path / "results").splitlines()[3]
+    heads, _, row = (line.split("|")[1:-1] for line in baselines_table(folder).splitlines())
+    assert [cell.strip() for cell in heads] == ["time relative to smo", "gap 1e-03"]
+    assert [cell.strip() for cell in row] == [
+        "libsvm ¹",
+        "0.5× ~ (0.25 to 1, 2 problems), failed 1",
+    ]
 
 
-def test_cells_show_time_gap_or_why_not():
+def test_a_problem_has_its_fastest_and_slowest_solver_and_the_gaps_of_those_that_missed():
     summary = pd.DataFrame(
         {
-            "problem": ["p"] * 4,
-            "solver": ["a", "b", "c", "d"],
-            "outcome": ["solved", "inaccurate", "unsupported", "crashed"],
-            "time": [0.0123, 1.0, float("nan"), 1.0],
-            "gap": [1e-8, 3e-3, float("nan"), 1.0],
-            "set-up": [0.0005, 1.0, 1.0, 1.0],
+            "problem": ["p"] * 5,
+            "solver": ["a", "b", "c", "d", "e"],
+            "outcome": ["solved", "solved", "inaccurate", "unsupported", "crashed"],
+            "time": [0.0123, 1.0, 1.0, float("nan"), 1.0],
+            "gap": [1e-8, 1e-9, 3e-3, float("nan"), 1.0],
         }
     )
-    table = compact_table(summary)
-    assert [cell.strip() for cell in table.splitlines()[2].split("|")[2:-1]] == [
-        "12.3 ms + 0.5 ms", "≈ 3e-03", "–", "crashed",
+    table = fastest_table(summary, 1e-5)
+    assert [cell.strip() for cell in table.splitlines()[2].split("|")[1:-1]] == [
+        "p", "a, 12.3 ms", "b, 1 s", "c 3e-03",
     ]  # fmt: skip
+
+
+def test_who_passed_the_verification_stands_beside_all_problems():
+    counts = pd.DataFrame({"solver": ["smo"], "problems": ["9"], "passed": ["7"], "failed": ["2"]})
+    assert "7 of 9" in passed_table(counts)

@@ -24,6 +24,7 @@ from experiments.store.folder import (
     Store,
     StoreError,
     disk,
+    load_answer,
     load_model,
     load_tables,
     read_traces,
@@ -41,6 +42,7 @@ CONTRACT = (  # what scripts outside of the repository read: never change it wit
     "n_support, n_free, n_bounded, margin, train_accuracy, test_accuracy, threads, signal, host, "
     "versions"
 )
+NEWER = ["path", "n_answers", "warm_start"]
 TRACE_CONTRACT = "run_id, time, iteration, primal_objective, dual_objective, gap, kkt_violation"
 TEXT = """\
 name: stored
@@ -72,8 +74,19 @@ def folder(tmp_path, cases, ids):
     return store.folder
 
 
-def test_results_have_exactly_the_columns_of_the_contract(folder):
-    assert list(load_results(folder).columns) == CONTRACT.split(", ")
+def test_an_answer_at_which_others_begin_is_kept(cases, ids, tmp_path):
+    store = Store.open(tmp_path / "out", TEXT, ids)
+    outcome = run_case(cases[0])
+    store.append(replace(outcome, answer=np.arange(3.0)))
+    np.testing.assert_array_equal(load_answer(store.folder, ids[0]), np.arange(3.0))
+    (store.folder / "answers" / f"{ids[0]}.npy").write_bytes(b"damaged")
+    assert load_answer(store.folder, ids[0]) is None
+    assert load_answer(store.folder, ids[1]) is None
+    store.close()
+
+
+def test_results_have_the_columns_of_the_contract_and_newer_ones(folder):
+    assert list(load_results(folder).columns) == CONTRACT.split(", ") + NEWER
     assert list(load_traces(folder).columns) == TRACE_CONTRACT.split(", ")
     assert list(read_traces(folder).columns) == [
         *TRACE_CONTRACT.split(", "),
@@ -120,7 +133,7 @@ def test_planned_runs_that_never_ran_are_not_invented(tmp_path, ids):
     Store.open(tmp_path / "out", TEXT, ids).close()
     results = load_results(tmp_path / "out")
     assert len(results) == 0
-    assert list(results.columns) == CONTRACT.split(", ")
+    assert list(results.columns) == CONTRACT.split(", ") + NEWER
     assert len(load_traces(tmp_path / "out")) == 0
     summary = to_markdown(summarise(results), "x")
     assert write_tables(tmp_path / "out", *load_tables(tmp_path / "out"), {"summary.md": summary})

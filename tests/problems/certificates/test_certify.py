@@ -18,6 +18,7 @@ from problems import (
     Point,
     Polynomial,
     Precomputed,
+    RegularizedERM,
     Sigmoid,
     SoftMarginDual,
     SoftMarginPrimal,
@@ -423,6 +424,13 @@ def test_points_of_any_size_are_judged(problem, size):
     assert not certificate.relative_gap <= 1e-6
     if problem.is_linear:
         assert not certify(problem, Point(w=np.full(problem.d, size))).relative_gap <= 1e-6
+
+
+def test_bounds_that_leave_float64s_range_do_not_cross():
+    problem = RegularizedERM(1e80 * X[:2], np.ones(2), 0.1, "squared")
+    certificate = certify(problem, Point(np.array([1e240, -1e240])))
+    assert np.isnan(certificate.relative_gap)
+    assert certificate.reason == "the bounds are beyond float64's range"
 
 
 @pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.3)], ids=["hinge", "insensitive"])

@@ -7,14 +7,11 @@ import pytest
 
 from problems import (
     RBF,
-    HardMarginDual,
     HingeERM,
-    OneVsRest,
     Point,
     Precomputed,
     RegularizedERM,
     SoftMarginDual,
-    SoftmaxERM,
     SVRDual,
     certify,
 )
@@ -133,27 +130,6 @@ def test_a_solver_that_is_not_says_where_it_stopped() -> None:
 def test_a_path_to_an_optimum_of_0_says_that_it_would_never_end() -> None:
     with pytest.raises(NoPath, match=r"epsilon = "):
         solve_path(SVRDual(X[:20], TARGETS[:20], 1.0, 0.1), epsilon=(0.5, 3.0), gap=0.2)
-
-
-@pytest.mark.parametrize(
-    ("problem", "interval", "message"),
-    [
-        (SoftMarginDual(X, Y), {}, "give the interval of one"),
-        (SoftMarginDual(X, Y), {"C": (1, 2), "epsilon": (0, 1)}, "give the interval of one"),
-        (SoftMarginDual(X, Y), {"C": (0, 1)}, "above 0"),
-        (SoftMarginDual(X, Y), {"C": (2, 1)}, "above 0"),
-        (SoftMarginDual(X, Y), {"C": 3.0}, "interval"),
-        (SoftMarginDual(X, Y), {"lam": (1, 2)}, "has none; follow its C"),
-        (SVRDual(X, TARGETS, 1.0, 0.1), {"lam": (1, 2)}, "follow its C or its epsilon"),
-        (SoftMarginDual(X, Y), {"C": (1, 2), "gap": 1.5}, "between 0 and 1"),
-        (HardMarginDual(X, Y), {"C": (1, 2)}, "finite loss"),
-        (OneVsRest(X, (Y + 1) / 2 + (X[:, 0] > 1), 1.0), {"C": (1, 2)}, "one function"),
-        (SoftmaxERM(X, (Y + 1) / 2 + (X[:, 0] > 1), 1.0), {"lam": (1, 2)}, "one function"),
-    ],
-)
-def test_what_has_no_path_is_refused(problem: object, interval: dict, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        solve_path(problem, **interval)  # type: ignore[arg-type]
 
 
 def test_a_value_outside_the_path_is_refused() -> None:

@@ -10,6 +10,7 @@ import pytest
 from problems import (
     RBF,
     BoxQP,
+    ChainMargin,
     FormPoint,
     Gram,
     HardMarginPrimal,
@@ -56,6 +57,11 @@ def test_the_default_solves_to_the_target():
     assert BEST.verdict == "solved"
     assert solve(PROBLEM, target_gap=1e-9).verdict == "solved"
     assert default_solver(PROBLEM, 1e-9).tol < default_solver(PROBLEM, 1e-3).tol
+
+
+def test_the_default_solves_the_margin_of_sequences_too():
+    problem = ChainMargin(X[:12], (Y[:12] > 0).astype(float), length=6, C=1.0)
+    assert solve(problem).verdict == "solved"
 
 
 def test_a_claim_of_optimality_that_is_wrong_gets_the_verdict():
@@ -183,6 +189,13 @@ def test_a_gram_matrix_that_is_given_keeps_its_values_for_the_next_problem():
     again = solve(replace(PROBLEM, C=2.0), SMO(tol=1e-6), gram=gram, target_gap=1e-4)
     assert again.verdict == "solved"
     assert gram.evaluations < 1.5 * computed
+
+
+def test_beginning_at_an_answer_does_not_certify_it():
+    first = solve(PROBLEM, SMO(tol=1e-6))
+    again = solve(replace(PROBLEM, C=1.1), SMO(tol=1e-6), initial=first)
+    assert "certificate" not in vars(first)
+    assert again.iterations < solve(replace(PROBLEM, C=1.1), SMO(tol=1e-6)).iterations
 
 
 @pytest.mark.parametrize("X_other", [X[:30], X])

@@ -32,12 +32,13 @@ def test_equal_samples_share_a_variable_and_its_value(sparse: bool) -> None:
     assert not (inside[:600] & inside[600:]).any()
 
 
-def test_unlike_labels_and_weights_are_not_merged() -> None:
+def test_unlike_weights_are_merged_and_unlike_labels_get_a_tube() -> None:
     X, y = repeated()
     y[600:650] *= -1.0
     form = reduce(SoftMarginDual(X, y, np.linspace(1, 2, 1200), RBF(1.0)), BoxQP).form
     variables = merge(from_form(form)).variables
-    assert variables.n == 650
+    assert variables.n == 600
+    assert np.count_nonzero(variables.tube) == 50
     assert variables.hi.sum() - variables.lo.sum() == pytest.approx(form.ub.sum())
 
 

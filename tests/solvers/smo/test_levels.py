@@ -39,3 +39,20 @@ def test_few_active_variables_and_little_memory_reach_the_same_optimum(
     solution = solve(problem, SMO(tol=1e-6, cache_size=2.0))
     assert solution.claimed == "optimal"
     assert solution.verdict == "solved"
+
+
+def test_by_default_more_become_active_where_needed_and_the_room_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in (("_MOST_ACTIVE", 300), ("_ALL_ACTIVE", 10**6), ("_UNASKED", 10**6)):
+        monkeypatch.setattr(state, name, value)
+    X, y = classes(1500)
+    problem = SoftMarginDual(X, y, 5.0, RBF(1.0))
+    solution = solve(problem, SMO(tol=1e-6))
+    assert solution.verdict == "solved"
+    assert 300 < solution.counters["active"] <= 1500
+    assert solution.counters["cache_size"] == pytest.approx(4e-6 * 1500**2)
+    monkeypatch.setattr(state, "available", lambda: 8_000_000)
+    limited = solve(problem, SMO(tol=1e-6))
+    assert limited.verdict == "solved"
+    assert limited.counters["cache_size"] == pytest.approx(4.0)

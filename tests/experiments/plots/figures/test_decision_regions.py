@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 
-from experiments.plots.figures.decision_regions import decision_regions
+from experiments.plots.figures.decision_regions import alike, decision_regions
 from experiments.plots.figures.training import training
 from experiments.plots.plane import planar
 from experiments.plots.runs import gather
@@ -39,3 +39,19 @@ def test_a_decision_function_of_one_sign_is_drawn(moons, runs_of, model_of, row_
     model = model_of(solution) | {"alpha": np.zeros(moons.n), "b": 1.0}
     with style():
         assert decision_regions([(runs_of([row_of(solution)]).table.iloc[0], model)]).axes
+
+
+def test_answers_that_look_the_same_share_a_panel_named_by_all(moons, runs_of, model_of, row_of):
+    answers = {
+        name: solve(moons, SMO(tol=tol)) for name, tol in (("one", 1e-8), ("two", 1e-9), ("far", 1))
+    }
+    runs = [
+        runs_of([row_of(answer, solver=name)]).table.iloc[0] for name, answer in answers.items()
+    ]
+    pairs = [(run, model_of(answer)) for run, answer in zip(runs, answers.values(), strict=True)]
+    assert [[run["series"] for run, _ in group] for group in alike(pairs)] == [
+        ["one", "two"],
+        ["far"],
+    ]
+    with style():
+        assert decision_regions(pairs).axes[0].get_title() == "one, two: solved"

@@ -3,8 +3,7 @@
 import numpy as np
 
 from experiments.analysis.evaluations import LEAST_GAP
-from experiments.plots.figures.bounds_against_iterations import bounds_against_iterations
-from experiments.plots.figures.gap_against_time import gap_against_time
+from experiments.plots.figures.gap_against_time import gap_against_time, spread
 from experiments.plots.style import style
 
 NAN = float("nan")
@@ -13,8 +12,8 @@ NAN = float("nan")
 def test_each_problem_has_a_panel_in_order(run, runs_of):
     runs = runs_of([run("b"), run("a"), run("c")], {0: [1.0, 0.1]})
     with style():
-        for draw in (gap_against_time, bounds_against_iterations):
-            assert [ax.get_title() for ax in draw(runs, runs.problems).axes] == ["b", "a", "c"]
+        axes = gap_against_time(runs, runs.problems).axes
+    assert [ax.get_title() for ax in axes] == ["b", "a", "c"]
 
 
 def test_gap_lines_hold_the_trace(run, runs_of, named):
@@ -58,3 +57,20 @@ def test_missing_bounds_are_left_out_of_lines(run, runs_of, named):
     with style():
         (ax,) = gap_against_time(runs, ["p"]).axes
     assert list(named(ax, "smo")[0].get_xdata()) == [100.0]
+
+
+def test_more_solvers_than_a_legend_can_hold_are_named_beside_their_panels(run, runs_of):
+    runs = runs_of([run(solver=f"s{i}", relative_gap=10.0**-i) for i in range(9)])
+    with style():
+        figure = gap_against_time(runs, ["p"])
+    (ax,), (legend,) = figure.axes, figure.legends
+    assert [text.get_text() for text in ax.texts] == [f"s{i}" for i in range(8, -1, -1)]
+    assert not any(text.get_text().startswith("s") for text in legend.get_texts())
+
+
+def test_names_are_moved_apart_no_further_than_needed():
+    np.testing.assert_allclose(spread(np.array([0.1, 0.5, 0.5, 0.9]), 0.1), [0.1, 0.45, 0.55, 0.9])
+    np.testing.assert_allclose(spread(np.array([0.0, 0.0, 1.0]), 0.2), [0.0, 0.2, 1.0])
+    crowded = spread(np.full(4, 0.99), 0.25)
+    assert np.diff(crowded).min() > 0.249
+    assert crowded.max() <= 1

@@ -1,0 +1,61 @@
+"""Paths: the time that each solver's answers took up to a C, and their support vectors.
+
+Every answer stands for the values of C (or lam, epsilon) around it, about half way to its neighbours;
+the largest relative gap of the bounds at any value is in the title.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from experiments.output.text import file_name
+from experiments.plots.drawing import Drawing, Named
+from experiments.plots.runs import Runs
+from experiments.plots.style import decades, key, legend, panels, wrap
+
+
+class CertifiedPath(Drawing):
+    """Seconds up to each value of a path's parameter, and support vectors; a figure a path."""
+
+    needs = ("paths",)
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield a figure for each problem of which a path was followed."""
+        for problem in runs.problems:
+            followed = [
+                (run, answers)
+                for run in runs.typical(problem)
+                if len(answers := runs.paths[runs.paths["run_id"] == run["run_id"]])
+            ]
+            if followed:
+                yield file_name(self.name, problem), certified_path(runs, problem, followed)
+
+
+def certified_path(
+    runs: Runs, problem: str, followed: list[tuple[pd.Series, pd.DataFrame]]
+) -> Figure:
+    """Draw the paths of one problem, a run and the table of its answers for each solver."""
+    worst = max(answers["worst_gap"].max() for _, answers in followed)
+    new, (times, support) = panels(
+        [f"time, within a relative gap of {worst:.2g}", "support vectors"]
+    )
+    new.suptitle(wrap(problem, 95, lines=1))
+    entries = []
+    for run, answers in followed:
+        line = runs.styles[str(run["series"])].arguments(markersize=2.5)
+        times.plot(answers["value"], answers["time_solve"].cumsum(), **line)
+        support.plot(answers["value"], answers["n_support"], **line)
+        entries.append((key(**line), f"{run['configuration']}: {len(answers)} answers"))
+    parameter = str(followed[0][1]["parameter"].iloc[0])
+    for ax in (times, support):
+        ax.set(xlabel=parameter, ylim=(0, None))
+        if parameter != "epsilon":
+            ax.set_xscale("log")
+            decades(ax)
+    times.set_ylabel(f"seconds from the lowest {parameter} on")
+    support.set_ylabel("samples with α ≠ 0")
+    legend(new, entries)
+    return new

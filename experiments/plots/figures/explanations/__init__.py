@@ -1,0 +1,1 @@
+"""Figures that explain runs: rates of convergence, and what predicts the fastest solver."""

@@ -1,0 +1,102 @@
+"""Rates of convergence: distances to the optimum, the lines fitted to them, and the published bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from experiments.analysis.explanations.rates import Approach, approach
+from experiments.output.text import markdown_table
+from experiments.plots.drawing import Drawing, Named
+from experiments.plots.runs import Runs
+from experiments.plots.style import (
+    decades,
+    key,
+    label_outside,
+    legend,
+    note,
+    panels,
+    solver_keys,
+)
+
+_FIT: dict[str, Any] = {"color": "#555555", "linewidth": 3.2, "alpha": 0.35, "linestyle": "-"}
+_BOUND: dict[str, Any] = {"linestyle": (0, (1, 1.2)), "marker": "", "linewidth": 1.1}
+_HEADS = ["problem", "solver", "order", "fitted", "reached at k", "last bound", "bound / distance"]
+
+
+class Rates(Drawing):
+    """Distance to the optimum against iterations, with fitted orders and published bounds."""
+
+    needs = ("table", "traces")
+    on_request = True
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield a figure for every six problems, and one table of all rates."""
+        yield from self.paged(rates, runs)
+        rows = [
+            _row(problem, str(run["configuration"]), found)
+            for problem in runs.problems
+            for run, found in approaches(runs, problem)
+        ]
+        yield f"{self.name}_table", markdown_table(pd.DataFrame(rows, columns=_HEADS))
+
+
+def approaches(runs: Runs, problem: str) -> Iterator[tuple[pd.Series, Approach]]:
+    """Yield the typical runs on a problem that have resolved distances."""
+    alike = runs.table["family_hash"].isin(runs.of(problem)["family_hash"].dropna())
+    for run in runs.typical(problem):
+        found = approach(run, runs.trace(run["run_id"]), runs.table[alike])
+        if found.steps.size:
+            yield run, found
+
+
+def rates(runs: Runs, problems: Sequence[str]) -> Figure:
+    """Draw distances, fits and bounds against each solver's own count, one panel a problem."""
+    figure, axes = panels(problems)
+    seen: set[str] = set()
+    for ax, problem in zip(axes, problems, strict=True):
+        seen |= _panel(ax, runs, problem)
+    label_outside(axes, "iterations (solver's own count)", "distance to the optimum")
+    views = [(key(**_FIT), "fitted"), (key(color="#555555", **_BOUND), "published bound")]
+    legend(figure, [*solver_keys(runs.styles, seen, markersize=3), *views])
+    return figure
+
+
+def _panel(ax: Axes, runs: Runs, problem: str) -> set[str]:
+    seen: set[str] = set()
+    for run, found in approaches(runs, problem):
+        line = runs.styles[str(run["series"])]
+        ax.loglog(
+            found.steps, found.distances, label=str(run["series"]), **line.arguments(markersize=3)
+        )
+        ax.plot(found.rate.steps, _line(found), **_FIT)
+        if found.bounds is not None:
+            ax.plot(found.steps, found.bounds, label="_bound", **line.arguments(**_BOUND))
+        seen.add(str(run["series"]))
+    if seen:
+        decades(ax)
+    else:
+        note(ax, "no distances")
+    return seen
+
+
+def _line(found: Approach) -> Any:
+    """Return the fitted line at its steps, through the mean of the logarithms."""
+    rate, k = found.rate, found.rate.steps
+    x = rate.value * np.log(k) if rate.order == "sublinear" else np.log(rate.value) * k
+    return np.exp(x - x.mean() + np.log(rate.distances).mean()) if k.size else k
+
+
+def _row(problem: str, solver: str, found: Approach) -> list[str]:
+    rate, bounds = found.rate, found.bounds
+    reached = f"{rate.reached:g}" if np.isfinite(rate.reached) else ""
+    row = [problem, solver, rate.order, str(rate), reached]
+    if bounds is None:
+        return [*row, "", ""]
+    ratio = bounds / found.distances
+    return [*row, f"{bounds[-1]:.2g}", f"{ratio.min():.2g} to {ratio.max():.2g}"]

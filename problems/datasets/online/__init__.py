@@ -1,0 +1,1 @@
+"""Data sets that are downloaded by a number or name that others gave them."""

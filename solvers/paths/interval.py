@@ -1,0 +1,58 @@
+"""Which parameter a path follows and between which values: checked before anything is solved."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+
+import numpy as np
+
+from problems import Formulation
+from problems.certificates.along import Parameter
+from problems.validation import check_positive
+
+Ends = tuple[float, float]
+
+
+def interval_of(
+    problem: Formulation, given: Mapping[Parameter, Ends | None], gap: float
+) -> tuple[Parameter, float, float]:
+    """Return the one parameter that is given, and its interval.
+
+    Raises
+    ------
+    ValueError
+        If an argument is not usable, or the problem has no such path.
+    """
+    if not 0 < check_positive(gap, "gap") < 1:
+        raise ValueError(f"gap: must be between 0 and 1, got {gap!r}")
+    chosen: list[tuple[Parameter, Ends]] = [
+        (name, ends) for name, ends in given.items() if ends is not None
+    ]
+    if len(chosen) != 1:
+        raise ValueError("C, lam, epsilon: give the interval of one of them, such as C=(0.01, 100)")
+    ((name, ends),) = chosen
+    try:
+        low, high = map(float, ends)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name}: must be an interval (low, high), got {ends!r}") from None
+    least_ok = low >= 0 if name == "epsilon" else low > 0
+    if not (least_ok and low < high < np.inf):
+        raise ValueError(f"{name}: must be an interval (low, high) above 0, got {ends!r}")
+    _refuse(problem, name)
+    return name, low, high
+
+
+def _refuse(problem: Formulation, name: Parameter) -> None:
+    """Raise ValueError, saying why, if the bounds of `along` do not hold for a problem."""
+    kind = type(problem).__name__
+    several = type(problem).bounds is not Formulation.bounds or problem.outputs > 1
+    if several or np.isinf(problem.weight).any():
+        raise ValueError(
+            f"problem: a path is of one function with a finite loss, such as SoftMarginDual; got {kind}"
+        )
+    if problem.costs.any():
+        raise ValueError(f"problem: a path needs Σβ = 0, and in {kind} it is not")
+    known = [field.name for field in fields(problem) if field.name in ("C", "lam", "epsilon")]  # type: ignore[arg-type]
+    if name not in known:
+        raise ValueError(f"{name}: {kind} has none; follow its {' or its '.join(known)}")

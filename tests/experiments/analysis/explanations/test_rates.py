@@ -1,0 +1,82 @@
+"""Rates are found in distances that have them, and published bounds hold where they were proven."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.analysis.explanations.rates import approach, fitted
+from experiments.cases.description import described
+from problems import HingeERM
+from problems.datasets import TwoGaussians
+from solvers import SMO, ProjectedGradient, solve
+
+K = np.unique(np.geomspace(1, 1000, 40).astype(int)).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("order", "distances", "value"),
+    [("sublinear", 3 * K**-2.0, -2.0), ("linear", 5 * 0.97**K, 0.97)],
+)
+def test_the_order_and_the_rate_are_those_of_the_distances(order, distances, value):
+    noisy = distances * np.exp(0.1 * np.random.default_rng(0).standard_normal(K.size))
+    rate = fitted(K, noisy, resolution=0.0)
+    assert rate.order == order
+    assert rate.low < value < rate.high
+    assert abs(rate.value - value) < 0.1 * abs(value)
+
+
+def test_a_jump_to_the_optimum_is_finite_and_few_evaluations_have_no_rate():
+    distances = np.array([1.0, 0.5, 0.2, 0.0, 0.0])
+    assert fitted(np.arange(10.0, 15.0), distances, 1e-12)[:2] == ("finite", 13.0)
+    assert fitted(10 ** np.arange(1.0, 6.0), distances, 1e-12)[:2] == ("", 1e4)
+
+
+@pytest.mark.parametrize("variant", ["plain", "accelerated"])
+def test_a_published_bound_is_above_every_distance(variant):
+    data = TwoGaussians(n=40, d=3, distance=2.0, seed=1).load()
+    problem = HingeERM(data.X, data.y, lam=0.1)
+    best = solve(problem, SMO(tol=1e-10))
+    solver, rows = ProjectedGradient(variant, max_iter=60), []
+    for k in range(1, 40):
+        c = solve(problem, solver, max_iter=k).certificate
+        rows.append({"iteration": k, "dual_objective": c.dual_objective})
+    known = {
+        "solver": "projected_gradient",
+        "params": json.dumps({"variant": variant}),
+        "primal_objective": best.certificate.primal_objective,
+        "dual_objective": best.certificate.dual_objective,
+        "relative_gap": best.certificate.relative_gap,
+    }
+    results = pd.DataFrame([known | described(best)])
+    found = approach(results.iloc[0], pd.DataFrame(rows), results)
+    assert found.steps.size > 10
+    assert (found.bounds > found.distances).all()
+
+
+@pytest.mark.parametrize(("variant", "tight"), [("plain", 1 / 12), ("accelerated", None)])
+def test_published_bounds_are_above_the_worst_case(variant, tight):
+    """PEPit finds the worst case over all problems with L = 1 and ‖x₀ − x*‖ = 1, for three steps."""
+    pytest.importorskip("PEPit")
+    from PEPit import PEP
+    from PEPit.functions import ConvexIndicatorFunction, SmoothConvexFunction
+    from PEPit.primitive_steps import proximal_step
+
+    pep, steps = PEP(), 3
+    f = pep.declare_function(SmoothConvexFunction, L=1)
+    box = pep.declare_function(ConvexIndicatorFunction)
+    best, x = (f + box).stationary_point(), pep.set_initial_point()
+    pep.set_initial_condition((x - best) ** 2 <= 1)
+    z, t = x, 1.0
+    for _ in range(steps):
+        before, t_before = x, t
+        x, _, _ = proximal_step(z - f.gradient(z), box, 1)
+        t = 0.5 * (1 + np.sqrt(1 + 4 * t**2))
+        z = x + (t_before - 1) / t * (x - before) if variant == "accelerated" else x
+    pep.set_performance_metric(f(x) - f(best))
+    worst = pep.solve(verbose=0)
+    problem = {"largest_eigenvalue": 1.0, "start_distance": 1.0}
+    (bound,) = ProjectedGradient(variant).worst_case(np.array([float(steps)]), problem)
+    assert 0.5 * bound - 1e-6 <= worst <= bound
+    assert tight is None or abs(worst - tight) < 1e-4

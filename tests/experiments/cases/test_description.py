@@ -1,0 +1,57 @@
+"""What is recorded of a problem is what can be computed of it by other means."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from experiments.cases.description import described, distinct, spectrum
+from problems import RBF, Precomputed, SoftMarginDual
+from problems.datasets import TwoGaussians
+from solvers import SMO, solve
+
+
+def test_the_optimum_of_a_small_problem_is_described_as_matrices_say():
+    data = TwoGaussians(n=60, d=3, distance=2.0, seed=1).load()
+    X, y = np.vstack([data.X, data.X[:15]]), np.append(data.y, data.y[:15])
+    problem = SoftMarginDual(X, y, C=1.0, kernel=RBF(0.5))
+    solution = solve(problem, SMO(tol=1e-10))
+    found, alpha = described(solution), solution.alpha
+    K = problem.kernel.bind(X)(slice(None), slice(None))
+    Q = y[:, None] * K * y
+    assert found["duplicates"] == pytest.approx(0.2)
+    assert found["share_bounded"] == np.mean(alpha > 1 - 1e-8)
+    assert found["largest_eigenvalue"] == pytest.approx(np.linalg.norm(Q, 2), rel=1e-3)
+    assert found["start_distance"] == pytest.approx(np.linalg.norm(alpha))
+    assert found["effective_rank"] == pytest.approx(np.trace(K) ** 2 / (K**2).sum())
+    assert found["effective_rank_error"] == 0.0
+    assert found["radius"] == pytest.approx(1.0)
+    assert found["strict_complementarity"] >= 0
+
+
+def test_free_variables_are_conditioned_within_the_equality():
+    K = np.diag([1.0, 2.0, 10.0, 10.0])
+    y = np.array([1.0, -1.0, 1.0, -1.0])
+    problem = SoftMarginDual(K, y, C=100.0, kernel=Precomputed())
+    found = described(solve(problem, SMO(tol=1e-12)))
+    keeping = np.eye(4) - np.outer(y, y) / 4
+    values = np.linalg.eigvalsh(keeping @ (y[:, None] * K * y) @ keeping)[
+        1:
+    ]  # the first is 0, along y
+    assert found["share_free"] == 1.0
+    assert found["condition_free"] == pytest.approx(values[-1] / values[0])
+
+
+def test_blocks_of_a_matrix_estimate_the_whole_within_a_few_standard_errors():
+    data = TwoGaussians(n=1200, d=4, distance=2.0, seed=1).load()
+    K = RBF(0.2).bind(data.X)(slice(None), slice(None))
+    order = np.random.default_rng(0).permutation(1200)
+    found = spectrum([K[np.ix_(rows, rows)] for rows in np.split(order[:1000], 4)], 1200)
+    whole = spectrum([K], 1200)
+    error = found["effective_rank_error"]
+    assert 0 < error < 0.1 * whole["effective_rank"]
+    assert abs(found["effective_rank"] - whole["effective_rank"]) < 4 * error
+
+
+def test_equal_rows_are_counted_once_dense_or_sparse():
+    X = np.array([[0.0, 1.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]])
+    assert distinct(X) == distinct(sp.csr_array(X)) == 3

@@ -1,0 +1,94 @@
+"""One run follows a path: a row for all of it, and one for each of its answers."""
+
+import re
+
+import pytest
+
+from experiments.cases import paths
+from experiments.cases.case import run_case
+from experiments.cases.columns import COLUMNS, PATH_COLUMNS
+from experiments.cases.records import failed
+from experiments.store.folder import Store, load_paths
+
+TEXT = """\
+name: followed
+problems:
+  - formulation: FORMULATION
+    dataset: {name: four_gaussians, n: 24}
+    path: {C: [0.1, 10], gap: 1e-2}
+solvers:
+  - {name: SOLVER}
+"""
+
+
+@pytest.fixture
+def outcome_of(case_of):
+    def _outcome(solver="smo", formulation="soft_margin_dual", **head):
+        text = TEXT.replace("SOLVER", solver).replace("FORMULATION", formulation)
+        return run_case(case_of(text=text, **head))
+
+    return _outcome
+
+
+def test_a_row_is_of_the_whole_path(outcome_of, case_of):
+    outcome = outcome_of()
+    record, rows = outcome.record, outcome.path
+    assert list(record) == COLUMNS
+    assert (record["status"], record["verdict"], record["reason"]) == ("finished", "solved", "")
+    assert (record["path"], record["C"], record["n_answers"]) == ("C=0.1..10", None, len(rows))
+    assert record["relative_gap"] == max(row["worst_gap"] for row in rows) <= 1e-2
+    assert record["time_solve"] == pytest.approx(sum(row["time_solve"] for row in rows))
+    assert all(list(row) == PATH_COLUMNS for row in rows)
+    assert [row["from"] for row in rows] == [0.1, *(row["to"] for row in rows[:-1])]
+    assert rows[-1]["to"] == 10
+    alone = run_case(
+        case_of(
+            text=TEXT.replace("path: {C: [0.1, 10], gap: 1e-2}", "C: 10")
+            .replace("FORMULATION", "soft_margin_dual")
+            .replace("SOLVER", "smo")
+        )
+    )
+    assert record["family_hash"] != alone.record["family_hash"]
+
+
+def test_answers_that_do_not_cover_the_interval_are_no_path(outcome_of, monkeypatch):
+    found = paths.traced
+    monkeypatch.setattr(
+        paths, "traced", lambda *a: found(*a)._replace(answers=found(*a).answers[1:])
+    )
+    outcome = outcome_of()
+    assert outcome.record["verdict"] == "uncertified"
+    assert "do not cover C from 0.1 to 10" in outcome.record["reason"]
+    assert outcome.path == []
+
+
+@pytest.mark.parametrize(
+    ("solver", "head", "status", "verdict", "reason"),
+    [
+        ("pegasos", {}, "unsupported", "uncertified", "Pegasos has no unregularised intercept"),
+        (
+            "smo, tol: 1",
+            {},
+            "finished",
+            "inaccurate",
+            "smo at C = .* needs 0.005 at its own points",
+        ),
+        ("smo", {"time_limit": 1e-9}, "time_limit", "uncertified", "ended with 1 answers"),
+    ],
+)
+def test_a_solver_that_follows_no_path_is_a_row(outcome_of, solver, head, status, verdict, reason):
+    record = outcome_of(solver, **head).record
+    assert (record["status"], record["verdict"]) == (status, verdict)
+    assert re.search(reason, record["reason"])
+
+
+def test_the_answers_of_a_folder_are_read_back(outcome_of, case_of, tmp_path):
+    outcome = outcome_of()
+    store = Store.open(tmp_path / "runs", "", [outcome.run_id])
+    store.append(outcome)
+    store.append(failed(case_of(), "crashed", "for a test"))
+    store.close()
+    table = load_paths(tmp_path / "runs")
+    assert list(table.columns) == PATH_COLUMNS
+    assert set(table["run_id"]) == {outcome.run_id}
+    assert len(table) == outcome.record["n_answers"]

@@ -1,0 +1,34 @@
+"""A path is drawn as it was followed: the time so far, and the support vectors of its answers."""
+
+import pandas as pd
+import pytest
+
+from experiments.plots.figures.certified_path import CertifiedPath
+from experiments.plots.runs import gather
+from problems import SoftMarginDual, datasets
+from solvers import solve_path
+
+
+@pytest.fixture(scope="module")
+def runs(row_of):
+    data = datasets.load("four_gaussians", n=24)
+    path = solve_path(SoftMarginDual(data.X, data.y), C=(0.1, 10), gap=1e-2)
+    answers = path.table().rename(columns={"C": "value"}).assign(run_id="followed", parameter="C")
+    row = row_of(path.pieces[0].solution) | {"run_id": "followed", "problem_id": "path C=0.1..10"}
+    return gather(pd.DataFrame([row]), pd.DataFrame(), paths=answers)
+
+
+def test_each_answer_is_a_point(runs):
+    drawing = CertifiedPath()
+    assert drawing.ready(runs)
+    ((name, figure),) = drawing.draw(runs)
+    assert name.startswith("certified_path")
+    times, support = figure.axes
+    (line,), (counts,) = times.lines, support.lines
+    assert line.get_xdata()[[0, -1]].tolist() == [0.1, runs.paths["value"].max()]
+    assert line.get_ydata()[-1] == pytest.approx(runs.paths["time_solve"].sum())
+    assert list(counts.get_ydata()) == list(runs.paths["n_support"])
+
+
+def test_without_paths_there_is_nothing_to_draw(runs):
+    assert not CertifiedPath().ready(gather(runs.table, pd.DataFrame()))

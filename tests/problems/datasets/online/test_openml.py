@@ -1,0 +1,106 @@
+"""Data sets of OpenML are those of their number and checksum, or refused; openml.org is not asked."""
+
+import hashlib
+import http.server
+import json
+import threading
+
+import numpy as np
+import pytest
+import sklearn.datasets._openml as client
+
+from problems import datasets
+
+ARFF = """\
+@RELATION small
+@ATTRIBUTE length REAL
+@ATTRIBUTE width REAL
+@ATTRIBUTE class {left,right}
+@DATA
+1.5,2.0,left
+0.5,4.0,right
+3.5,1.0,right
+"""
+COLUMNS = [("length", "numeric"), ("width", "numeric"), ("class", "nominal")]
+NEITHER = dict.fromkeys(["is_target", "is_ignore", "is_row_identifier"], "false")
+FEATURES = [
+    {"index": str(i), "name": name, "data_type": kind, "number_of_missing_values": "0"} | NEITHER
+    for i, (name, kind) in enumerate(COLUMNS)
+]
+FEATURES[-1]["is_target"] = "true"
+
+
+@pytest.fixture
+def openml(tmp_path, monkeypatch):
+    """A server that has one data set, number 7; yields it, with what it was asked for."""
+    monkeypatch.setenv("DUALGAP_CACHE", str(tmp_path / "cache"))
+    asked, answers = [], {}
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            found = answers.get(self.path)
+            self.send_response(200 if found is not None else 404)
+            self.end_headers()
+            self.wfile.write(found or b"")
+
+        def log_message(self, *args):
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    home = f"http://127.0.0.1:{server.server_port}"
+    for name, path in (
+        ("DATA_INFO", ""),
+        ("DATA_FEATURES", "features/"),
+        ("DATA_QUALITIES", "qualities/"),
+    ):
+        monkeypatch.setattr(client, f"_{name}", f"{home}/api/v1/json/data/{path}{{}}")
+    description = {
+        "id": "7",
+        "name": "small",
+        "version": "1",
+        "format": "ARFF",
+        "status": "active",
+        "description": "",
+        "file_id": "9",
+        "url": f"{home}/data/v1/download/9/small.arff",
+        "md5_checksum": hashlib.md5(ARFF.encode()).hexdigest(),
+    }
+    qualities = [{"name": "NumberOfInstances", "value": "3.0"}]
+    contents = {
+        "/api/v1/json/data/7": {"data_set_description": description},
+        "/api/v1/json/data/features/7": {"data_features": {"feature": FEATURES}},
+        "/api/v1/json/data/qualities/7": {"data_qualities": {"quality": qualities}},
+    }
+    answers.update({path: json.dumps(content).encode() for path, content in contents.items()})
+    answers["/data/v1/download/9/small.arff"] = ARFF.encode()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+    yield asked
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_number_is_read_with_its_checksum_and_downloaded_once(openml):
+    with pytest.raises(ValueError, match="openml_7 has now sha256: ") as refusal:
+        datasets.make("openml", id=7).check()
+    checksum = str(refusal.value).rpartition(" ")[2]
+    before = len(openml)
+    data = datasets.load("openml", id=7, sha256=checksum, positive="right")
+    assert len(openml) == before == 4
+    assert data.name == "openml_7"
+    np.testing.assert_array_equal(data.X, [[1.5, 2.0], [0.5, 4.0], [3.5, 1.0]])
+    np.testing.assert_array_equal(data.y, [-1.0, 1.0, 1.0])
+    with pytest.raises(ValueError, match=f"expected checksum {'0' * 64}, found {checksum}"):
+        datasets.load("openml", id=7, sha256="0" * 64)
+
+
+@pytest.mark.usefixtures("openml")
+def test_what_is_not_there_or_no_number_is_refused_by_name(monkeypatch):
+    monkeypatch.setattr(client.time, "sleep", lambda _: None)
+    refused = pytest.raises(OSError, match="openml_8: could not be downloaded")
+    with pytest.warns(UserWarning, match="Retrying"), refused:
+        datasets.load("openml", id=8, sha256="0" * 64)
+    with pytest.raises(ValueError, match=r"columns but width are features.*not: class"):
+        datasets.load("openml", id=7, target="width", sha256="0" * 64)
+    with pytest.raises(ValueError, match="sha256: must be 64 hexadecimal digits"):
+        datasets.make("openml", id=7, sha256="abc")

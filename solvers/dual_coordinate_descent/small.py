@@ -36,9 +36,9 @@ def minimise_linear(
     w, diagonal = z @ X, np.sum(X * X, axis=1)
     state = np.uint64(1)
     epochs, best, slow = 0, np.inf, 0
-    order = np.arange(z.size)
+    order, no_equality = np.arange(z.size), np.full(z.size, -1)
     while True:
-        violation = violation_of(X @ w, z, q, tube, lo, hi, False)[1]
+        violation = violation_of(X @ w, z, q, tube, lo, hi, no_equality)[1]
         slow = 0 if violation < 0.5 * best else slow + 1
         best = min(best, violation)
         target = fine if best <= tol else tol
@@ -103,6 +103,6 @@ def _newton(
     if not 0 < free.size <= MOST_FREE:
         return
     rows, moved = X[free], z[free]
-    move_on_faces(rows @ rows.T, r, moved, low, high, False, seconds)
+    move_on_faces(rows @ rows.T, r, moved, low, high, np.full(free.size, -1), seconds)
     w += (moved - z[free]) @ rows
     z[free] = moved

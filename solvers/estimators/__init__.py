@@ -8,7 +8,7 @@ is imported with the first of them, and not by `import solvers`.
 
 `SVC`, `SVR`   the dual with any kernel and an unregularised intercept: up to 1000 samples in one
                compiled call, above by SMO, or by dual coordinate descent where the kernel is linear
-`NuSVC`, `NuSVR`, `OneClassSVM`   with nu in place of C, of epsilon, of labels; by SMO
+`NuSVC`, `NuSVR`, `OneClassSVM`   with nu in place of C, of epsilon, of labels; likewise, but by SMO
 `LinearSVC`, `LinearSVR`   weights w with an intercept that is regularised (one more feature, which is
                constant) or, with intercept_scaling=inf, not; dual coordinate descent, and Newton's
                method for squared losses

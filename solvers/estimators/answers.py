@@ -5,8 +5,8 @@ solved to a millionth of it, which takes little longer: weights of samples then 
 the samples does, and answers do not depend on the order of the samples. Where that takes too many steps,
 or float64 does not lead that far, `tol` itself has to do; with refine=False it always does.
 
-Such a problem is solved in one compiled call on its Gram matrix (`solvers.smo.small`) by the default
-solver. Larger ones, other solvers, and what is watched go through `solve`.
+Such a problem, with nu too, is solved in one compiled call on its Gram matrix (`solvers.smo.small`) by
+the default solver. Larger ones, other solvers, and what is watched go through `solve`.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 from problems import Formulation, Point, Vector
 from problems.box_gap import middle
 from problems.certificates.offsets import best_intercept
+from problems.dataset import Indices
 from problems.kernels import Block
 from solvers import Evaluation, Solution, Solver, Status, find_solver, solve
 from solvers.numerics.threads import Threads
@@ -47,14 +48,16 @@ Callback = Callable[[Evaluation], object]
 class Task:
     """One problem of an estimator: min ½βᵀKβ − yᵀβ + epsilon·Σ|βᵢ| s.t. lower ≤ β ≤ upper, Σβ = 0.
 
-    The last only with an intercept. Shapes: (n,).
+    The last only with an intercept. Shapes: (n,). With nu there are other sums, see `groups`.
 
     Attributes
     ----------
     problem : makes the formulation, which takes as long as a small problem takes to solve.
     signs : α = signs·β, labels or ones.
     start : a β to begin from, feasible; None is 0.
-    plain : whether that is the problem; with nu there are other constraints.
+    groups : with nu, the number from 0 of the sum that each variable is in; (2n,) where β is the sum of
+        two variables, one from 0 up and one from 0 down.
+    sums : with nu, the value of each sum. Without `groups` it is left to `solve`.
     """
 
     problem: Problem
@@ -65,12 +68,14 @@ class Task:
     epsilon: float = 0.0
     intercept: bool = True
     start: Vector | None = None
-    plain: bool = True
+    groups: Indices | None = None
+    sums: tuple[float, ...] = ()
 
     @property
     def is_small(self) -> bool:
         """Whether it is solved by its Gram matrix."""
-        return self.plain and self.y.size <= SMALL and bool(np.isfinite(self.upper).all())
+        posed = self.groups is not None or not self.sums
+        return posed and self.y.size <= SMALL and bool(np.isfinite(self.upper).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,16 +157,55 @@ def small_answer(task: Task, K: Block, manner: Manner) -> Answer | None:
     from solvers.smo.small import minimise_small  # noqa: PLC0415 - compiled
 
     solver: Any = manner.solver
-    if not task.intercept:
-        K = np.pad(K, (0, 1))
-    beta = np.zeros(task.y.size) if task.start is None else task.start.copy()
-    tube = np.full(task.y.size, float(task.epsilon))
     fine = SHARPER * solver.tol if manner.refine else solver.tol
-    limits = task.lower, task.upper, task.intercept, solver.tol, fine, int(solver.max_iter)
-    b, steps, violation = minimise_small(K, beta, -task.y, tube, *limits)
+    ends = solver.tol, fine, int(solver.max_iter)
+    if task.groups is None:
+        beta = np.zeros(task.y.size) if task.start is None else task.start.copy()
+        tube, groups = (
+            np.full(beta.size, float(task.epsilon)),
+            np.full(beta.size, task.intercept - 1),
+        )
+        K = K if task.intercept else np.pad(K, (0, 1))
+        costs = -task.y, tube, task.lower, task.upper
+        b, steps, violation = minimise_small(K, beta, *costs, groups, *ends)
+    else:
+        groups, n = task.groups, task.y.size
+        lower, upper, q = task.lower, task.upper, -task.y
+        if groups.size > n:
+            K, q, nothing = np.tile(K, (2, 2)), np.tile(q, 2), np.zeros(n)
+            lower, upper = np.concatenate([nothing, lower]), np.concatenate([upper, nothing])
+        z = _filled(lower, upper, groups, task.sums)
+        costs = q, np.zeros(z.size), lower, upper
+        b, steps, violation = minimise_small(K, z, *costs, groups, *ends)
+        beta = z if z.size == n else z[:n] + z[n:]
     if violation > solver.tol and steps < solver.max_iter:
         return None
-    return Answer(Point(task.signs * beta, b=b), steps, violation <= solver.tol)
+    point = Point(task.signs * beta, b=float(b.mean()) if b.size else 0.0)
+    margin = 0.5 * (b[1] - b[0]) if b.size == 2 and groups.size == beta.size else 1.0
+    return Answer(point, steps, violation <= solver.tol, 1.0 / checked_margin(margin))
+
+
+def checked_margin(margin: float) -> float:
+    """Return ρ of a machine, or 1 where there is none.
+
+    Raises
+    ------
+    ValueError
+        If it is 0 or below.
+    """
+    if not margin > 0:
+        raise ValueError("nu: leaves no margin between the classes; use a smaller nu")
+    return margin
+
+
+def _filled(lower: Vector, upper: Vector, groups: Indices, sums: tuple[float, ...]) -> Vector:
+    """Return variables with the sums of their groups: the first ones at the end away from 0."""
+    z = np.zeros(groups.size)
+    for group, total in enumerate(sums):
+        own = np.flatnonzero(groups == group)
+        room = upper[own] if total > 0 else -lower[own]
+        z[own] = np.sign(total) * np.clip(abs(total) - (np.cumsum(room) - room), 0.0, room)
+    return z
 
 
 def dual_answer(task: Task, manner: Manner) -> Answer:
@@ -176,12 +220,11 @@ def dual_answer(task: Task, manner: Manner) -> Answer:
     if solution.status is Status.INFEASIBLE:
         raise ValueError("C: is infinite, and no surface separates the classes; use a finite C")
     converged = is_converged(solution, getattr(solver, "tol", 0.0))
-    if not (manner.by_default and task.plain):
+    if not manner.by_default or task.sums:
         alpha = _cleaned(problem, certified_alpha(solution))
         margin = 1.0 if problem.is_regression else problem.margin_at(solution.certificate.offsets)
-        if not margin > 0:
-            raise ValueError("nu: leaves no margin between the classes; use a smaller nu")
-        return Answer(Point(alpha, b=solution.b), solution.iterations, converged, 1.0 / margin)
+        scale = 1.0 / checked_margin(margin)
+        return Answer(Point(alpha, b=solution.b), solution.iterations, converged, scale)
     alpha = solution.point.alpha
     assert alpha is not None
     with Threads().limited(1):  # small products

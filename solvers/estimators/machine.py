@@ -39,6 +39,7 @@ from solvers.estimators.samples import (
     subset,
     variance,
 )
+from solvers.numerics.threads import Threads
 from solvers.smo import SMO
 
 _CHUNK_VALUES = 2**23  # kernel values at a time in predictions
@@ -174,7 +175,7 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
 
     def _manner(self, task: Task, *, large: bool) -> Manner:
         """Return how a task is solved: a large one with a linear kernel by coordinate descent."""
-        linear = isinstance(self._kernel, Linear) and task.plain and large
+        linear = isinstance(self._kernel, Linear) and not task.sums and large
         default = DualCoordinateDescent if linear else SMO
         solver = chosen_solver(self.solver, default, settings_of(self))
         refine = check_switch(self.refine, "refine")
@@ -191,7 +192,8 @@ class KernelMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
             large, answer = task.y.size > SMALL, None
             manner = self._manner(task, large=large)
             if task.is_small and manner.by_default and not manner.watched:
-                answer = small_answer(task, gram.among(place), manner)
+                with Threads().limited(1):  # several wait for each other longer than they work
+                    answer = small_answer(task, gram.among(place), manner)
                 manner = self._manner(task, large=True)  # what that cannot solve is not easy
             answers.append(answer or dual_answer(task, manner))
         self._answers = [(task.problem, a.point) for task, a in zip(tasks, answers, strict=True)]

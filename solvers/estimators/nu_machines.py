@@ -20,7 +20,8 @@ from solvers.estimators.regressor import KernelRegressor
 from solvers.estimators.samples import subset
 
 _ALLOWED = 1.0 - 1e-12  # of the largest nu, which rounding could put above it
-_ON_BOUNDARY = 1e-8  # of ρ: a decision that is rounding
+# a decision that is rounding: of ρ, and of Σ αᵢk(xᵢ, xᵢ), as ρ is 0 where a plane is around the origin
+_ON_BOUNDARY, _CANCELLED = 1e-8, 1e-14
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -58,9 +59,13 @@ class NuSVC(PairClassifier):
 
     def _task(self, X: Matrix, rows: Indices, y: Vector, C: Vector, last: Vector | None) -> Task:
         half = min(float(C[y > 0].sum()), float(C[y < 0].sum()))
-        nu = min(self.nu, _ALLOWED * 2.0 * half / float(C.sum()))
+        most = _ALLOWED * 2.0 * half / float(C.sum())
+        nu = min(self.nu, most)
         problem = partial(_pair, X, rows, y, C, nu, self._kernel)
-        return Task(problem, y, y, np.minimum(y * C, 0.0), np.maximum(y * C, 0.0), plain=False)
+        limits, each = (np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)), 0.5 * nu * float(C.sum())
+        # with the most, a class is at its bounds altogether, and its offset is one of an interval
+        groups = (y < 0).astype(np.intp) if nu < most else None
+        return Task(problem, np.zeros(y.size), y, *limits, groups=groups, sums=(each, -each))
 
 
 def _pair(X: Matrix, rows: Indices, y: Vector, C: Vector, nu: float, kernel: Kernel) -> Formulation:
@@ -102,7 +107,8 @@ class NuSVR(KernelRegressor):
 
     def _answer(self, X: Any, y: Vector, C: Vector, last: Vector | None) -> Answer:
         problem = partial(problems.NuSVR, X, y, self.nu, C, self._kernel)
-        task = Task(problem, y, np.ones(y.size), -C, C, plain=False)
+        each, groups = 0.5 * self.nu * float(C.sum()), np.repeat([0, 1], y.size)
+        task = Task(problem, y, np.ones(y.size), -C, C, groups=groups, sums=(each, -each))
         return self._solve_one(X, task)
 
 
@@ -139,11 +145,14 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # pyright: ignore[reportUntyped
         self._kernel = self._kernel_for(samples, weights)
         X_fit, C = check_samples(samples), weights.values
         problem = partial(problems.OneClassSVM, X_fit, self.nu, self._kernel, C)
-        ones = np.ones(C.size)
-        task = Task(problem, ones, ones, np.zeros(C.size), C, plain=False)
+        nothing, groups = np.zeros(C.size), np.zeros(C.size, np.intp)
+        sums = (self.nu * float(C.sum()),)
+        task = Task(problem, nothing, nothing + 1.0, nothing, C, groups=groups, sums=sums)
         answer = self._solve_one(X_fit, task)
         self.intercept_ = np.array([answer.b])
         self.offset_ = -self.intercept_
+        sizes = float(answer.alpha.sum() * self._kernel.diagonal(X_fit).max())
+        self._rounding = max(_ON_BOUNDARY * abs(answer.b), _CANCELLED * sizes)
         duals = answer.alpha[None, :]
         self._set_support(samples, duals, duals, weights)
         self.n_support_ = np.array([self.support_.size], dtype=np.int32)
@@ -155,7 +164,7 @@ class OneClassSVM(OutlierMixin, KernelMachine):  # pyright: ignore[reportUntyped
     def decision_function(self, X: Any) -> Any:
         """Return f (m,), below 0 for what is novel, and 0 where it is but for rounding."""
         f = self._values(X).ravel()
-        f[np.abs(f) <= _ON_BOUNDARY * np.abs(self.offset_)] = 0.0
+        f[np.abs(f) <= self._rounding] = 0.0
         return f
 
     def score_samples(self, X: Any) -> Any:

@@ -1,6 +1,6 @@
 """Newton's method on the faces of a box: for small dual problems whose last digits it gives at once.
 
-    min ½zᵀAz − rᵀz  s.t. Σz = const (or none), low ≤ z ≤ high
+    min ½zᵀAz − rᵀz  s.t. Σz = const in each group (or none), low ≤ z ≤ high
 On the face of the variables between their bounds the minimum solves one system; where the way to it
 leaves the box, the variable that gets to its bound first is held there, and the system is solved for the
 others (Nocedal & Wright 2006, section 16.5).
@@ -25,19 +25,20 @@ _CALLS, _OF_ENTRY, _OF_CUBE = 1e-5, 2e-9, 1e-10
 
 @numba.njit(cache=True, nogil=True)
 def move_on_faces(
-    A: Block, r: Vector, z: Vector, low: Vector, high: Vector, equality: bool, seconds: float
+    A: Block, r: Vector, z: Vector, low: Vector, high: Vector, groups: Indices, seconds: float
 ) -> None:
     """Move `z` (k,) in place to the minimum on its face, or as far as about `seconds` lead.
 
-    Shapes: `A` (k, k), the others (k,). `r` is the negative gradient at `z`.
+    Shapes: `A` (k, k), the others (k,). `r` is the negative gradient at `z`. `groups` has the number of
+    each variable's equality, from 0; −1 for none.
     """
-    start, free = z.copy(), np.arange(z.size)
+    start, free, count = z.copy(), np.arange(z.size), groups.max() + 1 if z.size else 0
     for _ in range(_MOST_FACES):
         k = free.size
         seconds -= _CALLS + _OF_ENTRY * k**2 + _OF_CUBE * k**3
-        if seconds < 0 or k < 1 + equality:
+        if seconds < 0 or k < 1 + count:
             return
-        step = _to_minimum(A, r - A @ (z - start), free, equality)
+        step = _to_minimum(A, r - A @ (z - start), free, groups, count)
         share, blocking, bound = 1.0, -1, 0.0
         for s in range(k):
             t = free[s]
@@ -53,10 +54,10 @@ def move_on_faces(
 
 
 @numba.njit(cache=True, nogil=True)
-def _to_minimum(A: Block, r: Vector, free: Indices, equality: bool) -> Vector:
+def _to_minimum(A: Block, r: Vector, free: Indices, groups: Indices, count: int) -> Vector:
     """Return the step of the free variables to the minimum on their face; zeros if none leads down."""
     k = free.size
-    H, g = np.zeros((k + equality, k + equality)), np.zeros(k + equality)
+    H, g = np.zeros((k + count, k + count)), np.zeros(k + count)
     for s in range(k):
         g[s] = r[free[s]]
         for t in range(k):
@@ -65,8 +66,12 @@ def _to_minimum(A: Block, r: Vector, free: Indices, equality: bool) -> Vector:
     ridge = _RIDGE * np.diag(K).max()
     for s in range(k):
         H[s, s] += ridge
-    if equality:
-        H[k, :k], H[:k, k] = 1.0, 1.0
+    for group in range(count):
+        row = k + group
+        for s in range(k):
+            H[row, s] = 1.0 if groups[free[s]] == group else 0.0
+            H[s, row] = H[row, s]
+        H[row, row] = 0.0 if H[row, :k].any() else 1.0
     step: Any = np.linalg.solve(H, g)[:k].copy()
     slope, curvature = g[:k] @ step, step @ (K @ step)
     if not slope > 0.0:

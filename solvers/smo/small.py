@@ -1,6 +1,6 @@
 """Pair steps and Newton steps in one compiled call, for problems whose matrix K is at hand.
 
-    min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
+    min ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta in each group (or none), lo ≤ z ≤ hi
 
 Pair steps (`pairs`) find which variables are free; Newton's step then moves all of them to the minimum
 on their face (`solvers.numerics.faces`). They take turns: at first as long as either pays, and once the
@@ -29,12 +29,13 @@ _STEP, _STEP_OF_EACH = 1e-7, 1e-9  # seconds of a pair step, and for each variab
 @numba.njit(cache=True, nogil=True)
 def minimise_small(
     K: Block, z: Vector, q: Vector, tube: Vector, lo: Vector, hi: Vector,
-    equality: bool, tol: float, fine: float, max_steps: int,
-) -> tuple[float, int, float]:  # fmt: skip
+    groups: Indices, tol: float, fine: float, max_steps: int,
+) -> tuple[Vector, int, float]:  # fmt: skip
     """Minimise from a feasible `z`, which is overwritten.
 
-    Shapes: (n,), and (n, n) for `K`; without the equality K has one more row and column, of zeros.
-    Returns the multiplier of the equality, the number of steps and the violation.
+    Shapes: (n,), and (n, n) for `K`. `groups` has the number of each variable's equality, from 0; or −1
+    throughout for none, and K has one more row and column, of zeros. Returns the multipliers of the
+    equalities, the number of steps and the violation.
     """
     n = z.size
     f = np.zeros(n)
@@ -42,7 +43,7 @@ def minimise_small(
         f += z[t] * K[t, :n]
     steps, taken, best, slow = 0, 0, np.inf, 0
     while True:
-        b, violation = violation_of(f, z, q, tube, lo, hi, equality)
+        b, violation = violation_of(f, z, q, tube, lo, hi, groups)
         slow = 0 if violation < 0.5 * best else slow + 1
         best = min(best, violation)
         last = best <= tol  # what is left is to `fine`
@@ -50,31 +51,35 @@ def minimise_small(
             return b, steps, violation
         if last or taken > 0:
             seconds = np.inf if last else taken * (_STEP + _STEP_OF_EACH * n)
-            _newton(K, f, z, q, tube, lo, hi, equality, seconds)
-            b, violation = violation_of(f, z, q, tube, lo, hi, equality)
+            _newton(K, f, z, q, tube, lo, hi, groups, seconds)
+            b, violation = violation_of(f, z, q, tube, lo, hi, groups)
         most = min(max_steps - steps, _TURN if last else max(_TURN, n // 2))
         target = fine if violation <= tol else tol
-        taken = _pair_turn(K, f, z, q, tube, lo, hi, equality, b, target, most)
+        taken = _pair_turn(K, f, z, q, tube, lo, hi, groups, b, target, most)
         steps += taken
 
 
 @numba.njit(cache=True, nogil=True)
 def violation_of(
-    f: Vector, z: Vector, q: Vector, tube: Vector, lo: Vector, hi: Vector, equality: bool
-) -> tuple[float, float]:
-    """Return the multiplier of the equality, and the maximal violating pair."""
+    f: Vector, z: Vector, q: Vector, tube: Vector, lo: Vector, hi: Vector, groups: Indices
+) -> tuple[Vector, float]:
+    """Return the multipliers of the equalities, and the maximal violating pair."""
     up, down = slopes(f, z, q, tube, lo, hi)
-    m, M = up.max(), down.min()
-    if not equality:
-        return 0.0, 2.0 * max(m, -M, 0.0)
-    b = 0.5 * (m + M)
-    return (b if np.isfinite(b) else 0.0), max(0.0, m - M)
+    count = groups.max() + 1
+    if count == 0:
+        return np.zeros(0), 2.0 * max(up.max(), -down.min(), 0.0)
+    most, least = np.full(count, -np.inf), np.full(count, np.inf)
+    for t in range(z.size):
+        most[groups[t]] = max(most[groups[t]], up[t])
+        least[groups[t]] = min(least[groups[t]], down[t])
+    b = 0.5 * (most + least)
+    return np.where(np.isfinite(b), b, 0.0), max(0.0, (most - least).max())
 
 
 @numba.njit(cache=True, nogil=True)
 def _pair_turn(
     K: Block, f: Vector, z: Vector, q: Vector, tube: Vector, lo: Vector, hi: Vector,
-    equality: bool, b: float, target: float, most: int,
+    groups: Indices, b: Vector, target: float, most: int,
 ) -> int:  # fmt: skip
     """Take pair steps on the side of its tube where each variable is, or to which it is drawn."""
     n = z.size
@@ -82,27 +87,30 @@ def _pair_turn(
     x, u = np.zeros(size), np.zeros(size)
     low, high = np.full(size, -np.inf), np.full(size, np.inf)
     side = np.empty(n)
+    multiplier = b[groups] if b.size else np.zeros(n)
     for t in range(n):
-        slope = -(f[t] + q[t]) - b
+        slope = -(f[t] + q[t]) - multiplier[t]
         above = z[t] > 0.0 or (z[t] == 0.0 and slope > 0.0)
         side[t] = tube[t] if above else -tube[t]
         x[t], u[t] = z[t], slope - side[t]
         low[t] = 0.0 if tube[t] > 0.0 and above else lo[t]
         high[t] = 0.0 if tube[t] > 0.0 and not above else hi[t]
     # without the equality a violation counts twice, as either end of a pair
-    taken, _ = pair_steps(
-        K, x, u, low, high, target if equality else 0.5 * target, most, None, None
-    )
+    target = target if b.size else 0.5 * target
+    if b.size > 1:
+        taken, _ = pair_steps(K, x, u, low, high, target, most, groups, None)
+    else:
+        taken, _ = pair_steps(K, x, u, low, high, target, most, None, None)
     for t in range(n):
         z[t] = x[t]
-        f[t] = -(u[t] + side[t] + b) - q[t]
+        f[t] = -(u[t] + side[t] + multiplier[t]) - q[t]
     return taken
 
 
 @numba.njit(cache=True, nogil=True)
 def _newton(
     K: Block, f: Vector, z: Vector, q: Vector, tube: Vector, lo: Vector, hi: Vector,
-    equality: bool, seconds: float,
+    groups: Indices, seconds: float,
 ) -> None:  # fmt: skip
     """Move the free variables to the minimum on their face."""
     free, r, low, high = free_of(f, z, q, tube, lo, hi)
@@ -114,7 +122,7 @@ def _newton(
         for t in range(k):
             A[s, t] = K[free[s], free[t]]
     moved = z[free]
-    move_on_faces(A, r, moved, low, high, equality, seconds)
+    move_on_faces(A, r, moved, low, high, groups[free], seconds)
     for s in range(k):
         change = moved[s] - z[free[s]]
         if change != 0.0:

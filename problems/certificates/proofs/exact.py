@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cached_property
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +50,11 @@ class Exact:
             self.groups = members_of(problem.groups, len(self.costs))
         elif self.costs:
             self.groups = [np.arange(problem.n)]
+
+    @cached_property
+    def targets(self) -> Any:
+        """Balls around the targets (n,), computed once: those of SVDD are kernel values."""
+        return self.problem.ball_targets()
 
     @property
     def is_bounded(self) -> bool:

@@ -101,7 +101,7 @@ def _dual_value(exact: Exact, beta: Any, scores: Any) -> Any:
     # where C is infinite ℓ* is linear
     C = np.array([1 if c is None else c for c in exact.C], object)
     slopes = -beta / C.reshape(-1, *(1 for _ in beta.shape[1:]))
-    loss, y = exact.problem.loss, exact.problem.ball_targets()
+    loss, y = exact.problem.loss, exact.targets
     linear = -dot(C, loss.ball_conjugates(y, balls(slopes)))
     if exact.is_bounded:
         return linear - quadratic / 2
@@ -125,7 +125,7 @@ def _primal_value(exact: Exact, scores: Any, norm2: Any, offsets: tuple[float, .
 def _risk(exact: Exact, decision: Any, samples: Any = slice(None)) -> Any:
     """Return Σ Cᵢℓᵢ over some samples, by default all, at their decisions."""
     problem = exact.problem
-    losses = problem.loss.ball_values(problem.ball_targets()[samples], decision)
+    losses = problem.loss.ball_values(exact.targets[samples], decision)
     return dot(np.array(exact.C, object)[samples], losses)
 
 
@@ -135,7 +135,7 @@ def _best_offsets(exact: Exact, scores: Any, offsets: tuple[float, ...]) -> list
     float64 may not have it. A risk with kinks is least at one of them: its slope rises there past 0.
     """
     best: list[Any] = []
-    pieces = exact.problem.loss.dual_pieces(exact.problem.ball_targets()) or []
+    pieces = exact.problem.loss.dual_pieces(exact.targets) or []
     kinks = [-piece.sign * piece.residual(scores) for piece in pieces]
     for members, cost, given in zip(exact.groups, exact.costs, offsets, strict=True):
         slope, found = cost, list[tuple[Any, Any]]()

@@ -15,7 +15,7 @@ def test_it_ends_within_the_box_with_a_lower_objective(equality, rank):
     A, r = F @ F.T, RNG.standard_normal(12)
     start = RNG.uniform(0.2, 0.8, 12)
     z = start.copy()
-    move_on_faces(A, r, z, np.zeros(12), np.ones(12), equality, np.inf)
+    move_on_faces(A, r, z, np.zeros(12), np.ones(12), np.full(12, equality - 1), np.inf)
     step = z - start
     assert ((z >= 0) & (z <= 1)).all()
     assert 0.5 * step @ A @ step - r @ step < 0
@@ -27,11 +27,11 @@ def test_inside_the_box_it_is_the_minimum():
     F = RNG.standard_normal((6, 6))
     A, z = F @ F.T + np.eye(6), np.zeros(6)
     r = RNG.standard_normal(6)
-    move_on_faces(A, r, z, np.full(6, -1e3), np.full(6, 1e3), False, np.inf)
+    move_on_faces(A, r, z, np.full(6, -1e3), np.full(6, 1e3), np.full(6, -1), np.inf)
     np.testing.assert_allclose(A @ z, r, atol=1e-6)
 
 
 def test_without_time_nothing_moves():
     z = np.full(3, 0.5)
-    move_on_faces(np.eye(3), np.ones(3), z, np.zeros(3), np.ones(3), False, 0.0)
+    move_on_faces(np.eye(3), np.ones(3), z, np.zeros(3), np.ones(3), np.full(3, -1), 0.0)
     np.testing.assert_array_equal(z, 0.5)

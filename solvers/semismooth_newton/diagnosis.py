@@ -61,14 +61,15 @@ def diagnose(form: BoxQP, tol: float) -> Diagnosis:
 
     In a Gram matrix of its own, so that the solver's count of evaluations stays its own.
     """
-    v = merge(from_form(form)).variables
+    merged = merge(from_form(form))
+    v, centre = merged.variables, merged.centre
     rows = np.random.default_rng(0).permutation(v.n)[:_ROWS]
     gram = form.gram
     with Tiles(Gram(gram.X, gram.kernel, gram.memory), 1) as tiles:
         dtype = np.float32 if tiles.precise(np.float32) else np.float64
         K = np.abs(tiles.block(v.sample, tiles.columns(v.sample[rows], dtype)))
     diagonal = K[rows, np.arange(rows.size)].astype(np.float64)
-    room = float(np.maximum(np.abs(v.lo), np.abs(v.hi)).sum())
+    room = float(np.maximum(np.abs(v.lo + centre), np.abs(v.hi + centre)).sum())
     smallest, largest = (bound * float(diagonal.max()) for bound in _LEAST)
     least = min(max(0.1 * tol / max(room, np.finfo(float).tiny), smallest), largest)
     others = (K.sum(axis=0) - diagonal) / np.maximum(diagonal, largest or 1.0)

@@ -1,15 +1,15 @@
 """The proximal point method, each of whose problems is solved by semismooth Newton steps.
 
-    min F(z) = ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ − kinkᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
+    min F(z) = ½zᵀKz + qᵀz + Σ tubeᵢ|zᵢ|  s.t. Σz = delta (or none), lo ≤ z ≤ hi
 
 The next centre minimises F(z) + ½λ(z − c)ᵀD(z − c) over the same set, c being the last (Rockafellar
 1976), D the diagonal of K. The dual of that has no constraints: with scores f = Ku and a multiplier b,
 
     φ(u, b) = ½uᵀKu + λΣDᵢᵢHᵢ(tᵢ) + b·delta,     t = c − D⁻¹(f + q + b)/λ,
-    Hᵢ' = pᵢ = kinkᵢ + soft(tᵢ − kinkᵢ, tubeᵢ/(λDᵢᵢ)), clipped to the box,
+    Hᵢ' = pᵢ = soft(tᵢ, tubeᵢ/(λDᵢᵢ)), clipped to the box,
 
 is convex and differentiable, ∇φ = (K(u − p), delta − Σp), and where it is 0, u = p is the minimum.
-∇φ is semismooth. With F the variables whose pᵢ follows tᵢ, and all others A at a bound or kink, Newton's
+∇φ is semismooth. With F the variables whose pᵢ follows tᵢ, and all others A at a bound or 0, Newton's
 step ends at u_A = p_A and
 
     [K_FF + λD_FF  1] [du_F]   [λD(p − u)_F − K_FA du_A]
@@ -29,18 +29,16 @@ import numpy as np
 from problems.dataset import Vector
 from problems.projection import project
 from solvers.numerics.planes import conjugate_gradients, on_plane
-from solvers.semismooth_newton.opposites import Joined
 from solvers.semismooth_newton.storage import LargeEntries
+from solvers.smo.duplicates import Merged
 from solvers.smo.small import violation_of
 
 _ACCURACY = 0.03  # of a system: more would be lost when the active set changes
 _PRODUCTS = 40  # with K for a system
 _STEPS = 30  # to a centre
 _NEAR = 0.1  # ‖u − p‖ relative to ‖p − c‖ at which p is the next centre
-_FEW, _MANY = (
-    3,
-    6,
-)  # steps to a centre, up to which λ is a tenth for the next, from which it is twice
+# steps to a centre, up to which λ is a tenth for the next, and from which it is twice
+_FEW, _MANY = 3, 6
 _FIRST, _LEAST = 1e-2, 1e-6  # λ: below it rounding is what moves
 _HALVINGS = 50  # of the interval in which φ is least
 
@@ -51,11 +49,12 @@ class Method:
     Attributes
     ----------
     z, f : the centre, which is feasible, and its scores Kz (n,). b : the multiplier of the equality.
-    weight : λ. steps : Newton steps so far.
+    q : the costs, with those of what the variables are relative to. weight : λ. steps : so far.
     """
 
-    def __init__(self, problem: Joined, K: LargeEntries, equality: bool) -> None:
-        self.v, self.kink, self.equality = problem.variables, problem.kink, equality
+    def __init__(self, merged: Merged, K: LargeEntries, equality: bool) -> None:
+        self.merged, self.v, self.equality = merged, merged.variables, equality
+        self.group = np.full(self.v.n, 0 if equality else -1)
         self.z, self.steps = self.v.start.copy(), 0
         self.total = float(self.z.sum())
         self.D = np.maximum(K.diagonal, _LEAST * float(K.diagonal.max()) or 1.0)
@@ -65,12 +64,24 @@ class Method:
     def take(self, K: LargeEntries) -> None:
         """Go on with other values of K."""
         self.K, self.f = K, K.product(self.z)
+        self.shift = K.product(self.merged.centre)
+        self.q = self.v.q + self.shift
         self._order()
 
+    @property
+    def scores(self) -> Vector:
+        """The scores of the form's samples."""
+        return self.merged.scores(self.f + self.shift)
+
+    @property
+    def error(self) -> float:
+        """How far a score may be off."""
+        return self.K.error(np.abs(self.z) + np.abs(self.merged.centre))
+
     def _order(self) -> None:
-        v, kink = self.v, self.kink
-        at = self.z - kink, v.q, v.tube, v.lo - kink, v.hi - kink
-        self.b, self.violation = violation_of(self.f, *at, self.equality)
+        v = self.v
+        b, self.violation = violation_of(self.f, self.z, self.q, v.tube, v.lo, v.hi, self.group)
+        self.b = float(b.sum())
 
     def advance(self, most: int) -> None:
         """Find the next centre, in at most so many steps."""
@@ -99,17 +110,17 @@ class Method:
         """Return p, and which of its entries follow t."""
         v = self.v
         weights = self.weight * self.D
-        t = self.z - self.kink - (f + v.q + b) / weights
+        t = self.z - (f + self.q + b) / weights
         width = v.tube / weights
-        soft = self.kink + t - np.clip(t, -width, width)
+        soft = t - np.clip(t, -width, width)
         p = np.clip(soft, v.lo, v.hi)
-        return p, (p == soft) & ((width == 0) | (soft != self.kink))
+        return p, (p == soft) & ((width == 0) | (soft != 0))
 
     def _balance(self, f: Vector) -> float:
         """Return the b for which Σp = delta: Σp falls with b, from Σhi to Σlo."""
         v, weights = self.v, self.weight * self.D
-        low = float((weights * (self.z - v.hi) - f - v.q - v.tube).min())
-        high = float((weights * (self.z - v.lo) - f - v.q + v.tube).max())
+        low = float((weights * (self.z - v.hi) - f - self.q - v.tube).min())
+        high = float((weights * (self.z - v.lo) - f - self.q + v.tube).max())
         for _ in range(_HALVINGS):
             b = 0.5 * (low + high)
             low, high = (b, high) if self._proximal(f, b)[0].sum() > self.total else (low, b)

@@ -52,6 +52,19 @@ class Merged:
             x = np.where((z == at)[group], end, x)  # the sum of three bounds is rounded
         return self.original.to_form(x)
 
+    @property
+    def centre(self) -> Vector:
+        """What the variables are relative to, (n,): not 0 where one stands for opposite labels."""
+        return np.zeros(self.variables.n) if self.opposites is None else self.opposites.centre
+
+    def scores(self, f: Vector) -> Vector:
+        """Return the scores of the form's samples, given those of the variables."""
+        if self.group is None:
+            return f
+        if self.opposites is not None:
+            f = self.opposites.apart_from(f)
+        return f[self.group]
+
     @cached_property
     def _base(self) -> Vector:
         """The point of each variable's box that is nearest to 0."""

@@ -124,7 +124,11 @@ class KeptRows:
         if self.twin is None:
             self._add(f, chosen, weights)
         elif chosen.size:
-            sums = np.bincount(self.twin[chosen], weights, self.distinct.size).astype(np.float64)
+            sums = (
+                np.bincount(self.twin[chosen], weights, self.distinct.size)
+                .astype(np.float64)
+                .astype(np.float64)
+            )
             once, moved = np.zeros(sums.size), np.flatnonzero(sums)
             self._add(once, moved, sums[moved])
             f += once[self.twin]

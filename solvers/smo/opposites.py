@@ -49,6 +49,13 @@ class Opposites:
         result[high] = np.where(at == most, v.hi[high], v.lo[high] + np.maximum(at, 0.0))
         return result
 
+    def apart_from(self, f: Vector) -> Vector:
+        """Return the scores of the variables apart, given those of the variables together."""
+        result = np.empty(self.apart.n)
+        result[self.kept] = f
+        result[self.high] = result[self.low]
+        return result
+
 
 def join(v: Variables, low: Indices, high: Indices) -> Opposites:
     """Join pairs of variables with equal rows of K, costs q[low] < q[high], no tubes, finite boxes."""

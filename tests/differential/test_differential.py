@@ -16,7 +16,7 @@ FOUND = (15_768, 23_371, 37_762, 45_494, 86_724)  # that once had faults, of see
 
 def check(numbers, seed=SEED):
     faulty = [f for f in judge_all(seed, numbers, 1) if f.faults]
-    report = "\n".join(described(SEED, found) for found in faulty[:MOST_SHOWN])
+    report = "\n".join(described(seed, found) for found in faulty[:MOST_SHOWN])
     assert not faulty, f"{len(faulty)} of {len(numbers)} problems have faults:\n{report}"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from functools import cached_property
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +34,7 @@ class Exact:
     """
 
     def __init__(self, problem: Formulation) -> None:
-        self.problem = problem
+        self.problem, self._targets = problem, dict[int, Any]()
         self.C = [None if c is None else exact_value(c) for c in problem.exact_weights()]
         smallest, largest = problem.loss.dual_range
         self.low, self.high = [], []
@@ -51,10 +50,12 @@ class Exact:
         elif self.costs:
             self.groups = [np.arange(problem.n)]
 
-    @cached_property
+    @property
     def targets(self) -> Any:
-        """Balls around the targets (n,), computed once: those of SVDD are kernel values."""
-        return self.problem.ball_targets()
+        """Balls around the targets (n,), computed once a precision: those of SVDD are kernel values."""
+        if ctx.prec not in self._targets:
+            self._targets[ctx.prec] = self.problem.ball_targets()
+        return self._targets[ctx.prec]
 
     @property
     def is_bounded(self) -> bool:

@@ -31,7 +31,7 @@ SINGLE_FROM = 500  # variables from which rows are in float32
 _MOST_ACTIVE = 4096
 _ROUNDING = 1e-7  # of a kernel value in float32
 _UNASKED = 2**26  # bytes that are taken without a look at what is available
-_ALL_ACTIVE = 10**9  # bytes of K up to which all variables are active by default, from the start
+_ALL_ACTIVE = 10**9  # bytes of K up to which all variables are active from the start
 _AT_A_TIME = 2048  # columns of K between two pauses
 
 
@@ -84,8 +84,8 @@ class State:
         v = self.variables
         self.dtype = np.dtype(dtype)
         self.room = room = self._room()
-        # with room for more by default, more become active only where that turns out to be needed
-        at_once = _ALL_ACTIVE // self.dtype.itemsize if self.cache_size is None else room
+        # with room for more, more become active only where that turns out to be needed
+        at_once = _ALL_ACTIVE // self.dtype.itemsize
         few = max(2, min(v.n, _MOST_ACTIVE, int(room**0.5)))
         self.size = v.n if v.n**2 <= min(at_once, room) else few
         self._row_cache = np.empty(0, self.dtype)

@@ -43,7 +43,7 @@ from typing import ClassVar
 from problems.forms import BoxQP, FormPoint
 from solvers.base import Solver
 from solvers.numerics.warm_up import warm_up
-from solvers.smo.active import Active, compile_choice
+from solvers.smo.active import MOST_ON_DEMAND, Active
 from solvers.smo.levels import minimise
 from solvers.smo.state import SINGLE_FROM
 
@@ -83,8 +83,11 @@ class SMO(Solver):
         """Compile the steps, for both precisions."""
         quick = SMO(tol=0.1)
         warm_up(quick, form)
-        warm_up(quick, form, samples=SINGLE_FROM)
-        compile_choice()
+        for samples in (
+            SINGLE_FROM,
+            MOST_ON_DEMAND + 1,
+        ):  # with rows on demand, and with working sets
+            warm_up(quick, form, samples=samples)
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

@@ -23,7 +23,7 @@ from solvers.smo.variables import ONE_SET
 _WORKING_SET = 512  # a float32 block takes 1 MiB: it stays in the second-level cache
 # Where rows come on demand, all of more variables are one set for a round, if the violation has no more
 # than this far to fall: with many free, the last digits take fewer steps where it falls slowly.
-_MOST_ON_DEMAND, _LEFT_ON_DEMAND = 2048, 1e5
+MOST_ON_DEMAND, _LEFT_ON_DEMAND = 2048, 1e5
 _WORST, _RANDOM, _KEPT = 16, 320, 160  # of either kind, of both, of the last set
 _WORTHWHILE = 0.02  # share of the violation, below which a violator can wait
 _STEPS_PER_ROUND = 20_000
@@ -62,7 +62,7 @@ class Active:
         self.last_set = np.empty(0, np.int64)
         one_set = members.size > 0 and self.rows.complete
         self.whole = one_set and members.size <= ONE_SET
-        near = self.state.left <= _LEFT_ON_DEMAND and members.size <= _MOST_ON_DEMAND
+        near = self.state.left <= _LEFT_ON_DEMAND and members.size <= MOST_ON_DEMAND
         every = members.size == self.state.variables.n
         self.source = self.rows.source() if every and (self.whole or (one_set and near)) else None
         self.whole |= self.source is not None

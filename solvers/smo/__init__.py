@@ -43,7 +43,7 @@ from typing import ClassVar
 from problems.forms import BoxQP, FormPoint
 from solvers.base import Solver
 from solvers.numerics.warm_up import warm_up
-from solvers.smo.active import MOST_ON_DEMAND, Active
+from solvers.smo.active import MOST_ON_DEMAND, Active, compile_choice
 from solvers.smo.levels import minimise
 from solvers.smo.state import SINGLE_FROM
 
@@ -88,6 +88,7 @@ class SMO(Solver):
             MOST_ON_DEMAND + 1,
         ):  # with rows on demand, and with working sets
             warm_up(quick, form, samples=samples)
+        compile_choice()
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

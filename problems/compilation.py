@@ -13,7 +13,8 @@ from typing import Any
 
 from numba.core.caching import IndexDataCacheFile
 
-_load_index = IndexDataCacheFile._load_index  # pyright: ignore[reportPrivateUsage]
+# private: a later numba may have none, and then does as it does
+_load_index: Any = getattr(IndexDataCacheFile, "_load_index", None)
 
 
 def _readable_index(self: Any) -> Any:
@@ -26,4 +27,5 @@ def _readable_index(self: Any) -> Any:
 
 def compile_what_cannot_be_read() -> None:
     """Let numba compile a function again whose index it cannot read, for the whole process."""
-    IndexDataCacheFile._load_index = _readable_index  # pyright: ignore[reportPrivateUsage]
+    if _load_index is not None:
+        setattr(IndexDataCacheFile, _load_index.__name__, _readable_index)

@@ -28,4 +28,4 @@ def _readable_index(self: Any) -> Any:
 def compile_what_cannot_be_read() -> None:
     """Let numba compile a function again whose index it cannot read, for the whole process."""
     if _load_index is not None:
-        setattr(IndexDataCacheFile, _load_index.__name__, _readable_index)
+        IndexDataCacheFile._load_index = _readable_index  # pyright: ignore[reportPrivateUsage]

@@ -52,13 +52,8 @@ from experiments.store.manifest import (
 from problems import Vector
 
 _BEGINNINGS = {"runs.jsonl", f".{NAME}.new"}
-_RECORDED = (
-    "record",
-    "trace",
-    "output",
-    "diagnosis",
-    "path",
-)  # of an outcome, in one line of the log
+# of an outcome, in one line of the log
+_RECORDED = ("record", "trace", "output", "diagnosis", "path")
 _ANSWERS = "answers"
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
 

@@ -93,7 +93,7 @@ class SemismoothNewton(Solver):
 
     def _points(self, form: BoxQP, tiles: Tiles) -> Iterator[FormPoint]:
         merged = merge(from_form(form))
-        v, least = merged.variables, diagnose(form, self.tol).least
+        v, least = merged.variables, diagnose(form, self.tol, merged).least
         single = self.tol >= 1e-4 and v.n >= _MANY and tiles.precise(np.float32)
         K = LargeEntries(tiles, v.sample, v.scale, least, np.float32 if single else np.float64)
         method = Method(merged, K, form.a is not None)

@@ -13,7 +13,7 @@ import numpy as np
 from problems.forms import BoxQP
 from problems.gram.gram import Gram
 from problems.gram.tiles import Tiles
-from solvers.smo.duplicates import merge
+from solvers.smo.duplicates import Merged, merge
 from solvers.smo.variables import from_form
 
 FEWEST = 3000  # variables below which SMO takes no time
@@ -56,12 +56,13 @@ class Diagnosis(NamedTuple):
         return self.n >= FEWEST and self.share <= _SPARSE and self.rest <= _NEAR
 
 
-def diagnose(form: BoxQP, tol: float) -> Diagnosis:
+def diagnose(form: BoxQP, tol: float, merged: Merged | None = None) -> Diagnosis:
     """Look at some rows of K, with equal samples as one variable; some hundredths of a second.
 
-    In a Gram matrix of its own, so that the solver's count of evaluations stays its own.
+    `merged` holds the form's variables, if they are merged already. K is in a Gram matrix of its own, so
+    that the solver's count of evaluations stays its own.
     """
-    merged = merge(from_form(form))
+    merged = merged or merge(from_form(form))
     v, centre = merged.variables, merged.centre
     rows = np.random.default_rng(0).permutation(v.n)[:_ROWS]
     gram = form.gram

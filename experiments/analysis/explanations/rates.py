@@ -23,15 +23,13 @@ from experiments.cases.columns import DESCRIBED
 from experiments.cases.plan import AA_REPEAT
 from problems import Vector
 from problems.forms import ERM
-from solvers import all_solvers
+from solvers import Solver, all_solvers
 
 _RESOLVED = 10.0
 _FEWEST = 5  # evaluations that a rate is fitted to
 _BLOCKS = 10  # of evaluations, at most, that are left out in turn for the interval
-_JUMP, _SOON = (
-    1e3,
-    1.5,
-)  # how much nearer, and by which step, an evaluation is that has reached the optimum
+# how much nearer, and by which step, an evaluation is that has reached the optimum
+_JUMP, _SOON = 1e3, 1.5
 
 
 class Rate(NamedTuple):
@@ -100,15 +98,16 @@ def approach(run: pd.Series, evaluations: pd.DataFrame, results: pd.DataFrame) -
     return Approach(
         steps[resolved],
         distances[resolved],
-        _bounds(run, steps[resolved], results),
+        None if solver is None else _bounds(solver, run, steps[resolved], results),
         fitted(steps, distances, resolution),
     )
 
 
-def _bounds(run: pd.Series, steps: Vector, results: pd.DataFrame) -> Vector | None:
+def _bounds(
+    solver: type[Solver], run: pd.Series, steps: Vector, results: pd.DataFrame
+) -> Vector | None:
     """Return the published bound, with constants from the best certified answer to the problem."""
-    solver = all_solvers().get(str(run["solver"]))
-    if solver is None or "total_weight" not in results or results["total_weight"].isna().all():
+    if "total_weight" not in results or results["total_weight"].isna().all():
         return None
     known = results.dropna(subset=["total_weight"]).sort_values("relative_gap")
     best = {name: float(known[name].iloc[0]) for name in DESCRIBED if name in known}

@@ -44,7 +44,7 @@ _ENDS = (
     "L and H: for equal labels L = max(0, αᵢ + αⱼ − C), H = min(C, αᵢ + αⱼ), for different ones "
     "L = max(0, αⱼ − αᵢ), H = min(C, C + αⱼ − αᵢ); the new αⱼ is clipped to them before αᵢ follows"
 )
-_SIGN = "the sign of the answer, or of every step: w = Σ αᵢyᵢxᵢ with αᵢ ≥ 0; a regression has αᵢ − αᵢ* for αᵢyᵢ"
+_SIGN = "the sign of the answer, or of every step: w = Σ αᵢyᵢxᵢ with αᵢ ≥ 0, in regression Σ αᵢxᵢ"
 _PARTNER = "the second multiplier: when αⱼ changes, αᵢ must change by −yᵢyⱼ times as much"
 _NO_ROOM = (
     "the first step: for αⱼ + yⱼ(Eᵢ − Eⱼ)/η the curvature is η = Kᵢᵢ + Kⱼⱼ − 2Kᵢⱼ > 0, and with a wrong "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from problems.registry import Registry
 from solvers.base import NotInstalled, Solver, Status
@@ -28,6 +28,10 @@ __all__ = [
     "solve_path",
 ]
 
+_NAMES = __all__
+if not TYPE_CHECKING:
+    del __all__  # `__getattr__` adds every solver class, when it is asked for
+
 # the estimators are no solvers, and import scikit-learn
 SOLVERS = Registry(__name__, Solver, "solver", skip="estimators", group="dualgap.solvers")
 all_solvers = SOLVERS.all
@@ -36,7 +40,11 @@ find_solver = SOLVERS.find
 
 def __getattr__(name: str) -> Any:
     """Let `from solvers import SMO` find every solver class, without a list of them here."""
-    for cls in SOLVERS.own.values():  # those of plug-ins may be what is just being imported
-        if cls.__name__ == name:
-            return cls
+    if name == "__all__" or not name.startswith("_"):
+        # those of plug-ins may be what is just being imported
+        classes = {cls.__name__: cls for cls in SOLVERS.own.values()}
+        if name == "__all__":
+            return [*_NAMES, *classes]
+        if name in classes:
+            return classes[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,6 +3,8 @@
     min over (w, b)  F = (lam/2)‖w‖² + Σ (Cᵢ/ΣC)·ℓ(yᵢ, wᵀxᵢ + b),   lam = 1/ΣC
     ∇F = (lam·w + Xᵀs, 1ᵀs)   with sᵢ = (Cᵢ/ΣC)·ℓ'(yᵢ, fᵢ)
     ∇²F·v = (lam·v + XᵀDXv, ...)   with D = diag((Cᵢ/ΣC)·ℓ''(yᵢ, fᵢ))
+Minimised is F(s·v)/s² over v = (w, b)/s, with s² = F(0, b₀), where b₀ is 0 or the mean target: thus
+tolerances hold in any unit of the targets.
 L-BFGS builds its curvature from the last gradients, Newton-CG solves with products ∇²F·v only. Both
 are given the risk of logistic or softmax regression, the squared hinge, ridge or squared tube.
 """
@@ -39,6 +41,14 @@ class SmoothRisk:
         w = np.zeros(self.size) if form.start is None else np.ravel(self.X.T @ form.start)
         return np.append(w, 0.0) if form.intercept else w
 
+    @property
+    def scale(self) -> float:
+        """s, the root of the risk of w = 0 with a plausible b; 1 where that risk is 0."""
+        v = np.zeros_like(self.start)
+        if self.form.intercept and self.loss.is_regression:
+            v[-1] = self.share @ self.y
+        return np.sqrt(self.value_and_gradient(v)[0]) or 1.0
+
     def value_and_gradient(self, v: Vector) -> tuple[float, Vector]:
         """Return F and ∇F."""
         f = self._scores(v)
@@ -52,19 +62,25 @@ class SmoothRisk:
         bends = self.loss.curvature_times(self.y, self._scores(v), self._scores(p))
         return self._back(self._times_share(bends), self.lam * p[: self.size])
 
-    def minimum(self, method: str, options: dict[str, Any], hessp: Any = None) -> FormPoint:
+    def minimum(self, method: str, options: dict[str, Any]) -> FormPoint:
         """Return the point that a method of `scipy.optimize.minimize` finds."""
         from scipy.optimize import minimize  # noqa: PLC0415 - slow to import
 
+        s = self.scale
+
+        def value_and_gradient(v: Vector) -> tuple[float, Vector]:
+            value, gradient = self.value_and_gradient(s * v)
+            return value / s**2, gradient / s
+
         found = minimize(
-            self.value_and_gradient,
-            self.start,
+            value_and_gradient,
+            self.start / s,
             jac=True,
-            hessp=hessp,
+            hessp=(lambda v, p: self.hessian_product(s * v, p)) if method == "Newton-CG" else None,
             method=method,
             options=options,
         )
-        w, b = found.x[: self.size], found.x[self.size :]
+        w, b = np.split(s * found.x, [self.size])
         return FormPoint(
             w.reshape(-1, self.outputs) if self.outputs > 1 else w,
             b=float(b[0]) if b.size else 0.0,
@@ -113,7 +129,8 @@ class LBFGS(_SmoothSolver):
 
     Attributes
     ----------
-    tol : of the largest entry of ∇F; it also ends where float64 no longer resolves F's fall.
+    tol : of the largest entry of ∇F relative to s; it also ends where float64 no longer resolves F's
+        fall.
     max_iter : iterations, after which it makes no claim.
     memory : gradients kept.
     """
@@ -150,7 +167,7 @@ class NewtonCG(_SmoothSolver):
 
     Attributes
     ----------
-    tol : of the mean size of the last step's entries.
+    tol : of the mean size of the last step's entries relative to s.
     max_iter : Newton steps, after which it makes no claim.
     """
 
@@ -164,4 +181,4 @@ class NewtonCG(_SmoothSolver):
         """Yield once, at the end."""
         risk = SmoothRisk(form)
         options = {"xtol": self.tol, "maxiter": int(self.max_iter)}
-        yield risk.minimum("Newton-CG", options, risk.hessian_product)
+        yield risk.minimum("Newton-CG", options)

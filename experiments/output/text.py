@@ -24,6 +24,9 @@ _PACKAGES = (
 )
 _QP_PACKAGES = ("cvxopt", "clarabel", "highspy", "osqp", "piqp", "proxsuite", "quadprog", "scs")
 _WIDEST = 10_000  # columns of a terminal
+_LONGEST_WORD = 24  # characters on one line of a table that has little room
+# where a name may go on in the next line: not in a number
+_JOINTS = re.compile(r"(?<=[_ :/])|(?<=[^\W\d_]-)(?=[^\W\d_])|(?<=[a-z])(?=[A-Z])")
 _LONGEST_NAME = 120  # characters of a file name, of which file systems take 255 with an ending
 
 
@@ -70,9 +73,9 @@ def markdown_table(table: pd.DataFrame, numbers: bool = False) -> str:
 class FittingTable:
     """A table for the terminal: the widest of its forms that fits, else several that do.
 
-    Numbers are never broken. Words are, first of all; then columns are left out; then the heads of
-    numbers are written on several lines, as are two numbers in one cell; then the columns are in several
-    tables, each of which has the words.
+    Numbers are never broken. Text is first of all, between words; then columns are left out; then
+    long words and the heads of numbers are written on several lines, as two numbers of a cell; then the
+    columns are in several tables, each of which has the words.
 
     Parameters
     ----------
@@ -135,8 +138,9 @@ class FittingTable:
         columns = [[row[self.heads.index(head)] for row in self.rows] for head in kept]
         for head, column in zip(kept, columns, strict=True):
             whole = head not in self.words
-            column[:] = map(_broken, column) if broken else column
-            shown = re.sub("[_ :](?=.)", _newline, head) if broken and whole else head
+            if broken:
+                column[:] = map(_broken if whole else _with_short_words, column)
+            shown = _head(head, max(map(_width, column), default=0)) if broken and whole else head
             table.add_column(
                 shown,
                 justify="left" if head in self.left else "right",
@@ -173,8 +177,28 @@ def _broken(cell: Text) -> Text:
     return Text(cell.plain.replace(" → ", " →\n").replace("× [", "×\n["), style=cell.style)
 
 
-def _newline(found: re.Match[str]) -> str:
-    return found[0].strip() + "\n"
+def _with_short_words(cell: Text) -> Text:
+    """Return a cell of words with the long ones on several lines."""
+    words = cell.plain.split(" ")
+    return Text(" ".join(_folded(word, _LONGEST_WORD) for word in words), style=cell.style)
+
+
+def _head(head: str, width: int) -> str:
+    """Return a head in as few lines as its own words and cells of this width allow."""
+    longest = max(len(word.strip()) for word in _JOINTS.split(head))
+    return _folded(head, max(width, min(longest, _LONGEST_WORD)))
+
+
+def _folded(name: str, width: int) -> str:
+    """Return a name in lines of at most this width, which end at its joints where that is possible."""
+    lines = [""]
+    for word in _JOINTS.split(name):
+        for start in range(0, len(word), width):
+            part = word[start : start + width]
+            if len(lines[-1]) + len(part.rstrip()) > width:
+                lines.append("")
+            lines[-1] += part
+    return "\n".join(line.strip() for line in lines)
 
 
 def _width(cell: Text) -> int:

@@ -8,12 +8,12 @@ and without the basics nothing else is tried.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Generator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from experiments.selftest.outcome import Limits, Outcome, Property, Report
+from experiments.selftest.limits import Limits
+from experiments.selftest.outcome import Outcome, Property, Report
 from experiments.selftest.workers import Workers
 
 __all__ = ["PROPERTIES", "Limits", "Outcome", "Property", "Report", "properties", "try_solver"]
@@ -107,7 +107,7 @@ def try_solver(
     Parameters
     ----------
     solver : a name, or `path/to/file.py:ClassName`.
-    limits : seconds, for solvers that hang.
+    limits : seconds of CPU time, for solvers that hang.
     properties : of `PROPERTIES`, those to try; "deterministic" compares with what "answers" found.
     progress : called with each outcome in turn.
 
@@ -127,19 +127,17 @@ def try_solver(
 
 
 def _outcomes(solver: str, limits: Limits, properties: Sequence[Property]) -> Generator[Outcome]:
-    end = time.monotonic() + limits.total
     stopped, hung = "", list[str]()
     digests: dict[str, str] = {}
     with closing(Workers(solver, limits)) as workers:
         for number, item in enumerate(properties):
-            left = end - time.monotonic()
-            if not stopped and left <= 0:
+            if not stopped and workers.left <= 0:
                 stopped = f"the {limits.total:.0f} s of a selftest were over"
             if stopped:
                 yield item.not_run(stopped)
                 continue
             allowed = limits.first if number == 0 else limits.each
-            outcome = workers.check(item, digests, allowed, left)
+            outcome = workers.check(item, digests, allowed)
             digests |= outcome.digests
             hung += [item.name] if outcome.hung else []
             if not outcome.loaded:

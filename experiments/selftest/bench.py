@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from experiments.selftest.outcome import Limits, Outcome, Property
+from experiments.selftest.limits import Limits, WorkClock
+from experiments.selftest.outcome import Outcome, Property
 from experiments.selftest.problems import PROBLEMS
 from problems import Formulation, Unsupported
 from problems.box_gap import middle
@@ -42,10 +43,12 @@ def one_line(error: BaseException) -> str:
 
 
 class Bench:
-    """A solver, the limits it is given, and what is known of the problems."""
+    """A solver, the limits it is given, what counts them, and what is known of the problems."""
 
-    def __init__(self, solver: Solver, limits: Limits) -> None:
-        self.solver, self.limits = solver, limits
+    def __init__(
+        self, solver: Solver, limits: Limits, clock: Callable[[], float] | None = None
+    ) -> None:
+        self.solver, self.limits, self.clock = solver, limits, clock or WorkClock()
         self.digests: dict[str, str] = {}
         self.expected: Mapping[str, str] = {}
         self.diagnoses: list[Diagnosis] = []
@@ -88,7 +91,9 @@ class Bench:
     ) -> Solution:
         """Return the solver's answer; Unsupported, with its sentence, if it refuses."""
         limit = time_limit or self.limits.solving
-        solution = solve(problem, self.solver, time_limit=limit, max_iter=max_iter)
+        solution = solve(
+            problem, self.solver, time_limit=limit, max_iter=max_iter, clock=self.clock
+        )
         if solution.status in (Status.UNSUPPORTED, Status.NOT_INSTALLED):
             raise Unsupported(solution.note)
         if solution.diagnosis is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import deque
 from itertools import islice
-from time import perf_counter
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from solvers import Solution
 
 _SPREAD = 0.3  # of new samples around those that they are drawn from, in standard deviations
 _GROWTH, _LARGEST = 4, 1000  # between the sizes of problems, and their samples
-_SLOW = 0.3  # seconds, after which a larger problem may take too long
+_SLOW = 0.3  # seconds of CPU time, as all here, after which a larger problem may take too long
 _NOTICEABLE = 0.05  # seconds, far above what looking at the samples takes
 _REMEMBERED = 20.0  # times as fast: no noise explains it
 _SOME = 5e-3  # seconds, far above the noise of a time
@@ -63,8 +62,8 @@ def other_data(bench: Bench, name: str) -> str:
     runs: list[tuple[Formulation, Solution, float]] = []
     while n <= _LARGEST and not (runs and runs[-1][-1] > _SLOW):
         for _ in range(2):  # whatever is loaded or compiled for this size is there the second time
-            drawn, begun = _drawn(problem, n, rng), perf_counter()
-            runs.append((drawn, bench.solve(drawn), perf_counter() - begun))
+            drawn, begun = _drawn(problem, n, rng), bench.clock()
+            runs.append((drawn, bench.solve(drawn), bench.clock() - begun))
             if wrong := bench.objection(runs[-1][1]):
                 return f"with {n} samples drawn from the seed {seed} it {wrong}"
         n *= _GROWTH

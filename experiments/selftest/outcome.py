@@ -14,28 +14,6 @@ Result = Literal["passed", "failed", "unsupported", "not run"]
 
 
 @dataclass(frozen=True)
-class Limits:
-    """Seconds after which a solver is given up.
-
-    Attributes
-    ----------
-    loading : to start a process and import the solver in it.
-    first : for the first property, in which compiled solvers compile. each : for each other one.
-    total : for all of them. hangs : properties it may hang in before the remaining ones are skipped.
-    solving : the time limit that the solver itself is given for each problem.
-    grace : by which it may exceed a time limit, since it stops at its next yield.
-    """
-
-    loading: float = 30.0
-    first: float = 45.0
-    each: float = 20.0
-    total: float = 110.0
-    hangs: int = 3
-    solving: float = 2.0
-    grace: float = 5.0
-
-
-@dataclass(frozen=True)
 class Property:
     """Something that must hold of every solver.
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING
 
-from experiments.selftest.outcome import Limits, Outcome, Property
+from experiments.selftest.limits import Limits, WorkClock
+from experiments.selftest.outcome import Outcome, Property
 from experiments.workers.start import STARTING
-from experiments.workers.supervision import POLL, Worker, WorkerExit
+from experiments.workers.supervision import Worker, WorkerExit
 
 if TYPE_CHECKING:
     from experiments.selftest.bench import Bench
@@ -23,29 +23,28 @@ class Workers:
 
     def __init__(self, solver: str, limits: Limits) -> None:
         self.solver, self.limits, self.worker = solver, limits, Worker(_THREADS)
+        self.left = limits.total
 
-    def check(
-        self, item: Property, digests: Mapping[str, str], deadline: float, left: float
-    ) -> Outcome:
+    def check(self, item: Property, digests: Mapping[str, str], deadline: float) -> Outcome:
         """Return the outcome of a property, also where the process hangs or dies in it.
 
         `deadline` counts from its first problem; `left` are the seconds left for everything.
         """
-        last = time.monotonic() + left
-        end = min(last, time.monotonic() + self.limits.loading)
         if item.fresh:
             self.worker.stop()
         given = item, dict(digests), self.solver, self.limits
         self.worker.call(_check, *given, reporting=True)
-        at = LOADING
+        clock, at, begun, last = WorkClock(self.worker.cpu_seconds), LOADING, 0.0, self.left
         while not self.worker.ended():
+            now = clock()
+            self.left = last - now
             if at == LOADING != (at := self._place()):
-                end = min(last, time.monotonic() + deadline)
-            if time.monotonic() >= end:
+                begun = now
+            allowed = min(self.limits.loading if at == LOADING else deadline, last - begun)
+            if now - begun >= allowed:
                 self.worker.stop()
-                given = min(self.limits.loading if at == LOADING else deadline, left)
-                return _failed(item, at, f"no end after {given:.0f} s, killed", hung=True)
-            self.worker.wait(min(POLL, end - time.monotonic()))
+                return _failed(item, at, f"no end after {allowed:.0f} s, killed", hung=True)
+            self.worker.wait()
         try:
             return self.worker.result()
         except WorkerExit as death:

@@ -88,6 +88,16 @@ def resident(pids: Iterable[int]) -> int:
     return total
 
 
+def cpu_seconds(pid: int) -> float:
+    """Return the CPU time of a process, its descendants and those they waited for, in seconds."""
+    total = 0.0
+    with suppress(psutil.Error):
+        for process in (psutil.Process(pid), *descendants(pid)):
+            with suppress(psutil.Error):
+                total += sum(process.cpu_times()[:4])  # user, system, and both of children
+    return total
+
+
 def signal_group(group: int, number: signal.Signals) -> None:
     """Send a signal to all of a process group that are left."""
     assert group > 0  # 0 is our own

@@ -20,6 +20,7 @@ import psutil
 from experiments.workers.capture import Capture
 from experiments.workers.processes import (
     Reaper,
+    cpu_seconds,
     descendants,
     kill,
     resident,
@@ -155,6 +156,10 @@ class Worker:
     def resident(self) -> int:
         """Return the resident memory of all that the process started, else its own, in bytes."""
         return self._process.resident() if self._process is not None else 0
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU time of the process and of all that it started, in seconds."""
+        return cpu_seconds(self._process.pid) if self._process is not None else 0.0
 
     def has_children(self) -> bool:
         """Return whether anything that the process started still runs."""

@@ -4,6 +4,7 @@ An answer α, b of a support vector machine is optimal if it keeps to the box an
 dual, and if no pair of multipliers can improve it (Platt 1998; Straka, NPFL129 lecture 7, 2020). Which
 of these conditions fails, and how, tells textbook errors apart:
 
+    −α in place of α                                     the sign of the answer, or of every step
     a multiplier outside its box, the equality kept      the ends L and H, to which αⱼ is clipped
     within the box, the equality lost                    αᵢ, which moves against αⱼ
     α = 0 though no sample is right                      no step had room: the sign of η, or L and H
@@ -43,6 +44,7 @@ _ENDS = (
     "L and H: for equal labels L = max(0, αᵢ + αⱼ − C), H = min(C, αᵢ + αⱼ), for different ones "
     "L = max(0, αⱼ − αᵢ), H = min(C, C + αⱼ − αᵢ); the new αⱼ is clipped to them before αᵢ follows"
 )
+_SIGN = "the sign of the answer, or of every step: w = Σ αᵢyᵢxᵢ with αᵢ ≥ 0, in regression Σ αᵢxᵢ"
 _PARTNER = "the second multiplier: when αⱼ changes, αᵢ must change by −yᵢyⱼ times as much"
 _NO_ROOM = (
     "the first step: for αⱼ + yⱼ(Eᵢ − Eⱼ)/η the curvature is η = Kᵢᵢ + Kⱼⱼ − 2Kᵢⱼ > 0, and with a wrong "
@@ -106,9 +108,11 @@ def diagnose(
     own_b = float(point.b) if isinstance(point.b, (int, float)) else None
     size = _size(problem, alpha)
     if certificate.primal_residual > _OFF * size:
-        return _off_constraints(problem, alpha, own_b, size)
+        opposite = _opposite(problem, alpha, certificate)
+        return opposite or _off_constraints(problem, alpha, own_b, size)
     far = certificate.relative_gap > FAR
-    checks = (_downhill,) if claimed == "none" else (_stuck, _at_ends, _downhill, _plateau)
+    checks = (_opposite, _downhill)
+    checks = checks if claimed == "none" else (_stuck, _at_ends, *checks, _plateau)
     made = (check(problem, alpha, certificate) for check in checks if far)
     found = next(filter(None, made), None)
     return found or _by_scores(problem, alpha, own_b, certificate, far and claimed == "optimal")
@@ -127,6 +131,22 @@ def most_frequent(diagnoses: Iterable[Diagnosis]) -> tuple[int, Diagnosis] | Non
 def _size(problem: Formulation, alpha: Vector) -> float:
     """Return the largest |α| that there may be, or that there is."""
     return float(problem.upper.max() if problem.is_bounded else np.abs(alpha).max())
+
+
+def _opposite(problem: Formulation, alpha: Vector, certificate: Certificate) -> Diagnosis | None:
+    """Return that −α keeps to the constraints, and has a dual objective above the 0 of α = 0."""
+    tolerance = _OFF * _size(problem, alpha)
+    if problem.infeasibility(-alpha) > tolerance:
+        return None
+    beta = problem.beta(-alpha)
+    linear = float(problem.box.p @ problem.to_box_variables(-alpha))
+    dual = -linear - 0.5 * float(beta @ problem.gram(memory=0).matvec(beta))
+    if dual <= 0:
+        return None
+    finding = f"all signs are opposite: −α is feasible, and its dual objective {dual:.3g}"
+    if certificate.primal_residual > tolerance:
+        return Diagnosis("box", certificate.primal_residual, None, finding, _SIGN)
+    return Diagnosis("stationarity", certificate.relative_gap, None, finding, _SIGN)
 
 
 def _off_constraints(

@@ -8,7 +8,7 @@ are so again gives powers, polynomials, and as their limit the exponential (Shaw
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,19 @@ class PolynomialOf(Transformed):
 
 
 def kernels_in(kernel: Any) -> Iterator[Kernel]:
-    """Yield a kernel and all kernels that it is made of."""
+    """Yield a kernel and all kernels that it is made of.
+
+    Raises
+    ------
+    TypeError
+        If its class is not a dataclass, of which the fields are not known.
+    """
+    if not is_dataclass(kernel):
+        name = type(kernel).__name__
+        raise TypeError(
+            f"kernel: the class {name} is not a dataclass; write @dataclass(frozen=True) above "
+            f"`class {name}`, and its settings as fields in place of __init__"
+        )
     yield kernel
     for field in fields(kernel):
         inside = getattr(kernel, field.name)

@@ -47,6 +47,7 @@ def solve(
     time_limit: float | None = None,
     max_iter: int | None = None,
     callback: Callable[[Evaluation], object] | None = None,
+    clock: Callable[[], float] = perf_counter,
 ) -> Solution:
     """Solve `problem` with `solver`, and time it.
 
@@ -63,6 +64,8 @@ def solve(
     time_limit : seconds of solving after which to stop, at the solver's next yield.
     max_iter : iterations, in the solver's own count, after which to stop.
     callback : called with each `Evaluation`; they are also kept in `Solution.trace`.
+    clock : counts the seconds of solving and setting up; with `time.process_time` instead of a wall
+        clock, neither the times nor what a time limit lets a solver do depend on the machine's load.
 
     Returns
     -------
@@ -91,10 +94,11 @@ def solve(
             time_limit=time_limit,
             max_iter=max_iter,
             callback=callback,
+            clock=clock,
         )
     if max_iter is not None and any(f.name == "max_iter" for f in fields(solver)):
         solver = replace(solver, max_iter=max_iter)  # type: ignore[call-arg]
-    begun = perf_counter()
+    begun = clock()
     try:
         reduction = reduce(problem, solver.form, starting_point(problem, initial), gram=gram)
         refusal = solver.refuses(reduction.form)
@@ -105,12 +109,12 @@ def solve(
         status = Status.UNSUPPORTED if isinstance(stop, Unsupported) else Status.NOT_INSTALLED
         return Solution(problem, solver, Point(), status, note=str(stop), target_gap=target_gap)
     run = _Run(problem, reduction, target_gap, stop_at_target, callback, time_limit, max_iter)
-    run.time_setup = perf_counter() - begun
+    run.time_setup = clock() - begun
     iterates = solver.iterates(state)
     if not isinstance(iterates, Iterator):  # pyright: ignore[reportUnnecessaryIsInstance]
         _end_of(iterates)
         raise TypeError("iterates: must be a generator, but has no `yield`: nothing was given")
-    return run.solution(solver, run.until_stopped(iterates))
+    return run.solution(solver, run.until_stopped(iterates, clock))
 
 
 def taken_apart(point: Any) -> FormPoint:
@@ -196,13 +200,13 @@ class _Run:
     def until_stopped(
         self,
         iterates: Iterator[FormPoint],
-        wall: Callable[[], float] = perf_counter,
+        wall: Callable[[], float],
         cpu: Callable[[], float] = process_time,
         own: Callable[[], float] = thread_time,
     ) -> Status:
         """Run the solver and return why it stopped.
 
-        The clocks are values of this function, which a solver does not reach by replacing those of a
+        The clocks are arguments of functions, which a solver does not reach by replacing those of a
         module. They stand still during evaluations only, and but for what other threads compute then.
         """
         status, begun, cpu_begun = None, wall(), cpu()

@@ -36,6 +36,7 @@ def solve_subproblems(
     time_limit: float | None,
     max_iter: int | None,
     callback: Callable[[Evaluation], object] | None,
+    clock: Callable[[], float],
 ) -> Solution:
     """Solve every subproblem with `solver` by calling `solve`, whose arguments the others are.
 
@@ -60,6 +61,7 @@ def solve_subproblems(
             time_limit=time_left,
             max_iter=iterations_left,
             callback=run.evaluate if callback is not None or stop_at_target else None,
+            clock=clock,
         )
         if answer.status in _NO_ANSWER:
             note = f"{part.name}: {answer.note}"

@@ -1,6 +1,8 @@
-"""L-BFGS and Newton-CG begin at a start that they are given."""
+"""L-BFGS and Newton-CG begin at a start that they are given, and stop in the unit of the targets."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from problems import RegularizedERM, datasets
 from solvers import LBFGS, NewtonCG, solve
@@ -14,3 +16,13 @@ def test_primal_methods_start_where_they_should(solver):
     first = solve(LOGISTIC, solver)
     again = solve(LOGISTIC, solver, initial=first)
     assert again.iterations < first.iterations
+
+
+@given(exponent=st.floats(-12, 12), offset=st.sampled_from([0.0, 100.0]))
+@pytest.mark.parametrize("solver", [LBFGS(), NewtonCG()])
+def test_the_unit_of_the_targets_does_not_matter(solver, exponent, offset):
+    unit, y = 10.0**exponent, offset + CANCER.X[:, 0] ** 2
+    problem = RegularizedERM(CANCER.X[:, 1:6], unit * y, 0.01, "squared", intercept=True)
+    solution = solve(problem, solver)
+    assert solution.certificate.relative_gap < 1e-8
+    assert solution.claimed == "optimal"

@@ -6,7 +6,7 @@ diagnosis of `dualgap verify` and of the selftest. Where L and H leave no room, 
 sign, α never leaves 0: the answers are the same, and the diagnosis names both steps.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -89,6 +89,18 @@ class Student(Solver):
 
     def refresh(self, E, change, i, j):
         E += change
+
+
+@dataclass(frozen=True)
+class OppositeSigns(Student):
+    """−α is returned."""
+
+    condition: ClassVar[str] = "box"
+    words: ClassVar[str] = "the sign of the answer"
+
+    def iterates(self, form):
+        for point in super().iterates(form):
+            yield replace(point, x=-point.x)
 
 
 @dataclass(frozen=True)

@@ -45,18 +45,13 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(_MODULES[name])
     if name == "__all__":
-        return sorted({*_MODULES, *(each for package in _PACKAGES for each in _public(package))})
+        packages = map(import_module, _PACKAGES)
+        return sorted({*_MODULES, *(each for package in packages for each in package.__all__)})
     for package in () if name.startswith("_") else _PACKAGES:
-        if name in _public(package):
-            return getattr(import_module(package), name)
+        if name in (module := import_module(package)).__all__:
+            return getattr(module, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return ["__version__", *__getattr__("__all__")]
-
-
-def _public(package: str) -> list[str]:
-    module = import_module(package)
-    solvers = module.SOLVERS.own.values() if package == "solvers" else ()
-    return [*module.__all__, *(cls.__name__ for cls in solvers)]

@@ -20,7 +20,7 @@ from solvers import SOLVERS
 
 STUDENT = Path(__file__).parents[2] / "zoo" / "student_smo.py"
 BUGS = ["WrongEnds", "OneEnds", "SwappedEnds", "SwappedClip", "WrongCurvature", "ForgottenPartner"]
-BUGS += ["WrongBias", "FrozenBias", "StaleErrors", "NeverRefreshed"]
+BUGS += ["WrongBias", "FrozenBias", "StaleErrors", "NeverRefreshed", "OppositeSigns"]
 EXPERIMENT = """
 name: small
 problems:

@@ -25,6 +25,16 @@ def test_every_public_name_is_offered(package):
     assert all(getattr(dualgap, name) is getattr(package, name) for name in package.__all__)
 
 
+def test_a_star_brings_all_names_of_a_package_and_solvers_those_of_all_solver_classes():
+    for package in (problems, solvers, experiments):
+        names = {}
+        exec(f"from {package.__name__} import *", names)
+        assert set(package.__all__) <= names.keys()
+        assert len(set(package.__all__)) == len(package.__all__)
+    assert {cls.__name__ for cls in solvers.SOLVERS.own.values()} <= set(solvers.__all__)
+    assert {"SMO", "solve", "NotInstalled"} <= set(solvers.__all__)
+
+
 def test_every_solver_class_and_the_modules_of_data_sets_and_estimators_are_offered():
     assert dualgap.SMO is solvers.find_solver("smo")
     assert dualgap.datasets.make("two_moons", n=10).load().n == 10

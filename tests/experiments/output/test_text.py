@@ -107,3 +107,17 @@ def test_columns_for_which_there_is_no_room_are_in_further_tables(width):
     assert all(cell in text for cell in row[1:])
     assert (text.count(" problem ") > 1) == (width < 140)
     assert "…" not in text
+
+
+@pytest.mark.parametrize("width", [60, 80, 100])
+def test_long_names_go_on_in_the_next_line_and_break_no_number(width):
+    solver = "away-steps-of-the-winter-term.py:AwayStepFrankWolfeWithExactLineSearch"
+    problem = "measurements_of_the_second_campaign_without_outliers_v2.csv rbf(gamma=1e-05) C=0.1"
+    row = [problem, "-6.5457334", "6.1e-11", "wrong 3.3e+00"]
+    console = Console(width=width, file=io.StringIO())
+    console.print(FittingTable(["problem", "optimum", "cvxopt_qp", solver], [row], ("problem",)))
+    text = console.file.getvalue()
+    assert max(map(len, text.splitlines())) <= width
+    assert (text.count("problem") == 1) == (width >= 80)
+    assert all(part in text for part in (*row[1:], "rbf(gamma=1e-05)", "C=0.1", "Search"))
+    assert "…" not in text

@@ -8,6 +8,7 @@ import random
 import time
 import warnings
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from threadpoolctl import threadpool_limits
 from experiments.cli import main
 from experiments.selftest import PROPERTIES, Limits, check_name, try_solver
 from experiments.selftest.bench import Bench, load
+from experiments.selftest.limits import PATIENCE, WorkClock
 from experiments.selftest.outcome import Outcome, Report
 from experiments.selftest.problems import PROBLEMS
 from experiments.selftest.theory import disjoint
@@ -27,7 +29,8 @@ from solvers import Solver
 
 ZOO = Path(__file__).parents[2] / "zoo"
 BY_NAME = {item.name: item for item in PROPERTIES}
-SHORT = Limits(loading=60.0, first=60.0, solving=0.3, grace=0.2)
+ONE = "two_gaussians linear C=1"
+SHORT = Limits(loading=60.0, first=60.0, solving=0.3, grace=0.05)
 CORE = [
     "dual_coordinate_descent",
     *(
@@ -123,20 +126,20 @@ def test_a_solver_that_works_off_the_clock_is_caught_at_it(
 
 @pytest.mark.parametrize(("solver", "expected", "words"), _members("processes"))
 def test_a_solver_that_ends_or_holds_its_process_fails_only_that_property(solver, expected, words):
-    limits = replace(SHORT, first=2.0) if words == "killed" else SHORT
-    item = replace(BY_NAME[expected], problems=("two_gaussians linear C=1",))
+    limits = replace(SHORT, first=0.5) if words == "killed" else SHORT
+    item = replace(BY_NAME[expected], problems=(ONE,))
     outcome = try_solver(solver, limits, [item]).outcomes[0]
     assert outcome.result == "failed"
     assert len(outcome.sentences) == 1
     assert words in outcome.sentences[0]
-    assert "two_gaussians linear C=1" in outcome.sentences[0]
+    assert ONE in outcome.sentences[0]
     child, end = ["sleep", f"4242.{os.getpid()}"], time.monotonic() + 10
     while child in [process.info["cmdline"] for process in psutil.process_iter(["cmdline"])]:
         assert time.monotonic() < end
 
 
 def test_after_some_hangs_the_rest_is_not_run():
-    limits = Limits(loading=60.0, first=1.0, each=1.0, hangs=2)
+    limits = Limits(loading=60.0, first=0.2, each=0.2, hangs=2)
     chosen = [item for item in PROPERTIES if not item.basic][:4]
     report = try_solver(f"{ZOO / 'processes.py'}:HangsEverywhere", limits, chosen)
     assert [o.result for o in report.outcomes] == ["failed", "failed", "not run", "not run"]
@@ -256,3 +259,30 @@ def test_a_report_without_failures_passes_and_one_left_out_does_not():
     passed = Outcome("claims", "passed", tried=("x",))
     assert Report("s", (passed,)).passed
     assert not Report("s", (passed, BY_NAME["sign"].not_run("no time"))).passed
+
+
+def test_only_work_and_a_share_of_the_time_that_passes_count():
+    cpu, wall = [0.0], [0.0]
+    clock = WorkClock(lambda: cpu[0], lambda: wall[0])
+    counted = []
+    for worked, passed in (
+        (1.0, 1.0),
+        (2.0, 1.0),
+        (0.5, 1.0),
+        (0.0, PATIENCE),
+        (-1.0, 0.0),
+        (1.0, 0.0),
+    ):
+        cpu[0] += worked
+        wall[0] += passed
+        counted.append(clock())
+    assert counted == [1.0, 3.0, 3.5, 4.5, 4.5, 4.5]
+
+
+def test_a_solver_that_gets_no_processor_is_within_its_limits():
+    starved = Bench(load("smo"), Limits(solving=1e-9, grace=1e-9), clock=lambda: 0.0)
+    assert [BY_NAME[n].function(starved, ONE) for n in ("ends by itself", "time limit")] == ["", ""]
+    ticking = Bench(load("projected_gradient"), Limits(grace=5.0), clock=count().__next__)
+    assert "no end by itself: still running after 5 s" in BY_NAME["ends by itself"].function(
+        ticking, ONE
+    )

@@ -22,6 +22,8 @@ from solvers import SMO, solve
 DATA = datasets.load("two_gaussians", n=60, d=3, distance=2.0)
 PROBLEM = SoftMarginDual(DATA.X, DATA.y, 1.0)
 RIGHT = solve(PROBLEM, SMO(tol=1e-9)).point.alpha
+CURVE = SVRDual(DATA.X, DATA.X[:, 0] ** 2, 1.0, 0.1)
+FITTED = solve(CURVE, SMO(tol=1e-9)).point.alpha
 
 
 def found(alpha, b=None, claimed="optimal", problem=PROBLEM):
@@ -46,7 +48,7 @@ def one(alpha, i, value):
         PROBLEM,
         SoftMarginDual(DATA.X, DATA.y, 100.0, RBF(0.1), intercept=False),
         HardMarginDual(DATA.X, DATA.y, RBF(5.0)),
-        SVRDual(DATA.X, DATA.X[:, 0] ** 2, 1.0, 0.1),
+        CURVE,
     ],
 )
 def test_a_right_answer_has_nothing_wrong(problem):
@@ -63,6 +65,8 @@ CENTRED = optimum_of(X=OFF_CENTRE.X, intercept=False)
 FAULTS = {
     "a multiplier below 0": (PROBLEM, one(RIGHT, FREE, -0.5), "box", "L and H: for equal labels"),
     "a multiplier lost": (PROBLEM, one(RIGHT, FREE, 0.99), "equality", "the second multiplier"),
+    "all signs": (PROBLEM, -RIGHT, "box", "the sign of the answer"),
+    "all signs of a regression": (CURVE, -FITTED, "stationarity", "the sign of the answer"),
     "coefficients αy": (PROBLEM, RIGHT * DATA.y, "box", "αᵢ ≥ 0, not αᵢyᵢ"),
     "labels 0 and 1": (PROBLEM, np.where(DATA.y > 0, RIGHT, 0.0), "equality", "the labels"),
     "no intercept": (OFF_CENTRE, CENTRED, "equality", "the problem without one"),

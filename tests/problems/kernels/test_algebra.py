@@ -25,7 +25,7 @@ from problems import (
     certify,
 )
 from problems.gram.tiles import Tiles
-from problems.kernels import KERNELS
+from problems.kernels import KERNELS, kernels_in
 from solvers import SMO, CvxoptQP, ProjectedGradient, solve
 
 rng = np.random.default_rng(0)
@@ -271,3 +271,17 @@ def _problem(kernel: Kernel) -> SoftMarginDual:
 def test_a_bad_setting_is_refused_by_name(build, message):
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_a_kernel_class_that_is_not_a_dataclass_is_told_what_to_write():
+    class Plain(Linear):
+        pass
+
+    class Cauchy(Kernel):
+        __call__ = diagonal = None
+
+    assert list(kernels_in(Plain())) == [Plain()]
+    with pytest.raises(
+        TypeError, match=r"Cauchy is not a dataclass; write @dataclass\(frozen=True\)"
+    ):
+        list(kernels_in(Cauchy()))

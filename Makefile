@@ -15,7 +15,7 @@ quickstart: $(STAMP)
 
 # Three processes keep two cores busy, as some tests wait for what they started. Each begins with a
 # third of the files, so that few kernels are compiled more than once.
-TESTS := $(BIN)/python -m pytest -n 3 --dist worksteal
+TESTS := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist worksteal
 
 test: $(STAMP)
 	$(TESTS)

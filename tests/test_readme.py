@@ -11,6 +11,7 @@ from experiments import load_results
 from experiments.cli import main
 from problems import SoftMarginDual, datasets
 from solvers import find_solver, solve
+from tests.experiments.functions import in_this_process
 
 README = Path(__file__).parent.parent / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
@@ -64,7 +65,8 @@ def test_the_formulation_in_one_file_is_certified_verified_and_drawn(
     Path("quantile_svr.py").write_text(BLOCKS[3])
     Path("quantiles.yaml").write_text(EXPERIMENTS[1])
     for command in ("verify quantiles.yaml --out runs", "plot runs"):
-        result = CliRunner().invoke(main, command.split())
+        with in_this_process():
+            result = CliRunner().invoke(main, command.split())
         assert result.exit_code == 0, result.output
     results = load_results("runs")
     assert len(results) == 9

@@ -2,8 +2,8 @@
 
 A script has `compute()`, which returns the numbers, and `draw(numbers)`, which returns the figure;
 `write` calls it in the style of all figures. A script runs on its own (`python
-experiments/gallery/formulations/svr_tube.py` writes build/gallery/svr_tube.png and .svg), and `dualgap gallery` runs
-them all, or those of your own that it is given by their paths.
+experiments/gallery/formulations/svr_tube.py` writes build/gallery/svr_tube.png and .svg), and `dualgap
+gallery` runs them all, or those of your own that it is given by their paths.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def test_every_script_is_short_titled_and_says_which_notes_it_is_from(path: Path
 
 
 def test_the_list_of_figures_has_every_script() -> None:
-    assert gallery.FIGURES == {path.stem: path.parent.name for path in SCRIPTS}
+    assert {path.stem: path.parent.name for path in SCRIPTS} == gallery.FIGURES
 
 
 def test_the_command_draws_what_it_is_told_to(tmp_path: Path) -> None:

@@ -74,6 +74,16 @@ def test_the_formulation_in_one_file_is_certified_verified_and_drawn(
     assert list(Path("runs").rglob("*.png"))
 
 
+def test_the_architecture_names_every_room():
+    part = README.read_text().partition("## Architecture")[2].partition("```\n\n")[0]
+    folders = {
+        file.parent.name
+        for package in ("problems", "experiments")
+        for file in README.with_name(package).rglob("__init__.py")
+    }
+    assert {name for name in folders if name not in part} == {"dualgap"}  # inside facade/
+
+
 @pytest.mark.parametrize("kind", list(main.commands))
 def test_every_command_is_in_the_readme(kind: str):
     assert f"`dualgap {kind}" in README.read_text()

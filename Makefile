@@ -14,8 +14,9 @@ quickstart: $(STAMP)
 	@echo "The command is $(BIN)/dualgap, or dualgap after: source $(BIN)/activate"
 
 # Three processes keep two cores busy, as some tests wait for what they started. Each begins with a
-# third of the files, so that few kernels are compiled more than once.
-TESTS := $(BIN)/python -m pytest -n 3 --dist worksteal
+# third of the files, so that few kernels are compiled more than once. Bytecode is kept whatever the shell
+# asks for, as many processes import the same modules.
+TESTS := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist worksteal
 
 test: $(STAMP)
 	$(TESTS)

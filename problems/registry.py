@@ -18,6 +18,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -88,7 +89,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
     def plugins(self) -> dict[str, EntryPoint]:
         """The entry points of plug-ins by their names, but for names that the package has."""
         offered = {e.name: e for e in entry_points(group=self.group)} if self.group else {}
-        for name in offered.keys() & self.own.keys():
+        for name in offered.keys() & self.own.keys() if offered else ():
             self._leave_out(offered.pop(name), "that is the name of one of dualgap's own")
         return offered
 
@@ -162,10 +163,19 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         return classes[class_name]
 
     def __getitem__(self, name: str) -> type[T]:
-        found = self.own.get(name) or (self._load(name) if name in self.plugins else None)
+        found = self._by_file(name) or self.own.get(name)
+        found = found or (self._load(name) if name in self.plugins else None)
         if found is None:
             raise KeyError(name)
         return found
+
+    def _by_file(self, name: str) -> type[T] | None:
+        """Return the class that a file has its name from, so that no other file need be imported."""
+        file = f"{self.package}.{name}"
+        if "own" in vars(self) or not name.isidentifier() or find_spec(file) is None:
+            return None
+        classes = self._defined_in(importlib.import_module(file))
+        return next((cls for cls in classes if _is_listed(cls) and _name(cls) == name), None)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.all())

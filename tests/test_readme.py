@@ -11,6 +11,7 @@ from experiments import load_results
 from experiments.cli import main
 from problems import SoftMarginDual, datasets
 from solvers import find_solver, solve
+from tests.experiments.functions import in_this_process
 
 README = Path(__file__).parent.parent / "README.md"
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), flags=re.DOTALL)
@@ -64,12 +65,23 @@ def test_the_formulation_in_one_file_is_certified_verified_and_drawn(
     Path("quantile_svr.py").write_text(BLOCKS[3])
     Path("quantiles.yaml").write_text(EXPERIMENTS[1])
     for command in ("verify quantiles.yaml --out runs", "plot runs"):
-        result = CliRunner().invoke(main, command.split())
+        with in_this_process():
+            result = CliRunner().invoke(main, command.split())
         assert result.exit_code == 0, result.output
     results = load_results("runs")
     assert len(results) == 9
     assert (results["verdict"] == "solved").all()
     assert list(Path("runs").rglob("*.png"))
+
+
+def test_the_architecture_names_every_room():
+    part = README.read_text().partition("## Architecture")[2].partition("```\n\n")[0]
+    folders = {
+        file.parent.name
+        for package in ("problems", "experiments")  # an algorithm is no room of solvers
+        for file in README.with_name(package).rglob("__init__.py")
+    }
+    assert {name for name in folders if f"{name}/" not in part} == {"dualgap"}  # in facade/
 
 
 @pytest.mark.parametrize("kind", list(main.commands))

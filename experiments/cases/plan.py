@@ -12,11 +12,10 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.files.experiment import Experiment
 from experiments.files.specs import (
     ProblemSpec,
     SolverSpec,
@@ -29,6 +28,9 @@ from problems import FORMULATIONS
 from problems.datasets import SOURCES
 from problems.registry import find_path
 from solvers import SOLVERS
+
+if TYPE_CHECKING:  # a worker plans nothing: it reads no experiment files
+    from experiments.files.experiment import Experiment
 
 AA_REPEAT = "A/A"  # is among the `params` of the second of two identical runs
 

@@ -8,6 +8,8 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+from experiments.gallery import FIGURES
+
 sys.path.insert(0, str(Path(__file__).parent / "_extensions"))
 
 project = "dualgap"
@@ -45,6 +47,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "figures",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
+    "subsection_order": [f"figures/{folder}" for folder in dict.fromkeys(FIGURES.values())],
     "within_subsection_order": "figures_in_pages.CourseOrder",
     "image_scrapers": ("figures_in_pages.scrape",),
     "capture_repr": (),

@@ -2,8 +2,8 @@
 
 A script has `compute()`, which returns the numbers, and `draw(numbers)`, which returns the figure;
 `write` calls it in the style of all figures. A script runs on its own (`python
-experiments/gallery/svr_tube.py` writes build/gallery/svr_tube.png and .svg), and `dualgap gallery` runs
-them all, or those of your own that it is given by their paths.
+experiments/gallery/formulations/svr_tube.py` writes build/gallery/svr_tube.png and .svg), and `dualgap
+gallery` runs them all, or those of your own that it is given by their paths.
 """
 
 from __future__ import annotations
@@ -21,28 +21,23 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FOLDER = Path("build/gallery")
-FIGURES = (  # in the order of a course
-    "perceptron_and_margin",
-    "margin_and_support_vectors",
-    "lda_against_svm",
-    "slack_cases",
-    "loss_comparison",
-    "surrogate_losses",
-    "gaussian_kernel",
-    "rbf_surfaces",
-    "rbf_as_neighbours",
-    "kernel_comparison",
-    "coordinate_descent_path",
-    "smo_clipping_box",
-    "projections",
-    "dual_ascent_trajectory",
-    "training_picture",
-    "pegasos_trajectory",
-    "svr_tube",
-    "regularisation_path",
-    "nu_property",
-    "several_classes",
-)
+FIGURES = {  # by name, the folder of each; in the order of a course
+    name: folder
+    for folder, names in {
+        "margins": (
+            *("perceptron_and_margin", "margin_and_support_vectors", "lda_against_svm"),
+            *("slack_cases", "loss_comparison", "surrogate_losses"),
+        ),
+        "kernels": ("gaussian_kernel", "rbf_surfaces", "rbf_as_neighbours", "kernel_comparison"),
+        "training": (
+            *("coordinate_descent_path", "smo_clipping_box", "projections"),
+            *("dual_ascent_trajectory", "training_picture", "pegasos_trajectory"),
+            "regularisation_path",
+        ),
+        "formulations": ("svr_tube", "nu_property", "several_classes"),
+    }.items()
+    for name in names
+}
 
 
 def draw_figures(folder: Path, names: Sequence[str] = ()) -> Iterator[list[Path]]:
@@ -69,7 +64,7 @@ def _script(name: str) -> Any:
             raise ValueError(
                 f"NAME: there is no figure {name!r}; give a script's path, or one of {known}"
             )
-        return importlib.import_module(f"{__name__}.{name}")
+        return importlib.import_module(f"{__name__}.{FIGURES[name]}.{name}")
     file = find_path(name, ".").resolve()
     if not file.is_file():
         raise ValueError(f"NAME: there is no script {file}")

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from experiments.cases.columns import COLUMNS, FULL_TRACE_COLUMNS
 from experiments.cases.records import Outcome
 from experiments.store.folder import Store
-from tests.experiments.functions import given
+from tests.experiments.functions import given, in_this_process
 
 NAN = float("nan")
 GOOD = """\
@@ -115,12 +115,9 @@ def command(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def in_process(monkeypatch):
-    """Let commands run their cases in this process, without the seconds that a worker takes to start."""
-    from experiments.cases.case import run_case
-    from experiments.executors.local import LocalExecutor
-
-    monkeypatch.setattr(LocalExecutor, "run", lambda self, cases: (run_case(c) for c in cases))
+def in_process():
+    with in_this_process():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ class CourseOrder:
 
     def __call__(self, filename: str) -> int:
         """Return a script's place."""
-        return FIGURES.index(Path(filename).stem)
+        return list(FIGURES).index(Path(filename).stem)
 
 
 def scrape(_block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:

@@ -11,6 +11,7 @@ from experiments.analysis.labels import kind_of
 from experiments.cli import main
 from experiments.publishing.publish import publish
 from experiments.store.folder import load_results
+from tests.experiments.functions import in_this_process
 
 FLOOR = Path(__file__).parents[3] / "experiments" / "floor.py"
 EXPERIMENT = """
@@ -36,7 +37,8 @@ def tiny(tmp_path_factory):
     shutil.copy(FLOOR, folder)
     path = folder / "bench_tiny.yaml"
     path.write_text(EXPERIMENT.replace("FLOOR", "floor.py"))
-    result = CliRunner().invoke(main, ["run", str(path), "--out", str(folder / "run")])
+    with in_this_process():
+        result = CliRunner().invoke(main, ["run", str(path), "--out", str(folder / "run")])
     assert result.exit_code == 0, result.output
     return folder / "run"
 

@@ -12,21 +12,26 @@ from click.testing import CliRunner
 
 from experiments import gallery
 from experiments.cli import main
-from experiments.gallery import rbf_as_neighbours, smo_clipping_box
-from experiments.gallery.coordinate_descent_path import f as smooth
-from experiments.gallery.pegasos_trajectory import LAM, risk
-from experiments.gallery.projections import DELTA, SETS, A, C
+from experiments.gallery.kernels import rbf_as_neighbours
+from experiments.gallery.training import dual_ascent_trajectory, smo_clipping_box
+from experiments.gallery.training.coordinate_descent_path import f as smooth
+from experiments.gallery.training.pegasos_trajectory import LAM, risk
+from experiments.gallery.training.projections import DELTA, SETS, A, C
 from problems import Vector
 from solvers import Solution
 
-SCRIPTS = sorted(path for path in Path(gallery.__file__).parent.glob("[!_]*.py"))
+SCRIPTS = sorted(path for path in Path(gallery.__file__).parent.glob("*/[!_]*.py"))
 MOST_LINES = 60  # of code: a script is read in class
+
+
+def script_of(name: str) -> Any:
+    return importlib.import_module(f"experiments.gallery.{gallery.FIGURES[name]}.{name}")
 
 
 @cache
 def numbers(name: str) -> Any:
     """Compute a figure's numbers, once for all tests."""
-    return importlib.import_module(f"experiments.gallery.{name}").compute()
+    return script_of(name).compute()
 
 
 def slacks(solution: Solution) -> Vector:
@@ -35,8 +40,7 @@ def slacks(solution: Solution) -> Vector:
 
 @pytest.mark.parametrize("name", gallery.FIGURES)
 def test_every_figure_is_drawn(name: str, tmp_path: Path) -> None:
-    script = importlib.import_module(f"experiments.gallery.{name}")
-    svg, png = gallery.write(script.draw, numbers(name), name, tmp_path)
+    svg, png = gallery.write(script_of(name).draw, numbers(name), name, tmp_path)
     assert (svg.name, png.name) == (f"{name}.svg", f"{name}.png")
     assert "<svg" in svg.read_text()
 
@@ -54,7 +58,7 @@ def test_every_script_is_short_titled_and_says_which_notes_it_is_from(path: Path
 
 
 def test_the_list_of_figures_has_every_script() -> None:
-    assert sorted(gallery.FIGURES) == [path.stem for path in SCRIPTS]
+    assert {path.stem: path.parent.name for path in SCRIPTS} == gallery.FIGURES
 
 
 def test_the_command_draws_what_it_is_told_to(tmp_path: Path) -> None:
@@ -232,7 +236,7 @@ def test_projections_are_feasible_and_no_feasible_point_is_nearer() -> None:
 
 def test_the_dual_rises_to_the_primal_and_the_path_stays_in_its_box() -> None:
     path, bounds = numbers("dual_ascent_trajectory")
-    C = importlib.import_module("experiments.gallery.dual_ascent_trajectory").C
+    C = dual_ascent_trajectory.C
     assert ((path >= 0) & (path <= C)).all()
     assert path[-1, 0] == C, "it ends at a wall"
     dual, primal = bounds.T

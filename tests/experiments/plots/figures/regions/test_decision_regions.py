@@ -4,8 +4,8 @@ import json
 
 import numpy as np
 
-from experiments.plots.figures.decision_regions import alike, decision_regions
-from experiments.plots.figures.training import training
+from experiments.plots.figures.regions.decision_regions import alike, decision_regions
+from experiments.plots.figures.regions.training import training
 from experiments.plots.plane import planar
 from experiments.plots.runs import gather
 from experiments.plots.style import style

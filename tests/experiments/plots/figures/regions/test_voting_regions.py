@@ -7,7 +7,7 @@ from experiments.cases.case import run_case
 from experiments.cases.plan import plan
 from experiments.files.experiment import read_experiment
 from experiments.plots import plot_runs
-from experiments.plots.figures.voting_regions import voted, voting_regions
+from experiments.plots.figures.regions.voting_regions import voted, voting_regions
 from experiments.plots.runs import gather
 from experiments.plots.style import style
 from experiments.store.folder import Store, load_model, load_results, read_traces

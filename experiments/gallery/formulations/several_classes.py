@@ -14,7 +14,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from experiments.gallery import write
-from experiments.plots.figures.voting_regions import voting_regions
+from experiments.plots.figures.regions.voting_regions import voting_regions
 from experiments.plots.solved import model_of, run_of
 from problems import OneVsOne, OneVsRest, datasets
 from solvers import Solution, solve

@@ -14,7 +14,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from experiments.gallery import write
-from experiments.plots.figures.training import training
+from experiments.plots.figures.regions.training import training
 from experiments.plots.solved import model_of, run_of, runs_of
 from problems import RBF, SoftMarginDual, datasets
 from solvers import ProjectedGradient, Solution, solve

@@ -1,0 +1,1 @@
+"""Regression, ν in place of C, and several classes."""

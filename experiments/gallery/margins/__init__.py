@@ -1,0 +1,1 @@
+"""Separating hyperplanes, slack, and the losses."""

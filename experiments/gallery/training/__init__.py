@@ -1,0 +1,1 @@
+"""How algorithms find their answers."""

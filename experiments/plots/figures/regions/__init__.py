@@ -1,0 +1,1 @@
+"""Answers to two-dimensional problems, drawn in the plane of their samples."""

@@ -56,8 +56,8 @@ def _around_minimum(
 ) -> tuple[Vector, Vector, float]:
     """Return the breakpoints among which the slope changes sign, and the slope left of them.
 
-    A pivot leaves those on one side of it, in a tenth of the time of sorting all of them. Where the slope
-    at it is within rounding of 0, or all points are equal, nothing more is left out.
+    A pivot leaves those on one side of it: with 50,000 this halves the time. Where the slope at it is
+    within rounding of 0, or all points are equal, nothing more is left out.
     """
     while points.size > _SORTED:
         pivot = np.median(points[:: points.size // 100])

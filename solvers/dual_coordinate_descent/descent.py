@@ -193,8 +193,8 @@ class Descent:
         """Start from the solution of a similar problem; its box may have been another.
 
         The first step has to reach across the new box: with σ in proportion to it, and what is
-        surely at its lower bound shrunk, 20 values of C on a9a took 0.38 s for 0.69 (cold: 1.1). A feasible
-        x is taken as it is, and one product with the samples gives both ν and the first measurement.
+        surely at its lower bound shrunk, 20 values of C on a9a took 0.38 s for 0.69 (cold: 1.1). A
+        feasible x is taken as it is; one product gives both ν and the first measurement.
         """
         self.sigma *= max(1.0, self.largest_sigma / _LARGEST_SIGMA)
         g = scores(self.block, self.w, 0.0) + self.block.p

@@ -17,6 +17,8 @@ import numpy as np
 from problems.dataset import Indices, Vector
 from problems.projection import members_of
 
+_SORTED = 1000  # breakpoints up to which sorting takes less time than leaving some out
+
 
 def best_multiplier(
     g: Vector, a: Vector, width: Vector, constant: float = 0.0
@@ -30,13 +32,14 @@ def best_multiplier(
     moving = (a != 0) & (width > 0)
     if not moving.any():
         return 0.0, 0.0
-    points = -g[moving] / a[moving]
-    jumps = np.abs(a[moving]) * width[moving]
+    g, a, width = (v if moving.all() else v[moving] for v in (g, a, width))
+    points, jumps = -g / a, np.abs(a) * width
+    leftmost = constant - float(jumps[a > 0].sum())
+    rounding = np.finfo(float).eps * points.size * float(jumps.sum())
+    points, jumps, leftmost = _around_minimum(points, jumps, leftmost, rounding)
     order = np.argsort(points, kind="stable")
     points, jumps = points[order], jumps[order]
-    leftmost = constant - float((a[moving] * width[moving])[a[moving] > 0].sum())
     slopes = leftmost + np.cumsum(jumps)  # right of each breakpoint
-    rounding = np.finfo(float).eps * points.size * float(jumps.sum())
     if leftmost >= -rounding:
         return -np.inf, float(points[0])
     first = int(np.searchsorted(slopes, -rounding))
@@ -46,6 +49,27 @@ def best_multiplier(
     if not flat:
         return float(points[first]), float(points[first])
     return float(points[first]), float(points[first + 1]) if first + 1 < points.size else np.inf
+
+
+def _around_minimum(
+    points: Vector, jumps: Vector, leftmost: float, rounding: float
+) -> tuple[Vector, Vector, float]:
+    """Return the breakpoints among which the slope changes sign, and the slope left of them.
+
+    A pivot leaves those on one side of it: with 50,000 this halves the time. Where the slope at it is
+    within rounding of 0, or all points are equal, nothing more is left out.
+    """
+    while points.size > _SORTED:
+        pivot = np.median(points[:: points.size // 100])
+        right = points > pivot
+        slope = leftmost + float(jumps[~right].sum())  # right of the pivot
+        if slope < -rounding and right.any():
+            points, jumps, leftmost = points[right], jumps[right], slope
+        elif slope > rounding and right.any():
+            points, jumps = points[~right], jumps[~right]
+        else:
+            break
+    return points, jumps, leftmost
 
 
 def middle(low: float, high: float) -> float:

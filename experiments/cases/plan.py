@@ -107,10 +107,11 @@ def _cases(experiment: Experiment, names: list[str]) -> Iterator[Case]:
     entrants = [*((s, False) for s in experiment.solvers), *((s, True) for s in repeats)]
     last: dict[Any, Case] = {}
     for problem, name in zip(experiment.problems, names, strict=True):
+        alike = _series(problem) if experiment.warm_start else ""
         for repetition in range(experiment.repetitions):
             order = _rng(experiment.seed, "order", name, repetition).permutation(len(entrants))
             for index in order:
-                series = _series(problem), index, repetition
+                series = alike, index, repetition
                 case = _case(
                     experiment, problem, name, entrants[index], repetition, last.get(series)
                 )

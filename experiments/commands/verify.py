@@ -51,8 +51,14 @@ def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:
     Raises
     ------
     ConfigError
-        If there is no such solver.
+        If there is no such solver, or the experiment follows a path.
     """
+    if any(problem.path for problem in experiment.problems):
+        fault = (
+            "path: has an answer for each interval, and `verify` compares one with a QP optimum; "
+        )
+        remedy = "list values in its place, as C: [0.1, 1], or follow it with `dualgap run`"
+        raise ConfigError(experiment.name, [Fault(0, fault + remedy)])
     try:
         with closing(Describer(experiment.folder)) as describer:
             more = [describer.solver(Node(name, 0)) for name in names]

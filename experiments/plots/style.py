@@ -7,6 +7,8 @@ which colour-blind readers can distinguish; markers and dashes show the same wit
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -279,6 +281,13 @@ def _tokens(text: str, width: int) -> Iterator[str]:
         yield from (
             [word] if len(word.rstrip()) <= width else re.findall(r".+?(?:[-_/,;:|=]|$)", word)
         )
+
+
+def svg_address(new: Figure) -> str:
+    """Return a `data:` address that contains a figure as SVG, without a date."""
+    file = io.BytesIO()
+    new.savefig(file, format="svg", metadata={"Date": None})
+    return "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode()
 
 
 def save(new: Figure | str, folder: Path, name: str) -> list[Path]:

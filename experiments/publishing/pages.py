@@ -36,7 +36,8 @@ def write_pages(out: Path, root: Path = ROOT) -> Iterator[Path]:
             page = out / place.relative_to("results") / f"{found.prefix}report.html"
             page.parent.mkdir(parents=True, exist_ok=True)
             address = Path(os.path.relpath(library, page.parent)).as_posix()
-            text = page_of(str(place), found.manifest, found.results, found.traces, library=address)
+            records = found.results, found.traces, found.paths
+            text = page_of(str(place), found.manifest, *records, library=address)
             page.write_text(text)
             yield page
             reports.append(

@@ -20,10 +20,11 @@ from experiments.output.verify_tables import CHECKS, to_frame
 from experiments.output.verify_tables import to_markdown as verification_markdown
 from experiments.plots import plot_all
 from experiments.publishing.documents import ROOT, rewrite
-from experiments.store.folder import missing, read_traces
+from experiments.store.folder import load_paths, missing, read_traces
 from experiments.store.manifest import NAME, read_manifest
 from experiments.store.published import (
     BENCHMARK,
+    PATHS,
     TRACES,
     broken_seals,
     experiment_name,
@@ -81,9 +82,9 @@ def _write(folders: Sequence[Path], results: Path) -> Path:
         prefix = "" if len(names) == 1 else f"{name}-"
         for record in (NAME, "runs.csv"):
             shutil.copy(folder / record, target / f"{prefix}{record}")
-        traces = read_traces(folder)
-        if len(traces):
-            traces.to_csv(target / f"{prefix}{TRACES}", index=False)
+        for record, rows in ((TRACES, read_traces(folder)), (PATHS, load_paths(folder))):
+            if len(rows):
+                rows.to_csv(target / f"{prefix}{record}", index=False)
     if not names[0].startswith(BENCHMARK):
         checks = folders[0] / CHECKS
         figures = plot_all(folders[0], ["differences"] if checks.is_file() else ())

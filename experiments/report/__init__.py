@@ -5,6 +5,7 @@
     profiles   performance profiles (Dolan & Moré 2002), data profiles (Moré & Wild 2009), quality
                profiles
     curves     the certified gap against time
+    paths      the answers along C, lam or epsilon, where any solver followed a path
     runs       every run, in a table to sort and filter
     machine, experiment file, how to repeat it
 
@@ -36,8 +37,10 @@ from experiments.analysis.profiles import (
     times_to_gaps,
 )
 from experiments.output.text import machine_text
+from experiments.plots.figures.certified_path import CertifiedPath
 from experiments.plots.runs import Runs
 from experiments.plots.solver_styles import solver_styles
+from experiments.plots.style import style, svg_address
 from experiments.report import summary
 from experiments.report.charts import (
     Chart,
@@ -48,7 +51,7 @@ from experiments.report.charts import (
 )
 from experiments.report.page import chart_library, render, render_index
 from experiments.store import disk
-from experiments.store.folder import load_tables, missing
+from experiments.store.folder import load_paths, load_tables, missing
 from experiments.store.manifest import read_manifest
 
 __all__ = ["chart_library", "page_of", "render_index", "write_report"]
@@ -71,7 +74,8 @@ def write_report(folder: Path, out: Path) -> Path:
 def report(folder: Path) -> str:
     """Return the report of the results in `folder` as one HTML page."""
     results, traces = load_tables(folder)
-    return page_of(str(folder), read_manifest(folder), results, traces, missing(folder))
+    paths, lacking = load_paths(folder), missing(folder)
+    return page_of(str(folder), read_manifest(folder), results, traces, paths, lacking)
 
 
 def page_of(
@@ -79,6 +83,7 @@ def page_of(
     manifest: Mapping[str, Any],
     results: pd.DataFrame,
     traces: pd.DataFrame,
+    paths: pd.DataFrame,
     lacking: int = 0,
     library: str = "",
 ) -> str:
@@ -87,12 +92,12 @@ def page_of(
     Parameters
     ----------
     place : where the results are, as the page names it.
-    manifest, results, traces : what is read from there.
+    manifest, results, traces, paths : what is read from there.
     lacking : how many planned runs are missing.
     library : the address of a file with `chart_library()`; without one the page contains it.
     """
     experiment = YAML(typ="safe").load(manifest["experiment"])
-    runs = _runs(results, traces)
+    runs = _runs(results, traces, paths)
     penalty, penalty_text = penalty_of(experiment.get("time_limit"), results)
     times = times_to_gaps(split_by_host(results), runs.traces)
     means = shifted_means(times, penalty)
@@ -118,6 +123,8 @@ def page_of(
             )
         ],
         "penalty": penalty_text,
+        "path_figures": _path_figures(runs),
+        "path_rows": list(summary.path_rows(paths, table)),
         "runs": list(summary.run_rows(table)),
         "machine": machine_text([manifest], results),
         "repeat": summary.repeat(manifest, str(experiment["name"])),
@@ -125,7 +132,7 @@ def page_of(
     return render(content, _charts(runs, times), runs.styles, library)
 
 
-def _runs(results: pd.DataFrame, traces: pd.DataFrame) -> Runs:
+def _runs(results: pd.DataFrame, traces: pd.DataFrame, paths: pd.DataFrame) -> Runs:
     """Return every run with its outcome, and a line style for each series of solvers.
 
     Runs that differ only in the accuracy asked for are one series. The lower bound on time has no line.
@@ -134,7 +141,14 @@ def _runs(results: pd.DataFrame, traces: pd.DataFrame) -> Runs:
     table = table.assign(outcome=summary.outcomes(table))
     drawn = without_repeats(table)
     drawn = drawn[drawn["solver"].map(kind_of) != "floor"]
-    return Runs(table, traces, lambda _: None, solver_styles(drawn["series"]))
+    return Runs(table, traces, lambda _: None, solver_styles(drawn["series"]), paths=paths)
+
+
+def _path_figures(runs: Runs) -> list[str]:
+    """Return the figures of all paths, each as the address of an image that contains it."""
+    kind = CertifiedPath()
+    with style():
+        return [svg_address(drawn) for _, drawn in kind.draw(runs)] if kind.ready(runs) else []
 
 
 def _by_target(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

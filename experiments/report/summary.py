@@ -148,6 +148,16 @@ _FORMATS = {  # of the columns in which a run has a number
     "n_support": ("support vectors", ".0f"),
 }
 _NAMED = ["outcome", "problem", "solver", "reason", "repetition", "time", "set-up"]
+_PATH_FORMATS = {  # of the columns in which an answer on a path has a number
+    "value": ("found at", ".4g"),
+    "from": ("stands from", ".4g"),
+    "to": ("to", ".4g"),
+    "relative_gap": ("gap where found", ".1e"),
+    "worst_gap": ("largest gap", ".1e"),
+    "n_support": ("support vectors", ".0f"),
+    "iterations": ("iterations", ".0f"),
+}
+PATH_HEADS = ["problem", "solver", *(head for head, _ in _PATH_FORMATS.values()), "time"]
 RUN_HEADS = [*_NAMED, *(head for head, _ in _FORMATS.values()), "memory (MiB)"]
 
 
@@ -167,6 +177,18 @@ def run_rows(results: pd.DataFrame) -> Iterator[list[Cell]]:
             *(Cell(duration(run[t]), _value(run[t])) for t in ("time_solve", "time_setup")),
             *(_number(run[name], form) for name, (_, form) in _FORMATS.items()),
             _number(run["peak_rss"] / _MIB, ".0f"),
+        ]
+
+
+def path_rows(paths: pd.DataFrame, results: pd.DataFrame) -> Iterator[list[Cell]]:
+    """Yield the cells of each answer on a path under `PATH_HEADS`."""
+    followed = paths.merge(results[["run_id", "problem_id", "configuration"]], on="run_id")
+    for answer in followed.to_dict("records"):
+        yield [
+            Cell(str(answer["problem_id"])),
+            Cell(str(answer["configuration"])),
+            *(_number(answer[name], form) for name, (_, form) in _PATH_FORMATS.items()),
+            Cell(duration(answer["time_solve"]), _value(answer["time_solve"])),
         ]
 
 

@@ -1,8 +1,8 @@
 """The folders of `results/`: their records read back, and whether all is as it was published.
 
-The records are `runs.csv` and `traces.csv` (or several `<name>-runs.csv`) with their manifests. What was
-made from them is held to the digests in `digests.json`, written last when a folder is published: figures
-of answers in the plane cannot be derived again from the records alone.
+The records are `runs.csv`, `traces.csv` and `paths.csv` (or several `<name>-runs.csv`) with their
+manifests. What was made from them is held to the digests in `digests.json`, written last when a folder
+is published: figures of answers in the plane cannot be derived again from the records alone.
 """
 
 from __future__ import annotations
@@ -17,14 +17,20 @@ import numpy as np
 import pandas as pd
 from ruamel.yaml import YAML
 
-from experiments.cases.columns import COLUMNS, DESCRIBED, FULL_TRACE_COLUMNS, NUMBER_COLUMNS
+from experiments.cases.columns import (
+    COLUMNS,
+    DESCRIBED,
+    FULL_TRACE_COLUMNS,
+    NUMBER_COLUMNS,
+    PATH_COLUMNS,
+)
 from experiments.store.folder import StoreError, disk, load_results, without_empty
 from experiments.store.manifest import NAME
 
 BENCHMARK = "bench_"  # how the names of benchmarks begin
 DIGESTS = "digests.json"
-TRACES = "traces.csv"
-_RECORDS = ("runs.csv", TRACES, NAME)
+TRACES, PATHS = "traces.csv", "paths.csv"
+_RECORDS = ("runs.csv", TRACES, PATHS, NAME)
 
 
 class Published(NamedTuple):
@@ -34,6 +40,7 @@ class Published(NamedTuple):
     manifest: dict[str, Any]
     results: pd.DataFrame
     traces: pd.DataFrame
+    paths: pd.DataFrame
 
 
 def folders_in(results: Path) -> list[Path]:
@@ -66,9 +73,15 @@ def read_published(folder: Path) -> Iterator[Published]:
     """
     for path in sorted(folder.glob(f"*{NAME}")):
         prefix = path.name.removesuffix(NAME)
-        runs, traces = folder / f"{prefix}runs.csv", folder / f"{prefix}{TRACES}"
+        runs, traces, paths = (folder / f"{prefix}{name}" for name in ("runs.csv", TRACES, PATHS))
         try:
-            yield Published(prefix, json.loads(path.read_text()), _read(runs), _read_traces(traces))
+            yield Published(
+                prefix,
+                json.loads(path.read_text()),
+                _read(runs),
+                _read_rows(traces, [*FULL_TRACE_COLUMNS, "relative_gap"]),
+                _read_rows(paths, PATH_COLUMNS),
+            )
         except (OSError, ValueError, KeyError) as error:
             raise StoreError(f"{path}: its experiment cannot be read: {error}") from None
 
@@ -105,11 +118,12 @@ def _read(file: Path) -> pd.DataFrame:
     return without_empty(table.astype(dict.fromkeys(NUMBER_COLUMNS, np.float64)))
 
 
-def _read_traces(file: Path) -> pd.DataFrame:
-    """Return published traces; none where no solver was evaluated before its end."""
+def _read_rows(file: Path, columns: list[str]) -> pd.DataFrame:
+    """Return published rows of evaluations or answers; none where runs had none to keep."""
     table = pd.read_csv(file, dtype={"run_id": str}) if file.is_file() else pd.DataFrame()
-    table = table.reindex(columns=[*FULL_TRACE_COLUMNS, "relative_gap"])
-    return table.astype(dict.fromkeys(table.columns[1:], np.float64))
+    table = table.reindex(columns=columns)
+    numbers = [name for name in columns if name not in ("run_id", "parameter")]
+    return table.astype(dict.fromkeys(numbers, np.float64))
 
 
 def seal(folder: Path) -> None:

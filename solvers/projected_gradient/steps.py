@@ -72,7 +72,7 @@ def plain(box: Box, rate: float) -> Iterator[tuple[Vector, Vector]]:
         x, g = x_new, g_new
 
 
-def accelerated(box: Box, rate: float) -> Iterator[tuple[Vector, Vector]]:
+def accelerated(box: Box, rate: float, restart: bool) -> Iterator[tuple[Vector, Vector]]:
     """Yield x and its gradient; z is the extrapolated point, its gradient follows from two others."""
     x, g, L, t = box.x, box.g, _largest_eigenvalue(box), 1.0
     z, g_z = x, g
@@ -85,7 +85,7 @@ def accelerated(box: Box, rate: float) -> Iterator[tuple[Vector, Vector]]:
             return
         if s.any():
             L = max(L, float(s @ (g_new - g_z)) / float(s @ s))
-        uphill = float(s @ (x_new - x)) < 0
+        uphill = restart and float(s @ (x_new - x)) < 0
         t_new = 1.0 if uphill else 0.5 * (1.0 + np.sqrt(1.0 + 4.0 * t**2))
         momentum = 0.0 if uphill else (t - 1.0) / t_new
         z, g_z = x_new + momentum * (x_new - x), g_new + momentum * (g_new - g)

@@ -153,3 +153,13 @@ def test_all_measures_are_0_together_at_an_optimum(seed):
     assert gap(middle(low, high), g, a, below, 1 - below) <= 1e-14
     assert kkt_violation(g, a, below, 1 - below) <= 1e-12
     assert violating_pair(g, a, below, 1 - below) <= 1e-12
+
+
+def test_many_breakpoints_are_not_all_sorted_and_the_multiplier_is_the_same():
+    rng = np.random.default_rng(0)
+    g, a, width = rng.normal(0, 1, 5000).round(2), rng.choice([-1.0, 1.0], 5000), np.ones(5000)
+    low, high = best_multiplier(g, a, width, 300.0)
+    nus = np.unique(-g / a)
+    values = np.array([(width * np.maximum(-g - nu * a, 0)).sum() + 300.0 * nu for nu in nus])
+    optimal = nus[values <= values.min() + 1e-9]
+    assert (low, high) == pytest.approx((optimal.min(), optimal.max()))

@@ -35,6 +35,7 @@ solvers: [cvxopt_qp, cvxpy_qp, {name: smo, tol: 1e-8}]
 trace: false
 time_limit: 20
 """
+WARM = "warm_start: true\n"
 
 
 @pytest.fixture(scope="module")
@@ -128,3 +129,18 @@ def test_the_selftest_finds_nothing_wrong_with_a_right_student():
     report = tried("Student")
     assert report.passed, report.sentences
     assert "Diagnosis" not in str(list(map(str, to_terminal(report).renderables)))
+
+
+def test_a_path_is_refused_before_anything_runs(tmp_path):
+    file = tmp_path / "small.yaml"
+    file.write_text(EXPERIMENT.replace("    C: [1, 100]", "    path: {C: [1, 100], gap: 1e-2}"))
+    refused = CliRunner().invoke(main, ["verify", str(file), "--out", str(tmp_path / "runs")])
+    assert refused.exit_code == 2
+    assert "path: has an answer for each interval" in refused.output
+    assert not (tmp_path / "runs").exists()
+
+
+def test_warm_starts_are_verified(verify):
+    code, output, folder = verify([], text=EXPERIMENT.replace("C: [1, 100]", "C: [1, 2]") + WARM)
+    assert code == 0, output
+    assert load_results(folder)["warm_start"].any()

@@ -6,6 +6,7 @@ from click.testing import CliRunner
 
 from experiments.cli import main
 from experiments.publishing.outdated import outdated
+from experiments.publishing.pages import write_pages
 from experiments.publishing.publish import publish
 
 EXPERIMENT = """\
@@ -49,6 +50,21 @@ def test_a_run_is_published_with_its_traces_and_its_table_put_between_the_marker
     assert text.startswith("a\n")
     assert text.endswith("b\n")
     assert outdated(tmp_path) == []
+
+
+def test_answers_on_a_path_are_published_checked_and_reported(ran, tmp_path):
+    text = EXPERIMENT.replace("n: 30}}", "n: 30}, path: {C: [1, 2], gap: 0.1}}")
+    text = text.replace("solvers: [{name: smo, tol: 1e-8}, cvxopt_qp, cvxpy_qp]", "solvers: [smo]")
+    folder = ran("run", text)
+    (target,) = publish([folder], tmp_path)
+    assert (target / "paths.csv").read_bytes() == (folder / "paths.csv").read_bytes()
+    assert "certified_path" in " ".join(_names(target))
+    pages = [page.read_text() for page in write_pages(tmp_path / "pages", tmp_path)]
+    assert 'id="paths"' in pages[0]
+    assert "data:image/svg+xml" in pages[0]
+    with (target / "paths.csv").open("a") as file:
+        file.write("more\n")
+    assert any("paths.csv changed" in fault for fault in outdated(tmp_path))
 
 
 def test_a_group_of_runs_has_a_folder_and_rows_in_the_index(ran, tmp_path):

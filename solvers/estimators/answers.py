@@ -24,9 +24,9 @@ from problems import Formulation, Point, Vector
 from problems.box_gap import middle
 from problems.certificates.offsets import best_intercept
 from problems.dataset import Indices
+from problems.gram.threads import Threads
 from problems.kernels import Block
 from solvers import Evaluation, Solution, Solver, Status, find_solver, solve
-from solvers.numerics.threads import Threads
 from solvers.smo import SMO
 
 SHARPER = 1e-6

@@ -22,10 +22,10 @@ import numpy as np
 from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.gram.gram import Gram
+from problems.gram.threads import Threads
 from problems.gram.tiles import Tiles
 from solvers.base import Solver
 from solvers.numerics.claims import is_near
-from solvers.numerics.threads import Threads
 from solvers.numerics.warm_up import warm_up
 from solvers.semismooth_newton.diagnosis import FEWEST, diagnose
 from solvers.semismooth_newton.method import Method

@@ -9,30 +9,24 @@ the length of a block plus their number, rather than n.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from problems.dataset import Matrix, Vector
 
-if TYPE_CHECKING:
-    from problems.gram.gram import Gram
-
 UNIT = 2.0**-53
 # One hundredth covers the square of m·u, and the rounding of the bounds themselves.
-_SPARE = 1.01
+SPARE = 1.01
 # At most so many units in exp, log, tanh and powers: NumPy tests its own to 4 units in the last place.
 ELEMENTARY = 16
 # That of exp is right to less than one unit in the last place, here as in the C libraries.
 EXPONENTIAL = 4
 SMALLEST = float(np.finfo(np.float64).tiny)
 _LARGE = 900  # binary exponent of numbers beside which those of 52 digits more overflow
-_VALUES = 2**19  # of a Gram matrix at a time: large enough for BLAS, small enough for a cache
 
 
 def gamma(operations: float) -> float:
     """Return γ_m for m operations, never too small."""
-    return _SPARE * operations * UNIT
+    return SPARE * operations * UNIT
 
 
 def grown(relative: float) -> float:
@@ -43,7 +37,9 @@ def grown(relative: float) -> float:
 def total(values: Vector) -> tuple[float, float]:
     """Return the sum of all values, and by how much it may be wrong as a sum of these."""
     flat = np.ascontiguousarray(values).reshape(-1)
-    error = gamma(_additions(flat.size)) * float(np.abs(flat).sum()) + _underflow(flat, flat.size)
+    error = gamma(_additions(flat.size)) * float(np.abs(flat).sum()) + lost_to_underflow(
+        flat, flat.size
+    )
     return float(flat.sum()), error
 
 
@@ -55,7 +51,7 @@ def products(X: Matrix, w: Vector) -> tuple[Vector, Vector]:
         part = X[rows]
         scores[rows], errors[rows] = part @ w, abs(part) @ size
         most = max(most, terms(part))
-    return scores, gamma(most) * errors + _underflow(w, X.shape[1])
+    return scores, gamma(most) * errors + lost_to_underflow(w, X.shape[1])
 
 
 def absolute_products(X: Matrix, w: Vector) -> Vector:
@@ -72,61 +68,30 @@ def transposed_products(X: Matrix, v: Vector) -> tuple[Vector, Vector]:
         sums += part @ v[rows]
         sizes += abs(part) @ np.abs(v[rows])
     operations = blocks[0].stop + len(blocks)
-    return sums, gamma(operations) * sizes + _underflow(v, X.shape[0])
+    return sums, gamma(operations) * sizes + lost_to_underflow(v, X.shape[0])
 
 
-def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
-    """Return Kv for `v` (n,), and by how much each entry may be wrong, kernel values included.
-
-    The leading digits of K and of v are so few that their products are added without rounding, in any
-    order; what is left of both is smaller by their number (Ozaki, Ogita, Oishi & Rump 2012,
-    "Error-free transformations of matrix multiplication").
-    """
-    support = np.flatnonzero(v)
-    scores, sizes, lost = (np.zeros(v.size) for _ in range(3))
-    if not support.size:
-        return scores, lost
-    values, relative, spread = gram.precise(support)
-    digits = leading_digits(support.size)
-    high, low = split(v[support], digits, float(np.abs(v).max()))
-    weights = np.column_stack([high, low, np.abs(v[support]), np.abs(low)])
-    everything = float(weights[:, 2].sum())
-    step = max(1, _VALUES // support.size)
-    for start in range(0, v.size, step):
-        rows = slice(start, min(start + step, v.size))
-        K = values(rows)
-        least = float(K.min())
-        largest = max(float(K.max()), -least)
-        upper, lower = split(K, digits, largest)
-        exact, rest, *absolute = (upper @ weights).T
-        if least < 0:
-            absolute = (np.abs(upper) @ weights[:, 2:]).T
-        rest += lower @ v[support]
-        of_lower = 2.0 ** (1 - digits) * largest * everything
-        sizes[rows] = absolute[0] + of_lower
-        lost[rows] = gamma(support.size) * (absolute[1] + 2 * of_lower) + gamma(2) * np.abs(rest)
-        scores[rows] = exact + rest
-    lost += gamma(2) * np.abs(scores) + _underflow(v, v.size)
-    values_lost = relative * sizes + spread * float(spread[support] @ weights[:, 2])
-    return scores, _SPARE * (lost + values_lost)
-
-
-def leading_digits(count: int) -> int:
+def leading_digits(count: int, precision: int = 53) -> int:
     """Return of how many binary digits two factors may be for so many products to add up exactly."""
-    return (53 - int(np.ceil(np.log2(count)))) // 2
+    return (precision - int(np.ceil(np.log2(count)))) // 2
 
 
-def split(values: Vector, digits: int, largest: float) -> tuple[Vector, Vector]:
-    """Return the leading binary digits of all values, counted from the largest, and what is left."""
+def split(
+    values: Vector, digits: int, largest: float, out: Vector | None = None
+) -> tuple[Vector, Vector]:
+    """Return the leading binary digits of all values, counted from the largest, and what is left.
+
+    The latter is written to `out` if it is given, which may be `values`.
+    """
     exponent = int(np.frexp(largest)[1])
     if exponent > _LARGE:
         small = 2.0**-_LARGE
         high = split(values * small, digits, largest * small)[0] / small
-        return high, values - high
+        return high, np.subtract(values, high, out=out)
     shift = 1.5 * 2.0 ** (exponent + 52 - digits)
     high = values + shift
     high -= shift
-    return high, values - high
+    return high, np.subtract(values, high, out=out)
 
 
 def terms(X: Matrix) -> int:
@@ -144,7 +109,7 @@ def _additions(count: int) -> float:
     return 20.0 + float(np.log2(max(1, count)))
 
 
-def _underflow(factors: Vector, count: int) -> float:
+def lost_to_underflow(factors: Vector, count: int) -> float:
     """Return what so many products with some numbers may lose below the normal numbers."""
     return count * SMALLEST if factors.any() else 0.0
 

@@ -21,10 +21,10 @@ import scipy
 
 from problems.dataset import Vector
 from problems.forms import ERM, FormPoint
+from problems.gram.threads import Threads
 from problems.kernels import Block, as_dense
 from problems.losses import IntervalLoss
 from solvers.base import Solver
-from solvers.numerics.threads import Threads
 
 MOST_FEATURES = 2000  # whose H takes 32 MB, and a tenth of a second to factorise
 _LARGE_PRODUCT = 1e9  # multiplications for H, some 30 ms on one core

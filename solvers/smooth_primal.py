@@ -19,9 +19,9 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import ERM, FormPoint
+from problems.gram.threads import Threads
 from problems.validation import check_whole
 from solvers.base import Solver
-from solvers.numerics.threads import Threads
 
 
 class SmoothRisk:

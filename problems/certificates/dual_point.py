@@ -13,11 +13,11 @@ import scipy
 from problems.box_gap import middle
 from problems.certificates.offsets import best_offsets, widest_margin
 from problems.dataset import Indices, Vector
+from problems.gram.products import gram_products
 from problems.kernels import squared_norms
 from problems.rounding import (
     UNIT,
     absolute_products,
-    gram_products,
     products,
     total,
     transposed_products,

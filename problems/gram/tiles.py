@@ -21,7 +21,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numba
 import numpy as np
 import scipy
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from problems.dataset import Indices, Vector
 from problems.gram.exponential import exponentials
 from problems.gram.gram import Gram
 from problems.kernels import RBF, Linear, Polynomial, Sigmoid, squared_norms
+from problems.kernels.expansion import MOST_FEATURES, SPARSE, scatter, sparse_products
 
 Tile = NDArray[Any]
 Job = Callable[[int, int], None]
@@ -38,11 +38,8 @@ _ROWS, _COLUMNS = 256, 512
 # Of K, that are worth a thread: starting it takes 0.1 ms, waking it half of that, on a busy machine
 # some milliseconds.
 _LEAST_VALUES = 131_072
-_SPARSE = 0.3  # share of nonzero entries up to which sparse rows are faster than a dense product
-_MOST_FEATURES = 4096  # of sparse samples: dense columns of more leave the cache
 # Above this value of gamma·max‖x‖² the exponent has lost too many digits to cancellation.
 _EXPANSION_LIMIT = {np.dtype(np.float32): 1e3, np.dtype(np.float64): 1e4}
-_FAST = {"reassoc", "contract", "nsz"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,12 +71,12 @@ class Tiles:
         self.gram, self.kernel, self.threads = gram, gram.kernel, threads
         self._samples: dict[np.dtype[Any], _Dense | _Sparse] = {}
         X: Any = gram.X
-        self._sparse = scipy.sparse.issparse(X) and X.nnz <= _SPARSE * X.shape[0] * X.shape[1]
+        self._sparse = scipy.sparse.issparse(X) and X.nnz <= SPARSE * X.shape[0] * X.shape[1]
         self._spread = 0.0
         if isinstance(self.kernel, RBF):
             self._spread = self.kernel.gamma * float(squared_norms(X).max(initial=0.0))
         elementary = isinstance(self.kernel, Linear | Polynomial | RBF | Sigmoid)
-        self._here = elementary and not (self._sparse and X.shape[1] > _MOST_FEATURES)
+        self._here = elementary and not (self._sparse and X.shape[1] > MOST_FEATURES)
 
     def __enter__(self) -> Tiles:
         return self
@@ -228,55 +225,9 @@ class _Sparse:
 
     def as_columns(self, cols: Indices) -> tuple[Tile, Tile]:
         entries = np.zeros((self.features, cols.size), self.data.dtype)
-        _scatter(self.data, self.indices, self.indptr, cols, entries)
+        scatter(self.data, self.indices, self.indptr, cols, entries)
         return entries, self.halves[cols]
 
     def products(self, rows: Indices, section: _Section, out: Tile) -> None:
         samples = self.data, self.indices, self.indptr, self.halves
-        _sparse_products(*samples, rows, section.entries, section.halves, out)
-
-
-@numba.njit(cache=True, nogil=True)
-def _scatter(data: Tile, indices: Indices, indptr: Indices, cols: Indices, entries: Tile) -> None:
-    """Write the samples `cols` as dense columns."""
-    for c in range(cols.size):
-        for k in range(indptr[cols[c]], indptr[cols[c] + 1]):
-            entries[indices[k], c] = data[k]
-
-
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def _sparse_products(
-    data: Tile,
-    indices: Indices,
-    indptr: Indices,
-    halves: Tile,
-    rows: Indices,
-    entries: Tile,
-    column_halves: Tile,
-    out: Tile,
-) -> None:
-    """Write xᵢᵀxⱼ + halfᵢ + halfⱼ: each entry of a row adds a multiple of a row of `entries`.
-
-    Four entries at a time, so that sums are loaded and stored a quarter as often.
-    """
-    count = column_halves.size
-    total = np.empty(count, out.dtype)
-    for r in range(rows.size):
-        i = rows[r]
-        k, end = indptr[i], indptr[i + 1]
-        for t in range(count):
-            total[t] = halves[i] + column_halves[t]
-        while k + 3 < end:
-            v0, v1, v2, v3 = data[k], data[k + 1], data[k + 2], data[k + 3]
-            z0, z1 = entries[indices[k]], entries[indices[k + 1]]
-            z2, z3 = entries[indices[k + 2]], entries[indices[k + 3]]
-            for t in range(count):
-                total[t] += (v0 * z0[t] + v1 * z1[t]) + (v2 * z2[t] + v3 * z3[t])
-            k += 4
-        while k < end:
-            v, z = data[k], entries[indices[k]]
-            for t in range(count):
-                total[t] += v * z[t]
-            k += 1
-        for t in range(count):
-            out[r, t] = total[t]
+        sparse_products(*samples, rows, section.entries, section.halves, out)

@@ -3,6 +3,7 @@
 base         sum, product and positive multiple of kernels
 standard     linear, polynomial, sigmoid, and a Gram matrix in place of samples
 gaussian     exp(−gamma·‖x − z‖²)
+expansion    inner products for it, in float32 where that loses nothing
 algebra      exponential and polynomial of a kernel
 coordinates  a kernel on a subset of the coordinates; xᵀAz
 sets, strings, graphs    kernels on symbolic samples

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
@@ -11,6 +12,7 @@ import scipy
 
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels.base import Kernel
+from problems.kernels.expansion import MOST_FEATURES, exact_type, products_with
 from problems.kernels.samples import (
     Block,
     Blocks,
@@ -79,8 +81,39 @@ class RBF(Kernel):
 
     def precise(self, X: Matrix, cols: Indices) -> Precise:
         """Return blocks whose squared distances lose nothing where the samples are of few digits."""
-        few = not scipy.sparse.issparse(X) and not _leading(X, *self._digits(X))[1].any()
-        return self._of_digits(X, cols) if few else super().precise(X, cols)
+        if scipy.sparse.issparse(X) and X.shape[1] > MOST_FEATURES:
+            return super().precise(X, cols)
+        if (dtype := exact_type(X)) is not None:
+            return self._expanded(X, cols, dtype), *self._of_exact(X)
+        X = self._centred(X)
+        if self._reach(squared_norms(X)) > _EXPANSION_LIMIT:
+            return super().precise(X, cols)
+        return self._expanded(X, cols, np.dtype(np.float64)), *self.rounding(X)
+
+    def _of_exact(self, X: Matrix) -> tuple[float, Vector]:
+        """Return how far values may be off of an exponent −t that is rounded once: t·exp(−t) ≤ 1/e."""
+        relative, uniform = gamma(EXPONENTIAL), float(np.finfo(float).tiny)
+        largest = 4 * self._reach(squared_norms(X))
+        if largest <= 1.0:
+            relative += gamma(2 * largest)
+        else:
+            uniform += gamma(0.5)
+        return relative, np.full(X.shape[0], np.sqrt(uniform))
+
+    def _expanded(
+        self, X: Matrix, cols: Indices, dtype: np.dtype[Any]
+    ) -> Callable[[Selection], Block]:
+        """Return blocks exp(2·gamma·(xᵀz − ½‖x‖² − ½‖z‖²)) whose products are computed in `dtype`."""
+        products, halves = products_with(X, cols, dtype), -0.5 * squared_norms(X)
+        of_columns = halves[cols]
+
+        def block(rows: Selection) -> Block:
+            D = products(rows)
+            K = np.empty(D.shape)
+            _fill_exponents(D, halves[rows], of_columns, 2 * self.gamma, K)
+            return np.exp(K, out=K)
+
+        return block
 
     def _digits(self, X: Matrix) -> tuple[int, float]:
         """Return of how many digits squared distances are exact, and the largest entry's size."""
@@ -147,7 +180,8 @@ class _CarefulRBF(RBF):
     def precise(self, X: Matrix, cols: Indices) -> Precise:
         """Return blocks whose squared distances lose nothing, where they are expanded."""
         moved = self._centred(X)
-        if scipy.sparse.issparse(moved) or self._reach(squared_norms(moved)) > _EXPANSION_LIMIT:
+        far = self._reach(squared_norms(moved)) > _EXPANSION_LIMIT
+        if scipy.sparse.issparse(moved) or far or exact_type(X) is not None:
             return super().precise(X, cols)
         return self._of_digits(moved, cols)
 
@@ -170,6 +204,14 @@ def _by_differences(X: Matrix, Z: Matrix) -> Block:
     from scipy.spatial.distance import cdist  # noqa: PLC0415 - slow to import, rarely used
 
     return np.asarray(cdist(X, Z, "sqeuclidean"), dtype=np.float64)
+
+
+@numba.njit(cache=True, nogil=True)
+def _fill_exponents(D: Any, halves: Vector, of_columns: Vector, factor: float, out: Block) -> None:
+    """Write factor·(Dᵢⱼ + halvesᵢ + of_columnsⱼ), 0 where that is above."""
+    for i in range(out.shape[0]):
+        for j in range(out.shape[1]):
+            out[i, j] = factor * min((D[i, j] + halves[i]) + of_columns[j], 0.0)
 
 
 @numba.njit(cache=True, nogil=True)

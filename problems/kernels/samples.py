@@ -56,3 +56,24 @@ def squared_norms(X: Matrix) -> Vector:
 def as_dense(M: Any) -> NDArray[np.float64]:
     """Return a dense array of a dense or sparse matrix."""
     return M.toarray() if scipy.sparse.issparse(M) else np.asarray(M, dtype=np.float64)
+
+
+def equal_rows(X: Any, left: Indices, right: Indices) -> NDArray[np.bool_]:
+    """Return whether each row of `left` is equal to that of `right`."""
+    difference = X[left] != X[right]
+    if scipy.sparse.issparse(difference):
+        return np.asarray(difference.sum(axis=1)).ravel() == 0
+    return ~difference.any(axis=1)
+
+
+def distinct(X: Matrix) -> tuple[Indices, Indices]:
+    """Return a row of each kind (k,), and of which kind each row is (n,)."""
+    hashed = X @ np.random.default_rng(0).standard_normal(X.shape[1])  # equals are neighbours
+    order = np.argsort(hashed, kind="stable")
+    before, after = order[:-1], order[1:]
+    like = np.flatnonzero(hashed[before] == hashed[after])
+    new = np.ones(order.size, np.bool_)
+    new[1 + like] = ~equal_rows(X, before[like], after[like])
+    kind = np.empty(order.size, np.intp)
+    kind[order] = np.cumsum(new) - 1
+    return order[new], kind

@@ -26,10 +26,10 @@ from typing import ClassVar
 import numpy as np
 
 from problems.forms import BoxQP, Claim, FormPoint
+from problems.gram.threads import Threads
 from solvers.base import Solver
 from solvers.dual_coordinate_descent.blocks import whole
 from solvers.dual_coordinate_descent.descent import Descent
-from solvers.numerics.threads import Threads
 from solvers.numerics.warm_up import warm_up
 
 _SHARE = 16  # one variable in so many is the sample; 8 and 32 were no faster

@@ -24,9 +24,11 @@ from problems import Formulation, Point, Vector
 from problems.box_gap import middle
 from problems.certificates.offsets import best_intercept
 from problems.dataset import Indices
+from problems.gram.threads import Threads
 from problems.kernels import Block
 from solvers import Evaluation, Solution, Solver, Status, find_solver, solve
-from solvers.numerics.threads import Threads
+from solvers.running.defaults import newton_for
+from solvers.semismooth_newton import SemismoothNewton
 from solvers.smo import SMO
 
 SHARPER = 1e-6
@@ -214,7 +216,10 @@ def dual_answer(task: Task, manner: Manner) -> Answer:
     The intercept is LIBSVM's for the default solvers, whose free variables are exact, and the
     certificate's for others.
     """
-    problem, solver = task.problem(), manner.solver
+    problem = task.problem()
+    if manner.by_default and task.start is None and not task.sums:
+        manner = replace(manner, solver=_suited(problem, manner.solver))
+    solver = manner.solver
     start = None if task.start is None else Point(alpha=task.signs * task.start)
     solution = solved(problem, manner, start)
     if solution.status is Status.INFEASIBLE:
@@ -230,6 +235,14 @@ def dual_answer(task: Task, manner: Manner) -> Answer:
     with Threads().limited(1):  # small products
         b = offset(problem, alpha) if task.intercept else 0.0
     return Answer(Point(alpha, b=b), solution.iterations, converged)
+
+
+def _suited(problem: Formulation, solver: Solver) -> Solver:
+    """Return semismooth Newton in place of SMO where it pays, unless steps of SMO are to be counted."""
+    if not isinstance(solver, SMO) or solver.max_iter != SMO.max_iter:
+        return solver
+    room = SemismoothNewton.cache_size if solver.cache_size is None else solver.cache_size
+    return newton_for(problem, SemismoothNewton(tol=solver.tol, cache_size=room)) or solver
 
 
 def solved(problem: Formulation, manner: Manner, start: Point | None = None) -> Solution:

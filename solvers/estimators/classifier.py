@@ -214,8 +214,9 @@ class SVC(PairClassifier):
     break_ties : predict by the largest "ovr" value rather than by the votes alone.
     random_state : seed of solvers that draw; None is 0.
     solver : a `Solver`, used as it is; the name of one, which takes what it has of `tol`, `max_iter`,
-        `cache_size`, `shrinking` and the seed; None for SMO, or dual coordinate descent where the
-        kernel is linear and there are more than 1000 samples.
+        `cache_size`, `shrinking` and the seed; None for dual coordinate descent where the kernel is
+        linear and there are more than 1000 samples, semismooth Newton where some rows of a larger
+        K say that it is nearly its diagonal (and `max_iter` is -1), SMO for all others.
 
     Attributes
     ----------

@@ -18,6 +18,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 
 from problems import RBF, Gram, Kernel, Linear, Polynomial, Precomputed, Sigmoid
 from problems.dataset import Indices, check_samples
+from problems.gram.threads import Threads
 from problems.kernels import Block, as_dense
 from problems.kernels.base import stacked
 from problems.validation import check_positive, check_switch
@@ -39,7 +40,6 @@ from solvers.estimators.samples import (
     subset,
     variance,
 )
-from solvers.numerics.threads import Threads
 from solvers.smo import SMO
 
 _CHUNK_VALUES = 2**23  # kernel values at a time in predictions

@@ -22,12 +22,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from problems.forms import QP, Claim, FormPoint
+from problems.gram.threads import Threads
 from solvers.cvxopt_qp import CvxoptQP
 from solvers.interior_point.divergence import is_farkas, is_ray
 from solvers.interior_point.kkt import view
 from solvers.interior_point.program import Program, programs
 from solvers.numerics.quadratic import COARSEST, ScaledQP, scaled
-from solvers.numerics.threads import Threads
 
 _ABSOLUTE = 1e-6
 _PATIENCE = 10  # iterations without an improvement, after which a program is given up

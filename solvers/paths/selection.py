@@ -21,8 +21,9 @@ import numpy as np
 from problems import Formulation, Gram, Matrix, Precomputed, Vector
 from problems.certificates.offsets import best_intercept
 from problems.dataset import check_labels, check_samples, check_targets
+from problems.gram.products import gram_products
 from problems.kernels.samples import stacked
-from problems.rounding import ELEMENTARY, gamma, gram_products, products
+from problems.rounding import ELEMENTARY, gamma, products
 from solvers.paths.path import Path, Piece
 
 if TYPE_CHECKING:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from problems import BoxQP, ChainMargin, Formulation, Multiclass, reduce
 from solvers.base import Solver
+
+if TYPE_CHECKING:
+    from solvers.semismooth_newton import SemismoothNewton
 
 
 def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
@@ -27,6 +32,7 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     from solvers.dual_coordinate_descent import (  # noqa: PLC0415 - slow to import, as is SMO
         DualCoordinateDescent,
     )
+    from solvers.semismooth_newton import SemismoothNewton  # noqa: PLC0415
     from solvers.smo import SMO  # noqa: PLC0415
 
     if not problem.is_bounded:
@@ -34,18 +40,19 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     if problem.is_linear and problem.costs.size <= 1:
         return DualCoordinateDescent(tol=1e-3 * target_gap, gap=0.5 * target_gap)
     tol, gap = 1e-3 * target_gap, 0.5 * target_gap
-    return _newton_for(problem, tol, gap) or SMO(tol=tol, gap=gap)
+    newton = newton_for(problem, SemismoothNewton(tol=tol, gap=gap))
+    return newton or SMO(tol=tol, gap=gap)
 
 
-def _newton_for(problem: Formulation, tol: float, gap: float) -> Solver | None:
+def newton_for(problem: Formulation, solver: SemismoothNewton) -> SemismoothNewton | None:
     """Return semismooth Newton where it pays; to see that takes a small share of the time to solve."""
-    from solvers.semismooth_newton import FEWEST, SemismoothNewton, diagnose  # noqa: PLC0415
+    from solvers.semismooth_newton import pays  # noqa: PLC0415
 
-    if problem.n < FEWEST or problem.is_linear:
+    if problem.is_linear:
         return None
-    solver = SemismoothNewton(tol=tol, gap=gap)
     form = reduce(problem, BoxQP).form
-    return solver if diagnose(form, tol).pays and solver.refuses(form) is None else None
+    found = pays(form, solver.tol)
+    return None if found is None or solver.refusal(form, found) else solver
 
 
 def _default_for_risk(problem: Formulation, target_gap: float) -> Solver:

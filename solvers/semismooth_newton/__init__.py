@@ -22,18 +22,18 @@ import numpy as np
 from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.gram.gram import Gram
+from problems.gram.threads import Threads
 from problems.gram.tiles import Tiles
 from solvers.base import Solver
 from solvers.numerics.claims import is_near
-from solvers.numerics.threads import Threads
 from solvers.numerics.warm_up import warm_up
-from solvers.semismooth_newton.diagnosis import FEWEST, diagnose
+from solvers.semismooth_newton.diagnosis import Diagnosis, diagnose, negligible, pays
 from solvers.semismooth_newton.method import Method
 from solvers.semismooth_newton.storage import LargeEntries, compile_pass
 from solvers.smo.duplicates import merge
 from solvers.smo.variables import from_form
 
-__all__ = ["FEWEST", "SemismoothNewton", "diagnose"]
+__all__ = ["SemismoothNewton", "diagnose", "pays"]
 
 _MANY = 5000  # variables from which the first pass is in float32
 _PATIENCE = 8  # centres without halving the violation
@@ -62,11 +62,15 @@ class SemismoothNewton(Solver):
 
     def refuses(self, form: BoxQP) -> str | None:
         """The box must be finite, K semidefinite, its equalities one, and its entries must fit."""
+        return self.refusal(form)
+
+    def refusal(self, form: BoxQP, found: Diagnosis | None = None) -> str | None:
+        """Return why a form is refused, or None; `found` is its diagnosis, if that is known."""
         if form.groups is not None or (form.a is not None and (form.a == 0).any()):
             return "SemismoothNewton takes one equality of all variables, or none"
         if not (np.isfinite(form.lb).all() and np.isfinite(form.ub).all()):
             return "SemismoothNewton needs finite bounds, as of a soft margin"
-        found = diagnose(form, self.tol)
+        found = found or diagnose(form, self.tol)
         if not found.fits(self.cache_size):
             return (
                 f"some {found.entries:.1g} entries of K count, too many for cache_size = "
@@ -93,7 +97,8 @@ class SemismoothNewton(Solver):
 
     def _points(self, form: BoxQP, tiles: Tiles) -> Iterator[FormPoint]:
         merged = merge(from_form(form))
-        v, least = merged.variables, diagnose(form, self.tol, merged).least
+        v, largest = merged.variables, float(form.gram.diagonal().max())
+        least = negligible(merged, largest, self.tol)
         single = self.tol >= 1e-4 and v.n >= _MANY and tiles.precise(np.float32)
         K = LargeEntries(tiles, v.sample, v.scale, least, np.float32 if single else np.float64)
         method = Method(merged, K, form.a is not None)

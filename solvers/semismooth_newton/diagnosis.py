@@ -12,12 +12,15 @@ import numpy as np
 
 from problems.forms import BoxQP
 from problems.gram.gram import Gram
+from problems.gram.threads import Threads
 from problems.gram.tiles import Tiles
 from solvers.smo.duplicates import Merged, merge
 from solvers.smo.variables import from_form
 
 FEWEST = 3000  # variables below which SMO takes no time
 _ROWS = 32  # of K that are looked at
+_GLANCE = 512  # of their entries that are looked at first, and the share above which no more is
+_MANY = 0.04
 _OF_AN_ENTRY = 32  # bytes, while the sparse matrix is made: 12 in the end
 _SPARSE, _NEAR = 0.01, 0.5  # share of the entries, and rest of a row relative to its diagonal
 # Entries that may be neglected, relative to the largest of the diagonal: less is lost to rounding in
@@ -56,6 +59,21 @@ class Diagnosis(NamedTuple):
         return self.n >= FEWEST and self.share <= _SPARSE and self.rest <= _NEAR
 
 
+def pays(form: BoxQP, tol: float) -> Diagnosis | None:
+    """Return the diagnosis if it says that Newton steps pay; most often a millisecond shows that not."""
+    v, gram = from_form(form), form.gram
+    if v.n < FEWEST:
+        return None
+    some = v.sample[np.random.default_rng(0).permutation(v.n)[: _ROWS + _GLANCE]]
+    with Threads().limited(1):  # small products
+        K = np.abs(gram.kernel.block(gram.X, some[:_ROWS], some[_ROWS:]))
+    largest = float(gram.kernel.diagonal(gram.X[some]).max())
+    if np.count_nonzero(_LEAST[1] * largest < K) > _MANY * K.size:
+        return None
+    found = diagnose(form, tol)
+    return found if found.pays else None
+
+
 def diagnose(form: BoxQP, tol: float, merged: Merged | None = None) -> Diagnosis:
     """Look at some rows of K, with equal samples as one variable; some hundredths of a second.
 
@@ -63,16 +81,26 @@ def diagnose(form: BoxQP, tol: float, merged: Merged | None = None) -> Diagnosis
     that the solver's count of evaluations stays its own.
     """
     merged = merged or merge(from_form(form))
-    v, centre = merged.variables, merged.centre
+    v = merged.variables
     rows = np.random.default_rng(0).permutation(v.n)[:_ROWS]
     gram = form.gram
     with Tiles(Gram(gram.X, gram.kernel, gram.memory), 1) as tiles:
         dtype = np.float32 if tiles.precise(np.float32) else np.float64
         K = np.abs(tiles.block(v.sample, tiles.columns(v.sample[rows], dtype)))
     diagonal = K[rows, np.arange(rows.size)].astype(np.float64)
-    room = float(np.maximum(np.abs(v.lo + centre), np.abs(v.hi + centre)).sum())
-    smallest, largest = (bound * float(diagonal.max()) for bound in _LEAST)
-    least = min(max(0.1 * tol / max(room, np.finfo(float).tiny), smallest), largest)
-    others = (K.sum(axis=0) - diagonal) / np.maximum(diagonal, largest or 1.0)
+    least = negligible(merged, float(diagonal.max()), tol)
+    others = (K.sum(axis=0) - diagonal) / np.maximum(diagonal, _LEAST[1] * diagonal.max() or 1.0)
     share = float(np.count_nonzero(np.greater(K, least)) / K.size)
     return Diagnosis(v.n, least, share, float(np.median(others)))
+
+
+def negligible(merged: Merged, largest: float, tol: float) -> float:
+    """Return the size up to which entries of K count for nothing, see `Diagnosis.least`.
+
+    `largest` is that of the diagonal.
+    """
+    v, centre = merged.variables, merged.centre
+    room = float(np.maximum(np.abs(v.lo + centre), np.abs(v.hi + centre)).sum())
+    return min(
+        max(0.1 * tol / max(room, np.finfo(float).tiny), _LEAST[0] * largest), _LEAST[1] * largest
+    )

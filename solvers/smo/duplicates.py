@@ -13,14 +13,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import scipy
-from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels import Precomputed
+from problems.kernels.samples import equal_rows
 from solvers.smo.opposites import Opposites, join
 from solvers.smo.variables import ONE_SET, Variables
 
@@ -127,7 +125,7 @@ def _opposite(X: Matrix, of_sample: Vector, v: Variables) -> tuple[Indices, Indi
     like = hashed[before] == hashed[after]
     like &= (v.q[before] != v.q[after]) & bounded[before] & bounded[after]
     at = np.flatnonzero(like)
-    at = at[_equal_rows(X, v.sample[before[at]], v.sample[after[at]])]
+    at = at[equal_rows(X, v.sample[before[at]], v.sample[after[at]])]
     at = at[np.diff(at, prepend=-2) > 1]  # the others may have a pair already
     first, second = before[at], after[at]
     lower = v.q[first] < v.q[second]
@@ -145,15 +143,8 @@ def _groups(X: Matrix, of_sample: Vector, v: Variables, rng: np.random.Generator
         & (v.tube[before] == v.tube[after])
     )
     equal = np.zeros(before.size, np.bool_)
-    equal[like] = _equal_rows(X, v.sample[before[like]], v.sample[after[like]])
+    equal[like] = equal_rows(X, v.sample[before[like]], v.sample[after[like]])
     number = np.concatenate([[0], np.cumsum(~equal)])
     group = np.empty(v.n, np.int64)
     group[order] = rng.permutation(number[-1] + 1)[number]
     return group
-
-
-def _equal_rows(X: Any, left: Indices, right: Indices) -> NDArray[np.bool_]:
-    difference = X[left] != X[right]
-    if scipy.sparse.issparse(difference):
-        return np.asarray(difference.sum(axis=1)).ravel() == 0
-    return ~difference.any(axis=1)

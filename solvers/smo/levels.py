@@ -11,9 +11,9 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
+from problems.gram.threads import Threads
 from problems.gram.tiles import Tiles
 from solvers.numerics.claims import FAR
-from solvers.numerics.threads import Threads
 from solvers.smo.active import Active
 from solvers.smo.state import State
 

@@ -26,9 +26,18 @@ from problems import (
     certify,
     reduce,
 )
-from solvers import SMO, DualCoordinateDescent, Pegasos, ProjectedGradient, solve
+from solvers import (
+    SMO,
+    DualCoordinateDescent,
+    InteriorPoint,
+    Pegasos,
+    ProjectedGradient,
+    SemismoothNewton,
+    solve,
+)
 
 TARGET = 1e-6
+SHARP = SMO(tol=1e-10, gap=1e-8)
 few = settings(max_examples=25)
 
 
@@ -51,9 +60,9 @@ def problems(draw, kernels=KERNELS, regression=True):
     return SoftMarginDual(X, y, C, kernel, intercept)
 
 
-def optimum(problem):
+def optimum(problem, solver=SHARP):
     """Certified bounds on the optimum, within the target gap of each other."""
-    solution = solve(problem, SMO(tol=1e-10, gap=1e-8))
+    solution = solve(problem, solver)
     certificate = solution.certificate
     assert certificate.relative_gap <= TARGET, solution
     return np.array([certificate.dual_objective, certificate.primal_objective])
@@ -121,6 +130,14 @@ def test_shifting_an_rbfs_samples_or_a_regressions_targets_leaves_the_optimum(pr
         other = replace(problem, X=problem.X + shift)
     one, moved = optimum(problem), optimum(other)
     assert moved == pytest.approx(one, rel=10 * TARGET)
+
+
+@settings(max_examples=15)
+@given(problem=problems(kernels=(RBF(0.5), Polynomial(2, 0.5))))
+def test_the_method_chosen_never_changes_the_certified_optimum(problem):
+    one = optimum(problem)
+    for solver in (SemismoothNewton(tol=1e-10, gap=1e-8), InteriorPoint(), None):
+        assert_equal_optima(one, optimum(problem, solver))
 
 
 ITERATIVE = [

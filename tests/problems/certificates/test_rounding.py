@@ -22,8 +22,9 @@ from problems import (
     SVRDual,
     certify,
 )
+from problems.gram.products import gram_products
 from problems.kernels import inner_products
-from problems.rounding import EXPONENTIAL, UNIT, gram_products, products, total, transposed_products
+from problems.rounding import EXPONENTIAL, UNIT, products, total, transposed_products
 from solvers import SMO, Solution, Status, solve
 from tests.differential.reference import exact_reference
 

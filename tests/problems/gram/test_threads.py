@@ -3,7 +3,7 @@
 from threadpoolctl import threadpool_limits
 
 from problems.forms import FormPoint
-from solvers.numerics.threads import Threads
+from problems.gram.threads import Threads
 
 
 def test_linear_algebra_gets_its_threads_back_between_blocks_of_work() -> None:

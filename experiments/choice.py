@@ -1,0 +1,54 @@
+"""The choice between pairs and semismooth Newton that `solve` makes, as a solver of its own.
+
+An experiment that names it beside both shows which one was picked, and what the other would have cost:
+
+    solvers:
+      - {name: "../choice.py:ByDiagnosis"}      # beside experiments/configs
+
+The diagnosis is on the clock, and its row has 1 as `picked_newton` where it picked semismooth Newton.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from problems.forms import BoxQP, FormPoint
+from solvers import SMO, SemismoothNewton
+from solvers.base import Solver
+from solvers.semismooth_newton import pays
+
+
+@dataclass(frozen=True)
+class ByDiagnosis(Solver):
+    """Semismooth Newton where some rows of K say that it pays, else SMO.
+
+    Attributes
+    ----------
+    tol, gap : as of both.
+    """
+
+    tol: float = 1e-3
+    gap: float | None = None
+
+    form: ClassVar = BoxQP
+
+    def refuses(self, form: BoxQP) -> str | None:
+        """As SMO does."""
+        return SMO().refuses(form)
+
+    def prepare(self, form: BoxQP) -> BoxQP:
+        """Compile both."""
+        for solver in (SemismoothNewton(), SMO()):
+            solver.prepare(form)
+        return form
+
+    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
+        """Yield the points of the one that is picked."""
+        newton, found = SemismoothNewton(self.tol, self.gap), pays(form, self.tol)
+        picked = found is not None and newton.refusal(form, found) is None
+        solver = newton if picked else SMO(self.tol, self.gap)
+        for point in solver.iterates(form):
+            counters = {**point.counters, "picked_newton": float(picked)}
+            yield replace(point, counters=counters)

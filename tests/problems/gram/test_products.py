@@ -1,0 +1,41 @@
+"""Products with a Gram matrix are within their errors, whatever way its values are computed."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from problems import RBF, Gram, Precomputed
+from problems.gram import products
+from problems.gram.products import gram_products
+from problems.rounding import UNIT
+
+
+def drawn(kind):
+    """Samples half of which stand twice or more."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 12)) * (rng.random((60, 12)) < 0.25)
+    X = {"real": X, "short": np.sign(X), "long": np.round(2.0**18 * X) / 2.0**14}[kind]
+    return X[rng.integers(0, 60, 120)]
+
+
+@pytest.mark.parametrize("gamma", [0.01, 7.0])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("kind", ["real", "short", "long"])
+def test_products_with_equal_samples_are_within_their_errors(kind, sparse, gamma, monkeypatch):
+    monkeypatch.setattr(products, "_VALUES", 500)  # in several blocks
+    X, v = drawn(kind), np.random.default_rng(1).standard_normal(120)
+    v[::5] = 0.0
+    wide = X.astype(np.longdouble)
+    K = np.exp(-np.longdouble(gamma) * ((wide[:, None] - wide) ** 2).sum(axis=2))
+    gram = Gram(sp.csr_array(X) if sparse else X, RBF(gamma), memory=0)
+    scores, errors = gram_products(gram, v)
+    assert (np.abs(scores - K @ v) <= errors).all()
+    most = 8 if kind != "real" else 1000  # units: of exponents that are rounded once
+    assert (errors <= most * UNIT * (K @ np.abs(v) + np.abs(v).sum())).all()
+
+
+def test_rows_of_a_gram_matrix_are_no_samples_and_signs_of_values_count():
+    X, v = drawn("short"), np.random.default_rng(1).standard_normal(120)
+    K = X @ X.T - 1.0
+    scores, errors = gram_products(Gram(K, Precomputed(), memory=0), v)
+    assert (np.abs(scores - K.astype(np.longdouble) @ v) <= errors).all()

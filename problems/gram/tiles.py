@@ -135,7 +135,17 @@ class Tiles:
             for low, high, left, right, tile in self._tiles(rows, columns, first, last):
                 K[low:high, left:right] = tile
 
-        self.run(fill, rows.size, _LEAST_VALUES // max(1, columns.size))
+        def fill_across(first: int, last: int) -> None:
+            part = Columns(columns.size, columns.dtype, columns.sections[first:last])
+            for low, high, left, right, tile in self._tiles(rows, part, 0, rows.size):
+                K[low:high, left:right] = tile
+
+        if columns.size > rows.size and len(columns.sections) >= 2 * self.threads:
+            self.run(
+                fill_across, len(columns.sections), _LEAST_VALUES // max(1, rows.size * _COLUMNS)
+            )
+        else:
+            self.run(fill, rows.size, _LEAST_VALUES // max(1, columns.size))
         self.gram.evaluations += K.size
         return K
 

@@ -24,7 +24,7 @@ _WORKING_SET = 512  # a float32 block takes 1 MiB: it stays in the second-level 
 # Where rows come on demand, all of more variables are one set for a round, if the violation has no more
 # than this far to fall: with many free, the last digits take fewer steps where it falls slowly.
 MOST_ON_DEMAND, _LEFT_ON_DEMAND = 2048, 1e5
-_WORST, _RANDOM, _KEPT = 16, 320, 160  # of either kind, of both, of the last set
+_WORST, _RANDOM, _KEPT = 16, 448, 32  # of either kind, of both, of the last set
 _WORTHWHILE = 0.02  # share of the violation, below which a violator can wait
 _STEPS_PER_ROUND = 20_000
 _STEPS_OF_EACH = 2  # in a round on more than ONE_SET

@@ -7,6 +7,7 @@ the speed of memory. Newton steps read them too: products with K then cost no ke
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numba
 import numpy as np
@@ -18,6 +19,8 @@ from solvers.smo.demand import MOST_FEATURES, Source
 from solvers.smo.state import Ready, State
 
 _LEAST_COLUMNS = 2048  # of kept rows, that are worth a second thread
+_LEAST_GATHERED = 64  # pairs of rows of a block, that are worth one
+_SQUARE = 16  # entries: a cache line in float32
 _SPAN = 4096  # columns whose sums, 16 KiB in float32, stay in the first-level cache
 _SUMMED = 32  # rows summed in their own precision, before that is worse than theirs
 
@@ -73,8 +76,17 @@ class KeptRows:
 
     def block(self, chosen: Indices) -> Tile:
         """Return K among members that have a row."""
-        K, at = np.empty((chosen.size, chosen.size), self.values.dtype), self._standing_for(chosen)
-        _gather(self.values, self.place[at], at, K, chosen.size)
+        K = self._lower_half(self._standing_for(chosen), self.values.dtype)
+        _mirror(K)
+        return K
+
+    def _lower_half(self, chosen: Indices, dtype: Any) -> Tile:
+        K, place = np.empty((chosen.size, chosen.size), dtype), self.place[chosen]
+
+        def gather(first: int, last: int) -> None:
+            _gather(self.values, place, chosen, K, first, last)
+
+        self.state.tiles.run(gather, (chosen.size + 1) // 2, _LEAST_GATHERED)
         return K
 
     def fetch(self, chosen: Indices) -> NDArray[np.bool_]:
@@ -124,11 +136,7 @@ class KeptRows:
         if self.twin is None:
             self._add(f, chosen, weights)
         elif chosen.size:
-            sums = (
-                np.bincount(self.twin[chosen], weights, self.distinct.size)
-                .astype(np.float64)
-                .astype(np.float64)
-            )
+            sums = np.bincount(self.twin[chosen], weights, self.distinct.size).astype(np.float64)
             once, moved = np.zeros(sums.size), np.flatnonzero(sums)
             self._add(once, moved, sums[moved])
             f += once[self.twin]
@@ -148,9 +156,7 @@ class KeptRows:
 
     def among(self, chosen: Indices) -> Tile:
         """Return K among members that have a row, in float32, of which the lower half counts."""
-        K = np.empty((chosen.size, chosen.size), np.float32)
-        _gather(self.values, self.place[chosen], chosen, K, 1)
-        return K
+        return self._lower_half(chosen, np.float32)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -185,13 +191,28 @@ def compile_gather() -> None:
     for dtype in (np.float32, np.float64):
         one = np.zeros(1, np.int64)
         for kind in {dtype, np.float32}:
-            _gather(np.zeros((1, 1), dtype), one, one, np.zeros((1, 1), kind), 1)
+            _gather(np.zeros((1, 1), dtype), one, one, np.zeros((1, 1), kind), 0, 1)
+        _mirror(np.zeros((1, 1), dtype))
 
 
 @numba.njit(cache=True, nogil=True)
-def _gather(rows: Tile, at: Indices, columns: Indices, out: Tile, least: int) -> None:
-    """Write the lower half of K, and of each row at least so many columns."""
-    for i in range(at.size):
-        row = rows[at[i]]
-        for j in range(max(i + 1, least)):
-            out[i, j] = row[columns[j]]
+def _gather(rows: Tile, at: Indices, columns: Indices, out: Tile, first: int, last: int) -> None:
+    """Write the lower half of K, of the rows `first` to `last` counted from either end.
+
+    Two such rows have as many entries together as any other two, so that threads share the work evenly.
+    """
+    for k in range(first, last):
+        for i in (k, at.size - 1 - k):
+            row = rows[at[i]]
+            for j in range(i + 1):
+                out[i, j] = row[columns[j]]
+
+
+@numba.njit(cache=True, nogil=True)
+def _mirror(K: Tile) -> None:
+    """Copy the lower half of K to the upper, in squares: columns of one are still in the cache."""
+    for top in range(0, len(K), _SQUARE):
+        for left in range(0, top + 1, _SQUARE):
+            for i in range(top, min(top + _SQUARE, len(K))):
+                for j in range(left, min(left + _SQUARE, i)):
+                    K[j, i] = K[i, j]

@@ -62,6 +62,14 @@ def test_blocks_are_written_where_asked_and_values_are_counted() -> None:
     assert np.allclose(out, gram.block(rows, cols))
 
 
+def test_threads_share_the_columns_of_a_few_long_rows() -> None:
+    gram = Gram(samples(2500), RBF(0.3))
+    rows, cols = np.arange(300), np.arange(2499)
+    with Tiles(gram, 2) as tiles:
+        block = tiles.block(rows, tiles.columns(cols, np.float64))
+    assert np.allclose(block, gram.block(rows, cols), rtol=0, atol=1e-12)
+
+
 def test_a_gram_matrix_in_place_of_samples_is_read() -> None:
     X = samples(60)
     K = X @ X.T

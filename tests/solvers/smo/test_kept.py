@@ -28,6 +28,7 @@ def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
         rows.add_to(f, some, weights)
         assert np.allclose(f, 1.0 + K[:, some] @ weights, rtol=0, atol=1e-5)
         below = np.tril_indices(chosen)
+        assert np.allclose(rows.block(some), K[np.ix_(some, some)], atol=1e-6)
         assert np.allclose(rows.among(some)[below], K[np.ix_(some, some)][below], atol=1e-6)
 
 

@@ -19,7 +19,9 @@ from solvers.smo.state import State
 
 _SHARE = 0.1  # of the active variables' violation, at which they are left ...
 _SHARE_OF_ALL = 0.4  # ... if that is followed by no more than an evaluation of the gap
-_FAINT = 3.0  # times the noise, at which a violation is no longer told from it
+_FAINT = (
+    10.0  # times the noise, at which scores are refined: further down it is noise that is solved
+)
 _FUTILE = 5  # refreshes without halving the violation, after which it goes on in float64
 _PATIENCE = 3  # turns without halving the violation, after which more may be active
 _PAUSE = 16  # rounds between two pauses
@@ -77,6 +79,7 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
             exact = state.violation()
             futile += exact > 0.5 * least
             least, best, slow = min(least, exact), np.inf, 0
+            active.refine_in = 0
             continue
         if state.in_single and (state.stuck or futile > _FUTILE):
             state.work_in_double()

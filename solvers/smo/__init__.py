@@ -9,9 +9,9 @@ variables move along the equality to the exact minimum in the box (Platt 1998), 
 largest second-order gain first (Fan, Chen & Lin 2005), on a block of K that stays in the cache.
 
 Each level spares the one above it, since kernel values are what takes the time: on a9a 1.2 times as
-many are computed as a certificate needs, on ijcnn1 1.9 times. They are in float32. When the violation comes
-down to their rounding errors, and before anything is claimed, the scores near the margin are computed in
-float64, and what is left is solved with the same rows. Where the free variables are few and
+many are computed as a certificate needs, on ijcnn1 1.9 times. They are in float32. When the violation
+comes down to their rounding errors, and before anything is claimed, the scores near the margin are
+computed in float64, and what is left is solved with the same rows. Where the free variables are few and
 settled, Newton steps in float64 end it; where refreshes help no more, all rows are in float64.
 
 What each measure gained (two cores; rounds are what a solution costs where values are cheap):

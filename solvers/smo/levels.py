@@ -19,9 +19,7 @@ from solvers.smo.state import State
 
 _SHARE = 0.1  # of the active variables' violation, at which they are left ...
 _SHARE_OF_ALL = 0.4  # ... if that is followed by no more than an evaluation of the gap
-_FAINT = (
-    10.0  # times the noise, at which scores are refined: further down it is noise that is solved
-)
+_FAINT = 10.0  # times the noise, at which scores are refined: below, noise is solved
 _FUTILE = 5  # refreshes without halving the violation, after which it goes on in float64
 _PATIENCE = 3  # turns without halving the violation, after which more may be active
 _PAUSE = 16  # rounds between two pauses
@@ -61,7 +59,7 @@ def _points(state: State, active: Active, tol: float, gap: float | None) -> Iter
 def _improvements(state: State, active: Active, tol: float, gap: float | None) -> Iterator[None]:
     """Run the algorithm until it has come to an end, pausing now and then."""
     best, slow, pausing = np.inf, 0, False
-    least, futile = np.inf, 0  # violation found by a refresh
+    least, futile = np.inf, 0  # violation that a refresh left; how many did not halve it
     while True:
         violation = state.violation()
         relative_gap = np.inf if gap is None else state.relative_gap()

@@ -16,7 +16,7 @@ def classes(n: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(X[:, 0] + rng.standard_normal(n) > 0, 1.0, -1.0)
 
 
-@pytest.mark.parametrize(("futile", "bits"), [(levels._FUTILE, 32), (-1, 64)])
+@pytest.mark.parametrize(("futile", "bits"), [(5, 32), (-1, 64)])
 def test_refinement_reaches_a_tight_gap_with_rows_in_single_precision(
     monkeypatch: pytest.MonkeyPatch, futile: int, bits: int
 ) -> None:

@@ -42,6 +42,10 @@ _WORTH = (
 )
 _LEAST_FREE, _MOST_FREE = 600, 4096  # below it rounds take no time; a factor of 4096 has 64 MiB
 _FUTILE = 5  # Newton steps without halving it, after which float32 is to blame
+# Once scores are refined: rounds in which the same variables were free, before a Newton step in float64;
+# by what factor the violation has to fall yet, and up to how many are free, so that it spares more
+# rounds than K and its factor take.
+_SETTLED, _LEFT_TO_REFINE, _MOST_REFINED = 4, 5.0, 3000
 
 
 class Active:
@@ -52,6 +56,7 @@ class Active:
         self.factor: FreeFactor | None = None
         self.rounds, self.wait = 0, 1.0  # since the last Newton step; see `_newton_is_due`
         self.first_violation = np.inf
+        self.refine_in, self.free_before = np.inf, np.empty(0, np.int64)
         self.start_with(np.empty(0, np.int64))
 
     def start_with(self, members: Indices) -> None:
@@ -125,10 +130,14 @@ class Active:
                 slow, futile = 0, futile + 1
                 self._newton_step()
                 self.state.stuck = self.state.in_single and futile > _FUTILE
+            elif self.refine_in <= 0 and self._is_settled():
+                self._newton_step()
+                if np.array_equal(self._free(), self.free_before):
+                    self.refine_in = np.inf
             elif self._newton_is_due(violation):
                 self._newton_step_from_rows()
             else:
-                self.rounds += 1
+                self.rounds, self.refine_in = self.rounds + 1, self.refine_in - 1
                 self._round(up, down, max(least, accuracy * violation))
 
     def violation(self) -> tuple[Vector, Vector, float]:
@@ -143,6 +152,13 @@ class Active:
 
     def _free(self) -> Indices:
         return free_variables(self.z, self.lo, self.hi, self.tube)
+
+    def _is_settled(self) -> bool:
+        """Whether the same variables are free as at the last call, and a factor of K is worth it."""
+        free, before = self._free(), self.free_before
+        self.refine_in, self.free_before = _SETTLED, free
+        worth = self.state.left >= _LEFT_TO_REFINE and free.size <= _MOST_REFINED
+        return worth and np.array_equal(free, before)
 
     def _round(self, up: Vector, down: Vector, target: float) -> None:
         """Solve on a working set to a violation of `target`."""

@@ -19,8 +19,8 @@ from solvers.smo.state import State
 
 _SHARE = 0.1  # of the active variables' violation, at which they are left ...
 _SHARE_OF_ALL = 0.4  # ... if that is followed by no more than an evaluation of the gap
-_NOISE = 0.05  # share of tol that rounding may have
-_FUTILE = 5  # refreshes after which it goes on in float64
+_FAINT = 10.0  # times the noise, at which scores are refined: below, noise is solved
+_FUTILE = 5  # refreshes without halving the violation, after which it goes on in float64
 _PATIENCE = 3  # turns without halving the violation, after which more may be active
 _PAUSE = 16  # rounds between two pauses
 
@@ -59,19 +59,27 @@ def _points(state: State, active: Active, tol: float, gap: float | None) -> Iter
 def _improvements(state: State, active: Active, tol: float, gap: float | None) -> Iterator[None]:
     """Run the algorithm until it has come to an end, pausing now and then."""
     best, slow, pausing = np.inf, 0, False
+    least, futile = np.inf, 0  # violation that a refresh left; how many did not halve it
     while True:
         violation = state.violation()
         relative_gap = np.inf if gap is None else state.relative_gap()
         # the gap falls faster than the violation, up to as its square
         of_gap = np.inf if gap is None else (max(0.0, relative_gap) / gap) ** 0.75
         state.left = min(violation / tol, of_gap)
-        if violation <= tol or (gap is not None and relative_gap <= gap):
-            if state.noise <= _NOISE * max(violation, tol):
+        reached = violation <= tol or (gap is not None and relative_gap <= gap)
+        noise = state.noise
+        if reached or violation <= _FAINT * noise:
+            doubtful = state.doubtful(max(violation, tol) if reached else violation)
+            if reached and not doubtful.size:
                 state.solved = True
                 return
-            state.refresh(max(violation, tol))
+            state.refresh(doubtful)
+            exact = state.violation()
+            futile += exact > 0.5 * least
+            least, best, slow = min(least, exact), np.inf, 0
+            active.refine_in = 0
             continue
-        if state.in_single and (state.stuck or state.refreshes > _FUTILE):
+        if state.in_single and (state.stuck or futile > _FUTILE):
             state.work_in_double()
             active.start_with(active.members[:0])
             pausing = False
@@ -89,7 +97,7 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
         share = _SHARE if active.members.size < state.variables.n else _SHARE_OF_ALL
         if active.complete and gap is None:
             share = 0.0  # nothing to evaluate before the end
-        for count, _ in enumerate(active.reduce(share, 0.5 * tol)):
+        for count, _ in enumerate(active.reduce(share, max(0.5 * tol, noise))):
             if count and (active.complete or count % _PAUSE == 0):
                 yield
         yield from state.absorb(active.members, active.z, active.f, active.b)

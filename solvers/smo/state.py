@@ -1,8 +1,10 @@
 """Where SMO stands: the point z, the scores f = Kz from which every gradient follows, what is exact.
 
 f is kept for all variables. Rows of K in float32 bring rounding errors into it with every change of z;
-their size is estimated as they come, and f is computed afresh, in float64 and only near the margin,
-before anything is claimed. What is changed after that is small, and so are its errors.
+their size is estimated as they come. Scores near the margin are computed afresh, in float64, as soon as
+these errors are what is left to be seen, and before anything is claimed. What is changed after that is
+small, and so are its errors: this is iterative refinement (Wilkinson 1963), which makes do with rows in
+float32 up to the last digits. Every score has an error of its own: it may come near the margin later.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 SINGLE_FROM = 500  # variables from which rows are in float32
 _MOST_ACTIVE = 4096
 _ROUNDING = 1e-7  # of a kernel value in float32
+_SURE = 5.0  # standard deviations that no error exceeds
+_SMALL = 0.05  # share of a violation that errors may have
 _UNASKED = 2**26  # bytes that are taken without a look at what is available
 _ALL_ACTIVE = 10**9  # bytes of K up to which all variables are active from the start
 _AT_A_TIME = 2048  # columns of K between two pauses
@@ -90,7 +94,7 @@ class State:
         self.size = v.n if v.n**2 <= min(at_once, room) else few
         self._row_cache = np.empty(0, self.dtype)
         self.f = self._scores()
-        self.noise_squared = self.noise_most = 0.0
+        self._stale, self._fresh = np.zeros(v.n), 0.0
         self.note_change(self.z)
 
     def _room(self) -> int:
@@ -148,15 +152,20 @@ class State:
         return self.stuck or self.unbounded or self.steps >= self.max_steps
 
     @property
+    def errors(self) -> Vector:
+        """The standard deviation of rounding errors in each score, as far as they are independent."""
+        return np.sqrt(self._stale + self._fresh)
+
+    @property
     def noise(self) -> float:
-        """The error that rounding has left in f, as far as errors are independent."""
-        return self.noise_squared**0.5
+        """The largest error of a score that may be on the wrong side of the margin for it."""
+        errors = self.errors
+        return float(errors[self._nearness() >= -_SURE * errors].max(initial=0.0))
 
     def note_change(self, change: Vector) -> None:
         """Take note of a change of z that came into f through rows in float32."""
         if self.in_single:
-            self.noise_squared += _ROUNDING**2 * float(change @ change)
-            self.noise_most += _ROUNDING * float(np.abs(change).sum())
+            self._fresh += _ROUNDING**2 * float(change @ change)
 
     def crowded(self) -> bool:
         """Whether free variables alone would take up more than half of the active ones."""
@@ -316,11 +325,17 @@ class State:
             self.f[others] += self.products(others, members[some], change[some])
             yield
 
-    def refresh(self, tol: float) -> None:
-        """Compute f anew for all variables that rounding may have put on the wrong side."""
-        near = np.flatnonzero(self._nearness() >= -(2 * self.noise_most + tol))
-        self.f[near] = self.exact_scores(near, self.z)
-        self.noise_squared = self.noise_most = 0.0
+    def doubtful(self, violation: float) -> Indices:
+        """Return the variables that rounding may have put on the wrong side of a violation."""
+        errors = self.errors
+        near = self._nearness() >= -(2 * _SURE * errors + violation)
+        return np.flatnonzero(near & (errors > _SMALL * violation))
+
+    def refresh(self, chosen: Indices) -> None:
+        """Compute the scores of some variables anew."""
+        self.f[chosen] = self.exact_scores(chosen, self.z)
+        self._stale += self._fresh
+        self._stale[chosen] = self._fresh = 0.0
         self.refreshes += 1
 
 

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from problems import RBF, SoftMarginDual, SVRDual
+from problems import RBF, SoftMarginDual, SVRDual, reduce
+from problems.forms import BoxQP
+from problems.gram.tiles import Tiles
 from solvers import SMO, solve
 from solvers.smo import levels, state
 
@@ -14,15 +16,32 @@ def classes(n: int) -> tuple[np.ndarray, np.ndarray]:
     return X, np.where(X[:, 0] + rng.standard_normal(n) > 0, 1.0, -1.0)
 
 
-def test_single_precision_gives_way_where_it_leads_no_further(
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize(("futile", "bits"), [(5, 32), (-1, 64)])
+def test_refinement_reaches_a_tight_gap_with_rows_in_single_precision(
+    monkeypatch: pytest.MonkeyPatch, futile: int, bits: int
 ) -> None:
-    monkeypatch.setattr(levels, "_FUTILE", 0)
+    monkeypatch.setattr(levels, "_FUTILE", futile)
     X, y = classes(1500)
     solution = solve(SoftMarginDual(X, y, 10.0, RBF(1.0)), SMO(tol=1e-9))
     assert solution.claimed == "optimal"
-    assert solution.counters["bits"] == 64
+    assert solution.counters["bits"] == bits
     assert solution.certificate.relative_gap <= 1e-9
+
+
+def test_a_score_that_was_far_from_the_margin_is_refreshed_once_it_is_near() -> None:
+    X, y = classes(1500)
+    form = reduce(SoftMarginDual(X, y, 1.0, RBF(1.0)), BoxQP).form
+    with Tiles(form.gram, 1) as tiles:
+        at = state.State(form, tiles, None, 1)
+        at.violation()
+        at.note_change(np.array([1e5]))
+        at.refresh(np.arange(10))
+        at.note_change(np.array([1.0]))
+        at.violation()
+        assert at.errors[:10] == pytest.approx(1e-7)
+        assert at.errors[10:] == pytest.approx(1e-2)
+        assert set(at.doubtful(1e-2)) == set(range(10, 1500))
+        assert at.noise == pytest.approx(1e-2)
 
 
 @pytest.mark.parametrize("kind", ["classification", "regression"])

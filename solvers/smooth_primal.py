@@ -72,11 +72,14 @@ class SmoothRisk:
             value, gradient = self.value_and_gradient(s * v)
             return value / s**2, gradient / s
 
+        def hessian_product(v: Vector, p: Vector) -> Vector:
+            return self.hessian_product(s * v, p)
+
         found = minimize(
             value_and_gradient,
             self.start / s,
             jac=True,
-            hessp=(lambda v, p: self.hessian_product(s * v, p)) if method == "Newton-CG" else None,
+            hessp=hessian_product if method == "Newton-CG" else None,
             method=method,
             options=options,
         )

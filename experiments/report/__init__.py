@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 from ruamel.yaml import YAML
 
 from experiments.analysis.configurations import labelled
@@ -148,7 +149,8 @@ def _path_figures(runs: Runs) -> list[str]:
     """Return the figures of all paths, each as the address of an image that contains it."""
     kind = CertifiedPath()
     with style():
-        return [svg_address(drawn) for _, drawn in kind.draw(runs)] if kind.ready(runs) else []
+        drawn = [each for _, each in kind.draw(runs)] if kind.ready(runs) else []
+        return [svg_address(each) for each in drawn if isinstance(each, Figure)]
 
 
 def _by_target(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -92,7 +92,7 @@ def kernels_in(kernel: Any) -> Iterator[Kernel]:
             f"kernel: the class {name} is not a dataclass; write @dataclass(frozen=True) above "
             f"`class {name}`, and its settings as fields in place of __init__"
         )
-    yield kernel
+    yield cast(Kernel, kernel)
     for field in fields(kernel):
         inside = getattr(kernel, field.name)
         if isinstance(inside, Kernel):

@@ -5,7 +5,9 @@ certified to the experiment's `target_gap`, or it stalls, or a run does not fini
 that reaches a gap is within √10 of the best tolerance, and a solver that did not reach it was asked.
 
 The first repetition searches. The others, and the A/A repeats, follow it: they repeat the runs that were
-the cheapest to reach a target, and go on from there where chance lets them miss the last one.
+the cheapest to reach a target, and go on from there where chance lets them miss the last one. The gap of
+a solver that returns w alone is to a dual bound of others: its runs are chosen by how far they are above
+the least primal objective of the search, at the target and, as the optimum is below that, at half of it.
 
 Each is an ordinary run. Its id is that of the search in the first repetition, in a later one with ".1",
 of an A/A repeat ".1a", and its number after a dash. What comes next follows from the runs that are
@@ -100,9 +102,17 @@ def _numbers(search: str, records: Mapping[str, Record]) -> Iterator[int]:
     if search == first or next_of(first, records) is not None:
         yield from count()
     found = [records[f"{first}-{number:02}"] for number in range(_length(first, records))]
+    targets = targets_above(found[-1]["target_gap"])
     if not all(map(_has_gap, found)):
-        yield from count()
-    cheapest = [_cheapest(found, target) for target in targets_above(found[-1]["target_gap"])]
+        near = [
+            _cheapest(found, _distances(found), t)
+            for target in targets
+            for t in (target, target / 2)
+        ]
+        yield from sorted({number for number in near if number is not None})
+        return
+    gaps = [_number(record["relative_gap"]) for record in found]
+    cheapest = [_cheapest(found, gaps, target) for target in targets]
     numbers = sorted({number for number in cheapest if number is not None})
     yield from numbers
     if cheapest[-1] is not None:
@@ -119,13 +129,20 @@ def _has_gap(record: Record) -> bool:
     return not alone and "epochs" not in json.loads(record["params"])
 
 
+def _distances(records: Sequence[Record]) -> list[float]:
+    """Return how far primal objectives are above the least one of a search, relative to that."""
+    primals = [_number(record["primal_objective"]) for record in records]
+    least = min(primals)
+    return [(primal - least) / (abs(least) or 1.0) for primal in primals]
+
+
 def targets_above(least: float) -> list[float]:
     """Return the targets above a gap, and the gap itself."""
     return [target for target in TARGETS if target > least] + [least]
 
 
-def _cheapest(records: Sequence[Record], target: float) -> int | None:
-    reached = [i for i, r in enumerate(records) if _number(r["relative_gap"]) <= target]
+def _cheapest(records: Sequence[Record], gaps: Sequence[float], target: float) -> int | None:
+    reached = [i for i, gap in enumerate(gaps) if gap <= target]
     return min(reached, key=lambda i: _number(records[i]["time_solve"]), default=None)
 
 

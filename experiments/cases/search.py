@@ -190,6 +190,9 @@ class Waiting(Iterator[Case]):
         raise StopIteration
 
     def _is_ready(self, case: Case) -> bool:
+        first = search_of(case.run_id).partition(".")[0]
+        if case.solver.searched and first != search_of(case.run_id):
+            return next_of(first, self._records) is None
         return not case.after or case.after in self._records
 
     def follow(self, record: Record) -> int:

@@ -65,7 +65,7 @@ def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> l
         for name in names
     }
     return [
-        _label(names[solver], {key: chosen.get(key) for key in keys[solver]}, mark)
+        _label(names[solver], _shown(solver, chosen, keys[solver]), mark)
         for solver, chosen, mark in zip(solvers, settings, marks, strict=True)
     ]
 
@@ -90,6 +90,15 @@ def _distinguishing(settings: list[dict[str, Any]], leave_out: Set[str]) -> list
             chosen.append(key)
             known = len(variants)
     return chosen
+
+
+def _shown(solver: str, settings: dict[str, Any], keys: list[str]) -> dict[str, Any]:
+    """Return the settings of some keys, but for those that switch on or off what is so by default."""
+    default, values = all_solvers().get(solver), {key: settings.get(key) for key in keys}
+    switched = {
+        k for k, v in values.items() if isinstance(v, bool) and getattr(default, k, None) is v
+    }
+    return {key: value for key, value in values.items() if key not in switched}
 
 
 def _short_names(solvers: list[str]) -> dict[str, str]:

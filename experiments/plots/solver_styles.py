@@ -14,14 +14,14 @@ _SOLVERS = (
     *("cvxopt_qp", "projected_gradient", "pegasos", "cvxpy_qp"),
     *("qpsolvers_qp", "snap_ml", "one_dal", "cvxpy_erm"),
     *("liblinear_multicore", "sgd", "simplified_smo", "libsvm_openmp"),
-    *("lbfgs", "newton_cg", "finite_newton", "platt_smo"),
-    *("perceptron", "sdca", "stochastic_subgradient", "lda"),
+    *("lbfgs", "newton_cg", "finite_newton", "sdca"),
+    *("perceptron", "platt_smo", "lda", "stochastic_subgradient"),
     *("interior_point", "svm_light", "scg", "nystroem"),
     *("coordinate_descent", "mapped_pegasos", "mystic", "scipy_minimize"),
     *("cutting_plane", "random_fourier"),
-    *("qpsolvers_qp (clarabel)", "qpsolvers_qp (highs)", "qpsolvers_qp (osqp)"),
-    *("qpsolvers_qp (piqp)", "qpsolvers_qp (proxqp)", "qpsolvers_qp (quadprog)"),
-    "qpsolvers_qp (scs)",
+    *("qpsolvers_qp (clarabel)", "qpsolvers_qp (highs)", "semismooth_newton"),
+    *("qpsolvers_qp (osqp)", "qpsolvers_qp (piqp)", "qpsolvers_qp (proxqp)"),
+    *("qpsolvers_qp (quadprog)", "qpsolvers_qp (scs)"),
 )
 # Settings keep a solver's colour; a place here is how far they move its marker.
 _SETTINGS = ("barzilai_borwein", "accelerated", "plain", "notebook")

@@ -65,6 +65,19 @@ def test_an_aa_repeat_is_marked_among_its_settings_and_in_its_label(write):
     assert not is_repeat(without_repeats(results)).any()
 
 
+def test_what_is_on_by_default_is_not_named():
+    own = [
+        {"variant": "plain", "restart": True},
+        {"variant": "accelerated", "restart": True},
+        {"variant": "accelerated", "restart": False},
+    ]
+    runs = {"solver": "projected_gradient", "params": [json.dumps(settings) for settings in own]}
+    names = [
+        label.removeprefix("projected_gradient ") for label in solver_labels(pd.DataFrame(runs))
+    ]
+    assert names == ["(plain)", "(accelerated)", "(accelerated, restart=False)"]
+
+
 def test_a_folds_number_is_left_out_of_a_name():
     assert without_fold("a(fold=3) b") == "a b"
     assert without_fold("a(seed=1, fold=3) b") == "a(seed=1) b"

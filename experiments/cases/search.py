@@ -34,7 +34,7 @@ _STEP = 10**0.5
 _MOST = 30  # runs of one search
 _PATIENCE = 4  # one step of an interior-point method can gain what four steps of √10 ask for
 _FALLEN = 0.9  # times the gap before, above which it has not fallen
-# Times the target gap, relative: a solver that returns w alone has no gap of its own.
+# Times the target gap, relative: of a solver that has no gap of its own.
 _FALLEN_PRIMAL = 0.1
 
 Record = Mapping[str, Any]
@@ -68,8 +68,8 @@ def step(case: Case, number: int) -> Case:
 def is_over(records: Sequence[Record]) -> bool:
     """Whether a search ends with these runs, the loosest first.
 
-    It has stalled if four steps in turn, a hundredfold, have neither lowered the certified gap by a
-    tenth nor the primal objective by a tenth of the target.
+    It has stalled if four steps in turn, a hundredfold, have not lowered the certified gap by a tenth;
+    nor, of a solver that returns w alone, the primal objective by a tenth of the target.
     """
     last, target = records[-1], float(records[-1]["target_gap"])
     gaps = [_number(record["relative_gap"]) for record in records]
@@ -77,8 +77,10 @@ def is_over(records: Sequence[Record]) -> bool:
         return True
     if len(records) <= _PATIENCE:
         return False
-    primals = [_number(record["primal_objective"]) for record in records]
     fallen = min(gaps[-_PATIENCE:]) < _FALLEN * min(gaps[:-_PATIENCE])
+    if _has_gap(last):
+        return not fallen
+    primals = [_number(record["primal_objective"]) for record in records]
     before, now = min(primals[:-_PATIENCE]), min(primals[-_PATIENCE:])
     return not (fallen or before - now > _FALLEN_PRIMAL * target * abs(now))
 

@@ -4,10 +4,11 @@ A solver is run with a loose tolerance, then with one √10 times as tight, and 
 certified to the experiment's `target_gap`, or it stalls, or a run does not finish. So the cheapest run
 that reaches a gap is within √10 of the best tolerance, and a solver that did not reach it was asked.
 
-The first repetition searches. The others, and the A/A repeats, follow it: they repeat the runs that were
-the cheapest to reach a target, and go on from there where chance lets them miss the last one. The gap of
-a solver that returns w alone is to a dual bound of others: its runs are chosen by how far they are above
-the least primal objective of the search, at the target and, as the optimum is below that, at half of it.
+The first repetition searches. The others follow it: they repeat the runs that were the cheapest to reach
+a target, and go on from there where chance lets them miss the last one. A/A repeats are of the first of
+these runs alone. The gap of a solver that returns w alone is to a dual bound of others: its runs are
+chosen by how far they are above the least primal objective of the search, at the target and, as the
+optimum is below that, at half of it.
 
 Each is an ordinary run. Its id is that of the search in the first repetition, in a later one with ".1",
 of an A/A repeat ".1a", and its number after a dash. What comes next follows from the runs that are
@@ -105,19 +106,16 @@ def _numbers(search: str, records: Mapping[str, Record]) -> Iterator[int]:
         yield from count()
     found = [records[f"{first}-{number:02}"] for number in range(_length(first, records))]
     targets = targets_above(found[-1]["target_gap"])
-    if not all(map(_has_gap, found)):
-        near = [
-            _cheapest(found, _distances(found), t)
-            for target in targets
-            for t in (target, target / 2)
-        ]
-        yield from sorted({number for number in near if number is not None})
-        return
-    gaps = [_number(record["relative_gap"]) for record in found]
-    cheapest = [_cheapest(found, gaps, target) for target in targets]
+    alone = not all(map(_has_gap, found))
+    gaps = _distances(found) if alone else [_number(record["relative_gap"]) for record in found]
+    near = [1.0, 0.5] if alone else [1.0]
+    cheapest = [_cheapest(found, gaps, share * target) for target in targets for share in near]
     numbers = sorted({number for number in cheapest if number is not None})
+    if search.endswith("a"):
+        yield from numbers[:1]
+        return
     yield from numbers
-    if cheapest[-1] is not None:
+    if cheapest[-1] is not None and not alone:
         yield from count(numbers[-1] + 1)
 
 

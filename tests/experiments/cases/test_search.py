@@ -109,8 +109,9 @@ def test_later_repetitions_repeat_the_cheapest_runs_that_reached_a_target():
     gaps_and_times = [(1.0, 1.0), (1e-3, 3.0), (1e-4, 2.0), (1e-5, 4.0), (1e-6, 5.0)]
     known = search("a", *(record(gap, time) for gap, time in gaps_and_times))
     assert next_of("a.1-00", search("a", record(1.0))) == 0, "the first search is not over"
-    assert next_of("a.1-00", known) == 2
-    known |= {"a.1-02": record(1e-4)}
+    assert next_of("a.1-00", known) == next_of("a.1a-00", known) == 2
+    known |= {"a.1-02": record(1e-4), "a.1a-02": record(1e-4)}
+    assert next_of("a.1a-00", known) is None, "an A/A pair is of one run"
     assert next_of("a.1-00", known) == 4
     assert next_of("a.1-00", known | {"a.1-04": record(1e-6)}) is None
     assert next_of("a.1-00", known | {"a.1-04": record(2e-6)}) == 5, "chance let it miss the target"

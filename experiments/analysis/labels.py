@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.cases.plan import AA_REPEAT
-from solvers import all_solvers
+from solvers import SOLVERS
 
 ACCURACY = ("tol", "gap", "epochs")  # the one that a table shows first
 BOUND_ON_TIME = "KernelFloor"  # measures the arithmetic that no solver can do without
@@ -26,7 +26,7 @@ def kind_of(solver: str) -> str:
     """Return "ours", "peer" (a baseline), or "floor" (the lower bound on time) for a solver's name."""
     if solver.endswith(f":{BOUND_ON_TIME}"):
         return "floor"
-    cls = all_solvers().get(solver)
+    cls = SOLVERS.get(solver)
     module = cls.__module__ if cls else ""  # of a plug-in or a file it is another
     ours = module.startswith("solvers.") and not module.startswith("solvers.external.")
     return "ours" if ours else "peer"
@@ -34,7 +34,7 @@ def kind_of(solver: str) -> str:
 
 def is_single_threaded(solver: str) -> bool:
     """Whether the solver of this name is known to use one thread, however many it may use."""
-    cls = all_solvers().get(solver)
+    cls = SOLVERS.get(solver)
     return cls is not None and cls.single_threaded
 
 
@@ -94,7 +94,7 @@ def _distinguishing(settings: list[dict[str, Any]], leave_out: Set[str]) -> list
 
 def _shown(solver: str, settings: dict[str, Any], keys: list[str]) -> dict[str, Any]:
     """Return the settings of some keys, but for those that switch on or off what is so by default."""
-    default, values = all_solvers().get(solver), {key: settings.get(key) for key in keys}
+    default, values = SOLVERS.get(solver), {key: settings.get(key) for key in keys}
     switched = {
         k for k, v in values.items() if isinstance(v, bool) and getattr(default, k, None) is v
     }

@@ -29,6 +29,7 @@ from problems.certificates.certificate import Certificate
 from problems.certificates.offsets import best_intercept, best_offsets, shifts
 from problems.dataset import Vector
 from problems.forms import Claim, Point
+from problems.gram.products import gram_scores
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
@@ -140,7 +141,7 @@ def _opposite(problem: Formulation, alpha: Vector, certificate: Certificate) -> 
         return None
     beta = problem.beta(-alpha)
     linear = float(problem.box.p @ problem.to_box_variables(-alpha))
-    dual = -linear - 0.5 * float(beta @ problem.gram(memory=0).matvec(beta))
+    dual = -linear - 0.5 * float(beta @ gram_scores(problem.gram(memory=0), beta))
     if dual <= 0:
         return None
     finding = f"all signs are opposite: −α is feasible, and its dual objective {dual:.3g}"
@@ -185,7 +186,7 @@ def _lost(problem: Formulation, alpha: Vector, own_b: float | None, size: float)
         return "the labels: they are −1 and +1; one class has no multiplier, as if its label were 0"
     if own_b:  # it has an intercept
         return _PARTNER
-    scores = problem.gram(memory=0).matvec(problem.beta(alpha))
+    scores = gram_scores(problem.gram(memory=0), problem.beta(alpha))
     x, box = problem.to_box_variables(alpha), problem.box
     terms = gap_terms(problem.box_gradient(scores), x - box.lb, box.ub - x)
     if float(terms.sum()) <= FAR * float(np.abs(x).sum()):
@@ -197,7 +198,7 @@ def _ignores_bound(problem: Formulation, alpha: Vector, size: float) -> bool:
     """Whether α is optimal but for its upper bound: every sample with α > 0 lies on its margin."""
     if alpha.min() < -_OFF * size:
         return False
-    scores = problem.gram(memory=0).matvec(problem.beta(alpha))
+    scores = gram_scores(problem.gram(memory=0), problem.beta(alpha))
     off = (problem.y - scores)[alpha > _OFF * size]
     return bool(np.ptp(off) <= 2 * FAR)
 
@@ -266,7 +267,7 @@ def _by_scores(
     one_offset = problem.intercept and problem.groups is None and problem.is_bounded
     if not far and (own_b is None or not one_offset):
         return None
-    scores = problem.gram(memory=0).matvec(problem.beta(alpha))
+    scores = gram_scores(problem.gram(memory=0), problem.beta(alpha))
     if own_b is not None and one_offset:
         wrong = _wrong_intercept(problem, scores, own_b, certificate)
         if wrong is not None or not far:

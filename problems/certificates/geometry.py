@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from problems.certificates.certificate import Certificate
 from problems.dataset import Indices, Matrix, Vector, check_samples
 from problems.forms import Point
+from problems.gram.products import gram_scores
 
 if TYPE_CHECKING:
     from problems.formulations.formulation import Formulation
@@ -167,7 +168,7 @@ class Geometry:
     def _scores(self) -> Vector:
         if self.point.w is not None:
             return self.problem.scores(self.problem.X, self.point.w)
-        return self.problem.gram(memory=0).matvec(self._beta)
+        return gram_scores(self.problem.gram(memory=0), self._beta)
 
     @property
     def _beta(self) -> Vector:

@@ -32,6 +32,14 @@ def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
     return scores[kinds[1]], errors[kinds[1]]
 
 
+def gram_scores(gram: Gram, v: Vector) -> Vector:
+    """Return Kv for `v` (n,) or (n, K), to as many digits as `gram_products` and as fast."""
+    if gram.is_linear:
+        return gram.matvec(v)
+    outputs = [gram_products(gram, column)[0] for column in v.reshape(gram.n, -1).T]
+    return np.column_stack(outputs).reshape(v.shape)
+
+
 def _products_of_kinds(
     gram: Gram, v: Vector, support: Indices, rows: Indices, kind: Indices
 ) -> tuple[Vector, Vector]:

@@ -17,7 +17,6 @@ from typing import ClassVar
 from problems.forms import BoxQP, FormPoint
 from solvers import SMO, SemismoothNewton
 from solvers.base import Solver
-from solvers.semismooth_newton import pays
 
 
 @dataclass(frozen=True)
@@ -46,8 +45,8 @@ class ByDiagnosis(Solver):
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield the points of the one that is picked."""
-        newton, found = SemismoothNewton(self.tol, self.gap), pays(form, self.tol)
-        picked = found is not None and newton.refusal(form, found) is None
+        newton = SemismoothNewton(self.tol, self.gap)
+        picked = newton.suits(form)
         solver = newton if picked else SMO(self.tol, self.gap)
         for point in solver.iterates(form):
             counters = {**point.counters, "picked_newton": float(picked)}

@@ -44,7 +44,7 @@ class SmoothRisk:
     @property
     def scale(self) -> float:
         """s, the root of the risk of w = 0 with a plausible b; 1 where that risk is 0."""
-        v = np.zeros_like(self.start)
+        v = np.zeros(self.size + self.form.intercept)
         if self.form.intercept and self.loss.is_regression:
             v[-1] = self.share @ self.y
         return np.sqrt(self.value_and_gradient(v)[0]) or 1.0

@@ -28,7 +28,7 @@ class Workers:
     def check(self, item: Property, digests: Mapping[str, str], deadline: float) -> Outcome:
         """Return the outcome of a property, also where the process hangs or dies in it.
 
-        `deadline` counts from its first problem; `left` are the seconds left for everything.
+        `deadline` counts from its first problem; `self.left` are the seconds left for everything.
         """
         if item.fresh:
             self.worker.stop()

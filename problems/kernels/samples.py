@@ -71,9 +71,17 @@ def distinct(X: Matrix) -> tuple[Indices, Indices]:
     hashed = X @ np.random.default_rng(0).standard_normal(X.shape[1])  # equals are neighbours
     order = np.argsort(hashed, kind="stable")
     before, after = order[:-1], order[1:]
-    like = np.flatnonzero(hashed[before] == hashed[after])
-    new = np.ones(order.size, np.bool_)
-    new[1 + like] = ~equal_rows(X, before[like], after[like])
+    number = numbered(X, order, np.flatnonzero(hashed[before] == hashed[after]))
     kind = np.empty(order.size, np.intp)
-    kind[order] = np.cumsum(new) - 1
-    return order[new], kind
+    kind[order] = number
+    return order[np.diff(number, prepend=-1) > 0], kind
+
+
+def numbered(X: Matrix, ordered: Indices, like: Indices) -> Indices:
+    """Return the number of each row's kind, from 0, in an order in which equal rows are neighbours.
+
+    `like` are the places whose row may be equal to the next one.
+    """
+    equal = np.zeros(ordered.size - 1, np.bool_)
+    equal[like] = equal_rows(X, ordered[like], ordered[like + 1])
+    return np.concatenate([[0], np.cumsum(~equal)])

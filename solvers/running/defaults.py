@@ -45,14 +45,10 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
 
 
 def newton_for(problem: Formulation, solver: SemismoothNewton) -> SemismoothNewton | None:
-    """Return semismooth Newton where it pays; to see that takes a small share of the time to solve."""
-    from solvers.semismooth_newton import pays  # noqa: PLC0415
-
+    """Return semismooth Newton where it pays, else None."""
     if problem.is_linear:
         return None
-    form = reduce(problem, BoxQP).form
-    found = pays(form, solver.tol)
-    return None if found is None or solver.refusal(form, found) else solver
+    return solver if solver.suits(reduce(problem, BoxQP).form) else None
 
 
 def _default_for_risk(problem: Formulation, target_gap: float) -> Solver:

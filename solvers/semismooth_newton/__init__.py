@@ -33,7 +33,7 @@ from solvers.semismooth_newton.storage import LargeEntries, compile_pass
 from solvers.smo.duplicates import merge
 from solvers.smo.variables import from_form
 
-__all__ = ["SemismoothNewton", "diagnose", "pays"]
+__all__ = ["SemismoothNewton", "diagnose"]
 
 _MANY = 5000  # variables from which the first pass is in float32
 _PATIENCE = 8  # centres without halving the violation
@@ -63,6 +63,11 @@ class SemismoothNewton(Solver):
     def refuses(self, form: BoxQP) -> str | None:
         """The box must be finite, K semidefinite, its equalities one, and its entries must fit."""
         return self.refusal(form)
+
+    def suits(self, form: BoxQP) -> bool:
+        """Whether it takes a form and pays there: seen in a small share of the time to solve."""
+        found = pays(form, self.tol)
+        return found is not None and self.refusal(form, found) is None
 
     def refusal(self, form: BoxQP, found: Diagnosis | None = None) -> str | None:
         """Return why a form is refused, or None; `found` is its diagnosis, if that is known."""

@@ -18,7 +18,7 @@ import numpy as np
 
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels import Precomputed
-from problems.kernels.samples import equal_rows
+from problems.kernels.samples import equal_rows, numbered
 from solvers.smo.opposites import Opposites, join
 from solvers.smo.variables import ONE_SET, Variables
 
@@ -142,9 +142,7 @@ def _groups(X: Matrix, of_sample: Vector, v: Variables, rng: np.random.Generator
         & (v.q[before] == v.q[after])
         & (v.tube[before] == v.tube[after])
     )
-    equal = np.zeros(before.size, np.bool_)
-    equal[like] = equal_rows(X, v.sample[before[like]], v.sample[after[like]])
-    number = np.concatenate([[0], np.cumsum(~equal)])
+    number = numbered(X, v.sample[order], like)
     group = np.empty(v.n, np.int64)
     group[order] = rng.permutation(number[-1] + 1)[number]
     return group

@@ -23,7 +23,7 @@ from experiments.cases.columns import DESCRIBED
 from experiments.cases.plan import AA_REPEAT
 from problems import Vector
 from problems.forms import ERM
-from solvers import Solver, all_solvers
+from solvers import SOLVERS, Solver
 
 _RESOLVED = 10.0
 _FEWEST = 5  # evaluations that a rate is fitted to
@@ -88,7 +88,7 @@ def approach(run: pd.Series, evaluations: pd.DataFrame, results: pd.DataFrame) -
     results : all runs of problems with the same optimum.
     """
     low, high = results["dual_objective"].max(), results["primal_objective"].min()
-    solver = all_solvers().get(str(run["solver"]))
+    solver = SOLVERS.get(str(run["solver"]))
     column = "primal_objective" if solver and solver.form is ERM else "dual_objective"
     known = evaluations[["iteration", column]].to_numpy(np.float64)
     known = known[np.isfinite(known).all(axis=1) & (known[:, 0] > 0)]

@@ -1,14 +1,18 @@
 """Tolerances that are searched, not listed: `tol: auto` in an experiment file.
 
-A solver is run with a loose tolerance, then with one √10 times as tight, and so on, until its answer is
-certified to the experiment's `target_gap`, or it stalls, or a run does not finish. So the cheapest run
-that reaches a gap is within √10 of the best tolerance, and a solver that did not reach it was asked.
+Tolerances are 0.1 and what is √10, 10, 10√10, ... times as tight, numbered from 0. The search begins
+with 0.1 and seeks, for each gap that solvers are compared at down to the experiment's `target_gap`, two
+neighbours of which one reaches the gap and the looser one does not. A gap falls about as a tolerance
+does, so the next number is guessed from the gaps that are known, and lies between those that are known
+to be too loose and to be tight enough. A search ends early where the solver stalls, or where the next
+number does not finish. So the cheapest run that reaches a gap is within √10 of the best tolerance, and a
+solver that did not reach it was asked. The gap of a solver that returns w alone is to a dual bound of
+others: it takes one number after the other until its primal objective no longer falls.
 
 The first repetition searches. The others follow it: they repeat the runs that were the cheapest to reach
 a target, and go on from there where chance lets them miss the last one. A/A repeats are of the first of
-these runs alone. The gap of a solver that returns w alone is to a dual bound of others: its runs are
-chosen by how far they are above the least primal objective of the search, at the target and, as the
-optimum is below that, at half of it.
+these runs alone. The runs of a solver that returns w alone are chosen by how far they are above the
+least primal objective of the search, at the target and, as the optimum is below that, at half of it.
 
 Each is an ordinary run. Its id is that of the search in the first repetition, in a later one with ".1",
 of an A/A repeat ".1a", and its number after a dash. What comes next follows from the runs that are
@@ -21,8 +25,7 @@ import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import count
-from math import inf, isnan
+from math import ceil, floor, inf, isnan, log, log10
 from typing import Any
 
 import pandas as pd
@@ -33,7 +36,7 @@ from experiments.files.specs import SEARCHED
 TARGETS = (1e-3, 1e-6, 1e-9)  # relative gaps at which solvers are compared
 _STEP = 10**0.5
 _MOST = 30  # runs of one search
-_PATIENCE = 4  # one step of an interior-point method can gain what four steps of √10 ask for
+_PATIENCE = 4  # numbers, as one step of an interior-point method can gain what four ask for
 _FALLEN = 0.9  # times the gap before, above which it has not fallen
 # Times the target gap, relative: of a solver that has no gap of its own.
 _FALLEN_PRIMAL = 0.1
@@ -66,11 +69,67 @@ def step(case: Case, number: int) -> Case:
     return replace(case, solver=solver, run_id=f"{search_of(case.run_id)}-{number:02}")
 
 
-def is_over(records: Sequence[Record]) -> bool:
-    """Whether a search ends with these runs, the loosest first.
+def next_of(run_id: str, records: Mapping[str, Record]) -> int | None:
+    """Return the number of the run that comes next in the search of a run; None if it is over."""
+    search = search_of(run_id)
+    first = _found(search.partition(".")[0], records)
+    number = _next_to_search(first)
+    if "." not in search:
+        return number
+    return _next_to_repeat(search, first, _found(search, records)) if number is None else 0
 
-    It has stalled if four steps in turn, a hundredfold, have not lowered the certified gap by a tenth;
-    nor, of a solver that returns w alone, the primal objective by a tenth of the target.
+
+def _found(search: str, records: Mapping[str, Record]) -> dict[int, Record]:
+    """Return the runs of a search that are there, by their numbers."""
+    ids = {number: f"{search}-{number:02}" for number in range(_MOST)}
+    return {number: records[run_id] for number, run_id in ids.items() if run_id in records}
+
+
+def _next_to_search(found: Mapping[int, Record]) -> int | None:
+    if not found:
+        return 0
+    if not all(map(_has_gap, found.values())):
+        return None if is_over(list(found.values())) else max(found) + 1
+    targets = targets_above(found[0]["target_gap"])
+    return next((n for target in targets if (n := _towards(target, found)) is not None), None)
+
+
+def _towards(target: float, found: Mapping[int, Record]) -> int | None:
+    """Return what to try next for a gap; None if its loosest number is known, or none reaches it."""
+    gaps = {number: _number(record["relative_gap"]) for number, record in found.items()}
+    ended = [number for number, record in found.items() if record["status"] != "finished"]
+    tight = min(
+        (number for number in gaps if gaps[number] <= target or number in ended), default=_MOST
+    )
+    loose = max((number for number in gaps if number < tight), default=-1)
+    if tight - loose == 1:
+        return None
+    if tight == _MOST:
+        return _tighter(target, gaps)
+    share = 0.5
+    if tight not in ended and gaps[loose] < inf:
+        share = log(gaps[loose] / target) / log(gaps[loose] / max(gaps[tight], 1e-16))
+    return min(max(loose + floor(share * (tight - loose)), loose + 1), tight - 1)
+
+
+def _tighter(target: float, gaps: Mapping[int, float]) -> int | None:
+    """Return the number that may reach a gap which none has; None if a hundredfold gained nothing."""
+    last = max(gaps)
+    before = min((gaps[number] for number in gaps if number <= last - _PATIENCE), default=None)
+    if before is not None and not min(gaps.values()) < _FALLEN * before:
+        return None
+    looser = [number for number in gaps if number < last]
+    if looser and not gaps[last] < _FALLEN * min(gaps[number] for number in looser):
+        return min(max(looser) + _PATIENCE, _MOST - 1)  # four at once tell whether it has stalled
+    steps = ceil(2 * log10(gaps[last] / target)) if gaps[last] < inf else 1
+    return min(last + steps, _MOST - 1)
+
+
+def is_over(records: Sequence[Record]) -> bool:
+    """Whether runs that follow each other, the loosest first, end where they are.
+
+    They have stalled if four in turn have not lowered the certified gap by a tenth; nor, of a solver
+    that returns w alone, the primal objective by a tenth of the target.
     """
     last, target = records[-1], float(records[-1]["target_gap"])
     gaps = [_number(record["relative_gap"]) for record in records]
@@ -86,41 +145,28 @@ def is_over(records: Sequence[Record]) -> bool:
     return not (fallen or before - now > _FALLEN_PRIMAL * target * abs(now))
 
 
-def next_of(run_id: str, records: Mapping[str, Record]) -> int | None:
-    """Return the number of the run that comes next in the search of a run; None if it is over."""
-    search, known = search_of(run_id), list[Record]()
-    for number in _numbers(search, records):
-        record = records.get(f"{search}-{number:02}")
-        if record is None:
+def _next_to_repeat(
+    search: str, first: Mapping[int, Record], found: Mapping[int, Record]
+) -> int | None:
+    runs = list(first.values())
+    alone = not all(map(_has_gap, runs))
+    gaps = _distances(runs) if alone else [_number(record["relative_gap"]) for record in runs]
+    near = [1.0, 0.5] if alone else [1.0]
+    targets = [share * t for t in targets_above(runs[0]["target_gap"]) for share in near]
+    cheapest = [_cheapest(first, gaps, target) for target in targets]
+    numbers = sorted({number for number in cheapest if number is not None})
+    if search.endswith("a"):
+        del numbers[1:]
+    elif cheapest[-1] is not None and not alone:
+        numbers += range(numbers[-1] + 1, _MOST)
+    known = list[Record]()
+    for number in numbers:
+        if number not in found:
             return number
-        known.append(record)
+        known.append(found[number])
         if is_over(known):
             break
     return None
-
-
-def _numbers(search: str, records: Mapping[str, Record]) -> Iterator[int]:
-    """Yield the numbers of the runs that a search may take, in order."""
-    first = search.partition(".")[0]
-    if search == first or next_of(first, records) is not None:
-        yield from count()
-    found = [records[f"{first}-{number:02}"] for number in range(_length(first, records))]
-    targets = targets_above(found[-1]["target_gap"])
-    alone = not all(map(_has_gap, found))
-    gaps = _distances(found) if alone else [_number(record["relative_gap"]) for record in found]
-    near = [1.0, 0.5] if alone else [1.0]
-    cheapest = [_cheapest(found, gaps, share * target) for target in targets for share in near]
-    numbers = sorted({number for number in cheapest if number is not None})
-    if search.endswith("a"):
-        yield from numbers[:1]
-        return
-    yield from numbers
-    if cheapest[-1] is not None and not alone:
-        yield from count(numbers[-1] + 1)
-
-
-def _length(search: str, records: Mapping[str, Record]) -> int:
-    return next(number for number in count() if f"{search}-{number:02}" not in records)
 
 
 def _has_gap(record: Record) -> bool:
@@ -141,9 +187,9 @@ def targets_above(least: float) -> list[float]:
     return [target for target in TARGETS if target > least] + [least]
 
 
-def _cheapest(records: Sequence[Record], gaps: Sequence[float], target: float) -> int | None:
-    reached = [i for i, gap in enumerate(gaps) if gap <= target]
-    return min(reached, key=lambda i: _number(records[i]["time_solve"]), default=None)
+def _cheapest(found: Mapping[int, Record], gaps: Sequence[float], target: float) -> int | None:
+    reached = [number for number, gap in zip(found, gaps, strict=True) if gap <= target]
+    return min(reached, key=lambda number: _number(found[number]["time_solve"]), default=None)
 
 
 def following(case: Case, records: Mapping[str, Record]) -> Case | None:

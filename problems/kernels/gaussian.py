@@ -88,6 +88,9 @@ class RBF(Kernel):
         X = self._centred(X)
         if self._reach(squared_norms(X)) > _EXPANSION_LIMIT:
             return super().precise(X, cols)
+        return self._of_doubles(X, cols)
+
+    def _of_doubles(self, X: Matrix, cols: Indices) -> Precise:
         return self._expanded(X, cols, np.dtype(np.float64)), *self.rounding(X)
 
     def _of_exact(self, X: Matrix) -> tuple[float, Vector]:
@@ -177,13 +180,9 @@ class RBF(Kernel):
 class _CarefulRBF(RBF):
     listed: ClassVar[bool] = False
 
-    def precise(self, X: Matrix, cols: Indices) -> Precise:
-        """Return blocks whose squared distances lose nothing, where they are expanded."""
-        moved = self._centred(X)
-        far = self._reach(squared_norms(moved)) > _EXPANSION_LIMIT
-        if scipy.sparse.issparse(moved) or far or exact_type(X) is not None:
-            return super().precise(X, cols)
-        return self._of_digits(moved, cols)
+    def _of_doubles(self, X: Matrix, cols: Indices) -> Precise:
+        """Return blocks whose squared distances lose nothing, of dense samples."""
+        return super()._of_doubles(X, cols) if scipy.sparse.issparse(X) else self._of_digits(X, cols)
 
 
 def _leading(X: Matrix, digits: int, size: float) -> tuple[Block, Block, Block, Block]:

@@ -223,8 +223,7 @@ def legend(new: Figure, entries: Sequence[tuple[Artist, str]], columns: int = 4)
 def _columns(labels: Sequence[str], most: int, width: float) -> int:
     """Return how many columns of a legend fit a figure of `width` inches."""
     for columns in range(min(most, len(labels)), 1, -1):
-        rows = -(-len(labels) // columns)
-        longest = [max(map(len, labels[i : i + rows])) for i in range(0, len(labels), rows)]
+        longest = [max(map(len, part)) for part in np.array_split(labels, columns)]
         if sum(_ENTRY_INCHES + _LETTER_INCHES * letters for letters in longest) <= width:
             return columns
     return 1

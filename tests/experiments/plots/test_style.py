@@ -1,6 +1,8 @@
 """Line styles, pages and titles."""
 
-from experiments.plots.style import chunks, line_styles, wrap
+import pytest
+
+from experiments.plots.style import chunks, key, legend, line_styles, panels, style, wrap
 
 
 def test_no_two_of_32_solvers_look_alike():
@@ -20,3 +22,13 @@ def test_long_and_odd_titles_stay_short_and_plain():
     assert len(lines) == 2
     assert max(map(len, lines)) <= 40
     assert lines[1].endswith(r"C=\$5\$")
+
+
+@pytest.mark.parametrize("letters", [[6] * 2, [26] * 3, [26] * 7, [6, 13, 27, 27, 31]])
+def test_a_legend_stays_within_the_figure(letters):
+    with style():
+        figure, _ = panels(["one", "two"])
+        legend(figure, [(key(), "n" * count) for count in letters])
+        figure.draw_without_rendering()
+    box = figure.legends[0].get_window_extent()
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.x1

@@ -47,7 +47,7 @@ check: $(STAMP)
 	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/dualgap publish --check
 
-# All that results/ holds: two hours, as benchmarks are measured again; one at a time is
+# All that results/ holds: some six hours, as benchmarks are measured again; one at a time is
 # `make results/quickstart`. A row that is wrong or crashed (exit 1) is a result too.
 results: $(patsubst %/,%,$(wildcard results/*/))
 

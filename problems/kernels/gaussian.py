@@ -182,7 +182,9 @@ class _CarefulRBF(RBF):
 
     def _of_doubles(self, X: Matrix, cols: Indices) -> Precise:
         """Return blocks whose squared distances lose nothing, of dense samples."""
-        return super()._of_doubles(X, cols) if scipy.sparse.issparse(X) else self._of_digits(X, cols)
+        return (
+            super()._of_doubles(X, cols) if scipy.sparse.issparse(X) else self._of_digits(X, cols)
+        )
 
 
 def _leading(X: Matrix, digits: int, size: float) -> tuple[Block, Block, Block, Block]:

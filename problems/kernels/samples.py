@@ -82,6 +82,6 @@ def numbered(X: Matrix, ordered: Indices, like: Indices) -> Indices:
 
     `like` are the places whose row may be equal to the next one.
     """
-    equal = np.zeros(ordered.size - 1, np.bool_)
-    equal[like] = equal_rows(X, ordered[like], ordered[like + 1])
-    return np.concatenate([[0], np.cumsum(~equal)])
+    equal = np.zeros(ordered.size, np.bool_)  # to the one before
+    equal[like + 1] = equal_rows(X, ordered[like], ordered[like + 1])
+    return np.cumsum(~equal) - 1

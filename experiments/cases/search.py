@@ -34,7 +34,7 @@ from experiments.cases.plan import Case
 from experiments.files.specs import SEARCHED
 
 TARGETS = (1e-3, 1e-6, 1e-9)  # relative gaps at which solvers are compared
-_STEP = 10**0.5
+_DECADE = 2  # numbers for each power of ten
 _MOST = 30  # runs of one search
 _PATIENCE = 4  # numbers, as one step of an interior-point method can gain what four ask for
 _FALLEN = 0.9  # times the gap before, above which it has not fallen
@@ -47,6 +47,11 @@ Record = Mapping[str, Any]
 def search_of(run_id: str) -> str:
     """Return what the ids of all runs of one search begin with; of other runs the id itself."""
     return run_id.partition("-")[0]
+
+
+def _first_of(run_id: str) -> str:
+    """Return what the ids of the first repetition's search begin with, which the run's follows."""
+    return search_of(run_id).partition(".")[0]
 
 
 def is_searched(run_id: str) -> bool:
@@ -62,7 +67,7 @@ def is_followed(run_ids: pd.Series) -> pd.Series:
 
 def step(case: Case, number: int) -> Case:
     """Return the run of a search that is so many steps tighter than the first one."""
-    key, tighter = case.solver.searched, _STEP**number
+    key, tighter = case.solver.searched, 10 ** (number / _DECADE)
     loosest = SEARCHED[key]
     value = round(loosest * tighter) if key == "epochs" else float(f"{loosest / tighter:.2g}")
     solver = replace(case.solver, settings=case.solver.settings | {key: value})
@@ -71,10 +76,9 @@ def step(case: Case, number: int) -> Case:
 
 def next_of(run_id: str, records: Mapping[str, Record]) -> int | None:
     """Return the number of the run that comes next in the search of a run; None if it is over."""
-    search = search_of(run_id)
-    first = _found(search.partition(".")[0], records)
+    search, first = search_of(run_id), _found(_first_of(run_id), records)
     number = _next_to_search(first)
-    if "." not in search:
+    if search == _first_of(run_id):
         return number
     return _next_to_repeat(search, first, _found(search, records)) if number is None else 0
 
@@ -97,10 +101,8 @@ def _next_to_search(found: Mapping[int, Record]) -> int | None:
 def _towards(target: float, found: Mapping[int, Record]) -> int | None:
     """Return what to try next for a gap; None if its loosest number is known, or none reaches it."""
     gaps = {number: _number(record["relative_gap"]) for number, record in found.items()}
-    ended = [number for number, record in found.items() if record["status"] != "finished"]
-    tight = min(
-        (number for number in gaps if gaps[number] <= target or number in ended), default=_MOST
-    )
+    ended = {number for number, record in found.items() if record["status"] != "finished"}
+    tight = min(ended | {number for number in gaps if gaps[number] <= target}, default=_MOST)
     loose = max((number for number in gaps if number < tight), default=-1)
     if tight - loose == 1:
         return None
@@ -114,14 +116,19 @@ def _towards(target: float, found: Mapping[int, Record]) -> int | None:
 
 def _tighter(target: float, gaps: Mapping[int, float]) -> int | None:
     """Return the number that may reach a gap which none has; None if a hundredfold gained nothing."""
+
+    def least(most: int) -> float:
+        return min(gaps[number] for number in gaps if number <= most)
+
     last = max(gaps)
-    before = min((gaps[number] for number in gaps if number <= last - _PATIENCE), default=None)
-    if before is not None and not min(gaps.values()) < _FALLEN * before:
+    if last >= _PATIENCE and not least(last) < _FALLEN * least(last - _PATIENCE):
         return None
-    looser = [number for number in gaps if number < last]
-    if looser and not gaps[last] < _FALLEN * min(gaps[number] for number in looser):
-        return min(max(looser) + _PATIENCE, _MOST - 1)  # four at once tell whether it has stalled
-    steps = ceil(2 * log10(gaps[last] / target)) if gaps[last] < inf else 1
+    if last and not gaps[last] < _FALLEN * least(last - 1):
+        steps = (
+            _PATIENCE + max(number for number in gaps if number < last) - last
+        )  # to tell at once
+    else:
+        steps = ceil(_DECADE * log10(gaps[last] / target)) if gaps[last] < inf else 1
     return min(last + steps, _MOST - 1)
 
 
@@ -236,7 +243,7 @@ class Waiting(Iterator[Case]):
         raise StopIteration
 
     def _is_ready(self, case: Case) -> bool:
-        first = search_of(case.run_id).partition(".")[0]
+        first = _first_of(case.run_id)
         if case.solver.searched and first != search_of(case.run_id):
             return next_of(first, self._records) is None
         return not case.after or case.after in self._records

@@ -218,6 +218,10 @@ def test_a_run_searches_to_the_target_and_resumes_where_it_was_killed(write, tmp
     smo = results[results["solver"] == "smo"]
     assert missing(out) == 0
     assert smo.groupby("repetition")["relative_gap"].min().le(1e-6).all()
+    solved = smo[smo["verdict"] == "solved"]
+    assert (solved.groupby("repetition").size()[1:] == 1).all()
+    search, number = min(solved["run_id"]).split("-")
+    assert f"{search}-{int(number) - 1:02}" in set(smo["run_id"]), "the looser one is not solved"
     lines = (out / "runs.jsonl").read_text().splitlines(keepends=True)
     (out / "runs.jsonl").write_text("".join(lines[: len(lines) // 2]))
     assert missing(out) > 0

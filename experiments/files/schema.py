@@ -17,8 +17,8 @@ from pydantic import TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
 
 from experiments.files.catalogue import Entry, entries
-from experiments.files.experiment import SIZE, ExperimentFile
 from experiments.files.grid import FOLLOWED, KEY
+from experiments.files.keys import SIZE, ExperimentFile
 from experiments.files.settings import Option
 from experiments.files.specs import SEARCHED, plain
 from problems import Kernel

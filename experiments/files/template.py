@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from experiments.files.experiment import SAFE_NAME
+from experiments.files.keys import SAFE_NAME
 from experiments.files.schema import schema_text
 
 SCHEMA_FILE = "dualgap.schema.json"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.files.experiment import ExperimentFile
+from experiments.files.keys import ExperimentFile
 
 DOCS = Path(__file__).parents[2] / "experiments" / "docs"
 

@@ -16,7 +16,7 @@ from docstrings import INLINE, escape
 
 from experiments.files import catalogue
 from experiments.files.catalogue import Entry, default_text, first_sentence
-from experiments.files.experiment import ExperimentFile
+from experiments.files.keys import ExperimentFile
 from experiments.files.settings import options_of, type_text
 from problems import datasets
 

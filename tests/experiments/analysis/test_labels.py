@@ -65,6 +65,12 @@ def test_an_aa_repeat_is_marked_among_its_settings_and_in_its_label(write):
     assert not is_repeat(without_repeats(results)).any()
 
 
+def test_whole_numbers_are_named_without_a_point():
+    settings = [{"cache_size": 200.0}, {"cache_size": 0.5}]
+    runs = pd.DataFrame({"solver": "one_dal", "params": [json.dumps(s) for s in settings]})
+    assert solver_labels(runs) == ["one_dal (cache_size=200)", "one_dal (cache_size=0.5)"]
+
+
 def test_what_is_on_by_default_is_not_named():
     own = [
         {"variant": "plain", "restart": True},

@@ -1,0 +1,142 @@
+"""The keys of an experiment file: their types, defaults and descriptions, also for its JSON schema."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any, Literal, get_type_hints
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from experiments.files.settings import type_text
+from experiments.files.yamlfile import Fault, Node, shown, unknown
+
+SAFE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._ +-]{0,99}$"  # as JSON schemas and Python both read it
+SIZE = r"^\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]*)\s*$"
+_LEAST_MEMORY = 2**20  # bytes; no worker starts with less, so that a number below it lacks its unit
+_HINTS = {
+    "seed": ", as in {name: pegasos, seed: [1, 2, 3]}; `repetitions: 3` draws a seed for each run"
+}
+_UNITS = {"": 1, "B": 1} | {
+    f"{letter}{suffix}": base**power
+    for power, letter in enumerate("KMGT", start=1)
+    for suffix, base in (("B", 1000), ("iB", 1024))
+}
+
+
+def _as_bytes(value: Any) -> Any:
+    """Return bytes for text such as "4GiB" or "500MB"; anything else is left as it is."""
+    if not isinstance(value, str):
+        return value
+    match = re.fullmatch(SIZE, value)
+    if match is None or match[2] not in _UNITS:
+        raise ValueError("be a size such as 4GiB or 500MB, a number of bytes, or null")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+def _plausible_memory(size: int) -> int:
+    if size < _LEAST_MEMORY:
+        raise ValueError("be 1 MiB or more; give a unit, such as 4GiB or 500MB")
+    return size
+
+
+def _safe_name(name: str) -> str:
+    if not re.fullmatch(SAFE_NAME, name):
+        raise ValueError(
+            "consist of at most 100 letters, digits, '.', '_', '-', '+' and spaces and begin with a "
+            "letter or digit, as it becomes a folder"
+        )
+    return name
+
+
+class ExperimentFile(BaseModel, frozen=True):
+    """The shape of an experiment file; what is inside the lists is checked entry by entry."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    name: Annotated[
+        str,
+        BeforeValidator(lambda v: _safe_name(v) if isinstance(v, str) else v),
+        Field(description="also the folder of the runs", pattern=SAFE_NAME),
+    ]
+    problems: Annotated[
+        list[Any], Field(min_length=1, description="each is solved by every solver")
+    ]
+    solvers: Annotated[list[Any], Field(min_length=1, description="names, or names with settings")]
+    seed: Annotated[
+        int, Field(ge=0, lt=2**64, description="seed of everything that is drawn at random")
+    ] = 0
+    repetitions: Annotated[int, Field(ge=1, description="runs of each solver on each problem")] = 1
+    time_limit: Annotated[
+        Annotated[float, Field(gt=0)] | None,
+        Field(
+            description="seconds of solving a run, which is killed after 1.5 times that and 10 s if it "
+            "does not stop by itself"
+        ),
+    ] = None
+    memory_limit: Annotated[
+        Annotated[
+            int,
+            Field(json_schema_extra={"minimum": _LEAST_MEMORY}),
+            BeforeValidator(_as_bytes),
+            AfterValidator(_plausible_memory),
+        ]
+        | None,
+        Field(description="of a worker: a size such as 4GiB, or a number of bytes"),
+    ] = None
+    target_gap: Annotated[
+        float, Field(gt=0, lt=1, description="relative gap at which a verdict is 'solved'")
+    ] = 1e-6
+    target: Annotated[
+        Literal["certified", "proven"],
+        Field(description="bounds in float64, or theorems from ball arithmetic"),
+    ] = "certified"
+    warm_start: Annotated[
+        bool,
+        Field(
+            description="on problems that differ in C, lam or epsilon alone each solver begins at its "
+            "answer to the one listed before"
+        ),
+    ] = False
+    trace: Annotated[bool, Field(description="evaluate iterates while solvers run")] = True
+    describe: Annotated[
+        bool,
+        Field(
+            description="record, of solved runs and outside their time, what the problem is like at its "
+            "optimum: conditioning, spectrum, constants of published rates; and thin out no trace"
+        ),
+    ] = False
+    noise: Annotated[
+        bool,
+        Field(description="run the first of each solver twice, to measure timing noise"),
+    ] = False
+
+
+def checked_keys(root: Node, faults: list[Fault]) -> ExperimentFile | None:
+    """Return the keys of an experiment file; None if any is wrong, with what is in `faults`."""
+    try:
+        return ExperimentFile.model_validate(root.plain)
+    except ValidationError as error:
+        for found in error.errors():
+            key = str(found["loc"][0])
+            line = root.value.get(key, root).line
+            faults.append(Fault(line, _fault_text(key, found)))
+    return None
+
+
+def _fault_text(key: str, found: Any) -> str:
+    if found["type"] == "extra_forbidden":
+        return unknown("key", key, ExperimentFile.model_fields)
+    if found["type"] == "missing":
+        return f"needs the key {key!r}"
+    if found["type"] == "too_short":
+        return f"{key}: must have at least one entry, got {shown(found['input'])}"
+    if isinstance(found["input"], list) and key not in ("problems", "solvers"):
+        return (
+            f"{key}: must be one value, got {found['input']!r}; lists of values may stand inside the "
+            f"entries of problems and solvers{_HINTS.get(key, '')}"
+        )
+    if found["type"].endswith("_type"):
+        hint = get_type_hints(ExperimentFile, include_extras=True)[key]
+        return f"{key}: must be {type_text(hint)}, got {shown(found['input'])}"
+    message = found["msg"].removeprefix("Value error, ").removeprefix("Input should ")
+    return f"{key}: must {message}, got {shown(found['input'])}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from experiments.store.folder import load_paths, load_results, load_traces
+    from experiments.store.reading import load_paths, load_results, load_traces
 
 __all__ = ["load_paths", "load_results", "load_traces"]
 
@@ -16,7 +16,7 @@ __all__ = ["load_paths", "load_results", "load_traces"]
 def __getattr__(name: str) -> Any:
     """Import what reads a folder of runs when it is first asked for (PEP 562)."""
     if name in __all__:
-        from experiments.store import folder as store  # noqa: PLC0415 - pandas is slow to import
+        from experiments.store import reading  # noqa: PLC0415 - pandas is slow to import
 
-        return getattr(store, name)
+        return getattr(reading, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -153,7 +153,7 @@ def verify(
 def plot(folder: Path, names: tuple[str, ...]) -> None:
     """Draw the figures of a results FOLDER."""
     from experiments.plots import plot_all  # noqa: PLC0415
-    from experiments.store.folder import StoreError  # noqa: PLC0415
+    from experiments.store.manifest import StoreError  # noqa: PLC0415
 
     with refusing(StoreError, ValueError), writing(folder):
         paths = plot_all(folder, names)
@@ -168,7 +168,7 @@ def plot(folder: Path, names: tuple[str, ...]) -> None:
 def report(folder: Path, out: Path | None) -> None:
     """Write a report on a results FOLDER as one HTML file."""
     from experiments.report import write_report  # noqa: PLC0415
-    from experiments.store.folder import StoreError  # noqa: PLC0415
+    from experiments.store.manifest import StoreError  # noqa: PLC0415
 
     target = out or folder / "report.html"
     with refusing(StoreError), writing(target):
@@ -186,8 +186,8 @@ def compare_folders(first: Path, second: Path) -> None:
     """
     from experiments.analysis.compare import regressed, set_side_by_side  # noqa: PLC0415
     from experiments.output.comparison import to_terminal  # noqa: PLC0415
-    from experiments.store.folder import StoreError, load_results  # noqa: PLC0415
-    from experiments.store.manifest import read_manifest  # noqa: PLC0415
+    from experiments.store.manifest import StoreError, read_manifest  # noqa: PLC0415
+    from experiments.store.reading import load_results  # noqa: PLC0415
 
     with refusing(StoreError):
         changes = set_side_by_side(load_results(first), load_results(second))

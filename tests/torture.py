@@ -27,7 +27,7 @@ import pandas as pd
 import psutil
 
 from experiments.cli import main as dualgap
-from experiments.store.folder import load_results, recorded
+from experiments.store.reading import load_results, recorded
 
 EXPERIMENT = """\
 name: torture

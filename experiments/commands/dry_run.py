@@ -32,8 +32,9 @@ from experiments.files.specs import (
     settings_text,
 )
 from experiments.output.text import duration
-from experiments.store.folder import StoreError, recorded
+from experiments.store.manifest import StoreError
 from experiments.store.published import read_records
+from experiments.store.reading import recorded
 from problems import FORMULATIONS, Dataset, Multiclass, Unsupported, reduce
 from solvers import SOLVERS
 

@@ -28,7 +28,7 @@ def publish(folders: tuple[Path, ...], check: bool, pages: Path | None) -> None:
     from experiments.publishing.documents import ROOT  # noqa: PLC0415
     from experiments.publishing.outdated import outdated  # noqa: PLC0415
     from experiments.publishing.pages import write_pages  # noqa: PLC0415
-    from experiments.store.folder import StoreError  # noqa: PLC0415
+    from experiments.store.manifest import StoreError  # noqa: PLC0415
 
     if not (ROOT / "results").is_dir():
         refuse(f"publish: is for a clone of dualgap, which has results/; {ROOT} has none")

@@ -20,14 +20,9 @@ from experiments.files.experiment import Experiment
 from experiments.output.progress import progress
 from experiments.output.tables import summarise, to_markdown, to_terminal
 from experiments.output.terminal import INTERRUPTED, console, refuse, refusing
-from experiments.store.folder import (
-    Store,
-    StoreError,
-    load_answer,
-    load_tables,
-    records,
-    write_tables,
-)
+from experiments.store.folder import Store, write_tables
+from experiments.store.manifest import StoreError
+from experiments.store.reading import load_answer, load_tables, records
 from solvers.base import Status
 from solvers.running.solution import Verdict
 

@@ -15,7 +15,7 @@ from experiments.files.yamlfile import Fault, Node
 from experiments.output import tables
 from experiments.output.terminal import console
 from experiments.output.verify_tables import to_terminal, verification_texts
-from experiments.store.folder import load_diagnoses, load_tables
+from experiments.store.reading import load_diagnoses, load_tables
 
 
 def verify_into(

@@ -56,7 +56,7 @@ def table(
     A PATTERN is a name or a piece of one, or has the wildcards * and ?.
     """
     from experiments.paper import paper_table  # noqa: PLC0415
-    from experiments.store.folder import StoreError  # noqa: PLC0415
+    from experiments.store.manifest import StoreError  # noqa: PLC0415
 
     with refusing(StoreError, ValueError):
         made = paper_table(

@@ -19,7 +19,7 @@ from experiments.output.verify_tables import CHECKS
 from experiments.plots.drawing import Drawing, Named, drawings
 from experiments.plots.runs import Runs, gather
 from experiments.plots.style import save, style
-from experiments.store.folder import load_model, load_paths, load_results, read_traces
+from experiments.store.reading import load_model, load_paths, load_results, read_traces
 
 __all__ = ["plot_all", "plot_runs"]
 

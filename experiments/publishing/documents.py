@@ -21,7 +21,8 @@ from experiments.benchmark.report import bold
 from experiments.output.tables import summarise
 from experiments.output.text import SINGLE, markdown_table, precise_duration
 from experiments.output.verify_tables import CHECKS, by_solver
-from experiments.store.folder import StoreError, disk
+from experiments.store import disk
+from experiments.store.manifest import StoreError
 from experiments.store.published import (
     BENCHMARK,
     experiment_name,

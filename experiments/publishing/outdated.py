@@ -17,7 +17,7 @@ from experiments.analysis.verify import compare
 from experiments.benchmark import tables_of
 from experiments.output.verify_tables import CHECKS, to_frame
 from experiments.publishing.documents import ROOT, documents, outdated_tables
-from experiments.store.folder import StoreError
+from experiments.store.manifest import StoreError
 from experiments.store.published import BENCHMARK, broken_seals, folders_in, read_records
 
 

@@ -20,7 +20,6 @@ from experiments.output.verify_tables import CHECKS, to_frame
 from experiments.output.verify_tables import to_markdown as verification_markdown
 from experiments.plots import plot_all
 from experiments.publishing.documents import ROOT, rewrite
-from experiments.store.folder import load_paths, missing, read_traces
 from experiments.store.manifest import NAME, read_manifest
 from experiments.store.published import (
     BENCHMARK,
@@ -33,6 +32,7 @@ from experiments.store.published import (
     read_records,
     seal,
 )
+from experiments.store.reading import load_paths, missing, read_traces
 
 
 def publish(folders: Sequence[Path], root: Path = ROOT) -> Iterator[Path]:

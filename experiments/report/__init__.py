@@ -52,8 +52,8 @@ from experiments.report.charts import (
 )
 from experiments.report.page import chart_library, render, render_index
 from experiments.store import disk
-from experiments.store.folder import load_paths, load_tables, missing
 from experiments.store.manifest import read_manifest
+from experiments.store.reading import load_paths, load_tables, missing
 
 __all__ = ["chart_library", "page_of", "render_index", "write_report"]
 

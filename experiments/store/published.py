@@ -24,8 +24,9 @@ from experiments.cases.columns import (
     NUMBER_COLUMNS,
     PATH_COLUMNS,
 )
-from experiments.store.folder import StoreError, disk, load_results, without_empty
-from experiments.store.manifest import NAME
+from experiments.store import disk
+from experiments.store.manifest import NAME, StoreError
+from experiments.store.reading import load_results, without_empty
 
 BENCHMARK = "bench_"  # how the names of benchmarks begin
 DIGESTS = "digests.json"

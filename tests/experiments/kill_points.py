@@ -24,7 +24,8 @@ from experiments.cases.plan import plan
 from experiments.cases.records import Outcome, failed
 from experiments.files.experiment import read_experiment
 from experiments.store import disk
-from experiments.store.folder import Store, load_tables, recorded, write_tables
+from experiments.store.folder import Store, write_tables
+from experiments.store.reading import load_tables, recorded
 
 _COUNTED = ("open", "write", "fsync", "replace", "unlink")
 

@@ -15,7 +15,7 @@ from experiments.analysis.profiles import (
     times_to_gaps,
 )
 from experiments.cases.columns import FULL_TRACE_COLUMNS
-from experiments.store.folder import load_results
+from experiments.store.reading import load_results
 
 NAN = float("nan")
 
@@ -70,7 +70,7 @@ def test_the_penalty_is_the_time_limit_and_without_one_ten_times_the_slowest_run
 
 
 def test_a_target_is_reached_at_the_first_look_within_it(tmp_path, run, looked_at, stored):
-    from experiments.store.folder import read_traces
+    from experiments.store.reading import read_traces
 
     row = run(relative_gap=1e-7, verdict="solved", time_solve=1.0)
     folder = stored(tmp_path / "x", [row], {0: looked_at(row, [1, 1e-4, 1e-7], [0.1, 0.2, 0.9])})

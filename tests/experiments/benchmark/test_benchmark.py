@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from experiments.analysis.labels import kind_of
 from experiments.cli import main
 from experiments.publishing.publish import publish
-from experiments.store.folder import load_results
+from experiments.store.reading import load_results
 from tests.experiments.functions import in_this_process
 
 FLOOR = Path(__file__).parents[3] / "experiments" / "floor.py"

@@ -8,7 +8,8 @@ from experiments.cases import paths
 from experiments.cases.case import run_case
 from experiments.cases.columns import COLUMNS, PATH_COLUMNS
 from experiments.cases.records import failed
-from experiments.store.folder import Store, load_paths
+from experiments.store.folder import Store
+from experiments.store.reading import load_paths
 
 TEXT = """\
 name: followed

@@ -12,7 +12,7 @@ from experiments.cases.plan import plan
 from experiments.cases.search import Waiting, is_followed, is_over, next_of, search_of, step
 from experiments.files.experiment import ConfigError, read_experiment
 from experiments.files.schema import experiment_schema
-from experiments.store.folder import load_results, missing
+from experiments.store.reading import load_results, missing
 
 TEXT = """\
 name: searched

@@ -15,7 +15,7 @@ from experiments.selftest import PROPERTIES, Limits
 from experiments.selftest.bench import Bench, load
 from experiments.selftest.outcome import Report
 from experiments.selftest.report import to_terminal
-from experiments.store.folder import load_diagnoses
+from experiments.store.reading import load_diagnoses
 from solvers import SOLVERS
 
 STUDENT = Path(__file__).parents[2] / "zoo" / "student_smo.py"

@@ -10,7 +10,8 @@ from experiments.cases.plan import outside_files, plan
 from experiments.commands.dry_run import impossible
 from experiments.files.experiment import ConfigError, read_experiment
 from experiments.files.specs import build_kernel
-from experiments.store.folder import Store, load_model
+from experiments.store.folder import Store
+from experiments.store.reading import load_model
 
 README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
 QUANTILE_SVR = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[3]

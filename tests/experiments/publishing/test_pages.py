@@ -11,7 +11,8 @@ from experiments.cli import main
 from experiments.publishing.pages import write_pages
 from experiments.publishing.publish import publish
 from experiments.report import chart_library, report
-from experiments.store.folder import StoreError, load_results
+from experiments.store.manifest import StoreError
+from experiments.store.reading import load_results
 
 
 @pytest.fixture(scope="module")

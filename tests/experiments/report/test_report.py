@@ -6,7 +6,8 @@ from click.testing import CliRunner
 
 from experiments.cli import main
 from experiments.report import report, write_report
-from experiments.store.folder import Store, StoreError
+from experiments.store.folder import Store
+from experiments.store.manifest import StoreError
 
 
 def test_a_folder_without_runs_has_a_report(tmp_path, stored):

@@ -2,7 +2,7 @@
 
 from experiments.analysis.configurations import labelled
 from experiments.report.summary import MEANINGS, failures, outcomes, run_rows
-from experiments.store.folder import load_results
+from experiments.store.reading import load_results
 from solvers.base import Status
 
 

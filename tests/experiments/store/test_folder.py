@@ -20,17 +20,10 @@ from experiments.cases.plan import plan
 from experiments.cases.records import failed
 from experiments.files.experiment import read_experiment
 from experiments.output.tables import summarise, to_markdown
-from experiments.store.folder import (
-    Store,
-    StoreError,
-    disk,
-    load_answer,
-    load_model,
-    load_tables,
-    read_traces,
-    recorded,
-    write_tables,
-)
+from experiments.store import disk
+from experiments.store.folder import Store, write_tables
+from experiments.store.manifest import StoreError
+from experiments.store.reading import load_answer, load_model, load_tables, read_traces, recorded
 from problems import RBF
 
 CONTRACT = (  # what scripts outside of the repository read: never change it without them

@@ -8,7 +8,7 @@ import pytest
 
 from experiments import load_results
 from experiments.cases.columns import COLUMNS
-from experiments.store.folder import StoreError
+from experiments.store.manifest import StoreError
 from experiments.store.published import read_records
 
 PAIRS = """

@@ -10,7 +10,8 @@ from experiments.plots import plot_runs
 from experiments.plots.figures.regions.voting_regions import voted, voting_regions
 from experiments.plots.runs import gather
 from experiments.plots.style import style
-from experiments.store.folder import Store, load_model, load_results, read_traces
+from experiments.store.folder import Store
+from experiments.store.reading import load_model, load_results, read_traces
 
 TEXT = """\
 name: regions

@@ -38,12 +38,12 @@ _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
 def speedup(table: pd.DataFrame) -> Figure:
     """Draw the ratios of the table of `analysis.cheapest`, for the targets that have any.
 
-    A solver of ours is drawn only where another of ours is faster.
+    Ours are drawn only if there are several: the fastest is at 1 by definition.
     """
     ratios = table.dropna(subset=["ratio"])
     targets = list(ratios["target"].unique())
-    slower = table[(table["kind"] == "ours") & (table["ratio"] > 1)]["solver"]
-    drawn = table["solver"].isin(slower) | (table["kind"] == "peer")
+    several = ratios[ratios["kind"] == "ours"]["solver"].nunique() > 1
+    drawn = table["kind"].isin(["ours", "peer"] if several else ["peer"])
     known = table["ratio"].notna() | tried_in_vain(table)
     shown = table[table["target"].isin(targets) & drawn & known]
     problems = [str(problem) for problem in table["problem"].unique()]

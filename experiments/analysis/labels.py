@@ -14,6 +14,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.cases.plan import AA_REPEAT
+from experiments.files.specs import value_text
 from solvers import SOLVERS
 
 ACCURACY = ("tol", "gap", "epochs")  # the one that a table shows first
@@ -110,13 +111,8 @@ def _short_names(solvers: list[str]) -> dict[str, str]:
 
 def _label(solver: str, settings: dict[str, Any], mark: list[str]) -> str:
     """Return `solver (tol=1e-06, cache_size=200, notebook)`; a text value stands without its key."""
-    shown = [v if isinstance(v, str) else f"{k}={_number(v)}" for k, v in settings.items()] + mark
-    return f"{solver} ({', '.join(shown)})" if shown else solver
-
-
-def _number(value: Any) -> Any:
-    """Return a number as it is read best: a float that is whole without `.0`."""
-    return repr(value).removesuffix(".0") if isinstance(value, float) else value
+    named = [v if isinstance(v, str) else f"{k}={value_text(v)}" for k, v in settings.items()]
+    return f"{solver} ({', '.join(named + mark)})" if named or mark else solver
 
 
 def has_fold(problems: pd.Series) -> pd.Series:

@@ -124,11 +124,9 @@ def _tighter(target: float, gaps: Mapping[int, float]) -> int | None:
     if last >= _PATIENCE and not least(last) < _FALLEN * least(last - _PATIENCE):
         return None
     if last and not gaps[last] < _FALLEN * least(last - 1):
-        steps = (
-            _PATIENCE + max(number for number in gaps if number < last) - last
-        )  # to tell at once
-    else:
-        steps = ceil(_DECADE * log10(gaps[last] / target)) if gaps[last] < inf else 1
+        before = max(number for number in gaps if number < last)
+        return min(before + _PATIENCE, _MOST - 1)  # tells at once whether the gap has stalled
+    steps = ceil(_DECADE * log10(gaps[last] / target)) if gaps[last] < inf else 1
     return min(last + steps, _MOST - 1)
 
 

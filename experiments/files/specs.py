@@ -140,7 +140,7 @@ def kernel_text(spec: Spec | None) -> str:
 
 def settings_text(name: str, settings: Mapping[str, Any]) -> str:
     """Return `name(setting=value, ...)`."""
-    inside = ", ".join(f"{key}={_value_text(value)}" for key, value in settings.items())
+    inside = ", ".join(f"{key}={value_text(value)}" for key, value in settings.items())
     return f"{name}({inside})" if inside else name
 
 
@@ -149,7 +149,8 @@ def path_text(path: Spec) -> str:
     return f"{path['parameter']}={path['low']:.12g}..{path['high']:.12g}" if path else ""
 
 
-def _value_text(value: Any) -> str:
+def value_text(value: Any) -> str:
+    """Return a setting as text: numbers with at most 12 digits, and a whole one without a point."""
     if isinstance(value, dict):
         return kernel_text(value)
     return f"{value:.12g}" if isinstance(value, float) else str(value)

@@ -20,3 +20,17 @@ def test_a_figure_has_a_panel_for_each_target_that_ours_reached(timed, table_of)
     assert 4.0 in drawn[0]
     assert drawn[0].count(edge) == 1
     assert drawn[1].count(edge) == 2
+
+
+def test_the_fastest_of_several_of_ours_is_drawn_too(timed, table_of):
+    rows = [
+        timed(problem="p", tol=1e-3),
+        timed(problem="q", tol=1e-3, time=3.0),
+        timed("semismooth_newton", problem="q", tol=1e-3),
+        *(timed("libsvm", problem=name, tol=1e-3, time=5.0) for name in "pq"),
+    ]
+    with style():
+        ax = speedup(cheapest(table_of(*rows))).axes[0]
+    points = [line for line in ax.lines if line.get_linestyle() == "None"]
+    drawn = sorted(float(x) for line in points for x in line.get_xdata())
+    assert drawn == [1.0, 1.0, 3.0, 5.0, 5.0]

@@ -137,6 +137,13 @@ def test_what_is_wrong_or_not_certified_reaches_nothing(timed, table_of):
     assert cell(table, 1e-3, "libsvm")["outcome"] != "reached"
 
 
+def test_a_gap_that_float64_does_not_resolve_to_its_target_counts_for_looser_ones(timed, table_of):
+    rows = [timed(time=2.0), timed("libsvm", gap=2e-7, verdict="uncertified", target_gap=1e-9)]
+    table = cheapest(table_of(*rows), [1e-6, 1e-9])
+    assert cell(table, 1e-6, "libsvm")["outcome"] == "reached"
+    assert cell(table, 1e-9, "libsvm")["outcome"] != "reached"
+
+
 def test_a_baseline_fails_only_where_it_was_asked(timed, table_of):
     rows = [timed(gap=1e-9)]
     rows += [timed("libsvm", tol=t, gap=t / 10) for t in (1e-2, 1e-3, 1e-4)]

@@ -44,7 +44,8 @@ def write_benchmark(
     """
     results = split_by_host(results)
     for name, table in tables_of(results).items():
-        table.to_csv(target / f"{name}.csv", index=False)
+        # twelve digits: the last ones of a mean differ between machines
+        table.to_csv(target / f"{name}.csv", index=False, float_format="%.12g")
     text = to_markdown(results, title, machine_text(manifests, results))
     (target / "benchmark.md").write_text(text)
     for path in _figures(results, cheapest(results), target):

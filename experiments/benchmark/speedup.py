@@ -7,6 +7,7 @@ missed.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -103,4 +104,13 @@ def _decorate(
     ax.set_yticks(range(len(problems)))
     ax.tick_params(axis="y", length=0, labelleft=leftmost)
     if leftmost:
-        ax.set_yticklabels([wrap(name, _NAME) for name in distinct_names(problems)])
+        ax.set_yticklabels(_row_names(problems))
+
+
+def _row_names(problems: Sequence[str]) -> list[str]:
+    """Return what tells the problems apart; where that is too long, their data sets if these do."""
+    names = [wrap(name, _NAME) for name in distinct_names(problems)]
+    data = [re.sub(r"(?<=[^,]) .*", "", problem) for problem in problems]
+    if "…" in "".join(names) and len(set(data)) == len(data):
+        return [wrap(name, _NAME) for name in data]
+    return names

@@ -34,3 +34,19 @@ def test_the_fastest_of_several_of_ours_is_drawn_too(timed, table_of):
     points = [line for line in ax.lines if line.get_linestyle() == "None"]
     drawn = sorted(float(x) for line in points for x in line.get_xdata())
     assert drawn == [1.0, 1.0, 3.0, 5.0, 5.0]
+
+
+def test_rows_that_do_not_fit_are_named_by_their_data_sets(timed, table_of):
+    problems = [
+        "cpusmall svr_dual rbf(gamma=0.0833333) C=184.008 epsilon=1.84008",
+        "friedman(n=20000, d=20) svr_dual rbf(gamma=0.125) C=56.8325 epsilon=0.568325",
+    ]
+    rows = [
+        timed(solver, problem=name, tol=1e-3, time=time)
+        for name in problems
+        for solver, time in (("smo", 1.0), ("libsvm", 5.0))
+    ]
+    with style():
+        axes = speedup(cheapest(table_of(*rows))).axes
+    names = [label.get_text() for label in axes[0].get_yticklabels()]
+    assert names == ["cpusmall", "friedman(n=20000, d=20)"]

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 INF = float("inf")
 _SMOOTHINGS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
-_FACTORED = 3e7  # operations of a factorisation, up to which α is fitted to w by least squares;
+_EXCHANGES = 100  # between variables at a bound and the others, when α is fitted to w by least squares
+_FACTORED = 3e7  # operations of a factorisation, up to which that is done;
 _PASSED = 1e8  # above, entries read by coordinate descent: a quarter of a second
 _MOST_PASSES = 300
 
@@ -176,8 +177,12 @@ def _fitted(problem: Formulation, w: Vector, r: Vector, start: Vector, near: Ind
     if near.size**2 * (near.size + problem.d) <= _FACTORED:
         from scipy.optimize import lsq_linear  # noqa: PLC0415 - slow to import
 
-        best = lsq_linear(rows.toarray().T, target, (lb, ub)).x
-        x[near] = np.clip(best, lb, ub)
+        # By active sets: the line search of the other method need not end (scipy 1.17). Of many best
+        # points it takes one near 0, and so near `start`.
+        A, begun = rows.toarray().T / weight, start[near]
+        off, bounds = target / weight - A @ begun, (lb - begun, ub - begun)
+        change = lsq_linear(A, off, bounds, method="bvls", max_iter=_EXCHANGES).x
+        x[near] = np.clip(begun + change, lb, ub)
     else:
         x[near] = _descended(rows, target, r[near], start[near], lb, ub)
     return x

@@ -9,6 +9,7 @@ scale; exits with 1 unless all holds. `--only NUMBER` judges one problem and sho
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
 import time
 from collections import Counter, defaultdict
@@ -32,12 +33,23 @@ KINDS = (
     "crash",
     "no reference",
 )
+_LONGEST = 120  # seconds for a problem; most take some hundredths
 _CHUNK = 250  # problems that a process is given at a time
 
 
 def judged_chunk(seed: int, numbers: Sequence[int]) -> list[Judged]:
-    """Return what was found about each problem."""
-    return [_judged(seed, number) for number in numbers]
+    """Return what was found about each problem, in a process that does nothing else."""
+    signal.signal(signal.SIGALRM, _stop)
+    found: list[Judged] = []
+    for number in numbers:
+        signal.alarm(_LONGEST)
+        found.append(_judged(seed, number))
+    signal.alarm(0)
+    return found
+
+
+def _stop(*_: object) -> None:
+    raise TimeoutError(f"not judged within {_LONGEST} seconds")
 
 
 def _judged(seed: int, number: int) -> Judged:
@@ -53,11 +65,10 @@ def _judged(seed: int, number: int) -> Judged:
 
 def judge_all(seed: int, numbers: Sequence[int], processes: int) -> Iterator[Judged]:
     """Yield what was found about each problem."""
-    chunks = [numbers[k : k + _CHUNK] for k in range(0, len(numbers), _CHUNK)]
     if processes == 1:
-        for chunk in chunks:
-            yield from judged_chunk(seed, chunk)
+        yield from (_judged(seed, number) for number in numbers)
         return
+    chunks = [numbers[k : k + _CHUNK] for k in range(0, len(numbers), _CHUNK)]
     with ProcessPoolExecutor(processes) as pool:
         for found in pool.map(partial(judged_chunk, seed), chunks):
             yield from found

@@ -11,7 +11,7 @@ from tests.differential.run import described, judge_all
 SEED = 20_260
 PROBLEMS = 250  # a test, of some three seconds
 MOST_SHOWN = 10
-FOUND = (15_768, 23_371, 37_762, 45_494, 86_724)  # that once had faults, of seed 0
+FOUND = (15_768, 23_371, 37_762, 45_494, 86_724, 98_658)  # that once had faults, of seed 0
 
 
 def check(numbers, seed=SEED):

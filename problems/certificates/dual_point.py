@@ -28,9 +28,10 @@ if TYPE_CHECKING:
 
 INF = float("inf")
 _SMOOTHINGS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
-_EXCHANGES = 100  # between variables at a bound and the others, when α is fitted to w by least squares
-_FACTORED = 3e7  # operations of a factorisation, up to which that is done;
-_PASSED = 1e8  # above, entries read by coordinate descent: a quarter of a second
+# Operations of a factorisation up to which α is fitted to w by least squares, with so many exchanges
+# between variables at a bound and others; above, entries read by coordinate descent, in a quarter of a
+# second.
+_FACTORED, _EXCHANGES, _PASSED = 3e7, 100, 1e8
 _MOST_PASSES = 300
 
 

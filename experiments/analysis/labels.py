@@ -136,12 +136,21 @@ def _without(pattern: str, problem: str) -> str:
 
 def distinct_names(problems: Sequence[str]) -> list[str]:
     """Return the problems' names without the words that all share, except the data set's name."""
-    words = [problem.split() for problem in problems]
-    common = common_words(problems)
+    words, common = list(map(_words, problems)), common_words(problems)
     return [" ".join([w[0], *(word for word in w[1:] if word not in common)]) for w in words]
 
 
 def common_words(problems: Sequence[str]) -> list[str]:
     """Return the words after the data set's name that all problems share, in their order."""
-    first, *others = [problem.split()[1:] for problem in problems]
+    first, *others = [_words(problem)[1:] for problem in problems]
     return [word for word in first if others and all(word in other for other in others)]
+
+
+def data_set_name(problem: str) -> str:
+    """Return the name of a problem's data set, with its arguments."""
+    return _words(problem)[0]
+
+
+def _words(problem: str) -> list[str]:
+    """Return the words of a problem's name; arguments belong to what they are arguments of."""
+    return re.split(r"(?<!,)\s+", problem)

@@ -7,7 +7,6 @@ missed.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from experiments.analysis.cheapest import tried_in_vain
-from experiments.analysis.labels import distinct_names
+from experiments.analysis.labels import data_set_name, distinct_names
 from experiments.plots.solver_styles import solver_styles
 from experiments.plots.style import (
     GREY,
@@ -110,7 +109,7 @@ def _decorate(
 def _row_names(problems: Sequence[str]) -> list[str]:
     """Return what tells the problems apart; where that is too long, their data sets if these do."""
     names = [wrap(name, _NAME) for name in distinct_names(problems)]
-    data = [re.sub(r"(?<=[^,]) .*", "", problem) for problem in problems]
+    data = list(map(data_set_name, problems))
     if "…" in "".join(names) and len(set(data)) == len(data):
         return [wrap(name, _NAME) for name in data]
     return names

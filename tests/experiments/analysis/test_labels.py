@@ -107,3 +107,8 @@ def test_several_seeds_of_a_repetition_are_named_and_those_of_repetitions_are_no
     labels = solver_labels(runs)
     assert set(labels) == {"pegasos (3 seeds)", "sdca"}
     assert labels.count("pegasos (3 seeds)") == 12
+
+
+def test_arguments_that_all_share_stay_in_the_data_sets_name():
+    problems = [f"friedman(n={n}, d=20, noise=1) svr_dual C=1" for n in (100, 200)]
+    assert distinct_names(problems) == [p.removesuffix(" svr_dual C=1") for p in problems]

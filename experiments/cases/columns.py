@@ -44,7 +44,7 @@ RESULTS = {  # in the order of the table
     "'recovered from w', 'none'; 'proven: ...' where they are theorems",
     "time_setup": "seconds of preparing: imports, compilation; our own compiled code is loaded before",
     "time_solve": "seconds inside the algorithm; evaluating iterates and certifying are not counted",
-    "cpu_time": "seconds of all threads inside the algorithm",
+    "cpu_time": "seconds of all threads inside the algorithm, and of children that were waited for",
     "peak_rss": "largest resident memory of the process that solved, in bytes",
     "iterations": "the solver's own count: steps, epochs, ... differ from one solver to the next",
     "n_kernel_evals": "kernel values computed, if the solver counts them",

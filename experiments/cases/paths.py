@@ -1,49 +1,30 @@
 """A run that follows a path: its answers stand for every C, lam or epsilon of an interval.
 
-The process that solves returns the points of all answers; the bounds between them are computed anew
-where they are certified, from the points and the data alone.
+The process that solves gives the points of all answers; the bounds between them are computed anew where
+they are certified, from the points and the data alone.
 """
 
 from __future__ import annotations
 
-from math import nan
+from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
+from experiments.cases.answer import Answer, Found
+from experiments.cases.failure import sentence
 from experiments.cases.plan import Case, digest
 from experiments.files.specs import path_text
-from problems import Formulation
+from problems import Formulation, Point
 from problems.certificates.along import Parameter, with_value
 from solvers import NoPath, Path, Solution, Solver, Status, solve_path
 from solvers.paths.path import path_of
 
-_KEPT = "point status claimed note target_gap time_solve time_setup cpu_time iterations counters"
 Fields = dict[str, Any]
 
 
-class Traced(NamedTuple):
-    """What following a path gave: each answer's value and fields of its `Solution`, or why none.
-
-    Attributes
-    ----------
-    importing : seconds of importing the solver.
-    gap : of the answer where a path ended early, its own certified relative gap.
-    """
-
-    importing: float
-    answers: list[tuple[float, Fields]]
-    status: Status = Status.FINISHED
-    reason: str = ""
-    gap: float = nan
-
-
-def fields_of(solution: Solution) -> Fields:
-    """Return what is kept of an answer, from which its `Solution` can be made again."""
-    return {name: getattr(solution, name) for name in _KEPT.split()}
-
-
-def traced(problem: Formulation, solver: Solver, case: Case, importing: float) -> Traced:
-    """Follow the path of a case."""
+def traced(problem: Formulation, solver: Solver, case: Case) -> tuple[Answer, list[Solution]]:
+    """Follow the path of a case; return the answer, and the solutions on it."""
     spec = case.problem.path
     ends: dict[str, Any] = {spec["parameter"]: (spec["low"], spec["high"])}
     try:
@@ -51,15 +32,20 @@ def traced(problem: Formulation, solver: Solver, case: Case, importing: float) -
             problem, gap=spec["gap"], solver=solver, time_limit=case.time_limit, **ends
         )
     except NoPath as ended:
-        answer = ended.answer
-        if answer is None:
-            return Traced(importing, [], reason=str(ended))
-        reason = answer.reason if answer.certificate.point.alpha is None else str(ended)
-        return Traced(importing, [], answer.status, reason, answer.certificate.relative_gap)
-    return Traced(importing, [(piece.value, fields_of(piece.solution)) for piece in path.pieces])
+        last = ended.answer
+        if last is None:
+            return Answer(reason=sentence(str(ended))), []
+        reason = last.reason if last.certificate.point.alpha is None else str(ended)
+        gap = last.certificate.relative_gap
+        return Answer(status=last.status, reason=sentence(reason), gap=gap), []
+    solutions = [piece.solution for piece in path.pieces]
+    values = [piece.value for piece in path.pieces]
+    return Answer([Found.of(solution) for solution in solutions], values), solutions
 
 
-def judged(problem: Formulation, case: Case, found: Traced) -> tuple[Fields, list[Fields]]:
+def judged(
+    problem: Formulation, case: Case, answer: Answer, points: Sequence[Point]
+) -> tuple[Fields, list[Fields]]:
     """Return columns of a path's row, and a row for each of its answers."""
     spec = case.problem.path
     hashes = {
@@ -69,23 +55,32 @@ def judged(problem: Formulation, case: Case, found: Traced) -> tuple[Fields, lis
     parameter: Parameter = spec["parameter"]
     known = cast("Solver", SimpleNamespace(name=case.solver.name))
     answers = [
-        (value, Solution(with_value(problem, parameter, value), known, **fields))
-        for value, fields in found.answers
+        (
+            value,
+            Solution(
+                with_value(problem, parameter, value),
+                known,
+                point,
+                **vars(found),
+                target_gap=case.target_gap,
+            ),
+        )
+        for value, found, point in zip(answer.values, answer.found, points, strict=True)
     ]
     if not answers:
-        return hashes | _without(case, found), []
+        return hashes | _without(case, answer), []
     interval = parameter, spec["low"], spec["high"]
     try:
         path = path_of(problem, interval, spec["gap"], answers)
     except NoPath as refuted:
-        return hashes | _without(case, found._replace(reason=str(refuted))), []
+        return hashes | _without(case, replace(answer, reason=str(refuted))), []
     named = {"run_id": case.run_id, "parameter": parameter}
     table = path.table().rename(columns={parameter: "value"}).to_dict("records")
     rows = [named | {str(name): value for name, value in row.items()} for row in table]
-    return hashes | _columns(path, rows, found.importing), rows
+    return hashes | _columns(path, rows, answer.importing), rows
 
 
-def _without(case: Case, found: Traced) -> Fields:
+def _without(case: Case, found: Answer) -> Fields:
     """Return the columns of a path that is not there; a gap above the target says what was lacking."""
     lacking = found.gap > case.target_gap
     return {

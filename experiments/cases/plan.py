@@ -26,7 +26,7 @@ from experiments.files.specs import (
 )
 from problems import FORMULATIONS
 from problems.datasets import SOURCES
-from problems.registry import find_path
+from problems.registry import find_path, is_outside
 from solvers import SOLVERS
 
 if TYPE_CHECKING:  # a worker plans nothing: it reads no experiment files
@@ -91,8 +91,15 @@ def names_from_outside(case: Case) -> set[str]:
 
 def needs_outside(case: Case) -> bool:
     """Return whether a case runs code from outside: a file's, or a plug-in's."""
-    plugin = case.solver.name in SOLVERS.plugins or case.problem.formulation in FORMULATIONS.plugins
-    return plugin or data_need_outside(case) or bool(names_from_outside(case))
+    solver = case.solver.name
+    return solver in SOLVERS.plugins or is_outside(solver) or problem_needs_outside(case)
+
+
+def problem_needs_outside(case: Case) -> bool:
+    """Return whether the problem of a case needs code from outside, whichever solver it has."""
+    plugin = case.problem.formulation in FORMULATIONS.plugins
+    outside = outside_names(list(vars(case.problem).values()))
+    return plugin or data_need_outside(case) or bool(outside)
 
 
 def data_need_outside(case: Case) -> bool:

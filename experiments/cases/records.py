@@ -7,11 +7,14 @@ import platform
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, entry_points, version
-from typing import Any
+from typing import Any, BinaryIO
 
-from experiments.cases.columns import COLUMNS
+import numpy as np
+
+from experiments.cases.columns import COLUMNS, DESCRIBED
 from experiments.cases.plan import AA_REPEAT, Case, dataset_text
-from experiments.files.specs import kernel_text, path_text
+from experiments.files.specs import absolute, kernel_text, path_text
+from experiments.workers.wire import Layout, Malformed, Shapes, pack
 
 _PACKAGES = """
 dualgap numpy scipy numba cvxopt cvxpy scikit-learn networkx pandas clarabel highspy osqp piqp proxsuite
@@ -81,10 +84,79 @@ def blank_record(case: Case) -> dict[str, Any]:
     return dict.fromkeys(COLUMNS) | known
 
 
-def failed(case: Case, status: str, reason: str, signal: str | None = None) -> Outcome:
+def failed(
+    case: Case, status: str, reason: str, output: str = "", signal: str | None = None
+) -> Outcome:
     """Return the outcome of a run that gave no answer."""
     known = {"status": status, "reason": reason, "signal": signal}
-    return Outcome(blank_record(case) | known)
+    return Outcome(blank_record(case) | known, output=output)
+
+
+def kernel_of(case: Case) -> np.str_:
+    """Return the description of a case's kernel as JSON, as it stands beside the arrays of a model."""
+    kernel = case.problem.parameters.get("kernel", {"name": "linear"})
+    return np.str_(json.dumps(absolute(kernel, case.folder)))
+
+
+Cell = bool | int | float | str | None
+Row = dict[str, Cell]
+
+
+@dataclass(frozen=True)
+class _Header:
+    """An outcome without its arrays."""
+
+    record: Row
+    trace: list[Row]
+    output: str
+    diagnosis: Row
+    path: list[Row]
+
+
+_LAYOUT = Layout[_Header](_Header)
+_ANSWER = "answer"
+# what decides is known where a run is planned, and what it ran on where it ran
+_OF_THE_RUN = {"claimed", "verdict", "bound_source", "host", "versions"}
+
+
+def packed(outcome: Outcome) -> bytes:
+    """Return an outcome as a message, see `workers.wire`."""
+    arrays = {name: array for name, array in outcome.model.items() if name != "kernel"}
+    arrays |= {} if outcome.answer is None else {_ANSWER: outcome.answer}
+    told = outcome.record, outcome.trace, outcome.output, outcome.diagnosis, outcome.path
+    return pack(_Header(*told), arrays)
+
+
+def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
+    """Return the outcome of a case from its message.
+
+    Raises
+    ------
+    Malformed
+        If the message is no outcome of this case.
+    """
+    header, arrays = _LAYOUT.read(message, _shapes)
+    record, known = header.record, blank_record(case)
+    lacking, more = set(COLUMNS) - record.keys(), record.keys() - {*COLUMNS, *DESCRIBED}
+    if lacking or more:
+        raise Malformed(f"columns: {', '.join(sorted(lacking | more))[:200]}")
+    decided = {k: known[k] for k in COLUMNS if known[k] is not None and k not in _OF_THE_RUN}
+    evaluated = [row | {"run_id": case.run_id} for row in header.trace]
+    along = [row | {"run_id": case.run_id} for row in header.path]
+    model: dict[str, Any] = {name: a for name, a in arrays.items() if name != _ANSWER}
+    model |= {"kernel": kernel_of(case)} if model else {}
+    rows = record | decided, evaluated, model, header.output, header.diagnosis, along
+    return Outcome(*rows, arrays.get(_ANSWER))
+
+
+def _shapes(header: _Header) -> Shapes:
+    """Return which arrays an outcome has on so many samples: a picture's, and dual variables."""
+    n = header.record.get("n")
+    if not isinstance(n, int):
+        return {}
+    alpha, weights = ((n,), (n, None)), ((2,), (2, None))
+    plane: Shapes = {"X": ((n, 2),), "y": ((n,),), "alpha": alpha, "w": weights}
+    return {**plane, "b": ((), (None,)), "level": ((),), _ANSWER: alpha}
 
 
 @cache

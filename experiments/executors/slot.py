@@ -20,13 +20,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from experiments.cases.plan import Case
-from experiments.cases.records import Outcome, failed
+from experiments.cases.records import Outcome, failed, read_outcome
 from experiments.executors.base import Limits
 from experiments.executors.child import run
 from experiments.workers.capture import last_words
 from experiments.workers.machine import bytes_text
 from experiments.workers.processes import oom_kills
-from experiments.workers.supervision import Worker, WorkerExit
+from experiments.workers.supervision import Worker
+from experiments.workers.wire import Malformed, WorkerError, WorkerExit
 
 _OUTPUT = 4000  # characters kept of what a run prints
 _KILLED = (
@@ -83,32 +84,32 @@ class WorkerSlot:
 
     def _finished(self, case: Case) -> Outcome:
         try:
-            return self.worker.result()
+            return read_outcome(self.worker.result(), case)
         except WorkerExit as death:
             return self._died(case, death)
-        except Exception as error:  # what came back could not be sent or read
-            return failed(case, "crashed", f"{type(error).__name__}: {error}")
+        except (WorkerError, Malformed) as error:
+            return failed(case, "crashed", str(error))
 
     def _limited(self, case: Case) -> Outcome | None:
         allowed, used = self.limits.memory_limit, self.worker.resident()
         if allowed is not None and used > allowed:  # no time is given, in which it could take more
             reason = f"used {bytes_text(used)} of memory, memory_limit is {bytes_text(allowed)}"
-            return failed(case, "out_of_memory", reason, "SIGKILL")
+            return failed(case, "out_of_memory", reason, signal="SIGKILL")
         phase, seconds = self.worker.phase()
         if seconds > self.limits.limit_of(phase):
             reason = f"killed after {seconds:.0f} s of {phase} without an end"
             if phase == "solving":
                 reason += f", as it did not yield within time_limit = {self.limits.time_limit:g} s"
-            return failed(case, "time_limit", reason, self.worker.terminate())
+            return failed(case, "time_limit", reason, signal=self.worker.terminate())
         return None
 
     def _died(self, case: Case, death: WorkerExit) -> Outcome:
         if death.signal != "SIGKILL":
-            return failed(case, "crashed", str(death), death.signal or f"exit {death.code}")
+            return failed(case, "crashed", str(death), signal=death.signal or f"exit {death.code}")
         if oom_kills() > self._oom_kills:
             reason = "the process was killed by SIGKILL, by the kernel: the memory was full"
-            return failed(case, "out_of_memory", reason, death.signal)
-        return failed(case, "crashed", _KILLED, death.signal)
+            return failed(case, "out_of_memory", reason, signal=death.signal)
+        return failed(case, "crashed", _KILLED, signal=death.signal)
 
     def _ended(self, outcome: Outcome, fit: bool) -> Outcome:
         """Return the outcome with what was printed; free the slot, and end what is left running."""

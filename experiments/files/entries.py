@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from experiments.files.grid import at_upper_end, path_spec
 from experiments.files.settings import build, name_and_settings, options_of
@@ -25,6 +25,7 @@ from experiments.files.specs import (
 )
 from experiments.files.yamlfile import Fault, Node, unknown
 from experiments.workers.supervision import Worker
+from experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
 from problems import FORMULATIONS, Formulation, datasets
 from problems.datasets import ENTRIES, SOURCES
 from problems.kernels import KERNELS
@@ -33,6 +34,9 @@ from problems.registry import Registry, class_names, find_path, is_outside
 from solvers import SOLVERS
 
 S = TypeVar("S", ProblemSpec, SolverSpec)
+_DESCRIPTION = Layout[ProblemSpec | SolverSpec | tuple[int, str]](
+    ProblemSpec | SolverSpec | tuple[int, str]
+)
 
 _IMPORT_LIMIT = 30.0  # seconds
 _LATER_OPTIONS = {"multiclass": False, "folds": None, "fold": None}
@@ -46,7 +50,7 @@ class Describer:
 
     def __init__(self, folder: str) -> None:
         self.folder, self.worker = folder, Worker(threads=1)
-        self.unimportable: set[str] = set()
+        self.unimportable, self.imported = set[str](), set[str]()
 
     def close(self) -> None:
         """End that process."""
@@ -67,13 +71,19 @@ class Describer:
         if not outside:
             return describe(node, self.folder)
         if self.unimportable.isdisjoint(outside):
+            if (files := {*outside.values()}) != self.imported:
+                self.worker.stop()  # no file describes what another one holds
+            self.imported = files
+            self.worker.call(_description, describe, node, self.folder)
             try:
-                self.worker.call(describe, node, self.folder)
-                return self.worker.finish(_IMPORT_LIMIT)
-            except (Fault, KeyboardInterrupt):
-                raise
-            except BaseException:  # whatever importing them does; the runs will record it
-                self.unimportable |= outside.keys()
+                found, _ = _DESCRIPTION.read(self.worker.finish(_IMPORT_LIMIT))
+                _check_names(found)
+            except (TimeoutError, WorkerExit, WorkerError, Malformed):
+                self.unimportable |= outside.keys()  # whatever that does; the runs will record it
+                return unchecked(node)
+            if isinstance(found, tuple):
+                raise Fault(*found)
+            return cast("S", found)
         return unchecked(node)
 
     def _file_of(self, name: Node) -> str:
@@ -88,6 +98,28 @@ class Describer:
         except ValueError as error:
             raise Fault(name.line, f"{name.value}: {error}") from None
         return str(file)
+
+
+def _description(describe: Callable[[Node, str], object], node: Node, folder: str) -> bytes:
+    """Return a description as a message, or the line and text of its fault."""
+    try:
+        return pack(describe(node, folder))
+    except Fault as fault:
+        return pack((fault.line, fault.text))
+
+
+def _check_names(found: Any) -> None:
+    """Raise Malformed if a data set, kernel or loss of a description, or one inside it, has no name."""
+    if isinstance(found, ProblemSpec):
+        _check_names([found.dataset, *found.parameters.values()])
+    elif isinstance(found, dict):
+        known = cast("dict[str, Any]", found)
+        if not isinstance(known.get("name"), str):
+            raise Malformed("name: must be text")
+        _check_names(list(known.values()))
+    elif isinstance(found, list):
+        for value in cast("list[Any]", found):
+            _check_names(value)
 
 
 def _outside_names(node: Node) -> Iterator[Node]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -34,12 +33,6 @@ class Limits:
     grace: float = 5.0
 
 
-def cpu_seconds() -> float:
-    """Return the CPU time of this process and of those it started and waited for, in seconds."""
-    children = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + children.ru_utime + children.ru_stime
-
-
 class WorkClock:
     """Counts CPU time, and between two readings at least a `PATIENCE`-th of the time that passed.
 
@@ -49,7 +42,7 @@ class WorkClock:
     """
 
     def __init__(
-        self, cpu: Callable[[], float] = cpu_seconds, wall: Callable[[], float] = time.monotonic
+        self, cpu: Callable[[], float], wall: Callable[[], float] = time.monotonic
     ) -> None:
         self.cpu, self.wall = cpu, wall
         self._cpu, self._wall, self._seconds = cpu(), wall(), 0.0

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from experiments.selftest.limits import Limits, WorkClock
 from experiments.selftest.outcome import Outcome, Property
 from experiments.workers.start import STARTING
-from experiments.workers.supervision import Worker, WorkerExit
+from experiments.workers.supervision import Worker
+from experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
 
 if TYPE_CHECKING:
     from experiments.selftest.bench import Bench
@@ -46,8 +48,8 @@ class Workers:
                 return _failed(item, at, f"no end after {allowed:.0f} s, killed", hung=True)
             self.worker.wait()
         try:
-            return self.worker.result()
-        except WorkerExit as death:
+            return replace(_layout().read(self.worker.result())[0], name=item.name)
+        except (WorkerExit, WorkerError, Malformed) as death:
             at = self._place()
             self.worker.stop()
             return _failed(item, at, str(death))
@@ -74,8 +76,8 @@ def _check(
     digests: Mapping[str, str],
     solver: str,
     limits: Limits,
-) -> Outcome:
-    """Check a property; this runs in the process."""
+) -> bytes:
+    """Check a property, and return the outcome as a message; this runs in the process."""
     from experiments.selftest.bench import one_line  # noqa: PLC0415 - after the environment is set
 
     report(LOADING)
@@ -83,8 +85,15 @@ def _check(
         bench = _bench(solver, limits)
     except BaseException as error:  # whatever importing and building it does
         sentence = f"{item.name} on {LOADING}: {one_line(error)}"
-        return Outcome(item.name, "failed", sentences=(sentence,), loaded=False)
-    return bench.check(item, digests, report)
+        return pack(Outcome(item.name, "failed", sentences=(sentence,), loaded=False))
+    return pack(bench.check(item, digests, report))
+
+
+@cache
+def _layout() -> Layout[Outcome]:
+    from problems.certificates.diagnosis import Diagnosis  # noqa: PLC0415
+
+    return Layout(Outcome, Diagnosis=Diagnosis)
 
 
 @cache

@@ -1,8 +1,8 @@
 """A call in a copy of this process: whatever happens there ends with it, and this process stays clean.
 
-The copy is a fork, made in some 5 ms, and has all that this process has loaded: modules, compiled
-functions, samples. That is safe as this process computes no more than small problems, to warm up: of
-its threads only OpenBLAS's live on, which are started anew in a copy.
+The copy is a fork, made in some 3 ms, and has all that this process has loaded: modules, compiled
+functions, samples. That is safe as this process computes on one thread at a time: of its threads only
+OpenBLAS's live on, which are started anew in a copy.
 """
 
 from __future__ import annotations
@@ -13,21 +13,43 @@ import faulthandler
 import gc
 import os
 import signal
+import socket
 import sys
 import tempfile
 import traceback
 from collections.abc import Callable
-from typing import Any, NoReturn
+from itertools import pairwise
+from time import perf_counter
+from typing import Any, BinaryIO, NamedTuple, NoReturn
 
-from experiments.workers.supervision import WorkerExit
+from experiments.workers.wire import WorkerExit
 
 _MOST_FILES = 2**16
+_UNIT_OF_MEMORY = 1 if sys.platform == "darwin" else 1024  # bytes, of what the system measures
 
 
-def call_in_copy(function: Callable[..., bytes], *arguments: Any) -> tuple[bytes, float]:
-    """Return what a call returns that is made in a copy of this process, and its CPU time in seconds.
+class Returned(NamedTuple):
+    """What a call in a copy gave, and what it took, as this process and the system measured it.
 
-    The copy is ended by SIGTERM, which this process ignores from now on.
+    Attributes
+    ----------
+    file : what it returned, whatever that is.
+    seconds : from when the copy said that it begins, to its end.
+    cpu_seconds : of the copy and of its children that were waited for.
+    peak_rss : largest resident memory of one of them, in bytes.
+    """
+
+    file: BinaryIO
+    seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    peak_rss: int = 0
+
+
+def call_in_copy(function: Callable[..., bytes], *arguments: Any) -> Returned:
+    """Call a function in a copy of this process, with a function to call when it begins what counts.
+
+    The copy is ended by SIGTERM, which this process ignores from now on. Files among the arguments stay
+    open in it.
 
     Raises
     ------
@@ -36,30 +58,47 @@ def call_in_copy(function: Callable[..., bytes], *arguments: Any) -> tuple[bytes
     """
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     gc.freeze()  # else collecting garbage writes to, and so copies, all that the copy shares with us
-    with tempfile.TemporaryFile() as returned:
-        pid = os.fork()
-        if pid == 0:
-            _call(returned.fileno(), function, arguments)
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - whoever reads it closes it
+    ours, theirs = socket.socketpair()
+    begun = perf_counter()
+    pid = os.fork()
+    if pid == 0:
+        _call(file.fileno(), theirs, function, arguments)
+    theirs.close()
+    with ours:
+        if ours.recv(1):  # nothing, if the copy ends before
+            begun = perf_counter()
         _, status, used = os.wait4(pid, 0)
-        returned.seek(0)
-        content = returned.read()
+    seconds = perf_counter() - begun
     code = os.waitstatus_to_exitcode(status)
-    if code or not content:
+    if code or not file.seek(0, os.SEEK_END):
+        file.close()
         raise WorkerExit(code)
-    return content, used.ru_utime + used.ru_stime
+    cpu, memory = used.ru_utime + used.ru_stime, used.ru_maxrss * _UNIT_OF_MEMORY
+    return Returned(file, seconds, cpu, memory)
 
 
-def _call(returned: int, function: Callable[..., bytes], arguments: tuple[Any, ...]) -> NoReturn:
+def _call(
+    returned: int, begins: socket.socket, function: Callable[..., bytes], arguments: tuple[Any, ...]
+) -> NoReturn:
     code = 1
+
+    def begin() -> None:
+        """Tell the process that this is a copy of, once: nothing that comes later can."""
+        with begins:
+            begins.sendall(b".")
+
     try:
-        os.closerange(3, returned)  # the channels to the parent stay out of reach
-        os.closerange(returned + 1, _MOST_FILES)
+        files = [a.fileno() for a in arguments if hasattr(a, "fileno")]
+        kept = sorted({2, returned, begins.fileno(), *files, _MOST_FILES})
+        for low, high in pairwise(kept):
+            os.closerange(low + 1, high)  # the channels to the parent stay out of reach
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         faulthandler.register(signal.SIGTERM, file=2, chain=True)
         for name, stream in (("stdout", 1), ("stderr", 2)):  # a death takes no printed line with it
             text = os.fdopen(stream, "w", buffering=1, errors="backslashreplace", closefd=False)
             setattr(sys, name, text)
-        content = function(*arguments)
+        content = function(begin, *arguments)
         while content:
             content = content[os.write(returned, content) :]
         code = 0

@@ -9,12 +9,15 @@ import contextlib
 import ctypes
 import faulthandler
 import os
+import pickle
 import signal
 import sys
-from multiprocessing.reduction import ForkingPickler
 from typing import TYPE_CHECKING
 
+from experiments.workers.wire import PHASE, RETURNED, frame, frame_of
+
 if TYPE_CHECKING:
+    import socket
     from multiprocessing.connection import Connection
 
 STARTING = "starting"  # the first phase of every call
@@ -64,18 +67,24 @@ def start_worker(threads: int, printed: Connection, reaper: Connection) -> None:
     faulthandler.enable(file=2)
 
 
-def serve(channel: Connection, threads: int, printed: Connection, reaper: Connection) -> None:
+def serve(channel: socket.socket, threads: int, printed: Connection, reaper: Connection) -> None:
     """Make this process a worker, and each call that comes until the parent ends.
 
-    What it sends is the phases of a call, as text, and (True, its result) or (False, what it raised).
+    Calls come as pickles, as the parent runs no code from outside. What goes back are frames of bytes:
+    the phases of a call, and the bytes that it returned or what it raised, as text.
     """
     start_worker(threads, printed, reaper)
-    with contextlib.suppress(EOFError):
+    calls = channel.makefile("rb")
+
+    def report(phase: str) -> None:
+        channel.sendall(frame(PHASE, phase.encode()))
+
+    with contextlib.suppress(EOFError, OSError):
         while True:
-            function, arguments, reporting = channel.recv()
-            arguments = (channel.send, *arguments) if reporting else arguments
+            function, arguments, reporting = pickle.load(calls)
+            arguments = (report, *arguments) if reporting else arguments
             try:
-                answer = ForkingPickler.dumps((True, function(*arguments)))
+                answer = frame(RETURNED, function(*arguments))
             except BaseException as error:  # of a solver, which may also call sys.exit
-                answer = ForkingPickler.dumps((False, error))
-            channel.send_bytes(answer)
+                answer = frame_of(error)
+            channel.sendall(answer)

@@ -8,11 +8,13 @@ process is used again for call after call until it dies or is stopped; then the 
 from __future__ import annotations
 
 import multiprocessing
+import pickle
 import signal
+import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import wait
 from typing import Any
 
 import psutil
@@ -27,31 +29,26 @@ from experiments.workers.processes import (
     signal_group,
 )
 from experiments.workers.start import STARTING, serve
+from experiments.workers.wire import (
+    PHASE,
+    RETURNED,
+    Frames,
+    Malformed,
+    WorkerError,
+    WorkerExit,
+    raised,
+)
 
 POLL = 0.2  # seconds between two inspections of a worker
 _TERMINATION = 1.0  # seconds between SIGTERM and SIGKILL
-
-
-class WorkerExit(Exception):
-    """The process ended before its call did.
-
-    Attributes
-    ----------
-    signal : the name of the signal that ended it; empty if it exited by itself.
-    code : its exit code, negative for a signal.
-    """
-
-    def __init__(self, code: int) -> None:
-        super().__init__(code)
-        self.code, self.signal = code, signal.Signals(-code).name if code < 0 else ""
-
-    def __str__(self) -> str:
-        how = f"was killed by {self.signal}" if self.signal else f"ended with exit code {self.code}"
-        return f"the process {how}"
+_RECEIVED = 2**20  # bytes at a time
+_PHASE = 200  # characters
 
 
 class Worker:
     """A supervised process, started with the first call and replaced when it has ended.
+
+    A call returns bytes, as `wire` lays them out; its caller says what it expects of them.
 
     Parameters
     ----------
@@ -62,9 +59,11 @@ class Worker:
         self.threads = threads
         self._process: _Process | None = None
         self._phase, self._since = STARTING, 0.0
-        self._answer: tuple[bool, Any] | None = None
+        self._answer: bytes | WorkerError | WorkerExit | None = None
 
-    def call(self, function: Callable[..., Any], *arguments: Any, reporting: bool = False) -> None:
+    def call(
+        self, function: Callable[..., bytes], *arguments: Any, reporting: bool = False
+    ) -> None:
         """Begin a call, in the process of the last one if that still runs.
 
         With `reporting` the first argument is a function to call with each phase that begins.
@@ -76,13 +75,15 @@ class Worker:
         self._process.capture.clear()
         self._phase, self._since, self._answer = STARTING, time.monotonic(), None
         with suppress(BrokenPipeError):  # it died just now, and `ended` will say so
-            self._process.channel.send((function, arguments, reporting))
+            self._process.channel.sendall(pickle.dumps((function, arguments, reporting)))
 
-    def finish(self, seconds: float) -> Any:
-        """Return the result of the call as soon as it has ended, or raise what it raised.
+    def finish(self, seconds: float) -> bytes:
+        """Return what the call returned as soon as it has ended.
 
         Raises
         ------
+        WorkerError
+            If it raised something.
         TimeoutError
             If it has not ended after `seconds`; the process is killed.
         WorkerExit
@@ -97,7 +98,7 @@ class Worker:
         return self.result()
 
     @property
-    def handles(self) -> list[Connection | int]:
+    def handles(self) -> list[Any]:
         """What `multiprocessing.connection.wait` waits for; empty before the first call."""
         process = self._process
         return [] if process is None else [process.channel, process.child.sentinel]
@@ -115,24 +116,36 @@ class Worker:
 
     def _receive(self, process: _Process) -> None:
         """Take what the process has sent: phases that began, and its answer."""
-        while self._answer is None and process.channel.poll():
+        while self._answer is None:
             try:
-                message = process.channel.recv()
-            except (EOFError, OSError):  # perhaps in the middle of a message
+                received = process.channel.recv(_RECEIVED, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return
+            except OSError:  # reset by its death
+                received = b""
+            if not received:
                 process.child.join(POLL)
                 return
-            except Exception as error:  # what it sent cannot be read
-                message = False, error
-            if isinstance(message, str):
-                self._phase, self._since = message, time.monotonic()
-            else:
-                self._answer = message
+            try:
+                for kind, content in process.frames.of(received):
+                    self._take(kind, content)
+            except Malformed as error:
+                self._answer = WorkerError(str(error))
 
-    def result(self) -> Any:
-        """Return the result of a call that has ended, or raise what it raised.
+    def _take(self, kind: bytes, content: bytes) -> None:
+        if kind == PHASE:
+            text = content[:_PHASE].decode(errors="replace")
+            self._phase, self._since = text, time.monotonic()
+        else:
+            self._answer = content if kind == RETURNED else raised(kind, content)
+
+    def result(self) -> bytes:
+        """Return what a call that has ended returned.
 
         Raises
         ------
+        WorkerError
+            If it raised something.
         WorkerExit
             If the process has ended instead.
         """
@@ -140,10 +153,9 @@ class Worker:
         if self._answer is None:
             self._process.child.join()
             raise WorkerExit(self._process.child.exitcode or 0)
-        returned, result = self._answer
-        if not returned:
-            raise result
-        return result
+        if not isinstance(self._answer, bytes):
+            raise self._answer
+        return self._answer
 
     def phase(self) -> tuple[str, float]:
         """Return the phase of the call, and for how many seconds it has been in it."""
@@ -187,7 +199,9 @@ class _Process:
         context = multiprocessing.get_context("spawn")
         self.capture, self.reaper = Capture(context), Reaper(context)
         self.seen: set[psutil.Process] = set()
-        self.channel, theirs = context.Pipe()
+        self.frames = Frames()
+        # no pipe, which a process of the same user could open by its name in /proc
+        self.channel, theirs = socket.socketpair()
         given = theirs, threads, self.capture.writer, self.reaper.writer
         self.child = context.Process(target=serve, args=given, daemon=True)
         self.child.start()

@@ -64,7 +64,8 @@ class Solution:
     point : the answer as the solver gave it, unprojected.
     status : how the process ended. claimed : what the solver says of its answer.
     time_solve, time_setup : seconds inside the algorithm; seconds preparing (imports, compilation).
-    cpu_time : seconds of all of this process's threads, inside the algorithm.
+    cpu_time : seconds of all threads inside the algorithm, of this process and of children that were
+        waited for.
     iterations : the solver's own count. trace : the evaluations made while it ran.
     counters : kernel evaluations and whatever else the solver counts.
     rigorous : whether `certificate` proves its bounds, see `certify`.

@@ -88,13 +88,11 @@ class SMO(Solver):
 
     def prepare(self, form: BoxQP) -> BoxQP:
         """Compile the steps, for both precisions."""
-        quick = SMO(tol=0.1)
-        warm_up(quick, form)
-        for samples in (
-            SINGLE_FROM,
-            MOST_ON_DEMAND + 1,
-        ):  # with rows on demand, and with working sets
-            warm_up(quick, form, samples=samples)
+        # as one set in float64, with rows on demand, and with working sets: as far as the form needs it
+        sizes = 32, SINGLE_FROM, MOST_ON_DEMAND + 1
+        for samples in sizes:
+            if samples <= max(form.n, sizes[0]):
+                warm_up(SMO(tol=0.1), form, samples=samples)
         compile_choice()
         return form
 

@@ -102,7 +102,7 @@ def survives(scratch: Path, outcomes: list[Outcome], first: Dying) -> tuple[int,
 def main() -> None:
     cases = plan(read_experiment(Path(sys.argv[1])))
     outcomes = [run_case(case) for case in cases[:-1]]
-    outcomes.append(replace(failed(cases[-1], "crashed", "x", "SIGSEGV"), output="a\nb"))
+    outcomes.append(failed(cases[-1], "crashed", "x", "a\nb", "SIGSEGV"))
     with TemporaryDirectory() as name:
         scratch = Path(name)
         assert run_session(scratch / "undisturbed", outcomes, Dying())

@@ -6,12 +6,13 @@ must be in its sentence.
 """
 
 import hashlib
+import subprocess
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -72,6 +73,33 @@ class _Claim(str):
 
     def __hash__(self):
         return hash(str(self))
+
+
+@dataclass(frozen=True)
+class DividesItsTime(_Patient):
+    """It replaces what ends the loop, and says that it took a hundredth of the time."""
+
+    def iterates(self, state):
+        honest = solvers.running.loop._Run.solution
+
+        def quick(run, *ended):
+            found = honest(run, *ended)
+            return replace(found, time_solve=found.time_solve / 100, cpu_time=0.0)
+
+        solvers.running.loop._Run.solution = quick
+        yield FormPoint(_solved(state), claim="optimal")
+
+
+@dataclass(frozen=True)
+class HiresAProcess(_Patient):
+    """Another process does the work for it, which it waits for."""
+
+    shown: ClassVar[str] = "cpu_time"
+
+    def iterates(self, state):
+        busy = f"import time\nwhile time.process_time() < {WORK}: pass"
+        subprocess.run([sys.executable, "-c", busy], check=True)
+        yield from SMO(tol=1e-6).iterates(state)
 
 
 @dataclass(frozen=True)

@@ -16,9 +16,10 @@ from distributed.comm.core import connect
 from distributed.utils import silence_logging_cmgr
 
 from experiments.cases.plan import Case
-from experiments.cases.records import Outcome, failed, versions
+from experiments.cases.records import Outcome, failed, read_outcome, versions
 from experiments.executors.base import ExecutorError, Limits
 from experiments.executors.dask.worker import Isolation, run_beside
+from experiments.workers.wire import Malformed
 
 _REACHED = 5.0  # seconds
 _AHEAD = 2  # cases known to Dask, over those that it runs at once
@@ -111,7 +112,7 @@ def _registered(plugin: Isolation, client: Client) -> Generator[None]:
 
 def _completed(
     client: Client, name: str, cases: Iterable[Case]
-) -> Iterator[tuple[Case, Outcome | Exception]]:
+) -> Iterator[tuple[Case, bytes | Exception]]:
     """Yield each case with its result, as they complete; Dask knows only some of them at a time."""
     waiting, running = deque(cases), dict[Future, Case]()
     completed = as_completed(loop=client.loop)
@@ -130,7 +131,7 @@ def _completed(
         raise ExecutorError(f"the Dask scheduler is lost ({type(error).__name__})") from None
 
 
-def _result(future: Future) -> Outcome | Exception:
+def _result(future: Future) -> bytes | Exception:
     try:
         return future.result()
     except Exception as error:
@@ -139,10 +140,13 @@ def _result(future: Future) -> Outcome | Exception:
         return error
 
 
-def _outcome(case: Case, result: Outcome | Exception) -> Outcome:
+def _outcome(case: Case, result: bytes | Exception) -> Outcome:
     """Return what came of a case; of an error that is not the run's own, its row."""
-    if isinstance(result, Outcome):
-        return result
+    if isinstance(result, bytes):
+        try:
+            return read_outcome(result, case)
+        except Malformed as error:
+            result = error
     reason = f"{type(result).__name__}: {result}"
     if isinstance(result, KilledWorker):
         times = result.allowed_failures + 1

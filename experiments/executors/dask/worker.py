@@ -18,7 +18,7 @@ from distributed.comm.addressing import get_address_host
 from tornado.ioloop import PeriodicCallback
 
 from experiments.cases.plan import Case
-from experiments.cases.records import Outcome
+from experiments.cases.records import Outcome, packed
 from experiments.executors.base import Limits
 from experiments.executors.slot import WorkerSlot
 from experiments.workers.machine import cores
@@ -27,10 +27,13 @@ _IDLE = 60.0  # seconds after which a process without a case is ended
 _POLL = 0.05  # seconds
 
 
-def run_beside(case: Case, name: str) -> Outcome:
-    """Run one case; this is the task, in a thread of a Dask worker that has the plugin `name`."""
+def run_beside(case: Case, name: str) -> bytes:
+    """Run one case, whose outcome is returned as a message.
+
+    This is the task, in a thread of a Dask worker that has the plugin `name`.
+    """
     plugin: Any = get_worker().plugins[name]
-    return plugin.run(case)
+    return packed(plugin.run(case))
 
 
 class Isolation(WorkerPlugin):

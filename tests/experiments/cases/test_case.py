@@ -5,16 +5,18 @@ import math
 import time
 import warnings
 from dataclasses import replace
+from io import BytesIO
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.cases import case as runner
+from experiments.cases import solving
 from experiments.cases.case import run_case
 from experiments.cases.columns import COLUMNS
 from experiments.cases.plan import plan
 from experiments.files.experiment import read_experiment
+from experiments.workers.isolation import Returned
 from solvers import solve
 
 LINE = """\
@@ -219,9 +221,12 @@ def test_what_a_failed_run_keeps_of_its_traceback(case_of, strange):
 
 
 def test_what_its_time_does_not_show_is_in_the_reason(case_of, monkeypatch):
-    def timed(used=0.0, **times):
-        monkeypatch.setattr(runner, "solve", lambda *a, **k: replace(solve(*a, **k), **times))
-        apart = lambda function, *arguments: (function(*arguments), used)  # noqa: E731
+    def timed(used=0.0, took=0.0, **times):
+        monkeypatch.setattr(solving, "solve", lambda *a, **k: replace(solve(*a, **k), **times))
+
+        def apart(function, *arguments):
+            return Returned(BytesIO(function(lambda: None, *arguments)), took, used)
+
         return run_case(case_of(), threads=2, apart=apart).record["reason"]
 
     assert timed(time_solve=1.0, cpu_time=1.9) == ""

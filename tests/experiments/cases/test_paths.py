@@ -1,6 +1,7 @@
 """One run follows a path: a row for all of it, and one for each of its answers."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -53,10 +54,13 @@ def test_a_row_is_of_the_whole_path(outcome_of, case_of):
 
 
 def test_answers_that_do_not_cover_the_interval_are_no_path(outcome_of, monkeypatch):
-    found = paths.traced
-    monkeypatch.setattr(
-        paths, "traced", lambda *a: found(*a)._replace(answers=found(*a).answers[1:])
-    )
+    traced = paths.traced
+
+    def without_the_first(*arguments):
+        answer, solutions = traced(*arguments)
+        return replace(answer, found=answer.found[1:], values=answer.values[1:]), solutions[1:]
+
+    monkeypatch.setattr(paths, "traced", without_the_first)
     outcome = outcome_of()
     assert outcome.record["verdict"] == "uncertified"
     assert "do not cover C from 0.1 to 10" in outcome.record["reason"]

@@ -130,6 +130,70 @@ def test_a_solver_that_closes_its_streams_does_not_harm_the_next(slot, case_of, 
         assert outcome.output == "here\n"
 
 
+FORGED = {  # what a solver writes in the place of its answer, and what its row says of that
+    "a pickle that runs code": ("b'cos\\nsystem\\n(S\\'touch {mark}\\'\\ntR.'", "cut short"),
+    "nothing but zeros": ("bytes(64)", "its header"),
+    "a header of another kind": ("pack({{'run': 'me'}})", "found: has 0 answers, expected 1"),
+    "an array that nobody asked for": ("pack(answer, {{'k': x}})", "an array 'k' that is not"),
+    "an answer of another size": ("pack(answer, {{'alpha 0': x[:3]}})", "alpha 0: has shape (3,)"),
+    "an array that is not there": ("pack(answer, {{'alpha 0': x}})[:-8]", "alpha 0: is cut short"),
+    "more than there may be": ("pack(answer, {{'alpha 0': x}}) + b'.'", "goes on after its last"),
+}
+
+
+@pytest.mark.parametrize("kind", FORGED)
+def test_bytes_of_a_solvers_own_are_a_crashed_row_and_never_run(
+    slot, case_of, strange, tmp_path, kind
+):
+    mark = tmp_path / "mark"
+    content, told = FORGED[kind]
+    body = f"""
+        from experiments.cases.answer import Answer, Found
+        from experiments.workers.wire import pack
+        x = np.zeros(form.n)
+        found = dict(status="finished", claimed="optimal", note="", time_solve=1e-9, time_setup=0.0)
+        answer = Answer([found | dict(cpu_time=0.0, iterations=1, counters={{}})])
+        for file in range(3, 50):
+            try:
+                if "deleted" in os.readlink(f"/proc/self/fd/{{file}}"):
+                    os.write(file, {content.format(mark=mark)})
+            except OSError:
+                pass
+        os._exit(0)
+        yield
+        """
+    record = slot.run(case_of(strange(body))).record
+    assert (record["status"], record["verdict"]) == ("crashed", "uncertified")
+    assert told in record["reason"]
+    assert not mark.exists()
+    assert slot.run(case_of()).record["verdict"] == "solved"
+
+
+def test_a_forged_answer_is_judged_by_its_point_and_timed_by_the_one_who_watches(
+    slot, case_of, strange
+):
+    body = """
+        from experiments.cases.answer import Answer, Found
+        from experiments.workers.wire import pack
+        time.sleep(0.3)
+        found = dict(status="finished", claimed="optimal", note="", time_solve=1e-9, time_setup=0.0)
+        answer = Answer([found | dict(cpu_time=0.0, iterations=1, counters={})])
+        for file in range(3, 50):
+            try:
+                if "deleted" in os.readlink(f"/proc/self/fd/{file}"):
+                    os.write(file, pack(answer, {"alpha 0": np.zeros(form.n)}))
+            except OSError:
+                pass
+        os._exit(0)
+        yield
+        """
+    slot.limits = Limits()
+    record = slot.run(case_of(strange(body))).record
+    assert (record["status"], record["verdict"]) == ("finished", "wrong")
+    assert record["time_solve"] > 0.3
+    assert "claimed neither as set-up nor as solving" in record["reason"]
+
+
 def test_a_death_while_a_result_is_sent_does_not_hold_up_the_slot(slot, case_of, strange):
     body = """
         import psutil
@@ -265,6 +329,7 @@ def test_a_solver_is_not_judged_by_what_it_put_in_the_place_of_our_functions(
     "name",
     [
         *("CountersThatSolve", "ClockForOneStep", "SolvesInRefuses", "HonestWhenWatched"),
+        *("DividesItsTime", "HiresAProcess"),
         *(
             pytest.param(name, marks=pytest.mark.exhaustive)
             for name in ("ClaimThatSolves", "ThreadGoesOn", "SolvesInPrepare")

@@ -121,6 +121,44 @@ def test_a_wrong_name_is_refused_before_anything_runs(
         experiment(tmp_path, text)
 
 
+FORGING = """
+import os, pickle, socket
+from experiments.files.specs import ProblemSpec
+from experiments.workers.wire import frame, pack
+
+class Code:
+    def __reduce__(self):
+        return os.mkdir, ({mark!r},)
+
+for number in os.listdir("/proc/self/fd"):
+    try:
+        socket.socket(fileno=os.dup(int(number))).sendall({sent})
+    except OSError:
+        pass
+"""
+# what a file sends to the command when it is merely imported
+FORGED = [
+    "pickle.dumps((True, Code()))",
+    "frame(b'r', pickle.dumps((True, Code())))",
+    "frame(b'e', pickle.dumps((True, Code())))",
+    "frame(b'r', pack(['no', 'description']))",
+    "frame(b'r', pack(ProblemSpec('x', {'n': 3}, {})))",
+    "frame(b'r', pack(ProblemSpec('x', {'name': 'x'}, {'kernel': [{'name': {}}]})))",
+]
+
+
+@pytest.mark.parametrize("sent", FORGED)
+def test_nothing_that_a_file_sends_while_it_is_imported_runs_in_the_command(
+    tmp_path: Path, sent: str
+) -> None:
+    mark = tmp_path / "mark"
+    found = experiment(tmp_path, FILE.format(kernel="linear"))
+    (tmp_path / "ours.py").write_text(FORGING.format(mark=str(mark), sent=sent) + OURS)
+    again = read_experiment(tmp_path / "experiment.yaml")
+    assert len(plan(again)) == len(plan(found))
+    assert not mark.exists()
+
+
 @pytest.mark.parametrize("broken", ["raise RuntimeError('broken')", "import os; os._exit(3)"])
 def test_a_file_that_cannot_be_imported_fails_in_its_own_runs(tmp_path: Path, broken: str) -> None:
     found = experiment(tmp_path, FILE.format(kernel="linear"))

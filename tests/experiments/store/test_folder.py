@@ -62,7 +62,9 @@ def folder(tmp_path, cases, ids):
     store = Store.open(tmp_path / "out", TEXT, ids)
     for case in cases[:-1]:
         store.append(run_case(case))
-    store.append(failed(cases[-1], "crashed", "the process was killed by SIGSEGV", "SIGSEGV"))
+    store.append(
+        failed(cases[-1], "crashed", "the process was killed by SIGSEGV", signal="SIGSEGV")
+    )
     store.close()
     return store.folder
 

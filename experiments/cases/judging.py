@@ -1,0 +1,254 @@
+"""Certifying what a solver gave, and measuring it: where no solver has run.
+
+The problem is built anew from the file and the data. `status` describes the process, `claimed` is what
+the solver claims, `verdict` what the certificate shows.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from time import perf_counter
+from typing import Any, BinaryIO, NamedTuple, cast
+
+import numpy as np
+
+from experiments.cases import answer as answers
+from experiments.cases import paths
+from experiments.cases.description import described
+from experiments.cases.failure import Failure, sentence
+from experiments.cases.plan import Case
+from experiments.cases.records import Outcome, blank_record, failed, kernel_of, packed
+from experiments.cases.solving import posed
+from problems import Dataset, Formulation, Multiclass, Point, Precomputed, describe
+from solvers import Evaluation, Solution, Solver, Status
+
+_MEASURES = """
+primal_objective dual_objective gap relative_gap kkt_violation violating_pair primal_residual
+dual_residual complementarity projection_distance
+"""
+_TRACED = "primal_objective dual_objective gap kkt_violation"
+_TRACED_FOR = 300.0  # seconds, half of what certifying may take
+_LONG = 3.0  # seconds: importing and compiling take less
+_MUCH = 10.0  # times as long as solving is what changes a comparison
+_MEASURABLE = 0.05  # seconds of solving, below which CPU time is no measure of threads
+_UNCLAIMED = 0.05  # seconds that a process may take besides what its solver claims, and half of all
+_ROWS = 1000  # predicted at a time
+_MOST_DRAWN = 5000  # samples of a model that is kept for a picture
+
+
+class Measured(NamedTuple):
+    """What the process of a solver took, as the one that watched it and the system measured it.
+
+    Attributes
+    ----------
+    seconds : from before the solver was imported to the end of its process.
+    cpu_seconds : of the process and its children.
+    peak_rss : largest resident memory, in bytes.
+    threads : how many the solver may use.
+    """
+
+    seconds: float
+    cpu_seconds: float
+    peak_rss: int
+    threads: int
+
+
+def judged(case: Case, message: BinaryIO, measured: Measured) -> Outcome:
+    """Return the outcome of a case for the message that its solver's process left, whatever that is."""
+    try:
+        with warnings.catch_warnings(), np.errstate():
+            return _judged(case, message, measured)
+    except BaseException as error:
+        return failed(case, *Failure.of(error))
+
+
+def judged_apart(
+    _: Callable[[], object], case: Case, message: BinaryIO, measured: Measured
+) -> bytes:
+    """Return the same as a message, from a process of its own."""
+    return packed(judged(case, message, measured))
+
+
+def _judged(case: Case, message: BinaryIO, measured: Measured) -> Outcome:
+    problem, data = posed(case)
+    answer, points = answers.read(message, problem, on_path=bool(case.problem.path))
+    if answer.failure is not None:
+        return failed(case, *answer.failure)
+    record = blank_record(case) | {
+        "problem_hash": problem.hash,
+        "family_hash": problem.family_hash,
+        "n": problem.n,
+        "d": problem.d,
+        "peak_rss": measured.peak_rss,
+        "threads": answer.threads,
+    }
+    if case.problem.path:
+        begun = perf_counter()
+        columns, rows = paths.judged(problem, case, answer, points)
+        record |= columns
+        record |= _added(record, measured, 2 * (perf_counter() - begun))
+        return Outcome(record, path=rows)
+    solution = _solution(problem, case, answer, points[0])
+    evaluations = [
+        Evaluation(time, count, problem, point)
+        for (time, count), point in zip(answer.trace, points[1:], strict=True)
+    ]
+    evaluating = _seconds_of_evaluating(evaluations)
+    record |= _answer(solution, answer.importing)
+    record |= _added(record, measured, evaluating)
+    record["reason"] = _joined(str(record["reason"]), *_remarks(record, measured))
+    record |= _quality(solution, data) | (described(solution) if case.described else {})
+    diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
+    alpha = None if case.after is None else solution.alpha
+    trace, model = _trace(case, evaluations), _model(case, solution)
+    return Outcome(record, trace, model, diagnosis=diagnosis, answer=alpha)
+
+
+def _solution(problem: Formulation, case: Case, answer: answers.Answer, point: Point) -> Solution:
+    """Return what a solver gave as the solution of this problem, with this case's target."""
+    unknown, found = cast("Solver", None), answer.found[0]
+    parts = (Solution(problem, unknown, Point(), Status.FINISHED, c) for c in answer.claims)
+    return Solution(
+        problem,
+        unknown,
+        point,
+        **vars(found),
+        target_gap=case.target_gap,
+        rigorous=case.proven,
+        subsolutions=tuple(parts),
+    )
+
+
+def _seconds_of_evaluating(evaluations: list[Evaluation]) -> float:
+    """Return how long the first and the last evaluation may take, where they are made while solving.
+
+    Those between them take at most half of the time of solving, see `solvers.running.loop`.
+    """
+    if not evaluations:
+        return 0.0
+    problem, begun = evaluations[-1].problem, perf_counter()
+    if not (problem.may_be_infeasible or isinstance(problem, Multiclass)):
+        return 0.0
+    _ = evaluations[-1].certificate
+    return 2 * (perf_counter() - begun)
+
+
+def _added(record: Mapping[str, Any], measured: Measured, excused: float) -> dict[str, Any]:
+    """Return a row's times with what a process took and its solver claims neither as set-up nor solving.
+
+    Empty where that is little: `_UNCLAIMED` above what is excused, or half of all.
+    """
+    setup, solve = (record[name] or 0.0 for name in ("time_setup", "time_solve"))
+    unclaimed = measured.seconds - setup - solve
+    if not (unclaimed > max(_UNCLAIMED + excused, measured.seconds / 2)):
+        return {}
+    told = f"took {unclaimed:.2g} s claimed neither as set-up nor as solving, which are added"
+    return {
+        "time_solve": solve + unclaimed,
+        "cpu_time": max(record["cpu_time"] or 0.0, measured.cpu_seconds - setup),
+        "reason": _joined(record["reason"], told),
+    }
+
+
+def _joined(*reasons: str) -> str:
+    return "; ".join(filter(None, reasons))
+
+
+def _trace(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:
+    """Return a row for each evaluation, or as many as take half the time of solving, and the last.
+
+    Rates are fitted to all of them, where problems are described.
+    """
+    rows, due, spent = list[dict[str, Any]](), 0.0, 0.0
+    for evaluation in evaluations:
+        if evaluation.time < due and evaluation is not evaluations[-1]:
+            continue
+        begun, c, problem = perf_counter(), evaluation.certificate, evaluation.problem
+        bounds = {name: getattr(c, name) for name in _TRACED.split()}
+        rows.append(
+            {"run_id": case.run_id, "time": evaluation.time, "iteration": evaluation.iteration}
+            | bounds
+            | {
+                "n_support": None if c.point.alpha is None else describe(problem, c).support.size,
+                "objective": problem.objective(c.primal_objective, c.dual_objective),
+            }
+        )
+        cost = perf_counter() - begun
+        spent += cost
+        later = 0.0 if case.described else evaluation.time + 2.0 * cost
+        due = later if spent < _TRACED_FOR else np.inf
+    return rows
+
+
+def _answer(solution: Solution, importing: float) -> dict[str, Any]:
+    """Return the columns that come from the solver and from the certificate."""
+    c = solution.certificate
+    has_point = solution.point.alpha is not None or solution.point.w is not None
+    return {name: float(getattr(c, name)) for name in _MEASURES.split()} | {
+        "status": str(solution.status),
+        "claimed": str(solution.claimed),
+        "verdict": solution.verdict,
+        "reason": sentence(solution.reason),
+        "bound_source": c.bound_source,
+        "objective": float(solution.objective),
+        "time_setup": solution.time_setup + importing,
+        "time_solve": solution.time_solve,
+        "cpu_time": solution.cpu_time,
+        "iterations": solution.iterations if has_point else None,
+        "n_kernel_evals": solution.counters.get("kernel_evaluations"),
+    }
+
+
+def _remarks(record: Mapping[str, Any], measured: Measured) -> Iterator[str]:
+    """Yield a sentence on each way in which a solver took more than its time shows."""
+    setup, solve, cpu = (record[name] for name in ("time_setup", "time_solve", "cpu_time"))
+    if solve > _MEASURABLE and (busy := cpu / solve) > measured.threads + 0.5:
+        yield f"used {busy:.1f} threads, {measured.threads} were allowed"
+    if setup > max(_LONG, _MUCH * solve):
+        yield f"set-up took {setup:.1f} s, solving {solve:.2g} s"
+    elsewhere = measured.cpu_seconds - setup - cpu
+    if elsewhere > max(_LONG, _MUCH * solve):
+        yield f"its process computed for {elsewhere:.1f} s besides set-up and solving"
+
+
+def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:
+    """Return what the answer means for the samples: support vectors, margin, accuracies."""
+    if solution.alpha is None:
+        return {}
+    geometry, problem = solution.geometry, solution.problem
+    kinds = geometry.kinds
+    quality: dict[str, Any] = {
+        "n_support": int((kinds != "zero").sum()),
+        "n_free": int((kinds == "free").sum()),
+        "n_bounded": int((kinds == "bounded").sum()),
+        "margin": float(geometry.margin) if problem.has_margin else None,
+        "train_accuracy": problem.accuracy(geometry.decision, problem.expected),
+    }
+    if data.X_test is not None and data.y_test is not None:
+        X = data.X_test  # in blocks of rows, whose kernel values fit in memory
+        blocks = [X[i : i + _ROWS] for i in range(0, X.shape[0], _ROWS)]
+        predicted = np.concatenate([geometry.decision_function(block) for block in blocks])
+        quality["test_accuracy"] = problem.accuracy(predicted, data.y_test)
+    return quality
+
+
+def _model(case: Case, solution: Solution) -> dict[str, Any]:
+    """Return what draws the decision function of samples in the plane."""
+    problem, point = solution.problem, solution.certificate.point
+    drawable = problem.d == 2 and problem.n <= _MOST_DRAWN
+    drawable = drawable and (problem.outputs == 1 or isinstance(problem, Multiclass))
+    drawable = drawable and (problem.has_margin or problem.takes_targets or problem.outputs > 1)
+    if not drawable or isinstance(problem.kernel, Precomputed) or point.alpha is None:
+        return {}
+    w = np.full(2, np.nan) if point.w is None else point.w
+    b = 0.0 if point.b is None else point.b
+    return {
+        "X": problem.X if isinstance(problem.X, np.ndarray) else problem.X.toarray(),
+        "y": problem.y,
+        "alpha": point.alpha,
+        "w": w,
+        "b": np.asarray(b, dtype=np.float64),
+        "level": problem.margin_at(solution.certificate.offsets) if problem.has_margin else 1.0,
+        "kernel": kernel_of(case),
+    }

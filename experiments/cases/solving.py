@@ -1,0 +1,116 @@
+"""Solving one case, in a process that the solver has to itself: the only module that runs one.
+
+What the solver gave leaves as a message of plain arrays and numbers, see `answer`.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from time import perf_counter
+
+import numpy as np
+from scipy.linalg.blas import dgemm
+from threadpoolctl import threadpool_info
+
+from experiments.cases import paths
+from experiments.cases.answer import Answer, Found, packed
+from experiments.cases.failure import Failure
+from experiments.cases.plan import Case, data_need_outside, needs_outside
+from experiments.files.specs import build_problem, build_solver, build_source
+from problems import Dataset, Formulation, Point, reduce
+from solvers import Evaluation, Solution, Solver, Status, solve
+
+_WAKING = 80  # rows of a product that OpenBLAS computes on all threads
+
+
+def solved(begin: Callable[[], object], case: Case) -> bytes:
+    """Return the answer to a case as a message, or how it failed, whatever the solver raises.
+
+    `begin` is called when the problem is there, before the solver is imported.
+    """
+    try:
+        with warnings.catch_warnings(), np.errstate():
+            return _solved(begin, case)
+    except BaseException as error:  # a solver may also call sys.exit
+        return packed(Answer(failure=Failure.of(error)))
+
+
+def _solved(begin: Callable[[], object], case: Case) -> bytes:
+    clock, (problem, _) = perf_counter, posed(case)
+    np.random.seed(case.repetition)  # noqa: NPY002 - for solvers from outside that draw from it
+    _wake_threads()
+    begin()
+    begun = clock()
+    solver = build_solver(case.solver, case.folder, case.seed)
+    importing = clock() - begun
+    if case.problem.path:
+        ended, solutions = paths.traced(problem, solver, case)
+        answer = replace(ended, importing=importing, threads=_threads())
+        return packed(answer, [solution.point for solution in solutions])
+    solution = solve(
+        problem,
+        solver,
+        target_gap=case.target_gap,
+        time_limit=case.time_limit,
+        initial=_initial(case, solver),
+        callback=_keep if case.trace else None,
+    )
+    answer = Answer(
+        found=[Found.of(solution)],
+        claims=[each.claimed for each in solution.subsolutions],
+        trace=[(evaluation.time, evaluation.iteration) for evaluation in solution.trace],
+        threads=_threads(),
+        importing=importing,
+    )
+    return packed(answer, [solution.point, *(evaluation.point for evaluation in solution.trace)])
+
+
+def posed(case: Case) -> tuple[Formulation, Dataset]:
+    """Return the problem of a case, built from the file and the data, and its samples."""
+    data = _load(json.dumps(case.problem.dataset), case.folder)
+    return build_problem(case.problem, data, case.folder), data
+
+
+@lru_cache(maxsize=1)
+def _load(dataset: str, folder: str) -> Dataset:
+    """Return a data set; consecutive cases on the same data read it once."""
+    return build_source(json.loads(dataset), folder).load()
+
+
+def load_shared(case: Case) -> None:
+    """Load samples and compiled code that later cases use too, but nothing from outside."""
+    if data_need_outside(case):
+        return
+    data = _load(json.dumps(case.problem.dataset), case.folder)
+    if needs_outside(case):
+        return
+    solver = build_solver(case.solver, case.folder, case.seed)
+    if not type(solver).__module__.startswith("solvers.external."):
+        solver.prepare(reduce(build_problem(case.problem, data, case.folder), solver.form).form)
+
+
+def _initial(case: Case, solver: Solver) -> Solution | None:
+    """Return the answer to another problem on the same samples at which a case begins."""
+    if case.initial is None or case.before is None:
+        return None
+    problem, _ = posed(replace(case, problem=case.before))
+    return Solution(problem, solver, Point(alpha=case.initial), Status.FINISHED)
+
+
+def _threads() -> int | None:
+    """Return the most threads that a numerical library of this process may use."""
+    return max((int(pool["num_threads"]) for pool in threadpool_info()), default=None)
+
+
+def _wake_threads() -> None:
+    """Let linear algebra start the threads that a copy of a process begins without."""
+    square = np.ones((_WAKING, _WAKING))
+    dgemm(1.0, square, square)
+
+
+def _keep(_: Evaluation) -> None:
+    """Ask for evaluations, which are certified later on."""

@@ -1,0 +1,91 @@
+"""Messages: what was packed is read back, and anything else is refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from experiments.workers.wire import Frames, Layout, Malformed, frame, pack
+
+
+@dataclass(frozen=True)
+class Value:
+    name: str
+    size: float
+    counts: dict[str, int]
+
+
+LAYOUT = Layout[Value](Value)
+VALUE = Value("ä", math.inf, {"a": 3})
+ARRAYS = {"x": np.arange(6.0).reshape(2, 3), "b": np.array(math.nan)}
+MESSAGE = pack(VALUE, ARRAYS)
+
+
+def _shapes(_):
+    return {"x": ((2, None),), "b": ((), (4,)), "c": ((1,),)}
+
+
+def test_a_message_is_read_back():
+    value, arrays = LAYOUT.read(MESSAGE, _shapes)
+    assert (value.size, value.counts) == (math.inf, {"a": 3})
+    assert {name: array.tobytes() for name, array in arrays.items()} == {
+        name: array.tobytes() for name, array in ARRAYS.items()
+    }
+
+
+@given(st.data())
+def test_a_damaged_message_is_refused_or_read_as_what_it_says(data):
+    content = bytearray(MESSAGE)
+    for _ in range(data.draw(st.integers(1, 4))):
+        at = data.draw(st.integers(0, len(content) - 1))
+        kind = data.draw(st.sampled_from(["byte", "cut", "insert"]))
+        if kind == "byte":
+            content[at] = data.draw(st.integers(0, 255))
+        elif kind == "cut":
+            del content[at : at + data.draw(st.integers(1, 20))]
+        else:
+            content[at:at] = data.draw(st.binary(max_size=20))
+        if not content:
+            break
+    try:
+        value, arrays = LAYOUT.read(bytes(content), _shapes)
+    except Malformed:
+        return
+    assert isinstance(value, Value)
+    assert all(array.dtype == float for array in arrays.values())
+
+
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        (pack(VALUE, {"y": np.zeros(2)}), "an array 'y' that is not expected"),
+        (pack(VALUE, {"x": np.zeros((3, 3))}), r"x: has shape \(3, 3\), expected \(\(2, None\),\)"),
+        (pack({"name": 3, "size": 1.0, "counts": {}}), "its header: name: "),
+        (pack({"name": "", "size": 1.0, "counts": {"a": "b"}}), "counts.a"),
+        (MESSAGE + b".", "goes on after its last array"),
+        (pack(VALUE, {"c": np.zeros(1)}).replace(b'"c", [1]', b'"b", [4]'), "b: is cut short"),
+    ],
+)
+def test_what_was_not_expected_is_named(message, told):
+    with pytest.raises(Malformed, match=told):
+        LAYOUT.read(message, _shapes)
+
+
+def test_a_message_beyond_its_size_is_not_read():
+    with pytest.raises(Malformed, match="at most 10 are expected"):
+        LAYOUT.read(MESSAGE, _shapes, most=10)
+
+
+@given(st.lists(st.integers(1, 30)))
+def test_frames_are_found_however_they_are_cut(lengths):
+    sent = frame(b"p", b"solving") + frame(b"r", MESSAGE)
+    frames, found = Frames(), []
+    for length in [*lengths, len(sent)]:
+        found += frames.of(sent[:length])
+        sent = sent[length:]
+    assert found == [(b"p", b"solving"), (b"r", MESSAGE)]

@@ -61,9 +61,8 @@ class Active:
 
     def start_with(self, members: Indices) -> None:
         """Make `members` active, without any rows."""
-        earlier = self.state.earlier_rows() if members.size == self.state.variables.n else None
-        self.rows = KeptRows(self.state, members) if earlier is None else earlier.of(self.state)
-        self.state.leave_rows(self.rows)
+        earlier = self.state.earlier_rows if members.size == self.state.variables.n else None
+        self.rows = KeptRows(self.state, members) if earlier is None else earlier
         self.last_set = np.empty(0, np.int64)
         one_set = members.size > 0 and self.rows.complete
         self.whole = one_set and members.size <= ONE_SET

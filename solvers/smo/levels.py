@@ -37,7 +37,11 @@ def minimise(
 
     def points(tiles: Tiles) -> Iterator[FormPoint]:
         state = State(form, tiles, cache_size, max_iter)
-        yield from _points(state, level(state), tol, gap)
+        active = level(state)
+        try:
+            yield from _points(state, active, tol, gap)
+        finally:
+            state.leave_rows(active.rows)
 
     threads = Threads()
     with Tiles(form.gram, threads.count) as tiles:
@@ -80,6 +84,7 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
             active.refine_in = 0
             continue
         if state.in_single and (state.stuck or futile > _FUTILE):
+            state.leave_rows(active.rows)
             state.work_in_double()
             active.start_with(active.members[:0])
             pausing = False

@@ -54,6 +54,7 @@ class State:
     steps, newton_steps, refreshes : what has been done so far.
     stuck, unbounded : why it cannot go on; solved : that it need not.
     room : kernel values that may be kept.
+    earlier_rows : those that an earlier problem on the same variables left; None if there are none.
     left : by what factor the violation is still too large, as far as tol and the gap tell.
     """
 
@@ -93,6 +94,7 @@ class State:
         few = max(2, min(v.n, _MOST_ACTIVE, int(room**0.5)))
         self.size = v.n if v.n**2 <= min(at_once, room) else few
         self._row_cache = np.empty(0, self.dtype)
+        self.earlier_rows = self._take_rows()
         self.f = self._scores()
         self._stale, self._fresh = np.zeros(v.n), 0.0
         self.note_change(self.z)
@@ -109,23 +111,30 @@ class State:
     def _scores(self) -> Vector:
         """Return Kz, from the rows that an earlier problem left as far as there are any."""
         support, f = np.flatnonzero(self.z), np.zeros(self.variables.n)
-        rows = self.earlier_rows()
+        rows = self.earlier_rows
         if rows is not None:
             known = rows.known(support)
             rows.add_to(f, support[known], self.z[support[known]])
             support = support[~known]
         return f + self.products(np.arange(f.size), support, self.z[support])
 
-    def earlier_rows(self) -> KeptRows | None:
-        """Return the rows that an earlier problem on the same variables left in the Gram matrix."""
-        kept, v = self.variables.form.gram.kept, self.variables
-        return None if kept is None or v.scale is not None else kept.get(self._key)
+    def _take_rows(self) -> KeptRows | None:
+        """Take out of the Gram matrix the rows that an earlier problem on the same variables left.
+
+        Rows grow while a problem is solved, so that no other may have them meanwhile.
+        """
+        rows = None if self._kept is None else self._kept.pop(self._key, None)
+        return None if rows is None else rows.of(self)
 
     def leave_rows(self, rows: KeptRows) -> None:
         """Leave rows of all variables to the next problem, if the Gram matrix is to keep them."""
-        kept, v = self.variables.form.gram.kept, self.variables
-        if kept is not None and v.scale is None and rows.members.size == v.n:
-            kept[self._key] = rows
+        if self._kept is not None and rows.members.size == self.variables.n:
+            self._kept[self._key] = rows
+
+    @property
+    def _kept(self) -> dict[Any, Any] | None:
+        v = self.variables
+        return v.form.gram.kept if v.scale is None else None
 
     @property
     def _key(self) -> tuple[str, bytes]:

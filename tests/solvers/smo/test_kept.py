@@ -1,10 +1,14 @@
 """Kept rows: the products and blocks that are read from them are those of K."""
 
+from dataclasses import replace
+from itertools import zip_longest
+
 import numpy as np
 import pytest
 
-from problems import RBF, BoxQP, NuSVR, SoftMarginDual, reduce
+from problems import RBF, BoxQP, FormPoint, Gram, NuSVR, Point, SoftMarginDual, certify, reduce
 from problems.gram.tiles import Tiles
+from solvers import SMO, solve
 from solvers.smo.kept import KeptRows
 from solvers.smo.state import State
 
@@ -75,3 +79,34 @@ def test_without_room_only_some_rows_are_kept() -> None:
         have = rows.fetch(np.arange(20))
         assert room >= 20
         assert have.sum() == 5
+
+
+MANY = np.random.default_rng(1).standard_normal((4200, 3))  # products take several threads
+LABELS = np.sign(MANY[:, 0] + 0.5 * MANY[:, 1] ** 3)
+
+
+def test_many_rows_are_left_to_a_problem_that_begins_at_the_last_answer() -> None:
+    gram = Gram(MANY, RBF(0.3), keep=True)
+    problem = SoftMarginDual(MANY, LABELS, 1.0, RBF(0.3))
+    first = solve(problem, SMO(gap=1e-2), gram=gram)
+    computed = gram.evaluations
+    second = solve(replace(problem, C=1.1), SMO(gap=1e-2), gram=gram, initial=first)
+    assert second.certificate.relative_gap <= 1e-2
+    assert gram.evaluations < 1.5 * computed
+
+
+@pytest.mark.parametrize("n", [600, 4200])  # rows on demand, and fetched for working sets
+def test_problems_that_are_solved_in_turns_on_one_gram_matrix_share_no_rows(n: int) -> None:
+    gram = Gram(MANY[:n], RBF(0.3), keep=True)
+    problem = SoftMarginDual(MANY[:n], LABELS[:n], 1.0, RBF(0.3))
+    problems = problem, replace(problem, y=-problem.y, C=10.0), replace(problem, C=0.1)
+    runs = [
+        SMO(tol=tol).iterates(reduce(posed, BoxQP, gram=gram).form)
+        for posed, tol in zip(problems, (1e-6, 1e-6, 1e-1), strict=True)
+    ]  # the last one ends first
+    last: dict[int, FormPoint] = {}
+    for points in zip_longest(*runs):
+        last |= {k: point for k, point in enumerate(points) if point is not None}
+    for k, gap in enumerate((1e-6, 1e-6, 1e-2)):
+        assert last[k].claim == "optimal"
+        assert certify(problems[k], Point(last[k].x)).relative_gap <= gap

@@ -133,27 +133,40 @@ def _pieces(a: Vector, groups: Indices) -> Iterator[tuple[Indices, Vector | None
 def violating_pair(
     g: Vector, a: Vector | None, below: Vector, above: Vector, groups: Indices | None = None
 ) -> float:
-    """Return how far the most violating pair is from optimal; of several groups the largest.
+    """Return how far the most violating pair is from optimal, see `violators`."""
+    return violators(g, a, below, above, groups)[0]
+
+
+def violators(
+    g: Vector, a: Vector | None, below: Vector, above: Vector, groups: Indices | None = None
+) -> tuple[float, Indices]:
+    """Return how far the most violating pair is from optimal, of several groups the farthest; and it.
 
     With an equality max(0, m − M), m = max −gᵢ/aᵢ over variables that can raise aᵢxᵢ and M the
     minimum over those that can lower it (Keerthi et al. 2001; LIBSVM's measure). Without it the
-    largest minus the smallest projected gradient, 0 counted among both (LIBLINEAR's).
+    largest minus the smallest projected gradient, 0 counted among both (LIBLINEAR's); then one
+    variable violates alone, the one with the largest |projected gradient|. None does at an optimum.
     """
+    none = 0.0, np.empty(0, np.int64)
+    if a is not None and (groups is not None or not a.all()):
+        # variables with a = 0 take no part in the equality: as without it
+        pieces = _pieces(a, np.where(a == 0, -1, 0) if groups is None else groups)
+        found = [(i, *violators(g[i], own, below[i], above[i])) for i, own in pieces]
+        members, most, of_it = max(found, key=lambda piece: piece[1])
+        return most, members[of_it]
+    if not g.size:
+        return none
     if a is None:
         projected = np.where(below <= 0, np.minimum(g, 0.0), g)
         projected = np.where(above <= 0, np.maximum(projected, 0.0), projected)
         projected[(below <= 0) & (above <= 0)] = 0.0
-        return float(projected.max(initial=0.0) - projected.min(initial=0.0))
-    if groups is not None:
-        pieces = _pieces(a, groups)
-        return max(violating_pair(g[i], own, below[i], above[i]) for i, own in pieces)
-    alone = a == 0
-    if alone.any():  # they take no part in the equality: as without it
-        rest = violating_pair(g[alone], None, below[alone], above[alone])
-        return max(rest, violating_pair(g[~alone], a[~alone], below[~alone], above[~alone]))
+        worst = int(np.abs(projected).argmax())
+        spread = max(0.0, float(projected.max())) - min(0.0, float(projected.min()))
+        return (spread, np.array([worst])) if spread > 0 else none
     score = -g / a
     can_raise = np.where(a > 0, above > 0, below > 0)
     can_lower = np.where(a > 0, below > 0, above > 0)
-    if not can_raise.any() or not can_lower.any():
-        return 0.0
-    return max(0.0, float(score[can_raise].max() - score[can_lower].min()))
+    i = int(np.where(can_raise, score, -np.inf).argmax())
+    j = int(np.where(can_lower, score, np.inf).argmin())
+    violate = can_raise.any() and can_lower.any() and score[i] > score[j]
+    return (float(score[i] - score[j]), np.array([i, j])) if violate else none

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from problems.box_gap import gap_terms, middle
+from problems.box_gap import middle, violating_pair, violators
 from problems.certificates.certificate import Certificate
-from problems.certificates.offsets import best_intercept, best_offsets, shifts
+from problems.certificates.offsets import best_intercept
 from problems.dataset import Vector
 from problems.forms import Claim, Point
 from problems.gram.products import gram_scores
@@ -188,8 +188,7 @@ def _lost(problem: Formulation, alpha: Vector, own_b: float | None, size: float)
         return _PARTNER
     scores = gram_scores(problem.gram(memory=0), problem.beta(alpha))
     x, box = problem.to_box_variables(alpha), problem.box
-    terms = gap_terms(problem.box_gradient(scores), x - box.lb, box.ub - x)
-    if float(terms.sum()) <= FAR * float(np.abs(x).sum()):
+    if violating_pair(problem.box_gradient(scores), None, x - box.lb, box.ub - x) <= FAR:
         return "the intercept: these α solve the problem without one, which has no equality"
     return _PARTNER
 
@@ -272,19 +271,38 @@ def _by_scores(
         wrong = _wrong_intercept(problem, scores, own_b, certificate)
         if wrong is not None or not far:
             return wrong
-    box, x = problem.box, problem.to_box_variables(alpha)
-    offsets = [middle(*interval) for interval in best_offsets(problem, scores)]
-    r = box.lagrangian_gradient(problem.box_gradient(scores), offsets)
-    i = int(gap_terms(r, x - box.lb, box.ub - x).argmax()) % problem.n
-    f = scores[i] + np.broadcast_to(shifts(problem, offsets), problem.n)[i]
-    y = problem.y[i]
-    place = f"f − y = {f - y:.3g}" if problem.is_regression else f"yf = {y * f:.3g}"
+    found, b = _most_violating(problem, alpha, scores)
+    if not found:
+        return None
+    places: list[str] = []
+    for i in found:
+        f, y = scores[i] + b, problem.y[i]
+        place = f"f − y = {f - y:.3g}" if problem.is_regression else f"yf = {y * f:.3g}"
+        places.append(f"sample {i} has α = {alpha[i]:.3g} although {place}")
+    offset = "b" if problem.groups is None else "their offset"
+    pair = f", with {offset} = {b:.3g}: no pair violates more" if len(found) > 1 else ""
+    multiple = "" if problem.is_bounded else ", and no multiple of α leaves less"
     finding = (
-        f"not stationary: sample {i} has α = {alpha[i]:.3g} although {place}, "
-        f"a share of {certificate.relative_gap:.2g} of the objective is to be gained"
+        f"not stationary: {', and '.join(places)}{pair}; "
+        f"a share of {certificate.relative_gap:.2g} of the objective is to be gained{multiple}"
     )
     step = "" if problem.is_regression else f"{_ERRORS}; or the b in them: {_BIAS}"
-    return Diagnosis("stationarity", certificate.relative_gap, i, finding, step)
+    return Diagnosis("stationarity", certificate.relative_gap, found[0], finding, step)
+
+
+def _most_violating(problem: Formulation, alpha: Vector, scores: Vector) -> tuple[list[int], float]:
+    """Return the samples of the most violating pair, and the b at which both violate equally.
+
+    One sample and b = 0 without an equality. What an interior point method leaves of an α that should
+    be 0, or short of C, violates only where nothing else does.
+    """
+    box, x, g = problem.box, problem.to_box_variables(alpha), problem.box_gradient(scores)
+    found, left = np.empty(0, np.int64), _SAME * float(np.abs(alpha).max())
+    for least in (left, 0.0):
+        below, above = (np.where(room > least, room, 0.0) for room in (x - box.lb, box.ub - x))
+        found = violators(g, box.a, below, above, box.groups)[1] if not found.size else found
+    b = -float((g[found] / box.a[found]).mean()) if box.a is not None and found.size > 1 else 0.0
+    return [int(i) % problem.n for i in found], b
 
 
 def _wrong_intercept(

@@ -1,5 +1,6 @@
 """What is wrong with an answer: every condition is distinguished; a right answer has nothing."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -62,6 +63,8 @@ SEPARATE = datasets.load("two_gaussians", n=60, d=3, distance=8.0)
 SMALL_C = SoftMarginDual(SEPARATE.X, SEPARATE.y, 1e-3)
 OFF_CENTRE = SoftMarginDual(DATA.X + 4.0, DATA.y, 1.0)
 CENTRED = optimum_of(X=OFF_CENTRE.X, intercept=False)
+HARD_OFF_CENTRE = HardMarginDual(SEPARATE.X + 0.5, SEPARATE.y)
+HARD_CENTRED = solve(replace(HARD_OFF_CENTRE, intercept=False), SMO(tol=1e-9)).point.alpha
 FAULTS = {
     "a multiplier below 0": (PROBLEM, one(RIGHT, FREE, -0.5), "box", "L and H: for equal labels"),
     "a multiplier lost": (PROBLEM, one(RIGHT, FREE, 0.99), "equality", "the second multiplier"),
@@ -70,6 +73,12 @@ FAULTS = {
     "coefficients αy": (PROBLEM, RIGHT * DATA.y, "box", "αᵢ ≥ 0, not αᵢyᵢ"),
     "labels 0 and 1": (PROBLEM, np.where(DATA.y > 0, RIGHT, 0.0), "equality", "the labels"),
     "no intercept": (OFF_CENTRE, CENTRED, "equality", "the problem without one"),
+    "no intercept, hard margin": (
+        HARD_OFF_CENTRE,
+        HARD_CENTRED,
+        "equality",
+        "the problem without one",
+    ),
     "no C": (SMALL_C, optimum_of(X=SEPARATE.X, C=1e9), "box", "the hard margin, which has no C"),
     "the mean of the losses": (PROBLEM, optimum_of(C=1.0 / 60), "scale", "that of their mean"),
     "another C": (PROBLEM, optimum_of(C=0.1), "scale", "C"),
@@ -135,6 +144,43 @@ def test_an_answer_that_is_not_called_optimal_may_be_far_from_it(claimed):
     assert found(early, claimed=claimed) is None
     assert "error cache" in found(PROBLEM.feasible(0.9 - 0.8 * RIGHT), claimed=claimed).step
     assert found(one(RIGHT, FREE, -0.5), claimed=claimed).condition == "box"
+
+
+HARD = {
+    "too small": lambda alpha, i: one(alpha, i, 0.3 * alpha[i]),
+    "too large": lambda alpha, i: one(alpha, i, 3.0 * alpha[i]),
+    "missing": lambda alpha, i: one(alpha, i, 0.0),
+    "missing, all doubled": lambda alpha, i: 2.0 * one(alpha, i, 0.0),
+}
+SENTENCE = re.compile(r"sample (\d+) has α = (\S+) although yf = ([^,; ]+)")
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.5)], ids=["linear", "rbf"])
+@pytest.mark.parametrize("fault", HARD.values(), ids=HARD)
+def test_on_a_hard_margin_the_pair_that_violates_most_is_named(fault, kernel, intercept):
+    problem = HardMarginDual(SEPARATE.X, SEPARATE.y, kernel, intercept)
+    right = solve(problem, SMO(tol=1e-9)).point.alpha
+    alpha = problem.feasible(fault(right, int(right.argmax())))
+    diagnosis = found(alpha, problem=problem)
+    assert diagnosis.condition == "stationarity"
+    named = [(int(i), float(a), float(m)) for i, a, m in SENTENCE.findall(diagnosis.finding)]
+    assert (diagnosis.sample, len(named)) == (named[0][0], 1 + intercept)
+    b = float(re.search(r"with b = (\S+):", diagnosis.finding)[1]) if intercept else 0.0
+    f = kernel(problem.X, problem.X) @ (problem.y * alpha)
+    for i, value, margin in named:
+        assert value == pytest.approx(alpha[i], rel=5e-3)
+        assert margin == pytest.approx(problem.y[i] * (f[i] + b), rel=1e-2, abs=1e-2)
+        assert margin < 0.99 if value == 0 else abs(margin - 1) > 0.01
+    # −yE of each variable that can rise in y·α, and of each that can fall
+    left = problem.y - f
+    up, down = ((alpha > 0) | (sign * problem.y > 0) for sign in (1, -1))
+    if intercept:
+        violation = left[named[0][0]] - left[named[1][0]]
+        assert violation == pytest.approx(left[up].max() - left[down].min())
+    else:
+        wrong = np.where(alpha > 0, np.abs(left), np.maximum(problem.y * left, 0.0))
+        assert named[0][0] == wrong.argmax()
 
 
 def test_without_a_dual_point_or_a_box_nothing_is_diagnosed():

@@ -63,8 +63,8 @@ SEPARATE = datasets.load("two_gaussians", n=60, d=3, distance=8.0)
 SMALL_C = SoftMarginDual(SEPARATE.X, SEPARATE.y, 1e-3)
 OFF_CENTRE = SoftMarginDual(DATA.X + 4.0, DATA.y, 1.0)
 CENTRED = optimum_of(X=OFF_CENTRE.X, intercept=False)
-HARD_OFF_CENTRE = HardMarginDual(SEPARATE.X + 0.5, SEPARATE.y)
-HARD_CENTRED = solve(replace(HARD_OFF_CENTRE, intercept=False), SMO(tol=1e-9)).point.alpha
+HARD_RBF = HardMarginDual(SEPARATE.X, SEPARATE.y, RBF(0.05))
+NO_INTERCEPT = solve(replace(HARD_RBF, intercept=False), SMO(tol=1e-9)).point.alpha
 FAULTS = {
     "a multiplier below 0": (PROBLEM, one(RIGHT, FREE, -0.5), "box", "L and H: for equal labels"),
     "a multiplier lost": (PROBLEM, one(RIGHT, FREE, 0.99), "equality", "the second multiplier"),
@@ -74,8 +74,8 @@ FAULTS = {
     "labels 0 and 1": (PROBLEM, np.where(DATA.y > 0, RIGHT, 0.0), "equality", "the labels"),
     "no intercept": (OFF_CENTRE, CENTRED, "equality", "the problem without one"),
     "no intercept, hard margin": (
-        HARD_OFF_CENTRE,
-        HARD_CENTRED,
+        HARD_RBF,
+        NO_INTERCEPT,
         "equality",
         "the problem without one",
     ),

@@ -103,6 +103,10 @@ class Solver(ABC):
         """Return a sentence saying why this form cannot be solved, or None if it can."""
         return None
 
+    def suits(self, form: Any, /) -> bool:
+        """Whether it may be picked by default: it takes the form, and pays there."""
+        return self.refuses(form) is None
+
     def prepare(self, form: Any, /) -> Any:
         """Return the state that `iterates` starts from; imports and compilation go here, untimed."""
         for module, package in self.needs:
@@ -131,3 +135,15 @@ class Solver(ABC):
     @abstractmethod
     def iterates(self, state: Any, /) -> Iterator[FormPoint]:
         """Run the algorithm, yielding a `FormPoint` whenever its iterate may be inspected."""
+
+
+@dataclass(frozen=True)
+class NoSolver(Solver):
+    """What a solution names as its solver where none was given and no default takes the problem."""
+
+    form: ClassVar = None
+    listed: ClassVar[bool] = False
+
+    def iterates(self, state: Any) -> Iterator[FormPoint]:
+        """Yield nothing."""
+        yield from ()

@@ -18,7 +18,6 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.formulations.softmax import Softmax
-from problems.gram.gram import Gram
 from problems.losses import IntervalLoss, Logistic
 from solvers.base import Solver
 
@@ -56,8 +55,7 @@ class CvxpyERM(Solver):
             return None
         if not form.gram.fits:
             return f"the Gram matrix of {form.n} samples does not fit in memory"
-        # on a Gram matrix of its own, so that the solver's count of evaluations stays its own
-        if not Gram(form.gram.X, form.gram.kernel, form.gram.memory).is_positive_semidefinite():
+        if not form.gram.is_positive_semidefinite():
             return "the kernel is indefinite on these samples, and a cone program must be convex"
         return None
 

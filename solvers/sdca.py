@@ -70,7 +70,7 @@ class SDCA(WarmedUpSolver):
         if form.intercept:
             return "SDCA moves one coefficient at a time, which an intercept's Σ βᵢ = 0 forbids"
         if not isinstance(form.loss, (IntervalLoss, Logistic)):
-            return f"SDCA has no step for the {form.loss.name} loss, which has several scores"
+            return f"SDCA has no step for the {form.loss.name} loss"
         if not form.gram.is_linear and not form.gram.fits:
             return f"SDCA keeps the Gram matrix, and {form.n} rows do not fit in memory"
         return None

@@ -6,7 +6,9 @@
 Minimised is F(s·v)/s² over v = (w, b)/s, with s² = F(0, b₀), where b₀ is 0 or the mean target: thus
 tolerances hold in any unit of the targets.
 L-BFGS builds its curvature from the last gradients, Newton-CG solves with products ∇²F·v only. Both
-are given the risk of logistic or softmax regression, the squared hinge, ridge or squared tube.
+are given the risk of logistic or softmax regression, the squared hinge, ridge or squared tube, or any
+other smooth loss. With a kernel the rows of L stand for the samples, K = LLᵀ by pivoted Cholesky
+(Fine & Scheinberg 2001), and β = −Cℓ'(y, f) is the answer.
 """
 
 from __future__ import annotations
@@ -19,7 +21,9 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import ERM, FormPoint
+from problems.gram.gram import Gram
 from problems.gram.threads import Threads
+from problems.kernels import Block
 from problems.validation import check_whole
 from solvers.base import Solver
 
@@ -29,7 +33,8 @@ class SmoothRisk:
 
     def __init__(self, form: ERM) -> None:
         total = float(form.C.sum())
-        self.form, self.X, self.y, self.loss = form, form.gram.X, form.y, form.loss
+        self.form, self.y, self.loss = form, form.y, form.loss
+        self.X = form.gram.X if form.gram.is_linear else _factor(form.gram)
         self.lam, self.share = 1.0 / total, form.C / total
         self.outputs = int(getattr(form.loss, "classes", 1))
         self.size = self.X.shape[1] * self.outputs
@@ -83,9 +88,16 @@ class SmoothRisk:
             method=method,
             options=options,
         )
-        w, b = np.split(s * found.x, [self.size])
+        v = s * found.x
+        w, b = np.split(v, [self.size])
+        beta = None
+        if not self.form.gram.is_linear:
+            w, beta = None, -self.form.C * self.loss.subgradient(self.y, self._scores(v))
+        elif self.outputs > 1:
+            w = w.reshape(-1, self.outputs)
         return FormPoint(
-            w.reshape(-1, self.outputs) if self.outputs > 1 else w,
+            w,
+            beta,
             b=float(b[0]) if b.size else 0.0,
             iterations=int(found.nit),
             claim="optimal" if found.success else "stopped",
@@ -105,6 +117,16 @@ class SmoothRisk:
         return np.append(gradient, s.sum()) if self.form.intercept else gradient
 
 
+def _factor(gram: Gram) -> Block:
+    """Return L (n, r) with K = LLᵀ, r being the numerical rank of K."""
+    from scipy.linalg.lapack import dpstrf  # noqa: PLC0415 - slow to import
+
+    factor, order, rank, _ = dpstrf(gram.dense(), lower=1)
+    L = np.empty((gram.n, rank))
+    L[order - 1] = np.tril(factor)[:, :rank]
+    return L
+
+
 class _SmoothSolver(Solver):
     """Base of both: what they refuse, and how SciPy's optimisers are called."""
 
@@ -117,12 +139,16 @@ class _SmoothSolver(Solver):
         return super().prepare(form)
 
     def refuses(self, form: ERM) -> str | None:
-        """It needs a smooth loss, and weights with coordinates."""
+        """It needs a smooth loss, and weights with coordinates, which a factor of K gives them."""
         title = "L-BFGS" if isinstance(self, LBFGS) else "Newton-CG"
         if not form.loss.smoothness < np.inf:
             return f"{title} needs a smooth loss, and the {form.loss.name} loss has kinks"
-        if not form.gram.is_linear:
-            return f"{title} works on w, which has coordinates only for the linear kernel"
+        if form.gram.is_linear:
+            return None
+        if not form.gram.fits:
+            return f"{title} factors the Gram matrix, and {form.n} rows do not fit in memory"
+        if not form.gram.is_positive_semidefinite():
+            return f"the kernel is indefinite on these samples, and {title} needs a convex problem"
         return None
 
 

@@ -33,7 +33,7 @@ class DualProblem:
     X: Matrix
     y: Vector
     kernel: Kernel = Linear()
-    intercept: bool
+    intercept: bool = True
     C: Any  # a field of some views only
 
     @property
@@ -63,8 +63,9 @@ class DualProblem:
 
     @property
     def costs(self) -> Vector:
-        """The linear costs c of the offsets, shape (number of groups,)."""
-        return np.zeros(int(self.intercept))
+        """The linear costs c of the offsets, shape (number of groups,): by default there are none."""
+        count = int(self.intercept) if self.groups is None else int(np.max(self.groups)) + 1
+        return np.zeros(max(0, count))
 
     def decision_offset(self, offsets: Any) -> float:
         """Return the b of the decision function for the best offsets (groups,): their mean."""

@@ -39,7 +39,7 @@ from problems.forms import Point
 from problems.formulations.dual import DualProblem
 from problems.kernels import Kernel
 from problems.registry import snake_case
-from problems.validation import check_switch
+from problems.validation import check_switch, shown
 
 _NOT_IDENTITY = ("X", "y", "C", "lam", "kernel", "intercept")  # they enter the hash separately
 
@@ -82,6 +82,7 @@ class Formulation(DualProblem):
         self._set("kernel", self.kernel.fit(X))
         if hasattr(self, "C"):
             self._set("C", check_slack_weight(self.C, X.shape[0]))
+        self._check_groups()
         with np.errstate(over="ignore"):
             diagonal = self.kernel.diagonal(X)
         if not np.isfinite(diagonal).all():
@@ -89,6 +90,18 @@ class Formulation(DualProblem):
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
+
+    def _check_groups(self) -> None:
+        """Raise ValueError unless each sample has an offset with a cost, or none."""
+        if self.groups is None:
+            return
+        found, count = np.asarray(self.groups), self.costs.size
+        whole = found.shape == (self.n,) and found.dtype.kind == "i"
+        if not whole or found.min() < -1 or found.max() >= count:
+            raise ValueError(
+                f"groups: must be {self.n} whole numbers, the offset of each sample from 0 to "
+                f"{count - 1} for {count} costs, or -1 for none, got {shown(self.groups)}"
+            )
 
     def _check_y(self) -> Vector:
         labels = check_classes if self.has_classes else check_labels

@@ -20,14 +20,13 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from problems import Formulation, Point, Vector
+from problems import BoxQP, Formulation, Point, Vector, reduce
 from problems.box_gap import middle
 from problems.certificates.offsets import best_intercept
 from problems.dataset import Indices
 from problems.gram.threads import Threads
 from problems.kernels import Block
 from solvers import Evaluation, Solution, Solver, Status, find_solver, solve
-from solvers.running.defaults import newton_for
 from solvers.semismooth_newton import SemismoothNewton
 from solvers.smo import SMO
 
@@ -242,7 +241,8 @@ def _suited(problem: Formulation, solver: Solver) -> Solver:
     if not isinstance(solver, SMO) or solver.max_iter != SMO.max_iter:
         return solver
     room = SemismoothNewton.cache_size if solver.cache_size is None else solver.cache_size
-    return newton_for(problem, SemismoothNewton(tol=solver.tol, cache_size=room)) or solver
+    newton = SemismoothNewton(tol=solver.tol, cache_size=room)
+    return newton if not problem.is_linear and newton.suits(reduce(problem, BoxQP).form) else solver
 
 
 def solved(problem: Formulation, manner: Manner, start: Point | None = None) -> Solution:

@@ -22,7 +22,7 @@ from problems.dataset import Vector
 from problems.forms import Claim, FormPoint
 from problems.reductions import Reduction
 from problems.validation import check_positive, shown
-from solvers.base import NotInstalled, Solver, Status
+from solvers.base import NoSolver, NotInstalled, Solver, Status
 from solvers.running.arguments import check_gram, check_pair, starting_point
 from solvers.running.defaults import default_solver
 from solvers.running.multiclass import solve_subproblems
@@ -82,8 +82,13 @@ def solve(
     check_positive(target_gap, "target_gap")
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
-    solver = default_solver(problem, target_gap) if solver is None else solver
     check_gram(problem, gram)
+    if solver is None:
+        try:
+            solver = default_solver(problem, target_gap)
+        except Unsupported as none:
+            status, note = Status.UNSUPPORTED, str(none)
+            return Solution(problem, NoSolver(), Point(), status, note=note, target_gap=target_gap)
     if isinstance(problem, Multiclass):
         return solve_subproblems(
             problem,

@@ -21,7 +21,6 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
-from problems.gram.gram import Gram
 from problems.gram.threads import Threads
 from problems.gram.tiles import Tiles
 from solvers.base import Solver
@@ -81,8 +80,7 @@ class SemismoothNewton(Solver):
                 f"some {found.entries:.1g} entries of K count, too many for cache_size = "
                 f"{self.cache_size:g} MB: raise cache_size, or take SMO"
             )
-        gram = form.gram
-        if not Gram(gram.X, gram.kernel, gram.memory).is_positive_semidefinite():
+        if not form.gram.is_positive_semidefinite():
             return (
                 "the kernel is indefinite on these samples, and Newton steps need a convex problem"
             )

@@ -7,7 +7,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
-from problems import RBF, Point, RegularizedERM, SoftmaxERM, certify, datasets
+from problems import RBF, Point, RegularizedERM, Sigmoid, SoftmaxERM, certify, datasets
 from problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from solvers import LBFGS, SDCA, CvxpyERM, NewtonCG, Pegasos, Status, StochasticSubgradient, solve
 
@@ -156,9 +156,9 @@ def test_the_perceptron_risk_ends_at_zero_and_says_so(solver):
     [
         (LBFGS(), RISKS["hinge"], "the hinge loss has kinks"),
         (NewtonCG(), RISKS["tube"], "the epsilon_insensitive loss has kinks"),
-        (LBFGS(), RegularizedERM(X, Y, LAM, kernel=RBF(1.0)), "only for the linear kernel"),
+        (LBFGS(), RegularizedERM(X, Y, LAM, kernel=Sigmoid(1.0, -1.0)), "kernel is indefinite"),
         (SDCA(), RISKS["logistic, intercept"], "an intercept"),
-        (SDCA(), RISKS["softmax"], "several scores"),
+        (SDCA(), RISKS["softmax"], "SDCA has no step for the softmax loss"),
         (StochasticSubgradient(), RISKS["softmax"], "no step for the softmax loss"),
         (Pegasos(), RISKS["logistic"], "takes the hinge and epsilon-insensitive losses"),
     ],

@@ -1,6 +1,7 @@
 """Formulations: what they refuse, that they never change, and what names them."""
 
-from dataclasses import FrozenInstanceError, replace
+from dataclasses import FrozenInstanceError, dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import scipy.sparse as sp
 
 from problems import (
     RBF,
+    Formulation,
     HardMarginDual,
     HardMarginPrimal,
     HingeERM,
@@ -250,6 +252,38 @@ def test_other_views_share_a_family_too():
 )
 def test_the_objective_is_in_the_views_own_sign_and_scale(problem, expected):
     assert problem.objective(3.0, 2.0) == expected
+
+
+@dataclass(frozen=True, eq=False)
+class Grouped(Formulation):
+    """A soft margin with an offset for each group of samples, which states nothing else."""
+
+    X: np.ndarray
+    y: np.ndarray
+    of_each: Any
+    C: float = 1.0
+
+    @property
+    def groups(self):
+        return self.of_each
+
+
+@pytest.mark.parametrize("groups", [np.arange(10) % 3, np.arange(10) % 3 - 1])
+def test_groups_alone_have_offsets_without_costs(groups):
+    problem = Grouped(X, Y, groups)
+    assert problem.intercept
+    np.testing.assert_array_equal(problem.costs, np.zeros(groups.max() + 1))
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [np.arange(9), np.arange(10) % 3 - 2, T, np.zeros((10, 1), int)],
+)
+def test_groups_that_are_no_numbering_of_the_offsets_are_refused(groups):
+    with pytest.raises(
+        ValueError, match="groups: must be 10 whole numbers, the offset of each sample"
+    ):
+        Grouped(X, Y, groups)
 
 
 @each

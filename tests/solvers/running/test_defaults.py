@@ -1,0 +1,142 @@
+"""The default solver takes the problem and solves it to a certificate; else it says why none does."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from scipy.special import xlogy
+
+from problems import RBF, Formulation, Kernel, Linear, RegularizedERM, Sigmoid, Unsupported
+from problems.losses import LOSSES, Hinge, ScalarLoss
+from solvers import SDCA, SMO, Status, default_solver, solve
+
+N = 40
+X = np.random.default_rng(0).standard_normal((N, 3))
+TARGETS = X @ [1.0, -2.0, 0.5] + 3.0 + 0.2 * np.random.default_rng(1).standard_normal(N)
+LABELS = np.where(TARGETS > 3.2, 1.0, -1.0)
+
+
+@dataclass(frozen=True)
+class LogCosh(ScalarLoss):
+    """ln cosh(f − y), a smooth loss from outside; its conjugate is y·s and an entropy of (1 ± s)/2."""
+
+    is_regression: ClassVar[bool] = True
+    lipschitz: ClassVar[float] = 1.0  # type: ignore[misc]
+    smoothness: ClassVar[float] = 1.0  # type: ignore[misc]
+
+    def value(self, y, f):
+        return np.logaddexp(f - y, y - f) - np.log(2)
+
+    def subgradient(self, y, f):
+        return np.tanh(f - y)
+
+    def curvature(self, y, f):
+        return 1 - np.tanh(f - y) ** 2
+
+    def conjugate(self, y, s):
+        inside = np.abs(s) <= 1
+        s = np.where(inside, s, 0.0)
+        return np.where(inside, y * s + 0.5 * (xlogy(1 + s, 1 + s) + xlogy(1 - s, 1 - s)), inf)
+
+    def dual_step(self, y, m, t):
+        low = np.full(np.broadcast_shapes(np.shape(m), np.shape(t)), -1.0)
+        high = -low
+        for _ in range(60):
+            s = 0.5 * (low + high)
+            rises = np.tanh(y - m - t * s) > s
+            low, high = np.where(rises, s, low), np.where(rises, high, s)
+        return low
+
+
+@dataclass(frozen=True)
+class Staircase(LogCosh):
+    """A loss with kinks of which no solver knows the pieces."""
+
+    smoothness: ClassVar[float] = inf  # type: ignore[misc]
+
+
+@dataclass(frozen=True, eq=False)
+class Outside(Formulation):
+    """A formulation from outside, of any loss, with or without several offsets."""
+
+    X: Any
+    y: Any
+    loss: Any = Hinge()  # noqa: RUF009 - frozen
+    kernel: Kernel = Linear()  # noqa: RUF009 - frozen
+    intercept: bool = True
+    groups: Any = None
+    C: float = 1.0
+
+
+def loss_named(name):
+    return LOSSES[name](0.1) if "epsilon" in name else LOSSES[name]()
+
+
+each_kernel = pytest.mark.parametrize("kernel", [Linear(), RBF(0.5)], ids=["linear", "rbf"])
+with_and_without = pytest.mark.parametrize("intercept", [False, True], ids=["", "intercept"])
+
+
+@each_kernel
+@with_and_without
+@pytest.mark.parametrize("name", LOSSES)
+def test_every_loss_kernel_and_intercept_has_a_default_that_solves_it(name, kernel, intercept):
+    loss = loss_named(name)
+    y = TARGETS if loss.is_regression else LABELS
+    assert solve(RegularizedERM(X, y, 0.05, loss, kernel, intercept)).verdict == "solved"
+
+
+@each_kernel
+@with_and_without
+@pytest.mark.parametrize("name", ["squared_hinge", "epsilon_insensitive", "own"])
+def test_a_formulation_from_outside_has_one_too(name, kernel, intercept):
+    loss = LogCosh() if name == "own" else loss_named(name)
+    y = TARGETS if loss.is_regression else LABELS
+    assert solve(Outside(X, y, loss, kernel, intercept)).verdict == "solved"
+
+
+@each_kernel
+@pytest.mark.parametrize("without", [0, 1], ids=["each in a group", "some in none"])
+def test_several_offsets_are_solved_for(kernel, without):
+    groups = np.arange(N) % 4 - without
+    solution = solve(Outside(X, LABELS, Hinge(), kernel, groups=groups))
+    assert solution.verdict == "solved"
+    assert len(solution.certificate.offsets) == 4 - without
+
+
+@pytest.mark.parametrize(
+    ("problem", "reasons"),
+    [
+        (
+            Outside(X, LABELS, loss_named("squared_hinge"), groups=np.arange(N) % 4),
+            ["lbfgs, sdca, cvxpy_erm: an ERM form has one intercept without a cost, or none"],
+        ),
+        (
+            Outside(X, LABELS, loss_named("logistic"), Sigmoid(1.0, -1.0)),
+            [
+                "sdca: SDCA moves one coefficient",
+                "lbfgs: the kernel is indefinite",
+                "cvxpy_erm: the",
+            ],
+        ),
+        (
+            Outside(X, TARGETS, Staircase(), intercept=False),
+            ["lbfgs: L-BFGS needs a smooth loss", "sdca: SDCA has no step", "cvxpy_erm: no cones"],
+        ),
+    ],
+    ids=["smooth loss, several offsets", "indefinite kernel", "kinks of an unknown kind"],
+)
+def test_where_no_solver_takes_a_problem_each_says_why(problem, reasons):
+    solution = solve(problem)
+    assert solution.status is Status.UNSUPPORTED
+    assert all(reason in solution.reason for reason in reasons), solution.reason
+    assert "no_solver" in repr(solution)
+    with pytest.raises(Unsupported, match="no solver here takes this problem"):
+        default_solver(problem)
+
+
+def test_the_default_is_the_first_that_takes_the_problem():
+    risk = RegularizedERM(X, LABELS, 0.05, kernel=RBF(0.5))
+    assert isinstance(default_solver(risk), SDCA)
+    assert isinstance(default_solver(Outside(X, LABELS, Hinge(), groups=np.arange(N) % 4)), SMO)

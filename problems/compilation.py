@@ -1,31 +1,71 @@
-"""Compiled functions on disk: one whose index numba cannot read is compiled again.
+"""Compiled functions: what is said while they are compiled, and which of ours is compiled again.
 
-The index of a function (`__pycache__/*.nbi`) names the classes of its arguments by their modules, and
-numba reads all of it before it compares the time of the source. If such a module has moved since, as
-after a `git pull`, every call would fail with ModuleNotFoundError, and with EOFError if the file was cut
-short (https://github.com/numba/numba/issues/6018 and 10434).
+The index of a function on disk (`__pycache__/*.nbi`, or in NUMBA_CACHE_DIR) names the classes of its
+arguments by their modules, and numba reads all of it before it compares the time of the source. If such
+a module has moved since, as after a `git pull`, every call would fail with ModuleNotFoundError, and with
+EOFError if the file was cut short (https://github.com/numba/numba/issues/6018 and 10434). Such an index
+is emptied, of functions of these packages: numba goes on reading those of others as it does.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager
 from pickle import UnpicklingError
+from time import monotonic
 from typing import Any
 
-from numba.core.caching import IndexDataCacheFile
+from numba.core.caching import FunctionCache
+from numba.core.event import Event, Listener, install_listener
 
-# private: a later numba may have none, and then does as it does
-_load_index: Any = getattr(IndexDataCacheFile, "_load_index", None)
+_OURS = ("problems", "solvers", "experiments")
+_SILENT = 1.0  # seconds of compiling of which nothing is said
+
+_load_overload: Any = FunctionCache.load_overload
 
 
-def _readable_index(self: Any) -> Any:
-    """Return what numba reads, by the signatures that were compiled; {} where it cannot."""
+def _loaded_if_readable(cache: Any, *of: Any) -> Any:
+    """Return what numba reads; None, so that it compiles, where it cannot read a file of ours."""
     try:
-        return _load_index(self)
+        return _load_overload(cache, *of)
     except (AttributeError, EOFError, ImportError, UnpicklingError):
-        return {}
+        function = getattr(cache, "_py_func", None)  # private: a later numba may not have it
+        if getattr(function, "__module__", "").partition(".")[0] not in _OURS:
+            raise
+        cache.flush()
+        return None
 
 
 def compile_what_cannot_be_read() -> None:
-    """Let numba compile a function again whose index it cannot read, for the whole process."""
-    if _load_index is not None:
-        IndexDataCacheFile._load_index = _readable_index  # pyright: ignore[reportPrivateUsage]
+    """Let numba compile a function of these packages again if it cannot read it from the disk."""
+    FunctionCache.load_overload = _loaded_if_readable  # type: ignore[method-assign]
+
+
+class _Watch(Listener):
+    """Calls `say` at the first event of a compilation that has taken longer than it may in silence."""
+
+    def __init__(self, say: Callable[[], object]) -> None:
+        self.say, self.begun, self.said = say, 0.0, False
+
+    def on_start(self, event: Event) -> None:
+        """Begin with the first function; each later one, and each pass over one, is looked at."""
+        self.begun = self.begun or monotonic()
+        if not self.said and monotonic() - self.begun > _SILENT:
+            self.said = True
+            self.say()
+
+    on_end = on_start
+
+
+@contextmanager
+def compiling(say: Callable[[], object]) -> Generator[None]:
+    """Call `say` once, while what is called within has been compiling for a second.
+
+    What is loaded from the disk is not compiled, so that this is said once on each machine. Numba
+    announces every function and pass that it begins; nothing is done, and no time spent, without one.
+    """
+    watch = _Watch(say)
+    with ExitStack() as listening:
+        for kind in ("numba:compile", "numba:run_pass"):
+            listening.enter_context(install_listener(kind, watch))
+        yield

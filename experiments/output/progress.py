@@ -10,7 +10,14 @@ from typing import Generic, Protocol, TypeVar
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.table import Column
 
 from experiments.cases.records import Outcome
@@ -27,6 +34,10 @@ class Advance(Protocol[Shown_contra]):
 
     def __call__(self, outcome: Shown_contra, more: int = 0) -> None:
         """Count it."""
+        ...
+
+    def begin(self, phase: str) -> None:
+        """Show what a running case does now, such as "compiling smo"; once for each phase."""
         ...
 
 
@@ -55,21 +66,29 @@ def progress(total: int, line: Callable[[T], str] = line_of) -> Generator[Advanc
         ),
     )
     with Progress(*columns, console=Console(stderr=True), expand=True) as bar:
-        task = bar.add_task("", total=total)
+        yield _Bar(bar, bar.add_task("", total=total), line)
 
-        def advance(outcome: T, more: int = 0) -> None:
-            whole = (bar.tasks[task].total or 0) + more
-            bar.update(task, advance=1, total=whole, description=line(outcome))
 
-        yield advance
+class _Bar(Generic[T]):
+    """Moves a bar, and describes the last outcome, or the phase that has begun since."""
+
+    def __init__(self, bar: Progress, task: TaskID, line: Callable[[T], str]) -> None:
+        self.bar, self.task, self.line = bar, task, line
+
+    def __call__(self, outcome: T, more: int = 0) -> None:
+        whole = (self.bar.tasks[self.task].total or 0) + more
+        self.bar.update(self.task, advance=1, total=whole, description=self.line(outcome))
+
+    def begin(self, phase: str) -> None:
+        self.bar.update(self.task, description=phase)
 
 
 class _Lines(Generic[T]):
-    """Prints a line at most every few seconds, and one for the last outcome."""
+    """Prints a line at most every few seconds, one for the last outcome, and one for a new phase."""
 
     def __init__(self, total: int, line: Callable[[T], str]) -> None:
         self.total, self.line = total, line
-        self.done, self.printed = 0, -_EVERY
+        self.done, self.printed, self.phase = 0, -_EVERY, ""
 
     def __call__(self, outcome: T, more: int = 0) -> None:
         self.done, self.total = self.done + 1, self.total + more
@@ -77,3 +96,8 @@ class _Lines(Generic[T]):
         if now - self.printed >= _EVERY or self.done == self.total:
             click.echo(f"{self.done}/{self.total} {self.line(outcome)}", err=True)
             self.printed = now
+
+    def begin(self, phase: str) -> None:
+        if phase != self.phase:
+            click.echo(f"{self.done}/{self.total} {phase}", err=True)
+        self.phase = phase

@@ -8,6 +8,7 @@ spent solving.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
@@ -18,6 +19,7 @@ from typing import Any, cast, get_args
 import numpy as np
 
 from problems import Formulation, Gram, Multiclass, Point, Unsupported, reduce
+from problems.compilation import compiling
 from problems.dataset import Vector
 from problems.forms import Claim, FormPoint
 from problems.reductions import Reduction
@@ -28,6 +30,8 @@ from solvers.running.defaults import default_solver
 from solvers.running.multiclass import solve_subproblems
 from solvers.running.solution import Evaluation, Solution
 
+_log = logging.getLogger("dualgap")
+_COMPILED = "%s is being compiled, which takes up to half a minute: once on this machine, later runs load it"
 _FIRST_EVALUATION = 1e-3  # seconds
 _GROWTH = 1.25  # between the times of two evaluations
 _COST_FACTOR = 2.0  # seconds solving for each second of evaluations
@@ -110,7 +114,9 @@ def solve(
         refusal = solver.refuses(reduction.form)
         if refusal:
             raise Unsupported(refusal)
-        state = solver.prepare(reduction.form)
+        name = solver.name
+        with compiling(lambda: _log.warning(_COMPILED, name)):
+            state = solver.prepare(reduction.form)
     except (Unsupported, NotInstalled) as stop:
         status = Status.UNSUPPORTED if isinstance(stop, Unsupported) else Status.NOT_INSTALLED
         return Solution(problem, solver, Point(), status, note=str(stop), target_gap=target_gap)

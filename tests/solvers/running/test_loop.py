@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+import numba
 import numpy as np
 import pytest
 
@@ -17,6 +18,7 @@ from problems import (
     Point,
     SoftMarginDual,
     SoftMarginPrimal,
+    compilation,
 )
 from problems.forms import Claim
 from solvers import SMO, NotInstalled, Solution, Solver, Status, default_solver, solve
@@ -233,3 +235,21 @@ def test_iterates_that_return_a_point_are_told_to_yield_it(body):
 def test_a_solver_without_a_form_says_what_to_write():
     with pytest.raises(ValueError, match=r"Formless: needs .* `form: ClassVar = BoxQP`"):
         dataclass(frozen=True)(type("Formless", (Solver,), {"iterates": lambda *_: iter(())}))()
+
+
+@dataclass(frozen=True)
+class Compiled(Scripted):
+    """Compiles a new function before it begins."""
+
+    def prepare(self, form):
+        numba.njit(lambda x: x + 1)(1)
+        return form
+
+
+@pytest.mark.parametrize(("solver", "said"), [(Compiled(), 1), (Scripted(), 0)])
+def test_a_solver_that_is_being_compiled_is_named_once(solver, said, monkeypatch, caplog):
+    monkeypatch.setattr(compilation, "_SILENT", -1.0)
+    solve(PROBLEM, solver)
+    messages = [record.getMessage() for record in caplog.records]
+    assert len(messages) == said
+    assert all(text.startswith("compiled is being compiled") for text in messages)

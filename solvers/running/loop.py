@@ -31,7 +31,9 @@ from solvers.running.multiclass import solve_subproblems
 from solvers.running.solution import Evaluation, Solution
 
 _log = logging.getLogger("dualgap")
-_COMPILED = "%s is being compiled: once on this machine, for up to half a minute; later runs load it"
+_COMPILED = (
+    "%s is being compiled: once on this machine, for up to half a minute; later runs load it"
+)
 _FIRST_EVALUATION = 1e-3  # seconds
 _GROWTH = 1.25  # between the times of two evaluations
 _COST_FACTOR = 2.0  # seconds solving for each second of evaluations

@@ -26,6 +26,7 @@ from problems.gram.threads import Threads
 from problems.kernels import Block
 from problems.validation import check_whole
 from solvers.base import Solver
+from solvers.numerics.claims import FAR, relative_gap
 
 
 class SmoothRisk:
@@ -89,18 +90,20 @@ class SmoothRisk:
             options=options,
         )
         v = s * found.x
-        w, b = np.split(v, [self.size])
-        beta = None
+        w, rest = np.split(v, [self.size])
+        b, beta, claimed = float(rest.sum()), None, bool(found.success)
         if not self.form.gram.is_linear:
             w, beta = None, -self.form.C * self.loss.subgradient(self.y, self._scores(v))
+            # an error of f comes C times as large into β
+            claimed = claimed and relative_gap(self.form, beta, b) <= FAR
         elif self.outputs > 1:
             w = w.reshape(-1, self.outputs)
         return FormPoint(
             w,
             beta,
-            b=float(b[0]) if b.size else 0.0,
+            b,
             iterations=int(found.nit),
-            claim="optimal" if found.success else "stopped",
+            claim="optimal" if claimed else "stopped",
             counters={"evaluations": float(found.nfev)},
         )
 

@@ -22,10 +22,13 @@ def is_near(form: BoxQP, x: Vector, g: Vector) -> bool:
     return gap <= FAR * max(abs(value), abs(value - gap))
 
 
-def relative_gap(form: ERM, beta: Vector) -> float:
-    """Return the relative duality gap of coefficients β (n,) of a risk, with the w that they give."""
+def relative_gap(form: ERM, beta: Vector, b: float = 0.0) -> float:
+    """Return the relative duality gap of coefficients β (n,) of a risk, with the w that they give.
+
+    With an intercept `b` they sum to 0, as far as the gap is to be one.
+    """
     scores = form.gram.matvec(beta)
     half_norm2 = 0.5 * float((beta * scores).sum())  # `@` would wake BLAS's threads
-    primal = half_norm2 + float((form.C * form.loss.value(form.y, scores)).sum())
+    primal = half_norm2 + float((form.C * form.loss.value(form.y, scores + b)).sum())
     dual = -half_norm2 - float((form.C * form.loss.conjugate(form.y, -beta / form.C)).sum())
     return relative(primal - dual, primal, dual)

@@ -16,9 +16,9 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     offset at most, semismooth Newton where some rows of a large K say that it is nearly its diagonal,
     SMO for all others: they stop at their own duality gap. A hard margin has none to go by, so a small
     violation has to do. What SMO cannot take, a general QP solver. Other risks: L-BFGS where the loss
-    is smooth and w has coordinates, else dual coordinate ascent, L-BFGS on a factor of K, and a cone
-    program for what these cannot take. Several binary problems get that of each of them; the margin of
-    sequences, cutting planes.
+    is smooth and w has coordinates, else dual coordinate ascent, a cone program for what that cannot
+    take, and for a loss that neither knows L-BFGS on a factor of K. Several binary problems get that of
+    each of them; the margin of sequences, cutting planes.
 
     Raises
     ------
@@ -55,8 +55,9 @@ def _candidates(problem: Formulation, target_gap: float) -> Iterator[Solver]:
         from solvers.smooth_primal import LBFGS  # noqa: PLC0415
 
         ascent = SDCA(tol=0.5 * target_gap)
-        yield from (LBFGS(), ascent) if problem.is_linear else (ascent, LBFGS())
-        yield CvxpyERM()
+        yield from (
+            (LBFGS(), ascent, CvxpyERM()) if problem.is_linear else (ascent, CvxpyERM(), LBFGS())
+        )
     else:
         yield from _candidates_for_box(problem, target_gap)
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from problems import RegularizedERM, datasets
+from problems import RBF, Polynomial, RegularizedERM, datasets
 from solvers import LBFGS, NewtonCG, solve
 
 CANCER = datasets.load("breast_cancer", standardize=True, limit=200, seed=0)
@@ -26,3 +26,20 @@ def test_the_unit_of_the_targets_does_not_matter(solver, exponent, offset):
     solution = solve(problem, solver)
     assert solution.certificate.relative_gap < 1e-8
     assert solution.claimed == "optimal"
+
+
+@pytest.mark.parametrize("solver", [LBFGS(), NewtonCG()])
+@pytest.mark.parametrize("kernel", [RBF(0.03), Polynomial(1)])  # of the latter K has the rank 31
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_factor_of_K_stands_for_the_samples_of_a_kernel(solver, kernel, intercept):
+    problem = RegularizedERM(CANCER.X, CANCER.y, 0.01, "logistic", kernel, intercept)
+    solution = solve(problem, solver)
+    assert solution.verdict == "solved"
+    assert solution.certificate.bound_source == "alpha"
+
+
+@pytest.mark.parametrize("solver", [LBFGS(), NewtonCG()])
+@pytest.mark.parametrize("lam", [1e-6, 1e-9])
+def test_nothing_is_claimed_of_coefficients_whose_gap_is_large(solver, lam):
+    problem = RegularizedERM(CANCER.X, CANCER.y, lam, "squared_hinge", RBF(0.03), intercept=True)
+    assert solve(problem, solver).verdict != "wrong"

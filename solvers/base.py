@@ -14,12 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 from problems.dataset import Vector
 from problems.forms import FormPoint
 from problems.registry import snake_case
-from problems.validation import check_positive, check_whole
+from problems.validation import check_choice, check_positive, check_whole
 
 
 class Status(StrEnum):
@@ -48,11 +48,13 @@ def optional(module: str, what: str, package: str) -> Any:
         raise NotInstalled(f"{what} needs {package}: pip install {package}") from None
 
 
+Precision = Literal["float64", "float32"]  # of the samples that a library is given
 _ABSENT = object()
 _CHECKS: dict[str, Callable[[Any, str], object]] = {
     **dict.fromkeys(("tol", "gap", "cache_size"), check_positive),
     **dict.fromkeys(("max_iter", "epochs"), check_whole),
     "seed": partial(check_whole, least=0),
+    "dtype": partial(check_choice, choices=get_args(Precision)),
 }
 _MAY_BE_NONE = ("gap", "max_iter", "seed")
 
@@ -72,7 +74,8 @@ class Solver(ABC):
         is written for the library would read its file into.
 
     Settings `tol`, `gap` and `cache_size` must be positive, `max_iter`, `epochs` and `seed` whole
-    numbers. `max_iter` is overridden by `solve(max_iter=...)`, `seed` by an experiment's own.
+    numbers, `dtype` a `Precision`. `max_iter` is overridden by `solve(max_iter=...)`, `seed` by an
+    experiment's own.
     """
 
     form: ClassVar[Any]

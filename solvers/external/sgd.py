@@ -16,8 +16,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from problems.dataset import Matrix
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
+from solvers.base import Precision
 from solvers.numerics.warm_up import WarmedUpSolver
 
 
@@ -30,16 +32,19 @@ class SGD(WarmedUpSolver):
     epochs : passes over the data after which it stops.
     average : whether the answer is the mean of all steps, rather than the last.
     seed : of the permutations, a new one each epoch.
+    dtype : the precision of the samples, in which it computes. They are converted while setting up.
     """
 
     epochs: int = 50
     average: bool = True
     seed: int = 0
+    dtype: Precision = "float64"
 
     form: ClassVar = ERM
     source: ClassVar[str] = "Bottou 2010; Xu 2011"
     name: ClassVar[str] = "sgd"
     single_threaded: ClassVar[bool] = True
+    copies_samples: ClassVar[bool] = True
     needs: ClassVar = (("sklearn.linear_model", "scikit-learn"),)
 
     def refuses(self, form: ERM) -> str | None:
@@ -54,8 +59,13 @@ class SGD(WarmedUpSolver):
             )
         return None
 
-    def iterates(self, form: ERM) -> Iterator[FormPoint]:
+    def converted(self, form: ERM) -> tuple[ERM, Matrix]:
+        """Return a form and its samples in the precision that SGD computes in."""
+        return form, form.gram.X.astype(self.dtype, copy=False)
+
+    def iterates(self, state: tuple[ERM, Matrix]) -> Iterator[FormPoint]:
         """Yield after each epoch."""
+        form, samples = state
         estimator, labels = self._estimator(form)
         weights = form.C * (form.n / form.C.sum())
         # an estimator draws its permutation from its seed anew in each call: without a new seed
@@ -63,7 +73,7 @@ class SGD(WarmedUpSolver):
         seeds = np.random.default_rng(self.seed).integers(2**31, size=int(self.epochs))
         for epoch, seed in enumerate(seeds, start=1):
             estimator.set_params(random_state=int(seed))
-            estimator.partial_fit(form.gram.X, form.y, sample_weight=weights, **labels)
+            estimator.partial_fit(samples, form.y, sample_weight=weights, **labels)
             yield FormPoint(
                 np.ravel(estimator.coef_).copy(), b=0.0, iterations=epoch, claim="stopped"
             )

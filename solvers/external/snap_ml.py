@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
+from problems.dataset import Matrix
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
 from problems.validation import check_whole
@@ -29,6 +30,9 @@ from solvers.numerics.warm_up import WarmedUpSolver
 @dataclass(frozen=True)
 class SnapML(WarmedUpSolver):
     """Snap ML's linear support vector machine on the CPU. It passes on w alone.
+
+    It has one precision: whatever the samples are, it rounds them to float32, and its weights are
+    float64. So it is given float32, of which it does not copy what is dense.
 
     Attributes
     ----------
@@ -45,6 +49,7 @@ class SnapML(WarmedUpSolver):
     form: ClassVar = ERM
     source: ClassVar[str] = "Dünner et al. 2018"
     name: ClassVar[str] = "snap_ml"
+    copies_samples: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -66,20 +71,23 @@ class SnapML(WarmedUpSolver):
             return "Snap ML needs samples of both classes"
         return None
 
-    def prepare(self, form: ERM) -> ERM:
+    def prepare(self, form: ERM) -> tuple[ERM, Matrix]:
         """Import Snap ML."""
         _import()
         return super().prepare(form)
 
-    def iterates(self, form: ERM) -> Iterator[FormPoint]:
+    def converted(self, form: ERM) -> tuple[ERM, Matrix]:
+        """Return a form and its samples in the types that Snap ML takes."""
+        X = form.gram.X.astype(np.float32)
+        return form, scipy.sparse.csr_matrix(X) if scipy.sparse.issparse(X) else X  # no csr_array
+
+    def iterates(self, state: tuple[ERM, Matrix]) -> Iterator[FormPoint]:
         """Yield once, at the end."""
+        form, samples = state
         estimator = self._estimator(form)
-        X = form.gram.X
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            estimator.fit(
-                scipy.sparse.csr_matrix(X) if scipy.sparse.issparse(X) else X, form.y
-            )  # no csr_array
+            estimator.fit(samples, form.y)
         yield FormPoint(
             np.array(estimator.coef_, dtype=np.float64).ravel(),
             b=0.0,

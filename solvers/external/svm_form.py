@@ -13,12 +13,12 @@ import importlib
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from problems.dataset import Vector
+from problems.dataset import Matrix, Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import RBF, Linear, Polynomial, Sigmoid, as_dense
 from problems.rounding import UNIT
@@ -44,13 +44,13 @@ class SupportVectorBaseline(WarmedUpSolver):
 
     form: ClassVar = BoxQP
 
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Load the library: its solver of C-SVC is that of the other problems."""
-        super().prepare(replace(form, groups=None))
-        return form
+    def converted(self, form: BoxQP) -> tuple[BoxQP, Matrix]:
+        """Return a form and the samples that the library is given."""
+        return form, form.gram.X
 
-    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
+    def iterates(self, state: tuple[BoxQP, Matrix]) -> Iterator[FormPoint]:
         """Yield once, at the end."""
+        form, samples = state
         svm, kernel = importlib.import_module(self.needs[0][0]), form.gram.kernel
         posed = posed_as(form)
         assert posed is not None
@@ -58,7 +58,7 @@ class SupportVectorBaseline(WarmedUpSolver):
         settings |= self._settings() | kernel_settings(kernel)
         estimator = getattr(svm, posed.estimator)(**settings)
         estimator.random_state = 0  # else `fit` draws a seed, never used, from the global state
-        samples = form.gram.X if isinstance(kernel, NATIVE_KERNELS) else form.gram.dense()
+        samples = samples if isinstance(kernel, NATIVE_KERNELS) else form.gram.dense()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of its limit, which the claim states
             # with C = 1 each Cᵢ is the weight of its sample

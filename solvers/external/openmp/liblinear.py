@@ -19,14 +19,13 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import Hinge
-from solvers.base import Solver
 from solvers.external.liblinear import LibLinear
 from solvers.external.openmp import call_and_listen, rows_of
-from solvers.numerics.warm_up import warm_up
+from solvers.numerics.warm_up import WarmedUpSolver
 
 
 @dataclass(frozen=True)
-class LibLinearMulticore(Solver):
+class LibLinearMulticore(WarmedUpSolver):
     """Multi-core LIBLINEAR's dual solver for the hinge loss (its option -s 3).
 
     It passes on w alone. Its limit of 300 epochs cannot be set, nor can the seed of its permutations,
@@ -54,11 +53,10 @@ class LibLinearMulticore(Solver):
             return "LIBLINEAR as published takes one C for all samples, not one for each"
         return refusal
 
-    def prepare(self, form: ERM) -> Any:
-        """Import LIBLINEAR, run it on a small problem, and build its arrays."""
-        form = super().prepare(form)
-        warm_up(self, form, converted=_converted)
-        return _converted(form)
+    def converted(self, form: ERM) -> tuple[ERM, Any]:
+        """Return a form and its samples and labels as LIBLINEAR has them."""
+        module = importlib.import_module("liblinear.liblinear")
+        return form, module.problem(form.y, rows_of(form.gram.X))
 
     def iterates(self, state: tuple[ERM, Any]) -> Iterator[FormPoint]:
         """Yield once, at the end."""
@@ -78,9 +76,3 @@ class LibLinearMulticore(Solver):
             iterations=int(re.findall(r"#iter = (\d+)", printed)[-1]),
             claim="stopped" if "reaching max number of iterations" in printed else "optimal",
         )
-
-
-def _converted(form: ERM) -> tuple[ERM, Any]:
-    """Return a form and its samples and labels as LIBLINEAR has them."""
-    module = importlib.import_module("liblinear.liblinear")
-    return form, module.problem(form.y, rows_of(form.gram.X))

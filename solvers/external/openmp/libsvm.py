@@ -11,13 +11,12 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from problems.forms import BoxQP, FormPoint
-from solvers.base import Solver
 from solvers.external.openmp import call_and_listen, rows_of
 from solvers.external.svm_form import (
     DUALS,
@@ -28,7 +27,7 @@ from solvers.external.svm_form import (
     recovered,
     refuse_other_duals,
 )
-from solvers.numerics.warm_up import warm_up
+from solvers.numerics.warm_up import WarmedUpSolver
 
 _TYPES = {
     "SVC": "C_SVC",
@@ -43,7 +42,7 @@ _MOST_ITERATIONS = 10_000_000
 
 
 @dataclass(frozen=True)
-class LibSVMOpenMP(Solver):
+class LibSVMOpenMP(WarmedUpSolver):
     """LIBSVM's solvers of its five problems, as its authors publish them, with OpenMP.
 
     Attributes
@@ -73,11 +72,11 @@ class LibSVMOpenMP(Solver):
             return "LIBSVM as published takes one C for all samples, not one for each"
         return refusal
 
-    def prepare(self, form: BoxQP) -> Any:
-        """Import LIBSVM, run it on a small problem, and build its arrays."""
-        form = super().prepare(form)
-        warm_up(self, replace(form, groups=None), converted=_converted)
-        return _converted(form)
+    def converted(self, form: BoxQP) -> tuple[BoxQP, Any]:
+        """Return a form and its samples and targets as LIBSVM has them."""
+        targets, svm = _posed(form).targets, importlib.import_module("libsvm.svm")
+        y = np.ones(form.gram.n) if targets is None else targets
+        return form, svm.svm_problem(y, rows_of(form.gram.X))
 
     def iterates(self, state: tuple[BoxQP, Any]) -> Iterator[FormPoint]:
         """Yield once, at the end."""
@@ -112,13 +111,6 @@ class LibSVMOpenMP(Solver):
         for name, value in settings.items():
             setattr(parameter, name, value)
         return parameter
-
-
-def _converted(form: BoxQP) -> tuple[BoxQP, Any]:
-    """Return a form and its samples and targets as LIBSVM has them."""
-    targets, svm = _posed(form).targets, importlib.import_module("libsvm.svm")
-    y = np.ones(form.gram.n) if targets is None else targets
-    return form, svm.svm_problem(y, rows_of(form.gram.X))
 
 
 def _posed(form: BoxQP) -> PosedAs:

@@ -3,12 +3,17 @@
 import importlib.util
 import sys
 from collections.abc import Callable
+from dataclasses import replace
+from typing import get_args
 
+import numpy as np
 import pytest
 
 from problems import Formulation, HardMarginDual, Precomputed, SoftMarginDual
-from solvers import OneDAL, Solution, Solver, Status, solve
+from solvers import SGD, OneDAL, Solution, Solver, Status, solve
+from solvers.base import Precision
 
+PRECISIONS = get_args(Precision)
 NEEDED = pytest.mark.skipif(
     importlib.util.find_spec("sklearnex") is None, reason="sklearnex is not installed"
 )
@@ -44,6 +49,34 @@ def test_one_dal_leaves_scikit_learn_as_it_is_and_never_falls_back_on_it(
     monkeypatch.setattr(baseline, "fit", lambda self, X, y, sample_weight: self)
     with pytest.raises(RuntimeError, match="did not run"):
         solve(kernel["linear"], OneDAL())
+
+
+@NEEDED
+def test_one_dal_is_given_samples_in_single_precision_and_judged_by_them_as_they_are(
+    kernel_problem: Formulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module, given = importlib.import_module("sklearnex.svm"), []
+    for estimator in (module.SVC, module.SVR):
+        original = estimator.fit
+
+        def recording(self, X, *arguments, fit=original, **weights):
+            given.append(X.dtype.name)
+            return fit(self, X, *arguments, **weights)
+
+        monkeypatch.setattr(estimator, "fit", recording)
+    problem = replace(kernel_problem, X=kernel_problem.X * (1 + 1e-6))  # not of single precision
+    double, single = (solve(problem, OneDAL(tol=1e-4, dtype=dtype)) for dtype in PRECISIONS)
+    assert set(given[: len(given) // 2]) == {"float64"}
+    assert set(given[len(given) // 2 :]) == {"float32"}
+    assert single.problem.X.dtype == np.float64
+    assert single.certificate.relative_gap <= 1e-3
+    assert not np.array_equal(single.alpha, double.alpha)
+
+
+@pytest.mark.parametrize("solver", [OneDAL, SGD])
+def test_a_precision_that_is_none_is_refused_by_the_names_of_those_there_are(solver) -> None:
+    with pytest.raises(ValueError, match="dtype: must be one of float64, float32, got 'single'"):
+        solver(dtype="single")
 
 
 @NEEDED

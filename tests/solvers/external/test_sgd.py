@@ -3,12 +3,14 @@
 import importlib.util
 import sys
 from collections.abc import Callable
+from typing import get_args
 
 import numpy as np
 import pytest
 
 from problems import Formulation
 from solvers import SGD, Solution, Solver, Status, solve
+from solvers.base import Precision
 
 
 def test_sgd_approaches_the_optimum_epoch_by_epoch(
@@ -35,6 +37,14 @@ def test_sgd_visits_the_samples_in_a_new_order_each_epoch(linear: dict[str, Form
         patch.setattr(models.SGDClassifier, "partial_fit", recording)
         solve(linear["one C"], SGD(epochs=5))
     assert len(form_seeds) == 5
+
+
+def test_sgd_computes_in_the_precision_of_its_samples(linear: dict[str, Formulation]) -> None:
+    for name in ("one C", "sparse", "regression"):
+        double, single = (solve(linear[name], SGD(dtype=d)).w for d in get_args(Precision))
+        assert np.array_equal(single, single.astype(np.float32))
+        assert not np.array_equal(double, double.astype(np.float32))
+        assert single == pytest.approx(double, rel=1e-2, abs=1e-3)
 
 
 def test_averaging_can_be_turned_off_and_epochs_limited(linear: dict[str, Formulation]) -> None:

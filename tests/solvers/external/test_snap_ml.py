@@ -3,6 +3,7 @@
 import importlib.util
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,6 +30,15 @@ def test_snap_ml_solves_the_same_problem(
 def test_snap_ml_leaves_subnormal_numbers_to_others(linear: dict[str, Formulation]) -> None:
     solve(linear["one C"], SnapML())
     assert sys.float_info.min / 2 > 0
+
+
+@NEEDED
+def test_snap_ml_has_one_precision_that_of_single_samples(linear: dict[str, Formulation]) -> None:
+    for name in ("one C", "sparse"):
+        finer = replace(linear[name], X=linear[name].X * (1 + 1e-9))
+        first, second = (solve(problem, SnapML()).w for problem in (linear[name], finer))
+        assert np.array_equal(first, second)
+        assert not np.array_equal(first, first.astype(np.float32))
 
 
 @NEEDED

@@ -4,10 +4,12 @@ Tolerances are 0.1 and what is √10, 10, 10√10, ... times as tight, numbered 
 with 0.1 and seeks, for each gap that solvers are compared at down to the experiment's `target_gap`, two
 neighbours of which one reaches the gap and the looser one does not. A gap falls about as a tolerance
 does, so the next number is guessed from the gaps that are known, and lies between those that are known
-to be too loose and to be tight enough. A search ends early where the solver stalls, or where the next
-number does not finish. So the cheapest run that reaches a gap is within √10 of the best tolerance, and a
-solver that did not reach it was asked. The gap of a solver that returns w alone is to a dual bound of
-others: it takes one number after the other until its primal objective no longer falls.
+to be too loose and to be tight enough; it is at most a hundred times as tight as all before, because one
+that is below what a solver resolves may never end. A search ends early where the solver stalls, or where
+the next number does not finish. One run that meets the time limit ends it: none of the numbers that were
+leapt over was expected to reach the gap. So the cheapest run that reaches a gap is within √10 of the
+best tolerance, and a solver that did not reach it was asked. The gap of a solver that returns w alone is to a
+dual bound of others: it takes one number after the other until its primal objective no longer falls.
 
 The first repetition searches. The others follow it: they repeat the runs that were the cheapest to reach
 a target, and go on from there where chance lets them miss the last one. A/A repeats are of the first of
@@ -38,6 +40,8 @@ _DECADE = 2  # numbers for each power of ten
 _MOST = 30  # runs of one search
 _PATIENCE = 4  # numbers, as one step of an interior-point method can gain what four ask for
 _FALLEN = 0.9  # times the gap before, above which it has not fallen
+_SLOWER = 10.0  # times as long as the run before, or as _QUICK: tighter ones would take minutes
+_QUICK = 0.1  # seconds
 # Times the target gap, relative: of a solver that has no gap of its own.
 _FALLEN_PRIMAL = 0.1
 
@@ -104,18 +108,21 @@ def _towards(target: float, found: Mapping[int, Record]) -> int | None:
     ended = {number for number, record in found.items() if record["status"] != "finished"}
     tight = min(ended | {number for number in gaps if gaps[number] <= target}, default=_MOST)
     loose = max((number for number in gaps if number < tight), default=-1)
-    if tight - loose == 1:
+    if tight - loose == 1 or (tight in ended and found[tight]["status"] == "time_limit"):
         return None
     if tight == _MOST:
-        return _tighter(target, gaps)
+        return _tighter(target, gaps, {n: _number(r["time_solve"]) for n, r in found.items()})
     share = 0.5
     if tight not in ended and gaps[loose] < inf:
         share = log(gaps[loose] / target) / log(gaps[loose] / max(gaps[tight], 1e-16))
     return min(max(loose + floor(share * (tight - loose)), loose + 1), tight - 1)
 
 
-def _tighter(target: float, gaps: Mapping[int, float]) -> int | None:
-    """Return the number that may reach a gap which none has; None if a hundredfold gained nothing."""
+def _tighter(target: float, gaps: Mapping[int, float], times: Mapping[int, float]) -> int | None:
+    """Return the number that may reach a gap which none has; None if the solver has stalled.
+
+    That is if a hundredfold gained nothing, or if what gained nothing took far longer than before.
+    """
 
     def least(most: int) -> float:
         return min(gaps[number] for number in gaps if number <= most)
@@ -125,9 +132,11 @@ def _tighter(target: float, gaps: Mapping[int, float]) -> int | None:
         return None
     if last and not gaps[last] < _FALLEN * least(last - 1):
         before = max(number for number in gaps if number < last)
+        if times[last] > _SLOWER * max(times[before], _QUICK):
+            return None
         return min(before + _PATIENCE, _MOST - 1)  # tells at once whether the gap has stalled
     steps = ceil(_DECADE * log10(gaps[last] / target)) if gaps[last] < inf else 1
-    return min(last + steps, _MOST - 1)
+    return min(last + min(steps, _PATIENCE), _MOST - 1)
 
 
 def is_over(records: Sequence[Record]) -> bool:

@@ -72,13 +72,16 @@ def test_a_search_ends_at_the_target_when_it_stalls_or_when_a_run_does_not_finis
     assert is_over(found) == over
 
 
-def searched(gap_of, least=1e-9):
+def searched(gap_of, least=1e-9, time_of=lambda number: 1.0):
     """Return the numbers that a search takes, in its order, where `gap_of` tells the gap of each."""
     known, order = {}, []
     while (number := next_of("a-00", known)) is not None:
         gap = gap_of(number)
         status = "finished" if gap is not None else "time_limit"
-        known[f"a-{number:02}"] = record(gap or NAN) | {"target_gap": least, "status": status}
+        known[f"a-{number:02}"] = record(gap or NAN, time_of(number)) | {
+            "target_gap": least,
+            "status": status,
+        }
         order.append(number)
         assert len(order) == len(known), "each number is run once"
     return order
@@ -92,14 +95,17 @@ def at(*stairs):
 @pytest.mark.parametrize(
     ("gap_of", "order"),
     [
-        (lambda number: 0.02 * 10 ** (-number / 2), [0, 3, 2, 9, 8, 15, 14]),  # as tolerances do
-        (lambda number: max(0.02 * 10 ** (-number / 2), 2e-6), [0, 3, 2, 9, 10, 13]),  # stalls
+        (
+            lambda number: 0.02 * 10 ** (-number / 2),
+            [0, 3, 2, 7, 9, 8, 13, 15, 14],
+        ),  # as tolerances do
+        (lambda number: max(0.02 * 10 ** (-number / 2), 2e-6), [0, 3, 2, 7, 9, 10, 13]),  # stalls
         (at((0, 1e-10)), [0]),
-        (at((0, 0.5)), [0, 6]),
-        (at((0, 0.5), (1, 0.49)), [0, 6]),
+        (at((0, 0.5)), [0, 4]),
+        (at((0, 0.5), (1, 0.49)), [0, 4]),
         (at((0, NAN), (3, 1e-4), (6, 1e-12)), [0, 1, 4, 2, 3, 7, 5, 6]),  # an interior point
-        (lambda number: 0.02 * 10 ** (-number / 4) if number < 5 else None, [0, 3, 5, 4]),
-        (at((0, 0.01), (1, None)), [0, 2, 1]),
+        (lambda number: 0.02 * 10 ** (-number / 4) if number < 5 else None, [0, 3, 5]),
+        (at((0, 0.01), (1, None)), [0, 2]),
         (at((0, None)), [0]),
     ],
 )
@@ -117,7 +123,33 @@ def test_no_target_is_missed_whose_neighbour_is_looser(falls, ends):
         if reached and min(reached):
             assert min(reached) - 1 in order
         elif not reached:
-            assert ends in order or max(order) == 29
+            assert max(order) >= min(ends, 29)
+    assert sum(number >= ends for number in order) <= 1, "one run meets the time limit"
+
+
+@given(
+    st.lists(st.floats(-1.0, 3.0), min_size=30, max_size=30),
+    st.integers(1, 20),
+    st.floats(1.0, 1e3),
+)
+def test_a_search_ends_below_a_floor_where_time_explodes(falls, floor, slower):
+    """From some number on the gap is the same, and each run takes so many times as long as the last."""
+    gaps = np.cumprod(10.0 ** -np.maximum(falls, 0.1))
+    times = [0.1 * slower ** max(number - floor, 0) for number in range(30)]
+    order = searched(
+        lambda number: gaps[min(number, floor)] if times[number] < 60 else None,
+        time_of=times.__getitem__,
+    )
+    below = [number for number in order if number > floor]
+    assert len(below) <= 4
+    assert sum(times[number] >= 60 for number in below) <= 1
+
+
+def test_a_run_that_gains_nothing_in_far_more_time_is_the_last():
+    """Gaps as those of oneDAL in single precision."""
+    gaps = at((0, 2e-2), (2, 2e-3), (3, 6e-4), (7, 1e-5))
+    assert searched(gaps) == [0, 3, 2, 7, 9, 11]
+    assert searched(gaps, time_of=lambda number: 0.2 if number < 9 else 30.0) == [0, 3, 2, 7, 9]
 
 
 def test_each_step_is_a_half_decade_tighter_and_of_one_search(write):

@@ -16,7 +16,13 @@ from experiments.analysis.labels import common_words, distinct_names
 from experiments.analysis.noise import FEWEST, MARK, Comparison, aa_pairs, noise_of_means
 from experiments.analysis.outcomes import missed
 from experiments.benchmark.tables import intercepts, means, passes
-from experiments.output.text import SINGLE, duration, markdown_table, time_and_setup
+from experiments.output.text import (
+    SINGLE,
+    duration,
+    markdown_table,
+    precision_text,
+    time_and_setup,
+)
 from experiments.workers.machine import bytes_text
 
 _LEGEND = (
@@ -111,6 +117,7 @@ def to_markdown(results: pd.DataFrame, title: str, machine: Sequence[str]) -> st
     common = f"All problems are {' '.join(words)}. " if words else ""
     repeated = results["repetition"].max() + 1 >= FEWEST
     legend = f"{common}{_LEGEND} {_INTERVALS if repeated else _NO_INTERVALS}"
+    legend = f"{legend} {precision_text({title: results})}".strip()
     parts = [f"# {title}", listed, legend]
     for target, rows in table.groupby("target", sort=False):
         parts += [f"## Certified relative gap at most {target:.0e}", _at_target(rows)]

@@ -8,8 +8,8 @@ to be too loose and to be tight enough; it is at most a hundred times as tight a
 that is below what a solver resolves may never end. A search ends early where the solver stalls, or where
 the next number does not finish. One run that meets the time limit ends it: none of the numbers that were
 leapt over was expected to reach the gap. So the cheapest run that reaches a gap is within √10 of the
-best tolerance, and a solver that did not reach it was asked. The gap of a solver that returns w alone is to a
-dual bound of others: it takes one number after the other until its primal objective no longer falls.
+best tolerance, and a solver that did not reach it was asked. A solver that returns w alone has a gap to
+a dual bound of others: it takes one number after the other until its primal objective no longer falls.
 
 The first repetition searches. The others follow it: they repeat the runs that were the cheapest to reach
 a target, and go on from there where chance lets them miss the last one. A/A repeats are of the first of

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -16,8 +18,10 @@ from rich.text import Text
 
 from experiments.analysis.hosts import hosts_note
 from experiments.workers.machine import bytes_text
+from solvers import SOLVERS
 
 SINGLE = "¹"  # marks baselines that use one thread, however many they may use
+_PRECISION = "Precision of the samples, of baselines that have a choice"
 _PACKAGES = (
     *("python", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "snapml"),
     *("libsvm-official", "liblinear-multicore"),
@@ -51,6 +55,25 @@ def precise_duration(seconds: float) -> str:
     if np.isnan(seconds):
         return ""
     return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
+
+
+def precision_text(records: Mapping[str, pd.DataFrame]) -> str:
+    """Return which precisions of the samples were measured, in a sentence; empty if there is no choice.
+
+    Parameters
+    ----------
+    records : runs by the name of the benchmark, which stands in the sentence where there are several.
+    """
+    places = defaultdict[str, list[str]](list)
+    for name, results in records.items():
+        for solver, runs in results.groupby("solver"):
+            if hasattr(SOLVERS.get(str(solver)), "dtype"):
+                given = {json.loads(text).get("dtype", "float64") for text in runs["params"]}
+                known = " and ".join(sorted(given, reverse=True)) + " only" * (len(given) == 1)
+                places[f"{solver} {known}"].append(name)
+    several = len(records) > 1
+    texts = [t + f" ({', '.join(names)})" * several for t, names in sorted(places.items())]
+    return f"{_PRECISION}: {', '.join(texts)}." if texts else ""
 
 
 def file_name(*parts: str) -> str:

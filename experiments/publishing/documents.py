@@ -19,7 +19,7 @@ from experiments.analysis.outcomes import FINAL
 from experiments.analysis.verify import compare
 from experiments.benchmark.report import bold
 from experiments.output.tables import summarise
-from experiments.output.text import SINGLE, markdown_table, precise_duration
+from experiments.output.text import SINGLE, markdown_table, precise_duration, precision_text
 from experiments.output.verify_tables import CHECKS, by_solver
 from experiments.store import disk
 from experiments.store.manifest import StoreError
@@ -97,11 +97,14 @@ def table_of(name: str, results: Path) -> str:
         If there are none.
     """
     if name == "benchmarks":
-        return f"{benchmarks_table(results)}\n\n{_RATIOS}"
+        folders = sorted(path.parent for path in results.glob(f"{BENCHMARK}*/means.csv"))
+        records = {path.name.removeprefix(BENCHMARK): read_records(path) for path in folders}
+        return f"{benchmarks_table(results)}\n\n{_RATIOS} {precision_text(records)}".strip()
     if name == "index":
         return index_table(results)
     if name.startswith(BENCHMARK):
-        return baselines_table(results / name)
+        precision = precision_text({name: read_records(results / name)})
+        return f"{baselines_table(results / name)}\n\n{precision}".strip()
     records = read_records(results / name)
     if (results / name / CHECKS).is_file():
         verification = compare(records)

@@ -71,6 +71,17 @@ def test_whole_numbers_are_named_without_a_point():
     assert solver_labels(runs) == ["one_dal (cache_size=200)", "one_dal (cache_size=0.5)"]
 
 
+def test_precisions_are_named_beside_other_settings():
+    settings = [
+        {"cache_size": c, "dtype": d} for c in (1000.0, 8000.0) for d in ("float64", "float32")
+    ]
+    runs = pd.DataFrame({"solver": "one_dal", "params": [json.dumps(s) for s in settings]})
+    assert solver_labels(runs)[1:3] == [
+        "one_dal (cache_size=1000, float32)",
+        "one_dal (cache_size=8000, float64)",
+    ]
+
+
 def test_what_is_on_by_default_is_not_named():
     own = [
         {"variant": "plain", "restart": True},

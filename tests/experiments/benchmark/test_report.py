@@ -1,14 +1,19 @@
 """A benchmark in words."""
 
+import json
+from typing import get_args
+
 import pandas as pd
 
 from experiments.analysis.cheapest import cheapest
 from experiments.benchmark.report import to_markdown
 from experiments.benchmark.tables import means
-from experiments.output.text import machine_text
+from experiments.output.text import machine_text, precision_text
+from solvers.base import Precision
 from tests.experiments.noisy import noisy_results
 
 NAN = float("nan")
+PRECISIONS = get_args(Precision)
 
 
 def test_every_sign_of_the_report_is_there(timed, table_of):
@@ -39,6 +44,26 @@ def test_without_repetitions_the_report_says_that_noise_was_not_measured(timed, 
     text = to_markdown(table_of(timed()), "bench_x", "")
     assert "Noise (A/A) was not measured" in text
     assert "Ratios have no intervals" in text
+
+
+def test_a_benchmark_says_which_precision_was_measured(timed, table_of):
+    sentence = "Precision of the samples, of baselines that have a choice:"
+    before_there_was_a_choice = table_of(timed(), timed("one_dal"))
+    text = to_markdown(before_there_was_a_choice, "bench_x", "")
+    assert f"{sentence} one_dal float64 only." in text
+    both = [timed("one_dal", params=json.dumps({"tol": 1e-3, "dtype": d})) for d in PRECISIONS]
+    text = to_markdown(table_of(timed(), *both), "bench_x", "")
+    assert f"{sentence} one_dal float64 and float32." in text
+    assert "| one_dal (float32) " in text
+    assert sentence not in to_markdown(table_of(timed()), "bench_x", "")
+
+
+def test_pages_of_several_benchmarks_say_which_precision_each_measured(timed, table_of):
+    old, new = (table_of(timed("one_dal", params=f'{{"dtype": "{d}"}}')) for d in PRECISIONS)
+    assert precision_text({"a": old, "b": old, "c": pd.concat([old, new])}) == (
+        "Precision of the samples, of baselines that have a choice: "
+        "one_dal float64 and float32 (c), one_dal float64 only (a, b)."
+    )
 
 
 def test_a_benchmark_marks_what_is_noise_and_does_not_print_it_bold():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from textwrap import dedent
+from typing import get_args
 
 import jsonschema
 import pytest
@@ -13,6 +14,7 @@ from experiments.files.experiment import CONFIGS, ConfigError, read_experiment
 from experiments.files.schema import experiment_schema
 from experiments.files.yamlfile import parse
 from solvers import all_solvers
+from solvers.base import Precision
 
 FILES = sorted(CONFIGS.rglob("*.yaml"))
 BENCHMARKS = [file for file in FILES if file.stem.startswith("bench_")]
@@ -108,7 +110,7 @@ def test_every_experiment_that_comes_along_fits_the_schema(file, validator):
 
 
 @pytest.mark.parametrize("file", BENCHMARKS, ids=lambda file: file.stem)
-def test_benchmarks_are_repeated_with_equal_caches_and_searched_tolerances(file):
+def test_benchmarks_are_repeated_with_equal_caches_both_precisions_and_searched_tolerances(file):
     content = parse(file.read_bytes()).plain
     assert content["repetitions"] >= 3
     assert content["noise"] is True
@@ -119,6 +121,8 @@ def test_benchmarks_are_repeated_with_equal_caches_and_searched_tolerances(file)
     caches = [own.get("cache_size") for own, names in pairs if "cache_size" in names]
     sizes = [set(some) if isinstance(some, list) else {some} for some in caches]
     assert not sizes or set.intersection(*sizes), "a baseline may be asked with another one too"
+    precisions = [own.get("dtype") for own, names in pairs if "dtype" in names]
+    assert all(set(some or ()) == set(get_args(Precision)) for some in precisions)
     ours = [own for own in solvers if kind_of(own["name"]) == "ours"]
     assert all(not isinstance(own.get("cache_size"), list) for own in ours)
     listed = {own["name"] for own, names in pairs if "tol" in names and "auto" not in own.values()}

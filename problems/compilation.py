@@ -11,17 +11,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
+from copy import copy
+from hashlib import sha256
 from pickle import UnpicklingError
 from time import monotonic
 from typing import Any
 
-from numba.core.caching import FunctionCache
+from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.event import Event, Listener, install_listener
+from platformdirs import user_cache_path
 
 _OURS = ("problems", "solvers", "experiments")
 _SILENT = 1.0  # seconds of compiling of which nothing is said
 
 _load_overload: Any = FunctionCache.load_overload
+_save_overload: Any = FunctionCache.save_overload
 
 
 def _loaded_if_readable(cache: Any, *of: Any) -> Any:
@@ -34,6 +38,43 @@ def _loaded_if_readable(cache: Any, *of: Any) -> Any:
             raise
         cache.flush()
         return None
+
+
+@contextmanager
+def compiled_apart(name: str) -> Generator[None]:
+    """Write what is compiled within to a folder of its own, which `name` decides, and read that one too.
+
+    Compiled functions on disk are pickles, which run when they are read. A process that runs code from
+    outside leaves none where processes without it read them. An empty name changes nothing.
+    """
+    if not name:
+        yield
+        return
+    folder = user_cache_path("dualgap") / "compiled" / sha256(name.encode()).hexdigest()[:16]
+
+    def apart(cache: Any) -> Any:
+        """Return the cache of the same function in that folder."""
+        twin, locator = copy(cache), cache._impl.locator
+        place = folder / sha256(cache._cache_path.encode()).hexdigest()[:16]
+        place.mkdir(parents=True, exist_ok=True)
+        twin._cache_file = IndexDataCacheFile(
+            str(place), cache._impl.filename_base, locator.get_source_stamp()
+        )
+        return twin
+
+    def loaded(cache: Any, *of: Any) -> Any:
+        found = _loaded_if_readable(cache, *of)
+        return _loaded_if_readable(apart(cache), *of) if found is None else found
+
+    def save(cache: Any, *of: Any) -> None:
+        _save_overload(apart(cache), *of)
+
+    known = FunctionCache.load_overload, FunctionCache.save_overload
+    try:
+        FunctionCache.load_overload, FunctionCache.save_overload = loaded, save  # type: ignore[method-assign]
+        yield
+    finally:
+        FunctionCache.load_overload, FunctionCache.save_overload = known  # type: ignore[method-assign]
 
 
 def compile_what_cannot_be_read() -> None:

@@ -47,7 +47,7 @@ def run_case(
     """
     report("loading")
     with suppress(Exception):  # it is met again, and recorded, where the problem is solved
-        load_shared(case)
+        load_shared(case, report)
     report("solving")
     given = apart(solved, case)
     report("certifying")

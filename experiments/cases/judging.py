@@ -19,8 +19,9 @@ from experiments.cases.description import described
 from experiments.cases.failure import Failure, sentence
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome, blank_record, failed, kernel_of, packed
-from experiments.cases.solving import posed
+from experiments.cases.solving import outside_of, posed
 from problems import Dataset, Formulation, Multiclass, Point, Precomputed, describe
+from problems.compilation import compiled_apart
 from solvers import Evaluation, Solution, Solver, Status
 
 _MEASURES = """
@@ -67,7 +68,8 @@ def judged_apart(
     _: Callable[[], object], case: Case, message: BinaryIO, measured: Measured
 ) -> bytes:
     """Return the same as a message, from a process of its own."""
-    return packed(judged(case, message, measured))
+    with compiled_apart(outside_of(case)):
+        return packed(judged(case, message, measured))
 
 
 def _judged(case: Case, message: BinaryIO, measured: Measured) -> Outcome:

@@ -19,9 +19,11 @@ from threadpoolctl import threadpool_info
 from experiments.cases import paths
 from experiments.cases.answer import Answer, Found, packed
 from experiments.cases.failure import Failure
-from experiments.cases.plan import Case, data_need_outside, needs_outside
+from experiments.cases.plan import Case, data_need_outside, names_from_outside, needs_outside
 from experiments.files.specs import build_problem, build_solver, build_source
+from experiments.workers.start import COMPILING
 from problems import Dataset, Formulation, Point, reduce
+from problems.compilation import compiled_apart, compiling
 from solvers import Evaluation, Solution, Solver, Status, solve
 
 _WAKING = 80  # rows of a product that OpenBLAS computes on all threads
@@ -33,7 +35,7 @@ def solved(begin: Callable[[], object], case: Case) -> bytes:
     `begin` is called when the problem is there, before the solver is imported.
     """
     try:
-        with warnings.catch_warnings(), np.errstate():
+        with warnings.catch_warnings(), np.errstate(), compiled_apart(outside_of(case)):
             return _solved(begin, case)
     except BaseException as error:  # a solver may also call sys.exit
         return packed(Answer(failure=Failure.of(error)))
@@ -69,6 +71,12 @@ def _solved(begin: Callable[[], object], case: Case) -> bytes:
     return packed(answer, [solution.point, *(evaluation.point for evaluation in solution.trace)])
 
 
+def outside_of(case: Case) -> str:
+    """Return the names of the code from outside that a case runs, empty if there is none."""
+    named = names_from_outside(case) or {case.solver.name, case.problem.formulation}
+    return " ".join(sorted(named)) if needs_outside(case) else ""
+
+
 def posed(case: Case) -> tuple[Formulation, Dataset]:
     """Return the problem of a case, built from the file and the data, and its samples."""
     data = _load(json.dumps(case.problem.dataset), case.folder)
@@ -81,7 +89,7 @@ def _load(dataset: str, folder: str) -> Dataset:
     return build_source(json.loads(dataset), folder).load()
 
 
-def load_shared(case: Case) -> None:
+def load_shared(case: Case, report: Callable[[str], object]) -> None:
     """Load samples and compiled code that later cases use too, but nothing from outside."""
     if data_need_outside(case):
         return
@@ -90,7 +98,9 @@ def load_shared(case: Case) -> None:
         return
     solver = build_solver(case.solver, case.folder, case.seed)
     if not type(solver).__module__.startswith("solvers.external."):
-        solver.prepare(reduce(build_problem(case.problem, data, case.folder), solver.form).form)
+        form = reduce(build_problem(case.problem, data, case.folder), solver.form).form
+        with compiling(lambda: report(f"{COMPILING} {solver.name}")):
+            solver.prepare(form)
 
 
 def _initial(case: Case, solver: Solver) -> Solution | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple, get_args
@@ -85,10 +85,12 @@ def record(described: Experiment, folder: Path, options: RunOptions) -> str:
     waiting = Waiting(cases, records(folder, options.retry), partial(load_answer, folder))
     try:
         while total := len(waiting):
-            with progress(total) as advance, closing(executor.run(waiting)) as outcomes:
-                for outcome in outcomes:
-                    store.append(outcome)
-                    advance(outcome, waiting.follow(outcome.record))
+            with progress(total) as advance:
+                telling = replace(executor, told=advance.begin)
+                with closing(telling.run(waiting)) as outcomes:
+                    for outcome in outcomes:
+                        store.append(outcome)
+                        advance(outcome, waiting.follow(outcome.record))
     except KeyboardInterrupt:
         return INTERRUPTED
     except ExecutorError as error:

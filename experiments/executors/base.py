@@ -7,7 +7,7 @@ An executor is one file that defines a subclass of `Executor`: in this folder, w
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -60,12 +60,14 @@ class Executor(ABC):
     limits : of one run.
     workers : processes that run cases at the same time; None for the executor's own number.
     address : of a service that runs already; None where there is none.
+    told : called with what a run waits for besides its solver, such as "compiling smo".
     """
 
     name: ClassVar[str] = ""
     limits: Limits = Limits()
     workers: int | None = None
     address: str | None = None
+    told: Callable[[str], object] = str
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:

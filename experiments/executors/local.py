@@ -12,6 +12,7 @@ from experiments.cases.records import Outcome
 from experiments.executors.base import Executor, ExecutorError
 from experiments.executors.slot import WorkerSlot
 from experiments.workers.machine import cores
+from experiments.workers.start import COMPILING
 from experiments.workers.supervision import POLL
 
 
@@ -40,6 +41,9 @@ class LocalExecutor(Executor):
                 if not busy:
                     return
                 wait([handle for slot in busy for handle in slot.worker.handles], timeout=POLL)
+                for slot in busy:
+                    if (phase := slot.worker.phase()[0]).startswith(COMPILING):
+                        self.told(phase)
                 yield from (done for slot in busy if (done := slot.outcome()) is not None)
         finally:
             for slot in slots:

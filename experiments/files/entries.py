@@ -27,6 +27,7 @@ from experiments.files.yamlfile import Fault, Node, unknown
 from experiments.workers.supervision import Worker
 from experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
 from problems import FORMULATIONS, Formulation, datasets
+from problems.compilation import compiled_apart
 from problems.datasets import ENTRIES, SOURCES
 from problems.kernels import KERNELS
 from problems.losses import LOSSES
@@ -102,10 +103,11 @@ class Describer:
 
 def _description(describe: Callable[[Node, str], object], node: Node, folder: str) -> bytes:
     """Return a description as a message, or the line and text of its fault."""
-    try:
-        return pack(describe(node, folder))
-    except Fault as fault:
-        return pack((fault.line, fault.text))
+    with compiled_apart(" ".join(name.value for name in _outside_names(node))):
+        try:
+            return pack(describe(node, folder))
+        except Fault as fault:
+            return pack((fault.line, fault.text))
 
 
 def _check_names(found: Any) -> None:

@@ -79,14 +79,17 @@ def _check(
 ) -> bytes:
     """Check a property, and return the outcome as a message; this runs in the process."""
     from experiments.selftest.bench import one_line  # noqa: PLC0415 - after the environment is set
+    from problems.compilation import compiled_apart  # noqa: PLC0415
+    from problems.registry import is_outside  # noqa: PLC0415
 
     report(LOADING)
-    try:
-        bench = _bench(solver, limits)
-    except BaseException as error:  # whatever importing and building it does
-        sentence = f"{item.name} on {LOADING}: {one_line(error)}"
-        return pack(Outcome(item.name, "failed", sentences=(sentence,), loaded=False))
-    return pack(bench.check(item, digests, report))
+    with compiled_apart(solver if is_outside(solver) else ""):
+        try:
+            bench = _bench(solver, limits)
+        except BaseException as error:  # whatever importing and building it does
+            sentence = f"{item.name} on {LOADING}: {one_line(error)}"
+            return pack(Outcome(item.name, "failed", sentences=(sentence,), loaded=False))
+        return pack(bench.check(item, digests, report))
 
 
 @cache

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
 STARTING = "starting"  # the first phase of every call
+COMPILING = "compiling"  # how a phase begins in which a solver is compiled
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",

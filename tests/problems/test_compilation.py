@@ -8,7 +8,7 @@ import numba
 import pytest
 
 from problems import compilation
-from problems.compilation import compiling
+from problems.compilation import compiled_apart, compiling
 
 FUNCTION = "import numba\n\n@numba.njit(cache=True)\ndef doubled(x):\n    return x + x\n"
 MOVED = b"cproblems.where_it_was\nRows\n."  # the pickle of a class in a module that is not there
@@ -54,6 +54,27 @@ def test_functions_of_other_packages_are_left_to_numba(rest, error, folder, monk
     with pytest.raises(error):
         module_of("problems_of_others", folder).doubled(2)
     assert index.read_bytes() == damaged
+
+
+def test_what_is_compiled_apart_is_read_again_there_and_nowhere_else(folder, monkeypatch, tmp_path):
+    apart = tmp_path / "apart"
+    monkeypatch.setattr(compilation, "user_cache_path", lambda _: apart)
+
+    def doubled(value, expected):
+        module = module_of("compiled_once", folder)
+        monkeypatch.setitem(sys.modules, "compiled_once", module)
+        assert module.doubled(value) == expected
+        (stats,) = module.doubled.stats.cache_hits.values() or [0]
+        return stats
+
+    assert doubled(2, 4) == 0
+    known = sorted(path for path in folder.rglob("*.nb?") if apart not in path.parents)
+    for hits in (0, 1):
+        with compiled_apart("theirs.py:Solver"):
+            assert doubled(2, 4) == 1  # what is there is read
+            assert doubled(2.5, 5.0) == hits
+    assert sorted(path for path in folder.rglob("*.nb?") if apart not in path.parents) == known
+    assert doubled(2.5, 5.0) == 0
 
 
 @pytest.mark.parametrize(("seconds", "times"), [(-1.0, 1), (1e9, 0)], ids=["long", "short"])

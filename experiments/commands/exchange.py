@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -35,24 +35,36 @@ def certify(problem: Path, answer: Path, target_gap: float, rigorous: bool) -> N
     alpha, or coefs and index, or w, and b if it has one; or a model file of LIBSVM's svm-train.
     Exit 1 if it is not solved to the target.
     """
+    posed = _posed(problem)
+    with refusing(ValueError, OSError):
+        found = judged(answer, posed, target_gap, rigorous)
+        click.echo(judgement(found))
+    sys.exit(0 if found.verdict == "solved" else 1)
+
+
+def judged(
+    answer: Path, problem: Formulation, target_gap: float = 1e-6, rigorous: bool = False
+) -> Solution:
+    """Return the answer in a file as one that a solver claims to be optimal.
+
+    Raises
+    ------
+    ValueError, OSError
+        If it cannot be read, or is no answer to this problem.
+    """
     from experiments.files.answers import read_answer  # noqa: PLC0415
     from solvers import Solution, Status  # noqa: PLC0415
 
-    posed = _posed(problem)
-    with refusing(ValueError, OSError):
-        point = read_answer(answer, posed)
-        solver: Any = None  # none of ours
-        found = Solution(
-            posed,
-            solver,
-            point,
-            Status.FINISHED,
-            "optimal",
-            target_gap=target_gap,
-            rigorous=rigorous,
-        )
-        click.echo(_text(found))
-    sys.exit(0 if found.verdict == "solved" else 1)
+    point, solver = read_answer(answer, problem), None  # none of ours
+    return Solution(
+        problem,
+        solver,  # type: ignore[arg-type]
+        point,
+        Status.FINISHED,
+        "optimal",
+        target_gap=target_gap,
+        rigorous=rigorous,
+    )
 
 
 @click.command()
@@ -92,7 +104,7 @@ def _posed(file: Path) -> Formulation:
         return build_problem(spec, build_source(spec.dataset, folder).load(), folder)
 
 
-def _text(found: Solution) -> str:
+def judgement(found: Solution) -> str:
     """Return what is known of an answer, a line for each."""
     c = found.certificate
     rounding = f"of which float64's rounding may be {c.resolution:.1g}, " if c.resolution else ""
@@ -114,7 +126,12 @@ def _text(found: Solution) -> str:
 
 def _intercept(found: Solution) -> str:
     """Return the best intercept beside the answer's own."""
+    import numpy as np  # noqa: PLC0415 - slow to import
+
     if not found.problem.intercept or found.b is None:
         return ""
-    own = found.point.b
-    return f"{found.b:.10g} is best" + ("" if own is None else f"; the answer's own is {own:.10g}")
+    best, own = (
+        ", ".join(f"{value:.10g}" for value in np.ravel([] if b is None else b))
+        for b in (found.b, found.point.b)
+    )
+    return f"{best} is best" + (f"; the answer's own is {own}" if own else "")

@@ -88,6 +88,7 @@ class Diagnosis(NamedTuple):
         return f"{self.condition}: {self.finding}{look_at}"
 
 
+@np.errstate(over="ignore", invalid="ignore")  # as in `certify`: an answer may be of any size
 def diagnose(
     problem: Formulation, point: Point, certificate: Certificate, claimed: Claim = "optimal"
 ) -> Diagnosis | None:

@@ -1,0 +1,220 @@
+"""Answers that other programs found: NumPy archives, CSV tables, and LIBSVM's model files.
+
+A table or archive has columns (or arrays) of these names, with one row for each sample:
+    alpha          the multipliers αᵢ ≥ 0; for a regression α − α*
+    x              the variables of the box QP that `dualgap export --qp` writes
+    coefs, index   coefficients αᵢyᵢ, of the samples `index` (from 1), else of all: as R's e1071 has them
+    w              the weights, one row for each feature
+    b, rho         the intercept, or its negative; it is examined, and never trusted
+A file may be damaged, or made to do harm: what it says of its size is compared with the problem's before
+memory is taken for it, and every number is checked.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import zipfile
+import zlib
+from collections.abc import Collection, Mapping
+from math import prod
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from experiments.files.answers.libsvm_model import read_model
+from experiments.files.answers.words import finite, quoted
+from problems import ChainMargin, Formulation, Point, Unsupported, Vector
+
+_ANSWERS = ("alpha", "x", "coefs", "w")
+_BLANK = ("", "NA")  # NA is R's
+_ENTRY_BYTES, _LEAST_BYTES = 100, 2**20  # of text: for each number of an answer; for what is around
+_LONGEST_HEADER = 10_000  # bytes, as numpy has it
+_HEADER = re.compile(  # of an array of real numbers, in any order, of at most two dimensions
+    r"(?=.*'descr': *'(?P<dtype>[<>|=]?(?:f[248]|[iu][1248]|b1))')"
+    r"(?=.*'fortran_order': *(?P<fortran>True|False))"
+    r"(?=.*'shape': *\((?P<shape>|[0-9]{1,19},|[0-9]{1,19}, *[0-9]{1,19},?)\))"
+)
+_DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, OverflowError, RuntimeError)
+
+
+def read_answer(path: Path, problem: Formulation) -> Point:
+    """Return the answer in a file to a problem, as it was found.
+
+    Raises
+    ------
+    ValueError
+        If it cannot be read, or is no answer to this problem; the message names the file, the place
+        and what is accepted.
+    OSError
+        If the file cannot be opened.
+    """
+    with path.open("rb") as file:
+        try:
+            if path.suffix == ".npz":
+                return _from_columns(*_archive(file, problem), problem)
+            text = _text(file, problem)
+            if path.suffix in (".csv", ".tsv"):
+                delimiter = "\t" if path.suffix == ".tsv" else ","
+                return _from_columns(*_table(text, delimiter), problem)
+            return read_model(text, problem)
+        except (ValueError, Unsupported) as error:
+            raise ValueError(f"{path}: {error}") from None
+
+
+def _most_entries(problem: Formulation) -> dict[str, int]:
+    """Return how many numbers an array of each name has at most."""
+    n = problem.n * problem.outputs
+    most = {"alpha": n, "coefs": n, "index": problem.n, "w": problem.n_weights, "b": n, "rho": n}
+    return most | {"x": n * len(problem.pieces or ())}
+
+
+def _archive(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector], list[str]]:
+    """Return the arrays of an archive whose names are known, and all names."""
+    most, names, found, place = _most_entries(problem), list[str](), dict[str, Vector](), ""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            for info in archive.infolist():
+                place = f"{quoted(info.filename)}: "
+                name = info.filename.removesuffix(".npy")
+                names.append(name)
+                if name not in most:
+                    continue
+                if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+                    raise zipfile.BadZipFile(f"it is compressed by method {info.compress_type}")
+                with archive.open(info) as member:
+                    found[name] = _array(member, name, most[name])
+    except _DAMAGE as error:
+        raise ValueError(
+            f"{place}cannot be read ({quoted(error)}); an archive is what numpy.savez writes"
+        ) from None
+    return found, names
+
+
+def _array(member: IO[bytes], name: str, most: int) -> Vector:
+    """Return the numbers of an array of an archive, of which there are at most so many."""
+    start = member.read(8)
+    size = int.from_bytes(member.read(2 if start[6:7] == b"\1" else 4), "little")
+    if not start.startswith(b"\x93NUMPY") or size > _LONGEST_HEADER:
+        raise ValueError(f"{name}: is no array of NumPy; an archive is what numpy.savez writes")
+    text = member.read(size).decode("latin1").strip()
+    header = _HEADER.match(text)
+    if header is None:
+        raise ValueError(
+            f"{name}: must be a vector or matrix of floats (at most 8 bytes each) or integers, got "
+            f"the header {quoted(text)}"
+        )
+    shape = tuple(map(int, re.findall("[0-9]+", header["shape"])))
+    if prod(shape) > most:
+        raise ValueError(f"{name}: has {prod(shape)} entries, expected at most {most}")
+    dtype = np.dtype(header["dtype"])
+    content = member.read(prod(shape) * dtype.itemsize + 1)
+    if len(content) != prod(shape) * dtype.itemsize:
+        raise ValueError(f"{name}: does not have the {prod(shape)} entries that its header says")
+    values = np.frombuffer(content, dtype).astype(np.float64)
+    order = "F" if header["fortran"] == "True" else "C"
+    return values.reshape(shape, order=order).ravel()
+
+
+def _text(file: IO[bytes], problem: Formulation) -> str:
+    """Return the text of a file that is no larger than an answer to the problem may be."""
+    entries = problem.X.size + sum(_most_entries(problem).values())
+    most = _LEAST_BYTES + _ENTRY_BYTES * entries
+    content = file.read(most + 1)
+    if len(content) > most:
+        raise ValueError(f"is larger than {most} bytes, which no answer to this problem is")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise ValueError(f"line {line}: is not UTF-8 text; save the file as UTF-8") from None
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _table(text: str, delimiter: str) -> tuple[dict[str, Vector], list[str]]:
+    """Return the columns of a table whose names are known, and all names."""
+    reader = csv.reader(text.split("\n"), delimiter=delimiter, skipinitialspace=True)
+    try:
+        rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+    except csv.Error as error:
+        raise ValueError(f"line {reader.line_num}: is no row of a table ({error})") from None
+    header = rows[0][1]
+    if len(rows) > 1 and len(rows[1][1]) == len(header) + 1:
+        header.insert(0, "")  # R's write.table names rows, and not the column of their names
+    found = {name: list[float]() for name in header if name in (*_ANSWERS, "index", "b", "rho")}
+    if not found and len(header) == 1:
+        raise ValueError(f"its column is called {quoted(header[0])}; call it alpha, coefs or w")
+    if twice := [name for name in found if header.count(name) > 1]:
+        raise ValueError(f"line 1: names {twice[0]} twice")
+    ended = dict[str, int]()  # the lines of the first blank cells
+    for line, row in rows[1:]:
+        if len(row) > len(header):
+            raise ValueError(f"line {line}: has {len(row)} cells for {len(header)} columns")
+        for name, cell in zip(header, row, strict=False):
+            if name not in found or cell in _BLANK:
+                ended.setdefault(name, line)
+            elif name in ended:
+                raise ValueError(
+                    f"line {line}: {name} has a number below the blank cell of line "
+                    f"{ended[name]}; a shorter column ends in blank cells"
+                )
+            else:
+                found[name].append(finite(cell, f"line {line}, {name}"))
+    return {name: np.array(values) for name, values in found.items()}, header
+
+
+def _from_columns(
+    columns: Mapping[str, Vector], names: Collection[str], problem: Formulation
+) -> Point:
+    """Return the answer that named columns hold; `names` are those of all that the file has."""
+    if not any(name in columns for name in _ANSWERS):
+        given = ", ".join(map(quoted, [*names][:10])) or "nothing"
+        raise ValueError(f"has none of {', '.join(_ANSWERS)}; found {given}")
+    for name, values in columns.items():
+        if not np.isfinite(values).all():
+            entry = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise ValueError(f"{name}: entry {entry + 1} must be finite, got {values[entry]}")
+    alpha, w = columns.get("alpha"), columns.get("w")
+    if alpha is None and "x" in columns:
+        alpha = problem.from_box_variables(columns["x"])
+    if alpha is None and "coefs" in columns:
+        beta = _spread(columns["coefs"], columns.get("index"), problem.n * problem.outputs)
+        alpha = problem.alpha(beta)
+    for name, values, size in (
+        ("alpha", alpha, problem.n * problem.outputs),
+        ("w", w, problem.n_weights),
+    ):
+        if values is not None and values.size != size:
+            raise ValueError(f"{name}: has {values.size} entries, expected {size}")
+    if alpha is None and not problem.is_linear:
+        raise ValueError("alpha: is needed with a kernel, where w has no coordinates")
+    if w is not None and problem.outputs > 1 and not isinstance(problem, ChainMargin):
+        w = w.reshape(problem.d, -1)
+    b = columns["b"] if "b" in columns else -columns["rho"] if "rho" in columns else np.empty(0)
+    return Point(alpha, w, _intercept(b, problem))
+
+
+def _intercept(b: Vector, problem: Formulation) -> float | Vector | None:
+    """Return the one intercept of a column, which may repeat it in all rows, or that of each output."""
+    if not b.size or (b == b[0]).all():
+        return float(b[0]) if b.size else None
+    if b.size != problem.outputs:
+        raise ValueError(f"b: has {b.size} different entries, expected {problem.outputs}")
+    return b
+
+
+def _spread(coefs: Vector, index: Vector | None, n: int) -> Vector:
+    """Return coefficients of all samples, from those of some, counted from 1."""
+    if index is None:
+        if coefs.size != n:
+            raise ValueError(
+                f"coefs: has {coefs.size} entries for {n} samples, and there is no index"
+            )
+        return coefs
+    known = index.size == coefs.size == np.unique(index).size
+    if not known or not ((index >= 1) & (index <= n) & (index == np.floor(index))).all():
+        raise ValueError(f"index: must be {coefs.size} different numbers from 1 to {n}")
+    beta = np.zeros(n)
+    beta[index.astype(np.int64) - 1] = coefs
+    return beta

@@ -1,13 +1,33 @@
 """The line styles of solvers."""
 
+import numpy as np
+
 from experiments.plots.solver_styles import solver_styles
-from experiments.plots.style import BLUE
+from experiments.plots.style import BLUE, LOOKS
 from solvers import all_solvers
 
+COMPARED = ("smo", "libsvm", "dual_coordinate_descent", "liblinear", "cvxopt_qp")
+COMPARED += ("projected_gradient", "pegasos", "cvxpy_qp")
+SERIES = [*all_solvers(), "student.py:Mine", "qpsolvers_qp (osqp)", "smo (one)", "smo (two)"]
 
-def test_a_solver_has_one_style_in_every_company_and_no_two_look_alike():
-    names = [*all_solvers(), "student.py:Mine", "qpsolvers_qp (osqp)", "smo (one)", "smo (two)"]
-    together = solver_styles(names)
-    assert len({(line.colour, line.marker) for line in together.values()}) == len(names)
-    assert all(solver_styles([name])[name] == together[name] for name in all_solvers())
+
+def looks(names):
+    return {(line.colour, line.marker) for line in solver_styles(names).values()}
+
+
+def drawn(count):
+    """Names that a new solver might have."""
+    letters = np.random.default_rng(count).choice([*"abcdefghijklmnopqrstuvwxyz_"], (count, 9))
+    return ["".join(word) for word in letters]
+
+
+def test_no_two_series_look_alike_whatever_a_new_solver_is_called():
+    assert all(len(looks([*SERIES, name])) == len(SERIES) + 1 for name in drawn(200))
+    assert len(looks(drawn(LOOKS))) == LOOKS
+
+
+def test_solvers_that_are_often_compared_look_the_same_in_every_company():
+    together = solver_styles([*SERIES, *drawn(200)])
+    assert all(solver_styles([name])[name] == together[name] for name in COMPARED)
+    assert len({together[name].colour for name in COMPARED}) == len(COMPARED)
     assert {together[f"smo{settings}"].colour for settings in ("", " (one)", " (two)")} == {BLUE}

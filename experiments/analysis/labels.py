@@ -40,7 +40,7 @@ def is_single_threaded(solver: str) -> bool:
 
 
 def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> list[str]:
-    """Return each run's solver with the settings that distinguish the runs of that solver.
+    """Return each run's label, else its solver, with the settings that distinguish runs of that name.
 
     Runs that differ only in the seed or in the settings in `leave_out` share a label, which says how
     many seeds there are in each repetition, if several. The second run of an A/A pair is marked, unless
@@ -52,22 +52,26 @@ def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> l
         for s in settings
     ]
     solvers = [str(solver) for solver in results["solver"]]
+    short, given = _short_names(solvers), results.get("label", [""] * len(results))
+    names = [
+        label if isinstance(label, str) and label else short[solver]
+        for label, solver in zip(given, solvers, strict=True)
+    ]
     counts = _seed_counts(results.assign(settings=settings))
     marks = [
         ([f"{count} seeds"] if count > 1 else []) + mark
         for count, mark in zip(counts, marks, strict=True)
     ]
-    names = _short_names(solvers)
     keys = {
         name: _distinguishing(
-            [s for s, solver in zip(settings, solvers, strict=True) if solver == name],
+            [s for s, own in zip(settings, names, strict=True) if own == name],
             {"seed", *leave_out},
         )
-        for name in names
+        for name in set(names)
     }
     return [
-        _label(names[solver], _shown(solver, chosen, keys[solver]), mark)
-        for solver, chosen, mark in zip(solvers, settings, marks, strict=True)
+        _label(name, _shown(solver, chosen, keys[name]), mark)
+        for name, solver, chosen, mark in zip(names, solvers, settings, marks, strict=True)
     ]
 
 

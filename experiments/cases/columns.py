@@ -58,6 +58,7 @@ RESULTS = {  # in the order of the table
     "signal": "that ended the process, such as SIGKILL",
     "host": "the machine: times are comparable only within one",
     "versions": "of Python and of the packages that decide numbers and times, as JSON",
+    "label": "what the experiment file calls this entry of its solvers; empty if it does not",
     "path": "the parameter that was followed and its interval, such as C=0.01..100; else empty",
     "n_answers": "of a path, whose relative_gap is the largest at any value of its parameter",
     "warm_start": "run_id of the run whose answer the solver was given to begin at; empty if none",
@@ -110,6 +111,6 @@ FULL_TRACE_COLUMNS = [*TRACE_COLUMNS, "n_support", "objective"]
 _TEXT_COLUMNS = """
 run_id problem_id problem_hash family_hash formulation dataset kernel path solver params warm_start
 status claimed
-verdict reason bound_source signal host versions
+verdict reason bound_source signal host versions label
 """
 NUMBER_COLUMNS = [name for name in [*COLUMNS, *DESCRIBED] if name not in _TEXT_COLUMNS.split()]

@@ -192,6 +192,7 @@ def _search_id(decides: dict[str, Any], repetition: int, aa_repeat: bool) -> str
 def _identity(solver: SolverSpec) -> dict[str, Any]:
     """Return what decides which solver is run."""
     known = asdict(solver)
+    del known["label"]  # it decides what is shown, not what is run
     if not solver.searched:  # ids are the same as before there was a choice
         del known["searched"]
     return known

@@ -80,6 +80,7 @@ def blank_record(case: Case) -> dict[str, Any]:
         "bound_source": "none",
         "host": platform.node(),
         "versions": json.dumps(versions()),
+        "label": case.solver.label,
     }
     return dict.fromkeys(COLUMNS) | known
 

@@ -201,12 +201,13 @@ def _recorded(folder: Path) -> set[str]:
 
 
 def _solver_text(solver: SolverSpec) -> str:
-    """Return a solver with those of its settings that differ from their defaults."""
-    if solver.name not in SOLVERS:
-        return settings_text(solver.name, solver.settings)
-    defaults = {f.name: plain(f.default) for f in fields(SOLVERS[solver.name])}
-    chosen = {k: v for k, v in solver.settings.items() if v != defaults[k]}
-    return settings_text(solver.name, chosen)
+    """Return a solver with those of its settings that differ from their defaults, and its label."""
+    chosen = solver.settings
+    if solver.name in SOLVERS:
+        defaults = {f.name: plain(f.default) for f in fields(SOLVERS[solver.name])}
+        chosen = {k: v for k, v in chosen.items() if v != defaults[k]}
+    text = settings_text(solver.name, chosen)
+    return f"{solver.label}: {text}" if solver.label else text
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -144,7 +144,9 @@ def _unchecked_problem(node: Node) -> ProblemSpec:
 def _unchecked_solver(node: Node) -> SolverSpec:
     name, settings = name_and_settings(node, "solver")
     settings, searched = _without_auto(settings)
-    return SolverSpec(name.value, settings.plain, searched=searched)
+    values: dict[str, Any] = settings.plain
+    label = str(values.pop("label", ""))
+    return SolverSpec(name.value, values, searched=searched, label=label)
 
 
 def _without_auto(settings: Node) -> tuple[Node, str]:
@@ -277,6 +279,7 @@ def _solver(node: Node, folder: str) -> SolverSpec:
     name, settings = name_and_settings(node, "solver")
     cls = _class(SOLVERS, name, folder)
     settings, searched = _without_auto(settings)
+    label = settings.value.pop("label").plain if "label" in settings.value else ""
     values = values_of(build(cls, options_of(cls), settings, name.value))
     seeded = "seed" in values and "seed" not in settings.value
-    return SolverSpec(name.value, values, seeded, searched)
+    return SolverSpec(name.value, values, seeded, searched, label)

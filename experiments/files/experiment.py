@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from experiments.files.entries import Describer
 from experiments.files.grid import expand, grid_size, with_intervals
-from experiments.files.keys import ExperimentFile, checked_keys
+from experiments.files.keys import ExperimentFile, checked_keys, checked_labels
 from experiments.files.specs import ProblemSpec, SolverSpec
 from experiments.files.yamlfile import LARGEST, ConfigError, Fault, Node, parse, unknown
 
@@ -146,6 +146,7 @@ def _experiment(path: Path, content: bytes) -> Experiment:
     shape = checked_keys(root, faults)
     folder = str(path.absolute().parent)
     entries = {key: _entries(root.value.get(key), faults) for key in ("problems", "solvers")}
+    checked_labels(entries["solvers"], faults)
     _refuse_enormous(root, entries, shape.repetitions if shape else 1)
     with closing(Describer(folder)) as describer:
         problems = _checked(entries["problems"], describer.problem, faults)

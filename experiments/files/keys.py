@@ -9,8 +9,10 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from experiments.files.settings import type_text
 from experiments.files.yamlfile import Fault, Node, shown, unknown
+from solvers import SOLVERS
 
 SAFE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._ +-]{0,99}$"  # as JSON schemas and Python both read it
+LABEL = r"^[^\s/\\:]([^\n\r\t/\\:]{0,58}[^\s/\\:])?$"  # of an entry of `solvers`
 SIZE = r"^\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]*)\s*$"
 _LEAST_MEMORY = 2**20  # bytes; no worker starts with less, so that a number below it lacks its unit
 _HINTS = {
@@ -46,6 +48,31 @@ def _safe_name(name: str) -> str:
             "letter or digit, as it becomes a folder"
         )
     return name
+
+
+def checked_labels(solvers: list[Node], faults: list[Fault]) -> None:
+    """Add what is wrong with the labels of the entries of `solvers`."""
+    lines: dict[str, int] = {}
+    for entry in solvers:
+        node = entry.value.get("label") if isinstance(entry.value, dict) else None
+        if node is None:
+            continue
+        label = node.value
+        if not (isinstance(label, str) and re.fullmatch(LABEL, label) and label.isprintable()):
+            text = (
+                "must be text of at most 60 characters without '/', '\\', ':' and control characters, "
+                f"and without spaces at its ends, got {shown(node.plain)}"
+            )
+        elif label in SOLVERS:
+            text = f"{label!r} is the name of a solver; choose another one"
+        elif label in lines:
+            text = (
+                f"{label!r} is that of line {lines[label]} too; give each entry a label of its own"
+            )
+        else:
+            lines[label] = node.line
+            continue
+        faults.append(Fault(node.line, f"label: {text}"))
 
 
 class ExperimentFile(BaseModel, frozen=True):

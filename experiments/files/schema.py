@@ -18,7 +18,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerati
 
 from experiments.files.catalogue import Entry, entries
 from experiments.files.grid import FOLLOWED, KEY
-from experiments.files.keys import SIZE, ExperimentFile
+from experiments.files.keys import LABEL, SIZE, ExperimentFile
 from experiments.files.settings import Option
 from experiments.files.specs import SEARCHED, plain
 from problems import Kernel
@@ -29,6 +29,11 @@ _ABOUT = "Problems and solvers: each solver is run on each problem, and each ans
 _ENTRIES = {"problems": "problem", "solvers": "solver"}
 _NAMED = {"solver": "solvers", "dataset": "datasets", "kernel": "kernels", "loss": "losses"}
 _OF_A_PROBLEM = ("formulation", "dataset")
+_LABEL = {
+    "type": "string",
+    "pattern": LABEL,
+    "description": "what tables and figures call this entry: text that no other entry has",
+}
 Schema = dict[str, Any]
 
 
@@ -44,7 +49,9 @@ def experiment_schema() -> Schema:
     definitions |= _settings("formulation", formulations, [*_OF_A_PROBLEM, KEY])
     for kind, key in _NAMED.items():
         named = list(entries(key))
-        definitions |= {kind: _name_or_mapping(kind, named)} | _settings(kind, named, ["name"])
+        others = ["name", "label"] if kind == "solver" else ["name"]
+        definitions |= {kind: _name_or_mapping(kind, named)} | _settings(kind, named, others)
+    definitions["solver"]["else"]["properties"]["label"] = _LABEL
     about = {"$schema": DRAFT, "title": "dualgap experiment", "description": _ABOUT}
     return shape | about | {"$defs": definitions}
 

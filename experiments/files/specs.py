@@ -46,12 +46,15 @@ class SolverSpec:
     ----------
     seeded : whether it has a setting `seed` that the file leaves to the experiment's own.
     searched : the setting that is `auto` in the file, empty if none is; see `cases.search`.
+    label : what tables and figures call it, empty if its name; it decides nothing, and is not shown
+        where descriptions are compared.
     """
 
     name: str
     settings: Spec
     seeded: bool = False
     searched: str = ""
+    label: str = field(default="", repr=False)
 
 
 def values_of(instance: Any, leave_out: tuple[str, ...] = ()) -> Spec:

@@ -45,7 +45,7 @@ def line_of(outcome: Outcome) -> str:
     """Return the outcome of a run in a line, which a narrow terminal shortens at its end."""
     record = outcome.record
     ended = record["verdict"] if record["status"] == "finished" else record["status"]
-    return f"{ended}: {record['solver']} on {record['problem_id']}"
+    return f"{ended}: {record['label'] or record['solver']} on {record['problem_id']}"
 
 
 @contextmanager

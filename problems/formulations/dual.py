@@ -169,7 +169,7 @@ class DualProblem:
         """Return `alpha` for the box QP's variables: the inverse of `to_box_variables`."""
         pieces = self._linear_pieces()
         if x.size != len(pieces) * self.n:
-            raise ValueError(f"x: has {x.size} variables, expected {len(pieces) * self.n}")
+            raise ValueError(f"alpha: has {x.size} variables, expected {len(pieces) * self.n}")
         shares = zip(pieces, x.reshape(len(pieces), self.n), strict=True)
         beta = [piece.sign * share for piece, share in shares]
         return self.alpha(beta[0] if len(beta) == 1 else np.sum(beta, axis=0))

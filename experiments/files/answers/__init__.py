@@ -175,18 +175,15 @@ def _from_columns(
         if not np.isfinite(values).all():
             entry = int(np.flatnonzero(~np.isfinite(values))[0])
             raise ValueError(f"{name}: entry {entry + 1} must be finite, got {values[entry]}")
+    n, pieces = problem.n * problem.outputs, problem.pieces or ()
+    for name, size in (("alpha", n), ("w", problem.n_weights), ("x", n * len(pieces))):
+        if name in columns and columns[name].size != size and (name != "x" or pieces):
+            raise ValueError(f"{name}: has {columns[name].size} entries, expected {size}")
     alpha, w = columns.get("alpha"), columns.get("w")
     if alpha is None and "x" in columns:
         alpha = problem.from_box_variables(columns["x"])
     if alpha is None and "coefs" in columns:
-        beta = _spread(columns["coefs"], columns.get("index"), problem.n * problem.outputs)
-        alpha = problem.alpha(beta)
-    for name, values, size in (
-        ("alpha", alpha, problem.n * problem.outputs),
-        ("w", w, problem.n_weights),
-    ):
-        if values is not None and values.size != size:
-            raise ValueError(f"{name}: has {values.size} entries, expected {size}")
+        alpha = problem.alpha(_spread(columns["coefs"], columns.get("index"), n))
     if alpha is None and not problem.is_linear:
         raise ValueError("alpha: is needed with a kernel, where w has no coordinates")
     if w is not None and problem.outputs > 1 and not isinstance(problem, ChainMargin):

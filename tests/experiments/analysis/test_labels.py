@@ -14,6 +14,7 @@ from experiments.analysis.labels import (
 from experiments.analysis.noise import is_repeat, without_repeats
 from experiments.cases.plan import AA_REPEAT, plan
 from experiments.cases.records import COLUMNS, blank_record
+from experiments.cases.search import step
 from experiments.files.experiment import read_experiment
 
 
@@ -63,6 +64,28 @@ def test_an_aa_repeat_is_marked_among_its_settings_and_in_its_label(write):
     }
     assert len(set(solver_labels(results, leave_out={AA_REPEAT}))) == 3
     assert not is_repeat(without_repeats(results)).any()
+
+
+def test_an_entry_goes_by_its_label_with_the_settings_in_which_its_own_runs_differ(write):
+    text = TEXT.replace(
+        "1e-6]}", "1e-6], label: Ours}\n  - {name: smo, tol: auto, label: searched}"
+    )
+    cases = plan(read_experiment(write(text)))
+    searched = next(case for case in cases if case.solver.searched)
+    results = pd.DataFrame([blank_record(case) for case in [*cases, step(searched, 3)]])
+    assert set(solver_labels(without_repeats(results))) >= {
+        "Ours (tol=0.001)",
+        "Ours (tol=1e-06)",
+        "searched (tol=0.0032)",
+        "platt_smo",
+    }
+    assert set(solver_labels(without_repeats(results), {"tol"})) == {
+        "Ours",
+        "searched",
+        "platt_smo",
+    }
+    without = results.drop(columns="label")
+    assert not any("Ours" in label for label in solver_labels(without))
 
 
 def test_whole_numbers_are_named_without_a_point():

@@ -5,7 +5,8 @@ from dataclasses import replace
 import pytest
 
 from experiments.cases.plan import digest, plan
-from experiments.files.experiment import read_experiment
+from experiments.cases.records import blank_record
+from experiments.files.experiment import ConfigError, read_experiment
 
 TEXT = """\
 name: plan
@@ -53,6 +54,20 @@ def test_the_folder_of_the_file_does_not_decide_a_run(write, tmp_path):
     here = plan(read_experiment(write(TEXT)))
     there = plan(read_experiment(write(TEXT, "other/plan.yaml")))
     assert [case.run_id for case in here] == [case.run_id for case in there]
+
+
+def test_a_label_decides_nothing_and_is_recorded(write, cases):
+    labelled = plan(read_experiment(write(TEXT.replace("1e-6]}", "1e-6], label: Ours}"))))
+    assert [case.run_id for case in labelled] == [case.run_id for case in cases]
+    recorded = {blank_record(case)["label"] for case in labelled if case.solver.name == "smo"}
+    assert recorded == {"Ours"}
+    assert not any(blank_record(case)["label"] for case in cases)
+
+
+def test_the_same_solver_under_two_labels_is_refused(write):
+    entries = "- {name: platt_smo, label: a}\n  - {name: platt_smo, label: b}"
+    with pytest.raises(ConfigError, match="repeats the case of line"):
+        read_experiment(write(TEXT.replace("- {name: platt_smo}", entries)))
 
 
 @pytest.mark.parametrize("line", ["time_limit: 3", "target_gap: 1e-3", "seed: 1", "trace: false"])

@@ -89,6 +89,27 @@ BAD = [
     ("C in small", HEAD + PROBLEMS + "    c: 1\n" + SOLVERS, 6, "did you mean 'C'?"),
     ("memory unit", HEAD + PROBLEMS + SOLVERS + "memory_limit: 4 lots\n", 8, "4GiB or 500MB"),
     ("no is text", HEAD + PROBLEMS + SOLVERS + "trace: no\n", 8, "must be true or false, got 'no'"),
+    *(
+        (
+            f"label {label}",
+            f"{HEAD}{PROBLEMS}solvers:\n  - {{name: smo, label: a}}\n"
+            f"  - {{name: cvxopt_qp, label: {label}}}\n",
+            8,
+            words,
+        )
+        for label, words in {
+            "a": "label: 'a' is that of line 7 too; give each entry a label of its own",
+            "libsvm": "label: 'libsvm' is the name of a solver; choose another one",
+            "3": "label: must be text of at most 60 characters",
+            "[b, c]": "label: must be text of at most 60 characters",
+            '""': "got ''",
+            "x/y": "without '/'",
+            '"\\t"': "control characters",
+            '"\\u202e"': "control characters",
+            '" a"': "without spaces at its ends",
+            61 * "a": "at most 60",
+        }.items()
+    ),
     ("problem no mapping", HEAD + "problems:\n  - iris\n" + SOLVERS, 3, "must be a mapping"),
     ("no formulation", HEAD + "problems:\n  - {dataset: iris}\n" + SOLVERS, 3, "'formulation'"),
     ("no data set", HEAD + "problems:\n  - {formulation: svr_dual}\n" + SOLVERS, 3, "'dataset'"),

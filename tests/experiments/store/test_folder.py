@@ -35,7 +35,7 @@ CONTRACT = (  # what scripts outside of the repository read: never change it wit
     "n_support, n_free, n_bounded, margin, train_accuracy, test_accuracy, threads, signal, host, "
     "versions"
 )
-NEWER = ["path", "n_answers", "warm_start"]
+NEWER = ["label", "path", "n_answers", "warm_start"]
 TRACE_CONTRACT = "run_id, time, iteration, primal_objective, dual_objective, gap, kkt_violation"
 TEXT = """\
 name: stored

@@ -63,6 +63,8 @@ def checked_labels(solvers: list[Node], faults: list[Fault]) -> None:
                 "must be text of at most 60 characters without '/', '\\', ':' and control characters, "
                 f"and without spaces at its ends, got {shown(node.plain)}"
             )
+        elif isinstance(entry.value.get("name", node).value, list):
+            text = f"{label!r} would be that of several solvers; give each an entry of its own"
         elif label in SOLVERS:
             text = f"{label!r} is the name of a solver; choose another one"
         elif label in lines:

@@ -110,6 +110,12 @@ BAD = [
             61 * "a": "at most 60",
         }.items()
     ),
+    (
+        "label of two solvers",
+        HEAD + PROBLEMS + "solvers:\n  - {name: [smo, libsvm], label: a}\n",
+        7,
+        "label: 'a' would be that of several solvers; give each an entry of its own",
+    ),
     ("problem no mapping", HEAD + "problems:\n  - iris\n" + SOLVERS, 3, "must be a mapping"),
     ("no formulation", HEAD + "problems:\n  - {dataset: iris}\n" + SOLVERS, 3, "'formulation'"),
     ("no data set", HEAD + "problems:\n  - {formulation: svr_dual}\n" + SOLVERS, 3, "'dataset'"),

@@ -28,7 +28,12 @@ solvers:
 """
 PROBLEM = "{formulation: soft_margin_dual, dataset: {name: four_gaussians, n: 24}}"
 GOOD = {
-    "solver": ["smo", "{name: smo, tol: [1e-3, 1e-6]}", "{name: [smo, platt_smo], tol: 1e-6}"],
+    "solver": [
+        "smo",
+        "{name: smo, label: Ours}",
+        "{name: smo, tol: [1e-3, 1e-6]}",
+        "{name: [smo, platt_smo], tol: 1e-6}",
+    ],
     "problem": [
         "{formulation: [soft_margin_dual, soft_margin_primal], dataset: two_moons, C: [1, 10]}",
         "{formulation: soft_margin_dual, dataset: [two_moons, {name: iris, positive: [0, setosa]}]}",
@@ -48,6 +53,7 @@ GOOD = {
 BAD = {
     "solver": [
         "no_such_solver",
+        "{name: smo, label: a/b}",
         "{tol: 1e-3}",
         "{name: smo, tolerance: 1e-3}",
         "{name: smo, tol: small}",

@@ -22,6 +22,7 @@ from experiments.output.terminal import (
     find,
     find_one,
     prepare,
+    print_json,
     read,
     refuse,
     refusing,
@@ -115,6 +116,7 @@ def run(
     show_default=True,
     help="Largest relative difference that passes.",
 )
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def verify(
     experiment: str,
     more: tuple[str, ...],
@@ -122,6 +124,7 @@ def verify(
     workers: int,
     rigorous: bool,
     tolerance: float,
+    as_json: bool,
 ) -> None:
     """Check every solver against the optimum that two QP back ends agree on.
 
@@ -141,7 +144,7 @@ def verify(
     with TemporaryDirectory() as scratch:
         options = RunOptions(workers=workers)
         folder = out or Path(scratch)
-        verification, early = verify_into(described, folder, options, bool(out), tolerance)
+        verification, early = verify_into(described, folder, options, bool(out), tolerance, as_json)
     if early:
         click.echo(f"{early}: not every problem was checked", err=True)
     sys.exit(130 if early == INTERRUPTED else 0 if verification.passed and not early else 1)
@@ -227,14 +230,15 @@ def list_names(kind: str | None) -> None:
 @main.command()
 @click.argument("solver", metavar="NAME|FILE:CLASS")
 @click.option("--property", "only", metavar="NAME", multiple=True, help="Test only this one [all].")
-def selftest(solver: str, only: tuple[str, ...]) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+def selftest(solver: str, only: tuple[str, ...], as_json: bool) -> None:
     """Test a solver's behaviour and claims on small problems; this takes at most two minutes.
 
     Exit 1 if a property fails.
     """
     from experiments.output.progress import progress  # noqa: PLC0415
     from experiments.selftest import properties, try_solver  # noqa: PLC0415
-    from experiments.selftest.report import line, to_terminal  # noqa: PLC0415
+    from experiments.selftest.report import line, to_json, to_terminal  # noqa: PLC0415
 
     try:
         with refusing(ValueError):
@@ -244,7 +248,10 @@ def selftest(solver: str, only: tuple[str, ...]) -> None:
     except KeyboardInterrupt:
         click.echo(INTERRUPTED, err=True)
         sys.exit(130)
-    console().print(to_terminal(report))
+    if as_json:
+        print_json(to_json(report))
+    else:
+        console().print(to_terminal(report))
     sys.exit(0 if report.passed else 1)
 
 

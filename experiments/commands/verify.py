@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, redirect_stdout
 from pathlib import Path
 
 from experiments.analysis.verify import Verification, compare
@@ -13,19 +13,25 @@ from experiments.files.entries import Describer
 from experiments.files.experiment import ConfigError, Experiment
 from experiments.files.yamlfile import Fault, Node
 from experiments.output import tables
-from experiments.output.terminal import console
-from experiments.output.verify_tables import to_terminal, verification_texts
+from experiments.output.terminal import console, print_json
+from experiments.output.verify_tables import to_json, to_terminal, verification_texts
 from experiments.store.reading import load_diagnoses, load_tables
 
 
 def verify_into(
-    described: Experiment, folder: Path, options: RunOptions, keep: bool, tolerance: float
+    described: Experiment,
+    folder: Path,
+    options: RunOptions,
+    keep: bool,
+    tolerance: float,
+    as_json: bool = False,
 ) -> tuple[Verification, str]:
     """Run an experiment into a folder and print its verification; with `keep` also write all tables.
 
     Parameters
     ----------
     tolerance : the largest difference from the QP optimum with which a run passes, see `compare`.
+    as_json : print JSON alone to standard output.
 
     Returns
     -------
@@ -36,11 +42,16 @@ def verify_into(
     results, traces = load_tables(folder)
     diagnosed = results.assign(diagnosis=results["run_id"].map(load_diagnoses(folder)))
     verification = compare(diagnosed, tolerance, proven=described.target == "proven")
-    console().print(to_terminal(verification))
+    if as_json:
+        print_json({"experiment": described.name, "ended": early or None} | to_json(verification))
+    else:
+        console().print(to_terminal(verification))
     if keep:
         summary = tables.to_markdown(tables.summarise(results), described.name)
         texts = verification_texts(verification, described.name)
-        if not write_all(folder, results, traces, summary, texts):
+        with redirect_stdout(sys.stderr if as_json else sys.stdout):
+            written = write_all(folder, results, traces, summary, texts)
+        if not written:
             sys.exit(1)
     return verification, early
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
+from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
@@ -125,6 +127,19 @@ def write(text: str, out: Path | None) -> None:
     with writing(out):
         out.write_text(text, encoding="utf-8")
     click.echo(out)
+
+
+def print_json(content: Mapping[str, Any]) -> None:
+    """Print what a command found as JSON, which has null for a number that is not finite."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: plain(inside) for key, inside in cast("dict[str, Any]", value).items()}
+        if isinstance(value, (list, tuple)):
+            return [plain(inside) for inside in cast("list[Any]", value)]
+        return None if isinstance(value, float) and not isfinite(value) else value
+
+    click.echo(json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False))
 
 
 def console() -> Console:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
+from dataclasses import asdict, fields, replace
 from itertools import groupby
 from math import isnan
 from operator import attrgetter
+from typing import Any
 
 import pandas as pd
 from rich.console import Group
@@ -86,6 +87,21 @@ def to_terminal(verification: Verification) -> Group:
     left = f"{len(places) - _MOST} more problems have failed runs." if len(places) > _MOST else ""
     diagnoses = map(Text, diagnosis_sentences(verification))
     return Group(_differences(shown, left), _by_solver(verification), outcome, *diagnoses)
+
+
+def to_json(verification: Verification) -> dict[str, Any]:
+    """Return the same as plain values, which `dualgap verify --json` prints."""
+    return {
+        "passed": verification.passed,
+        "proven": verification.proven,
+        "sentence": verification.sentence,
+        "checks": [asdict(check) for check in _in_order(verification.checks)],
+        "diagnoses": [
+            {"solver": found.solver, "problem_id": found.problem_id}
+            | {"runs": found.runs, "of": found.of, "diagnosis": found.diagnosis.text}
+            for found in verification.diagnosed
+        ],
+    }
 
 
 def _in_order(checks: Sequence[Check]) -> tuple[Check, ...]:

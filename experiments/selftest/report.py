@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rich import box
 from rich.console import Group
 from rich.table import Table
@@ -28,6 +30,28 @@ def to_terminal(report: Report) -> Group:
     found = most_frequent(report.diagnoses)
     diagnosis = [Text(f"Diagnosis, from {found[0]} answers: {found[1].text}.")] if found else []
     return Group(table, *_refusals(report), *sentences, *diagnosis, verdict(report))
+
+
+def to_json(report: Report) -> dict[str, Any]:
+    """Return the same as plain values, which `dualgap selftest --json` prints."""
+    found = most_frequent(report.diagnoses)
+    return {
+        "solver": report.solver,
+        "passed": report.passed,
+        "properties": [
+            {
+                "name": outcome.name,
+                "result": outcome.result,
+                "problems": outcome.tried,
+                "unsupported": dict(outcome.unsupported),
+                "sentences": outcome.sentences,
+                "killed": outcome.hung,
+            }
+            for outcome in report.outcomes
+        ],
+        "sentences": report.sentences,
+        "diagnosis": found[1].text if found else None,
+    }
 
 
 def _refusals(report: Report) -> list[Text]:

@@ -1,5 +1,6 @@
 """`dualgap verify` and `dualgap selftest` of a student's SMO: its fault is named once."""
 
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -51,7 +52,8 @@ def verify(tmp_path_factory):
             patch.setattr(LocalExecutor, "run", lambda self, cases: (run_case(c) for c in cases))
             result = CliRunner().invoke(main, ["verify", *arguments])
         assert result.exit_code in (0, 1), result.output
-        return result.exit_code, result.output, folder / "runs"
+        output = result.stdout if "--json" in options else result.output
+        return result.exit_code, output, folder / "runs"
 
     return _verify
 
@@ -71,6 +73,32 @@ def test_the_step_of_a_students_fault_is_named_in_one_diagnosis(name, diagnoses)
     (diagnosis,) = (text for text in diagnoses[0] if text.startswith(f"student_smo.py:{name},"))
     assert f", {student.condition}: " in diagnosis
     assert student.words in diagnosis
+
+
+def refuse_constant(name):
+    raise AssertionError(f"{name} is no JSON")
+
+
+def test_a_verification_is_printed_as_json_alone(verify):
+    code, output, folder = verify(["ForgottenPartner"], "--json")
+    found = json.loads(output, parse_constant=refuse_constant)
+    assert (code, found["passed"], found["experiment"], found["ended"]) == (1, False, "small", None)
+    assert len(found["checks"]) == 4 * 4
+    assert {check["solver"] for check in found["checks"] if not check["passed"]} == {
+        diagnosis["solver"] for diagnosis in found["diagnoses"]
+    }
+    assert all(check["reason"] for check in found["checks"] if not check["passed"])
+    assert (folder / "verification.md").is_file()
+
+
+def test_a_selftest_is_printed_as_json_alone():
+    chosen = ["--property", "claims", "--property", "answers", "--json"]
+    result = CliRunner().invoke(main, ["selftest", f"{STUDENT}:ForgottenPartner", *chosen])
+    found = json.loads(result.stdout, parse_constant=refuse_constant)
+    assert (result.exit_code, found["passed"]) == (1, False)
+    failed = [item for item in found["properties"] if item["result"] == "failed"]
+    assert [sentence for item in failed for sentence in item["sentences"]] == found["sentences"]
+    assert "Σαᵢyᵢ" in found["diagnosis"]
 
 
 def test_what_is_wrong_is_recorded_with_the_run(diagnoses):

@@ -71,6 +71,14 @@ def test_names_on_one_line_are_items_of_their_own():
     assert "- ``gap``: primal − dual;\n- ``share``: of it.\n- ``n, d``: sizes." in page
 
 
+@pytest.mark.parametrize(
+    "page", sorted(DOCS.glob("*/*.rst")) + [DOCS / "index.rst"], ids=lambda p: p.stem
+)
+def test_every_page_has_a_title(page):
+    title, line = page.read_text().splitlines()[:2]
+    assert line == "=" * len(title)
+
+
 def test_every_page_is_in_the_index():
     index = (DOCS / "index.rst").read_text()
     pages = [path.relative_to(DOCS).with_suffix("") for path in DOCS.glob("*/*.rst")]

@@ -146,6 +146,8 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         ValueError
             If there is no such name, file or class.
         """
+        if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ValueError(f"{self.kind}: must be a name, got {name!r:.80}")
         if not is_outside(name):
             if name.endswith(".py"):
                 raise ValueError(f"{self.kind} {name!r}: {_with_class(name, folder)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,7 +16,11 @@ class NoSuchProblem(ValueError):
 
 
 def shown(value: Any) -> str:
-    """Return any value as a few words on one line, for messages."""
+    """Return any value as a few words on one line, for messages; no addresses in memory."""
+    if isinstance(value, type) or inspect.isroutine(value):
+        return f"the {'class' if isinstance(value, type) else 'function'} {value.__name__}"[:80]
+    if type(value).__repr__ is object.__repr__:
+        return f"an instance of {type(value).__name__}"[:80]
     return " ".join(repr(value).split())[:80]
 
 

@@ -46,11 +46,11 @@ class StochasticSubgradient(WarmedUpSolver):
     def refuses(self, form: ERM) -> str | None:
         """It needs w, a loss of one score, and no intercept."""
         if form.intercept:
-            return "the stochastic subgradient method has no unregularised intercept"
+            return "StochasticSubgradient has no unregularised intercept"
         if not isinstance(form.loss, (IntervalLoss, Logistic)):
-            return f"the stochastic subgradient method has no step for the {form.loss.name} loss"
+            return f"StochasticSubgradient has no step for the {form.loss.name} loss"
         if not form.gram.is_linear:
-            return "the stochastic subgradient method keeps w, which needs the linear kernel"
+            return "StochasticSubgradient keeps w, which needs the linear kernel"
         return None
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:

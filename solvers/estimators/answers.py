@@ -26,6 +26,7 @@ from problems.certificates.offsets import best_intercept
 from problems.dataset import Indices
 from problems.gram.threads import Threads
 from problems.kernels import Block
+from problems.validation import shown
 from solvers import Evaluation, Solution, Solver, Status, find_solver, solve
 from solvers.semismooth_newton import SemismoothNewton
 from solvers.smo import SMO
@@ -134,7 +135,7 @@ def chosen_solver(
     if isinstance(given, Solver):
         return given
     if given is not None and not isinstance(given, str):
-        raise ValueError(f"solver: must be a Solver, the name of one, or None, got {given!r}")
+        raise ValueError(f"solver: must be a Solver, the name of one, or None, got {shown(given)}")
     cls = default if given is None else find_solver(given)
     known = {f.name for f in fields(cls)}
     return cls(**{name: value for name, value in settings.items() if name in known})

@@ -119,7 +119,7 @@ class LinearMachine(CertifiedEstimator):  # pyright: ignore[reportUntypedBaseCla
         if not squared:
             if self.dual is False:
                 raise ValueError(
-                    "dual: the loss has kinks, so there is no primal method for it; "
+                    "dual: the loss has kinks, so there is no primal solver for it; "
                     "use dual='auto', or a squared loss"
                 )
             solver = chosen_solver(self.solver, DualCoordinateDescent, settings)

@@ -23,7 +23,7 @@ def check_pair(problem: Any, solver: Any) -> None:
     if not isinstance(problem, Formulation):
         raise ValueError(
             "problem: must be a formulation such as SoftMarginDual(X, y, C=1.0), got "
-            + (f"the class {given.__name__}" if given is problem else shown(problem))
+            f"{shown(problem)}"
         )
     if isinstance(solver, type) and issubclass(solver, Solver):
         name = solver.__name__

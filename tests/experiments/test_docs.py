@@ -72,7 +72,7 @@ def test_names_on_one_line_are_items_of_their_own():
 
 
 @pytest.mark.parametrize(
-    "page", sorted(DOCS.glob("*/*.rst")) + [DOCS / "index.rst"], ids=lambda p: p.stem
+    "page", [*sorted(DOCS.glob("*/*.rst")), DOCS / "index.rst"], ids=lambda p: p.stem
 )
 def test_every_page_has_a_title(page):
     title, line = page.read_text().splitlines()[:2]

@@ -21,7 +21,16 @@ from problems import (
     compilation,
 )
 from problems.forms import Claim
-from solvers import SMO, NotInstalled, Solution, Solver, Status, default_solver, solve
+from solvers import (
+    SMO,
+    NotInstalled,
+    Solution,
+    Solver,
+    Status,
+    default_solver,
+    find_solver,
+    solve,
+)
 
 RNG = np.random.default_rng(0)
 Y = np.where(RNG.random(60) < 0.5, 1.0, -1.0)
@@ -212,6 +221,10 @@ def test_a_gram_matrix_of_other_samples_or_kernel_is_refused(X_other):
         (PROBLEM, SMO, r"solver: got the class SMO; write solve\(problem, SMO\(\)\)"),
         (PROBLEM, "smo", r"got the name 'smo'; write solve\(problem, find_solver\('smo'\)\(\)\)"),
         (PROBLEM, 3, r"solver: must be a solver such as SMO\(\), got 3"),
+        (PROBLEM, solve, r"a solver such as SMO\(\), got the function solve$"),
+        (PROBLEM, SMO().iterates, r"a solver such as SMO\(\), got the function iterates$"),
+        (PROBLEM, int, r"a solver such as SMO\(\), got the class int$"),
+        (PROBLEM, object(), r"a solver such as SMO\(\), got an instance of object$"),
         (SMO(), PROBLEM, r"problem: got the solver SMO; the problem comes first: solve\(problem, "),
         (SMO, PROBLEM, r"problem: got the solver SMO; the problem comes first: solve\(problem, "),
         (SoftMarginDual, SMO(), "must be a formulation .* got the class SoftMarginDual"),
@@ -221,6 +234,19 @@ def test_a_gram_matrix_of_other_samples_or_kernel_is_refused(X_other):
 def test_a_problem_or_a_solver_that_is_none_says_what_to_write(problem, solver, message):
     with pytest.raises(ValueError, match=message):
         solve(problem, solver)
+
+
+@pytest.mark.parametrize("name", [3, None, SMO, SMO()])
+def test_a_solver_is_found_by_a_name_alone(name):
+    with pytest.raises(ValueError, match=r"^solver: must be a name, got "):
+        find_solver(name)
+
+
+def test_a_function_that_is_yielded_in_the_place_of_an_array_is_named():
+    scope = {"iterates": lambda self, form: iter([FormPoint(self.refuses)]), "form": BoxQP}
+    solver = dataclass(frozen=True)(type("Uncalled", (Solver,), scope))
+    with pytest.raises(TypeError, match="x: must be an array of floats, got the function refuses"):
+        solve(PROBLEM, solver())
 
 
 @pytest.mark.parametrize("body", ["return FormPoint(x)", "yield FormPoint(x)\nreturn FormPoint(x)"])

@@ -27,7 +27,8 @@ import pandas as pd
 import psutil
 
 from experiments.cli import main as dualgap
-from experiments.store.reading import load_results, recorded
+from experiments.store.manifest import NAME
+from experiments.store.reading import RunFolder, load_results
 
 EXPERIMENT = """\
 name: torture
@@ -87,7 +88,7 @@ def torture(kills: int, seed: int, start: Callable[[Sequence[str]], int], folder
         ending = figures.kills == kills
         patience = float("inf") if ending else rng.uniform(0, _SLACK * usual)
         killed = _session(start(arguments), patience, figures)
-        has = recorded(out) if out.exists() else set()
+        has = set(RunFolder(out).lines) if (out / NAME).exists() else set()
         figures.lost += len(had - has)
         had = has
         if not killed:

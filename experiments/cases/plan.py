@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from experiments.files.specs import (
 )
 from problems import FORMULATIONS
 from problems.datasets import SOURCES
-from problems.registry import find_path, is_outside
+from problems.registry import is_outside
 from solvers import SOLVERS
 
 if TYPE_CHECKING:  # a worker plans nothing: it reads no experiment files
@@ -78,15 +77,9 @@ def plan(experiment: Experiment) -> list[Case]:
     return list(_cases(experiment, names))
 
 
-def outside_files(cases: Iterable[Case]) -> set[Path]:
-    """Return the files of all classes from outside."""
-    used = {(name, case.folder) for case in cases for name in names_from_outside(case)}
-    return {find_path(name.rpartition(":")[0], folder) for name, folder in used}
-
-
 def names_from_outside(case: Case) -> set[str]:
     """Return every `path/to/file.py:ClassName` that a case names."""
-    return outside_names([*vars(case.problem).values(), case.solver.name])
+    return outside_names([*vars(case.problem).values(), *vars(case.solver).values()])
 
 
 def needs_outside(case: Case) -> bool:

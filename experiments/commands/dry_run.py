@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +35,7 @@ from experiments.files.specs import (
 from experiments.output.text import duration
 from experiments.store.manifest import StoreError
 from experiments.store.published import read_records
-from experiments.store.reading import recorded
+from experiments.store.reading import RunFolder
 from problems import FORMULATIONS, Dataset, Multiclass, Unsupported, reduce
 from solvers import SOLVERS
 
@@ -197,7 +198,9 @@ def _pair(case: Case) -> tuple[str, str]:
 
 
 def _recorded(folder: Path) -> set[str]:
-    return recorded(folder) if (folder / "runs.jsonl").is_file() else set()
+    with suppress(StoreError):
+        return set(RunFolder(folder).lines)
+    return set()
 
 
 def _solver_text(solver: SolverSpec) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import NamedTuple, get_args
 
 import click
-import pandas as pd
 
 from experiments.analysis.outcomes import BROKEN
-from experiments.cases.plan import outside_files, plan
+from experiments.cases.plan import Case, plan
 from experiments.cases.search import Waiting, is_followed
 from experiments.executors.base import EXECUTORS, Executor, ExecutorError, Limits
 from experiments.files.experiment import Experiment
@@ -21,8 +20,10 @@ from experiments.output.progress import progress
 from experiments.output.tables import summarise, to_markdown, to_terminal
 from experiments.output.terminal import INTERRUPTED, console, refuse, refusing
 from experiments.store.folder import Store, write_tables
+from experiments.store.inputs import input_files
+from experiments.store.log import LOG
 from experiments.store.manifest import StoreError
-from experiments.store.reading import load_answer, load_tables, records
+from experiments.store.reading import RunFolder, load_answer
 from solvers.base import Status
 from solvers.running.solution import Verdict
 
@@ -56,11 +57,11 @@ class RunExit(NamedTuple):
 
 def run_into(described: Experiment, folder: Path, options: RunOptions) -> RunExit:
     """Run an experiment into a folder, and print its summary."""
-    early = record(described, folder, options)
-    results, traces = load_tables(folder)
+    recorded, early = record(described, folder, options)
+    results = recorded.results
     summary = summarise(results)
     # before it is printed, which fails where nobody reads it
-    written = write_all(folder, results, traces, to_markdown(summary, described.name))
+    written = write_all(recorded, to_markdown(summary, described.name))
     console().print(to_terminal(summary))
     if early:
         return RunExit(130 if early == INTERRUPTED else 1, early)
@@ -69,8 +70,8 @@ def run_into(described: Experiment, folder: Path, options: RunOptions) -> RunExi
     return RunExit(int(bool(broken.any()) or not written))
 
 
-def record(described: Experiment, folder: Path, options: RunOptions) -> str:
-    """Run what a folder lacks; return why not all of it was run, or an empty string."""
+def record(described: Experiment, folder: Path, options: RunOptions) -> tuple[RunFolder, str]:
+    """Run what a folder lacks; return what it has then, and why that is not all, or an empty string."""
     cases = plan(described)
     executor = executor_for(described, options)
     with refusing(StoreError):
@@ -80,9 +81,22 @@ def record(described: Experiment, folder: Path, options: RunOptions) -> str:
             [case.run_id for case in cases],
             resume=options.resume,
             force=options.force,
-            files=outside_files(cases),
+            inputs=input_files(cases),
         )
-    waiting = Waiting(cases, records(folder, options.retry), partial(load_answer, folder))
+    try:
+        early = _run(cases, executor, store, options.retry)
+    finally:
+        store.close()
+    recorded = RunFolder(folder)
+    if recorded.lost:
+        early = early or f"{recorded.lost} of the runs were removed from {folder / LOG} by others"
+    return recorded, early
+
+
+def _run(cases: Sequence[Case], executor: Executor, store: Store, retry: Collection[str]) -> str:
+    """Run the cases that a store lacks; return why not all of them, or an empty string."""
+    recorded = RunFolder(store.folder).records(retry)
+    waiting = Waiting(cases, recorded, partial(load_answer, store.folder))
     try:
         while total := len(waiting):
             with progress(total) as advance:
@@ -97,23 +111,15 @@ def record(described: Experiment, folder: Path, options: RunOptions) -> str:
         return f"stopped: {error}"
     except OSError as error:
         return f"stopped, as a run could not be recorded: {error.strerror or error}"
-    finally:
-        store.close()
     return ""
 
 
-def write_all(
-    folder: Path,
-    results: pd.DataFrame,
-    traces: pd.DataFrame,
-    summary: str,
-    others: Mapping[str, str] | None = None,
-) -> bool:
+def write_all(folder: RunFolder, summary: str, others: Mapping[str, str] | None = None) -> bool:
     """Write all tables of a run and print their paths, or why not; return whether they are written."""
     try:
-        paths = write_tables(folder, results, traces, {"summary.md": summary} | dict(others or {}))
+        paths = write_tables(folder, {"summary.md": summary} | dict(others or {}))
     except OSError as error:  # the runs themselves are recorded
-        click.echo(f"{folder}: the tables cannot be written: {error.strerror}", err=True)
+        click.echo(f"{folder.path}: the tables cannot be written: {error.strerror}", err=True)
         return False
     for path in paths:
         click.echo(path)

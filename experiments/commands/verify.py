@@ -15,7 +15,6 @@ from experiments.files.yamlfile import Fault, Node
 from experiments.output import tables
 from experiments.output.terminal import console, print_json
 from experiments.output.verify_tables import to_json, to_terminal, verification_texts
-from experiments.store.reading import load_diagnoses, load_tables
 
 
 def verify_into(
@@ -38,9 +37,9 @@ def verify_into(
     Verification, str
         The outcome, and why not every problem was checked, if so.
     """
-    early = record(described, folder, options)
-    results, traces = load_tables(folder)
-    diagnosed = results.assign(diagnosis=results["run_id"].map(load_diagnoses(folder)))
+    recorded, early = record(described, folder, options)
+    results = recorded.results
+    diagnosed = results.assign(diagnosis=results["run_id"].map(recorded.diagnoses))
     verification = compare(diagnosed, tolerance, proven=described.target == "proven")
     if as_json:
         print_json({"experiment": described.name, "ended": early or None} | to_json(verification))
@@ -50,7 +49,7 @@ def verify_into(
         summary = tables.to_markdown(tables.summarise(results), described.name)
         texts = verification_texts(verification, described.name)
         with redirect_stdout(sys.stderr if as_json else sys.stdout):
-            written = write_all(folder, results, traces, summary, texts)
+            written = write_all(recorded, summary, texts)
         if not written:
             sys.exit(1)
     return verification, early

@@ -19,7 +19,7 @@ from experiments.output.verify_tables import CHECKS
 from experiments.plots.drawing import Drawing, Named, drawings
 from experiments.plots.runs import Runs, gather
 from experiments.plots.style import save, style
-from experiments.store.reading import load_model, load_paths, load_results, read_traces
+from experiments.store.reading import RunFolder, load_model
 
 __all__ = ["plot_all", "plot_runs"]
 
@@ -45,13 +45,13 @@ def plot_all(directory: Path, names: Sequence[str] = ()) -> list[Path]:
         If there is no such kind of figure.
     """
     chosen = drawings(names) if names else None
-    checks = directory / CHECKS
+    checks, recorded = directory / CHECKS, RunFolder(directory)
     runs = gather(
-        split_by_host(load_results(directory)),
-        read_traces(directory),
+        split_by_host(recorded.results),
+        recorded.traces,
         partial(load_model, directory),
         pd.read_csv(checks) if checks.is_file() else pd.DataFrame(),
-        load_paths(directory),
+        recorded.paths,
     )
     return plot_runs(runs, directory / "figures", chosen)
 

@@ -20,7 +20,7 @@ from experiments.output.verify_tables import CHECKS, to_frame
 from experiments.output.verify_tables import to_markdown as verification_markdown
 from experiments.plots import plot_all
 from experiments.publishing.documents import ROOT, rewrite
-from experiments.store.manifest import NAME, read_manifest
+from experiments.store.manifest import NAME
 from experiments.store.published import (
     BENCHMARK,
     PATHS,
@@ -32,7 +32,7 @@ from experiments.store.published import (
     read_records,
     seal,
 )
-from experiments.store.reading import load_paths, missing, read_traces
+from experiments.store.reading import RunFolder
 
 
 def publish(folders: Sequence[Path], root: Path = ROOT) -> Iterator[Path]:
@@ -65,24 +65,25 @@ def publish(folders: Sequence[Path], root: Path = ROOT) -> Iterator[Path]:
 
 def _write(folders: Sequence[Path], results: Path) -> Path:
     """Write what runs say to a folder of `results` that has the name of the first; return it."""
-    names = [experiment_name(read_manifest(folder)) for folder in folders]
+    recorded = list(map(RunFolder, folders))
+    names = [experiment_name(each.manifest) for each in recorded]
     if len(names) > 1 and not all(name.startswith(BENCHMARK) for name in names):
         raise ValueError(
             f"only benchmarks ({BENCHMARK}...) are published together, got {', '.join(names)}"
         )
-    for folder in folders:
-        if lacking := missing(folder):
+    for each in recorded:
+        if lacking := each.missing:
             raise ValueError(
-                f"{folder}: {lacking} of its planned runs are missing; resume it first"
+                f"{each.path}: {lacking} of its planned runs are missing; resume it first"
             )
     target = results / names[0]
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    for folder, name in zip(folders, names, strict=True):
+    for each, name in zip(recorded, names, strict=True):
         prefix = "" if len(names) == 1 else f"{name}-"
         for record in (NAME, "runs.csv"):
-            shutil.copy(folder / record, target / f"{prefix}{record}")
-        for record, rows in ((TRACES, read_traces(folder)), (PATHS, load_paths(folder))):
+            shutil.copy(each.path / record, target / f"{prefix}{record}")
+        for record, rows in ((TRACES, each.traces), (PATHS, each.paths)):
             if len(rows):
                 rows.to_csv(target / f"{prefix}{record}", index=False)
     if not names[0].startswith(BENCHMARK):

@@ -52,8 +52,7 @@ from experiments.report.charts import (
 )
 from experiments.report.page import chart_library, render, render_index
 from experiments.store import disk
-from experiments.store.manifest import read_manifest
-from experiments.store.reading import load_paths, load_tables, missing
+from experiments.store.reading import RunFolder
 
 __all__ = ["chart_library", "page_of", "render_index", "write_report"]
 
@@ -74,9 +73,9 @@ def write_report(folder: Path, out: Path) -> Path:
 
 def report(folder: Path) -> str:
     """Return the report of the results in `folder` as one HTML page."""
-    results, traces = load_tables(folder)
-    paths, lacking = load_paths(folder), missing(folder)
-    return page_of(str(folder), read_manifest(folder), results, traces, paths, lacking)
+    runs = RunFolder(folder)
+    tables = runs.results, runs.traces, runs.paths
+    return page_of(str(folder), runs.manifest, *tables, runs.missing)
 
 
 def page_of(

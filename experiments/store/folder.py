@@ -2,7 +2,7 @@
 
     manifest.json     the experiment file, the planned run ids, versions; written first
     runs.jsonl        one line a run: its record, its trace, the end of its output; lines are only
-                      ever appended, and of two lines of one run the later counts
+                      ever appended, and of two lines of one run the later counts; see `log`
     models/*.npz      answers to small problems in the plane, for pictures
     answers/*.npy     dual variables at which other runs begin
     runs.parquet, runs.csv, traces.parquet, summary.md    made from runs.jsonl at the end
@@ -19,27 +19,30 @@ import fcntl
 import io
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from experiments.cases.records import Outcome
 from experiments.store import disk
+from experiments.store.inputs import InputFile
+from experiments.store.log import LOG, Session
 from experiments.store.manifest import (
     NAME,
     StoreError,
     differences,
     new_manifest,
     read_manifest,
+    restarted,
     succeeding,
 )
-from experiments.store.reading import ANSWERS, load_paths, planned, recorded
+from experiments.store.reading import ANSWERS, RunFolder
 
-_BEGINNINGS = {"runs.jsonl", f".{NAME}.new"}
+_BEGINNINGS = {LOG, f".{NAME}.new"}
 # of an outcome, in one line of the log
 _RECORDED = ("record", "trace", "output", "diagnosis", "path")
 
@@ -50,6 +53,8 @@ class Store:
 
     folder: Path
     file: int
+    manifest: dict[str, Any]
+    session: Session
 
     @classmethod
     def open(
@@ -59,7 +64,7 @@ class Store:
         run_ids: Sequence[str],
         resume: bool = False,
         force: bool = False,
-        files: Iterable[Path] = (),
+        inputs: Mapping[str, InputFile] | None = None,
     ) -> Store:
         """Open a folder for the plan of an experiment file, and write the manifest first.
 
@@ -68,9 +73,9 @@ class Store:
         folder : created if it is missing.
         text : the experiment file. run_ids : of its plan, in order.
         resume : continue where the folder's runs end.
-        force : continue even if the plan, the code or the libraries have changed, which the manifest
-            then records.
-        files : those of classes from outside, which are part of the code.
+        force : continue even if the plan, the code, the libraries or data have changed, which the
+            manifest then records; of runs that use a changed file no earlier line counts any more.
+        inputs : the files that the plan names.
 
         Raises
         ------
@@ -80,16 +85,22 @@ class Store:
         OSError
             If the disk is full.
         """
-        manifest = new_manifest(text, run_ids, files)
         try:
             disk.make_folder(folder)
             _refuse_used(folder, any(folder.iterdir()), resume)
-            file = disk.open_to_append(folder / "runs.jsonl")
+            file = disk.open_to_append(folder / LOG)
             try:
                 _lock(file, folder)
                 _refuse_used(folder, not _is_beginning(folder), resume)  # others may have begun
-                _check_manifest(folder, manifest, force)
-                _end_line(file)
+                old = None if _is_beginning(folder) else read_manifest(folder)
+                data = old.get("data") if old else None
+                manifest = new_manifest(text, run_ids, inputs or {}, data)
+                restart = restarted(old, manifest, inputs or {}) if old else []
+                if old:
+                    manifest = _succeeding(folder, old, manifest, restart, force)
+                session = Session(restarted=restart)
+                manifest.setdefault("sessions", []).append(session.entry())
+                _write(folder, manifest)
             except BaseException:
                 os.close(file)
                 raise
@@ -99,7 +110,7 @@ class Store:
             if error.errno in disk.FULL:  # no fault of the input
                 raise OSError(error.errno, error.strerror, str(folder)) from None
             raise StoreError(f"{folder}: cannot be written to: {error.strerror}") from None
-        return cls(folder, file)
+        return cls(folder, file, manifest, session)
 
     def append(self, outcome: Outcome) -> None:
         """Record one run; it is on the disk when this returns.
@@ -123,30 +134,36 @@ class Store:
             np.save(content, outcome.answer)
             disk.replace(answer, content.getvalue())
         content = {name: getattr(outcome, name) for name in _RECORDED}
-        disk.append(self.file, json.dumps(content, default=str).encode() + b"\n")
+        disk.append(self.file, _end_of_torn_line(self.file) + self.session.sealed(content))
+        self.session.lines += 1
 
     def close(self) -> None:
-        """Close the folder, so that others may write to it."""
-        os.close(self.file)
+        """End the session, and close the folder, so that others may write to it."""
+        self.manifest["sessions"][-1] = self.session.entry(ended=True)
+        try:
+            with suppress(
+                OSError
+            ):  # without its end the session reads like that of a killed command
+                _write(self.folder, self.manifest)
+        finally:
+            os.close(self.file)
 
 
-def write_tables(
-    folder: Path, results: pd.DataFrame, traces: pd.DataFrame, texts: Mapping[str, str]
-) -> list[Path]:
+def write_tables(folder: RunFolder, texts: Mapping[str, str]) -> list[Path]:
     """Write the tables made from a folder's runs, and texts by file name; return all paths.
 
     Each file is replaced as a whole.
     """
     tables = {name: text.encode() for name, text in texts.items()} | {
-        "runs.csv": results.to_csv(index=False).encode(),
-        "runs.parquet": results.to_parquet(index=False),
-        "traces.parquet": traces.to_parquet(index=False),
+        "runs.csv": folder.results.to_csv(index=False).encode(),
+        "runs.parquet": folder.results.to_parquet(index=False),
+        "traces.parquet": folder.traces.to_parquet(index=False),
     }
-    if len(paths := load_paths(folder)):
+    if len(paths := folder.paths):
         tables["paths.csv"] = paths.to_csv(index=False).encode()
     for name, content in tables.items():
-        disk.replace(folder / name, content)
-    return [folder / name for name in tables]
+        disk.replace(folder.path / name, content)
+    return [folder.path / name for name in tables]
 
 
 def _refuse_used(folder: Path, used: bool, resume: bool) -> None:
@@ -155,27 +172,31 @@ def _refuse_used(folder: Path, used: bool, resume: bool) -> None:
             f"{folder}: is not empty; add --resume to continue its runs, or choose another --out"
         )
     if not _is_beginning(folder):
-        planned(folder)
+        read_manifest(folder)
 
 
 def _is_beginning(folder: Path) -> bool:
     """Whether a folder is empty, or of a run that was killed before it had a manifest."""
-    return {path.name for path in folder.iterdir()} <= _BEGINNINGS and not recorded(folder)
+    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+    return sizes.keys() <= _BEGINNINGS and not sizes.get(LOG)
 
 
-def _check_manifest(folder: Path, manifest: dict[str, Any], force: bool) -> None:
-    """Write the manifest, or find that the folder's own is the same."""
-    if not _is_beginning(folder):
-        old = read_manifest(folder)
-        changed = differences(old, manifest)
-        if not changed:
-            return
-        if not force:
-            raise StoreError(
-                f"{folder}: was begun with {', '.join(changed)}; add --force to resume it nevertheless, "
-                "or choose another --out"
-            )
-        manifest = succeeding(old, manifest)
+def _succeeding(
+    folder: Path, old: dict[str, Any], new: dict[str, Any], restart: list[str], force: bool
+) -> dict[str, Any]:
+    """Return the manifest of a folder that is resumed; StoreError if it needs force, and has none."""
+    if not (changed := differences(old, new)):
+        return old
+    if not force:
+        again = f" ({len(restart)} runs, which use what has changed, then start again)"
+        raise StoreError(
+            f"{folder}: was begun with {', '.join(changed)}; add --force to resume it nevertheless"
+            f"{again if restart else ''}, or choose another --out"
+        )
+    return succeeding(old, new)
+
+
+def _write(folder: Path, manifest: dict[str, Any]) -> None:
     disk.replace(folder / NAME, json.dumps(manifest, indent=1).encode())
 
 
@@ -186,8 +207,7 @@ def _lock(file: int, folder: Path) -> None:
         raise StoreError(f"{folder}: another process is writing to it; wait for it") from None
 
 
-def _end_line(file: int) -> None:
-    """End a torn last line, so that the next record begins on its own."""
+def _end_of_torn_line(file: int) -> bytes:
+    """Return what ends a last line that is torn, so that the next record begins on its own."""
     size = os.fstat(file).st_size
-    if size and os.pread(file, 1, size - 1) != b"\n":
-        disk.append(file, b"\n")
+    return b"\n" if size and os.pread(file, 1, size - 1) != b"\n" else b""

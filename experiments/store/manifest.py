@@ -2,6 +2,8 @@
 
 Runs with other code or other libraries do not compare with those that are there: resuming a folder is
 refused if any of them has changed, unless it is forced, and then the manifest records the change.
+
+What it keeps of files of data is said in `inputs`, of the sessions that wrote lines in `log`.
 """
 
 from __future__ import annotations
@@ -15,13 +17,23 @@ from pathlib import Path
 from typing import Any
 
 from experiments.cases.records import versions
+from experiments.cases.search import search_of
+from experiments.store.inputs import InputFile
+from experiments.store.log import Seals
 from experiments.workers.machine import machine
 
 SCHEMA = 1
 NAME = "manifest.json"
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("problems", "solvers", "experiments")
-_KINDS = {"run_ids": list, "experiment": str, "code": dict, "versions": dict}
+_KINDS = {
+    "run_ids": list,
+    "experiment": str,
+    "code": dict,
+    "versions": dict,
+    "data": dict,
+    "sessions": list,
+}
 _BEGUN_WITH = ("experiment", "code", "versions", "host", "date")
 
 
@@ -29,25 +41,34 @@ class StoreError(Exception):
     """A folder that cannot be written to or read, with what to do."""
 
 
-def new_manifest(text: str, run_ids: Sequence[str], files: Iterable[Path] = ()) -> dict[str, Any]:
+def new_manifest(
+    text: str,
+    run_ids: Sequence[str],
+    inputs: Mapping[str, InputFile],
+    data: Mapping[str, Any] | None = None,
+) -> dict[str, Any]:
     """Return the manifest of a plan, made here and now.
 
     Parameters
     ----------
-    text : the experiment file. run_ids : of its plan, in order.
-    files : those of classes from outside.
+    text : the experiment file. run_ids : of its plan, in order. inputs : the files that it names.
+    data : what an earlier manifest has of the files of data.
     """
+    code = {file.path for file in inputs.values() if file.is_code}
+    others = {name: file for name, file in inputs.items() if not file.is_code}
     return {
         "schema": SCHEMA,
         "experiment": text,
         "run_ids": list(run_ids),
-        "code": code_version(files),
+        "code": code_version(code),
+        "data": {name: file.checksums((data or {}).get(name)) for name, file in others.items()},
         "versions": versions(),
         "host": platform.node(),
         "platform": platform.platform(),
         "machine": machine(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "earlier": [],
+        "sessions": [],
     }
 
 
@@ -101,6 +122,7 @@ def _check_kinds(manifest: Mapping[str, Any]) -> None:
             raise ValueError(f"{name!r} is not a {kind.__name__}")
     if not all(isinstance(run_id, str) for run_id in run_ids):
         raise ValueError("'run_ids' are not all text")
+    Seals(manifest.get("sessions", []))
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -120,7 +142,29 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
             f"{name} {was or 'missing'}, now {now or 'missing'}" for name, was, now in libraries
         )
         found.append(f"other libraries ({'; '.join(changes)})")
+    found += [f"another content of {name}" for name in changed_data(old, new)]
     return found
+
+
+def changed_data(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return the files of data that two manifests have with different checksums."""
+    before, now = old.get("data", {}), new.get("data", {})
+    return [name for name in before if now.get(name, before[name]) != before[name]]
+
+
+def restarted(
+    old: Mapping[str, Any], new: Mapping[str, Any], inputs: Mapping[str, InputFile]
+) -> list[str]:
+    """Return the runs (of a search, what their ids begin with) that use a file which has changed."""
+    data, code = changed_data(old, new), _changed(old.get("code", {}), new["code"])
+    changed = {name for name, *_ in code}
+    found = [
+        search_of(run_id)
+        for name, file in inputs.items()
+        if name in data or (file.is_code and file.path.name in changed)
+        for run_id in file.run_ids
+    ]
+    return list(dict.fromkeys(found))
 
 
 def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[tuple[str, str, str]]:
@@ -133,4 +177,5 @@ def succeeding(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]
     """Return `new` with an entry on `old` and how it differed."""
     begun = {key: old[key] for key in _BEGUN_WITH if key in old}
     earlier = begun | {"differs": differences(old, new)}
-    return dict(new) | {"earlier": [*old.get("earlier", []), earlier]}
+    sessions = old.get("sessions", [])
+    return dict(new) | {"earlier": [*old.get("earlier", []), earlier], "sessions": sessions}

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Collection, Iterable
 from contextlib import suppress
+from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -22,49 +25,111 @@ from experiments.cases.columns import (
 )
 from experiments.cases.search import is_searched, next_of, search_of
 from experiments.files.specs import build_kernel
+from experiments.store.log import LOG, Seals
 from experiments.store.manifest import read_manifest
 from problems import Vector
 
 ANSWERS = "answers"
+_log = logging.getLogger("dualgap")
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
 
 
-def recorded(folder: Path, retry: Collection[str] = ()) -> set[str]:
-    """Return the ids of a folder's runs, without those whose status or verdict is in `retry`."""
-    return set(records(folder, retry))
-
-
-def records(folder: Path, retry: Collection[str] = ()) -> dict[str, dict[str, Any]]:
-    """Return the records of those runs, by their ids."""
-    found = {run_id: line["record"] for run_id, line in _latest(folder).items()}
-    ends = ("status", "verdict")
-    return {key: r for key, r in found.items() if not any(r.get(end) in retry for end in ends)}
-
-
-def planned(folder: Path) -> list[str]:
-    """Return the ids of the runs that a folder's plan has, in order.
+class RunFolder:
+    """The folder of a run, read back; its log is parsed once, when something of it is first asked for.
 
     Raises
     ------
     StoreError
-        If the folder holds no results, or results of another version.
+        From each attribute, if the folder holds no results, or results of another version.
+
+    Attributes
+    ----------
+    path : the folder.
     """
-    return read_manifest(folder)["run_ids"]
 
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
 
-def missing(folder: Path) -> int:
-    """Return how many runs of a folder's plan are missing, and searches of a tolerance not at their end.
+    @cached_property
+    def manifest(self) -> dict[str, Any]:
+        """What the folder was begun with, see `manifest`."""
+        return read_manifest(self.path)
 
-    Raises
-    ------
-    StoreError
-        If the folder holds no results, or results of another version.
-    """
-    known = records(folder)
-    return sum(
-        next_of(run_id, known) is not None if is_searched(run_id) else run_id not in known
-        for run_id in planned(folder)
-    )
+    @cached_property
+    def lines(self) -> dict[str, dict[str, Any]]:
+        """The last line of each run; torn and damaged ones are skipped, and those of others left out."""
+        return self._log[0]
+
+    @property
+    def lost(self) -> int:
+        """How many lines of the last session, which has ended, are no longer there."""
+        return self._log[1]
+
+    @cached_property
+    def _log(self) -> tuple[dict[str, dict[str, Any]], int]:
+        path, sessions = self.path / LOG, self.manifest.get("sessions", [])
+        seals, latest, foreign = Seals(sessions), dict[str, tuple[int, dict[str, Any]]](), 0
+        with path.open("rb") if path.exists() else BytesIO() as file:
+            for line in file:
+                with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
+                    content = _checked(json.loads(line))
+                    if own := seals.fit(line.rstrip(b"\n")):
+                        latest[content["record"]["run_id"]] = seals.session, content
+                    foreign += not own
+        if foreign:
+            are, they = ("s are", "they are") if foreign > 1 else (" is", "it is")
+            what = "not what a dualgap command wrote"
+            _log.warning(f"{path}: {foreign} line{are} left out: {they} {what}")
+        begun = {key: i for i, session in enumerate(sessions) for key in session["restarted"]}
+        lines = {k: v for k, (i, v) in latest.items() if i >= begun.get(search_of(k), 0)}
+        last = seals.lines if seals.session == len(sessions) - 1 else 0
+        return lines, max(0, sessions[-1]["lines"] - last) if sessions else 0
+
+    def records(self, retry: Collection[str] = ()) -> dict[str, dict[str, Any]]:
+        """Return the records by run ids, without those whose status or verdict is in `retry`."""
+        found, ends = {k: line["record"] for k, line in self.lines.items()}, ("status", "verdict")
+        return {k: r for k, r in found.items() if not any(r.get(end) in retry for end in ends)}
+
+    @property
+    def missing(self) -> int:
+        """How many planned runs are missing, and searches of a tolerance not at their end."""
+        known = self.records()
+        return sum(
+            next_of(run_id, known) is not None if is_searched(run_id) else run_id not in known
+            for run_id in self.manifest["run_ids"]
+        )
+
+    @cached_property
+    def _planned(self) -> list[dict[str, Any]]:
+        """The lines of the plan's runs, in its order."""
+        places = {search_of(run_id): i for i, run_id in enumerate(self.manifest["run_ids"])}
+        known = [run_id for run_id in self.lines if search_of(run_id) in places]
+        known.sort(key=lambda run_id: (places[search_of(run_id)], run_id))
+        return [self.lines[run_id] for run_id in known]
+
+    @cached_property
+    def results(self) -> pd.DataFrame:
+        """The runs, as `load_results` returns them."""
+        return _results([line["record"] for line in self._planned])
+
+    @cached_property
+    def traces(self) -> pd.DataFrame:
+        """What `load_traces` returns, with three more columns: n_support, objective, relative_gap."""
+        evaluated = [row for line in self._planned for row in line["trace"]]
+        traces = pd.DataFrame(evaluated, columns=FULL_TRACE_COLUMNS)
+        traces = traces.astype(dict.fromkeys(FULL_TRACE_COLUMNS[1:], np.float64))
+        return traces.assign(relative_gap=_relative_gap(traces))
+
+    @property
+    def paths(self) -> pd.DataFrame:
+        """The answers on paths, as `load_paths` returns them."""
+        rows = [row for line in self.lines.values() for row in line.get("path", ())]
+        return pd.DataFrame(rows, columns=PATH_COLUMNS)
+
+    @property
+    def diagnoses(self) -> dict[str, dict[str, Any]]:
+        """The fields of the `Diagnosis` of runs by their ids, of those that have one."""
+        return {k: line["diagnosis"] for k, line in self.lines.items() if line.get("diagnosis")}
 
 
 def load_results(folder: Path | str) -> pd.DataFrame:
@@ -78,7 +143,7 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     StoreError
         If the folder holds no results.
     """
-    return load_tables(folder)[0]
+    return RunFolder(folder).results
 
 
 def load_traces(folder: Path | str) -> pd.DataFrame:
@@ -89,25 +154,18 @@ def load_traces(folder: Path | str) -> pd.DataFrame:
     StoreError
         If the folder holds no results.
     """
-    return read_traces(folder)[TRACE_COLUMNS]
+    return RunFolder(folder).traces[TRACE_COLUMNS]
 
 
-def read_traces(folder: Path | str) -> pd.DataFrame:
-    """Return `load_traces` with three more columns: n_support, objective, relative_gap."""
-    return load_tables(folder)[1]
+def load_paths(folder: Path | str) -> pd.DataFrame:
+    """Return the answers on the paths of a folder, one row each; `columns.PATHS` names the columns.
 
-
-def load_tables(folder: Path | str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Return what `load_results` and `read_traces` do, reading the folder once."""
-    places = {search_of(run_id): i for i, run_id in enumerate(planned(Path(folder)))}
-    latest = _latest(Path(folder))
-    known = [run_id for run_id in latest if search_of(run_id) in places]
-    run_ids = sorted(known, key=lambda run_id: (places[search_of(run_id)], run_id))
-    results = _results([latest[run_id]["record"] for run_id in run_ids])
-    evaluated = [row for run_id in known for row in latest[run_id]["trace"]]
-    traces = pd.DataFrame(evaluated, columns=FULL_TRACE_COLUMNS)
-    traces = traces.astype(dict.fromkeys(FULL_TRACE_COLUMNS[1:], np.float64))
-    return results, traces.assign(relative_gap=_relative_gap(traces))
+    Raises
+    ------
+    StoreError
+        If the folder holds no results.
+    """
+    return RunFolder(folder).paths
 
 
 def _relative_gap(traces: pd.DataFrame) -> Vector:
@@ -136,18 +194,6 @@ def _results(records: list[dict[str, Any]]) -> pd.DataFrame:
 def without_empty(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of runs without those columns of descriptions that no run has."""
     return table.drop(columns=[name for name in DESCRIBED if table[name].isna().all()])
-
-
-def load_diagnoses(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the fields of the `Diagnosis` of a folder's runs by run id, of those that have one."""
-    found = {run_id: line.get("diagnosis") for run_id, line in _latest(folder).items()}
-    return {run_id: diagnosis for run_id, diagnosis in found.items() if diagnosis}
-
-
-def load_paths(folder: Path | str) -> pd.DataFrame:
-    """Return the answers on the paths of a folder, one row each; `columns.PATHS` names the columns."""
-    rows = [row for line in _latest(Path(folder)).values() for row in line.get("path", ())]
-    return pd.DataFrame(rows, columns=PATH_COLUMNS)
 
 
 def load_answer(folder: Path, run_id: str) -> Vector | None:
@@ -179,17 +225,12 @@ def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
     }
 
 
-def _latest(folder: Path) -> dict[str, dict[str, Any]]:
-    """Return the last line of each run in `runs.jsonl`, skipping torn and damaged ones."""
-    path, latest = folder / "runs.jsonl", dict[str, dict[str, Any]]()
-    for line in path.read_bytes().splitlines() if path.exists() else ():
-        with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            content = json.loads(line)
-            _check_numbers(content["record"], NUMBER_COLUMNS)
-            for row in content["trace"]:
-                _check_numbers(row, FULL_TRACE_COLUMNS[1:])
-            latest[content["record"]["run_id"]] = content
-    return latest
+def _checked(content: dict[str, Any]) -> dict[str, Any]:
+    """Return a line as it is, if tables can hold it; an error otherwise, see `_check_numbers`."""
+    _check_numbers(content["record"], NUMBER_COLUMNS)
+    for row in content["trace"]:
+        _check_numbers(row, FULL_TRACE_COLUMNS[1:])
+    return content
 
 
 def _check_numbers(row: dict[str, Any], columns: Iterable[str]) -> None:

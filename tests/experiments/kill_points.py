@@ -24,7 +24,7 @@ from experiments.cases.records import Outcome, failed
 from experiments.files.experiment import read_experiment
 from experiments.store import disk
 from experiments.store.folder import Store, write_tables
-from experiments.store.reading import load_tables, recorded
+from experiments.store.reading import RunFolder
 
 _COUNTED = ("open", "write", "fsync", "replace", "unlink")
 
@@ -61,14 +61,15 @@ class Dying:
 def session(folder: Path, outcomes: list[Outcome]) -> str:
     """Record what is missing; return the tables as text."""
     store = Store.open(folder, "", [outcome.run_id for outcome in outcomes], resume=True)
-    done = recorded(folder)
+    done = RunFolder(folder).lines
     for outcome in outcomes:
         if outcome.run_id not in done:
             store.append(outcome)
     store.close()
-    write_tables(folder, *load_tables(folder), {"summary.md": "summary"})
+    found = RunFolder(folder)
+    write_tables(found, {"summary.md": "summary"})
     models = sorted(path.name for path in (folder / "models").iterdir())
-    tables = [table.to_csv() for table in load_tables(folder)]
+    tables = [table.to_csv() for table in (found.results, found.traces)]
     return "\n".join([(folder / "runs.csv").read_text(), *tables, *models])
 
 

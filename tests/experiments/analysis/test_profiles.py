@@ -70,11 +70,13 @@ def test_the_penalty_is_the_time_limit_and_without_one_ten_times_the_slowest_run
 
 
 def test_a_target_is_reached_at_the_first_look_within_it(tmp_path, run, looked_at, stored):
-    from experiments.store.reading import read_traces
+    from experiments.store.reading import RunFolder
 
     row = run(relative_gap=1e-7, verdict="solved", time_solve=1.0)
     folder = stored(tmp_path / "x", [row], {0: looked_at(row, [1, 1e-4, 1e-7], [0.1, 0.2, 0.9])})
-    times = times_to_gaps(load_results(folder), read_traces(folder)).set_index("target")["time"]
+    times = times_to_gaps(load_results(folder), RunFolder(folder).traces).set_index("target")[
+        "time"
+    ]
     assert times[1e-3] == 0.2
     assert times[1e-6] == 0.9
 

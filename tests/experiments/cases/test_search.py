@@ -12,7 +12,7 @@ from experiments.cases.plan import plan
 from experiments.cases.search import Waiting, is_followed, is_over, next_of, search_of, step
 from experiments.files.experiment import ConfigError, read_experiment
 from experiments.files.schema import experiment_schema
-from experiments.store.reading import load_results, missing
+from experiments.store.reading import RunFolder, load_results
 
 TEXT = """\
 name: searched
@@ -248,7 +248,7 @@ def test_a_run_searches_to_the_target_and_resumes_where_it_was_killed(write, tmp
     assert command("run", path, "--out", out).exit_code == 0
     results = load_results(out)
     smo = results[results["solver"] == "smo"]
-    assert missing(out) == 0
+    assert RunFolder(out).missing == 0
     assert smo.groupby("repetition")["relative_gap"].min().le(1e-6).all()
     solved = smo[smo["verdict"] == "solved"]
     assert (solved.groupby("repetition").size()[1:] == 1).all()
@@ -256,10 +256,10 @@ def test_a_run_searches_to_the_target_and_resumes_where_it_was_killed(write, tmp
     assert f"{search}-{int(number) - 1:02}" in set(smo["run_id"]), "the looser one is not solved"
     lines = (out / "runs.jsonl").read_text().splitlines(keepends=True)
     (out / "runs.jsonl").write_text("".join(lines[: len(lines) // 2]))
-    assert missing(out) > 0
+    assert RunFolder(out).missing > 0
     assert command("run", path, "--out", out, "--resume").exit_code == 0
     again = load_results(out)
-    assert missing(out) == 0
+    assert RunFolder(out).missing == 0
     assert _first_searches(again) == _first_searches(results)
     assert (
         again[again["solver"] == "smo"].groupby("repetition")["relative_gap"].min().le(1e-6).all()

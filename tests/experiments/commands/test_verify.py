@@ -16,7 +16,7 @@ from experiments.selftest import PROPERTIES, Limits
 from experiments.selftest.bench import Bench, load
 from experiments.selftest.outcome import Report
 from experiments.selftest.report import to_terminal
-from experiments.store.reading import load_diagnoses
+from experiments.store.reading import RunFolder
 from solvers import SOLVERS
 
 STUDENT = Path(__file__).parents[2] / "zoo" / "student_smo.py"
@@ -106,7 +106,7 @@ def test_what_is_wrong_is_recorded_with_the_run(diagnoses):
     results = load_results(folder)
     students = results[results["solver"].str.endswith("ForgottenPartner")]
     assert students["reason"].str.contains(r"off its constraints by .* \(Σαᵢyᵢ must be 0\)").all()
-    found = load_diagnoses(folder)
+    found = RunFolder(folder).diagnoses
     assert {found[run_id]["condition"] for run_id in students["run_id"]} == {"equality"}
     assert found.keys().isdisjoint(results["run_id"][results["solver"] == "smo"])
     assert "off its constraints by" in (folder / "summary.md").read_text()

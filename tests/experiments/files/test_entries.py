@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 
 from experiments.cases.case import run_case
-from experiments.cases.plan import outside_files, plan
+from experiments.cases.plan import plan
 from experiments.commands.dry_run import impossible
 from experiments.files.experiment import ConfigError, read_experiment
 from experiments.files.specs import build_kernel
 from experiments.store.folder import Store
+from experiments.store.inputs import input_files
 from experiments.store.reading import load_model
 
 README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
@@ -87,7 +88,7 @@ def experiment(folder: Path, text: str):
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_everything_from_outside_runs_and_is_certified(tmp_path: Path, kernel: str) -> None:
     cases = plan(experiment(tmp_path, FILE.format(kernel=kernel)))
-    assert outside_files(cases) == {tmp_path / "ours.py"}
+    assert {file.path for file in input_files(cases).values()} == {tmp_path / "ours.py"}
     outcomes = [run_case(case).record for case in cases]
     verdicts = {
         (record["formulation"], record["solver"]): record["verdict"]

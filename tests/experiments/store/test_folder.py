@@ -23,7 +23,7 @@ from experiments.output.tables import summarise, to_markdown
 from experiments.store import disk
 from experiments.store.folder import Store, write_tables
 from experiments.store.manifest import StoreError
-from experiments.store.reading import load_answer, load_model, load_tables, read_traces, recorded
+from experiments.store.reading import RunFolder, load_answer, load_model
 from problems import RBF
 
 CONTRACT = (  # what scripts outside of the repository read: never change it without them
@@ -83,7 +83,7 @@ def test_an_answer_at_which_others_begin_is_kept(cases, ids, tmp_path):
 def test_results_have_the_columns_of_the_contract_and_newer_ones(folder):
     assert list(load_results(folder).columns) == CONTRACT.split(", ") + NEWER
     assert list(load_traces(folder).columns) == TRACE_CONTRACT.split(", ")
-    assert list(read_traces(folder).columns) == [
+    assert list(RunFolder(folder).traces.columns) == [
         *TRACE_CONTRACT.split(", "),
         "n_support",
         "objective",
@@ -131,7 +131,7 @@ def test_planned_runs_that_never_ran_are_not_invented(tmp_path, ids):
     assert list(results.columns) == CONTRACT.split(", ") + NEWER
     assert len(load_traces(tmp_path / "out")) == 0
     summary = to_markdown(summarise(results), "x")
-    assert write_tables(tmp_path / "out", *load_tables(tmp_path / "out"), {"summary.md": summary})
+    assert write_tables(RunFolder(tmp_path / "out"), {"summary.md": summary})
 
 
 def test_a_torn_last_line_loses_only_itself(folder, ids):
@@ -139,7 +139,7 @@ def test_a_torn_last_line_loses_only_itself(folder, ids):
     path.write_bytes(path.read_bytes()[:-20])
     assert load_results(folder)["run_id"].tolist() == ids[:-1]
     store = Store.open(folder, TEXT, ids, resume=True)
-    assert recorded(folder) == set(ids[:-1])
+    assert set(RunFolder(folder).lines) == set(ids[:-1])
     store.append(run_case(plan_case(folder, ids[-1])))
     store.close()
     assert load_results(folder)["run_id"].tolist() == ids
@@ -210,9 +210,9 @@ def test_of_two_runs_of_a_case_the_later_counts_and_the_earlier_stays_in_the_log
     folder, cases, ids
 ):
     before = (folder / "runs.jsonl").read_bytes()
-    assert recorded(folder) == set(ids)
-    assert recorded(folder, ["crashed", "time_limit"]) == set(ids[:-1])
-    assert recorded(folder, ["solved", "inaccurate"]) == {ids[-1]}
+    assert set(RunFolder(folder).lines) == set(ids)
+    assert set(RunFolder(folder).records(["crashed", "time_limit"])) == set(ids[:-1])
+    assert set(RunFolder(folder).records(["solved", "inaccurate"])) == {ids[-1]}
     store = Store.open(folder, TEXT, ids, resume=True)
     store.append(run_case(cases[-1]))
     store.append(failed(cases[0], "crashed", "x"))
@@ -260,16 +260,6 @@ def test_resuming_something_else_is_refused_unless_forced(folder, ids, kind):
     Store.open(folder, TEXT, ids, resume=True).close()  # from now on it is the same
 
 
-def test_a_changed_solver_from_outside_is_other_code(tmp_path, ids):
-    file = tmp_path / "mine.py"
-    file.write_text("a = 1")
-    Store.open(tmp_path / "out", TEXT, ids, files=[file]).close()
-    Store.open(tmp_path / "out", TEXT, ids, resume=True, files=[file]).close()
-    file.write_text("a = 2")
-    with pytest.raises(StoreError, match=r"other code \(mine.py\)"):
-        Store.open(tmp_path / "out", TEXT, ids, resume=True, files=[file])
-
-
 def test_runs_that_are_planned_no_longer_are_not_in_the_tables(folder, ids):
     Store.open(folder, TEXT, ids[2:], resume=True, force=True).close()
     assert load_results(folder)["run_id"].tolist() == ids[2:]
@@ -298,7 +288,7 @@ def test_a_full_disk_loses_only_the_run_that_met_it(folder, cases, ids, monkeypa
     with pytest.raises(OSError, match="No space left"):
         store.append(failed(cases[0], "crashed", "later"))
     with pytest.raises(OSError, match="No space left"):
-        write_tables(folder, *load_tables(folder), {})
+        write_tables(RunFolder(folder), {})
     monkeypatch.undo()
     store.close()
     assert not list(folder.glob(".*"))
@@ -395,7 +385,7 @@ def test_the_answer_of_a_problem_in_the_plane_comes_back(tmp_path, case_of):
 
 def test_tables_say_the_same_as_the_runs(folder):
     results = load_results(folder)
-    write_tables(folder, *load_tables(folder), {})
+    write_tables(RunFolder(folder), {})
     pd.testing.assert_frame_equal(
         pd.read_parquet(folder / "runs.parquet"), results, check_dtype=False
     )
@@ -437,7 +427,7 @@ def test_a_damaged_line_is_skipped(folder, ids, line):
     before, traces = load_results(folder), load_traces(folder)
     log = folder / "runs.jsonl"
     log.write_bytes(log.read_bytes() + line.replace(b'"x"', f'"{ids[0]}"'.encode()) + b"\n")
-    assert recorded(folder) == set(ids)
+    assert set(RunFolder(folder).lines) == set(ids)
     pd.testing.assert_frame_equal(load_results(folder), before)
     pd.testing.assert_frame_equal(load_traces(folder), traces)
 

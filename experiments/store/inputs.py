@@ -1,0 +1,102 @@
+"""The files that a plan names: of classes from outside, of data, and whatever else a setting names.
+
+Of a file of data the manifest keeps a checksum of its bytes, and one of the samples and labels that data
+sets read from it: bytes that are equal are read alike, and a file that was written anew with the same
+samples, or compressed, has not changed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+from experiments.cases.plan import Case, names_from_outside
+from experiments.files.specs import build_source, outside_file
+from problems.dataset import content_hash
+from problems.datasets import SOURCES, Source
+from problems.registry import find_path
+
+_PARSED = 2**26  # bytes; of a larger file the bytes decide, as reading it would delay the first run
+_STEPS = {each.name for each in fields(Source)} - {"n_features"}  # are taken after reading
+
+
+@dataclass
+class InputFile:
+    """A file that cases name.
+
+    Attributes
+    ----------
+    is_code : whether it is of a class from outside.
+    run_ids : of the cases that name it, in the order of the plan.
+    sources : the data sets that are read from it, by their descriptions.
+    """
+
+    path: Path
+    is_code: bool
+    run_ids: list[str] = field(default_factory=list[str])
+    sources: dict[str, Source] = field(default_factory=dict[str, Source])
+
+    def checksums(self, known: Mapping[str, str] | None = None) -> dict[str, str]:
+        """Return checksums of the bytes and the content of a file of data.
+
+        `known`, those it had before, are returned if it has not changed.
+        """
+        read = content = ""
+        with suppress(OSError, ValueError):  # what is wrong with a file is found by its runs
+            with self.path.open("rb") as file:
+                read = hashlib.file_digest(file, "sha256").hexdigest()
+            if known and known.get("bytes") == read:
+                return dict(known)
+            if self.path.stat().st_size <= _PARSED:
+                raws = [source.read() for _, source in sorted(self.sources.items())]
+                parts = [part for raw in raws for part in (raw.X, raw.y.tolist())]
+                content = content_hash(*parts) if parts else ""
+        if known and content and known.get("content") == content:
+            return dict(known)
+        return {"bytes": read, "content": content}
+
+
+def input_files(cases: Iterable[Case]) -> dict[str, InputFile]:
+    """Return the files that cases name, by these names."""
+    found: dict[str, InputFile] = {}
+    for case in cases:
+        for name in names_from_outside(case):
+            file = found.setdefault(name, InputFile(outside_file(name, case.folder), is_code=True))
+            file.run_ids.append(case.run_id)
+        dataset = case.problem.dataset
+        named = _texts([dataset, case.problem.parameters, case.solver.settings])
+        for name in set(named):
+            if path := _file(name, case.folder):
+                file = found.setdefault(name, InputFile(path, is_code=False))
+                file.run_ids.append(case.run_id)
+                if name == dataset.get("path") and dataset["name"] in SOURCES:
+                    read = {k: v for k, v in dataset.items() if k not in _STEPS}
+                    file.sources[json.dumps(read)] = build_source(read, case.folder)
+    return found
+
+
+def _texts(value: Any, key: str = "") -> Iterator[str]:
+    """Yield the texts in settings, at any depth, but for names of classes."""
+    if isinstance(value, str) and key != "name":
+        yield value
+    elif isinstance(value, dict):
+        for inside, each in cast("dict[str, Any]", value).items():
+            yield from _texts(each, inside)
+    elif isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from _texts(each, key)
+
+
+@lru_cache(maxsize=1000)
+def _file(name: str, folder: str) -> Path | None:
+    """Return the file of a setting, if it is the path of one."""
+    with suppress(OSError, ValueError):
+        path = find_path(name, folder)
+        return path if path.is_file() else None
+    return None

@@ -1,0 +1,143 @@
+"""No row of a file that an experiment names, and that changed, stands beside those of the new one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+
+import numpy as np
+import pytest
+
+from experiments import load_results
+from experiments.cases.plan import plan
+from experiments.files.experiment import read_experiment
+from experiments.store.inputs import input_files
+
+TEXT = """\
+name: files
+repetitions: 2
+problems:
+  - formulation: soft_margin_dual
+    dataset:
+      - {name: table_file, path: mine.csv, target: label}
+      - {name: four_gaussians, n: 24}
+solvers: [smo]
+"""
+SOLVER_TEXT = """\
+name: files
+problems:
+  - {{formulation: soft_margin_dual, dataset: {{name: four_gaussians, n: 24}}}}
+solvers: [smo, {{name: "{}"}}]
+"""
+
+
+def write_table(folder, factor=1.0, end=""):
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{factor * a:.6f},{b:.6f},{(-1) ** i}" for i, (a, b) in enumerate(rng.normal(size=(20, 2)))
+    ]
+    (folder / "mine.csv").write_text("a,b,label\n" + "\n".join(rows) + "\n" + end)
+
+
+@pytest.fixture
+def killed(command, write, tmp_path):
+    """The file of an experiment of which one run is missing, as after a kill."""
+    write_table(tmp_path)
+    file = write(TEXT)
+    assert command("run", file, "--out", "out").exit_code == 0
+    log = tmp_path / "out" / "runs.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+    return file
+
+
+def test_changed_data_are_refused_and_forced_to_start_again(command, killed, tmp_path):
+    before = load_results(tmp_path / "out")
+    write_table(tmp_path, factor=2.0)
+    manifest = (tmp_path / "out" / "manifest.json").read_bytes()
+    refused = command("run", killed, "--out", "out", "--resume")
+    assert refused.exit_code == 2
+    assert "another content of mine.csv" in refused.output
+    assert "add --force" in refused.output
+    assert "2 runs" in refused.output
+    assert (tmp_path / "out" / "manifest.json").read_bytes() == manifest
+    assert command("run", killed, "--out", "out", "--resume", "--force").exit_code == 0
+    after = load_results(tmp_path / "out")
+    assert len(after) == 4
+    hashes = after.groupby("problem_id")["problem_hash"]
+    assert (hashes.nunique() == 1).all()
+    old = set(before["problem_hash"][before["dataset"] == "mine.csv"])
+    assert old.isdisjoint(after["problem_hash"])
+    kept = before["dataset"] == "four_gaussians"  # does not use the file: its rows stay
+    times = after.set_index("run_id")["time_solve"]
+    assert (times[before["run_id"][kept]].to_numpy() == before["time_solve"][kept].to_numpy()).all()
+    assert command("run", killed, "--out", "out", "--resume").exit_code == 0
+
+
+def test_runs_of_changed_data_are_missing_until_they_ran_again(
+    command, killed, tmp_path, monkeypatch
+):
+    write_table(tmp_path, factor=2.0)
+    monkeypatch.setattr("experiments.commands.session._run", lambda *_: "interrupted")
+    assert command("run", killed, "--out", "out", "--resume", "--force").exit_code == 130
+    assert set(load_results(tmp_path / "out")["dataset"]) == {"four_gaussians"}
+
+
+@pytest.mark.parametrize(
+    "write_anew", [lambda f: write_table(f, end="\n\n"), lambda f: os.utime(f / "mine.csv")]
+)
+def test_a_file_that_is_read_alike_has_not_changed(command, killed, tmp_path, write_anew):
+    write_anew(tmp_path)
+    assert command("run", killed, "--out", "out", "--resume").exit_code == 0
+
+
+def test_data_that_were_compressed_anew_have_not_changed(tmp_path, write):
+    text = TEXT.replace("mine.csv", "mine.csv.gz")
+    checksums = []
+    for level in (1, 9):
+        write_table(tmp_path)
+        content = (tmp_path / "mine.csv").read_bytes()
+        (tmp_path / "mine.csv.gz").write_bytes(gzip.compress(content, level))
+        (file,) = input_files(plan(read_experiment(write(text)))).values()
+        checksums.append(file.checksums())
+    assert checksums[0]["bytes"] != checksums[1]["bytes"]
+    assert checksums[0]["content"] == checksums[1]["content"]
+    assert file.checksums(checksums[0]) == checksums[0]
+
+
+def test_a_changed_solver_from_outside_starts_again_alone(command, write, strange, tmp_path):
+    name = strange("yield FormPoint(x)")
+    file = write(SOLVER_TEXT.format(name))
+    assert command("run", file, "--out", "out").exit_code == 0
+    assert command("run", file, "--out", "out", "--resume").exit_code == 0
+    before = load_results(tmp_path / "out").set_index("solver")
+    strange("yield FormPoint(x + 0.0)")
+    refused = command("run", file, "--out", "out", "--resume")
+    assert refused.exit_code == 2
+    assert "other code (strange.py)" in refused.output
+    assert "1 run" in refused.output
+    assert command("run", file, "--out", "out", "--force").exit_code == 0
+    after = load_results(tmp_path / "out").set_index("solver")
+    same = before["time_solve"] == after["time_solve"]
+    assert same.to_dict() == {"smo": True, name: False}
+
+
+def test_every_file_that_a_case_names_counts(write, case_of, tmp_path):
+    """Those of options of data sets and settings too, at any depth, but no other text."""
+    (tmp_path / "test.txt").write_text("1 1:2\n")
+    (tmp_path / "rbf").write_text("no kernel")
+    (tmp_path / "ours.py").write_text("a = 1")
+    case = case_of()
+    case.problem.dataset.update(path_test="test.txt", positive="spam")
+    case.solver.settings["kernel"] = {"name": "ours.py:Kernel", "files": ["test.txt"]}
+    found = input_files([case])
+    assert {name: (file.is_code, file.run_ids) for name, file in found.items()} == {
+        "ours.py:Kernel": (True, [case.run_id]),
+        "test.txt": (False, [case.run_id]),
+    }
+
+
+def test_the_manifest_keeps_checksums_and_no_absolute_path(command, killed, tmp_path):
+    data = json.loads((tmp_path / "out" / "manifest.json").read_text())["data"]
+    assert set(data) == {"mine.csv"}
+    assert set(map(len, data["mine.csv"].values())) == {64}

@@ -1,0 +1,213 @@
+"""Lines of the log count if a command wrote them, whatever a solver does to the file in the meantime."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from dataclasses import replace
+
+import pytest
+
+from experiments import load_results
+from experiments.cases.plan import plan
+from experiments.cases.records import failed
+from experiments.files.experiment import read_experiment
+from experiments.store.folder import Store
+from experiments.store.reading import RunFolder
+
+TEXT = """\
+name: stored
+problems:
+  - {formulation: soft_margin_dual, dataset: {name: four_gaussians, n: 24}, C: [1, 2, 3]}
+solvers: [smo]
+"""
+FORGED = "x"
+
+
+@pytest.fixture
+def cases(write):
+    return plan(read_experiment(write(TEXT)))
+
+
+@pytest.fixture
+def store(tmp_path, cases):
+    """An open folder with two of three runs."""
+    opened = opened_by(tmp_path, cases)
+    for case in cases[:2]:
+        opened.append(failed(case, "crashed", "own"))
+    return opened
+
+
+def opened_by(tmp_path, cases, **options):
+    return Store.open(tmp_path / "out", TEXT, [case.run_id for case in cases], **options)
+
+
+def forged(line, case, **changes):
+    """Return a line with the record of another run, and whatever seal it had."""
+    content = json.loads(line)
+    content["record"] |= {"run_id": case.run_id, "reason": FORGED, "status": "finished"}
+    return json.dumps(content | changes).encode() + b"\n"
+
+
+def append_for_another(log, cases):
+    log.write_bytes(log.read_bytes() + forged(log.read_bytes().splitlines()[0], cases[2]))
+
+
+def append_for_itself(log, cases):
+    log.write_bytes(log.read_bytes() + forged(log.read_bytes().splitlines()[1], cases[1]))
+
+
+def append_without_an_end(log, cases):
+    log.write_bytes(log.read_bytes() + forged(log.read_bytes().splitlines()[1], cases[2])[:-1])
+
+
+def alter(log, _):
+    log.write_bytes(log.read_bytes().replace(b'"own"', b'"%s"' % FORGED.encode(), 1))
+
+
+def replace_the_file(log, cases):
+    content = log.read_bytes()
+    log.unlink()
+    log.write_bytes(content + forged(content.splitlines()[0], cases[2]))
+
+
+def repeat(log, _):
+    log.write_bytes(log.read_bytes() + log.read_bytes().splitlines(keepends=True)[0])
+
+
+ATTACKS = [append_for_another, append_for_itself, append_without_an_end, alter, repeat]
+
+
+@pytest.mark.parametrize("attack", [*ATTACKS, replace_the_file])
+def test_what_a_solver_does_to_the_log_of_a_run_is_left_out_with_a_warning(
+    store, cases, attack, caplog
+):
+    attack(store.folder / "runs.jsonl", cases)
+    store.append(failed(cases[2], "crashed", "own"))
+    store.close()
+    assert set(load_results(store.folder)["reason"]) == {"own"}
+    (told,) = caplog.messages
+    assert "runs.jsonl: 1 line is left out" in told
+    found = set(RunFolder(store.folder).lines)
+    own = {case.run_id for case in cases}
+    assert own - found == {alter: {cases[0].run_id}, replace_the_file: {cases[2].run_id}}.get(
+        attack, set()
+    )
+
+
+@pytest.mark.parametrize("attack", [append_for_another, append_for_itself, append_without_an_end])
+def test_nothing_that_was_appended_before_a_kill_counts(tmp_path, cases, attack, caplog):
+    pid = os.fork()
+    if pid == 0:
+        opened = opened_by(tmp_path, cases)
+        for case in cases[:2]:
+            opened.append(failed(case, "crashed", "own"))
+        attack(opened.folder / "runs.jsonl", cases)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(pid, 0)
+    for resumed in range(2):
+        found = RunFolder(tmp_path / "out")
+        assert {r["reason"] for r in found.records().values()} == {"own"}
+        assert set(found.lines) == {case.run_id for case in cases[: 2 + resumed]}
+        if not resumed:
+            again = opened_by(tmp_path, cases, resume=True)
+            again.append(failed(cases[2], "crashed", "own"))
+            again.close()
+    assert all("1 line is left out" in told for told in caplog.messages)
+
+
+def test_lines_appended_after_a_command_has_ended_do_not_count(store, cases, tmp_path):
+    store.close()
+    append_for_another(store.folder / "runs.jsonl", cases)
+    assert len(load_results(store.folder)) == 2
+    again = opened_by(tmp_path, cases, resume=True)
+    assert cases[2].run_id not in RunFolder(store.folder).lines
+    again.append(failed(cases[2], "crashed", "own"))
+    again.close()
+    assert load_results(store.folder)["reason"].tolist() == ["own"] * 3
+
+
+def test_a_log_that_no_one_else_wrote_to_is_read_without_a_word(tmp_path, store, cases, caplog):
+    store.close()
+    again = opened_by(tmp_path, cases, resume=True)
+    again.append(failed(cases[2], "crashed", "own"))
+    again.append(failed(cases[0], "crashed", "later"))
+    again.close()
+    found = RunFolder(store.folder)
+    assert load_results(store.folder)["reason"].tolist() == ["later", "own", "own"]
+    assert (found.lost, caplog.messages) == (0, [])
+
+
+def test_runs_that_a_solver_removed_are_known_to_be_lost(store, cases):
+    log = store.folder / "runs.jsonl"
+    log.write_bytes(b"")
+    store.append(failed(cases[2], "crashed", "own"))
+    store.close()
+    assert RunFolder(store.folder).lost == 2
+    assert set(RunFolder(store.folder).lines) == {cases[2].run_id}
+
+
+def test_a_session_whose_end_is_not_on_a_full_disk_keeps_its_runs(store, cases, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("experiments.store.disk.replace", full)
+    store.close()
+    assert len(RunFolder(store.folder).lines) == 2
+
+
+WRITES = """\
+    import glob, json
+    path, = glob.glob({out!r} + "/runs.jsonl")
+    with open(path, "r+") as log:
+        for line in {lines}:
+            log.seek(0, 2)
+            log.write(line)
+    yield FormPoint(x)
+"""
+WITH_SOLVER = """\
+name: forging
+problems:
+  - {{formulation: soft_margin_dual, dataset: {{name: four_gaussians, n: 24}}, C: [1, 2]}}
+solvers: [{{name: smo, tol: 1e-8}}, {{name: "{solver}"}}]
+"""
+
+
+def test_a_solver_that_writes_into_the_log_gains_nothing(command, write, strange, tmp_path, caplog):
+    """It repeats each line that it finds, for every run, as solved."""
+    lines = """[json.dumps(json.loads(line) | {"record": json.loads(line)["record"]
+        | {"run_id": run_id, "reason": "forged"}}) + "\\n" for line in log
+        for run_id in json.load(open(path[:-10] + "manifest.json"))["run_ids"]]"""
+    out = tmp_path / "out"
+    solver = strange(WRITES.format(out=str(out), lines=lines))
+    file = write(WITH_SOLVER.format(solver=solver))
+    command("run", file, "--out", out)
+    assert "forged" in (out / "runs.jsonl").read_text()
+    assert "lines are left out" in caplog.text
+    results = load_results(out)
+    assert len(results) == 4
+    assert "forged" not in set(results["reason"])
+    assert set(results["verdict"][results["solver"] == "smo"]) == {"solved"}
+    assert "forged" not in (out / "runs.csv").read_text()
+
+
+def test_a_solver_that_empties_the_log_fails_the_command(command, write, strange, tmp_path):
+    out = tmp_path / "out"
+    solver = strange(f"open({str(out / 'runs.jsonl')!r}, 'w').close(); yield FormPoint(x)")
+    done = command("run", write(WITH_SOLVER.format(solver=solver)), "--out", out)
+    assert done.exit_code == 1
+    assert "of the runs were removed from" in done.output
+    assert "--resume" in done.output
+
+
+def test_a_seal_is_of_one_session(store, cases, tmp_path):
+    """A line of an ended session does not count again in a later one."""
+    store.append(replace(failed(cases[2], "crashed", "early")))
+    store.close()
+    again = opened_by(tmp_path, cases, resume=True)
+    again.append(failed(cases[2], "crashed", "own"))
+    log = store.folder / "runs.jsonl"
+    log.write_bytes(log.read_bytes() + log.read_bytes().splitlines(keepends=True)[2])
+    again.close()
+    assert set(load_results(store.folder)["reason"]) == {"own"}

@@ -20,6 +20,8 @@ T = TypeVar("T")
 @cache
 def _linear_algebra() -> Any:
     """Return the linear algebra libraries; finding them takes 3 ms, so it is done once."""
+    import scipy.linalg  # noqa: F401, PLC0415 - brings a library of its own, which has to be found too
+
     return ThreadpoolController().select(user_api="blas")
 
 

@@ -1,5 +1,9 @@
 """Threads of linear algebra are given back."""
 
+import os
+import subprocess
+import sys
+
 from threadpoolctl import threadpool_limits
 
 from problems.forms import FormPoint
@@ -17,3 +21,18 @@ def test_linear_algebra_gets_its_threads_back_between_blocks_of_work() -> None:
         for _ in threads.one_at_a_time(work()):
             assert Threads().count == 2
         assert Threads().count == 2
+
+
+def test_every_library_of_linear_algebra_is_limited_whenever_it_is_loaded():
+    code = """
+from problems.gram.threads import Threads
+with Threads().limited(1):
+    import scipy.linalg
+    from threadpoolctl import threadpool_info
+    print({pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"})
+"""
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "2"}
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    )
+    assert done.stdout == "{1}\n"

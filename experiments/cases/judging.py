@@ -20,6 +20,7 @@ from experiments.cases.failure import Failure, sentence
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome, blank_record, failed, kernel_of, packed
 from experiments.cases.solving import outside_of, posed
+from experiments.workers.wire import Malformed
 from problems import Dataset, Formulation, Multiclass, Point, Precomputed, describe
 from problems.compilation import compiled_apart
 from solvers import Evaluation, Solution, Solver, Status
@@ -74,7 +75,10 @@ def judged_apart(
 
 def _judged(case: Case, message: BinaryIO, measured: Measured) -> Outcome:
     problem, data = posed(case)
-    answer, points = answers.read(message, problem, on_path=bool(case.problem.path))
+    try:
+        answer, points = answers.read(message, problem, on_path=bool(case.problem.path))
+    except Malformed as error:
+        return failed(case, "crashed", f"its process left something that is no answer: {error}")
     if answer.failure is not None:
         return failed(case, *answer.failure)
     record = blank_record(case) | {

@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -77,16 +77,15 @@ class _Claim(str):
 
 @dataclass(frozen=True)
 class DividesItsTime(_Patient):
-    """It replaces what ends the loop, and says that it took a hundredth of the time."""
+    """It replaces what the loop returns by one that took a hundredth of the time."""
 
     def iterates(self, state):
-        honest = solvers.running.loop._Run.solution
+        honest = solvers.running.loop.Solution
 
-        def quick(run, *ended):
-            found = honest(run, *ended)
-            return replace(found, time_solve=found.time_solve / 100, cpu_time=0.0)
+        def quick(*fields, time_solve, **others):
+            return honest(*fields, time_solve=time_solve / 100, **others)
 
-        solvers.running.loop._Run.solution = quick
+        solvers.running.loop.Solution = quick
         yield FormPoint(_solved(state), claim="optimal")
 
 

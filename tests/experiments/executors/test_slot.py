@@ -344,6 +344,9 @@ def test_work_off_the_clock_is_on_it_or_seen_beside_it_or_does_not_count(slot, c
     else:
         assert record["verdict"] == "solved", record["reason"]
         assert record[shown] > 0.4
+    assert ("claimed neither as set-up nor as solving" in record["reason"]) == (
+        name == "DividesItsTime"
+    )
 
 
 SPARSE = """\

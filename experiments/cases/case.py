@@ -26,7 +26,7 @@ from experiments.workers.wire import Malformed
 def _here(function: Callable[..., bytes], *arguments: Any) -> Returned:
     begun, computed = [perf_counter()], process_time()
     content = function(lambda: begun.append(perf_counter()), *arguments)
-    took = perf_counter() - begun[-1], process_time() - computed
+    took = perf_counter() - begun[-1], 0.0, process_time() - computed
     return Returned(io.BytesIO(content), *took, psutil.Process().memory_info().rss)
 
 
@@ -51,7 +51,7 @@ def run_case(
     report("solving")
     given = apart(solved, case)
     report("certifying")
-    measured = Measured(given.seconds, given.cpu_seconds, given.peak_rss, threads or cores())
+    measured = Measured(*given[1:], threads or cores())
     with given.file:
         if not problem_needs_outside(case):
             return judged(case, given.file, measured)

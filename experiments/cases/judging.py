@@ -45,12 +45,14 @@ class Measured(NamedTuple):
     Attributes
     ----------
     seconds : from before the solver was imported to the end of its process.
+    delayed : of these, those in which it was kept waiting for a processor.
     cpu_seconds : of the process and its children.
     peak_rss : largest resident memory, in bytes.
     threads : how many the solver may use.
     """
 
     seconds: float
+    delayed: float
     cpu_seconds: float
     peak_rss: int
     threads: int
@@ -143,10 +145,12 @@ def _seconds_of_evaluating(evaluations: list[Evaluation]) -> float:
 def _added(record: Mapping[str, Any], measured: Measured, excused: float) -> dict[str, Any]:
     """Return a row's times with what a process took and its solver claims neither as set-up nor solving.
 
-    Empty where that is little: `_UNCLAIMED` above what is excused, or half of all.
+    Empty where that is little: `_UNCLAIMED` above what is excused or it was kept waiting for, or half of
+    all.
     """
     setup, solve = (record[name] or 0.0 for name in ("time_setup", "time_solve"))
     unclaimed = measured.seconds - setup - solve
+    excused += measured.delayed
     if not (unclaimed > max(_UNCLAIMED + excused, measured.seconds / 2)):
         return {}
     told = f"took {unclaimed:.2g} s claimed neither as set-up nor as solving, which are added"

@@ -19,6 +19,7 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from time import perf_counter
 from typing import Any, BinaryIO, NamedTuple, NoReturn
 
@@ -35,12 +36,14 @@ class Returned(NamedTuple):
     ----------
     file : what it returned, whatever that is.
     seconds : from when the copy said that it begins, to its end.
+    delayed : of these, those in which it was kept waiting for a processor (Linux; else 0).
     cpu_seconds : of the copy and of its children that were waited for.
     peak_rss : largest resident memory of one of them, in bytes.
     """
 
     file: BinaryIO
     seconds: float = 0.0
+    delayed: float = 0.0
     cpu_seconds: float = 0.0
     peak_rss: int = 0
 
@@ -60,22 +63,30 @@ def call_in_copy(function: Callable[..., bytes], *arguments: Any) -> Returned:
     gc.freeze()  # else collecting garbage writes to, and so copies, all that the copy shares with us
     file = tempfile.TemporaryFile()  # noqa: SIM115 - whoever reads it closes it
     ours, theirs = socket.socketpair()
-    begun = perf_counter()
+    begun, delayed = perf_counter(), 0.0
     pid = os.fork()
     if pid == 0:
         _call(file.fileno(), theirs, function, arguments)
     theirs.close()
     with ours:
         if ours.recv(1):  # nothing, if the copy ends before
-            begun = perf_counter()
+            begun, delayed = perf_counter(), _delayed(pid)
+        os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+        seconds, delayed = perf_counter() - begun, _delayed(pid) - delayed
         _, status, used = os.wait4(pid, 0)
-    seconds = perf_counter() - begun
     code = os.waitstatus_to_exitcode(status)
     if code or not file.seek(0, os.SEEK_END):
         file.close()
         raise WorkerExit(code)
     cpu, memory = used.ru_utime + used.ru_stime, used.ru_maxrss * _UNIT_OF_MEMORY
-    return Returned(file, seconds, cpu, memory)
+    return Returned(file, seconds, delayed, cpu, memory)
+
+
+def _delayed(pid: int) -> float:
+    """Return for how many seconds a process could have run, but had no processor; 0 where unknown."""
+    with contextlib.suppress(OSError, IndexError):
+        return 1e-9 * int(Path(f"/proc/{pid}/schedstat").read_text().split()[1])
+    return 0.0
 
 
 def _call(

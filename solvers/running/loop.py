@@ -186,7 +186,7 @@ def _floats(values: Any, name: str) -> Vector | None:
         raise TypeError(f"{name}: is a masked array; yield an array of floats")
     array = np.asarray(values)
     if array.dtype.kind not in "bifu":
-        given = shown(values) if array.dtype == object else array.dtype
+        given = shown(values) if array.ndim == 0 else array.dtype  # what is no array at all
         raise TypeError(f"{name}: must be an array of floats, got {given}")
     return array.astype(np.float64)
 

@@ -1,0 +1,97 @@
+"""The steps that CONTRIBUTING gives a newcomer, taken in a copy of the repository."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).parents[1]
+GUIDE = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+(CODE,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+COMMANDS = [
+    shlex.split(line, comments=True) for line in re.findall(r"^\$ (.*)", GUIDE, re.MULTILINE)
+]
+PYTHON = [sys.executable, "-m"]
+PROGRAMS = {  # of the virtual environment, as this one runs them
+    ".venv/bin/dualgap": [*PYTHON, "experiments.cli"],
+    ".venv/bin/python": [sys.executable],
+    ".venv/bin/ruff": [*PYTHON, "ruff"],
+}
+CONCERNED = [
+    "tests/experiments/plots/test_solver_styles.py",
+    "tests/experiments/facade",
+    "tests/experiments/test_docs.py",
+    "tests/test_imports.py",
+]  # other tests that see every solver
+DRAWN = np.random.default_rng(10).choice([*"abcdefghijklmnopqrstuvwxyz"], (3, 2, 5))
+NAMES = ["_".join("".join(word) for word in words) for words in DRAWN.tolist()]
+
+
+@pytest.fixture(scope="module")
+def clone(tmp_path_factory):
+    """Write the example into a copy of what git tracks, under other names; run commands there."""
+    folder = tmp_path_factory.mktemp("clone")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, check=True, capture_output=True)
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, folder / name)
+    for name in NAMES:
+        code = CODE.replace("FixedStep", name.title().replace("_", ""))
+        (folder / "solvers" / f"{name}.py").write_text(code, encoding="utf-8")
+    paths = os.pathsep.join([str(folder), str(folder / "experiments" / "facade")])
+    environment = {**os.environ, "PYTHONPATH": paths}
+
+    def _run(arguments):
+        command = [*PROGRAMS[arguments[0]], *arguments[1:]]
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+        )
+        return done.returncode, done.stdout, done.stdout + done.stderr
+
+    return _run
+
+
+def step(*words):
+    """Return the one command of the guide that has these words."""
+    (found,) = [command for command in COMMANDS if set(words) <= set(command)]
+    return found
+
+
+def test_the_file_is_written_in_the_style_that_is_asked_for(clone):
+    for options in (["check"], ["format", "--check"]):
+        code, _, said = clone(
+            [*step(".venv/bin/ruff")[:1], *options, *(f"solvers/{n}.py" for n in NAMES)]
+        )
+        assert code == 0, said
+
+
+def test_a_new_solver_passes_the_tests_whatever_it_is_called(clone):
+    command = [part.replace("fixed_step", " or ".join(NAMES)) for part in step("pytest", "-k")]
+    code, _, said = clone([*command, "-q", "-p", "no:cacheprovider"])
+    assert code == 0, said
+    assert int(re.findall(r"(\d+) passed", said)[-1]) > 30 * len(NAMES), said
+    code, _, said = clone([*step("pytest", "-k")[:3], "-q", "-p", "no:cacheprovider", *CONCERNED])
+    assert code == 0, said
+
+
+def test_an_experiment_may_name_it(clone):
+    code, _, said = clone(step("run", "--dry-run"))
+    assert code == 0, said
+    listed = clone([".venv/bin/dualgap", "list", "solvers"])[1]
+    assert all(name in listed for name in NAMES)
+
+
+@pytest.mark.exhaustive
+def test_a_new_solver_conforms(clone):
+    command = [part.replace("fixed_step", NAMES[0]) for part in step("selftest")]
+    found = json.loads(clone([*command, "--json"])[1])
+    failed = [item for item in found["properties"] if item["result"] == "failed"]
+    assert [item for item in failed if not item["killed"]] == []  # by a busy machine, if any
+    assert sum(item["result"] == "passed" for item in found["properties"]) > 20

@@ -6,11 +6,12 @@ configurations of a series, the cheapest one that reaches the target stands for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from math import isnan
 
 import pandas as pd
 
-from experiments.analysis.configurations import Row, configurations, joined_by_optimum
+from experiments.analysis.configurations import Row, configurations, grouped, joined_by_optimum
 from experiments.analysis.labels import kind_of
 from experiments.analysis.noise import Comparison, aa_pairs, compare, noise_of_problems
 from experiments.analysis.outcomes import NOT_ASKED, NOT_RUN
@@ -36,63 +37,69 @@ def cheapest(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
     that one itself. A baseline that makes a number of passes over the data is compared with ours that
     do so too, if there are any.
     """
-    known = configurations(results)
-    solvers = known[known["kind"] != "floor"]
-    groups = solvers.groupby(["problem", "solver"], sort=False)
-    wanted = targets_of(results) if targets is None else targets
-    rows = [_cheapest(target, group) for target in wanted for _, group in groups]
+    table = cheapest_settings(results, targets)
     noise = noise_of_problems(aa_pairs(joined_by_optimum(results)))
-    problems = pd.DataFrame(rows).groupby(["target", "problem"], sort=False)
-    table = pd.concat([_compared(group, noise) for _, group in problems]).sort_index()
+    rows = table.to_dict("records")
+    groups = grouped(rows, table["target"], table["problem"])
+    for (_, problem), group in groups.items():
+        _compare(group, noise.get(str(problem), 1.0))
+    table = pd.DataFrame(rows, table.index)
     bounds = arithmetic_bounds(results).set_index("problem")["time"]
     table["floors"] = table["time"] / table["problem"].map(bounds)
     return table
 
 
-def _compared(rows: pd.DataFrame, noise: Mapping[str, float]) -> pd.DataFrame:
-    """Return the rows of one target and problem with their ratios to our fastest solver."""
-    ours = rows[rows["kind"] == "ours"].dropna(subset=["time"]).sort_values("time", kind="stable")
-    alike = ours[ours["passes"]]
-    factor = noise.get(str(rows["problem"].iloc[0]), 1.0)
-    known: list[Row] = []
-    for row in rows.to_dict("records"):
-        others = alike if row["kind"] == "peer" and row["passes"] and len(alike) else ours
-        name, times = next(zip(others["solver"], others["times"], strict=True), ("", ()))
+def cheapest_settings(
+    results: pd.DataFrame, targets: Iterable[float] | None = None
+) -> pd.DataFrame:
+    """Return the rows of `cheapest` without what compares them with each other or a bound."""
+    known = configurations(results)
+    solvers = known[known["kind"] != "floor"]
+    groups = grouped(solvers.to_dict("records"), solvers["problem"], solvers["solver"])
+    wanted = targets_of(results) if targets is None else targets
+    return pd.DataFrame([_cheapest(target, runs) for target in wanted for runs in groups.values()])
+
+
+def _compare(rows: list[Row], noise: float) -> None:
+    """Add to the rows of one target and problem their ratios to our fastest solver."""
+    ours = [row for row in rows if row["kind"] == "ours" and row["time"] >= 0]
+    ours.sort(key=lambda row: row["time"])
+    alike = [row for row in ours if row["passes"]]
+    for row in rows:
+        others = alike if row["kind"] == "peer" and row["passes"] and alike else ours
+        name, times = (others[0]["solver"], others[0]["times"]) if others else ("", ())
         itself = name == row["solver"]
-        found = Comparison(1.0) if itself else compare([(row["times"], times)], factor)
-        known.append({"reference": () if itself else times, "ours": name} | vars(found))
-    return rows.join(pd.DataFrame(known, index=rows.index))
+        found = Comparison(1.0) if itself else compare([(row["times"], times)], noise)
+        row.update({"reference": () if itself else times, "ours": name} | vars(found))
 
 
-def _cheapest(target: float, runs: pd.DataFrame) -> Row:
-    reached = runs[runs["gap"] <= target].dropna(subset=["time"])
-    repeated = reached["times"].map(len)  # of a search, those that are chosen are repeated
-    reached = reached[repeated == repeated.max()]
-    if len(reached):
-        chosen = reached.sort_values("time", kind="stable").iloc[0]
-        return _row(target, chosen, "reached")
-    best = runs.sort_values("gap", kind="stable").iloc[0]  # NaN comes last
-    ended = [status for status in runs["status"] if status != "finished"]
+def _cheapest(target: float, runs: list[Row]) -> Row:
+    reached = [run for run in runs if run["gap"] <= target and run["time"] >= 0]
+    most = max((len(run["times"]) for run in reached), default=0)
+    reached = [run for run in reached if len(run["times"]) == most]  # of a search, the chosen ones
+    if reached:
+        return _row(target, min(reached, key=lambda run: run["time"]), "reached")
+    best = sorted(runs, key=lambda run: (isnan(run["gap"]), run["gap"]))
+    ended = [run["status"] for run in runs if run["status"] != "finished"]
     missed = {"time": float("nan"), "times": ()}
-    return _row(target, best, ended[0] if ended else _ending(runs)) | missed
+    return _row(target, best[0], ended[0] if ended else _ending(best)) | missed
 
 
-def _ending(runs: pd.DataFrame) -> str:
+def _ending(best: list[Row]) -> str:
     """Return "stalled" if the best answer is hardly better than the next one, else "short".
 
     A solver that was asked for more and claims to have given it has stalled; one whose gap still falls
     with its tolerance might get there with a smaller one.
     """
-    best = runs.dropna(subset=["gap"]).sort_values("gap", kind="stable").head(2)
-    claimed = bool((best["claimed"] == "optimal").all())
-    gaps = best["gap"].tolist()
-    return "stalled" if claimed and len(gaps) == 2 and gaps[0] >= _NEAR * gaps[1] else NOT_ASKED
+    two = [run for run in best if not isnan(run["gap"])][:2]
+    claimed = len(two) == 2 and all(run["claimed"] == "optimal" for run in two)
+    return "stalled" if claimed and two[0]["gap"] >= _NEAR * two[1]["gap"] else NOT_ASKED
 
 
-def _row(target: float, chosen: pd.Series, outcome: str) -> Row:
+def _row(target: float, chosen: Row, outcome: str) -> Row:
     kept = ["problem", "solver", "kind", "setting", "passes", "gap", "memory", "n"]
     kept += ["single", "time", "times", "setup"]
-    return {"target": target, **chosen[kept], "outcome": outcome}
+    return {"target": target} | {name: chosen[name] for name in kept} | {"outcome": outcome}
 
 
 def arithmetic_bounds(results: pd.DataFrame) -> pd.DataFrame:

@@ -108,7 +108,10 @@ def _change(
     other_data: bool,
     noise: float,
 ) -> Change:
-    was, now = (worst_outcome(runs) if len(runs) else "" for runs in (before, after))
+    was, now = (
+        worst_outcome(runs["status"], runs["verdict"]) if len(runs) else ""
+        for runs in (before, after)
+    )
     if not (was and now) or other_data:
         word = "other data" if was and now else "missing" if was else "new"
         return Change(word, problem, solver, was, now)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from math import isnan
 from typing import Any
 
 import pandas as pd
@@ -63,10 +64,17 @@ def measured(results: pd.DataFrame) -> pd.DataFrame:
         proven=("proven", "all"),
         host=("host", "first"),
     )
-    reasons = [own.dropna().astype(str).unique() for _, own in groups["reason"]]
-    known["outcome"] = [worst_outcome(runs) for _, runs in groups]
-    known["times"] = _tuples(times.dropna() for _, times in groups["time_solve"])
-    known["reason"] = ["; ".join(filter(None, own)) for own in reasons]
+    place = groups.ngroup()
+    statuses, verdicts, times, reasons = (
+        grouped(column, place).values()
+        for column in (
+            *(table["status"], table["verdict"], table["time_solve"]),
+            table["reason"].fillna("").astype(str),
+        )
+    )
+    known["outcome"] = list(map(worst_outcome, statuses, verdicts))
+    known["times"] = [tuple(time for time in own if not isnan(time)) for own in times]
+    known["reason"] = ["; ".join(filter(None, dict.fromkeys(own))) for own in reasons]
     medians = groups[[*results.select_dtypes("float"), "relative_suboptimality"]].median()
     return known.join(medians).reset_index().rename(columns=_NAMES)
 
@@ -119,7 +127,7 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     numbers = groups.agg({"time_solve": "median", "certified": "max", "distance": "max"})
     whole = groups[list(numbers)].count().eq(groups.size(), axis=0)
     found[["time", "gap", "suboptimality"]] = numbers.where(whole)  # NaN if one run has none
-    found["times"] = _tuples(times for _, times in groups["time_solve"])
+    found["times"] = list(map(tuple, grouped(ordered["time_solve"], groups.ngroup()).values()))
     found["status"] = found["status"].fillna("finished")
     return found.reset_index(names=["problem", "solver", "setting"])
 
@@ -135,8 +143,15 @@ def _is_doubtful(results: pd.DataFrame) -> pd.Series:
     return (verdict == "wrong") | ((verdict == "uncertified") & within)
 
 
-def _tuples(groups: Iterable[pd.Series]) -> list[Any]:
-    return [tuple(values) for values in groups]
+def grouped(items: Iterable[Any], *keys: Iterable[Any]) -> dict[Any, list[Any]]:
+    """Return the items with equal keys together, in their order; the key of one is a tuple of its keys.
+
+    This is some ten times as fast as going through the groups of a data frame.
+    """
+    found: dict[Any, list[Any]] = {}
+    for item, *key in zip(items, *keys, strict=True):
+        found.setdefault(tuple(key), []).append(item)
+    return found
 
 
 def joined_by_optimum(results: pd.DataFrame) -> pd.DataFrame:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -11,7 +14,7 @@ LEAST_GAP = 1e-16  # relative; float64 cannot resolve less, so smaller gaps are 
 SHORTEST_TIME = 1e-7  # seconds, the clock's resolution; shorter times are drawn here
 
 
-def convergence(run: pd.Series, evaluations: pd.DataFrame) -> tuple[Vector, Vector]:
+def convergence(run: Mapping[str, Any], evaluations: pd.DataFrame) -> tuple[Vector, Vector]:
     """Return the times (s) and relative gaps of a run, where both are finite, clipped from below.
 
     Parameters

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import pandas as pd
@@ -19,6 +19,7 @@ from solvers import SOLVERS
 
 ACCURACY = ("tol", "gap", "epochs")  # the one that a table shows first
 BOUND_ON_TIME = "KernelFloor"  # measures the arithmetic that no solver can do without
+_Entry = tuple[str, str, str]  # a solver, its settings as JSON, and its label
 _FOLD = r"\bfold=\d+(?:, )?"
 _SIZE = r"\b(?:n|limit)=\d+(?:, )?"
 
@@ -46,40 +47,40 @@ def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> l
     many seeds there are in each repetition, if several. The second run of an A/A pair is marked, unless
     `leave_out` contains the mark.
     """
-    settings = [json.loads(text) for text in results["params"]]
-    marks = [
-        [AA_REPEAT] if s.pop(AA_REPEAT, False) and AA_REPEAT not in leave_out else []
-        for s in settings
-    ]
-    solvers = [str(solver) for solver in results["solver"]]
-    short, given = _short_names(solvers), results.get("label", [""] * len(results))
-    names = [
-        label if isinstance(label, str) and label else short[solver]
-        for label, solver in zip(given, solvers, strict=True)
-    ]
-    counts = _seed_counts(results.assign(settings=settings))
-    marks = [
-        ([f"{count} seeds"] if count > 1 else []) + mark
-        for count, mark in zip(counts, marks, strict=True)
-    ]
+    labels = results.get("label", pd.Series("", results.index)).fillna("")
+    entries = list(zip(results["solver"].astype(str), results["params"], labels, strict=True))
+    settings = {  # of runs that differ in nothing else once
+        entry: json.loads(entry[1]) for entry in dict.fromkeys(entries)
+    }
+    repeats = {entry for entry, own in settings.items() if own.pop(AA_REPEAT, False)}
+    short = _short_names([solver for solver, _, _ in settings])
+    names = {entry: entry[2] or short[entry[0]] for entry in settings}
     keys = {
         name: _distinguishing(
-            [s for s, own in zip(settings, names, strict=True) if own == name],
-            {"seed", *leave_out},
+            [settings[entry] for entry in settings if names[entry] == name], {"seed", *leave_out}
         )
-        for name in set(names)
+        for name in set(names.values())
     }
-    return [
-        _label(name, _shown(solver, chosen, keys[name]), mark)
-        for name, solver, chosen, mark in zip(names, solvers, settings, marks, strict=True)
-    ]
+    texts: dict[_Entry, str] = {}
+    for entry, count in zip(entries, _seed_counts(results, entries, settings), strict=True):
+        if entry not in texts:
+            mark = [f"{count} seeds"] * (count > 1)
+            mark += [AA_REPEAT] * (entry in repeats and AA_REPEAT not in leave_out)
+            shown = _shown(entry[0], settings[entry], keys[names[entry]])
+            texts[entry] = _label(names[entry], shown, mark)
+    return [texts[entry] for entry in entries]
 
 
-def _seed_counts(runs: pd.DataFrame) -> list[int]:
+def _seed_counts(
+    runs: pd.DataFrame, entries: Sequence[_Entry], settings: Mapping[_Entry, dict[str, Any]]
+) -> list[int]:
     """Return how many seeds each run's solver has, with the same settings, in one repetition."""
-    texts = [repr(sorted((k, v) for k, v in s.items() if k != "seed")) for s in runs["settings"]]
-    seeds = pd.Series([s.get("seed") for s in runs["settings"]], runs.index, dtype=object)
-    solver = [runs["solver"], pd.Series(texts, runs.index)]
+    texts = {
+        entry: repr(sorted((k, v) for k, v in own.items() if k != "seed"))
+        for entry, own in settings.items()
+    }
+    seeds = pd.Series([settings[entry].get("seed") for entry in entries], runs.index, dtype=object)
+    solver = [runs["solver"], pd.Series([texts[entry] for entry in entries], runs.index)]
     places = [runs[name] for name in ("problem_id", "repetition") if name in runs]
     each = seeds.groupby([*solver, *places], dropna=False)
     return each.transform("nunique").groupby(solver).transform("max").astype(int).tolist()

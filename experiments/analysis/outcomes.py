@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from experiments.cases.records import BAD
 
@@ -18,10 +17,10 @@ BROKEN = ("wrong", *BAD)
 _WORST_FIRST = ("wrong", "uncertified", "inaccurate", "infeasible", "solved")
 
 
-def worst_outcome(runs: pd.DataFrame) -> str:
-    """Return the status of a run that did not complete, otherwise the worst verdict of `runs`."""
-    failed = [str(status) for status in runs["status"] if status not in COMPLETED]
-    worst = min(map(str, runs["verdict"]), key=_WORST_FIRST.index)
+def worst_outcome(statuses: Iterable[Any], verdicts: Iterable[Any]) -> str:
+    """Return the status of a run that did not complete, otherwise the worst verdict of all runs."""
+    failed = [str(status) for status in statuses if status not in COMPLETED]
+    worst = min(map(str, verdicts), key=_WORST_FIRST.index)
     if not failed or worst in FINAL or worst == "wrong":
         return worst
     return failed[0]

@@ -33,7 +33,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.cheapest import cheapest, targets_of
+from experiments.analysis.cheapest import cheapest_settings, targets_of
 from experiments.analysis.configurations import configurations, joined_by_optimum
 from experiments.analysis.evaluations import LEAST_GAP, SHORTEST_TIME
 from experiments.analysis.labels import kind_of
@@ -58,7 +58,7 @@ def times_to_gaps(results: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
     noise = noise_of_problems(aa_pairs(joined_by_optimum(results)))
     tables: list[pd.DataFrame] = []
     for target in targets_of(results):
-        table = cheapest(
+        table = cheapest_settings(
             _stopped_at(target, results, traces[traces["relative_gap"] <= target]), [target]
         )
         ranks = ranked(table.dropna(subset=["time"]), "time", noise)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -156,7 +156,8 @@ def _case(
         after=(last.run_id if last else "") if warm else None,
     )
     # neither the folder nor the readable name decides what is run
-    decides = asdict(replace(case, problem_id="")) | {"solver": _identity(solver)}
+    decides = dict(vars(case)) | {"problem_id": "", "solver": _identity(solver)}
+    decides["problem"] = {k: v for k, v in vars(problem).items() if k != "path" or v}
     del decides["aa_repeat"]
     for choice in ("proven", "described"):  # ids are the same as before there was a choice
         if not decides[choice]:
@@ -164,8 +165,6 @@ def _case(
     del decides["before"], decides["initial"]
     if case.after is None:
         del decides["after"]
-    if not problem.path:
-        del decides["problem"]["path"]
     if solver.searched:
         run_id = _search_id(decides, repetition, aa_repeat)
     else:
@@ -184,7 +183,7 @@ def _search_id(decides: dict[str, Any], repetition: int, aa_repeat: bool) -> str
 
 def _identity(solver: SolverSpec) -> dict[str, Any]:
     """Return what decides which solver is run."""
-    known = asdict(solver)
+    known = dict(vars(solver))
     del known["label"]  # it decides what is shown, not what is run
     if not solver.searched:  # ids are the same as before there was a choice
         del known["searched"]

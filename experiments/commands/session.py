@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,7 +13,7 @@ import click
 
 from experiments.analysis.outcomes import BROKEN
 from experiments.cases.plan import Case, plan
-from experiments.cases.search import Waiting, is_followed
+from experiments.cases.search import Record, Waiting, is_followed
 from experiments.executors.base import EXECUTORS, Executor, ExecutorError, Limits
 from experiments.files.experiment import Experiment
 from experiments.output.progress import progress
@@ -83,19 +83,21 @@ def record(described: Experiment, folder: Path, options: RunOptions) -> tuple[Ru
             force=options.force,
             inputs=input_files(cases),
         )
+    recorded = RunFolder(folder)
     try:
-        early = _run(cases, executor, store, options.retry)
+        early = _run(cases, executor, store, recorded.records(options.retry))
     finally:
         store.close()
-    recorded = RunFolder(folder)
+    recorded = RunFolder(folder) if store.session.lines else recorded
     if recorded.lost:
         early = early or f"{recorded.lost} of the runs were removed from {folder / LOG} by others"
     return recorded, early
 
 
-def _run(cases: Sequence[Case], executor: Executor, store: Store, retry: Collection[str]) -> str:
-    """Run the cases that a store lacks; return why not all of them, or an empty string."""
-    recorded = RunFolder(store.folder).records(retry)
+def _run(
+    cases: Sequence[Case], executor: Executor, store: Store, recorded: Mapping[str, Record]
+) -> str:
+    """Run the cases that are not recorded; return why not all of them, or an empty string."""
     waiting = Waiting(cases, recorded, partial(load_answer, store.folder))
     try:
         while total := len(waiting):

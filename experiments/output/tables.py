@@ -7,7 +7,7 @@ reason.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import pandas as pd
 from rich.console import Group
 from rich.text import Text
 
-from experiments.analysis.configurations import measured
+from experiments.analysis.configurations import grouped, measured
 from experiments.analysis.hosts import hosts_note, split_by_host
 from experiments.analysis.noise import (
     FEWEST,
@@ -56,6 +56,7 @@ _WITHIN_NOISE = (
     f"{MARK} within the noise: 1 is inside the 95 % interval of the ratio, or the ratio is no larger "
     f"than that of an {AA_REPEAT} pair, one solver run as two, on this problem."
 )
+_MOST = 40  # problems that the terminal shows
 _INCOMPARABLE = Comparison(np.nan)
 _Row = dict[str, Any]
 
@@ -115,11 +116,15 @@ def _ratio(row: _Row, reference: _Row, noise: float) -> Comparison:
 
 
 def to_terminal(summary: pd.DataFrame) -> Group:
-    """Return the summary for the terminal, one table for each problem."""
-    tables = [_terminal_table(problem, rows) for problem, rows in _by_problem(summary)]
+    """Return the summary for the terminal, one table for each problem; of many those broken first."""
+    problems = list(_by_problem(summary))
+    if more := max(0, len(problems) - _MOST):
+        problems.sort(key=lambda each: not any(row["outcome"] in BROKEN for row in each[1]))
+    tables = [_terminal_table(problem, rows) for problem, rows in problems[:_MOST]]
     legend = [Text(_WITHIN_NOISE, style="dim"), ""] if summary["within_noise"].any() else []
     if hosts := hosts_note(summary["host"]):
         legend += [Text(hosts, style="dim"), ""]
+    legend += [f"... and {more} more problem{'s' * (more > 1)}, in summary.md", ""] if more else []
     return Group(*(part for table in tables for part in (table, "")), *legend)
 
 
@@ -140,19 +145,15 @@ def to_markdown(summary: pd.DataFrame, title: str) -> str:
     parts = [f"# {title}\n", *([f"{hosts}\n"] if hosts else [])]
     for problem, rows in _by_problem(summary):
         cells = [{k: cell.replace("|", "\\|") for k, cell in _cells(row).items()} for row in rows]
-        table = pd.DataFrame(cells, columns=_HEADS)
+        table = pd.DataFrame(cells, columns=_HEADS, dtype=object)
         parts.append(f"## {problem}\n\n{markdown_table(table)}\n")
         parts += [f"- {note}" for note in _notes(rows)] + [""]
     return "\n".join([*parts, _LEGEND])
 
 
 def _by_problem(summary: pd.DataFrame) -> Iterator[tuple[str, list[_Row]]]:
-    for problem, rows in summary.groupby("problem", sort=False):
-        yield str(problem), [_named(row) for row in rows.to_dict("records")]
-
-
-def _named(row: Mapping[Hashable, Any]) -> _Row:
-    return {str(name): value for name, value in row.items()}
+    for (problem,), own in grouped(summary.to_dict("records"), summary["problem"]).items():
+        yield str(problem), own
 
 
 def _notes(rows: list[_Row]) -> list[str]:

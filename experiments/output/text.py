@@ -128,7 +128,7 @@ class FittingTable:
             [head for head in self.heads if head not in self.optional[:fewer]]
             for fewer in range(len(self.optional) + 1)
         ]
-        forms = [*map(self._table, kept), self._table(kept[-1], broken=True)]
+        forms = (self._table(h, b) for h, b in [*((h, False) for h in kept), (kept[-1], True)])
         fitting = next((form for form in forms if _spare(form, console, options) >= 0), None)
         for form in [fitting] if fitting else self._pieces(kept[-1], console, options):
             _widen(form, console, options)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.configurations import labelled
+from experiments.analysis.configurations import grouped, labelled
 from experiments.analysis.evaluations import convergence
 from experiments.analysis.noise import without_repeats
 from experiments.plots.solver_styles import solver_styles
@@ -59,7 +59,12 @@ class Runs:
 
     def of(self, problem: str) -> pd.DataFrame:
         """Return the runs on one problem."""
-        return self.table[self.table["problem_id"].astype(str) == problem]
+        return self._by_problem.get(problem, self.table.iloc[:0])
+
+    @cached_property
+    def _by_problem(self) -> dict[str, pd.DataFrame]:
+        groups = self.table.groupby("problem_id", sort=False)
+        return {str(problem): rows for problem, rows in groups}
 
     @cached_property
     def _by_run(self) -> dict[str, pd.DataFrame]:
@@ -74,14 +79,30 @@ class Runs:
 
     def typical(self, problem: str) -> Iterator[pd.Series]:
         """Yield one run for each configuration: the one whose time is the median (the lower one)."""
-        ran = self.of(problem).dropna(subset=["time_solve"])
-        for _, same in ran.groupby("configuration", sort=True):
-            yield same.sort_values("time_solve", kind="stable").iloc[(len(same) - 1) // 2]
+        for place in self._typical.get(problem, ()):
+            yield self.table.iloc[place]
+
+    @cached_property
+    def _typical(self) -> dict[str, list[int]]:
+        """The places of the typical runs in the table, by problem, in the order of configurations."""
+        table = self.table.reset_index(drop=True).dropna(subset=["time_solve"])
+        table = table.sort_values(["configuration", "time_solve"], kind="stable")
+        found: dict[str, list[int]] = {}
+        groups = grouped(table.index.tolist(), table["problem_id"], table["configuration"])
+        for (problem, _), same in groups.items():
+            found.setdefault(str(problem), []).append(same[(len(same) - 1) // 2])
+        return found
+
+    @cached_property
+    def _ends(self) -> list[Any]:
+        names = ["run_id", "series", "configuration", "time_solve", "relative_gap"]
+        return self.table[names].to_dict("records")
 
     def curves(self, problem: str) -> list[Curve]:
         """Return how the gaps of the typical runs fell with time, where they have certified ones."""
         found: list[Curve] = []
-        for run in self.typical(problem):
+        for place in self._typical.get(problem, ()):
+            run = self._ends[place]
             times, gaps = convergence(run, self.trace(run["run_id"]))
             if len(times):
                 found.append(Curve(str(run["series"]), str(run["configuration"]), times, gaps))

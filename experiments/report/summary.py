@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from experiments.analysis.configurations import grouped
 from experiments.analysis.labels import kind_of
 from experiments.analysis.outcomes import missed, worst_outcome
 from experiments.output.text import duration, file_name
@@ -56,7 +57,7 @@ def outcomes(results: pd.DataFrame) -> pd.Series:
     """
     found = pd.Series("", results.index, dtype=object)
     for _, rows in results.groupby(["status", "verdict"], sort=False):
-        found[rows.index] = worst_outcome(rows)
+        found[rows.index] = worst_outcome(rows["status"], rows["verdict"])
     series = results.groupby(["problem_id", "series"], sort=False)
     asked = (results["claimed"] == "optimal") | (series["configuration"].transform("nunique") > 1)
     found = found.mask((found == "inaccurate") & asked, "at_its_tolerance")
@@ -207,8 +208,8 @@ def time_rows(table: pd.DataFrame) -> tuple[list[str], list[list[Cell]]]:
     table = table.assign(setting=table["setting"].where(swept, ""))
     table = table.assign(fastest=table["fastest"] & (len(solvers) > 1))
     rows: list[list[Cell]] = []
-    for problem, mine in table.groupby("problem", sort=False):
-        cells = {str(row["solver"]): _time(row) for row in mine.to_dict("records")}
+    for (problem,), mine in grouped(table.to_dict("records"), table["problem"]).items():
+        cells = {str(row["solver"]): _time(row) for row in mine}
         rows.append([Cell(str(problem)), *(cells.get(name, Cell("")) for name in solvers)])
     return ["problem", *solvers], rows
 

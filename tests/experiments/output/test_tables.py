@@ -1,5 +1,7 @@
 """The summary of a run, and how the terminal shows it."""
 
+import re
+
 import pandas as pd
 import pytest
 from rich.console import Console
@@ -59,3 +61,12 @@ def test_intervals_fit_into_a_terminal_of_100_columns():
     assert " ~ " in line
     assert "-244.99551" in line
     assert any(line.startswith("~ within the noise") for line in lines)
+
+
+def test_of_many_problems_the_terminal_shows_the_broken_first_and_counts_the_rest():
+    rows = [row for i in range(99) for row in runs_of("smo", [1.0], f"p{i}")]
+    rows += runs_of("smo", [1.0], "last", status="crashed", verdict="uncertified")
+    shown = printed(summarise(pd.DataFrame(rows)))
+    titles = [line.strip() for line in shown.splitlines() if re.fullmatch(r"(p\d+|last) *", line)]
+    assert titles == ["last", *(f"p{i}" for i in range(39))]
+    assert "... and 60 more problems, in summary.md" in shown

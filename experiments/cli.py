@@ -47,7 +47,9 @@ def main() -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="Folder of the results [runs/<name>].")
 @click.option("--resume", is_flag=True, help="Run only what the folder does not have yet.")
 @click.option("--retry", metavar="STATUS,...", help="Resume, and rerun runs with these statuses.")
-@click.option("--force", is_flag=True, help="Resume although plan, code, libraries or data changed.")
+@click.option(
+    "--force", is_flag=True, help="Resume although plan, code, libraries or data changed."
+)
 @click.option("--workers", type=click.IntRange(1), help="Processes [1].")
 @click.option(
     "--executor", metavar="NAME|FILE:CLASS", default="local", help="local, dask, ... [local]"

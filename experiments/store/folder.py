@@ -177,7 +177,7 @@ def _refuse_used(folder: Path, used: bool, resume: bool) -> None:
 
 def _is_beginning(folder: Path) -> bool:
     """Whether a folder is empty, or of a run that was killed before it had a manifest."""
-    sizes = {path.name: path.stat().st_size for path in folder.iterdir()}
+    sizes = {path.name: path.lstat().st_size for path in folder.iterdir()}
     return sizes.keys() <= _BEGINNINGS and not sizes.get(LOG)
 
 

@@ -58,15 +58,15 @@ class RunFolder:
     @cached_property
     def lines(self) -> dict[str, dict[str, Any]]:
         """The last line of each run; torn and damaged ones are skipped, and those of others left out."""
-        return self._log[0]
+        return self._counted[0]
 
     @property
     def lost(self) -> int:
         """How many lines of the last session, which has ended, are no longer there."""
-        return self._log[1]
+        return self._counted[1]
 
     @cached_property
-    def _log(self) -> tuple[dict[str, dict[str, Any]], int]:
+    def _counted(self) -> tuple[dict[str, dict[str, Any]], int]:
         path, sessions = self.path / LOG, self.manifest.get("sessions", [])
         seals, latest, foreign = Seals(sessions), dict[str, tuple[int, dict[str, Any]]](), 0
         with path.open("rb") if path.exists() else BytesIO() as file:
@@ -77,13 +77,13 @@ class RunFolder:
                         latest[content["record"]["run_id"]] = seals.session, content
                     foreign += not own
         if foreign:
-            are, they = ("s are", "they are") if foreign > 1 else (" is", "it is")
-            what = "not what a dualgap command wrote"
-            _log.warning(f"{path}: {foreign} line{are} left out: {they} {what}")
+            lines, they = ("lines are", "they are") if foreign > 1 else ("line is", "it is")
+            text = f"{foreign} {lines} left out: {they} not what a dualgap command wrote"
+            _log.warning(f"{path}: {text}")
         begun = {key: i for i, session in enumerate(sessions) for key in session["restarted"]}
-        lines = {k: v for k, (i, v) in latest.items() if i >= begun.get(search_of(k), 0)}
+        counted = {k: v for k, (i, v) in latest.items() if i >= begun.get(search_of(k), 0)}
         last = seals.lines if seals.session == len(sessions) - 1 else 0
-        return lines, max(0, sessions[-1]["lines"] - last) if sessions else 0
+        return counted, max(0, sessions[-1]["lines"] - last) if sessions else 0
 
     def records(self, retry: Collection[str] = ()) -> dict[str, dict[str, Any]]:
         """Return the records by run ids, without those whose status or verdict is in `retry`."""

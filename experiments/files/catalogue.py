@@ -33,8 +33,8 @@ class Entry(NamedTuple):
     name: str
     about: str
     source: str
-    options: dict[str, Option]
-    own: dict[str, Option]
+    options: Mapping[str, Option]
+    own: Mapping[str, Option]
     cls: Any
 
 

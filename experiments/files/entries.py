@@ -209,7 +209,7 @@ def _parameters(chosen: Node, node: Node, folder: str) -> tuple[dict[str, Any], 
     Of a kernel only the settings are checked: whether samples suit it depends on the data.
     """
     cls = _class(FORMULATIONS, chosen, folder)
-    options = options_of(cls)
+    options = dict(options_of(cls))
     if "C" in options:  # one C for each sample depends on the data
         options["C"] = options["C"]._replace(type=float)
     given = {k: v for k, v in node.value.items() if k not in ("formulation", "dataset")}

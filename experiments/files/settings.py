@@ -44,7 +44,8 @@ class Option(NamedTuple):
     default: Any = None
 
 
-def options_of(cls: Any) -> dict[str, Option]:
+@cache
+def options_of(cls: Any) -> Mapping[str, Option]:
     """Return the fields of a dataclass that a file may set, as options."""
     hints = get_type_hints(cls)
     options: dict[str, Option] = {}

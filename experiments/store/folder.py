@@ -188,7 +188,7 @@ def _succeeding(
     if not (changed := differences(old, new)):
         return old
     if not force:
-        again = f" ({len(restart)} runs, which use what has changed, then start again)"
+        again = f", with the {len(restart)} of {len(new['run_ids'])} runs that use it begun anew"
         raise StoreError(
             f"{folder}: was begun with {', '.join(changed)}; add --force to resume it nevertheless"
             f"{again if restart else ''}, or choose another --out"

@@ -59,7 +59,7 @@ def test_changed_data_are_refused_and_forced_to_start_again(command, killed, tmp
     assert refused.exit_code == 2
     assert "another content of mine.csv" in refused.output
     assert "add --force" in refused.output
-    assert "2 runs" in refused.output
+    assert "the 2 of 4 runs that use it begun anew" in refused.output
     assert (tmp_path / "out" / "manifest.json").read_bytes() == manifest
     assert command("run", killed, "--out", "out", "--resume", "--force").exit_code == 0
     after = load_results(tmp_path / "out")
@@ -115,7 +115,7 @@ def test_a_changed_solver_from_outside_starts_again_alone(command, write, strang
     refused = command("run", file, "--out", "out", "--resume")
     assert refused.exit_code == 2
     assert "other code (strange.py)" in refused.output
-    assert "1 run" in refused.output
+    assert "the 1 of 2 runs" in refused.output
     assert command("run", file, "--out", "out", "--force").exit_code == 0
     after = load_results(tmp_path / "out").set_index("solver")
     same = before["time_solve"] == after["time_solve"]

@@ -47,7 +47,8 @@ def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> l
     many seeds there are in each repetition, if several. The second run of an A/A pair is marked, unless
     `leave_out` contains the mark.
     """
-    labels = results.get("label", pd.Series("", results.index)).fillna("")
+    given = results["label"] if "label" in results else [""] * len(results)
+    labels = [label if isinstance(label, str) else "" for label in given]
     entries = list(zip(results["solver"].astype(str), results["params"], labels, strict=True))
     settings = {  # of runs that differ in nothing else once
         entry: json.loads(entry[1]) for entry in dict.fromkeys(entries)

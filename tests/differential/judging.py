@@ -54,6 +54,17 @@ class Answer(NamedTuple):
     claim: Claim = "optimal"
 
 
+class Said(NamedTuple):
+    """What is said of one answer, to be compared with what other code says: bounds as hexadecimal."""
+
+    answer: str
+    claim: Claim
+    verdict: str
+    lower: str
+    upper: str
+    reason: str
+
+
 @dataclass
 class Judged:
     """What was found about one problem.
@@ -61,13 +72,14 @@ class Judged:
     Attributes
     ----------
     number, words : which one it is, and its formulation, kernel and scale.
+    said : what each certificate says.
     width : relative error of the worse bound at the optimum rounded to float64, infinite without one.
     proven_width : the same of proven bounds.
     """
 
     number: int
     words: tuple[str, str, str]
-    certificates: int = 0
+    said: list[Said] = field(default_factory=list[Said])
     faults: list[Fault] = field(default_factory=list[Fault])
     width: float = float("inf")
     proven_width: float = float("inf")
@@ -116,7 +128,8 @@ def _judge(
     except Exception as error:
         result.faults.append(Fault("crash", name, last(error)))
         return
-    result.certificates += 1
+    bounds = (certificate.dual_objective.hex(), certificate.primal_objective.hex())
+    result.said.append(Said(name, answer.claim, verdict, *bounds, certificate.reason))
     found = [*_of_bounds(certificate, reference), *_of_verdict(solution, verdict, reference)]
     result.faults += [Fault(kind, name, detail) for kind, detail in found]
     if answer.name == "optimum":

@@ -3,12 +3,15 @@
     python -m tests.differential.run [COUNT] [--seed S] [--first NUMBER] [--processes P]
 
 Prints what does not hold, each with the number of its problem, and a table by formulation, kernel and
-scale; exits with 1 unless all holds. `--only NUMBER` judges one problem and shows it.
+scale; exits with 1 unless all holds. `--only NUMBER` judges one problem and shows it. `--write FILE`
+keeps what every certificate says; `--compare FILE` says where another version of the code says something
+else, and exits with 1 where a verdict differs.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import signal
 import sys
 import time
@@ -17,11 +20,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 from tests.differential.drawing import Drawn, drawn
-from tests.differential.judging import Fault, Judged, judged, last
+from tests.differential.judging import Fault, Judged, Said, judged, last
 
 KINDS = (
     "lower bound",
@@ -34,6 +38,7 @@ KINDS = (
     "no reference",
 )
 _LONGEST = 120  # seconds for a problem; most take some hundredths
+_NEAR = 1e-12  # relative difference of bounds that another order of operations explains
 _CHUNK = 250  # problems that a process is given at a time
 
 
@@ -114,13 +119,45 @@ def _line(name: str, found: list[Judged]) -> str:
     proven = proven[np.isfinite(proven)]
     shown = [np.quantile(bounded, q) if bounded.size else np.nan for q in (0.5, 0.99, 1.0)]
     shown.append(proven.max() if proven.size else np.nan)
-    total = sum(j.certificates for j in found)
+    total = sum(len(j.said) for j in found)
     return (
         f"{name:36}{len(found):9}{total:9}"
         + "".join(f"{counts[kind]:13}" for kind in KINDS)
         + f"{widths.size - bounded.size:11}"
         + "".join(f"{v:9.0e}" for v in shown)
     )
+
+
+def written(results: Iterable[Judged]) -> str:
+    """Return what every certificate says, one a line."""
+    said = ({"problem": j.number, **s._asdict()} for j in results for s in j.said)
+    return "".join(json.dumps(own) + "\n" for own in said)
+
+
+def compared(results: Iterable[Judged], file: Path) -> tuple[list[str], Counter[str]]:
+    """Return where certificates say other than a file that was written, and how many say the same."""
+    known: dict[int, list[Said]] = defaultdict(list)
+    with file.open(encoding="utf-8") as lines:
+        for own in map(json.loads, lines):
+            known[own.pop("problem")].append(Said(**own))
+    count, others = Counter[str](), list[str]()
+    for found in results:
+        before, now = known[found.number], found.said
+        if [s.answer for s in before] != [s.answer for s in now]:
+            count["other answers"] += 1
+            others.append(f"{found.number}: other answers, {before} -> {now}")
+            continue
+        for old, new in zip(before, now, strict=True):
+            bounds = [(getattr(old, end), getattr(new, end)) for end in ("lower", "upper")]
+            pairs = np.array([[float.fromhex(v) for v in pair] for pair in bounds])
+            near = np.isclose(pairs[:, 0], pairs[:, 1], rtol=_NEAR, atol=0.0, equal_nan=True)
+            same = "equal" if all(a == b for a, b in bounds) else "near" if near.all() else "other"
+            count[f"{same} bounds"] += 1
+            count["equal reasons" if old.reason == new.reason else "other reasons"] += 1
+            count["equal verdicts" if old.verdict == new.verdict else "other verdicts"] += 1
+            if same == "other" or old.verdict != new.verdict:
+                others.append(f"{found.number}: {old} -> {new}")
+    return others, count
 
 
 def main() -> int:
@@ -131,6 +168,8 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first problem")
     parser.add_argument("--only", type=int, help="judge this one and show it")
     parser.add_argument("--processes", type=int, default=1)
+    parser.add_argument("--write", type=Path, metavar="FILE", help="keep what certificates say")
+    parser.add_argument("--compare", type=Path, metavar="FILE", help="with one that was written")
     told = parser.parse_args()
     if told.only is not None:
         problem = drawn(told.seed, told.only)
@@ -153,7 +192,13 @@ def main() -> int:
                 flush=True,
             )
     print(table(results))  # noqa: T201
-    return any(j.faults for j in results)
+    if told.write:
+        told.write.write_text(written(results), encoding="utf-8")
+    others, count = compared(results, told.compare) if told.compare else ([], Counter[str]())
+    for line in [*others, *(f"{kind}: {count[kind]}" for kind in sorted(count))]:
+        print(line)  # noqa: T201
+    differs = count["other verdicts"] + count["other answers"]
+    return bool(differs) or any(j.faults for j in results)
 
 
 if __name__ == "__main__":

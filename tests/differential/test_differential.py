@@ -6,7 +6,7 @@ make differential
 import pytest
 
 from tests.differential import judging
-from tests.differential.run import described, judge_all
+from tests.differential.run import compared, described, judge_all, written
 
 SEED = 20_260
 PROBLEMS = 250  # a test, of some three seconds
@@ -43,3 +43,14 @@ def test_a_judge_that_fails_costs_only_its_problem(monkeypatch):
     found = list(judge_all(SEED, range(2), 1))
     assert [own.number for own in found] == [0, 1]
     assert all("cannot convert NaN" in described(SEED, own) for own in found)
+
+
+def test_a_verdict_that_differs_from_a_written_one_is_told(tmp_path):
+    found, file = list(judge_all(SEED, range(3), 1)), tmp_path / "said.jsonl"
+    file.write_text(written(found), encoding="utf-8")
+    others, count = compared(found, file)
+    assert others == []
+    assert set(count) == {"equal verdicts", "equal bounds", "equal reasons"}
+    found[1].said[0] = found[1].said[0]._replace(verdict="wrong", upper=(2.0).hex())
+    others, count = compared(found, file)
+    assert len(others) == count["other verdicts"] == count["other bounds"] == 1

@@ -1,11 +1,12 @@
 """What is solved: formulations, kernels, the three forms, and certificates."""
 
+from problems.answers.certify import certify
+from problems.answers.geometry import Geometry, describe
 from problems.certificates.certificate import Certificate
-from problems.certificates.certify import certify
-from problems.certificates.geometry import Geometry, describe
 from problems.compilation import compile_what_cannot_be_read
 from problems.dataset import Dataset, Matrix, Vector
-from problems.forms import ERM, QP, BoxQP, FormPoint, Point
+from problems.dual_problem.reduction import reduce
+from problems.forms import ERM, QP, BoxQP, FormPoint, Point, Unsupported
 from problems.formulations.erm import HingeERM, RegularizedERM
 from problems.formulations.formulation import Formulation
 from problems.formulations.multiclass import Multiclass, OneVsOne, OneVsRest
@@ -46,7 +47,6 @@ from problems.kernels import (
     encode_sets,
     encode_strings,
 )
-from problems.reductions import Unsupported, reduce
 from problems.registry import Registry
 
 compile_what_cannot_be_read()

@@ -10,10 +10,10 @@ idea; a solver may ignore it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 import numpy as np
 import scipy
@@ -25,6 +25,7 @@ from problems.box_gap import (
     middle,
     violating_pair,
 )
+from problems.chains import Chains
 from problems.dataset import Indices, Vector
 from problems.gram.gram import Gram, SignedGram
 from problems.losses import Loss
@@ -231,3 +232,18 @@ class Point:
                 array = np.asarray(value, dtype=np.float64)
                 one_column = array.ndim != 2 or array.shape[1] == 1
                 object.__setattr__(self, name, array.ravel() if one_column else array)
+
+
+F = TypeVar("F", BoxQP, QP, ERM, Chains)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction(Generic[F]):
+    """A form, and the function that takes its points back to the formulation."""
+
+    form: F
+    recover: Callable[[FormPoint], Point]
+
+
+class Unsupported(Exception):
+    """No chain leads from a problem to a solver; the message is the sentence to show."""

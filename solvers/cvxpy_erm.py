@@ -18,6 +18,7 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.formulations.softmax import Softmax
+from problems.gram.semidefinite import is_positive_semidefinite
 from problems.losses import IntervalLoss, Logistic
 from solvers.base import Solver
 
@@ -55,7 +56,7 @@ class CvxpyERM(Solver):
             return None
         if not form.gram.fits:
             return f"the Gram matrix of {form.n} samples does not fit in memory"
-        if not form.gram.is_positive_semidefinite():
+        if not is_positive_semidefinite(form.gram):
             return "the kernel is indefinite on these samples, and a cone program must be convex"
         return None
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
+from problems.gram.semidefinite import is_positive_semidefinite
 from solvers.base import Solver
 from solvers.numerics.claims import is_near
 
@@ -67,7 +68,7 @@ class SCG(Solver):
         """Each iteration multiplies by the whole Q."""
         if not form.Q.fits:
             return f"SCG works on the whole matrix Q, which for {form.n} variables does not fit"
-        if not form.gram.is_positive_semidefinite():
+        if not is_positive_semidefinite(form.gram):
             return (
                 "SCG needs a positive semidefinite kernel: penalties leave an indefinite dual open"
             )

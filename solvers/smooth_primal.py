@@ -22,6 +22,7 @@ import numpy as np
 from problems.dataset import Vector
 from problems.forms import ERM, FormPoint
 from problems.gram.gram import Gram
+from problems.gram.semidefinite import is_positive_semidefinite
 from problems.gram.threads import Threads
 from problems.kernels import Block
 from problems.validation import check_whole
@@ -150,7 +151,7 @@ class _SmoothSolver(Solver):
             return None
         if not form.gram.fits:
             return f"{title} factors the Gram matrix, and {form.n} rows do not fit in memory"
-        if not form.gram.is_positive_semidefinite():
+        if not is_positive_semidefinite(form.gram):
             return f"the kernel is indefinite on these samples, and {title} needs a convex problem"
         return None
 

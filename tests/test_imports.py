@@ -26,8 +26,8 @@ ORDER = {
             "kernels",
             "losses",
         ),
-        *("gram", "projection", "box_gap", "chains", "forms", "reductions", "certificates"),
-        *("formulations", "datasets"),
+        *("gram", "projection", "box_gap", "chains", "forms", "dual_problem"),
+        *("certificates", "formulations", "answers", "datasets"),
     ],
     "solvers": ["base", "numerics", "*", "running", "paths", "estimators"],
     "experiments": [
@@ -54,13 +54,10 @@ FILES = {
 
 
 def imports_of(name):
-    """Yield the modules that a module imports, those inside functions too; TYPE_CHECKING excepted."""
+    """Yield the modules that a module imports, those inside functions and for types alone too."""
     pending = [ast.parse(FILES[name].read_text(encoding="utf-8"))]
     while pending:
         node = pending.pop()
-        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING":
-            pending += node.orelse
-            continue
         pending += ast.iter_child_nodes(node)
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)

@@ -17,7 +17,7 @@ import pandas as pd
 
 from experiments.analysis.labels import solver_labels
 from experiments.analysis.outcomes import FINAL
-from problems.certificates.diagnosis import Diagnosis, most_frequent
+from problems.answers.diagnosis import Diagnosis, most_frequent
 
 REFERENCES = ("cvxopt_qp", "cvxpy_qp")
 TOLERANCE = 1e-6

@@ -16,7 +16,7 @@ from experiments.cases.failure import sentence
 from experiments.cases.plan import Case, digest
 from experiments.files.specs import path_text
 from problems import Formulation, Point
-from problems.certificates.along import Parameter, with_value
+from problems.answers.parametric_bounds import Parameter, with_value
 from solvers import NoPath, Path, Solution, Solver, Status, solve_path
 from solvers.paths.path import path_of
 

@@ -16,7 +16,7 @@ from problems.kernels import Block
 
 Answer = tuple[pd.Series, Model]
 _GRID = 160  # points a side
-_AT_BOUND = 1e-8  # relative to C, as in problems.certificates.geometry
+_AT_BOUND = 1e-8  # relative to C, as in problems.answers.geometry
 CLASSES = ((-1.0, ORANGE, "o"), (1.0, BLUE, "^"))
 _TINTS = ("#FBE8C8", "#CFE4F3")  # of the classes' colours
 _RINGS: dict[str, dict[str, Any]] = {

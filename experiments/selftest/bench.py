@@ -17,10 +17,10 @@ from experiments.selftest.limits import Limits, WorkClock
 from experiments.selftest.outcome import Outcome, Property
 from experiments.selftest.problems import PROBLEMS
 from problems import Formulation, Unsupported
+from problems.answers.diagnosis import Diagnosis
 from problems.box_gap import middle
 from problems.certificates.certificate import relative
-from problems.certificates.diagnosis import Diagnosis
-from problems.certificates.offsets import best_intercept
+from problems.dual_problem.offsets import best_intercept
 from solvers import SOLVERS, Solution, Solver, Status, solve
 from solvers.running.loop import cpu_seconds
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from problems.certificates.diagnosis import Diagnosis
+    from problems.answers.diagnosis import Diagnosis
 
 Result = Literal["passed", "failed", "unsupported", "not run"]
 

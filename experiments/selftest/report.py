@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.selftest.outcome import Outcome, Report
-from problems.certificates.diagnosis import most_frequent
+from problems.answers.diagnosis import most_frequent
 
 _COLOURS = {"passed": "green", "failed": "bold red", "not run": "yellow", "unsupported": "dim"}
 

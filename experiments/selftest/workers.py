@@ -94,7 +94,7 @@ def _check(
 
 @cache
 def _layout() -> Layout[Outcome]:
-    from problems.certificates.diagnosis import Diagnosis  # noqa: PLC0415
+    from problems.answers.diagnosis import Diagnosis  # noqa: PLC0415
 
     return Layout(Outcome, Diagnosis=Diagnosis)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from math import fsum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,17 +28,15 @@ from problems.certificates.certificate import (
     moved_out,
     relative,
 )
-from problems.certificates.dual_point import DualPoint, Weights, feasible_dual, weights_of
-from problems.certificates.offsets import shifts
 from problems.certificates.optimality import Pieces, Slopes
 from problems.certificates.units import subtracted, unit_of_gaps
 from problems.dataset import Indices, Vector
+from problems.dual_problem.dual import DualProblem
+from problems.dual_problem.offsets import shifts
+from problems.dual_problem.recovery import DualPoint, Weights, feasible_dual, weights_of
 from problems.forms import Point
 from problems.projection import members_of
 from problems.rounding import ELEMENTARY, SMALLEST, UNIT, gamma, total, underflow
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
 
 INF = float("inf")
 _REACHES = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # too short to excuse weights of a wrong norm
@@ -55,7 +53,7 @@ class _Bound(NamedTuple):
     error: float
 
 
-def fenchel_bounds(given: Formulation, point: Point, dual: DualPoint | None = None) -> Certificate:
+def fenchel_bounds(given: DualProblem, point: Point, dual: DualPoint | None = None) -> Certificate:
     """Return the certificate of dual variables, weights or both, made feasible first.
 
     Without `alpha` it is recovered from `w`. With both the primal bound is taken at `w`. `dual` is the
@@ -112,7 +110,7 @@ def fenchel_bounds(given: Formulation, point: Point, dual: DualPoint | None = No
 
 
 def _norm2(
-    problem: Formulation, dual: DualPoint, weights: Weights, scale: float
+    problem: DualProblem, dual: DualPoint, weights: Weights, scale: float
 ) -> tuple[float, float]:
     """Enclose ‖w‖² of the primal's weights, and of the exactly feasible point next to a dual point."""
     error = 1.01 * max(dual.norm2_error, weights.norm2_error) + gamma(ELEMENTARY) * weights.norm2
@@ -131,7 +129,7 @@ def _middles(intervals: list[tuple[float, float]]) -> list[float]:
     return [middle(*interval) for interval in intervals]
 
 
-def near_zero(problem: Formulation) -> tuple[Formulation, float, Vector]:
+def near_zero(problem: DualProblem) -> tuple[DualProblem, float, Vector]:
     """Return the problem with its targets moved to 0, by how much, and by how much they are wrong.
 
     Offsets whose costs add up to 0 take what is taken off all targets, for losses that see differences
@@ -150,7 +148,7 @@ def near_zero(problem: Formulation) -> tuple[Formulation, float, Vector]:
     return replace(problem, y=left), shift, np.abs((y - (left - back)) + (-shift - back))  # type: ignore[type-var]
 
 
-def _semidefinite(problem: Formulation, weights: Weights, beta: Vector) -> tuple[Weights, float]:
+def _semidefinite(problem: DualProblem, weights: Weights, beta: Vector) -> tuple[Weights, float]:
     """Return weights and what to add to their primal value where K ⪰ 0 is known up to δ only.
 
     D_K(α) = D_{K+δI}(α) + ½δ‖α‖² ≤ P_{K+δI}(w, u) + ½δ Σ max αᵢ², for all feasible α. Without a
@@ -166,7 +164,7 @@ def _semidefinite(problem: Formulation, weights: Weights, beta: Vector) -> tuple
 
 
 def _lower(
-    problem: Formulation, conditions: Pieces | Slopes, dual: DualPoint, moved: Vector
+    problem: DualProblem, conditions: Pieces | Slopes, dual: DualPoint, moved: Vector
 ) -> _Bound:
     """Return the dual objective of the exactly feasible point next to a dual point."""
     beta = problem.beta(dual.alpha)
@@ -185,7 +183,7 @@ def _lower(
     return _Bound(-moved_out(-objective, lost), lost)
 
 
-def _simplex_cost(problem: Formulation, dual: DualPoint) -> float:
+def _simplex_cost(problem: DualProblem, dual: DualPoint) -> float:
     """Return what the dual objective loses at most where distributions are made to sum to one.
 
     Each of K entries gives way by some units, times Cᵢ.
@@ -197,7 +195,7 @@ def _simplex_cost(problem: Formulation, dual: DualPoint) -> float:
 
 
 def _equality_costs(
-    problem: Formulation, conditions: Pieces | Slopes, dual: DualPoint
+    problem: DualProblem, conditions: Pieces | Slopes, dual: DualPoint
 ) -> Iterator[float]:
     """Yield what the dual objective loses at most where each equality is made to hold exactly."""
     for own, excess in _equalities(problem, dual):
@@ -206,7 +204,7 @@ def _equality_costs(
             yield most * _slope(problem, conditions, dual, own, -float(np.sign(excess)) * most)
 
 
-def _equalities(problem: Formulation, dual: DualPoint) -> Iterator[tuple[Indices, float]]:
+def _equalities(problem: DualProblem, dual: DualPoint) -> Iterator[tuple[Indices, float]]:
     """Yield the members and the excess Σ βᵢ − c_g, rounded once, of each equality."""
     if not problem.costs.size:
         return
@@ -218,7 +216,7 @@ def _equalities(problem: Formulation, dual: DualPoint) -> Iterator[tuple[Indices
 
 
 def _slope(
-    problem: Formulation, conditions: Pieces | Slopes, dual: DualPoint, own: Indices, move: float
+    problem: DualProblem, conditions: Pieces | Slopes, dual: DualPoint, own: Indices, move: float
 ) -> float:
     """Return how steeply the dual falls, at most, along the best βᵢ of some that can take a move.
 
@@ -244,7 +242,7 @@ def _slope(
 
 
 def _upper(
-    problem: Formulation, weights: Weights, offsets: list[float], moved: Vector
+    problem: DualProblem, weights: Weights, offsets: list[float], moved: Vector
 ) -> tuple[_Bound, float]:
     """Return the primal objective at the best (s·w, s·u), s within rounding of 1, and that s.
 
@@ -265,7 +263,7 @@ def _upper(
     return best, scale
 
 
-def _primal(problem: Formulation, weights: Weights, offsets: list[float], moved: Vector) -> _Bound:
+def _primal(problem: DualProblem, weights: Weights, offsets: list[float], moved: Vector) -> _Bound:
     """Return ½‖w‖² + cᵀu + Σ Cᵢℓ(yᵢ, fᵢ) at the worst scores that they may be."""
     decision = weights.scores + shifts(problem, offsets)
     sizes = np.abs(decision) + np.abs(weights.scores) + subtracted(problem, decision)
@@ -286,7 +284,7 @@ def _primal(problem: Formulation, weights: Weights, offsets: list[float], moved:
     return _Bound(moved_out(objective, lost), 2 * (lost + blurred - float(C @ losses)))
 
 
-def _worst(problem: Formulation, decision: Vector, errors: Vector) -> Vector:
+def _worst(problem: DualProblem, decision: Vector, errors: Vector) -> Vector:
     """Return the largest loss (n,) of scores that are wrong by no more than `errors`."""
     loss, y = problem.loss, problem.y
     if decision.ndim > 1:  # softmax: the sizes of its gradient p − e_y add up to 2 at most

@@ -7,7 +7,6 @@ yᵀα = 0 a dual bound at its best norm.
 from __future__ import annotations
 
 from math import fsum
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -18,26 +17,24 @@ from problems.certificates.certificate import (
     missing_bound,
     relative,
 )
-from problems.certificates.dual_point import (
+from problems.dataset import Vector
+from problems.dual_problem.dual import DualProblem
+from problems.dual_problem.offsets import one_class, widest_margin
+from problems.dual_problem.recovery import (
     DualPoint,
     Weights,
     dual_from_weights,
     feasible_dual,
     weights_of,
 )
-from problems.certificates.offsets import one_class, widest_margin
-from problems.dataset import Vector
 from problems.forms import Point
 from problems.rounding import UNIT, gamma, total
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
 
 INF = float("inf")
 NO_HYPERPLANE = "no hyperplane separates the samples (exact weights)"
 
 
-def hard_bounds(problem: Formulation, point: Point) -> Certificate:
+def hard_bounds(problem: DualProblem, point: Point) -> Certificate:
     """Both bounds are the best on a ray: α scaled to its best norm, w to a smallest margin of one."""
     own_w = point.w if problem.is_linear else None
     # any multiple gives the same bounds: one whose squares neither underflow nor overflow
@@ -114,7 +111,7 @@ def _upper(weights: Weights, b: float, margin: float) -> tuple[float, float]:
     return upper, upper - 0.5 * weights.norm2 / largest / largest
 
 
-def no_point(problem: Formulation, reason: str) -> Certificate:
+def no_point(problem: DualProblem, reason: str) -> Certificate:
     """Return a certificate without bounds, but where it is proven that no point separates."""
     if is_infeasible(problem):
         return Certificate(INF, INF, infeasible=True, reason=NO_HYPERPLANE)
@@ -122,7 +119,7 @@ def no_point(problem: Formulation, reason: str) -> Certificate:
 
 
 def _reason(
-    problem: Formulation, separates: bool, infeasible: bool, dual: float, gap: float
+    problem: DualProblem, separates: bool, infeasible: bool, dual: float, gap: float
 ) -> str:
     if infeasible:
         return NO_HYPERPLANE
@@ -136,7 +133,7 @@ def no_margin(dual: float) -> str:
     return f"no margin above {2 / np.sqrt(2 * dual):.3g}" if dual > 0 else "the point is zero"
 
 
-def _lower(problem: Formulation, dual: DualPoint) -> tuple[float, float, float]:
+def _lower(problem: DualProblem, dual: DualPoint) -> tuple[float, float, float]:
     """Return s = 1ᵀα / αᵀQα, the dual value (1ᵀα)² / (2αᵀQα) of sα, and how much of it is error.
 
     Where yᵀα = 0 holds up to rounding only, a sample of the class that is short of it takes the rest.
@@ -161,14 +158,14 @@ def _lower(problem: Formulation, dual: DualPoint) -> tuple[float, float, float]:
     return sum_alpha / plain, lower, 0.5 * sum_alpha**2 / plain - lower
 
 
-def is_infeasible(problem: Formulation) -> bool:
+def is_infeasible(problem: DualProblem) -> bool:
     """Whether it is proven in rationals that no point separates the samples."""
     from problems.certificates.proofs.infeasibility import prove_infeasible  # noqa: PLC0415 - imports python-flint
 
     return prove_infeasible(problem) is not None
 
 
-def _size_at_zero(problem: Formulation) -> float:
+def _size_at_zero(problem: DualProblem) -> float:
     """Return ½‖w‖² of the w that is as long as a sample's inverse, where w = 0 is optimal; else 0."""
     largest = float(problem.kernel.diagonal(problem.X).max()) or 1.0
     return 0.5 / largest if problem.intercept and one_class(problem) else 0.0

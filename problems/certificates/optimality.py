@@ -10,20 +10,18 @@ dual point of any weights.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from problems.box_gap import gap_terms
-from problems.certificates.dual_point import DualPoint, dual_from_weights, made_dual
-from problems.certificates.offsets import Interval, best_offsets, root_offset
 from problems.dataset import Vector
+from problems.dual_problem.dual import DualProblem
+from problems.dual_problem.offsets import Interval, best_offsets, root_offset
+from problems.dual_problem.recovery import DualPoint, dual_from_weights, made_dual
 from problems.losses import ScalarLoss
 from problems.losses.interval import IntervalLoss
 from problems.rounding import ELEMENTARY, gamma, underflow
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
 
 # Slope of p·ln p where p is one unit of 1: that of p which is right to some units of 1.
 _ENTROPY = 40.0
@@ -46,7 +44,7 @@ class Optimality(NamedTuple):
 class Pieces:
     """Optimality conditions of a piecewise linear loss: those of its box QP."""
 
-    def __init__(self, problem: Formulation) -> None:
+    def __init__(self, problem: DualProblem) -> None:
         self.problem, self.box = problem, problem.box
         self.pieces = problem.pieces or []
 
@@ -77,7 +75,7 @@ class Pieces:
 class Slopes:
     """Optimality conditions of any convex loss, in one or several scores."""
 
-    def __init__(self, problem: Formulation) -> None:
+    def __init__(self, problem: DualProblem) -> None:
         self.problem = problem
 
     def offsets(self, scores: Vector) -> list[Interval]:

@@ -6,25 +6,21 @@ the problem's own unit, and 0 where the optimum says enough.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from problems.box_gap import middle
-from problems.certificates.offsets import shifts
 from problems.certificates.optimality import Pieces, Slopes
 from problems.dataset import Vector
+from problems.dual_problem.dual import DualProblem
+from problems.dual_problem.offsets import shifts
 from problems.rounding import ELEMENTARY, gamma
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
 
 _MEASURED = 256  # samples
 _UNSEEN = 1e-12  # of the mean squared length of the samples, what their variance may be wrong by
 
 
 def unit_of_gaps(
-    given: Formulation, problem: Formulation, conditions: Pieces | Slopes
+    given: DualProblem, problem: DualProblem, conditions: Pieces | Slopes
 ) -> tuple[float, str]:
     """Return what a gap is relative to where w = 0 is optimal and has no loss, else 0.
 
@@ -43,7 +39,7 @@ def unit_of_gaps(
     return unit, "w = 0 is optimal: no sample has a loss there" if slopes else ""
 
 
-def _is_lossless(problem: Formulation, decision: Vector, exactly: bool) -> bool:
+def _is_lossless(problem: DualProblem, decision: Vector, exactly: bool) -> bool:
     """Whether no sample has a loss at decisions that are offsets, but for these offsets' rounding."""
     sizes = np.abs(decision) + subtracted(problem, decision)
     if problem.is_regression:  # y − b is exact where b is near y (Sterbenz 1974)
@@ -52,7 +48,7 @@ def _is_lossless(problem: Formulation, decision: Vector, exactly: bool) -> bool:
     return bool((problem.loss.value(problem.y, decision) <= allowed).all())
 
 
-def _size_of_offsets(problem: Formulation) -> float:
+def _size_of_offsets(problem: DualProblem) -> float:
     """Return the least that a gap is relative to where offsets have costs.
 
     Where the losses are 0 at w = 0 and u = 0, as of ν-SVC and the one-class machine, the optimum −½‖w‖²
@@ -69,7 +65,7 @@ def _size_of_offsets(problem: Formulation) -> float:
     return 0.5 * float(np.abs(problem.costs).sum() * problem.weight.mean()) * variance
 
 
-def subtracted(problem: Formulation, decision: Vector) -> Vector:
+def subtracted(problem: DualProblem, decision: Vector) -> Vector:
     """Return the size of what is subtracted from each score, of decision's shape."""
     if not problem.is_regression:
         return np.full_like(decision, getattr(problem.loss, "margin", 1.0))

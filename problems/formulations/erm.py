@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from problems.dataset import Matrix, Vector
-from problems.formulations.dual import View
+from problems.dual_problem.dual import View
 from problems.formulations.formulation import Formulation
 from problems.kernels import Kernel, Linear
 from problems.losses import (

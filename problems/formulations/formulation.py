@@ -24,7 +24,6 @@ import scipy
 
 from problems.certificates.bounds import fenchel_bounds
 from problems.certificates.certificate import Certificate
-from problems.certificates.proofs.semidefinite import lacking
 from problems.dataset import (
     Matrix,
     Vector,
@@ -35,8 +34,8 @@ from problems.dataset import (
     check_targets,
     content_hash,
 )
+from problems.dual_problem.dual import DualProblem
 from problems.forms import Point
-from problems.formulations.dual import DualProblem
 from problems.kernels import Kernel
 from problems.registry import snake_case
 from problems.validation import check_switch, shown
@@ -52,14 +51,12 @@ class Formulation(DualProblem):
     name : how experiment files call it: by default the class name in snake case.
     problem_class : views of one class with equal data are one problem; by default the name.
     source : where the problem is published.
-    may_be_infeasible : whether there may be no feasible point.
     has_classes : whether labels are the classes 0, 1, ..., K − 1, rather than −1 and +1.
     """
 
     name: ClassVar[str]
     problem_class: ClassVar[str]
     source: ClassVar[str] = ""
-    may_be_infeasible: ClassVar[bool] = False
     has_classes: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -117,11 +114,6 @@ class Formulation(DualProblem):
     def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
         """Return samples that one can be built on, to check its other parameters with."""
         return np.eye(2), np.array([0.0, 1.0] if cls.has_classes else [1.0, -1.0])
-
-    @property
-    def outputs(self) -> int:
-        """Dual variables of one sample: 1, or K for K classes."""
-        return 1
 
     @property
     def n_weights(self) -> int:
@@ -190,16 +182,6 @@ class Formulation(DualProblem):
     def has_margin(self) -> bool:
         """Whether 2/‖w‖ is the width of a strip between two classes."""
         return not self.is_regression and self.outputs == 1
-
-    @cached_property
-    def is_psd(self) -> bool:
-        """Whether the Gram matrix is positive semidefinite: declared by the kernel, else tested."""
-        return self.gram().is_positive_semidefinite()
-
-    @cached_property
-    def lacking(self) -> float:
-        """δ ≥ 0 such that K + δI is positive semidefinite, where the kernel is not declared to be."""
-        return lacking(self.gram()) if self.is_psd else 0.0
 
     def bounds(self, point: Point) -> Certificate:
         """Return bounds on the optimum from a point that has `alpha`, `w` or both."""

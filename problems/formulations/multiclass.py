@@ -20,10 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from problems.certificates.certificate import Certificate, summed
-from problems.certificates.certify import certify
 from problems.dataset import Indices, Matrix, Vector
-from problems.forms import Point
-from problems.formulations.dual import View
+from problems.dual_problem.dual import View
+from problems.forms import Point, Unsupported
 from problems.formulations.erm import WeightedERM, named_loss
 from problems.formulations.formulation import Formulation
 from problems.formulations.svm import SoftMarginDual
@@ -31,7 +30,6 @@ from problems.formulations.voting import Voting, points
 from problems.gram.gram import Gram
 from problems.kernels import Block, Kernel, Linear, uses_gram_matrix
 from problems.losses import Hinge, Perceptron, ScalarLoss
-from problems.reductions import Unsupported
 from problems.validation import check_choice
 
 
@@ -201,7 +199,7 @@ class Multiclass(Formulation):
     def bounds(self, point: Point) -> Certificate:
         """Return the sums of the bounds of the binary problems."""
         pairs = zip(self.subproblems, self.split(point), strict=True)
-        return self.summed([certify(sub.problem, own, target_gap=np.inf) for sub, own in pairs])
+        return self.summed([sub.problem.bounds(own) for sub, own in pairs])
 
     def proven(self, certificate: Certificate) -> Certificate:
         """Return the sums of their proven bounds."""

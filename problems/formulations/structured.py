@@ -23,13 +23,12 @@ import numpy as np
 from problems.certificates.certificate import Certificate, gap_between, relative
 from problems.chains import Chains
 from problems.dataset import Matrix, Vector
-from problems.forms import Point
-from problems.formulations.dual import View
+from problems.dual_problem.dual import View
+from problems.forms import Point, Reduction, Unsupported
 from problems.formulations.formulation import Formulation
 from problems.gram.gram import Gram
 from problems.kernels import Block, as_dense
 from problems.losses import Piece
-from problems.reductions import Reduction, Unsupported
 from problems.rounding import UNIT
 from problems.validation import check_positive, check_whole
 

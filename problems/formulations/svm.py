@@ -20,12 +20,11 @@ import numpy as np
 from problems.certificates.certificate import Certificate
 from problems.certificates.hard_margin import hard_bounds, no_point
 from problems.dataset import Matrix, Vector
-from problems.forms import ERM, Point
-from problems.formulations.dual import View
+from problems.dual_problem.dual import View
+from problems.forms import ERM, Point, Reduction, Unsupported
 from problems.formulations.formulation import Formulation
 from problems.gram.gram import Gram
 from problems.kernels import Kernel, Linear
-from problems.reductions import Reduction, Unsupported
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from problems.dataset import Matrix, Vector
-from problems.formulations.dual import View
+from problems.dual_problem.dual import View
 from problems.formulations.formulation import Formulation
 from problems.kernels import Kernel, Linear
 from problems.losses import EpsilonInsensitive

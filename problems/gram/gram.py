@@ -7,7 +7,6 @@ classification; for regression every sample stands twice, with signs +1 and −1
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +28,6 @@ _CHUNK_BYTES = 2**26  # of kernel values at a time in products: large enough for
 _CACHED_VALUES, _FEWEST_ROWS = 2**17, 16  # of a whole matrix at a time
 _SPARSE = 0.02  # share of nonzero entries above which samples are multiplied as a dense matrix ...
 _DENSE_BYTES = 2**28  # ... that takes at most this much memory
-MOST_FACTORED = 5000  # rows up to which semidefiniteness is tested by a Cholesky factorisation
 
 
 class Gram:
@@ -149,54 +147,6 @@ class Gram:
             rows = slice(start, min(start + step, self.n))
             result[rows] = self.block(rows, support) @ v[support]
         return result
-
-    def is_positive_semidefinite(self) -> bool:
-        """Whether K ⪰ 0 up to rounding: as the kernel declares, else as tested, which is not counted."""
-        declared = self.kernel.is_psd
-        if declared is not None:
-            return declared
-        uncounted = Gram(self.X, self.kernel, self.memory)
-        if self.n <= MOST_FACTORED:
-            return _is_semidefinite(uncounted.block(slice(None), slice(None)))
-        smallest, radius = uncounted.extreme_eigenvalues()
-        return smallest >= -10 * self.n * np.finfo(float).eps * radius
-
-    def extreme_eigenvalues(self) -> tuple[float, float]:
-        """Return the smallest eigenvalue and the largest modulus; -inf if it is not resolved."""
-        from scipy.sparse.linalg import (  # noqa: PLC0415 - rarely needed
-            ArpackNoConvergence,
-            LinearOperator,
-            eigsh,
-        )
-
-        def largest_of(multiply: Callable[[Vector], Vector], tol: float) -> float:
-            operator = LinearOperator((self.n, self.n), matvec=multiply, dtype=np.float64)
-            start = np.random.default_rng(0).standard_normal(self.n)
-            options = {"v0": start, "tol": tol, "maxiter": 100, "return_eigenvectors": False}
-            return abs(float(eigsh(operator, k=1, **options)[0]))
-
-        try:
-            radius = largest_of(self.matvec, 1e-3)
-            # the tolerance is relative, so eigenvalues at 0 never converge; shifted ones do
-            return radius - largest_of(lambda v: radius * v - self.matvec(v), 1e-6), radius
-        except ArpackNoConvergence:
-            return -np.inf, np.inf
-
-
-def _is_semidefinite(K: Block) -> bool:
-    """Whether K plus its rounding error has a Cholesky factor."""
-    shifted = K.copy()
-    shifted[np.diag_indices(K.shape[0])] += max(eigenvalue_tolerance(K), np.finfo(float).tiny)
-    try:
-        np.linalg.cholesky(shifted)
-    except np.linalg.LinAlgError:
-        return False
-    return True
-
-
-def eigenvalue_tolerance(K: Block) -> float:
-    """Return what rounding may take from the eigenvalues of K."""
-    return 10 * K.shape[0] * float(np.finfo(float).eps) * float(np.abs(K).sum(axis=1).max())
 
 
 class SignedGram:

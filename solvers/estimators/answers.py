@@ -22,8 +22,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from problems import BoxQP, Formulation, Point, Vector, reduce
 from problems.box_gap import middle
-from problems.certificates.offsets import best_intercept
 from problems.dataset import Indices
+from problems.dual_problem.offsets import best_intercept
 from problems.gram.threads import Threads
 from problems.kernels import Block
 from problems.validation import shown

@@ -18,6 +18,7 @@ import scipy
 from problems.dataset import Vector
 from problems.forms import QP, Claim, FormPoint
 from problems.gram.gram import SignedGram
+from problems.gram.semidefinite import is_positive_semidefinite
 from problems.validation import check_choice
 from solvers.base import Solver
 
@@ -94,7 +95,7 @@ class ConvexQPSolver(Solver):
 
     def refuses(self, form: QP) -> str | None:
         """A QP must be convex."""
-        if form.gram is None or form.gram.is_positive_semidefinite():
+        if form.gram is None or is_positive_semidefinite(form.gram):
             return None
         return "the kernel is indefinite on these samples, and a QP solver needs a convex problem"
 

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import scipy
 
+from problems.dual_problem.reduction import reduce
 from problems.forms import ERM, BoxQP, Form
 from problems.formulations.svm import SoftMarginDual
 from problems.kernels import RBF, Kernel, Linear
 from problems.projection import project
-from problems.reductions import reduce
 from solvers.base import Solver
 
 _MOST_POINTS = 30

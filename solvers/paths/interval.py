@@ -8,7 +8,7 @@ from dataclasses import fields
 import numpy as np
 
 from problems import Formulation
-from problems.certificates.along import Parameter
+from problems.answers.parametric_bounds import Parameter
 from problems.validation import check_positive
 
 Ends = tuple[float, float]

@@ -1,11 +1,12 @@
 """The whole regularisation path, certified: finitely many answers of which one is good at each C.
 
-An answer found at C bounds the optimum at every C' from both sides (`problems.certificates.along`), so
-it is good enough on an interval around C that follows from its two bounds. The next C is taken where
-its own interval is likely to begin at the end of the one before; a hole that stays is filled from its
-middle (Giesen, Jaggi & Laue 2012; Ndiaye et al. 2019). Each answer begins at the last one, and kernel
-values are kept from one C to the next. Along C and lam the bounds part as a square, so that a path takes
-about 1/√gap answers; along epsilon they part in proportion to the free αᵢ, and it takes about 1/gap.
+An answer found at C bounds the optimum at every C' from both sides
+(`problems.answers.parametric_bounds`), so it is good enough on an interval around C that follows from
+its two bounds. The next C is taken where its own interval is likely to begin at the end of the one
+before; a hole that stays is filled from its middle (Giesen, Jaggi & Laue 2012; Ndiaye et al. 2019). Each
+answer begins at the last one, and kernel values are kept from one C to the next. Along C and lam the
+bounds part as a square, so that a path takes about 1/√gap answers; along epsilon they part in proportion
+to the free αᵢ, and it takes about 1/gap.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from problems import Formulation, Gram, Point
-from problems.certificates.along import Along, Parameter, with_value
+from problems.answers.parametric_bounds import Along, Parameter, with_value
 from problems.dataset import Vector
 from solvers.base import Solver, Status
 from solvers.paths.interval import Ends, interval_of

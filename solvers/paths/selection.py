@@ -2,7 +2,7 @@
 
 Both objectives are 1-strongly convex, the primal in w and the dual in Σ βᵢφ(xᵢ), so that the optimal w*
 at C' satisfies ½‖w* − w‖² ≤ primal − optimum and ½‖w* − sw‖² ≤ optimum − dual for the bounds of an
-answer w (`problems.certificates.along`). Their sum is a ball:
+answer w (`problems.answers.parametric_bounds`). Their sum is a ball:
     ‖w* − ½(1 + s)w‖² ≤ gap − ¼(1 − s)²‖w‖²
 so that each optimal score is known up to radius·√k(x, x), the intercept that is best for such scores by
 sorting, and with them the predictions that every optimum of a piece of the path makes (Shibagaki,
@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from problems import Formulation, Gram, Matrix, Precomputed, Vector
-from problems.certificates.offsets import best_intercept
 from problems.dataset import check_labels, check_samples, check_targets
+from problems.dual_problem.offsets import best_intercept
 from problems.gram.products import gram_products
 from problems.kernels.samples import stacked
 from problems.rounding import ELEMENTARY, gamma, products

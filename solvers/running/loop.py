@@ -21,8 +21,7 @@ import numpy as np
 from problems import Formulation, Gram, Multiclass, Point, Unsupported, reduce
 from problems.compilation import compiling
 from problems.dataset import Vector
-from problems.forms import Claim, FormPoint
-from problems.reductions import Reduction
+from problems.forms import Claim, FormPoint, Reduction
 from problems.validation import check_positive, shown
 from solvers.base import NoSolver, NotInstalled, Solver, Status
 from solvers.running.arguments import check_gram, check_pair, starting_point

@@ -21,8 +21,8 @@ from problems import (
     certify,
     describe,
 )
+from problems.answers.diagnosis import Diagnosis, diagnose
 from problems.certificates.certificate import WRONG_GAP
-from problems.certificates.diagnosis import Diagnosis, diagnose
 from problems.forms import Claim
 from problems.html_table import html_table, shown
 from solvers.base import Solver, Status

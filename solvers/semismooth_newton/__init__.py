@@ -21,6 +21,7 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
+from problems.gram.semidefinite import is_positive_semidefinite
 from problems.gram.threads import Threads
 from problems.gram.tiles import Tiles
 from solvers.base import Solver
@@ -80,7 +81,7 @@ class SemismoothNewton(Solver):
                 f"some {found.entries:.1g} entries of K count, too many for cache_size = "
                 f"{self.cache_size:g} MB: raise cache_size, or take SMO"
             )
-        if not form.gram.is_positive_semidefinite():
+        if not is_positive_semidefinite(form.gram):
             return (
                 "the kernel is indefinite on these samples, and Newton steps need a convex problem"
             )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from fractions import Fraction
 from math import isinf
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpq
 
-from problems.certificates.proofs.balls import Unprovable
+from problems.certificates.proofs.balls import Unprovable, balls
 from problems.dataset import Indices, Vector
+from problems.dual_problem.dual import DualProblem
 from problems.projection import members_of
 
 _SLIGHT = fmpq(1, 10**9)  # of its size, that a variable may be moved by its share
@@ -19,9 +20,6 @@ _FREE = 1e-9
 _MOST_MOVED = 32  # variables for which the equations are solved: some hundredths of a second
 _BITS = 424  # matrices of samples far from the origin are singular but for their last digits
 _TINY = 2.0**-200  # of the trace, added to the diagonal: a matrix may be singular altogether
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
 
 
 class Exact:
@@ -33,7 +31,7 @@ class Exact:
     groups : the samples of each equality. costs : the right sides.
     """
 
-    def __init__(self, problem: Formulation) -> None:
+    def __init__(self, problem: DualProblem) -> None:
         self.problem, self._targets = problem, dict[int, Any]()
         self.C = [None if c is None else exact_value(c) for c in problem.exact_weights()]
         smallest, largest = problem.loss.dual_range
@@ -54,7 +52,8 @@ class Exact:
     def targets(self) -> Any:
         """Balls around the targets (n,), computed once a precision: those of SVDD are kernel values."""
         if ctx.prec not in self._targets:
-            self._targets[ctx.prec] = self.problem.ball_targets()
+            found = self.problem.ball_targets()
+            self._targets[ctx.prec] = balls(self.problem.y) if found is None else found
         return self._targets[ctx.prec]
 
     @property

@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from flint import arb
 
-from problems.certificates.offsets import root_offset
 from problems.certificates.proofs.balls import (
     Unprovable,
     balls,
@@ -30,15 +29,14 @@ from problems.certificates.proofs.balls import (
 from problems.certificates.proofs.exact import Exact, exact_array, exact_value
 from problems.certificates.proofs.kernels import BLOCK, ball_gram
 from problems.dataset import Indices, Vector
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
+from problems.dual_problem.dual import DualProblem
+from problems.dual_problem.offsets import root_offset
 
 _REACHES = (1e-12, 1e-10, 1e-8)  # how short of one a margin may be to be stretched to it
 
 
 def enclosure(
-    problem: Formulation,
+    problem: DualProblem,
     alpha: Vector,
     w: Vector | None,
     offsets: tuple[float, ...],
@@ -87,7 +85,7 @@ def _each_output(function: Callable[[Any], Any], columns: Any) -> Any:
     return np.stack([function(column) for column in columns.T], axis=1)
 
 
-def _scores(problem: Formulation, beta: Any) -> Any:
+def _scores(problem: DualProblem, beta: Any) -> Any:
     """Return balls (n,) around f = Kβ."""
     if problem.is_linear:
         support = np.flatnonzero(beta != 0)
@@ -165,7 +163,7 @@ def _best_offsets(exact: Exact, scores: Any, offsets: tuple[float, ...]) -> list
     return best
 
 
-def _stretches(problem: Formulation, decision: Any) -> Iterator[Any]:
+def _stretches(problem: DualProblem, decision: Any) -> Iterator[Any]:
     """Yield scales that take margins just short of one to one: a large C weighs each of them."""
     if not problem.loss.unit_margin:
         return
@@ -176,7 +174,7 @@ def _stretches(problem: Formulation, decision: Any) -> Iterator[Any]:
             yield 1 / (1 - max(near))
 
 
-def _hard_primal_value(problem: Formulation, scores: Any, norm2: Any) -> Any:
+def _hard_primal_value(problem: DualProblem, scores: Any, norm2: Any) -> Any:
     """Return ‖w‖²/2 over the squared smallest margin; infinite if no margin is positive."""
     margins = balls(problem.y) * (scores + _middle(problem, scores))
     least = np.frompyfunc(arb.min, 2, 1).reduce(margins)
@@ -185,7 +183,7 @@ def _hard_primal_value(problem: Formulation, scores: Any, norm2: Any) -> Any:
     return arb.pos_inf() if least <= 0 else arb.nan()
 
 
-def _middle(problem: Formulation, scores: Any) -> Any:
+def _middle(problem: DualProblem, scores: Any) -> Any:
     """Return the intercept that makes the smallest margin largest, up to the balls' width."""
     if not problem.intercept:
         return arb(0)

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations_with_replacement
 from math import comb
-from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat, nmod_mat
@@ -24,10 +23,8 @@ from numpy.typing import NDArray
 
 from problems.certificates.proofs.exact import exact_value
 from problems.dataset import Indices, Matrix, Vector
+from problems.dual_problem.dual import DualProblem
 from problems.kernels import Block, Precomputed, as_dense, uses_gram_matrix
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
 
 Exact = NDArray[np.object_]
 _MOST_MONOMIALS = 600  # an exact solution of so many equations takes some seconds
@@ -54,14 +51,14 @@ class Proof:
     indices: tuple[int, ...]
     weights: tuple[fmpq, ...]
 
-    def check(self, problem: Formulation) -> bool:
+    def check(self, problem: DualProblem) -> bool:
         """Return whether the weights hold exactly over the problem's stored numbers."""
         if any(w <= 0 for w in self.weights) or sum(self.weights, fmpq(0)) != 1:
             return False
         signed = [w * int(problem.y[i]) for i, w in zip(self.indices, self.weights, strict=True)]
         return self._cancels_by_row(problem, signed) or self._cancels_by_monomial(problem, signed)
 
-    def _cancels_by_row(self, problem: Formulation, signed: list[fmpq]) -> bool:
+    def _cancels_by_row(self, problem: DualProblem, signed: list[fmpq]) -> bool:
         """Whether the weights of equal samples cancel, which no function of the samples undoes."""
         totals: dict[bytes, fmpq] = {}
         keys = list(_row_keys(problem.X[np.array(self.indices)]))
@@ -69,7 +66,7 @@ class Proof:
             totals[key] = totals.get(key, fmpq(0)) + value
         return all(v == 0 for v in totals.values()) and _are_one_sample(problem, self.indices)
 
-    def _cancels_by_monomial(self, problem: Formulation, signed: list[fmpq]) -> bool:
+    def _cancels_by_monomial(self, problem: DualProblem, signed: list[fmpq]) -> bool:
         degrees = _degrees(problem)
         if degrees is None:
             return False
@@ -80,7 +77,7 @@ class Proof:
         return all(v == 0 for v in sums.entries())
 
 
-def prove_infeasible(problem: Formulation) -> Proof | None:
+def prove_infeasible(problem: DualProblem) -> Proof | None:
     """Return exact weights showing that no hyperplane separates the samples, None if not found.
 
     None is no proof of the opposite. The answer is remembered with the problem.
@@ -96,7 +93,7 @@ def prove_infeasible(problem: Formulation) -> Proof | None:
     return getattr(problem, _CACHE)
 
 
-def _duplicates(problem: Formulation) -> Proof | None:
+def _duplicates(problem: DualProblem) -> Proof | None:
     seen: dict[tuple[bytes, bool], int] = {}
     for i, key in enumerate(_row_keys(problem.X)):
         positive = bool(problem.y[i] > 0)
@@ -116,7 +113,7 @@ def _row_keys(X: Matrix) -> Iterator[bytes]:
         yield X.indices[start:stop].tobytes() + X.data[start:stop].tobytes()
 
 
-def _are_one_sample(problem: Formulation, indices: Iterable[int]) -> bool:
+def _are_one_sample(problem: DualProblem, indices: Iterable[int]) -> bool:
     """Whether equal rows are equal samples: rows of a Gram matrix need equal entries here too."""
     if not uses_gram_matrix(problem.kernel):
         return True
@@ -124,7 +121,7 @@ def _are_one_sample(problem: Formulation, indices: Iterable[int]) -> bool:
     return np.unique(Precomputed().block(problem.X, chosen, chosen)).size == 1
 
 
-def _degrees(problem: Formulation) -> frozenset[int] | None:
+def _degrees(problem: DualProblem) -> frozenset[int] | None:
     """Return the degrees of the monomials that must cancel; the intercept's is 0."""
     degrees = problem.kernel.monomials
     return None if degrees is None else degrees | ({0} if problem.intercept else frozenset())
@@ -138,7 +135,7 @@ def _monomials(features: Exact, degrees: Iterable[int]) -> Iterator[Exact]:
             yield reduce(np.multiply, [features[j] for j in chosen], one)
 
 
-def _balanced(problem: Formulation) -> Proof | None:
+def _balanced(problem: DualProblem) -> Proof | None:
     degrees = _degrees(problem)
     if degrees is None:
         return None
@@ -160,7 +157,7 @@ def _balanced(problem: Formulation) -> Proof | None:
     return None if interior is None else _exact_proof(problem, equations, rows, interior)
 
 
-def _equations(problem: Formulation, degrees: frozenset[int]) -> Exact:
+def _equations(problem: DualProblem, degrees: frozenset[int]) -> Exact:
     """Return exactly independent rows yᵢm(xᵢ), each a multiple of a monomial's in whole numbers."""
     y = problem.y.astype(np.int64).astype(object)
     X = as_dense(problem.X)
@@ -259,7 +256,7 @@ def _linear_program(cost: Vector, rows: Block, target: Vector, upper: Vector) ->
 
 
 def _exact_proof(
-    problem: Formulation, equations: Exact, rows: Block, about: Vector
+    problem: DualProblem, equations: Exact, rows: Block, about: Vector
 ) -> Proof | None:
     """Return the proof with weights near `about`, or None if none of them is one.
 

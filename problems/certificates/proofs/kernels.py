@@ -16,8 +16,8 @@ from flint import arb, arb_mat, ctx, fmpq_mat
 
 from problems.certificates.proofs.balls import Unprovable, above, ball_matrix, balls, dot
 from problems.certificates.proofs.exact import exact_array
-from problems.certificates.proofs.semidefinite import smallest_eigenvalue_bound
 from problems.dataset import Indices, Matrix
+from problems.gram.semidefinite import smallest_eigenvalue_bound
 from problems.kernels import (
     RBF,
     Exponential,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, nextafter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from flint import arb, ctx
@@ -23,10 +23,8 @@ from problems.certificates.proofs.balls import Unprovable, above, below
 from problems.certificates.proofs.fenchel import enclosure
 from problems.certificates.proofs.kernels import eigenvalue_shift
 from problems.dataset import Vector
+from problems.dual_problem.dual import DualProblem
 from problems.forms import Point
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
 
 __all__ = ["Bounds", "Unprovable", "proven", "proven_bounds"]
 
@@ -56,7 +54,7 @@ class Bounds:
         return nextafter(gap, inf)
 
 
-def proven(problem: Formulation, certificate: Certificate) -> Certificate:
+def proven(problem: DualProblem, certificate: Certificate) -> Certificate:
     """Return the certificate with proven bounds in place of the float64 ones."""
     point, source = certificate.point, f"proven: {certificate.bound_source}"
     if certificate.infeasible:  # in rationals already
@@ -107,7 +105,7 @@ def _stretched(point: Point, bounds: Bounds) -> Point:
 
 
 def proven_bounds(
-    problem: Formulation,
+    problem: DualProblem,
     alpha: Vector,
     w: Vector | None,
     offsets: tuple[float, ...] = (),

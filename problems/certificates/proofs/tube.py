@@ -8,7 +8,6 @@ and for ‖β‖₁ = budget/s above it s times the left side is a bound.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from flint import arb, ctx, fmpq
@@ -18,14 +17,12 @@ from problems.certificates.proofs.balls import above, below
 from problems.certificates.proofs.exact import Exact, exact_value
 from problems.certificates.proofs.kernels import ball_gram
 from problems.certificates.proofs.rigorous import proven
-
-if TYPE_CHECKING:
-    from problems.formulations.svr import SVRDual
+from problems.dual_problem.dual import DualProblem
 
 _BITS = 212
 
 
-def proven_tube(tube: SVRDual, budget: float, certificate: Certificate) -> Certificate:
+def proven_tube(tube: DualProblem, budget: float, certificate: Certificate) -> Certificate:
     """Return the certificate of ν-SVR with proven bounds in place of the float64 ones.
 
     Parameters
@@ -41,7 +38,7 @@ def proven_tube(tube: SVRDual, budget: float, certificate: Certificate) -> Certi
         return known
     beta = Exact(tube).beta(alpha, ball_gram(tube.kernel, tube.X))  # that which the proof is of
     size = sum((abs(v) for v in beta), fmpq(0))
-    epsilon, most = exact_value(tube.epsilon), exact_value(budget)
+    epsilon, most = exact_value(tube.tube), exact_value(budget)
     with ctx.workprec(_BITS):
         upper = above(arb(known.primal_objective) + arb(epsilon * most))
         lower = arb(known.dual_objective) + arb(epsilon * size)

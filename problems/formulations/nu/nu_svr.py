@@ -27,18 +27,17 @@ import numpy as np
 from problems.box_gap import middle
 from problems.certificates.bounds import fenchel_bounds, near_zero
 from problems.certificates.certificate import Certificate, with_bounds
-from problems.certificates.dual_point import DualPoint, dual_from_weights, feasible_dual
-from problems.certificates.offsets import best_offsets
 from problems.certificates.optimality import Pieces
 from problems.dataset import Matrix, Vector
-from problems.forms import BoxQP, Point
+from problems.dual_problem.offsets import best_offsets
+from problems.dual_problem.recovery import DualPoint, dual_from_weights, feasible_dual
+from problems.forms import BoxQP, Point, Reduction
 from problems.formulations.formulation import Formulation
 from problems.formulations.svr import SVRDual
 from problems.gram.gram import Gram
 from problems.kernels import Kernel, Linear
 from problems.losses import EpsilonInsensitive
 from problems.projection import project
-from problems.reductions import Reduction
 from problems.rounding import UNIT
 from problems.validation import check_share
 

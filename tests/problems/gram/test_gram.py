@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from problems import RBF, Gram, Linear, Precomputed, Sigmoid
 from problems.gram.gram import SignedGram
+from problems.gram.semidefinite import is_positive_semidefinite
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((40, 3))
@@ -96,16 +97,16 @@ def test_signed_gram_is_the_matrix_of_the_dual(kernel, repeats, remembered):
 
 
 def test_semidefiniteness_is_tested_where_it_is_not_declared():
-    assert not Gram(X, Sigmoid(1.0, -1.0)).is_positive_semidefinite()
-    assert not Gram(np.array([[0.0, 1.0], [1.0, 0.0]]), Precomputed()).is_positive_semidefinite()
+    assert not is_positive_semidefinite(Gram(X, Sigmoid(1.0, -1.0)))
+    assert not is_positive_semidefinite(Gram(np.array([[0.0, 1.0], [1.0, 0.0]]), Precomputed()))
     for K_psd in (K, X @ X.T, np.zeros((4, 4)), np.ones((50, 50))):
-        assert Gram(K_psd, Precomputed()).is_positive_semidefinite()
+        assert is_positive_semidefinite(Gram(K_psd, Precomputed()))
 
 
 @pytest.mark.parametrize("limit", [0, 5000], ids=["Lanczos", "Cholesky"])
 def test_a_larger_gram_matrix_is_tested_in_time(monkeypatch, limit):
-    monkeypatch.setattr("problems.gram.gram.MOST_FACTORED", limit)
+    monkeypatch.setattr("problems.gram.semidefinite._MOST_FACTORED", limit)
     samples = rng.standard_normal((300, 5))
     linear = samples @ samples.T
-    assert Gram(linear, Precomputed()).is_positive_semidefinite()
-    assert not Gram(linear - 0.1 * np.eye(300), Precomputed()).is_positive_semidefinite()
+    assert is_positive_semidefinite(Gram(linear, Precomputed()))
+    assert not is_positive_semidefinite(Gram(linear - 0.1 * np.eye(300), Precomputed()))

@@ -15,7 +15,7 @@ from problems import (
     SVRDual,
     certify,
 )
-from problems.certificates.along import with_value
+from problems.answers.parametric_bounds import with_value
 from solvers import SMO, InteriorPoint, NoPath, Path, Pegasos, solve, solve_path
 
 RNG = np.random.default_rng(0)

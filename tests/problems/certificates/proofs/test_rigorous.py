@@ -33,7 +33,7 @@ from problems.certificates.proofs.balls import above, below, gram_scores
 from problems.certificates.proofs.exact import Exact
 from problems.certificates.proofs.kernels import ball_gram
 from problems.certificates.proofs.rigorous import Bounds, Unprovable, proven_bounds
-from problems.certificates.proofs.semidefinite import smallest_eigenvalue_bound
+from problems.gram.semidefinite import smallest_eigenvalue_bound
 from solvers import SMO, solve
 
 RNG = np.random.default_rng(0)

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from problems.dataset import Vector
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
+from problems.dual_problem.dual import DualProblem
 
 Interval = tuple[float, float]
 _FARTHEST = 1e300  # an intercept beyond it overflows
 
 
-def best_offsets(problem: Formulation, scores: Vector) -> list[Interval]:
+def best_offsets(problem: DualProblem, scores: Vector) -> list[Interval]:
     """Return for each group the interval of u_g that minimise c_g·u_g + Σ Cᵢℓ(yᵢ, fᵢ + u_g).
 
     For losses with pieces, which make the objective piecewise linear in u_g; `scores` f is (n,).
@@ -24,19 +21,19 @@ def best_offsets(problem: Formulation, scores: Vector) -> list[Interval]:
     return problem.box.multipliers(problem.box_gradient(scores))
 
 
-def best_intercept(problem: Formulation, scores: Vector) -> Interval:
+def best_intercept(problem: DualProblem, scores: Vector) -> Interval:
     """Return all b that minimise Σ Cᵢ·loss(yᵢ, fᵢ + b) for scores f (n,), of one group or none."""
     return best_offsets(problem, scores)[0] if problem.intercept else (0.0, 0.0)
 
 
-def shifts(problem: Formulation, offsets: Sequence[float]) -> float | Vector:
+def shifts(problem: DualProblem, offsets: Sequence[float]) -> float | Vector:
     """Return what the offsets of the groups add to each score: one number without groups."""
     if problem.groups is None:
         return problem.decision_offset(offsets)
     return np.append(offsets, 0.0)[problem.groups]
 
 
-def root_offset(problem: Formulation, scores: Vector) -> float:
+def root_offset(problem: DualProblem, scores: Vector) -> float:
     """Return a b that minimises Σ Cᵢℓ(yᵢ, fᵢ + b): the root of its slope, which never falls."""
     from scipy.optimize import brentq  # noqa: PLC0415 - slow to import
 
@@ -61,7 +58,7 @@ def root_offset(problem: Formulation, scores: Vector) -> float:
     return float(brentq(slope, -reach, reach, xtol=xtol, maxiter=1000))
 
 
-def widest_margin(problem: Formulation, scores: Vector) -> tuple[float, float]:
+def widest_margin(problem: DualProblem, scores: Vector) -> tuple[float, float]:
     """Return the b that makes the smallest yᵢ(fᵢ + b) largest, and that margin."""
     y = problem.y
     if not problem.intercept:
@@ -72,6 +69,6 @@ def widest_margin(problem: Formulation, scores: Vector) -> tuple[float, float]:
     return -0.5 * (low + high), 0.5 * (high - low)
 
 
-def one_class(problem: Formulation) -> bool:
+def one_class(problem: DualProblem) -> bool:
     """Return whether all labels are the same."""
     return bool((problem.y == problem.y[0]).all())

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from problems.dataset import Indices, Matrix, Vector
-from problems.forms import ERM, QP, BoxQP, FormPoint, Point
-from problems.formulations.primal import primal_qp
+from problems.dual_problem.primal_qp import primal_qp
+from problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Unsupported
 from problems.gram.gram import GIBIBYTE, Gram, SignedGram
+from problems.gram.semidefinite import is_positive_semidefinite, lacking
 from problems.kernels import Kernel, Linear
 from problems.losses import Hinge, Piece
 from problems.projection import project
-from problems.reductions import Reduction, Unsupported
 
 View = Literal["primal", "dual", "risk"]
 
@@ -26,9 +26,11 @@ class DualProblem:
     Attributes
     ----------
     view : how the problem is posed; `objective` is in that view's own sign and scale.
+    may_be_infeasible : whether there may be no feasible point.
     """
 
     view: ClassVar[View] = "dual"
+    may_be_infeasible: ClassVar[bool] = False
 
     X: Matrix
     y: Vector
@@ -45,6 +47,11 @@ class DualProblem:
     def d(self) -> int:
         """Number of features."""
         return self.X.shape[1]
+
+    @property
+    def outputs(self) -> int:
+        """Dual variables of one sample: 1, or K for K classes."""
+        return 1
 
     @property
     def loss(self) -> Any:
@@ -81,10 +88,8 @@ class DualProblem:
         return np.zeros(self.n)
 
     def ball_targets(self) -> Any:
-        """Return balls around yᵢ, shape (n,), at the current precision."""
-        from problems.certificates.proofs.balls import balls  # noqa: PLC0415 - needs python-flint
-
-        return balls(self.y)
+        """Return balls around yᵢ, shape (n,), at the current precision; None for `y`, as it is exact."""
+        return None
 
     @property
     def is_regression(self) -> bool:
@@ -125,6 +130,16 @@ class DualProblem:
     def gram(self, memory: int = GIBIBYTE) -> Gram:
         """Return a new Gram matrix of the samples, with its own count of evaluations."""
         return Gram(self.X, self.kernel, memory)
+
+    @cached_property
+    def is_psd(self) -> bool:
+        """Whether the Gram matrix is positive semidefinite: declared by the kernel, else tested."""
+        return is_positive_semidefinite(self.gram())
+
+    @cached_property
+    def lacking(self) -> float:
+        """δ ≥ 0 such that K + δI is positive semidefinite, where the kernel is not declared to be."""
+        return lacking(self.gram()) if self.is_psd else 0.0
 
     def beta(self, alpha: Vector) -> Vector:
         """Return the coefficients of w = Σ βᵢφ(xᵢ) for dual variables `alpha` (n,)."""
@@ -209,11 +224,20 @@ class DualProblem:
         """Return the primal with slacks where it has coordinates and is asked for; else the dual."""
         pieces = self._linear_pieces()
         if self.view != "dual" and self.is_linear and all(piece.low == 0 for piece in pieces):
-            return primal_qp(self, pieces)
+            form = primal_qp(self.X, self.weight, self.costs, self.groups, pieces)
+            return Reduction(form, self._from_primal)
         box = self.to_box(gram, start).form
         A, b_eq = box.equality_rows()
         form = QP(box.Q, box.p, None, None, A, b_eq, box.lb, box.ub, box.start)
         return Reduction(form, self._from_box)
+
+    def _from_primal(self, point: FormPoint) -> Point:
+        z, x, end = point.inequality, point.x, self.d + self.costs.size
+        alpha = None if z is None else self.from_box_variables(z)
+        if x is None:
+            return Point(alpha)
+        b = self.decision_offset(x[self.d : end]) if self.costs.size else None
+        return Point(alpha, x[: self.d], b)
 
     def to_erm(self, gram: Gram, start: Point | None = None) -> Reduction[ERM]:
         """Return the regularised risk, which has one offset without a cost at most."""

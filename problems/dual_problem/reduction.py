@@ -8,34 +8,16 @@ missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any
 
 from problems.chains import Chains
-from problems.forms import ERM, QP, BoxQP, FormPoint, Point
+from problems.dual_problem.dual import DualProblem
+from problems.forms import ERM, QP, BoxQP, F, Point, Reduction
 from problems.gram.gram import GIBIBYTE, Gram
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
-
-F = TypeVar("F", BoxQP, QP, ERM, Chains)
-
-
-class Unsupported(Exception):
-    """No chain leads from a problem to a solver; the message is the sentence to show."""
-
-
-@dataclass(frozen=True, eq=False)
-class Reduction(Generic[F]):
-    """A form, and the function that takes its points back to the formulation."""
-
-    form: F
-    recover: Callable[[FormPoint], Point]
 
 
 def reduce(
-    problem: Formulation,
+    problem: DualProblem,
     form: type[F],
     start: Point | None = None,
     memory: int = GIBIBYTE,

@@ -16,18 +16,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from problems.certificates.certificate import Certificate, gap_between, moved_out, relative
-from problems.certificates.dual_point import feasible_dual
 from problems.dataset import Vector
+from problems.dual_problem.recovery import feasible_dual
 from problems.forms import Point
+from problems.formulations.formulation import Formulation
 from problems.rounding import gamma, total
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
 
 Parameter = Literal["C", "lam", "epsilon"]
 _HALVINGS = 50

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +11,8 @@ from numpy.typing import NDArray
 from problems.certificates.certificate import Certificate
 from problems.dataset import Indices, Matrix, Vector, check_samples
 from problems.forms import Point
+from problems.formulations.formulation import Formulation
 from problems.gram.products import gram_scores
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
 
 _AT_BOUND = (
     1e-8  # relative to C (hard margin: to the largest α): interior points never touch a bound

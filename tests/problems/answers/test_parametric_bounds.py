@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from problems import RBF, HingeERM, Point, SoftMarginDual, SVRDual, certify
-from problems.certificates.along import Along, with_value
+from problems.answers.parametric_bounds import Along, with_value
 from solvers import SMO, solve
 
 RNG = np.random.default_rng(3)

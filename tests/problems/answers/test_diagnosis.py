@@ -17,7 +17,7 @@ from problems import (
     certify,
     datasets,
 )
-from problems.certificates.diagnosis import Diagnosis, diagnose, most_frequent
+from problems.answers.diagnosis import Diagnosis, diagnose, most_frequent
 from solvers import SMO, solve
 
 DATA = datasets.load("two_gaussians", n=60, d=3, distance=2.0)

@@ -20,19 +20,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from problems.box_gap import middle, violating_pair, violators
 from problems.certificates.certificate import Certificate
-from problems.certificates.offsets import best_intercept
 from problems.dataset import Vector
+from problems.dual_problem.offsets import best_intercept
 from problems.forms import Claim, Point
+from problems.formulations.formulation import Formulation
 from problems.gram.products import gram_scores
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
 
 Condition = Literal["box", "equality", "stationarity", "scale", "intercept"]
 

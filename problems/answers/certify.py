@@ -10,17 +10,14 @@ solver's own multipliers and bias are never used. All views of a problem are cer
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from problems.certificates.certificate import WRONG_GAP, Certificate
 from problems.forms import Point
+from problems.formulations.formulation import Formulation
 from problems.kernels.samples import entries
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
-
 
 # Of a proof, on one core: for each kernel value, or each entry of a sample where none is needed, and
 # for each sample.

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 import numpy as np
 import scipy
 
 from problems.box_gap import middle
-from problems.certificates.offsets import best_offsets, widest_margin
 from problems.dataset import Indices, Vector
+from problems.dual_problem.dual import DualProblem
+from problems.dual_problem.offsets import best_offsets, widest_margin
 from problems.gram.products import gram_products
 from problems.kernels import squared_norms
 from problems.rounding import (
@@ -22,9 +23,6 @@ from problems.rounding import (
     total,
     transposed_products,
 )
-
-if TYPE_CHECKING:
-    from problems.formulations.formulation import Formulation
 
 INF = float("inf")
 _SMOOTHINGS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
@@ -63,7 +61,7 @@ class Weights:
         return Weights(w, s * self.scores, errors, norm2, wrong, s * self.blur)
 
 
-def weights_of(problem: Formulation, w: Vector) -> Weights:
+def weights_of(problem: DualProblem, w: Vector) -> Weights:
     """Return what a primal bound takes of weights of the features."""
     squares, error = total(w * w)
     scores, errors = products(problem.X, w)
@@ -93,7 +91,7 @@ class DualPoint:
         return self.weights.scores
 
 
-def feasible_dual(problem: Formulation, alpha: Vector) -> DualPoint:
+def feasible_dual(problem: DualProblem, alpha: Vector) -> DualPoint:
     """Return the projection of `alpha` onto the dual's feasible set, and how far it was off."""
     feasible, residual = problem.feasible(alpha), problem.infeasibility(alpha)
     off = float(np.linalg.norm(feasible - alpha.reshape(feasible.shape)))
@@ -111,7 +109,7 @@ def feasible_dual(problem: Formulation, alpha: Vector) -> DualPoint:
     return DualPoint(feasible, weights, lost, residual, off)
 
 
-def dual_from_weights(problem: Formulation, w: Vector) -> DualPoint:
+def dual_from_weights(problem: DualProblem, w: Vector) -> DualPoint:
     """Return a good dual point for weights `w` (d,): the best of several candidates.
 
     At the optimum αᵢ is Cᵢ inside the margin, 0 outside, anything on it, and w = Σ βᵢxᵢ.
@@ -126,12 +124,12 @@ def dual_from_weights(problem: Formulation, w: Vector) -> DualPoint:
     return made_dual(problem, best)
 
 
-def made_dual(problem: Formulation, alpha: Vector) -> DualPoint:
+def made_dual(problem: DualProblem, alpha: Vector) -> DualPoint:
     """Return the dual point of an `alpha` that was not given but made, feasible but for rounding."""
     return replace(feasible_dual(problem, alpha), primal_residual=0.0, projection_distance=0.0)
 
 
-def _candidates(problem: Formulation, w: Vector) -> Iterator[Vector]:
+def _candidates(problem: DualProblem, w: Vector) -> Iterator[Vector]:
     """Yield box variables x that suit w.
 
     With residuals r, for several δ: softened indicators Cᵢ·clip(½ − rᵢ/δ, 0, 1) (hard margin:
@@ -149,7 +147,7 @@ def _candidates(problem: Formulation, w: Vector) -> Iterator[Vector]:
             yield _fitted(problem, w, r, x, near)
 
 
-def _residuals(problem: Formulation, w: Vector) -> Vector:
+def _residuals(problem: DualProblem, w: Vector) -> Vector:
     """Return yᵢf(xᵢ) − 1, or for regression both distances to the tube, at the best offsets."""
     scores = problem.X @ w
     if problem.is_bounded:
@@ -161,7 +159,7 @@ def _residuals(problem: Formulation, w: Vector) -> Vector:
     return problem.box.lagrangian_gradient(problem.box_gradient(scores), offsets)
 
 
-def _fitted(problem: Formulation, w: Vector, r: Vector, start: Vector, near: Indices) -> Vector:
+def _fitted(problem: DualProblem, w: Vector, r: Vector, start: Vector, near: Indices) -> Vector:
     """Return `start` with the variables `near` fitted so that Σ βᵢxᵢ = w (and Σ_{i∈g} βᵢ = c_g)."""
     box, x = problem.box, start.copy()
     x[near] = 0.0
@@ -231,7 +229,7 @@ def _pass(
                 off[indices[k]] += change * data[k]
 
 
-def _scaled(problem: Formulation, dual: DualPoint) -> tuple[Vector, float]:
+def _scaled(problem: DualProblem, dual: DualPoint) -> tuple[Vector, float]:
     """Return the best multiple sα within the feasible set, and its dual value −s·pᵀx − ½s²·xᵀQx."""
     x = problem.to_box_variables(dual.alpha)
     linear, quadratic = -float(problem.box.p @ x), dual.weights.norm2

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from functools import cache
+from importlib import import_module
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -20,8 +21,7 @@ T = TypeVar("T")
 @cache
 def _linear_algebra() -> Any:
     """Return the linear algebra libraries; finding them takes 3 ms, so it is done once."""
-    import scipy.linalg  # noqa: F401, PLC0415 - brings a library of its own, which has to be found too
-
+    import_module("scipy.linalg")  # brings a library of its own, which has to be found too
     return ThreadpoolController().select(user_api="blas")
 
 

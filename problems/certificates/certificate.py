@@ -192,6 +192,13 @@ def with_bounds(
     )
 
 
+def not_proven(known: Certificate, why: object) -> Certificate:
+    """Return a certificate without bounds, as there is no proof of them."""
+    reason = "; ".join(filter(None, (known.reason, f"not proven: {why}")))
+    unknown = {"primal_objective": NAN, "dual_objective": NAN, "gap": NAN, "relative_gap": NAN}
+    return replace(known, **unknown, reason=reason)
+
+
 def missing_bound(problem: Any, gap: float, *bounds: float) -> str:
     """Return why there is no gap between bounds, or an empty string."""
     if not problem.is_psd:

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
-from problems.certificates.certificate import NAN, WRONG_GAP, Certificate, relative
+from problems.certificates.certificate import WRONG_GAP, Certificate, not_proven, relative
 from problems.certificates.hard_margin import no_margin
 from problems.certificates.proofs.balls import Unprovable, above, below
 from problems.certificates.proofs.fenchel import enclosure
@@ -66,9 +66,7 @@ def proven(problem: DualProblem, certificate: Certificate) -> Certificate:
             problem, point.alpha, point.w, certificate.offsets, certificate.scale, is_own
         )
     except (Unprovable, NotImplementedError) as missing:
-        reason = "; ".join(filter(None, (certificate.reason, f"not proven: {missing}")))
-        unknown = {"primal_objective": NAN, "dual_objective": NAN, "gap": NAN, "relative_gap": NAN}
-        return replace(certificate, **unknown, reason=reason)
+        return not_proven(certificate, missing)
     resolution = relative(bounds.spare, bounds.upper, bounds.lower, certificate.unit)
     if (is_own and point.w is not None) or certificate.is_undecided(WRONG_GAP):
         resolution += certificate.resolution  # float64 has no better point next to this one

@@ -1,6 +1,12 @@
 """Kernels for linear methods: samples are mapped to finitely many features, then solved as linear ones.
 
-    K ≈ Z Zᵀ (random Fourier or Nyström features, `problems.gram.feature_maps`),   K replaced by Z Zᵀ
+Random Fourier features of the RBF kernel (Rahimi & Recht 2007; pairs of cosine and sine as in
+Sutherland & Schneider 2015): exp(−gamma·‖x − z‖²) = E cos ωᵀ(x − z) with ω ~ N(0, 2·gamma·I), so
+    z(x) = √(2/m)·[cos ω₁ᵀx, sin ω₁ᵀx, ..., cos ω_{m/2}ᵀx, sin ω_{m/2}ᵀx].
+Nyström features of any kernel (Williams & Seeger 2001): with m landmarks L among the samples,
+    Z = K[:, L] K[L, L]^{−½},   Z Zᵀ = K[:, L] K[L, L]⁺ K[L, :],   exact for the landmarks.
+The entries' error falls like m^{−½} for the first, and like K's eigenvalues from the m-th on for the
+second.
 
 The answer for Z Zᵀ is a feasible dual point of the problem itself, and is certified as that: the gap
 shows what the approximation cost. How far Z Zᵀ is from K is measured on pairs of samples, and recorded
@@ -9,112 +15,30 @@ with the answer. None of them claims anything of the exact problem ("stopped").
 Small errors of K add up over all pairs of support vectors. Relative gap of the exact problem on 160
 samples of two_moons (RBF, gamma = 2, C = 1): Fourier features 1.05 with 40, 0.40 with 160, 0.05 with
 1600, where entries are off by 0.06 at most; Nyström features 0.001 with 40, 5e-9 with 160.
-
-Sources: Rahimi & Recht 2007, "Random features for large-scale kernel machines"; Williams & Seeger 2001,
-"Using the Nyström method to speed up kernel machines".
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
-from problems.forms import ERM, BoxQP, FormPoint
-from problems.gram.feature_maps import (
-    kernel_error,
-    nystroem_features,
-    random_fourier_features,
-)
+from problems.dataset import Matrix
+from problems.forms import BoxQP, FormPoint
 from problems.gram.gram import Gram, SignedGram
-from problems.kernels import RBF, Block, Linear
-from problems.validation import check_choice, check_whole
+from problems.kernels import RBF, Block, Linear, inner_products
+from problems.validation import check_whole
 from solvers.base import Solver
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.numerics.warm_up import warm_up
-from solvers.pegasos import Pegasos
 
-Map = Literal["nystroem", "random_fourier"]
-_SOURCES: dict[Map, str] = {
-    "nystroem": "Williams & Seeger 2001",
-    "random_fourier": "Rahimi & Recht 2007",
-}
-
-
-class _Mapped(Solver, ABC):
-    """Base: map the samples, then solve the linear problem in the variables that both have."""
-
-    components: int
-    seed: int
-
-    @abstractmethod
-    def _map(self) -> Map:
-        """Return which features it takes."""
-
-    @abstractmethod
-    def _linear(self) -> Solver:
-        """Return the solver of the linear problem."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_choice(self._map(), "map", get_args(Map))
-        check_whole(self.components, "components")
-        # half of the features are cosines, half sines
-        if self._map() == "random_fourier" and self.components % 2:
-            raise ValueError(
-                f"components: must be an even number of 2 or more, got {self.components!r}"
-            )
-        self._linear()
-
-    def refuses(self, form: Any) -> str | None:
-        """What the map or the linear solver refuses, and the hard margin."""
-        if self._map() == "random_fourier" and not isinstance(form.gram.kernel, RBF):
-            return "random Fourier features are those of the RBF kernel; nystroem takes any kernel"
-        if isinstance(form, BoxQP) and not np.isfinite(form.ub).all():
-            return "finitely many features need not separate what the kernel does: C must be finite"
-        return self._linear().refuses(_with_gram(form, Gram(form.gram.X, Linear())))
-
-    def prepare(self, form: Any) -> Any:
-        """Compile the linear solver, for more samples than features and for fewer."""
-        warm_up(self, form, samples=400)
-        warm_up(self, form, samples=4)
-        return form
-
-    def iterates(self, form: Any) -> Iterator[FormPoint]:
-        """Map the samples, then yield as the linear solver does."""
-        rng = np.random.default_rng(self.seed)
-        Z = self._features(form.gram, rng)
-        error = kernel_error(form.gram, Z, rng)
-        measured = {"kernel_error_max": error.largest, "kernel_error_mean": error.mean}
-        note = (
-            f"{Z.shape[1]} features: |K - ZZ'| is {error.mean:.2g} on average and at most "
-            f"{error.largest:.2g} on {error.pairs} pairs"
-        )
-        approximate = _with_gram(form, Gram(Z, Linear(), form.gram.memory))
-        for point in self._linear().iterates(approximate):
-            x = point.x if isinstance(form, BoxQP) else None
-            counters = {**point.counters, **measured}
-            yield replace(point, x=x, claim="stopped", counters=counters, note=note)
-
-    def _features(self, gram: Gram, rng: np.random.Generator) -> Block:
-        if self._map() == "nystroem":
-            return nystroem_features(gram, self.components, rng)
-        assert isinstance(gram.kernel, RBF)
-        return random_fourier_features(gram.X, gram.kernel, self.components, rng)
-
-
-def _with_gram(form: Any, gram: Gram) -> Any:
-    """Return `form` with another Gram matrix."""
-    if isinstance(form, BoxQP):
-        return replace(form, Q=SignedGram(gram, form.Q.sign, form.Q.index))
-    return replace(form, gram=gram)
+_PAIRS = 64  # times as many: pairs of samples on which the error is measured
 
 
 @dataclass(frozen=True)
-class Nystroem(_Mapped):
+class Nystroem(Solver):
     """Dual coordinate descent on Nyström features, for any kernel.
 
     Attributes
@@ -130,12 +54,44 @@ class Nystroem(_Mapped):
     seed: int = 0
 
     form: ClassVar = BoxQP
-    source: ClassVar[str] = _SOURCES["nystroem"]
+    source: ClassVar[str] = "Williams & Seeger 2001"
 
-    def _map(self) -> Map:
-        return "nystroem"
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole(self.components, "components")
 
-    def _linear(self) -> Solver:
+    def refuses(self, form: BoxQP) -> str | None:
+        """What the linear solver refuses, and the hard margin."""
+        if not np.isfinite(form.ub).all():
+            return "finitely many features need not separate what the kernel does: C must be finite"
+        return self._linear().refuses(_with_gram(form, Gram(form.gram.X, Linear())))
+
+    def prepare(self, form: BoxQP) -> BoxQP:
+        """Compile the linear solver, for more samples than features and for fewer."""
+        warm_up(self, form, samples=400)
+        warm_up(self, form, samples=4)
+        return form
+
+    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
+        """Map the samples, then yield as the linear solver does."""
+        rng = np.random.default_rng(self.seed)
+        Z = self.features(form.gram, rng)
+        error = kernel_error(form.gram, Z, rng)
+        measured = {"kernel_error_max": error.largest, "kernel_error_mean": error.mean}
+        note = (
+            f"{Z.shape[1]} features: |K - ZZ'| is {error.mean:.2g} on average and at most "
+            f"{error.largest:.2g} on {error.pairs} pairs"
+        )
+        approximate = _with_gram(form, Gram(Z, Linear(), form.gram.memory))
+        for point in self._linear().iterates(approximate):
+            counters = {**point.counters, **measured}
+            yield replace(point, claim="stopped", counters=counters, note=note)
+
+    def features(self, gram: Gram, rng: np.random.Generator) -> Block:
+        """Return the features (n, m) that stand for the samples."""
+        return nystroem_features(gram, self.components, rng)
+
+    def _linear(self) -> DualCoordinateDescent:
         return DualCoordinateDescent(self.tol, max_iter=self.max_iter, seed=self.seed)
 
 
@@ -150,37 +106,68 @@ class RandomFourier(Nystroem):
     seed : of the frequencies, the descent's order, and the pairs on which the error is measured.
     """
 
-    source: ClassVar[str] = _SOURCES["random_fourier"]
+    source: ClassVar[str] = "Rahimi & Recht 2007"
 
-    def _map(self) -> Map:
-        return "random_fourier"
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.components % 2:
+            raise ValueError(
+                f"components: must be even, half cosines and half sines, got {self.components!r}"
+            )
+
+    def refuses(self, form: BoxQP) -> str | None:
+        """Every kernel but the RBF kernel too."""
+        if not isinstance(form.gram.kernel, RBF):
+            return "random Fourier features are those of the RBF kernel; nystroem takes any kernel"
+        return super().refuses(form)
+
+    def features(self, gram: Gram, rng: np.random.Generator) -> Block:
+        """Return the features (n, components) that stand for the samples."""
+        assert isinstance(gram.kernel, RBF)
+        return random_fourier_features(gram.X, gram.kernel, self.components, rng)
 
 
-@dataclass(frozen=True)
-class MappedPegasos(_Mapped):
-    """Pegasos, a primal method, on Nyström or random Fourier features.
+def _with_gram(form: BoxQP, gram: Gram) -> BoxQP:
+    """Return `form` with another Gram matrix."""
+    return replace(form, Q=SignedGram(gram, form.Q.sign, form.Q.index))
 
-    Attributes
-    ----------
-    map : which features: "nystroem" for any kernel, "random_fourier" for the RBF kernel.
-    components : number of landmarks, or of Fourier features.
-    tol, epochs, max_iter, batch_size : of Pegasos.
-    seed : of the map, the samples drawn, and the pairs on which the error is measured.
+
+class KernelError(NamedTuple):
+    """|K − Z Zᵀ| over some pairs of samples."""
+
+    largest: float
+    mean: float
+    pairs: int
+
+
+def random_fourier_features(
+    X: Matrix, kernel: RBF, components: int, rng: np.random.Generator
+) -> Block:
+    """Return random Fourier features (n, components) of the samples `X` (n, d), an even number."""
+    frequencies = np.sqrt(2 * kernel.gamma) * rng.standard_normal((components // 2, X.shape[1]))
+    angles = inner_products(X, frequencies)
+    return np.sqrt(2 / components) * np.hstack([np.cos(angles), np.sin(angles)])
+
+
+def nystroem_features(gram: Gram, components: int, rng: np.random.Generator) -> Block:
+    """Return Nyström features (n, r) from at most `components` random landmarks.
+
+    r is the rank of K[L, L]: directions that may be 0 but for rounding are left out, and negative
+    ones, which only an indefinite kernel has.
     """
+    landmarks = np.sort(rng.permutation(gram.n)[:components])
+    columns = gram.columns(landmarks)
+    values, vectors = np.linalg.eigh(columns[landmarks])
+    rounding = landmarks.size * np.finfo(float).eps * float(np.abs(values).max(initial=0.0))
+    kept = values > rounding
+    if not kept.any():
+        return np.zeros((gram.n, 1))
+    return np.ascontiguousarray(columns @ (vectors[:, kept] / np.sqrt(values[kept])))
 
-    map: Map = "nystroem"
-    components: int = 200
-    tol: float = 1e-3
-    epochs: int = 60
-    max_iter: int | None = None
-    batch_size: int = 1
-    seed: int = 0
 
-    form: ClassVar = ERM
-    source: ClassVar[str] = f"Shalev-Shwartz et al. 2011; {'; '.join(_SOURCES.values())}"
-
-    def _map(self) -> Map:
-        return self.map
-
-    def _linear(self) -> Solver:
-        return Pegasos(self.tol, self.epochs, self.max_iter, self.batch_size, seed=self.seed)
+def kernel_error(gram: Gram, Z: Block, rng: np.random.Generator) -> KernelError:
+    """Return how far Z Zᵀ is from K, on all pairs of two random choices of samples."""
+    size = min(_PAIRS, gram.n)
+    rows, cols = (rng.choice(gram.n, size, replace=False) for _ in range(2))
+    error = np.abs(gram.block(rows, cols) - Z[rows] @ Z[cols].T)
+    return KernelError(float(error.max()), float(error.mean()), error.size)

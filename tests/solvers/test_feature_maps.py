@@ -9,7 +9,6 @@ from problems import (
     RBF,
     Gram,
     HardMarginDual,
-    HingeERM,
     Linear,
     Polynomial,
     Precomputed,
@@ -19,16 +18,15 @@ from problems import (
     SVRDual,
     datasets,
 )
-from problems.gram.feature_maps import kernel_error, nystroem_features, random_fourier_features
 from solvers import (
     SMO,
     DualCoordinateDescent,
-    MappedPegasos,
     Nystroem,
     RandomFourier,
     Status,
     solve,
 )
+from solvers.feature_maps import kernel_error, nystroem_features, random_fourier_features
 
 MOONS = datasets.load("two_moons", n=160, seed=2)
 GAMMA = 2.0
@@ -37,15 +35,7 @@ STRINGS = datasets.load("motif_strings", n=80)
 SOLVERS = {
     "nystroem": Nystroem,
     "random_fourier": RandomFourier,
-    "pegasos on nystroem": MappedPegasos,
-    "pegasos on random_fourier": lambda **settings: MappedPegasos("random_fourier", **settings),
 }
-
-
-def _problem(solver) -> SoftMarginDual:
-    return SoftMarginDual(
-        MOONS.X, MOONS.y, 1.0, RBF(GAMMA), intercept=not isinstance(solver, MappedPegasos)
-    )
 
 
 def test_random_fourier_features_approach_the_kernel_with_the_root_of_their_number():
@@ -123,14 +113,13 @@ def test_the_exact_gap_closes_as_components_grow(name):
     gaps = []
     for components in (4, 40, 160):
         solver = SOLVERS[name](components=components, tol=1e-6)
-        solution = solve(_problem(solver), solver, time_limit=20.0)
+        solution = solve(EXACT, solver, time_limit=20.0)
         assert solution.claimed == "stopped"
         assert solution.verdict in ("solved", "inaccurate")
-        averaged = isinstance(solver, MappedPegasos)  # its mean of iterates overshoots C a little
-        assert solution.certificate.primal_residual < (1e-2 if averaged else 1e-9)
+        assert solution.certificate.primal_residual < 1e-9
         gaps.append(solution.certificate.relative_gap)
     assert gaps[0] > 1.5 * gaps[1]
-    assert gaps[2] < 1.1 * gaps[1]  # with enough of them, what is left is Pegasos's own
+    assert gaps[2] < gaps[1]
     assert gaps[2] < (0.5 if "fourier" in name else 0.05)
 
 
@@ -144,12 +133,12 @@ def test_nystroem_with_all_samples_as_landmarks_solves_the_exact_problem():
 @pytest.mark.parametrize("name", SOLVERS)
 def test_the_record_tells_the_error_that_was_measured(name):
     solver = SOLVERS[name](components=20, seed=3)
-    solution = solve(_problem(solver), solver, time_limit=20.0)
+    solution = solve(EXACT, solver, time_limit=20.0)
     counters = solution.counters
     assert 0 < counters["kernel_error_mean"] < counters["kernel_error_max"] < 2
     assert "features: |K - ZZ'| is" in solution.reason
     assert f"{counters['kernel_error_max']:.2g}" in solution.reason
-    again = solve(_problem(solver), solver, time_limit=20.0)
+    again = solve(EXACT, solver, time_limit=20.0)
     assert again.counters == counters
 
 
@@ -169,22 +158,11 @@ def test_regression_and_unequal_weights_are_taken(make):
     assert fine.relative_gap < 0.05 < coarse.relative_gap
 
 
-def test_pegasos_on_features_takes_the_risk_and_its_own_settings():
-    problem = HingeERM(MOONS.X, MOONS.y, 0.01)  # a linear kernel: Nyström is exact with two
-    solver = MappedPegasos(components=5, epochs=30, batch_size=4, tol=1e-12)
-    solution = solve(problem, solver)
-    assert solution.iterations == 30 * 40
-    assert solution.certificate.relative_gap < 0.05
-    assert solve(problem, solver, max_iter=10).iterations == 10
-
-
 @pytest.mark.parametrize(
     ("solver", "problem", "words"),
     [
         (RandomFourier(), SoftMarginDual(MOONS.X, MOONS.y, 1.0, Polynomial(2)), "RBF kernel"),
-        (MappedPegasos("random_fourier"), HingeERM(MOONS.X, MOONS.y, 0.1), "RBF kernel"),
         (Nystroem(), HardMarginDual(MOONS.X, MOONS.y, RBF(1.0)), "C must be finite"),
-        (MappedPegasos(), EXACT, "no unregularised intercept"),
         (DualCoordinateDescent(), EXACT, "only for the linear kernel"),
     ],
 )
@@ -205,13 +183,7 @@ def test_an_indefinite_kernel_is_approximated_but_never_certified():
     [
         (lambda: Nystroem(components=0), "components: must be a whole number of 1 or more, got 0"),
         (lambda: Nystroem(components=2.5), "components: must be a whole number"),
-        (lambda: RandomFourier(components=7), "components: must be an even number of 2 or more"),
-        (lambda: MappedPegasos("fourier"), "map: must be one of nystroem, random_fourier"),
-        (lambda: MappedPegasos(epochs=0), "epochs: must be a whole number"),
-        (
-            lambda: random_fourier_features(MOONS.X, RBF(1.0), 3, np.random.default_rng()),
-            "components: must be even",
-        ),
+        (lambda: RandomFourier(components=7), "components: must be even, half cosines"),
     ],
 )
 def test_a_bad_setting_is_refused_by_name(build, message):

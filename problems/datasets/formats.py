@@ -2,7 +2,7 @@
 
 A line of LIBSVM text is ``label index:value index:value ... # comment``, indices increasing
 and beginning at 1 (C.-C. Chang, C.-J. Lin, "LIBSVM", 2011, and its README). scikit-learn
-parses it; only when it fails is the file read again, in Python, to name the line.
+parses it; only when it fails is the file read again, line by line, to name the line.
 
 An archive may unpack to `UNPACKED_RATIO` times its own size, or to `UNPACKED_ALWAYS` bytes if that
 is more: a small file that unpacks without end would fill the memory. Files that are not compressed
@@ -13,10 +13,9 @@ import bz2
 import gzip
 import io
 import lzma
-import math
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -30,7 +29,7 @@ from problems.datasets.steps import by_density, pad_features
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 # what a damaged archive raises; OSError covers a wrong header and a wrong checksum
 _DAMAGE = (EOFError, OSError, zlib.error, lzma.LZMAError)
-_LARGEST_INDEX = 2**31 - 1
+_LONGEST = 200  # characters of what is said of a line
 _CSV = (
     "is CSV, not LIBSVM text, whose lines are `label index:value ...`; write the samples with "
     "sklearn.datasets.dump_svmlight_file(X, y, path), or numpy.savez(path, X=X, y=y)"
@@ -86,23 +85,45 @@ def check_readable(path: Path) -> None:
 
 
 def _read_text(path: Path, zero_based: bool, n_features: int | None) -> tuple[Matrix, Vector]:
-    from sklearn.datasets import load_svmlight_file  # noqa: PLC0415 - slow to import
-
     try:
         with _open(path) as stream:
-            X, y = load_svmlight_file(stream, zero_based=zero_based)  # pyright: ignore[reportArgumentType]
+            X, y = _parsed(stream, zero_based)
     except _TooLarge:
         raise
     except (*_DAMAGE, ValueError, OverflowError) as error:
-        found = next(_problems(path, zero_based), f"{path}: {error}")
-        raise ValueError(found) from error
+        raise ValueError(f"{path}{_first_fault(path, zero_based) or f': {error}'}") from error
     if y.size == 0:
         raise ValueError(f"{path}: is empty, it has no samples")
-    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
-        raise ValueError(next(_problems(path, zero_based), f"{path}: has NaN or infinite entries"))
     if X.nnz == 0 and n_features is None:
         raise ValueError(f"{path}: has no features; pass n_features if all of them are zero")
     return scipy.sparse.csr_array(X), np.asarray(y, dtype=np.float64)
+
+
+def _parsed(stream: IO[bytes], zero_based: bool) -> tuple[Any, Any]:
+    from sklearn.datasets import load_svmlight_file  # noqa: PLC0415 - slow to import
+
+    X, y = load_svmlight_file(stream, zero_based=zero_based)  # pyright: ignore[reportArgumentType]
+    if not (np.isfinite(X.data).all() and np.isfinite(y).all()):
+        raise ValueError("NaN or infinite entries; drop or impute them first")
+    return X, y
+
+
+def _first_fault(path: Path, zero_based: bool) -> str:
+    """Return the number of the first line that cannot be read alone, and why; empty if all can."""
+    number = 0
+    try:
+        with _open(path) as stream:
+            for number, line in enumerate(stream, start=1):
+                try:
+                    _parsed(io.BytesIO(line), zero_based)
+                except (ValueError, OverflowError) as error:
+                    is_csv = b":" not in line and {*b",;"} & {*line.split()[0]}
+                    return f", line {number}: {_CSV if is_csv else str(error)[:_LONGEST]}"
+    except _DAMAGE as error:
+        return (
+            f": the archive is truncated or damaged after line {number} ({error}); get a fresh copy"
+        )
+    return ""
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -145,76 +166,6 @@ def _check_unpacked(path: Path, unpacked: int, remedy: str) -> None:
             f"limit for an archive of its size ({UNPACKED_RATIO} times that, and at least "
             f"{UNPACKED_ALWAYS / 2**20:.0f} MiB); if that is what it should hold, {remedy}"
         )
-
-
-def _problems(path: Path, zero_based: bool) -> Iterator[str]:
-    """Yield a message for each line of `path` that cannot be used."""
-    number = 0
-    try:
-        with _open(path) as stream:
-            for number, line in enumerate(stream, start=1):
-                problem = next(_line_problems(line, zero_based), None)
-                if problem is not None:
-                    yield f"{path}, line {number}: {problem}"
-    except _DAMAGE as error:
-        yield (
-            f"{path}: the archive is truncated or damaged after line {number} ({error}); "
-            "get a fresh copy"
-        )
-
-
-def _line_problems(line: bytes, zero_based: bool) -> Iterator[str]:
-    """Yield what is wrong with `line`; only the first finding can be relied on."""
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError as error:
-        yield f"byte {error.start + 1} (0x{line[error.start]:02x}) is not UTF-8 text"
-        return
-    # split and read as bytes, as scikit-learn does: there are digits and spaces beyond ASCII
-    words = [word.decode("utf-8") for word in line.split(b"#", 1)[0].split()]
-    if not words:
-        return
-    if b":" not in line and ("," in words[0] or ";" in words[0]):
-        yield _CSV
-    yield from _number_problems(words[0], "label")
-    previous = -1
-    for position, word in enumerate(words[1:]):
-        if position == 0 and word.startswith("qid:"):
-            continue
-        index, colon, value = word.partition(":")
-        if not colon:
-            yield f"{word!r} is not index:value"
-        yield from _index_problems(index, previous, zero_based)
-        yield from _number_problems(value, f"value of index {index}")
-        previous = int(index)
-
-
-def _index_problems(text: str, previous: int, zero_based: bool) -> Iterator[str]:
-    try:
-        index = int(text.encode())
-    except ValueError:
-        yield f"index {text!r} is not an integer"
-        return
-    if index == 0 and not zero_based:
-        yield "index 0, but indices begin at 1; pass zero_based=True if they begin at 0 here"
-    if index < 0:
-        yield f"index {index} is negative"
-    if index > _LARGEST_INDEX:
-        yield f"index {index} is above {_LARGEST_INDEX}"
-    if index == previous:
-        yield f"index {index} occurs twice"
-    if index < previous:
-        yield f"index {index} after index {previous}, but indices must increase"
-
-
-def _number_problems(text: str, what: str) -> Iterator[str]:
-    try:
-        number = float(text.encode())
-    except ValueError:
-        yield f"{what} is {text!r}, not a number"
-        return
-    if not math.isfinite(number):
-        yield f"{what} is {text}; drop or impute NaN and infinite values first"
 
 
 def _read_npz(path: Path) -> tuple[Matrix, NDArray[Any]]:

@@ -80,7 +80,7 @@ def test_check_finds_what_is_missing_or_unusable(write, tmp_path):
         load(tmp_path / "none.txt")
     with pytest.raises(IsADirectoryError, match=r"is not a file"):
         datasets.make("libsvm_file", path=tmp_path).check()
-    with pytest.raises(ValueError, match="line 1: label is 'spam', not a number"):
+    with pytest.raises(ValueError, match="line 1: could not convert string to float: b'spam'"):
         datasets.make("libsvm_file", path=write("spam\n")).check()
 
 

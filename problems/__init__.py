@@ -10,12 +10,12 @@ from problems.forms import ERM, QP, BoxQP, FormPoint, Point, Unsupported
 from problems.formulations.erm import HingeERM, RegularizedERM
 from problems.formulations.formulation import Formulation
 from problems.formulations.multiclass import Multiclass, OneVsOne, OneVsRest
-from problems.formulations.nu.nu_svc import NuSVC
-from problems.formulations.nu.nu_svr import NuSVR
-from problems.formulations.nu.one_class import OneClassSVM
-from problems.formulations.nu.svdd import SVDD
+from problems.formulations.nu_svc import NuSVC
+from problems.formulations.nu_svr import NuSVR
+from problems.formulations.one_class import OneClassSVM
 from problems.formulations.softmax import SoftmaxERM
 from problems.formulations.structured import ChainMargin
+from problems.formulations.svdd import SVDD
 from problems.formulations.svm import (
     HardMarginDual,
     HardMarginPrimal,

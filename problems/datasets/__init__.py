@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from problems.dataset import Dataset
-from problems.datasets.blobs import Blobs
 from problems.datasets.bundled import BreastCancer, Diabetes, Digits, Iris, Wine
 from problems.datasets.catalogue import ENTRIES
 from problems.datasets.chains import HiddenMarkov
 from problems.datasets.generators import (
+    Blobs,
     Classification,
     FourGaussians,
     Friedman,
@@ -27,7 +27,7 @@ from problems.datasets.generators import (
     TwoMoons,
 )
 from problems.datasets.libsvm import LibsvmFile
-from problems.datasets.online.openml import OpenML
+from problems.datasets.openml import OpenML
 from problems.datasets.published import Published, cache_folder, data_folder
 from problems.datasets.source import Raw, Source
 from problems.datasets.symbolic import GraphFamilies, MotifStrings, PlantedSets

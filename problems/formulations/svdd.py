@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from problems.dataset import Matrix, Vector
-from problems.formulations.nu.one_class import DescriptionOfOneClass
+from problems.formulations.one_class import DescriptionOfOneClass
 from problems.kernels import Kernel, Linear
 from problems.losses import Piece, PiecewiseLinear
 from problems.rounding import gamma

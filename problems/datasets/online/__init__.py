@@ -1,1 +1,0 @@
-"""Data sets that are downloaded by a number or name that others gave them."""

@@ -1,1 +1,0 @@
-"""Machines whose parameter nu is a share of the samples."""

@@ -16,20 +16,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numba
 import numpy as np
 
+from problems.certificates.certificate import Certificate
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.formulations.formulation import Formulation
 from problems.kernels import Block
 from problems.validation import check_whole
 from solvers.base import Solver
-
-if TYPE_CHECKING:
-    from solvers.running.solution import Solution
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 
@@ -81,7 +79,7 @@ class Perceptron(Solver):
             yield FormPoint(alpha.copy(), iterations=int(alpha.sum()), claim="stopped")
 
 
-def mistake_bound(problem: Formulation, maximal: Solution) -> float:
+def mistake_bound(problem: Formulation, maximal: Certificate) -> float:
     """Return R²/γ², the number of mistakes that no order of the samples makes a perceptron exceed.
 
     γ is that of the hyperplane (w, b) of maximal margin, with u = (w, b)/‖(w, b)‖: as the smallest
@@ -90,22 +88,21 @@ def mistake_bound(problem: Formulation, maximal: Solution) -> float:
     Parameters
     ----------
     problem : a hard margin.
-    maximal : its solution.
+    maximal : the certificate of its solution.
 
     Raises
     ------
     ValueError
-        If the solution has no upper bound: then nothing is known to separate the samples.
+        If it has no upper bound: then nothing is known to separate the samples.
     """
-    norm_squared = 2.0 * maximal.certificate.primal_objective
+    norm_squared = 2.0 * maximal.primal_objective
     if not np.isfinite(norm_squared):
         raise ValueError(
-            "maximal: must separate the samples with a certified margin, "
-            f"got a solution that is {maximal.verdict}: {maximal.reason}"
+            f"maximal: must separate the samples with a certified margin, got {maximal!r}"
         )
     constant = 1.0 if problem.intercept else 0.0
     radius_squared = float(problem.gram().diagonal().max()) + constant
-    return radius_squared * (norm_squared + constant * float(maximal.b or 0.0) ** 2)
+    return radius_squared * (norm_squared + constant * float(maximal.point.b or 0.0) ** 2)
 
 
 def _is_hard_margin(form: BoxQP) -> bool:

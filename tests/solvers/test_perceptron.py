@@ -25,7 +25,7 @@ def test_mistakes_never_exceed_the_bound(seed, intercept, kernel):
         y = np.sign(X @ [1.0, -2.0, 0.5])
     problem = HardMarginDual(X, y, kernel, intercept)
     maximal, found = solve(problem, CvxoptQP()), solve(problem, Perceptron())
-    assert 0 < found.iterations <= mistake_bound(problem, maximal)
+    assert 0 < found.iterations <= mistake_bound(problem, maximal.certificate)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -67,7 +67,7 @@ def test_a_bound_needs_a_separating_hyperplane():
     X = np.array([[0.0], [1.0], [2.0]])
     problem = HardMarginDual(X, np.array([1.0, -1.0, 1.0]))
     with pytest.raises(ValueError, match="maximal"):
-        mistake_bound(problem, solve(problem, Perceptron(max_passes=5)))
+        mistake_bound(problem, solve(problem, Perceptron(max_passes=5)).certificate)
 
 
 def test_slack_is_refused_in_a_sentence():

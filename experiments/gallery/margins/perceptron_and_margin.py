@@ -35,7 +35,7 @@ def compute() -> tuple[Solution, list[Solution], float]:
     maximal = solve(problem)
     shuffles = [np.random.default_rng(seed).permutation(data.n) for seed in range(ORDERS)]
     found = [solve(HardMarginPrimal(data.X[s], data.y[s]), Perceptron()) for s in shuffles]
-    return maximal, found, mistake_bound(problem, maximal)
+    return maximal, found, mistake_bound(problem, maximal.certificate)
 
 
 def draw(numbers: tuple[Solution, list[Solution], float]) -> Figure:

@@ -33,7 +33,7 @@ class Subsets(Active):
         chosen = self._choose(up, down)
         z, lo, hi, u = self._on_one_side(chosen)
         members = self.members[chosen]
-        K = state.block(members, members, state.columns(members))
+        K = state.matrix.block(members, members, state.matrix.columns(members))
         a = np.ones(z.size) if state.equality else None
         box = Box(lambda v: K @ v.astype(K.dtype), z, -u, a, None, z.sum(keepdims=True), lo, hi)
         most, taken = min(_MOST_STEPS, state.max_steps - state.steps), 0

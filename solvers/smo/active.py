@@ -15,9 +15,10 @@ from scipy.linalg import LinAlgError
 
 from problems.dataset import Indices, Vector
 from solvers.smo.kept import KeptRows, compile_gather
+from solvers.smo.matrix import FreeBlock
 from solvers.smo.newton import FreeFactor, newton_in_box, newton_step
 from solvers.smo.pairs import pair_steps
-from solvers.smo.state import FreeBlock, State, free_variables, slopes
+from solvers.smo.state import State, free_variables, slopes
 from solvers.smo.variables import ONE_SET
 
 _WORKING_SET = 512  # a float32 block takes 1 MiB: it stays in the second-level cache
@@ -61,14 +62,17 @@ class Active:
 
     def start_with(self, members: Indices) -> None:
         """Make `members` active, without any rows."""
-        earlier = self.state.earlier_rows if members.size == self.state.variables.n else None
-        self.rows = KeptRows(self.state, members) if earlier is None else earlier
+        state, v = self.state, self.state.variables
+        every = members.size == v.n
+        rows = state.earlier_rows if every else None
+        self.rows = KeptRows(state.matrix, members, state.memory) if rows is None else rows
         self.last_set = np.empty(0, np.int64)
         one_set = members.size > 0 and self.rows.complete
         self.whole = one_set and members.size <= ONE_SET
-        near = self.state.left <= _LEFT_ON_DEMAND and members.size <= MOST_ON_DEMAND
-        every = members.size == self.state.variables.n
-        self.source = self.rows.source() if every and (self.whole or (one_set and near)) else None
+        near = state.left <= _LEFT_ON_DEMAND and members.size <= MOST_ON_DEMAND
+        on_demand = every and state.equality and v.groups is None
+        on_demand = on_demand and (self.whole or (one_set and near))
+        self.source = self.rows.source() if on_demand else None
         self.whole |= self.source is not None
         if self.whole and self.source is None:
             self.rows.fetch(np.arange(members.size))
@@ -88,7 +92,7 @@ class Active:
         if members is not self.members:
             arriving = np.setdiff1d(members, self.members, assume_unique=True)
             grown = members.size != self.members.size
-            grown = grown or self.state.repeats
+            grown = grown or self.state.matrix.repeats
             if grown or arriving.size > _MOST_REPLACED * members.size:
                 self.start_with(members)
             else:
@@ -128,7 +132,7 @@ class Active:
             if slow > _PATIENCE and slow > self._patience():
                 slow, futile = 0, futile + 1
                 self._newton_step()
-                self.state.stuck = self.state.in_single and futile > _FUTILE
+                self.state.stuck = self.state.matrix.in_single and futile > _FUTILE
             elif self.refine_in <= 0 and self._is_settled():
                 self._newton_step()
                 if np.array_equal(self._free(), self.free_before):
@@ -170,7 +174,7 @@ class Active:
         elif self.rows.known(chosen).all():
             K = self.rows.block(chosen)
         else:
-            K = state.block(members, members, state.columns(members))
+            K = state.matrix.block(members, members, state.matrix.columns(members))
         groups = None if self.groups is None else self.groups[chosen]
         if not state.equality:  # each can be paired with a free variable that has no row
             K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
@@ -233,11 +237,11 @@ class Active:
         state, members = self.state, self.members[free]
         everywhere = state.z.copy()
         everywhere[self.members] = self.z
-        self.f[free] = state.exact_scores(members, everywhere)
+        self.f[free] = state.matrix.exact_scores(members, everywhere)
         z, lo, hi, u = self._on_one_side(free)
         groups = None if self.groups is None else self.groups[free]
         g = -u - state.of_each(self.b, groups)
-        moved = newton_step(FreeBlock(state, members), g, z, lo, hi, state.equality, groups)
+        moved = newton_step(FreeBlock(state.matrix, members), g, z, lo, hi, state.equality, groups)
         if moved is not None:
             state.newton_steps += 1
             self._move(free, moved)
@@ -304,7 +308,7 @@ class Active:
         self.rows.add_to(self.f, moved[known], change[known])
         uncached = self.members[moved[~known]]
         if uncached.size:
-            self.f += self.state.products(self.members, uncached, change[~known])
+            self.f += self.state.matrix.products(self.members, uncached, change[~known])
 
 
 def compile_choice() -> None:

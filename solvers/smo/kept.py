@@ -16,13 +16,33 @@ from numpy.typing import NDArray
 from problems.dataset import Indices, Vector
 from problems.gram.tiles import Tile
 from solvers.smo.demand import MOST_FEATURES, Source
-from solvers.smo.state import Ready, State
+from solvers.smo.matrix import Matrix, Ready
 
 _LEAST_COLUMNS = 2048  # of kept rows, that are worth a second thread
 _LEAST_GATHERED = 64  # pairs of rows of a block, that are worth one
 _SQUARE = 16  # entries: a cache line in float32
 _SPAN = 4096  # columns whose sums, 16 KiB in float32, stay in the first-level cache
 _SUMMED = 32  # rows summed in their own precision, before that is worse than theirs
+
+
+class RowMemory:
+    """Memory for rows among one set of variables after another: touching fresh memory takes time.
+
+    Attributes
+    ----------
+    room : numbers that it may have.
+    """
+
+    def __init__(self, room: int, dtype: Any) -> None:
+        self.room, self._values = room, np.empty(0, dtype)
+
+    def rows(self, width: int) -> Tile:
+        """Return room for rows of `width` variables, at least one."""
+        most = max(width, min(self.room, width**2))
+        if self._values.size < most:
+            self._values = np.empty(most, self._values.dtype)
+        count = min(width, most // max(1, width))
+        return self._values[: count * width].reshape(count, width)
 
 
 class KeptRows:
@@ -35,14 +55,14 @@ class KeptRows:
         `place` are of these, and `twin` is which of them stands for each member; None for itself.
     """
 
-    def __init__(self, state: State, members: Indices) -> None:
-        self.state, self.members = state, members
+    def __init__(self, matrix: Matrix, members: Indices, memory: RowMemory) -> None:
+        self.matrix, self.members = matrix, members
         self.distinct, self.twin = members, None
-        if state.repeats:
-            samples = state.variables.sample[members]
+        if matrix.repeats:
+            samples = matrix.sample[members]
             _, first, self.twin = np.unique(samples, return_index=True, return_inverse=True)
             self.distinct = members[first]
-        self.values = state.row_cache(self.distinct.size)
+        self.values = memory.rows(self.distinct.size)
         self.place = np.full(self.distinct.size, -1)
         self.owner = np.full(self.values.shape[0], -1)
 
@@ -51,16 +71,16 @@ class KeptRows:
         """How many rows there are."""
         return int(np.count_nonzero(self.owner >= 0))
 
-    def of(self, state: State) -> KeptRows:
+    def of(self, matrix: Matrix) -> KeptRows:
         """Return the same rows, for another problem on the same variables."""
-        self.state = state
+        self.matrix = matrix
         self.__dict__.pop("columns", None)
         return self
 
     @cached_property
     def columns(self) -> Ready:
         """The columns of the members, made ready when the first row is computed."""
-        return self.state.columns(self.distinct)
+        return self.matrix.columns(self.distinct)
 
     @property
     def complete(self) -> bool:
@@ -86,7 +106,7 @@ class KeptRows:
         def gather(first: int, last: int) -> None:
             _gather(self.values, place, chosen, K, first, last)
 
-        self.state.tiles.run(gather, (chosen.size + 1) // 2, _LEAST_GATHERED)
+        self.matrix.tiles.run(gather, (chosen.size + 1) // 2, _LEAST_GATHERED)
         return K
 
     def fetch(self, chosen: Indices) -> NDArray[np.bool_]:
@@ -99,22 +119,22 @@ class KeptRows:
             missing = missing[: places.size]
             rows, first, last = self.distinct[missing], places[0], places[-1] + 1
             if last - first == places.size:
-                self.state.block(rows, self.distinct, self.columns, self.values[first:last])
+                self.matrix.block(rows, self.distinct, self.columns, self.values[first:last])
             else:
-                self.values[places] = self.state.block(rows, self.distinct, self.columns)
+                self.values[places] = self.matrix.block(rows, self.distinct, self.columns)
             self.place[missing], self.owner[places] = places, rows
         return self.known(chosen)
 
     def source(self) -> Source | None:
         """Return what pair steps on all members compute the rows from, or None: fetch them."""
-        state, v = self.state, self.state.variables
-        factors = state.tiles.factors(np.float32) if state.in_single else None
-        if factors is None or not state.equality or v.groups is not None or v.scale is not None:
+        matrix = self.matrix
+        factors = matrix.tiles.factors(np.float32) if matrix.in_single else None
+        if factors is None or matrix.scale is not None:
             return None
         rows, columns, factor = factors
         if columns.shape[1] > MOST_FEATURES:
             return None
-        some = v.sample[self.members]
+        some = matrix.sample[self.members]
         across, used = np.ascontiguousarray(columns[some].T), np.array([self.count])
         factor = np.array([factor], np.float32)
         return Source(rows[some], across, factor, self.place, self.owner, used)
@@ -127,9 +147,11 @@ class KeptRows:
         self.members = self.members.copy()
         self.members[positions] = arriving
         used = np.flatnonzero(self.owner >= 0)
-        columns = self.state.columns(arriving)
-        self.values[np.ix_(used, positions)] = self.state.block(self.owner[used], arriving, columns)
-        self.distinct, self.columns = self.members, self.state.columns(self.members)
+        columns = self.matrix.columns(arriving)
+        self.values[np.ix_(used, positions)] = self.matrix.block(
+            self.owner[used], arriving, columns
+        )
+        self.distinct, self.columns = self.members, self.matrix.columns(self.members)
 
     def add_to(self, f: Vector, chosen: Indices, weights: Vector) -> None:
         """Add the weighted rows of members that have one to f, the scores of all members."""
@@ -152,7 +174,7 @@ class KeptRows:
         def add(first: int, last: int) -> None:
             add_rows(f, self.values, at, weight, first, last)
 
-        self.state.tiles.run(add, f.size, _LEAST_COLUMNS)
+        self.matrix.tiles.run(add, f.size, _LEAST_COLUMNS)
 
     def among(self, chosen: Indices) -> Tile:
         """Return K among members that have a row, in float32, of which the lower half counts."""

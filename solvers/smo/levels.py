@@ -83,7 +83,7 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
             least, best, slow = min(least, exact), np.inf, 0
             active.refine_in = 0
             continue
-        if state.in_single and (state.stuck or futile > _FUTILE):
+        if state.matrix.in_single and (state.stuck or futile > _FUTILE):
             state.leave_rows(active.rows)
             state.work_in_double()
             active.start_with(active.members[:0])
@@ -114,8 +114,8 @@ def _point(state: State, z: Vector, claim: Claim) -> FormPoint:
         "newton_steps": state.newton_steps,
         "refreshes": state.refreshes,
         "active": state.size,
-        "bits": 8 * state.dtype.itemsize,
-        "cache_size": 1e-6 * state.room * state.dtype.itemsize,
+        "bits": 8 * state.matrix.dtype.itemsize,
+        "cache_size": 1e-6 * state.room * state.matrix.dtype.itemsize,
     }
     x = state.merged.spread(z)
     return FormPoint(x, iterations=state.steps, claim=claim, counters=counters)

@@ -27,7 +27,7 @@ from problems.gram.tiles import Tile
 from problems.kernels import Block
 from problems.projection import project
 from solvers.numerics.planes import Apply, conjugate_gradients, on_plane
-from solvers.smo.state import FreeBlock
+from solvers.smo.matrix import FreeBlock
 
 _FACTORED = 3000
 _RIDGE = 1e-12  # relative to the mean curvature: K is singular where samples are dependent

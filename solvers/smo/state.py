@@ -12,22 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numba
 import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
-from problems.gram.tiles import Columns, Tile, Tiles
-from problems.kernels import Block
+from problems.gram.tiles import Tiles
 from solvers.numerics.memory import available
 from solvers.smo.duplicates import merge
+from solvers.smo.kept import KeptRows, RowMemory
+from solvers.smo.matrix import Matrix
 from solvers.smo.opposites import Opposites
 from solvers.smo.variables import from_form
-
-if TYPE_CHECKING:
-    from solvers.smo.kept import KeptRows
 
 SINGLE_FROM = 500  # variables from which rows are in float32
 _MOST_ACTIVE = 4096
@@ -39,13 +37,6 @@ _ALL_ACTIVE = 10**9  # bytes of K up to which all variables are active from the 
 _AT_A_TIME = 2048  # columns of K between two pauses
 
 
-class Ready(NamedTuple):
-    """Columns of K for some variables: of their samples, and which one is whose where some share one."""
-
-    columns: Columns
-    place: Indices | None
-
-
 class State:
     """Variables, point and scores of a box QP.
 
@@ -53,7 +44,7 @@ class State:
     ----------
     steps, newton_steps, refreshes : what has been done so far.
     stuck, unbounded : why it cannot go on; solved : that it need not.
-    room : kernel values that may be kept.
+    matrix : K between the variables. memory : of its rows. room : kernel values that may be kept.
     earlier_rows : those that an earlier problem on the same variables left; None if there are none.
     left : by what factor the violation is still too large, as far as tol and the gap tell.
     """
@@ -64,7 +55,6 @@ class State:
         self.merged = merge(from_form(form))
         self.variables = v = self.merged.variables
         self.equality = form.a is not None
-        self.repeats = v.groups is not None and np.unique(v.sample).size < v.n
         self.z, self.f = v.start.copy(), np.zeros(v.n)
         self.b: Any = 0.0 if v.groups is None else np.zeros(form.delta.size)
         self.steps = self.newton_steps = self.refreshes = 0
@@ -73,27 +63,27 @@ class State:
         bounded = bool(np.isfinite(v.lo).all() and np.isfinite(v.hi).all())
         single = v.n >= SINGLE_FROM and bounded and tiles.precise(np.float32)
         self.constant = 0.0
+        self.matrix = Matrix(tiles, v, np.float32 if single else np.float64)
         if self.merged.opposites is not None:
             self._centre(self.merged.opposites)
-        self._work_in(np.float32 if single else np.float64)
+        self._begin()
 
     def _centre(self, opposites: Opposites) -> None:
         """Take into the costs what the variables' centres add to the scores."""
         v, centre = self.variables, opposites.centre
-        scores = self.exact_scores(np.arange(v.n), centre)
+        scores = self.matrix.exact_scores(np.arange(v.n), centre)
         self.variables = replace(v, q=v.q + scores)
         self.constant = opposites.constant + 0.5 * float(centre @ scores)
 
-    def _work_in(self, dtype: Any) -> None:
-        """Keep rows in `dtype`, as many as there is room for; compute all scores afresh."""
+    def _begin(self) -> None:
+        """Keep as many rows of the matrix as there is room for; compute all scores afresh."""
         v = self.variables
-        self.dtype = np.dtype(dtype)
         self.room = room = self._room()
         # with room for more, more become active only where that turns out to be needed
-        at_once = _ALL_ACTIVE // self.dtype.itemsize
+        at_once = _ALL_ACTIVE // self.matrix.dtype.itemsize
         few = max(2, min(v.n, _MOST_ACTIVE, int(room**0.5)))
         self.size = v.n if v.n**2 <= min(at_once, room) else few
-        self._row_cache = np.empty(0, self.dtype)
+        self.memory = RowMemory(room, self.matrix.dtype)
         self.earlier_rows = self._take_rows()
         self.f = self._scores()
         self._stale, self._fresh = np.zeros(v.n), 0.0
@@ -101,7 +91,7 @@ class State:
 
     def _room(self) -> int:
         """Return how many kernel values may be kept."""
-        every, each = self.variables.n**2, self.dtype.itemsize
+        every, each = self.variables.n**2, self.matrix.dtype.itemsize
         if self.cache_size is not None:
             return max(1, min(every, int(self.cache_size * 1e6 / each)))
         if each * every <= _UNASKED:
@@ -116,7 +106,7 @@ class State:
             known = rows.known(support)
             rows.add_to(f, support[known], self.z[support[known]])
             support = support[~known]
-        return f + self.products(np.arange(f.size), support, self.z[support])
+        return f + self.matrix.products(np.arange(f.size), support, self.z[support])
 
     def _take_rows(self) -> KeptRows | None:
         """Take out of the Gram matrix the rows that an earlier problem on the same variables left.
@@ -124,7 +114,7 @@ class State:
         Rows grow while a problem is solved, so that no other may have them meanwhile.
         """
         rows = None if self._kept is None else self._kept.pop(self._key, None)
-        return None if rows is None else rows.of(self)
+        return None if rows is None else rows.of(self.matrix)
 
     def leave_rows(self, rows: KeptRows) -> None:
         """Leave rows of all variables to the next problem, if the Gram matrix is to keep them."""
@@ -138,7 +128,7 @@ class State:
 
     @property
     def _key(self) -> tuple[str, bytes]:
-        return self.dtype.name, self.variables.sample.tobytes()
+        return self.matrix.dtype.name, self.variables.sample.tobytes()
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -147,13 +137,9 @@ class State:
 
     def work_in_double(self) -> None:
         """Go on in float64, where float32 leads no further."""
-        self._work_in(np.float64)
+        self.matrix = Matrix(self.tiles, self.variables, np.float64)
+        self._begin()
         self.stuck = False
-
-    @property
-    def in_single(self) -> bool:
-        """Whether rows are in float32."""
-        return self.dtype == np.float32
 
     @property
     def at_limit(self) -> bool:
@@ -173,7 +159,7 @@ class State:
 
     def note_change(self, change: Vector) -> None:
         """Take note of a change of z that came into f through rows in float32."""
-        if self.in_single:
+        if self.matrix.in_single:
             self._fresh += _ROUNDING**2 * float(change @ change)
 
     def crowded(self) -> bool:
@@ -184,56 +170,6 @@ class State:
     def grow(self) -> None:
         """Let twice as many variables be active: fewer of their rows can be kept."""
         self.size = min(self.variables.n, 2 * self.size)
-
-    def row_cache(self, width: int) -> Tile:
-        """Return room for rows of `width` active variables: touching fresh memory takes time."""
-        most = max(width, min(self.room, width**2))
-        if self._row_cache.size < most:
-            self._row_cache = np.empty(most, self.dtype)
-        count = min(width, most // max(1, width))
-        return self._row_cache[: count * width].reshape(count, width)
-
-    def columns(self, cols: Indices, dtype: Any = None) -> Ready:
-        """Make columns of K ready, for several products with them; those of a sample are one."""
-        samples, place = self.variables.sample[cols], None
-        if self.repeats:
-            once, back = np.unique(samples, return_inverse=True)
-            if once.size < samples.size:
-                samples, place = once, back
-        return Ready(self.tiles.columns(samples, dtype or self.dtype), place)
-
-    def block(self, rows: Indices, cols: Indices, ready: Ready, out: Tile | None = None) -> Tile:
-        """Return K[rows, cols] between variables, written to `out` if it is given."""
-        v = self.variables
-        if ready.place is None:
-            K = self.tiles.block(v.sample[rows], ready.columns, out)
-        else:
-            once = self.tiles.block(v.sample[rows], ready.columns)
-            K = np.take(once, ready.place, axis=1, out=out, mode="clip")
-        if v.scale is not None:
-            K *= v.scale[rows][:, None] * v.scale[cols]
-        return K
-
-    def products(
-        self, rows: Indices, cols: Indices, weights: Vector, ready: Ready | None = None
-    ) -> Vector:
-        """Return K[rows, cols] @ weights, with `ready` the columns `cols` if they are."""
-        v = self.variables
-        columns, place = self.columns(cols) if ready is None else ready
-        weights = weights if v.scale is None else weights * v.scale[cols]
-        if place is not None:
-            weights = np.bincount(place, weights, columns.size).astype(np.float64)
-        if self.repeats:
-            samples, back = np.unique(v.sample[rows], return_inverse=True)
-            result = self.tiles.product(samples, columns, weights)[back]
-        else:
-            result = self.tiles.product(v.sample[rows], columns, weights)
-        return result if v.scale is None else result * v.scale[rows]
-
-    def exact_scores(self, rows: Indices, z: Vector) -> Vector:
-        """Return (Kz)[rows] in float64."""
-        support = np.flatnonzero(z)
-        return self.products(rows, support, z[support], self.columns(support, np.float64))
 
     def violation(self) -> float:
         """Return the maximal violation over all variables."""
@@ -331,7 +267,7 @@ class State:
         others, moved = np.flatnonzero(inactive), np.flatnonzero(change)
         for at in range(0, moved.size, _AT_A_TIME):
             some = moved[at : at + _AT_A_TIME]
-            self.f[others] += self.products(others, members[some], change[some])
+            self.f[others] += self.matrix.products(others, members[some], change[some])
             yield
 
     def doubtful(self, violation: float) -> Indices:
@@ -342,27 +278,10 @@ class State:
 
     def refresh(self, chosen: Indices) -> None:
         """Compute the scores of some variables anew."""
-        self.f[chosen] = self.exact_scores(chosen, self.z)
+        self.f[chosen] = self.matrix.exact_scores(chosen, self.z)
         self._stale += self._fresh
         self._stale[chosen] = self._fresh = 0.0
         self.refreshes += 1
-
-
-class FreeBlock:
-    """K among some variables: in float64 where they are few, else as rows are."""
-
-    def __init__(self, state: State, members: Indices) -> None:
-        self.state, self.members = state, members
-        self.ready = state.columns(members)
-
-    def columns(self, chosen: Indices | None) -> Block:
-        """Return some columns, all for None, in float64."""
-        cols = self.members if chosen is None else self.members[chosen]
-        return self.state.block(self.members, cols, self.state.columns(cols, np.float64))
-
-    def product(self, v: Vector) -> Vector:
-        """Return Kv."""
-        return self.state.products(self.members, self.members, v, self.ready)
 
 
 @numba.njit(cache=True)

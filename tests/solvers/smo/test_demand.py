@@ -24,7 +24,8 @@ def test_a_row_is_that_of_K(d: int) -> None:
     X, y = samples(d)
     form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.3)), BoxQP).form
     with Tiles(form.gram, 1) as tiles:
-        rows = KeptRows(State(form, tiles, 1000.0, 10), np.arange(600))
+        state = State(form, tiles, 1000.0, 10)
+        rows = KeptRows(state.matrix, np.arange(600), state.memory)
         source = rows.source()
         assert source is not None
         for place, i in enumerate((17, 599, 0)):

@@ -319,7 +319,7 @@ solvers: [smo]
     ("content", "words"),
     [
         ("a,b,y\n1,2,1\n", "line 1: is CSV, not LIBSVM text"),
-        ("1 1:0.5\n-1 1:nan\n", "line 2: value of index 1 is nan"),
+        ("1 1:0.5\n-1 1:nan\n", "line 2: NaN or infinite entries; drop or impute them first"),
         ("1 1:0.5\n2 1:1\n3 1:4\n", "positive: the data have 3 classes (1, 2, 3); say with"),
         ("1.5 1:0.5\n2.25 1:1\n3 1:4\n", "positive: the data have 3 classes (1.5, 2.25, 3)"),
     ],

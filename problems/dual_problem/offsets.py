@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from problems.box_gap import middle
 from problems.dataset import Vector
 from problems.dual_problem.dual import DualProblem
 
 Interval = tuple[float, float]
 _FARTHEST = 1e300  # an intercept beyond it overflows
+_AT_BOUND = 1e-8  # relative distance to Cᵢ that is rounding
+_FREE_SAMPLES = 500  # each free support vector gives the intercept; the mean of so many does well
 
 
 def best_offsets(problem: DualProblem, scores: Vector) -> list[Interval]:
@@ -72,3 +75,19 @@ def widest_margin(problem: DualProblem, scores: Vector) -> tuple[float, float]:
 def one_class(problem: DualProblem) -> bool:
     """Return whether all labels are the same."""
     return bool((problem.y == problem.y[0]).all())
+
+
+def free_offset(problem: DualProblem, alpha: Vector) -> float:
+    """Return LIBSVM's intercept of a dual point (Chang & Lin 2011, section 4.1.5).
+
+    b = mean of yᵢ − tube·sign(βᵢ) − Σⱼ βⱼk(xⱼ, xᵢ) over samples i with 0 < |αᵢ| < Cᵢ; the middle of all
+    best b if there are none.
+    """
+    beta, size = problem.beta(alpha), np.abs(alpha)
+    used = np.flatnonzero(size)
+    free = np.flatnonzero((size > 0) & (size < (1.0 - _AT_BOUND) * problem.upper))
+    if free.size == 0:
+        return middle(*best_intercept(problem, problem.gram(memory=0).matvec(beta)))
+    free = free[:: -(-free.size // _FREE_SAMPLES)]
+    scores = problem.gram(memory=0).block(free, used) @ beta[used]
+    return float((problem.loss.kink(problem.y, beta)[free] - scores).mean())

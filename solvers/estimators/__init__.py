@@ -22,27 +22,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from solvers.estimators.classifier import SVC
-    from solvers.estimators.linear_classifier import LinearSVC
-    from solvers.estimators.linear_regressor import LinearSVR
-    from solvers.estimators.nu_machines import NuSVC, NuSVR, OneClassSVM
-    from solvers.estimators.regressor import SVR
+    from solvers.estimators.classes import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+    from solvers.estimators.linear import LinearSVC, LinearSVR
 
 __all__ = ["SVC", "SVR", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM"]
 
-_MODULES = {
-    "SVC": "classifier",
-    "SVR": "regressor",
-    "LinearSVC": "linear_classifier",
-    "LinearSVR": "linear_regressor",
-    "NuSVC": "nu_machines",
-    "NuSVR": "nu_machines",
-    "OneClassSVM": "nu_machines",
-}
-
 
 def __getattr__(name: str) -> Any:
-    """Import an estimator when it is asked for."""
-    if name not in _MODULES:
+    """Import the estimators when one is asked for."""
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)
+    room = "linear" if name.startswith("Linear") else "classes"
+    return getattr(importlib.import_module(f"{__name__}.{room}"), name)

@@ -26,6 +26,31 @@ _TURN = (
 _STEP, _STEP_OF_EACH = 1e-7, 1e-9  # seconds of a pair step, and for each variable
 
 
+def solve_small(
+    K: Block, q: Vector, tube: float, limits: tuple[Vector, Vector], groups: Indices,
+    sums: tuple[float, ...], start: Vector | None, tol: float, fine: float, max_steps: int,
+) -> tuple[Vector, Vector, int, float]:  # fmt: skip
+    """Minimise with each group's Σz in `sums` (zeros if there is a start), within the limits (lo, hi).
+
+    With 2n groups z is the sum of two variables, one from 0 up and one from 0 down. Returns z, and what
+    `minimise_small` does.
+    """
+    n, (lo, hi) = q.size, limits
+    if groups.size > n:
+        K, q, nothing = np.tile(K, (2, 2)), np.tile(q, 2), np.zeros(n)
+        lo, hi = np.concatenate([nothing, lo]), np.concatenate([hi, nothing])
+    z = np.zeros(groups.size) if start is None else start.copy()
+    for group, total in enumerate(sums):
+        if total != 0.0:  # the first variables at the end away from 0
+            own = np.flatnonzero(groups == group)
+            room = hi[own] if total > 0 else -lo[own]
+            z[own] = np.sign(total) * np.clip(abs(total) - (np.cumsum(room) - room), 0.0, room)
+    K = K if groups[0] >= 0 else np.pad(K, (0, 1))
+    of_each = np.full(z.size, float(tube))
+    b, steps, violation = minimise_small(K, z, q, of_each, lo, hi, groups, tol, fine, max_steps)
+    return z if z.size == n else z[:n] + z[n:], b, steps, violation
+
+
 @numba.njit(cache=True, nogil=True)
 def minimise_small(
     K: Block, z: Vector, q: Vector, tube: Vector, lo: Vector, hi: Vector,

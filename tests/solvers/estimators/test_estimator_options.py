@@ -1,13 +1,16 @@
 """What the estimators offer beyond scikit-learn's, and what they say of unusable arguments."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn import datasets, svm
 from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import scale
 
-from problems import describe
+from problems import RBF, Precomputed, describe
 from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 X_IRIS, Y_IRIS = datasets.load_iris(return_X_y=True)
@@ -199,3 +202,52 @@ def test_what_is_too_hard_for_the_quick_way_is_solved_by_the_other():
     y = X[:, 0] + rng.standard_normal(80) > 0
     assert SVC(kernel="linear", C=1e4).fit(X, y).certificate_.relative_gap < 1e-6
     assert LinearSVC(loss="hinge", C=1e4).fit(X, y).certificate_.relative_gap < 1e-6
+
+
+@pytest.mark.parametrize(
+    "problem", [{"penalty": "l1"}, {"multi_class": "crammer_singer", "C": 0.1}]
+)
+def test_problems_of_liblinear_alone_are_its_own_and_have_no_certificate(problem):
+    ours = LinearSVC(random_state=0, max_iter=100_000, **problem).fit(X_IRIS, Y_IRIS)
+    theirs = svm.LinearSVC(random_state=0, max_iter=100_000, **problem).fit(X_IRIS, Y_IRIS)
+    np.testing.assert_array_equal(ours.coef_, theirs.coef_)
+    with pytest.raises(AttributeError, match="crammer_singer"):
+        _ = ours.certificate_
+
+
+def test_negative_weights_leave_samples_and_classes_out():
+    weight = np.where(Y_IRIS == 0, -1.0, 1.0)
+    for made in (SVC, LinearSVC):
+        model = made().fit(X_IRIS, Y_IRIS, sample_weight=weight)
+        np.testing.assert_array_equal(model.classes_, [1, 2])
+        kept = made().fit(X_IRIS[Y_IRIS > 0], Y_IRIS[Y_IRIS > 0])
+        values = kept.decision_function(X_IRIS)
+        np.testing.assert_allclose(model.decision_function(X_IRIS), values, atol=1e-6)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("made", [SVC, NuSVC, SVR, NuSVR, OneClassSVM])
+def test_a_kernel_of_this_package_takes_all_samples_in_all_machines(made, container):
+    X, y = BINARY
+    named = made(kernel="rbf", gamma=0.3).fit(container(X), y)
+    model = made(kernel=RBF(0.3)).fit(container(X), y)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(model.support_, named.support_)
+    np.testing.assert_allclose(again.predict(container(X)), named.predict(container(X)))
+    with pytest.raises(ValueError, match="features"):
+        model.predict(container(X[:, :2]))
+
+
+def test_a_gram_matrix_is_split_along_both_axes_by_its_name_and_by_its_kernel():
+    X, y = BINARY
+    scores = [cross_val_score(SVC(kernel=k), X @ X.T, y) for k in ("precomputed", Precomputed())]
+    np.testing.assert_array_equal(*scores)
+
+
+def test_classes_whose_gram_matrix_is_large_have_one_for_each_pair():
+    X, y = datasets.make_blobs(5200, 3, centers=20, random_state=0)
+    model = SVC(decision_function_shape="ovo").fit(X, y)
+    pair = y < 2
+    own = SVC(gamma=model._gamma).fit(X[pair], y[pair])
+    f = model.decision_function(X[:50])[:, 0]  # of the first pair, above 0 for its first class
+    np.testing.assert_allclose(f, -own.decision_function(X[:50]), atol=1e-6)

@@ -6,7 +6,7 @@ import pytest
 from problems import Point, certify
 from problems.formulations.erm import WeightedERM
 from problems.losses import SquaredEpsilonInsensitive, SquaredHinge
-from solvers.estimators.newton import minimise_squares
+from solvers.finite_newton import minimise_squares
 
 RNG = np.random.default_rng(1)
 X = RNG.standard_normal((50, 4)) * [1.0, 100.0, 0.01, 1.0]

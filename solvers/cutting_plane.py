@@ -24,7 +24,7 @@ from problems.dataset import Indices, Vector
 from problems.forms import QP, Claim, FormPoint
 from problems.kernels import Block
 from solvers.base import Solver
-from solvers.interior_point import InteriorPoint
+from solvers.cvxopt_qp import CvxoptQP
 
 _IDLE = 50  # iterations without weight, after which a plane is forgotten
 
@@ -100,7 +100,7 @@ class _Planes:
             lb=np.zeros(count),
             ub=np.full(count, np.inf),
         )
-        solver = InteriorPoint(tol=1e-10)
+        solver = CvxoptQP(tol=1e-10)
         *_, last = solver.iterates(solver.prepare(form))
         assert last.x is not None
         share = np.maximum(last.x, 0.0)

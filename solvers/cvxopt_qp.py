@@ -3,8 +3,8 @@
     min ½xᵀPx + qᵀx  s.t. Gx + s = h, s ≥ 0, A x = b_eq
 
 The plain reference: matrices are handed over as they stand, finite bounds as rows of G, and CVXOPT
-factors its own Newton systems. `solvers.interior_point` runs the same iteration on Newton systems that
-know the structure of a support vector machine.
+factors its own Newton systems. `solvers.interior_point` is a method of our own for duals, whose Newton
+systems know the structure of a support vector machine.
 
 Vandenberghe 2010, "The CVXOPT linear and quadratic cone program solvers".
 """

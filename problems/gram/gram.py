@@ -70,7 +70,7 @@ class Gram:
         return 8 * self.n**2 <= self.memory
 
     @cached_property
-    def _samples(self) -> Matrix:
+    def samples(self) -> Matrix:
         """The samples, dense where a dense product takes less time than a sparse one."""
         X = self.X
         if isinstance(X, np.ndarray):
@@ -81,11 +81,11 @@ class Gram:
     @cached_property
     def values(self) -> Blocks:
         """(rows, cols) ↦ K[rows, cols], computed anew and not counted."""
-        return self.kernel.bind(self._samples)
+        return self.kernel.bind(self.samples)
 
     def precise(self, cols: Indices) -> Precise:
         """Return K[:, cols] by blocks of rows, and how far they may be off: see `Kernel.precise`."""
-        return self.kernel.precise(self._samples, cols)
+        return self.kernel.precise(self.samples, cols)
 
     def block(self, rows: Selection, cols: Selection) -> Block:
         """Return K[rows, cols]."""

@@ -93,7 +93,7 @@ class ConvexQPSolver(Solver):
 
     form: ClassVar = QP
 
-    def refuses(self, form: QP) -> str | None:
+    def refuses(self, form: Any) -> str | None:
         """A QP must be convex."""
         if form.gram is None or is_positive_semidefinite(form.gram):
             return None

@@ -91,7 +91,8 @@ def form(request: pytest.FixtureRequest) -> BoxQP:
 @pytest.fixture(scope="module")
 def reference(form: BoxQP) -> tuple[float, float]:
     qp = QP(form.Q, form.p, None, None, *form.equality_rows(), form.lb, form.ub)
-    found = [bounds(form, last(solver, qp)) for solver in (CvxoptQP(), InteriorPoint(), CvxpyQP())]
+    given = ((CvxoptQP(), qp), (InteriorPoint(), form), (CvxpyQP(), qp))
+    found = [bounds(form, last(solver, of)) for solver, of in given]
     assert max(lower for lower, _ in found) <= min(upper for _, upper in found)
     return found[0]
 

@@ -20,7 +20,7 @@ from problems import (
     reduce,
 )
 from solvers import CvxoptQP, CvxpyQP, InteriorPoint, Solver, Status, solve
-from solvers.interior_point.program import matrix_programs
+from solvers.cvxopt_qp import inequality_rows, to_cvxopt
 from solvers.numerics.quadratic import scaled
 
 ALL = [CvxoptQP(), InteriorPoint(), CvxpyQP()]
@@ -132,9 +132,11 @@ def test_a_large_sparse_primal_stays_sparse(solver: Solver) -> None:
     X = sp.random_array((2000, 100), density=0.02, rng=rng, format="csr")
     y = np.where(rng.random(2000) < 0.5, 1.0, -1.0)
     problem = SoftMarginPrimal(X, y)
-    program = next(matrix_programs(scaled(reduce(problem, QP).form)))
-    assert isinstance(program.P, cvxopt.spmatrix)
-    assert len(program.G) == X.nnz + 3 * X.shape[0]  # y∘X, the intercept, two rows for each slack
+    qp = scaled(reduce(problem, QP).form)
+    assert isinstance(to_cvxopt(qp.P), cvxopt.spmatrix)
+    assert (
+        len(to_cvxopt(inequality_rows(qp)[0])) == X.nnz + 3 * X.shape[0]
+    )  # y∘X, the intercept, two rows for each slack
     assert solve(problem, solver).certificate.relative_gap <= 1e-8
 
 

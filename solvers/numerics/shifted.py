@@ -1,0 +1,146 @@
+"""Solving (K + diag(e)) v = r for a Gram matrix K and e > 0, the core of a dual's Newton system.
+
+Dense K. A Cholesky factor in single precision preconditions conjugate gradients in double precision
+(Hestenes & Stiefel 1952; Higham 2002, section 12): it takes half the time of one in double precision,
+and two or three steps are enough. Late iterations with a singular K can need the factor in double
+precision: it is taken from then on.
+
+Linear kernel, K = X Xᵀ with X (n, d), through w = Xᵀv. Eliminating all of v = (r − X w)/e (Sherman,
+Morrison & Woodbury) loses its digits for free variables, where e is tiny and r − X w cancels. So the
+2d variables F of smallest e stay, and only the others, B, are eliminated:
+
+    S w = X_Bᵀ(r_B/e_B) + X_Fᵀv_F,    S = I + X_Bᵀ diag(1/e_B) X_B,
+    (diag(e_F) + X_F S⁻¹ X_Fᵀ) v_F = r_F − X_F S⁻¹ X_Bᵀ(r_B/e_B),
+
+both sums of positive terms.
+
+Fine & Scheinberg 2001, "Efficient SVM training using low-rank kernel representations".
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import scipy
+from scipy.linalg import blas, cho_factor, cho_solve, get_blas_funcs, get_lapack_funcs
+
+from problems.dataset import Matrix, Vector
+from problems.gram.gram import Gram
+from problems.kernels import Block
+from solvers.numerics.planes import Apply, conjugate_gradients
+
+LARGEST = 1e30  # e relative to K, of a variable that is to stay; single precision ends at 3e38
+_LOW_RANK = 0.5  # of n: where n·d² flops for XᵀX stop being fewer than n³/3 for a Cholesky factor
+_RIDGE = {
+    "f": 1e-6,
+    "d": 1e-11,
+}  # share of its diagonal added to K: a singular one has a factor then
+_ACCURACY = 1e-10  # in the norm of the matrix; the next Newton step corrects what is left
+_PRODUCTS = 30  # of conjugate gradients; more take longer than a factor in double precision
+
+
+def shifted_gram(gram: Gram) -> LowRank | Dense:
+    """Return K in the representation that is faster to solve with."""
+    d = gram.X.shape[1]
+    if gram.is_linear and d <= _LOW_RANK * gram.n and 8 * d**2 <= gram.memory:
+        return LowRank(gram.samples)
+    return Dense(gram.dense())
+
+
+class LowRank:
+    """K = X Xᵀ with X (n, d)."""
+
+    def __init__(self, X: Matrix) -> None:
+        self.X = X
+
+    def product(self, v: Vector) -> Vector:
+        """Return X Xᵀv."""
+        return self.X @ (self.X.T @ v)
+
+    def factor(self, e: Vector) -> Apply:
+        """Return r ↦ (K + diag(e))⁻¹ r; factored are S (d, d), and the matrix of F."""
+        X, most = self.X, min(2 * self.X.shape[1], e.size)
+        F = np.argpartition(e, most - 1)[:most]
+        weight = 1 / e
+        weight[F] = 0.0
+        if isinstance(X, np.ndarray):
+            X_F, rows = X[F], np.sqrt(weight)[:, None] * X
+            S = rows.T @ rows
+        else:
+            X_F, S = X[F].toarray(), (X.T @ (scipy.sparse.diags_array(weight) @ X)).toarray()
+        solve_S = inverse(S + np.eye(S.shape[0]))
+        solve_F = inverse(np.diag(e[F]) + X_F @ solve_S(X_F.T))
+
+        def solve(r: Vector) -> Vector:
+            w = solve_S(X.T @ (weight * r))
+            v_F = solve_F(r[F] - X_F @ w)
+            v = weight * (r - X @ (w + solve_S(X_F.T @ v_F)))
+            v[F] = v_F
+            return v
+
+        return solve
+
+
+def inverse(H: Block) -> Apply:
+    """Return r ↦ H⁻¹ r by a Cholesky factor; LinAlgError where there is none."""
+    return partial(cho_solve, cho_factor(H, check_finite=False), check_finite=False)
+
+
+class Dense:
+    """K (n, n) in memory; `precision` is that of the factor, single ("f") while that does."""
+
+    def __init__(self, K: Block) -> None:
+        self.K, self.largest = K, float(K.diagonal().max()) or 1.0
+        self._use("f")
+
+    def _use(self, precision: str) -> None:
+        self.precision, self.scaled = precision, (self.K / self.largest).astype(precision)
+        self.memory = np.empty_like(self.scaled)  # touching it anew takes as long as a product
+
+    def product(self, v: Vector) -> Vector:
+        """Return K v."""
+        return blas.dsymv(1.0, self.K.T, v)
+
+    def factor(self, e: Vector) -> Apply:
+        """Return r ↦ (K + diag(e))⁻¹ r; LinAlgError where there is no factor."""
+        precondition, made = self._factor(e), list[int]()
+
+        def product(v: Vector) -> Vector:
+            made.append(v.size)
+            return self.product(v) + e * v
+
+        def solve(r: Vector) -> Vector:
+            nonlocal precondition
+            made.clear()
+            arguments = np.zeros(r.size), -r, _PRODUCTS, _ACCURACY
+            v = conjugate_gradients(product, precondition, *arguments)
+            if len(made) == _PRODUCTS and self.precision == "f":
+                self._use("d")
+                precondition = self._factor(e)
+                v = conjugate_gradients(product, precondition, *arguments)
+            return v
+
+        return solve
+
+    def _factor(self, e: Vector) -> Apply:
+        """Return r ↦ L⁻ᵀL⁻¹r for the factor of K, with a ridge, plus diag(e)."""
+        np.copyto(self.memory, self.scaled)
+        diagonal = self.scaled.diagonal() * (1 + _RIDGE[self.precision]) + e / self.largest
+        self.memory[np.diag_indices(e.size)] = np.minimum(diagonal, LARGEST)
+        (potrf,) = get_lapack_funcs(("potrf",), (self.memory,))
+        (half,) = get_blas_funcs(("trsv",), (self.memory,))  # two take a third of potrs's time
+        L, failed = potrf(self.memory.T, lower=1, clean=0, overwrite_a=1)
+        if failed and self.precision == "d":
+            raise np.linalg.LinAlgError("the Newton matrix has no Cholesky factor")
+        if failed:
+            self._use("d")
+            return self._factor(e)
+
+        def solve(r: Vector) -> Vector:
+            size = float(np.abs(r).max()) or 1.0  # 1e-40 would be 0 in single precision
+            t = half(L, (r / size).astype(L.dtype), lower=1, overwrite_x=1)
+            v = half(L, t, lower=1, trans=1, overwrite_x=1)
+            return size / self.largest * v.astype(np.float64)
+
+        return solve

@@ -14,6 +14,7 @@ _SOLVERS = (
     *("cvxopt_qp", "projected_gradient", "pegasos", "cvxpy_qp"),
     *("qpsolvers_qp", "snap_ml", "one_dal", "cvxpy_erm"),
     *("liblinear_multicore", "sgd", "simplified_smo", "libsvm_openmp"),
+    *("lbfgs", "newton_cg", "finite_newton", "platt_smo"),
 )
 # Settings keep a solver's colour; a place here is how far they move its marker.
 _SETTINGS = ("barzilai_borwein", "accelerated", "plain", "notebook")

@@ -88,10 +88,11 @@ class SMO(Solver):
 
     def prepare(self, form: BoxQP) -> BoxQP:
         """Compile the steps, for both precisions."""
-        # as one set in float64, with rows on demand, and with working sets: as far as the form needs it
-        sizes = 32, SINGLE_FROM, MOST_ON_DEMAND + 1
-        for samples in sizes:
-            if samples <= max(form.n, sizes[0]):
+        # as one set in float64, with rows on demand, and with working sets, as far as the form needs it;
+        # in its own size too, whose memory a process touches for the first time here
+        own = min(form.n, MOST_ON_DEMAND + 1)
+        for samples in sorted({32, SINGLE_FROM, own}):
+            if samples <= max(own, 32):
                 warm_up(SMO(tol=0.1), form, samples=samples)
         compile_choice()
         return form

@@ -76,6 +76,11 @@ class Answer:
     gap: float = nan
     failure: Failure | None = None
 
+    @property
+    def points(self) -> int:
+        """How many points it comes with."""
+        return len(self.found) + len(self.trace)
+
 
 _LAYOUT = Layout[Answer](Answer)
 
@@ -109,16 +114,14 @@ def read(
     }
 
     def shapes(answer: Answer) -> Shapes:
-        count = len(answer.found) + len(answer.trace)
-        return {f"{part} {i}": each[part] for i in range(count) for part in _PARTS}
+        return {f"{part} {i}": each[part] for i in range(answer.points) for part in _PARTS}
 
     most = _MOST_HEADER + 8 * _MOST_POINTS * (n * outputs + weights + outputs)
     answer, arrays = _LAYOUT.read(message, shapes, most)
     expected = len(answer.values) if on_path else 1
     if answer.failure is None and len(answer.found) != expected:
         raise Malformed(f"found: has {len(answer.found)} answers, expected {expected}")
-    count = len(answer.found) + len(answer.trace)
-    found = [[arrays.get(f"{part} {i}") for part in _PARTS] for i in range(count)]
+    found = [[arrays.get(f"{part} {i}") for part in _PARTS] for i in range(answer.points)]
     return answer, [Point(alpha, w, _intercept(b)) for alpha, w, b in found]
 
 

@@ -1,8 +1,8 @@
 """A call in a copy of this process: whatever happens there ends with it, and this process stays clean.
 
 The copy is a fork, made in some 3 ms, and has all that this process has loaded: modules, compiled
-functions, samples. That is safe as this process computes on one thread at a time: of its threads only
-OpenBLAS's live on, which are started anew in a copy.
+functions, samples. That is safe as pools of threads that certifying begins end with it: of the threads
+of this process only OpenBLAS's live on, which are started anew in a copy.
 """
 
 from __future__ import annotations

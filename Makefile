@@ -45,7 +45,7 @@ check: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright --pythonpath $(BIN)/python
-	$(BIN)/dualgap publish --check
+	$(BIN)/python -m experiments.report.published.publish --check
 
 # All that results/ holds: some six hours, as benchmarks are measured again; one at a time is
 # `make results/quickstart`. A row that is wrong or crashed (exit 1) is a result too.
@@ -56,11 +56,11 @@ COMMAND_verify := verify
 results/%: always $(STAMP)
 	rm -rf runs/published/$*
 	$(BIN)/dualgap $(or $(COMMAND_$*),run) $* --out runs/published/$* || test $$? -eq 1
-	$(BIN)/dualgap publish runs/published/$*
+	$(BIN)/python -m experiments.report.published.publish runs/published/$*
 
 # A report page of each published experiment, and an index of them.
 results-pages: $(STAMP)
-	$(BIN)/dualgap publish --pages build/results
+	$(BIN)/python -m experiments.report.published.publish --pages build/results
 
 verify: $(STAMP)
 	$(BIN)/dualgap verify

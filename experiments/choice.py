@@ -17,6 +17,7 @@ from typing import ClassVar
 from problems.forms import BoxQP, FormPoint
 from solvers import SMO, SemismoothNewton
 from solvers.base import Solver
+from solvers.numerics.warm_up import warm_up
 
 
 @dataclass(frozen=True)
@@ -40,14 +41,15 @@ class ByDiagnosis(Solver):
     def prepare(self, form: BoxQP) -> BoxQP:
         """Compile both."""
         for solver in (SemismoothNewton(), SMO()):
+            warm_up(solver, form)
             solver.prepare(form)
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield the points of the one that is picked."""
         newton = SemismoothNewton(self.tol, self.gap)
-        picked = newton.suits(form)
-        solver = newton if picked else SMO(self.tol, self.gap)
-        for point in solver.iterates(form):
-            counters = {**point.counters, "picked_newton": float(picked)}
+        found = newton.suits(form)
+        points = SMO(self.tol, self.gap).iterates(form) if found is None else newton.iterates(found)
+        for point in points:
+            counters = {**point.counters, "picked_newton": float(found is not None)}
             yield replace(point, counters=counters)

@@ -1,31 +1,28 @@
 """The command line: `dualgap run`, `verify`, `plot`, `report`, `compare`, `list`, `selftest`, ...
 
-Exit codes: 0 when everything succeeded; 1 when a row is wrong, crashed, diverged or out of
-memory, or a check failed; 2 for bad input; 130 when interrupted. Everything heavy is imported inside
-the commands, so that `dualgap --help` answers at once.
+It declares the commands; `commands` and the rooms below do what they say. Exit codes: 0 when everything
+succeeded; 1 when a row is wrong, crashed, diverged or out of memory, or a check failed; 2 for bad input;
+130 when interrupted. Everything heavy is imported inside the commands, so that `dualgap --help` answers
+at once.
 """
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Literal
 
 import click
 
-from experiments.commands.exchange import certify, export
-from experiments.commands.publish import publish
-from experiments.commands.write import init, schema, table
-from experiments.output.terminal import (
+from experiments.commands.terminal import (
     INTERRUPTED,
     Commands,
     console,
-    find,
-    find_one,
     prepare,
     print_json,
-    read,
     refuse,
     refusing,
+    write,
     writing,
 )
 
@@ -33,6 +30,10 @@ _EVERYTHING = (
     *("solvers", "problems", "losses", "datasets", "kernels", "experiments", "columns"),
     "properties",
 )
+_PATH = click.Path(path_type=Path)
+_FILE = click.Path(dir_okay=False, path_type=Path)
+_READ = click.Path(exists=True, dir_okay=False, path_type=Path)
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -44,7 +45,7 @@ def main() -> None:
 
 @main.command()
 @click.argument("experiment", metavar="FILE|NAME")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder of the results [runs/<name>].")
+@click.option("--out", type=_PATH, help="Folder of the results [runs/<name>].")
 @click.option("--resume", is_flag=True, help="Run only what the folder does not have yet.")
 @click.option("--retry", metavar="STATUS,...", help="Resume, and rerun runs with these statuses.")
 @click.option(
@@ -55,7 +56,7 @@ def main() -> None:
     "--executor", metavar="NAME|FILE:CLASS", default="local", help="local, dask, ... [local]"
 )
 @click.option("--address", metavar="TCP://HOST:PORT", help="A running Dask scheduler [a new one].")
-@click.option("--dry-run", is_flag=True, help="Only show the plan, and about how long it takes.")
+@click.option("--dry-run", is_flag=True, help="Only show the plan, and how long it takes at most.")
 def run(
     experiment: str,
     out: Path | None,
@@ -71,44 +72,17 @@ def run(
 
     A folder of experiment files, or its name (such as notes), stands for all of them.
     """
-    from experiments.commands.session import RunOptions, retried, run_into  # noqa: PLC0415
+    from experiments.commands.run import RunOptions, retried, run_all  # noqa: PLC0415
 
-    options = RunOptions(
-        resume=resume or force or retry is not None,
-        retry=retried(retry),
-        force=force,
-        workers=workers,
-        executor=executor,
-        address=address,
-    )
-    files = find(experiment)
-    described = [read(file) for file in files]  # all are checked before the first is run
-    several = files[0].stem != Path(experiment).stem
-    folder = out or Path("runs") / (Path(experiment).name if several else described[0].name)
-    if dry_run:
-        from experiments.commands.dry_run import preview  # noqa: PLC0415
-
-        for one in described:
-            place = folder / one.name if several else folder
-            console().print(preview(one, place, workers or 1, options.resume))
-        return
-    code = 0
-    for one in described:
-        ended = run_into(one, folder / one.name if several else folder, options)
-        if ended.early:
-            click.echo(
-                f"{ended.early}; resume with: dualgap run {experiment} --out {folder} --resume",
-                err=True,
-            )
-            sys.exit(ended.code)
-        code = max(code, ended.code)
-    sys.exit(code)
+    resume = resume or force or retry is not None
+    options = RunOptions(resume, retried(retry), force, workers, executor, address)
+    sys.exit(run_all(experiment, out, options, dry_run))
 
 
 @main.command()
 @click.argument("experiment", metavar="[FILE|NAME]", default="verify")
 @click.option("--solver", "more", metavar="NAME|FILE:CLASS", multiple=True, help="Check it too.")
-@click.option("--out", type=click.Path(path_type=Path), help="Keep runs and tables in this folder.")
+@click.option("--out", type=_PATH, help="Keep runs and tables in this folder.")
 @click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Processes.")
 @click.option("--rigorous", is_flag=True, help="Prove every bound in ball arithmetic.")
 @click.option(
@@ -133,27 +107,13 @@ def verify(
     Exit 1 if any differs by more than the tolerance, or, with --rigorous, contradicts another; what is
     wrong with it is then said once, with the step of SMO that it points to.
     """
-    from tempfile import TemporaryDirectory  # noqa: PLC0415
+    from experiments.commands.verify import verify_experiment  # noqa: PLC0415
 
-    from experiments.commands.session import RunOptions  # noqa: PLC0415
-    from experiments.commands.verify import verify_into, with_solvers  # noqa: PLC0415
-    from experiments.files.experiment import ConfigError  # noqa: PLC0415
-
-    with refusing(ConfigError):
-        described = with_solvers(read(find_one(experiment)), more)
-    if rigorous:
-        described = described.model_copy(update={"target": "proven"})
-    with TemporaryDirectory() as scratch:
-        options = RunOptions(workers=workers)
-        folder = out or Path(scratch)
-        verification, early = verify_into(described, folder, options, bool(out), tolerance, as_json)
-    if early:
-        click.echo(f"{early}: not every problem was checked", err=True)
-    sys.exit(130 if early == INTERRUPTED else 0 if verification.passed and not early else 1)
+    sys.exit(verify_experiment(experiment, more, out, workers, rigorous, tolerance, as_json))
 
 
 @main.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("folder", type=_FOLDER)
 @click.option("--figure", "names", metavar="NAME|FILE:CLASS", multiple=True, help="Draw it [all].")
 def plot(folder: Path, names: tuple[str, ...]) -> None:
     """Draw the figures of a results FOLDER."""
@@ -164,12 +124,12 @@ def plot(folder: Path, names: tuple[str, ...]) -> None:
         paths = plot_all(folder, names)
     for path in paths:
         if path.suffix != ".svg":
-            click.echo(f"{path} (and .svg)" if path.suffix == ".png" else path)
+            click.echo(f"{path} (and .svg)" if path.with_suffix(".svg") in paths else path)
 
 
 @main.command()
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="[FOLDER/report.html]")
+@click.argument("folder", type=_FOLDER)
+@click.option("--out", type=_FILE, help="[FOLDER/report.html]")
 def report(folder: Path, out: Path | None) -> None:
     """Write a report on a results FOLDER as one HTML file."""
     from experiments.report import write_report  # noqa: PLC0415
@@ -182,17 +142,17 @@ def report(folder: Path, out: Path | None) -> None:
 
 
 @main.command("compare")
-@click.argument("first", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.argument("second", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.argument("first", type=_FOLDER)
+@click.argument("second", type=_FOLDER)
 def compare_folders(first: Path, second: Path) -> None:
     """Compare two results folders: which runs became faster, slower, right or wrong.
 
     Exit 1 if something became wrong, unsolved or broken in the SECOND.
     """
     from experiments.analysis.compare import regressed, set_side_by_side  # noqa: PLC0415
-    from experiments.output.comparison import to_terminal  # noqa: PLC0415
     from experiments.store.manifest import StoreError, read_manifest  # noqa: PLC0415
     from experiments.store.reading import load_results  # noqa: PLC0415
+    from experiments.tables.comparison import to_terminal  # noqa: PLC0415
 
     with refusing(StoreError):
         changes = set_side_by_side(load_results(first), load_results(second))
@@ -202,7 +162,7 @@ def compare_folders(first: Path, second: Path) -> None:
 
 @main.command()
 @click.argument("names", metavar="[NAME|FILE]...", nargs=-1)
-@click.option("--out", type=click.Path(path_type=Path), help="Their folder [build/gallery].")
+@click.option("--out", type=_PATH, help="Their folder [build/gallery].")
 @click.option("--show", is_flag=True, help="Open each figure as soon as it is drawn.")
 def gallery(names: tuple[str, ...], out: Path | None, show: bool) -> None:
     """Draw the figures of the lecture notes: all, by NAME, or from a script of your own.
@@ -238,7 +198,7 @@ def selftest(solver: str, only: tuple[str, ...], as_json: bool) -> None:
 
     Exit 1 if a property fails.
     """
-    from experiments.output.progress import progress  # noqa: PLC0415
+    from experiments.commands.progress import progress  # noqa: PLC0415
     from experiments.selftest import properties, try_solver  # noqa: PLC0415
     from experiments.selftest.report import line, to_json, to_terminal  # noqa: PLC0415
 
@@ -267,8 +227,125 @@ def doctor() -> None:
     sys.exit(0 if healthy else 1)
 
 
-for command in (init, schema, table, publish, certify, export):
-    main.add_command(command)
+@main.command()
+@click.argument("file", type=_PATH, default=Path("experiment.yaml"))
+@click.option("--schema", is_flag=True, help="Also write the JSON schema beside it, for editors.")
+def init(file: Path, schema: bool) -> None:
+    """Write a commented experiment FILE [experiment.yaml] that runs as it is."""
+    from experiments.files.template import write_template  # noqa: PLC0415
+
+    with writing(file):
+        try:
+            written = write_template(file, schema)
+        except FileExistsError:
+            refuse(f"{file}: exists already; choose another name")
+    for path in written:
+        click.echo(path)
+
+
+@main.command()
+@click.option("--out", type=_FILE, help="A file [the terminal].")
+def schema(out: Path | None) -> None:
+    """Print the JSON schema of experiment files, with which editors complete and check them."""
+    from experiments.files.schema import schema_text  # noqa: PLC0415
+
+    write(schema_text(), out)
+
+
+@main.command()
+@click.argument("folder", type=_FOLDER)
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(["latex", "markdown", "csv"]),
+    default="markdown",
+    show_default=True,
+)
+@click.option("--rows", metavar="PATTERN", multiple=True, help="Rows to show, in order [all].")
+@click.option(
+    "--columns", metavar="PATTERN", multiple=True, help="Columns to show, in order [all]."
+)
+@click.option(
+    "--values",
+    metavar="NAME[:DIGITS],...",
+    default="time",
+    help="time, ratio, gap, objective, suboptimality, kkt, support, memory, ... [time]",
+)
+@click.option("--digits", type=click.IntRange(1, 17), help="Significant digits.")
+@click.option(
+    "--by", type=click.Choice(["problem", "solver"]), default="problem", help="Rows [problem]."
+)
+@click.option(
+    "--target",
+    type=float,
+    metavar="GAP",
+    help="The cheapest setting of each solver that reaches it.",
+)
+@click.option("--out", type=_FILE, help="A file [the terminal].")
+def table(
+    folder: Path,
+    kind: str,
+    rows: tuple[str, ...],
+    columns: tuple[str, ...],
+    values: str,
+    digits: int | None,
+    by: Literal["problem", "solver"],
+    target: float | None,
+    out: Path | None,
+) -> None:
+    """Make a table for a paper from a results FOLDER, with the fastest in bold where noise allows it.
+
+    A PATTERN is a name or a piece of one, or has the wildcards * and ?.
+    """
+    from experiments.store.manifest import StoreError  # noqa: PLC0415
+    from experiments.tables.chosen import paper_table  # noqa: PLC0415
+
+    with refusing(StoreError, ValueError):
+        made = paper_table(folder, rows, columns, values.split(","), digits, by, target)
+    write(made.to(kind, folder.name), out)
+
+
+@main.command()
+@click.argument("problem", metavar="PROBLEM.yaml", type=_READ)
+@click.argument("answer", metavar="ANSWER", type=_READ)
+@click.option(
+    "--target-gap",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=1e-6,
+    show_default=True,
+    help="Largest relative gap of an answer that is 'solved'.",
+)
+@click.option("--rigorous", is_flag=True, help="Prove both bounds in ball arithmetic.")
+def certify(problem: Path, answer: Path, target_gap: float, rigorous: bool) -> None:
+    """Certify an ANSWER that any program found: bounds on the optimum, verdict and diagnosis.
+
+    PROBLEM.yaml has the keys of a problem in an experiment file; ANSWER is a .npz or .csv file with
+    alpha, or coefs and index, or w, and b if it has one; or a model file of LIBSVM's svm-train.
+    Exit 1 if it is not solved to the target.
+    """
+    from experiments.commands.exchange import judged, judgement, posed  # noqa: PLC0415
+
+    given = posed(problem)
+    with refusing(ValueError, OSError):
+        found = judged(answer, given, target_gap, rigorous)
+        click.echo(judgement(found))
+    sys.exit(0 if found.verdict == "solved" else 1)
+
+
+@main.command()
+@click.argument("problem", metavar="PROBLEM.yaml", type=_READ)
+@click.option("--out", type=_FILE, required=True, help=".npz, else LIBSVM.")
+@click.option("--qp", is_flag=True, help="Write the dual's box QP as matrices (.npz).")
+def export(problem: Path, out: Path, qp: bool) -> None:
+    """Write the samples of PROBLEM.yaml for other programs: a NumPy archive, or LIBSVM's text.
+
+    An archive has X (n, d) and y, C (n,); with --qp it has Q, p, A, b, lb and ub of
+    min ½xᵀQx + pᵀx s.t. Ax = b, lb ≤ x ≤ ub, whose x `dualgap certify` takes.
+    """
+    from experiments.commands.exchange import write_problem  # noqa: PLC0415
+
+    write_problem(problem, out, qp)
+    click.echo(out)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ import numpy as np
 from problems.dataset import Indices, Vector
 from problems.projection import members_of
 
-_SORTED = 1000  # breakpoints up to which sorting takes less time than leaving some out
+_MOST_SORTED = 1000  # breakpoints up to which sorting takes less time than leaving some out
 
 
 def best_multiplier(
@@ -59,7 +59,7 @@ def _around_minimum(
     A pivot leaves those on one side of it: with 50,000 this halves the time. Where the slope at it is
     within rounding of 0, or all points are equal, nothing more is left out.
     """
-    while points.size > _SORTED:
+    while points.size > _MOST_SORTED:
         pivot = np.median(points[:: points.size // 100])
         right = points > pivot
         slope = leftmost + float(jumps[~right].sum())  # right of the pivot

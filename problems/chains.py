@@ -50,11 +50,9 @@ class Chains:
     def features(self, labels: Indices) -> Vector:
         """Return Σₛ Ψ(xₛ, labelsₛ)."""
         one_hot = np.eye(self.K)[labels]
-        return self._sums(one_hot, np.einsum("sta,stb->ab", one_hot[:, :-1], one_hot[:, 1:]))
-
-    def _sums(self, nodes: Cube, edges: Block) -> Vector:
-        U = np.einsum("stk,std->kd", nodes, self.X)
-        return np.concatenate([U.ravel(), edges.ravel()])
+        U = np.einsum("stk,std->kd", one_hot, self.X)
+        T = np.einsum("sta,stb->ab", one_hot[:, :-1], one_hot[:, 1:])
+        return np.concatenate([U.ravel(), T.ravel()])
 
     def predict(self, w: Vector) -> Indices:
         """Return the labelling of highest score of each sequence, shape (m, L)."""

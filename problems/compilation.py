@@ -21,8 +21,8 @@ from numba.core.caching import FunctionCache, IndexDataCacheFile
 from numba.core.event import Event, Listener, install_listener
 from platformdirs import user_cache_path
 
-_OURS = ("problems", "solvers", "experiments")
-_SILENT = 1.0  # seconds of compiling of which nothing is said
+_PACKAGES = ("problems", "solvers", "experiments")
+_SILENT_SECONDS = 1.0  # seconds of compiling of which nothing is said
 
 _load_overload: Any = FunctionCache.load_overload
 _save_overload: Any = FunctionCache.save_overload
@@ -34,7 +34,7 @@ def _loaded_if_readable(cache: Any, *of: Any) -> Any:
         return _load_overload(cache, *of)
     except (AttributeError, EOFError, ImportError, UnpicklingError):
         function = getattr(cache, "_py_func", None)  # private: a later numba may not have it
-        if getattr(function, "__module__", "").partition(".")[0] not in _OURS:
+        if getattr(function, "__module__", "").partition(".")[0] not in _PACKAGES:
             raise
         cache.flush()
         return None
@@ -91,7 +91,7 @@ class _Watch(Listener):
     def on_start(self, event: Event) -> None:
         """Begin with the first function; each later one, and each pass over one, is looked at."""
         self.begun = self.begun or monotonic()
-        if not self.said and monotonic() - self.begun > _SILENT:
+        if not self.said and monotonic() - self.begun > _SILENT_SECONDS:
             self.said = True
             self.say()
 

@@ -145,15 +145,13 @@ def content_hash(*parts: Any) -> str:
         else:
             pieces = [part]
         for piece in pieces:
-            digest.update(_as_bytes(piece) + b";")
+            if isinstance(piece, np.ndarray):
+                kind = "<i8" if piece.dtype.kind in "iu" else "<f8"
+                values = np.ascontiguousarray(piece, dtype=kind).tobytes()
+                digest.update(repr(piece.shape).encode() + values + b";")
+            else:
+                digest.update(repr(piece).encode() + b";")
     return digest.hexdigest()
-
-
-def _as_bytes(piece: Any) -> bytes:
-    if not isinstance(piece, np.ndarray):
-        return repr(piece).encode()
-    kind = "<i8" if piece.dtype.kind in "iu" else "<f8"
-    return repr(piece.shape).encode() + np.ascontiguousarray(piece, dtype=kind).tobytes()
 
 
 def _as_floats(values: Any, name: str) -> NDArray[np.float64]:

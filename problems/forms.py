@@ -25,7 +25,6 @@ from problems.box_gap import (
     middle,
     violating_pair,
 )
-from problems.chains import Chains
 from problems.dataset import Indices, Vector
 from problems.gram.gram import Gram, SignedGram
 from problems.losses import Loss
@@ -193,9 +192,10 @@ class FormPoint:
 
     Attributes
     ----------
-    x : the form's variables: BoxQP and QP (n,); ERM: w (d,), or None where only beta is known.
+    x : the form's variables: BoxQP and QP (n,); ERM: w (d,), or None where only beta is known; of a
+        formulation that is solved as it is, alpha (n,).
     beta : ERM only: coefficients of w = Σ βᵢφ(xᵢ), if the method carries them, shape (n,).
-    b : the intercept, if the method has one; of a BoxQP it is only examined, see `diagnosis`.
+    b : the intercept, if the method has one; beside dual variables it is only examined, see `diagnosis`.
     inequality : QP only: multipliers of Gx ≤ h, if the method has them.
     iterations : the method's own count so far.
     claim : what the solver says of this point; the last one yielded counts.
@@ -234,7 +234,7 @@ class Point:
                 object.__setattr__(self, name, array.ravel() if one_column else array)
 
 
-F = TypeVar("F", BoxQP, QP, ERM, Chains)
+F = TypeVar("F")
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,8 @@ from problems.registry import Registry
 from solvers.base import NotInstalled, Solver, Status
 from solvers.paths.path import NoPath, Path, solve_path
 from solvers.paths.selection import Selection, select
-from solvers.running.loop import default_solver, solve
+from solvers.running.defaults import default_solver
+from solvers.running.loop import solve
 from solvers.running.solution import Evaluation, Solution
 
 __all__ = [

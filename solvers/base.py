@@ -49,7 +49,7 @@ def optional(module: str, what: str, package: str) -> Any:
 
 
 Precision = Literal["float64", "float32"]  # of the samples that a library is given
-_ABSENT = object()
+_NO_SETTING = object()
 _CHECKS: dict[str, Callable[[Any, str], object]] = {
     **dict.fromkeys(("tol", "gap", "cache_size"), check_positive),
     **dict.fromkeys(("max_iter", "epochs"), check_whole),
@@ -65,9 +65,12 @@ class Solver(ABC):
 
     Attributes
     ----------
-    form : BoxQP, QP or ERM: what it solves.
+    form : BoxQP, QP or ERM: what it solves; Formulation for the problem as it is posed.
     source : where the algorithm is published.
     name : how experiment files call it; by default the class name in snake case.
+    warm_up_sizes : samples of the small problems that it is run on before the clock starts, where that
+        compiles or loads something; those larger than the problem are cut to its size.
+    warm_up_settings : settings of its own that it is run with then, to end soon or to call all loops.
     needs : modules that `prepare` imports, each with the package that brings it.
     single_threaded : whether it is known to use one thread, however many it may use; tables mark it.
     copies_samples : whether `prepare` copies the samples into arrays of a library, which a program that
@@ -81,6 +84,8 @@ class Solver(ABC):
     form: ClassVar[Any]
     source: ClassVar[str] = ""
     name: ClassVar[str] = ""
+    warm_up_sizes: ClassVar[tuple[int, ...]] = ()
+    warm_up_settings: ClassVar[Mapping[str, Any]] = {}
     needs: ClassVar[tuple[tuple[str, str], ...]] = ()
     single_threaded: ClassVar[bool] = False
     copies_samples: ClassVar[bool] = False
@@ -97,21 +102,24 @@ class Solver(ABC):
                 "write `form: ClassVar = BoxQP` (or QP, ERM) with BoxQP from problems.forms"
             )
         for name, check in _CHECKS.items():
-            value = getattr(self, name, _ABSENT)
-            may_be_none = name in _MAY_BE_NONE or getattr(type(self), name, _ABSENT) is None
-            if value is not _ABSENT and not (value is None and may_be_none):
+            value = getattr(self, name, _NO_SETTING)
+            may_be_none = name in _MAY_BE_NONE or getattr(type(self), name, _NO_SETTING) is None
+            if value is not _NO_SETTING and not (value is None and may_be_none):
                 check(value, name)
 
     def refuses(self, form: Any, /) -> str | None:
         """Return a sentence saying why this form cannot be solved, or None if it can."""
         return None
 
-    def suits(self, form: Any, /) -> bool:
-        """Whether it may be picked by default: it takes the form, and pays there."""
-        return self.refuses(form) is None
+    def suits(self, form: Any, /) -> Any:
+        """Return what to prepare if it may be picked by default: it takes the form, and pays there.
+
+        That is the form, or what a look at it has found, which counts as solving; None if it may not.
+        """
+        return form if self.refuses(form) is None else None
 
     def prepare(self, form: Any, /) -> Any:
-        """Return the state that `iterates` starts from; imports and compilation go here, untimed."""
+        """Return the state that `iterates` starts from; imports go here, untimed."""
         for module, package in self.needs:
             optional(module, type(self).__name__, package)
         return form

@@ -23,8 +23,8 @@ from problems.box_gap import violating_pair
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
+from solvers.base import Solver
 from solvers.numerics.claims import is_near
-from solvers.numerics.warm_up import WarmedUpSolver
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 
@@ -74,7 +74,7 @@ def _line(f: Callable[[Vector], float], x: Vector, unit: Vector) -> Callable[[fl
 
 
 @dataclass(frozen=True)
-class CoordinateDescent(WarmedUpSolver):
+class CoordinateDescent(Solver):
     """Exact steps on one dual variable after another, for any kernel but without an intercept.
 
     Attributes
@@ -89,6 +89,7 @@ class CoordinateDescent(WarmedUpSolver):
     max_iter: int = 10_000
 
     form: ClassVar = BoxQP
+    warm_up_sizes: ClassVar = (32,)
     source: ClassVar[str] = "Straka, NPFL129 lecture 7 (2020); Hsieh et al. 2008"
 
     def refuses(self, form: BoxQP) -> str | None:

@@ -32,7 +32,6 @@ from problems.kernels import RBF, Block, Linear, inner_products
 from problems.validation import check_whole
 from solvers.base import Solver
 from solvers.dual_coordinate_descent import DualCoordinateDescent
-from solvers.numerics.warm_up import warm_up
 
 _PAIRS = 64  # times as many: pairs of samples on which the error is measured
 
@@ -54,6 +53,7 @@ class Nystroem(Solver):
     seed: int = 0
 
     form: ClassVar = BoxQP
+    warm_up_sizes: ClassVar = DualCoordinateDescent.warm_up_sizes
     source: ClassVar[str] = "Williams & Seeger 2001"
 
     def __post_init__(self) -> None:
@@ -65,12 +65,6 @@ class Nystroem(Solver):
         if not np.isfinite(form.ub).all():
             return "finitely many features need not separate what the kernel does: C must be finite"
         return self._linear().refuses(_with_gram(form, Gram(form.gram.X, Linear())))
-
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile the linear solver, for more samples than features and for fewer."""
-        warm_up(self, form, samples=400)
-        warm_up(self, form, samples=4)
-        return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Map the samples, then yield as the linear solver does."""
@@ -156,7 +150,7 @@ def nystroem_features(gram: Gram, components: int, rng: np.random.Generator) -> 
     ones, which only an indefinite kernel has.
     """
     landmarks = np.sort(rng.permutation(gram.n)[:components])
-    columns = gram.columns(landmarks)
+    columns = gram.block(landmarks, slice(None)).T
     values, vectors = np.linalg.eigh(columns[landmarks])
     rounding = landmarks.size * np.finfo(float).eps * float(np.abs(values).max(initial=0.0))
     kept = values > rounding

@@ -3,6 +3,7 @@
     min F(w) = ½‖w‖² + Σ Cᵢ·ℓ(yᵢ, xᵢᵀw),   ℓ the squared hinge, the squared tube or the squared loss
     H·p = −∇F   with H = I + XᵀDX, D = diag(Cᵢℓ''(yᵢ, fᵢ)),   w ← w + t·p
 t minimises F along p; where the samples that have a loss stay the same it is 1, and w is the optimum.
+The loss is ½cᵢ·eᵢ², eᵢ how far fᵢ is outside of the interval without loss: its curvature there is cᵢ.
 H (d, d) is formed and factorised, so it is for up to a few thousand features; conjugate gradients take
 over above that (`NewtonCG`).
 
@@ -14,18 +15,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numba
 import numpy as np
-import scipy
 
-from problems.dataset import Vector
+from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
 from problems.gram.threads import Threads
-from problems.kernels import Block, as_dense
+from problems.kernels import Block
 from problems.losses import IntervalLoss
 from solvers.base import Solver
+from solvers.numerics.rows import Rows, as_rows, dot
 
 MOST_FEATURES = 2000  # whose H takes 32 MB, and a tenth of a second to factorise
 _LARGE_PRODUCT = 1e9  # multiplications for H, some 30 ms on one core
@@ -49,7 +50,6 @@ class FiniteNewton(Solver):
 
     form: ClassVar = ERM
     source: ClassVar[str] = "Mangasarian 2002; Keerthi & DeCoste 2005"
-    needs: ClassVar = (("scipy.linalg", "scipy"),)
 
     def refuses(self, form: ERM) -> str | None:
         """It needs a squared loss, and all weights with coordinates, regularised, and not too many."""
@@ -64,9 +64,10 @@ class FiniteNewton(Solver):
         return None
 
     def prepare(self, form: ERM) -> ERM:
-        """Import SciPy's solver of positive definite systems, and find the threads."""
-        Threads()
-        return super().prepare(form)
+        """Compile a step: the loss of small problems is the hinge."""
+        one = np.ones(1)
+        minimise_squares(as_rows(np.ones((1, 1))), one, one, one, one, one, 1.0, 1)
+        return form
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each step."""
@@ -75,85 +76,39 @@ class FiniteNewton(Solver):
         return points if n * d * d > _LARGE_PRODUCT else Threads().one_at_a_time(points)
 
     def _points(self, form: ERM) -> Iterator[FormPoint]:
-        from scipy.linalg import solve  # noqa: PLC0415 - slow to import
-
-        X, y, C, loss = form.gram.X, form.y, form.C, form.loss
+        X, loss = form.gram.X, form.loss
+        assert isinstance(loss, IntervalLoss)
+        of_losses = (*loss.ends(form.y), form.C / loss.smoothing)
+        rows, regularised = as_rows(X), np.ones(X.shape[1])
         w = np.zeros(X.shape[1]) if form.start is None else X.T @ form.start
-        f = X @ w
         for step in range(1, int(self.max_iter) + 1):
-            gradient = w + X.T @ (C * loss.subgradient(y, f))
-            value = 0.5 * float(w @ w) + float(C @ loss.value(y, f))
-            H = _hessian(X, C * loss.curvature_times(y, f, np.ones(y.size)))
-            p = -solve(H, gradient, assume_a="pos", overwrite_a=True)
-            done = -0.5 * float(gradient @ p) <= self.tol * value
-            w = w + _step_length(form, w, f, p, X @ p) * p
-            f = X @ w
+            w, _, done = minimise_squares(rows, *of_losses, regularised, w, self.tol, 1)
             ended = "stopped" if step == self.max_iter else "none"
             yield FormPoint(w, b=0.0, iterations=step, claim="optimal" if done else ended)
             if done:
                 return
 
 
-def _hessian(X: Any, weight: Vector) -> Block:
-    """Return I + Xᵀ·diag(weight)·X, from the samples with a weight."""
-    used = np.flatnonzero(weight)
-    root = np.sqrt(weight[used])
-    rows = (
-        scipy.sparse.diags_array(root) @ X[used]
-        if scipy.sparse.issparse(X)
-        else root[:, None] * X[used]
-    )
-    H = as_dense(rows.T @ rows)
-    H[np.diag_indices_from(H)] += 1.0
-    return H
-
-
-def _step_length(form: ERM, w: Vector, f: Vector, p: Vector, q: Vector) -> float:
-    """Return a t with a small slope of F(w + t·p), by Newton's method kept within a bracket.
-
-    `q` is Xp, and the slope (w + t·p)ᵀp + Σ Cᵢℓ'(yᵢ, fᵢ + t·qᵢ)·qᵢ never falls.
-    """
-    y, C, loss = form.y, form.C, form.loss
-    wp, pp = float(w @ p), float(p @ p)
-
-    def slope(t: float) -> float:
-        return wp + t * pp + float((C * loss.subgradient(y, f + t * q)) @ q)
-
-    enough = _SHARE * abs(slope(0.0))
-    low, high, t = 0.0, np.inf, 1.0
-    for _ in range(_MOST_TRIALS):
-        here = slope(t)
-        if abs(here) <= enough:
-            break
-        low, high = (t, high) if here < 0 else (low, t)
-        t -= here / (pp + float(C @ loss.curvature_times(y, f + t * q, q**2)))
-        if not low < t < high:
-            t = 0.5 * (low + high) if high < np.inf else 2.0 * low
-    return t
-
-
 @numba.njit(cache=True, nogil=True)
 def minimise_squares(
-    X: Block, lower: Vector, upper: Vector, c: Vector, r: Vector, w: Vector, tol: float, max_iter: int
+    X: Rows, lower: Vector, upper: Vector, c: Vector, r: Vector, w: Vector, tol: float, max_iter: int
 ) -> tuple[Vector, int, bool]:  # fmt: skip
-    """Minimise from `w` (d,) until a step is expected to gain at most the share `tol`.
+    """Minimise ½Σ rⱼwⱼ² + ½Σ cᵢeᵢ² from `w` (d,), until a step is expected to gain at most `tol` of it.
 
-    Shapes: `X` (n, d), `r` (d,), the others (n,). Returns w, the steps taken, and whether it got there.
+    Shapes: `X` n rows, `r` (d,), the others (n,). Returns w, the steps taken, and whether it got there.
     """
-    f = X @ w
+    f = _scores(X, w, lower.size)
     for step in range(1, max_iter + 1):
         e = np.maximum(lower - f, 0.0) + np.minimum(upper - f, 0.0)
-        gradient = r * w - (c * e) @ X
         value = 0.5 * np.sum(r * w * w) + 0.5 * np.sum(c * e * e)
-        used = np.flatnonzero((f <= lower) | (f >= upper))
-        rows = X[used]
-        H = rows.T @ (rows * c[used].reshape(-1, 1))
+        H, g = _normal_equations(X, np.flatnonzero((f <= lower) | (f >= upper)), c, c * e, w.size)
+        gradient = r * w - g
         for j in range(w.size):
             H[j, j] += r[j] + _RIDGE * (1.0 + H[j, j])
         p = np.linalg.solve(H, -gradient)
         done = -0.5 * (gradient @ p) <= tol * value
-        q = X @ p
-        t = _small_step_length(f, q, lower, upper, c, np.sum(r * w * p), np.sum(r * p * p))
+        q = _scores(X, p, lower.size)
+        t = _step_length(f, q, lower, upper, c, np.sum(r * w * p), np.sum(r * p * p))
         w, f = w + t * p, f + t * q
         if done:
             return w, step, True
@@ -161,7 +116,36 @@ def minimise_squares(
 
 
 @numba.njit(cache=True, nogil=True)
-def _small_step_length(
+def _scores(X: Rows, w: Vector, n: int) -> Vector:
+    """Return X w."""
+    if X.dense.size > 0:
+        return X.dense @ w
+    f = np.empty(n)
+    for i in range(n):
+        f[i] = dot(X, i, w)
+    return f
+
+
+@numba.njit(cache=True, nogil=True)
+def _normal_equations(X: Rows, used: Indices, c: Vector, s: Vector, d: int) -> tuple[Block, Vector]:
+    """Return Σ cᵢxᵢxᵢᵀ and Σ sᵢxᵢ over the samples `used`, the only ones with an sᵢ."""
+    if X.dense.size > 0:
+        rows = np.empty((used.size, d))
+        for k, i in enumerate(used):
+            rows[k] = np.sqrt(c[i]) * X.dense[i]
+        return rows.T @ rows, s @ X.dense
+    H, g = np.zeros((d, d)), np.zeros(d)
+    for i in used:
+        for k in range(X.indptr[i], X.indptr[i + 1]):
+            row, value = X.indices[k], c[i] * X.data[k]
+            g[row] += s[i] * X.data[k]
+            for m in range(X.indptr[i], X.indptr[i + 1]):
+                H[row, X.indices[m]] += value * X.data[m]
+    return H, g
+
+
+@numba.njit(cache=True, nogil=True)
+def _step_length(
     f: Vector, q: Vector, lower: Vector, upper: Vector, c: Vector, wp: float, pp: float
 ) -> float:
     """Return a t with a small slope of the objective along p, by Newton's method within a bracket."""

@@ -31,7 +31,7 @@ from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.gram.threads import Threads
 from problems.kernels import Block
-from solvers.numerics.planes import Apply
+from solvers.numerics.projected_cg import Apply
 from solvers.numerics.quadratic import COARSEST, ConvexQPSolver
 from solvers.numerics.shifted import LARGEST, shifted_gram
 

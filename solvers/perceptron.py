@@ -23,8 +23,9 @@ import numpy as np
 
 from problems.certificates.certificate import Certificate
 from problems.dataset import Vector
-from problems.forms import BoxQP, FormPoint
+from problems.forms import FormPoint
 from problems.formulations.formulation import Formulation
+from problems.formulations.svm import HardMarginDual, HardMarginPrimal
 from problems.kernels import Block
 from problems.validation import check_whole
 from solvers.base import Solver
@@ -43,40 +44,45 @@ class Perceptron(Solver):
 
     max_passes: int = 100_000
 
-    form: ClassVar = BoxQP
+    form: ClassVar = Formulation
     source: ClassVar[str] = "Rosenblatt 1958; Novikoff 1962; Gori's notes"
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_whole(self.max_passes, "max_passes")
 
-    def refuses(self, form: BoxQP) -> str | None:
+    def refuses(self, problem: Formulation) -> str | None:
         """Mistakes are counted without a bound, and their scores need the whole Q."""
-        if not _is_hard_margin(form):
+        if not isinstance(problem, (HardMarginDual, HardMarginPrimal)):
             return "the perceptron separates samples: it has no slack, for hard margins only"
-        if not form.Q.fits:
-            return (
-                f"Perceptron works on the whole matrix Q, which for {form.n} samples does not fit"
-            )
+        if not problem.gram().fits:
+            return f"Perceptron works on the whole matrix Q, which for {problem.n} samples does not fit"
         return None
 
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile a pass."""
+    def prepare(self, problem: Formulation) -> Formulation:
+        """Compile a pass: small problems have slack."""
         _passes(np.eye(2), np.zeros(2), 1)
-        return form
+        return problem
 
-    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
+    def iterates(self, problem: Formulation) -> Iterator[FormPoint]:
         """Yield after each pass, or after several short ones."""
-        y = np.zeros(form.n) if form.a is None else form.a
-        Q = form.Q.dense() + np.outer(y, y)  # of x̃, whose last feature is 1
-        alpha = np.zeros(form.n)
-        block = max(1, _BLOCK_ENTRIES // form.n**2)
+        gram, y = problem.gram(), problem.y
+        Q = np.outer(y, y) * (
+            gram.dense() + float(problem.intercept)
+        )  # of x̃, whose last feature is 1
+        alpha = np.zeros(y.size)
+        block = max(1, _BLOCK_ENTRIES // y.size**2)
         passes, mistaken = 0, True
         while mistaken and passes < self.max_passes:
             size = min(block, self.max_passes - passes)
             mistaken = _passes(Q, alpha, size)
             passes += size
-            yield FormPoint(alpha.copy(), iterations=int(alpha.sum()), claim="stopped")
+            yield FormPoint(
+                alpha.copy(),
+                iterations=int(alpha.sum()),
+                claim="stopped",
+                counters={"kernel_evaluations": gram.evaluations},
+            )
 
 
 def mistake_bound(problem: Formulation, maximal: Certificate) -> float:
@@ -103,11 +109,6 @@ def mistake_bound(problem: Formulation, maximal: Certificate) -> float:
     constant = 1.0 if problem.intercept else 0.0
     radius_squared = float(problem.gram().diagonal().max()) + constant
     return radius_squared * (norm_squared + constant * float(maximal.point.b or 0.0) ** 2)
-
-
-def _is_hard_margin(form: BoxQP) -> bool:
-    plain = bool((form.p == -1).all() and (form.lb == 0).all() and np.isposinf(form.ub).all())
-    return plain and form.groups is None and not form.delta.any()
 
 
 @numba.njit(cache=True)

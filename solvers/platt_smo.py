@@ -25,7 +25,7 @@ from problems.box_gap import middle
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.kernels import Block
-from solvers.numerics.warm_up import WarmedUpSolver
+from solvers.base import Solver
 from solvers.simplified_smo import bias, limits, pair_refusal, partner
 
 _ROUNDING = 1e-12  # relative size below which a curvature or a change of xⱼ is taken for zero
@@ -33,7 +33,7 @@ _BLOCK_ENTRIES = 2**19  # samples visited between two yields: about a millisecon
 
 
 @dataclass(frozen=True)
-class PlattSMO(WarmedUpSolver):
+class PlattSMO(Solver):
     """SMO with Platt's two heuristics for the pair and a cache of all errors.
 
     It claims "optimal" when, for some b, no sample violates the KKT conditions by more than tol: none
@@ -53,6 +53,7 @@ class PlattSMO(WarmedUpSolver):
     seed: int = 0
 
     form: ClassVar = BoxQP
+    warm_up_sizes: ClassVar = (32,)
     source: ClassVar[str] = "Platt 1998; Minku, lecture notes on SMO"
 
     def refuses(self, form: BoxQP) -> str | None:

@@ -23,9 +23,9 @@ from problems.forms import ERM, FormPoint
 from problems.kernels import Block
 from problems.losses import IntervalLoss, Logistic
 from problems.losses.logistic import logistic_step
+from solvers.base import Solver
 from solvers.numerics.claims import relative_gap
 from solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only
-from solvers.numerics.warm_up import WarmedUpSolver
 
 _CHECK_GROWTH = 1.2  # between the epochs after which the gap is evaluated, which costs an epoch
 _NO_COLUMN = np.empty((0, 0))
@@ -47,7 +47,7 @@ class Dual(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SDCA(WarmedUpSolver):
+class SDCA(Solver):
     """Stochastic dual coordinate ascent, an epoch being a random permutation of the samples.
 
     Attributes
@@ -63,6 +63,7 @@ class SDCA(WarmedUpSolver):
     seed: int = 0
 
     form: ClassVar = ERM
+    warm_up_sizes: ClassVar = (32,)
     source: ClassVar[str] = "Shalev-Shwartz & Zhang 2013; NPFL129 notes (kernel ridge)"
 
     def refuses(self, form: ERM) -> str | None:

@@ -22,14 +22,14 @@ from problems.dataset import Indices, Vector
 from problems.forms import BoxQP, FormPoint
 from problems.kernels import Block
 from problems.validation import check_positive, check_whole
-from solvers.numerics.warm_up import WarmedUpSolver
+from solvers.base import Solver
 
 _BLOCK_ENTRIES = 2**20  # entries of Q read between two yields: about a millisecond
 _CALL = 1000  # what calling a pass costs, in entries read
 
 
 @dataclass(frozen=True)
-class SimplifiedSMO(WarmedUpSolver):
+class SimplifiedSMO(Solver):
     """Random-partner SMO, as taught. It claims nothing ("stopped"): a random partner may not help.
 
     Attributes
@@ -51,6 +51,7 @@ class SimplifiedSMO(WarmedUpSolver):
     seed: int = 0
 
     form: ClassVar = BoxQP
+    warm_up_sizes: ClassVar = (32,)
     source: ClassVar[str] = "Straka, NPFL129 lecture 7 (2020); Platt 1998"
 
     def __post_init__(self) -> None:

@@ -19,15 +19,15 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import IntervalLoss, Logistic
+from solvers.base import Solver
 from solvers.numerics.rows import as_rows
-from solvers.numerics.warm_up import WarmedUpSolver
 from solvers.pegasos.steps import DRAWN, WEIGHTS, Risk, initial_state, risk_of, settle, steps
 
 _BLOCK = 2**14  # samples between two yields
 
 
 @dataclass(frozen=True)
-class StochasticSubgradient(WarmedUpSolver):
+class StochasticSubgradient(Solver):
     """Projected stochastic subgradient method for every loss; it claims nothing.
 
     Attributes
@@ -41,6 +41,7 @@ class StochasticSubgradient(WarmedUpSolver):
     seed: int = 0
 
     form: ClassVar = ERM
+    warm_up_sizes: ClassVar = (32,)
     source: ClassVar[str] = "Shalev-Shwartz et al. 2011; Lacoste-Julien et al. 2012"
 
     def refuses(self, form: ERM) -> str | None:

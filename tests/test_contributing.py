@@ -26,7 +26,7 @@ PROGRAMS = {  # of the virtual environment, as this one runs them
 }
 CONCERNED = [
     "tests/experiments/plots/test_solver_styles.py",
-    "tests/experiments/facade",
+    "tests/test_dualgap.py",
     "tests/experiments/test_docs.py",
     "tests/test_imports.py",
 ]  # other tests that see every solver
@@ -45,7 +45,7 @@ def clone(tmp_path_factory):
     for name in NAMES:
         code = CODE.replace("FixedStep", name.title().replace("_", ""))
         (folder / "solvers" / f"{name}.py").write_text(code, encoding="utf-8")
-    paths = os.pathsep.join([str(folder), str(folder / "experiments" / "facade")])
+    paths = os.pathsep.join([str(folder), str(folder / ".packaging")])
     environment = {**os.environ, "PYTHONPATH": paths}
 
     def _run(arguments):

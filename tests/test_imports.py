@@ -23,6 +23,7 @@ ORDER = {
             "html_table",
             "dataset",
             "rounding",
+            "arithmetic",
             "kernels",
             "losses",
         ),
@@ -31,14 +32,11 @@ ORDER = {
     ],
     "solvers": ["base", "numerics", "*", "running", "paths", "estimators"],
     "experiments": [
-        *("workers", "files", "cases", "executors", "store", "analysis", "output", "plots"),
-        *("report", "paper", "benchmark", "publishing", "selftest", "gallery", "commands", "cli"),
-        "docs",
+        *("workers", "records", "files", "cases", "executors", "store", "analysis", "tables"),
+        *("plots", "report", "selftest", "gallery", "commands", "cli", "docs"),
     ],
 }
-BESIDE = {
-    "experiments": {"choice", "facade", "floor"}
-}  # no room: may import from all, is imported by none
+BESIDE = {"experiments": {"choice", "floor"}}  # no room: may import from all, is imported by none
 MOST = 12  # modules on one level
 CROWDED = {"solvers"}  # one file a kind
 

@@ -34,11 +34,11 @@ def files_in(root, folders):
 def test_it_holds_the_packages_with_their_data_but_neither_tests_nor_documentation(wheel):
     tops = {path.name for path in wheel.iterdir() if path.suffix != ".dist-info"}
     assert tops == {*PACKAGES, "dualgap"}
-    left_out = {"__pycache__", "docs", "facade", "GALLERY_HEADER.rst"}
+    left_out = {"__pycache__", "docs", "GALLERY_HEADER.rst"}
     needed = {path for path in files_in(ROOT, PACKAGES) if left_out.isdisjoint(path.parts)}
     added = {
-        path.relative_to(ROOT / "experiments/facade")
-        for path in (ROOT / "experiments/facade/dualgap").iterdir()
+        path.relative_to(ROOT / ".packaging")
+        for path in (ROOT / ".packaging/dualgap").iterdir()
         if path.is_file()
     }
     assert files_in(wheel, tops) == needed | added

@@ -29,8 +29,7 @@ from experiments.analysis.noise import (
     noise_of_problems,
     without_repeats,
 )
-from experiments.analysis.outcomes import BROKEN, COMPLETED, FINAL, worst_outcome
-from experiments.cases.records import BAD
+from experiments.records.outcomes import COMPLETED, FAILING, FINAL, outcome_of, worst
 
 __all__ = ["CHANGES", "REGRESSIONS", "Change", "regressed", "set_side_by_side"]
 
@@ -109,7 +108,7 @@ def _change(
     noise: float,
 ) -> Change:
     was, now = (
-        worst_outcome(runs["status"], runs["verdict"]) if len(runs) else ""
+        worst(map(outcome_of, runs["status"], runs["verdict"])) if len(runs) else ""
         for runs in (before, after)
     )
     if not (was and now) or other_data:
@@ -117,21 +116,16 @@ def _change(
         return Change(word, problem, solver, was, now)
     gaps = float(before["relative_gap"].max()), float(after["relative_gap"].max())
     times = float(before["time_solve"].median()), float(after["time_solve"].median())
-    samples = _samples(before, after)
+    samples: tuple[Times, Times] = ((), ())  # of the second folder and of the first
+    both = pd.concat([before, after])
+    if both["host"].nunique(dropna=False) == 1 and both["status"].isin(COMPLETED).all():
+        samples = tuple(after["time_solve"]), tuple(before["time_solve"])
     compared = compare([samples], noise) if samples[0] else _NOT_COMPARED
     less_accurate = gaps[1] > max(_WORSE * gaps[0], float(after["target_gap"].min()))
     word = _word(was, now, less_accurate, compared)
     if "wrong" in (was, now) or word in REGRESSIONS:  # what is no answer is not faster than one
         samples, compared = ((), ()), _NOT_COMPARED
     return Change(word, problem, solver, was, now, gaps, times, compared, samples)
-
-
-def _samples(before: pd.DataFrame, after: pd.DataFrame) -> tuple[Times, Times]:
-    """Return the times of the second folder and of the first, none if they do not compare."""
-    both = pd.concat([before, after])
-    if both["host"].nunique(dropna=False) > 1 or not both["status"].isin(COMPLETED).all():
-        return (), ()
-    return tuple(after["time_solve"]), tuple(before["time_solve"])
 
 
 def _word(was: str, now: str, less_accurate: bool, compared: Comparison) -> str:
@@ -141,9 +135,9 @@ def _word(was: str, now: str, less_accurate: bool, compared: Comparison) -> str:
     holds = {
         "wrong": now == "wrong" != was,
         "unsolved": was in FINAL and not final,
-        "broken": now in BAD and was not in BROKEN,
+        "broken": now in FAILING and was not in FAILING,
         "solved": final and was not in FINAL,
-        "mended": was in BROKEN and now not in BROKEN,
+        "mended": was in FAILING and now not in FAILING,
         "less accurate": less_accurate,
         "slower": certain and compared.ratio > 1,
         "faster": certain and compared.ratio < 1,

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.configurations import Row
 from experiments.analysis.labels import without_size
+from experiments.analysis.times import Row
 
 _LEAST = 3  # different n, at least, that a line is fitted to
 

@@ -13,13 +13,16 @@ from typing import Any
 
 import pandas as pd
 
+from experiments.analysis.noise import is_repeat
 from experiments.cases.plan import AA_REPEAT
 from experiments.files.specs import value_text
 from solvers import SOLVERS
 
 ACCURACY = ("tol", "gap", "epochs")  # the one that a table shows first
 BOUND_ON_TIME = "KernelFloor"  # measures the arithmetic that no solver can do without
-_Entry = tuple[str, str, str]  # a solver, its settings as JSON, and its label
+_Entry = tuple[
+    str, str, str, bool
+]  # a solver, its settings as JSON, its label, whether an A/A repeat
 _FOLD = r"\bfold=\d+(?:, )?"
 _SIZE = r"\b(?:n|limit)=\d+(?:, )?"
 
@@ -49,12 +52,12 @@ def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> l
     """
     given = results["label"] if "label" in results else [""] * len(results)
     labels = [label if isinstance(label, str) else "" for label in given]
-    entries = list(zip(results["solver"].astype(str), results["params"], labels, strict=True))
+    solvers, repeats = results["solver"].astype(str), is_repeat(results)
+    entries: list[_Entry] = list(zip(solvers, results["params"], labels, repeats, strict=True))
     settings = {  # of runs that differ in nothing else once
         entry: json.loads(entry[1]) for entry in dict.fromkeys(entries)
     }
-    repeats = {entry for entry, own in settings.items() if own.pop(AA_REPEAT, False)}
-    short = _short_names([solver for solver, _, _ in settings])
+    short = _short_names([solver for solver, *_ in settings])
     names = {entry: entry[2] or short[entry[0]] for entry in settings}
     keys = {
         name: _distinguishing(
@@ -66,7 +69,7 @@ def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> l
     for entry, count in zip(entries, _seed_counts(results, entries, settings), strict=True):
         if entry not in texts:
             mark = [f"{count} seeds"] * (count > 1)
-            mark += [AA_REPEAT] * (entry in repeats and AA_REPEAT not in leave_out)
+            mark += [AA_REPEAT] * (entry[3] and AA_REPEAT not in leave_out)
             shown = _shown(entry[0], settings[entry], keys[names[entry]])
             texts[entry] = _label(names[entry], shown, mark)
     return [texts[entry] for entry in entries]

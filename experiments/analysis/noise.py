@@ -14,7 +14,6 @@ within the noise if its interval contains 1, or if an A/A pair on that problem d
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from experiments.cases.plan import AA_REPEAT
 from problems import Vector
 
 FEWEST = 3  # repetitions that an interval needs
@@ -58,6 +56,10 @@ class Comparison:
         known = not np.isnan(self.low)
         interval = f" [{_number(self.low)}, {_number(self.high)}]" if known else ""
         return interval + (f" {MARK}" if self.within_noise else "")
+
+    def __str__(self) -> str:
+        """The ratio with its interval, nothing where there is none."""
+        return "" if np.isnan(self.ratio) else self.factor + self.spread
 
 
 def _number(value: float) -> str:
@@ -134,8 +136,8 @@ def ranked(table: pd.DataFrame, time: str, noise: Mapping[str, float]) -> pd.Ser
 
 def is_repeat(results: pd.DataFrame) -> pd.Series:
     """Whether each run is the second of an A/A pair."""
-    marks = [AA_REPEAT in json.loads(settings) for settings in results["params"]]
-    return pd.Series(marks, index=results.index, dtype=bool)
+    marks = results["aa_repeat"] if "aa_repeat" in results else pd.Series(None, results.index)
+    return marks.eq(True)  # of a row without a mark it is missing
 
 
 def without_repeats(results: pd.DataFrame) -> pd.DataFrame:
@@ -148,17 +150,15 @@ def aa_pairs(results: pd.DataFrame) -> pd.DataFrame:
 
     Columns: problem, solver, and those of `Comparison`; empty without `noise: true`.
     """
-    settings = [json.loads(text) for text in results["params"]]
-    unmarked = [json.dumps({k: v for k, v in s.items() if k != AA_REPEAT}) for s in settings]
     done = results["time_solve"].where(results["status"] == "finished")
-    table = results.assign(repeat=is_repeat(results), unmarked=unmarked, done=done)
-    keys = ["problem_id", "formulation", "solver", "unmarked"]
+    table = results.assign(repeat=is_repeat(results), done=done)
+    keys = ["problem_id", "formulation", "solver", "params"]
     paired = table[table.groupby(keys)["repeat"].transform("any").astype(bool)]
     rows: list[dict[str, Any]] = []
     for (problem, _, solver), runs in paired.groupby(keys[:3], sort=False):
         pairs = [
             (own["done"][own["repeat"]].tolist(), own["done"][~own["repeat"]].tolist())
-            for _, own in runs.groupby("unmarked", sort=False)
+            for _, own in runs.groupby("params", sort=False)
             if own["done"].notna().all() and 0 < own["repeat"].sum() < len(own)
         ]
         rows.append({"problem": problem, "solver": solver} | vars(compare(pairs)))

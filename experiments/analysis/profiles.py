@@ -1,9 +1,4 @@
-"""When each solver first had a certified answer as good as a target, and the profiles of these times.
-
-A run whose iterates were evaluated reaches a target gap at the first evaluation within it; a run that
-was only evaluated at its end reaches it then, or not at all. Of a solver's settings that trade time for
-accuracy, the cheapest one that reaches the target stands for the solver, with the median time over the
-repetitions (`cheapest`).
+"""Profiles and means of the times at which each solver first had a certified answer within a target.
 
 Performance profile (Dolan & Moré, Benchmarking optimization software with performance profiles, 2002):
 
@@ -33,58 +28,17 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.cheapest import cheapest_settings, targets_of
-from experiments.analysis.configurations import configurations, joined_by_optimum
-from experiments.analysis.evaluations import LEAST_GAP, SHORTEST_TIME
-from experiments.analysis.labels import kind_of
-from experiments.analysis.noise import aa_pairs, noise_of_problems, ranked
-from experiments.analysis.outcomes import NOT_RUN
+from experiments.analysis.times import configurations
+from experiments.records.outcomes import NOT_RUN
 from problems import Vector
 
+LEAST_GAP = 1e-16  # relative; float64 cannot resolve less, so smaller gaps are drawn here
 SHIFT = 0.01  # seconds
-_COLUMNS = ["target", "problem", "solver", "setting", "time", "gap", "outcome", "n", "fastest"]
 Curves = dict[str, tuple[Vector, Vector]]
 
 
-def times_to_gaps(results: pd.DataFrame, traces: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each target gap, problem and solver.
-
-    Columns: target, problem, solver, setting (its accuracy, as text), time (s; NaN if the target was not
-    reached), gap, outcome ("reached", or the outcome), n, fastest (whether no other is faster by more
-    than the noise). The primal, dual and risk that share one optimum are one problem.
-    """
-    if results["solver"].map(kind_of).eq("floor").all():  # or no runs at all
-        return pd.DataFrame(columns=_COLUMNS)
-    noise = noise_of_problems(aa_pairs(joined_by_optimum(results)))
-    tables: list[pd.DataFrame] = []
-    for target in targets_of(results):
-        table = cheapest_settings(
-            _stopped_at(target, results, traces[traces["relative_gap"] <= target]), [target]
-        )
-        ranks = ranked(table.dropna(subset=["time"]), "time", noise)
-        tables.append(table.assign(fastest=ranks.reindex(table.index) == 1))
-    found = pd.concat(tables, ignore_index=True)
-    return found.assign(time=found["time"].clip(lower=SHORTEST_TIME))[_COLUMNS]
-
-
-def _stopped_at(target: float, results: pd.DataFrame, within: pd.DataFrame) -> pd.DataFrame:
-    """Return the runs as if each had been stopped at its first evaluation within the target.
-
-    A proof that the problem is infeasible is as good as any answer.
-    """
-    first = results["run_id"].map(within.groupby("run_id")["time"].min())
-    reached = first.notna()
-    proven = results["verdict"] == "infeasible"
-    return results.assign(
-        time_solve=first.where(reached, results["time_solve"]),
-        relative_gap=results["relative_gap"].mask(reached, target).mask(proven, 0.0),
-        bound_source=results["bound_source"].mask(reached | proven, "evaluations"),
-        verdict=results["verdict"].mask(reached | proven, "solved"),
-    )
-
-
 def performance_profile(table: pd.DataFrame) -> Curves:
-    """Return for each solver (τ, ρ), the corners of its profile at one target of `times_to_gaps`."""
+    """Return for each solver (τ, ρ), the corners of its profile at one target of `times`."""
     times = _by_problem(table, table["time"])
     return _profiles(times.div(times.min(axis=1), axis=0), left=1.0)
 

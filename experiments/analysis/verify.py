@@ -16,7 +16,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.analysis.labels import solver_labels
-from experiments.analysis.outcomes import FINAL
+from experiments.records.outcomes import FINAL
 from problems.answers.diagnosis import Diagnosis, most_frequent
 
 REFERENCES = ("cvxopt_qp", "cvxpy_qp")

@@ -21,8 +21,9 @@ from experiments.cases.plan import Case
 from experiments.cases.records import Outcome, blank_record, failed, kernel_of, packed
 from experiments.cases.solving import outside_of, posed
 from experiments.workers.wire import Malformed
-from problems import Dataset, Formulation, Multiclass, Point, Precomputed, describe
+from problems import Dataset, Formulation, Point, Precomputed, describe
 from problems.compilation import compiled_apart
+from problems.formulations.task import LABELS
 from solvers import Evaluation, Solution, Solver, Status
 
 _MEASURES = """
@@ -124,7 +125,7 @@ def _solution(problem: Formulation, case: Case, answer: answers.Answer, point: P
         **vars(found),
         target_gap=case.target_gap,
         rigorous=case.proven,
-        subsolutions=tuple(parts),
+        parts=tuple(parts),
     )
 
 
@@ -136,7 +137,7 @@ def _seconds_of_evaluating(evaluations: list[Evaluation]) -> float:
     if not evaluations:
         return 0.0
     problem, begun = evaluations[-1].problem, perf_counter()
-    if not (problem.may_be_infeasible or isinstance(problem, Multiclass)):
+    if not (problem.may_be_infeasible or len(problem.parts) > 1):
         return 0.0
     _ = evaluations[-1].certificate
     return 2 * (perf_counter() - begun)
@@ -233,13 +234,13 @@ def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:
         "n_free": int((kinds == "free").sum()),
         "n_bounded": int((kinds == "bounded").sum()),
         "margin": float(geometry.margin) if problem.has_margin else None,
-        "train_accuracy": problem.accuracy(geometry.decision, problem.expected),
+        "train_accuracy": problem.task.score(geometry.decision, problem.expected),
     }
     if data.X_test is not None and data.y_test is not None:
         X = data.X_test  # in blocks of rows, whose kernel values fit in memory
         blocks = [X[i : i + _ROWS] for i in range(0, X.shape[0], _ROWS)]
         predicted = np.concatenate([geometry.decision_function(block) for block in blocks])
-        quality["test_accuracy"] = problem.accuracy(predicted, data.y_test)
+        quality["test_accuracy"] = problem.task.score(predicted, data.y_test)
     return quality
 
 
@@ -247,8 +248,8 @@ def _model(case: Case, solution: Solution) -> dict[str, Any]:
     """Return what draws the decision function of samples in the plane."""
     problem, point = solution.problem, solution.certificate.point
     drawable = problem.d == 2 and problem.n <= _MOST_DRAWN
-    drawable = drawable and (problem.outputs == 1 or isinstance(problem, Multiclass))
-    drawable = drawable and (problem.has_margin or problem.takes_targets or problem.outputs > 1)
+    drawable = drawable and problem.outputs == len(problem.parts)
+    drawable = drawable and (problem.has_margin or problem.task is not LABELS)
     if not drawable or isinstance(problem.kernel, Precomputed) or point.alpha is None:
         return {}
     w = np.full(2, np.nan) if point.w is None else point.w
@@ -259,6 +260,6 @@ def _model(case: Case, solution: Solution) -> dict[str, Any]:
         "alpha": point.alpha,
         "w": w,
         "b": np.asarray(b, dtype=np.float64),
-        "level": problem.margin_at(solution.certificate.offsets) if problem.has_margin else 1.0,
+        "level": problem.decision_scale(solution.certificate.offsets),
         "kernel": kernel_of(case),
     }

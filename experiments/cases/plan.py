@@ -31,7 +31,7 @@ from solvers import SOLVERS
 if TYPE_CHECKING:  # a worker plans nothing: it reads no experiment files
     from experiments.files.experiment import Experiment
 
-AA_REPEAT = "A/A"  # is among the `params` of the second of two identical runs
+AA_REPEAT = "A/A"  # how the second of two identical runs is marked
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Case:
     problem_id : a readable name of the problem, unique in the plan.
     seed : for a solver that draws random numbers; None where there is nothing to seed.
     folder : where relative paths begin; not part of the identity.
-    proven : whether its bounds are to be theorems, see `problems.certificates.proofs.rigorous`.
+    proven : whether its bounds are to be theorems, see `problems.certificates.proof`.
     described : whether the problem is described at its optimum, see `cases.description`.
     aa_repeat : whether it is the A/A repeat of another case, whose time shows the timing noise.
     after : the id of the run at whose answer it begins, empty for the first of a series; None where no
@@ -188,6 +188,17 @@ def _identity(solver: SolverSpec) -> dict[str, Any]:
     if not solver.searched:  # ids are the same as before there was a choice
         del known["searched"]
     return known
+
+
+def search_of(run_id: str) -> str:
+    """Return what the ids of all runs of one search begin with; of other runs the id itself."""
+    return run_id.partition("-")[0]
+
+
+def place_in_search(run_id: str) -> tuple[str, int | None]:
+    """Return the search that a run is of, and its number in it; empty and None if it is of none."""
+    search, _, number = run_id.partition("-")
+    return (search, int(number)) if number else ("", None)
 
 
 def digest(*parts: Any) -> str:

@@ -11,9 +11,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from experiments.cases.columns import COLUMNS, DESCRIBED
-from experiments.cases.plan import AA_REPEAT, Case, dataset_text
-from experiments.files.specs import absolute, kernel_text, path_text
+from experiments.cases.plan import Case, dataset_text, place_in_search
+from experiments.files.specs import absolute, kernel_text, path_text, problem_plain
+from experiments.records.columns import COLUMNS, DESCRIBED, RESULTS
 from experiments.workers.wire import Layout, Malformed, Shapes, pack
 
 _PACKAGES = """
@@ -22,7 +22,6 @@ qpsolvers quadprog scs scikit-learn-intelex snapml libsvm-official liblinear-mul
 """
 PACKAGES = _PACKAGES.split()
 _PLUGINS = ("dualgap.solvers", "dualgap.formulations", "dualgap.datasets")
-BAD = ("crashed", "diverged", "out_of_memory")  # one run with such a status fails the command
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def blank_record(case: Case) -> dict[str, Any]:
     """Return a record with what is known before the run, and None for everything else."""
     parameters = case.problem.parameters
     settings = case.solver.settings | ({"seed": case.seed} if case.solver.seeded else {})
-    settings |= {AA_REPEAT: True} if case.aa_repeat else {}
+    search, step = place_in_search(case.run_id)
     known = {
         "run_id": case.run_id,
         "problem_id": case.problem_id,
@@ -81,6 +80,10 @@ def blank_record(case: Case) -> dict[str, Any]:
         "host": platform.node(),
         "versions": json.dumps(versions()),
         "label": case.solver.label,
+        "problem": json.dumps(problem_plain(case.problem)),
+        "aa_repeat": case.aa_repeat,
+        "search": search,
+        "step": step,
     }
     return dict.fromkeys(COLUMNS) | known
 
@@ -116,6 +119,7 @@ class _Header:
 
 _LAYOUT = Layout[_Header](_Header)
 _ANSWER = "answer"
+_KNOWN = {own.name for own in (*RESULTS, *DESCRIBED)}
 # what decides is known where a run is planned, and what it ran on where it ran
 _OF_THE_RUN = {"claimed", "verdict", "bound_source", "host", "versions"}
 
@@ -138,7 +142,10 @@ def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
     """
     header, arrays = _LAYOUT.read(message, _shapes)
     record, known = header.record, blank_record(case)
-    lacking, more = set(COLUMNS) - record.keys(), record.keys() - {*COLUMNS, *DESCRIBED}
+    lacking, more = (
+        set(COLUMNS) - record.keys(),
+        record.keys() - _KNOWN,
+    )
     if lacking or more:
         raise Malformed(f"columns: {', '.join(sorted(lacking | more))[:200]}")
     decided = {k: known[k] for k in COLUMNS if known[k] is not None and k not in _OF_THE_RUN}

@@ -32,7 +32,7 @@ from typing import Any
 
 import pandas as pd
 
-from experiments.cases.plan import Case
+from experiments.cases.plan import Case, search_of
 from experiments.files.specs import SEARCHED
 
 TARGETS = (1e-3, 1e-6, 1e-9)  # relative gaps at which solvers are compared
@@ -48,11 +48,6 @@ _FALLEN_PRIMAL = 0.1
 Record = Mapping[str, Any]
 
 
-def search_of(run_id: str) -> str:
-    """Return what the ids of all runs of one search begin with; of other runs the id itself."""
-    return run_id.partition("-")[0]
-
-
 def _first_of(run_id: str) -> str:
     """Return what the ids of the first repetition's search begin with, which the run's follows."""
     return search_of(run_id).partition(".")[0]
@@ -63,10 +58,9 @@ def is_searched(run_id: str) -> bool:
     return "-" in run_id
 
 
-def is_followed(run_ids: pd.Series) -> pd.Series:
+def is_followed(results: pd.DataFrame) -> pd.Series:
     """Whether a tighter run of the same search is among these runs."""
-    searches = run_ids.map(search_of)
-    return run_ids < run_ids.groupby(searches).transform("max")
+    return results["step"] < results.groupby("search")["step"].transform("max")
 
 
 def step(case: Case, number: int) -> Case:

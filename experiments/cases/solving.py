@@ -25,6 +25,7 @@ from experiments.workers.start import COMPILING
 from problems import Dataset, Formulation, Point, reduce
 from problems.compilation import compiled_apart, compiling
 from solvers import Evaluation, Solution, Solver, Status, solve
+from solvers.numerics.warm_up import warm_up
 
 _WAKING = 80  # rows of a product that OpenBLAS computes on all threads
 
@@ -63,7 +64,7 @@ def _solved(begin: Callable[[], object], case: Case) -> bytes:
     )
     answer = Answer(
         found=[Found.of(solution)],
-        claims=[each.claimed for each in solution.subsolutions],
+        claims=[each.claimed for each in solution.parts],
         trace=[(evaluation.time, evaluation.iteration) for evaluation in solution.trace],
         threads=_threads(),
         importing=importing,
@@ -100,6 +101,7 @@ def load_shared(case: Case, report: Callable[[str], object]) -> None:
     if not type(solver).__module__.startswith("solvers.external."):
         form = reduce(build_problem(case.problem, data, case.folder), solver.form).form
         with compiling(lambda: report(f"{COMPILING} {solver.name}")):
+            warm_up(solver, form)
             solver.prepare(form)
 
 

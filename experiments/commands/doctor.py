@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
-from re import match, search
+from re import findall, search
 
 from rich import box
 from rich.table import Table
@@ -26,19 +26,16 @@ def examine() -> tuple[Table, bool]:
         "folders": _folders,
         "self-check": _solves,
     }
-    rows = [row for name, section in sections.items() for row in _guarded(name, section)]
+    rows: list[_Row] = []
+    for name, section in sections.items():
+        try:
+            rows.extend(section())
+        except Exception as error:  # a package that is missing or broken: the others are examined
+            rows.append((name, f"{type(error).__name__}: {error}", False))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
     for what, found, fine in rows:
         table.add_row(what, Text(found, style="" if fine else "red"))
     return table, all(fine for _, _, fine in rows)
-
-
-def _guarded(name: str, section: Callable[[], Iterator[_Row]]) -> Iterator[_Row]:
-    """Yield a section's rows; a package that is missing, or broken, ends it with a row on the error."""
-    try:
-        yield from section()
-    except Exception as error:
-        yield name, f"{type(error).__name__}: {error}", False
 
 
 def _machine() -> Iterator[_Row]:
@@ -54,29 +51,21 @@ def _machine() -> Iterator[_Row]:
 
 
 def _packages() -> Iterator[_Row]:
-    for requirement in requires("dualgap") or []:
-        name = match(r"[A-Za-z0-9._-]+", requirement)
-        if name is None:
-            continue
-        extra = search(r"extra == [\"'](.+?)[\"']", requirement)
-        yield _package(name.group(), extra[1] if extra else "")
-
-
-def _package(name: str, extra: str) -> _Row:
-    """Return what is known of a package that dualgap, or one of its extras, needs."""
-    try:
-        return name, version(name) + (" (optional)" if extra else ""), True
-    except PackageNotFoundError:
-        if extra:
-            found = f"absent (optional, of the extra {extra}: {_python()} -m pip install {name})"
-            return name, found, True
-        return name, f"missing: {_python()} -m pip install {name}", False
-
-
-def _python() -> Path:
-    """Return the path of this Python, from the current folder if it is below that."""
+    """Yield what is known of the packages that dualgap, or one of its extras, needs."""
     python = Path(sys.executable)
-    return python.relative_to(Path.cwd()) if python.is_relative_to(Path.cwd()) else python
+    if python.is_relative_to(Path.cwd()):
+        python = python.relative_to(Path.cwd())
+    for requirement in requires("dualgap") or []:
+        (name,) = findall(r"^[A-Za-z0-9._-]+", requirement)
+        extra = search(r"extra == [\"'](.+?)[\"']", requirement)
+        install = f"{python} -m pip install {name}"
+        try:
+            yield name, version(name) + (" (optional)" if extra else ""), True
+        except PackageNotFoundError:
+            if extra:
+                yield name, f"absent (optional, of the extra {extra[1]}: {install})", True
+            else:
+                yield name, f"missing: {install}", False
 
 
 def _threads() -> Iterator[_Row]:

@@ -1,22 +1,18 @@
-"""What `dualgap run` would do: the plan, the runs known to be impossible, and about how long it takes.
+"""What `dualgap run` would do: the plan, the runs known to be impossible, and how long it takes at most.
 
-The time is that of an earlier run of the same problems and solvers, where a folder holds one; otherwise
-it is bounded by when a run that does not stop is killed. Both are for solving alone: loading data and
+The time is bounded by when a run that does not stop is killed. It is for solving alone: loading data and
 certifying come on top.
 """
 
 from __future__ import annotations
 
-import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import fields
+from math import inf
 from pathlib import Path
-from typing import Any, NamedTuple
 
-import numpy as np
-import pandas as pd
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
@@ -32,48 +28,13 @@ from experiments.files.specs import (
     plain,
     settings_text,
 )
-from experiments.output.text import duration
 from experiments.store.manifest import StoreError
-from experiments.store.published import read_records
 from experiments.store.reading import RunFolder
-from problems import FORMULATIONS, Dataset, Multiclass, Unsupported, reduce
+from experiments.tables.formats import duration
+from problems import FORMULATIONS, Dataset, Unsupported, reduce
 from solvers import SOLVERS
 
 _MOST = 20  # lines of a list
-_Settings = dict[str, Any]
-_Times = dict[tuple[str, str], list[tuple[_Settings, float]]]
-
-
-class Estimate(NamedTuple):
-    """How long runs take, in seconds of solving.
-
-    Attributes
-    ----------
-    measured : of each of those that an earlier run had. limits : of the others, when they are ended.
-    unknown : how many have neither. source : the folder of the earlier run, None if there is none.
-    """
-
-    measured: list[float]
-    limits: list[float]
-    unknown: int
-    source: Path | None
-
-    def text(self, workers: int) -> str:
-        """Return the estimate as a sentence, for this number of processes."""
-        phrases: list[str] = []
-        if self.measured:
-            time, count = duration(sum(self.measured) / workers), len(self.measured)
-            phrases.append(f"about {time}, as measured for {_runs(count)} in {self.source}")
-        if self.limits:
-            time, count = duration(sum(self.limits) / workers), len(self.limits)
-            phrases.append(f"at most {time} for {_runs(count)}, until killed")
-        if self.unknown:
-            phrases.append(f"unknown for {_runs(self.unknown)}: no time limit, and no earlier run")
-        return "; ".join(phrases) or "nothing to run"
-
-
-def _runs(count: int) -> str:
-    return f"{count} run{'s' * (count > 1)}"
 
 
 def preview(experiment: Experiment, folder: Path, workers: int = 1, resume: bool = False) -> Group:
@@ -84,81 +45,62 @@ def preview(experiment: Experiment, folder: Path, workers: int = 1, resume: bool
     folder : where the runs would go. workers : processes. resume : whether recorded runs are left out.
     """
     cases = plan(experiment)
-    done = _recorded(folder)
+    done: set[str] = set()
+    with suppress(StoreError):
+        done = set(RunFolder(folder).lines)
     refusals = impossible(cases)
     left = [case for case in cases if not (resume and case.run_id in done)]
     possible = [case for case in left if _pair(case) not in refusals]
     repeats = ["the first of each a second time (A/A)"] if experiment.noise else []
-    processes = "1 process" if workers == 1 else f"{workers} processes"
+    reasons = Counter((solver.partition("(")[0], why) for (_, solver), why in refusals.items())
+    runs = [
+        str(len(cases)),
+        *[f"{len(cases) - len(left)} of them recorded"] * (len(left) < len(cases)),
+        *[f"{len(left) - len(possible)} of them impossible"] * (len(possible) < len(left)),
+    ]
+    searched = "; more where a tolerance is searched" * any(c.solver.searched for c in cases)
+    missing = "" if resume else "; add --resume to continue, or choose another --out"
     facts = {
         "problems": _listed(dict.fromkeys(case.problem_id for case in cases)),
         "solvers": _listed([*map(_solver_text, experiment.solvers), *repeats]),
         "repetitions": str(experiment.repetitions),
         "limits": _limits(experiment),
         "target gap": f"{experiment.target_gap:g}, {experiment.target}",
-        "impossible": _listed(_grouped(refusals))
+        "impossible": _listed(
+            f"{solver}: {why} ({count} {'pair' if count == 1 else 'pairs'})"
+            for (solver, why), count in reasons.items()
+        )
         or "no pair, as far as can be found without the data",
-        "runs": _counts(len(cases), len(left), len(possible))
-        + ("; more where a tolerance is searched" if any(c.solver.searched for c in cases) else ""),
-        "solving time": f"{estimate(possible, folder).text(workers)} ({processes})",
-        "folder": str(folder) + _state(len(done), resume),
+        "runs": ", ".join(runs) + searched,
+        "solving time": f"{time_text(possible, workers)} ({workers} process{'es' * (workers > 1)})",
+        "folder": f"{folder} (has {len(done)} runs{missing})" if done else str(folder),
     }
-    return Group(Text(experiment.name, style="bold"), _facts(facts))
+    table = Table(box=None, show_header=False, pad_edge=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, fact in facts.items():
+        table.add_row(name, Text(fact))
+    return Group(Text(experiment.name, style="bold"), table)
 
 
-def estimate(cases: Sequence[Case], folder: Path) -> Estimate:
-    """Return how long the cases take, from an earlier run in `folder` or beside it, else by limits.
+def time_text(cases: Sequence[Case], workers: int) -> str:
+    """Return by when so many processes have ended these runs, where that is known."""
+    if not cases:
+        return "nothing to run"
+    limits = [_ended_after(case) for case in cases]
+    known = [limit for limit in limits if limit < inf]
+    at_most = f"at most {duration(sum(known) / workers)} for {_runs(len(known))}, until killed"
+    unknown = f"unknown for {_runs(len(limits) - len(known))}: no time limit"
+    return "; ".join([at_most] * bool(known) + [unknown] * (len(known) < len(limits)))
 
-    Folders beside it count if their names begin like its own; the latest of them is taken.
-    """
-    source, spent = _earlier(folder, cases)
-    known = [time for time in spent if time is not None]
-    others = [_ended_after(c) for c, time in zip(cases, spent, strict=True) if time is None]
-    limits = [limit for limit in others if np.isfinite(limit)]
-    return Estimate(known, limits, len(others) - len(limits), source)
+
+def _runs(count: int) -> str:
+    return f"{count} run{'s' * (count > 1)}"
 
 
 def _ended_after(limits: Case | Experiment) -> float:
     """Return after how many seconds a run is ended from outside, infinity where it never is."""
     return Limits(limits.time_limit).limit_of("solving")
-
-
-def _earlier(folder: Path, cases: Sequence[Case]) -> tuple[Path | None, list[float | None]]:
-    """Return a folder that has runs like these, and the seconds that each took there, if it is known."""
-    beside = folder.parent.glob(f"{folder.name}*") if folder.parent.is_dir() else ()
-    others = [path for path in beside if path.is_dir() and path != folder]
-    latest = sorted(others, key=lambda path: path.stat().st_mtime, reverse=True)
-    for place in (folder, *latest):
-        try:
-            times = _times(read_records(place))
-        except StoreError:
-            continue
-        spent = [_spent(case, times) for case in cases]
-        if any(time is not None for time in spent):
-            return place, spent
-    return None, [None] * len(cases)
-
-
-def _times(results: pd.DataFrame) -> _Times:
-    """Return for each problem and solver the settings of its runs, and their seconds with setup."""
-    spent = results["time_solve"] + results["time_setup"].fillna(0.0)
-    columns = (results["problem_id"], results["solver"], results["params"], spent)
-    found: _Times = defaultdict(list)
-    for problem, solver, params, seconds in zip(*columns, strict=True):
-        if seconds >= 0:  # not NaN
-            found[problem, solver].append((json.loads(params), seconds))
-    return found
-
-
-def _spent(case: Case, times: _Times) -> float | None:
-    """Return the median of the runs whose settings, as far as both know them, are the case's."""
-    own = {k: v for k, v in case.solver.settings.items() if k != "seed"}
-    alike = [
-        seconds
-        for settings, seconds in times.get((case.problem_id, case.solver.name), [])
-        if all(settings.get(key, value) == value for key, value in own.items())
-    ]
-    return float(np.median(alike)) if alike else None
 
 
 def impossible(cases: Iterable[Case]) -> dict[tuple[str, str], str]:
@@ -180,7 +122,7 @@ def _refusal(case: Case) -> str | None:
     try:
         samples = FORMULATIONS[spec.formulation].example_samples(spec.parameters)
         problem = build_problem(spec, Dataset(*samples))
-        problem = problem.subproblems[0].problem if isinstance(problem, Multiclass) else problem
+        problem = problem.parts[0].problem
         solver = build_solver(case.solver, case.folder, case.seed)
         return solver.refuses(reduce(problem, solver.form, None).form)
     except Unsupported as refused:
@@ -195,12 +137,6 @@ def _refusal(case: Case) -> str | None:
 
 def _pair(case: Case) -> tuple[str, str]:
     return case.problem_id, settings_text(case.solver.name, case.solver.settings)
-
-
-def _recorded(folder: Path) -> set[str]:
-    with suppress(StoreError):
-        return set(RunFolder(folder).lines)
-    return set()
 
 
 def _solver_text(solver: SolverSpec) -> str:
@@ -220,19 +156,6 @@ def _listed(names: Iterable[str]) -> str:
     return "\n".join(every[:_MOST] + more)
 
 
-def _grouped(refusals: Mapping[tuple[str, str], str]) -> Iterator[str]:
-    """Yield each solver's reason once, with how many problems it is of."""
-    counted = Counter((solver.partition("(")[0], why) for (_, solver), why in refusals.items())
-    for (solver, why), count in counted.items():
-        yield f"{solver}: {why} ({count} {'pair' if count == 1 else 'pairs'})"
-
-
-def _counts(planned: int, left: int, possible: int) -> str:
-    recorded = f", {planned - left} of them recorded" if left < planned else ""
-    impossible = f", {left - possible} of them impossible" if possible < left else ""
-    return f"{planned}{recorded}{impossible}"
-
-
 def _limits(experiment: Experiment) -> str:
     time, memory = experiment.time_limit, experiment.memory_limit
     ended = f"killed after {_ended_after(experiment):g} s if it does not stop by itself"
@@ -240,19 +163,3 @@ def _limits(experiment: Experiment) -> str:
     return f"{limits}, " + (
         "no memory limit" if memory is None else f"{memory / 2**30:.3g} GiB a worker"
     )
-
-
-def _state(recorded: int, resume: bool) -> str:
-    if not recorded:
-        return ""
-    missing = "" if resume else "; add --resume to continue, or choose another --out"
-    return f" (has {recorded} runs{missing})"
-
-
-def _facts(facts: Mapping[str, str]) -> Table:
-    table = Table(box=None, show_header=False, pad_edge=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(overflow="fold")
-    for key, value in facts.items():
-        table.add_row(key, Text(value))
-    return table

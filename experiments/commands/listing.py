@@ -9,10 +9,10 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from experiments.cases.columns import DESCRIBED, RESULTS, TRACES
 from experiments.files.catalogue import default_text, entries, first_sentence
 from experiments.files.experiment import experiment_names, find_experiments
 from experiments.files.settings import Option, options_of
+from experiments.records.columns import DESCRIBED, RESULTS, TRACES
 from experiments.selftest import PROPERTIES
 from problems import datasets
 from problems.formulations.softmax import Softmax
@@ -67,9 +67,9 @@ def _experiments() -> Iterator[_Row]:
 
 
 def _columns() -> Iterator[_Row]:
-    yield from (RESULTS | DESCRIBED).items()
+    yield from ((own.name, own.meaning) for own in (*RESULTS, *DESCRIBED))
     yield "of traces:", "a row for each evaluation of a running solver"
-    yield from TRACES.items()
+    yield from ((own.name, own.meaning) for own in TRACES)
 
 
 def _properties() -> Iterator[_Row]:

@@ -6,53 +6,68 @@ import sys
 from collections.abc import Sequence
 from contextlib import closing, redirect_stdout
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from experiments.analysis.verify import Verification, compare
-from experiments.commands.session import RunOptions, record, write_all
+import click
+
+from experiments.analysis.verify import compare
+from experiments.commands.run import RunOptions, record, write_all
+from experiments.commands.terminal import (
+    INTERRUPTED,
+    console,
+    find_one,
+    print_json,
+    read,
+    refusing,
+)
 from experiments.files.entries import Describer
 from experiments.files.experiment import ConfigError, Experiment
 from experiments.files.yamlfile import Fault, Node
-from experiments.output import tables
-from experiments.output.terminal import console, print_json
-from experiments.output.verify_tables import to_json, to_terminal, verification_texts
+from experiments.tables import summary as tables
+from experiments.tables.verification import to_json, to_terminal, verification_texts
 
 
-def verify_into(
-    described: Experiment,
-    folder: Path,
-    options: RunOptions,
-    keep: bool,
+def verify_experiment(
+    experiment: str,
+    more: Sequence[str],
+    out: Path | None,
+    workers: int,
+    rigorous: bool,
     tolerance: float,
-    as_json: bool = False,
-) -> tuple[Verification, str]:
-    """Run an experiment into a folder and print its verification; with `keep` also write all tables.
+    as_json: bool,
+) -> int:
+    """Run an experiment and print its verification; return the exit code.
 
     Parameters
     ----------
+    more : solvers that are checked too. out : where runs and tables are kept, if they are.
     tolerance : the largest difference from the QP optimum with which a run passes, see `compare`.
     as_json : print JSON alone to standard output.
-
-    Returns
-    -------
-    Verification, str
-        The outcome, and why not every problem was checked, if so.
     """
-    recorded, early = record(described, folder, options)
-    results = recorded.results
-    diagnosed = results.assign(diagnosis=results["run_id"].map(recorded.diagnoses))
-    verification = compare(diagnosed, tolerance, proven=described.target == "proven")
-    if as_json:
-        print_json({"experiment": described.name, "ended": early or None} | to_json(verification))
-    else:
-        console().print(to_terminal(verification))
-    if keep:
-        summary = tables.to_markdown(tables.summarise(results), described.name)
-        texts = verification_texts(verification, described.name)
-        with redirect_stdout(sys.stderr if as_json else sys.stdout):
-            written = write_all(recorded, summary, texts)
-        if not written:
-            sys.exit(1)
-    return verification, early
+    with refusing(ConfigError):
+        described = with_solvers(read(find_one(experiment)), more)
+    if rigorous:
+        described = described.model_copy(update={"target": "proven"})
+    with TemporaryDirectory() as scratch:
+        recorded, early = record(described, out or Path(scratch), RunOptions(workers=workers))
+        results = recorded.results
+        diagnosed = results.assign(diagnosis=results["run_id"].map(recorded.diagnoses))
+        verification = compare(diagnosed, tolerance, proven=described.target == "proven")
+        if as_json:
+            ended = {"experiment": described.name, "ended": early or None}
+            print_json(ended | to_json(verification))
+        else:
+            console().print(to_terminal(verification))
+        if out:
+            summary = tables.to_markdown(tables.summarise(results), described.name)
+            texts = verification_texts(verification, described.name)
+            with redirect_stdout(sys.stderr if as_json else sys.stdout):
+                if not write_all(recorded, summary, texts):
+                    return 1
+    if early:
+        click.echo(f"{early}: not every problem was checked", err=True)
+        return 130 if early == INTERRUPTED else 1
+    return int(not verification.passed)
 
 
 def with_solvers(experiment: Experiment, names: Sequence[str]) -> Experiment:

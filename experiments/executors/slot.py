@@ -16,6 +16,7 @@ is the one that ended it. Nothing that it prints or does moves a limit.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -30,6 +31,7 @@ from experiments.workers.supervision import Worker
 from experiments.workers.wire import Malformed, WorkerError, WorkerExit
 
 _OUTPUT = 4000  # characters kept of what a run prints
+_INSPECTION = 1.0  # seconds between two looks at what a worker has started, without a memory limit
 _KILLED = (
     "the process was killed by SIGKILL, not by dualgap: perhaps by the kernel, for want of memory"
 )
@@ -52,7 +54,7 @@ class WorkerSlot:
     def __init__(self, limits: Limits, threads: int) -> None:
         self.limits, self.worker = limits, Worker(threads)
         self.case: Case | None = None
-        self._oom_kills = 0
+        self._oom_kills, self._inspected = 0, 0.0
 
     def start(self, case: Case) -> None:
         """Begin to run a case."""
@@ -91,10 +93,13 @@ class WorkerSlot:
             return failed(case, "crashed", str(error))
 
     def _limited(self, case: Case) -> Outcome | None:
-        allowed, used = self.limits.memory_limit, self.worker.resident()
-        if allowed is not None and used > allowed:  # no time is given, in which it could take more
-            reason = f"used {bytes_text(used)} of memory, memory_limit is {bytes_text(allowed)}"
-            return failed(case, "out_of_memory", reason, signal="SIGKILL")
+        allowed, now = self.limits.memory_limit, time.monotonic()
+        if allowed is not None or now > self._inspected + _INSPECTION:
+            # what the worker has started is noted as well: once it is dead, nothing else tells
+            self._inspected, used = now, self.worker.resident()
+            if allowed is not None and used > allowed:  # no time is given, to take more
+                reason = f"used {bytes_text(used)} of memory, memory_limit is {bytes_text(allowed)}"
+                return failed(case, "out_of_memory", reason, signal="SIGKILL")
         phase, seconds = self.worker.phase()
         if seconds > self.limits.limit_of(phase):
             reason = f"killed after {seconds:.0f} s of {phase} without an end"
@@ -117,6 +122,6 @@ class WorkerSlot:
         if record["signal"] and (line := last_words(printed)):
             record = record | {"reason": f"{record['reason']}; its output: {line}"}
         self.case = None
-        if not fit or self.worker.has_children():
+        if not (fit and self.worker.can_go_on()):
             self.stop()
         return replace(outcome, record=record, output=(printed + outcome.output)[-_OUTPUT:])

@@ -170,7 +170,7 @@ def _problem(node: Node, folder: str) -> ProblemSpec:
     parameters, example = _parameters(chosen, at_upper_end(node), folder)
     path = path_spec(example, node)
     parameters.pop(path.get("parameter", ""), None)
-    needs_signs = not (example.has_classes or example.is_regression)
+    needs_signs = "classes" not in example.task.takes
     dataset, task = _dataset(node.value["dataset"], folder, needs_signs)
     if dataset.get("multiclass") and needs_signs:
         raise Fault(
@@ -179,7 +179,7 @@ def _problem(node: Node, folder: str) -> ProblemSpec:
             "positive: <the class that becomes +1> instead of multiclass: true, or use one_vs_rest, "
             "one_vs_one or softmax_erm",
         )
-    if task == "regression" and not example.is_regression:
+    if task == "regression" and "targets" not in example.task.takes:
         raise Fault(
             chosen.line,
             f"{chosen.value} needs labels, but {dataset['name']} is a regression data set; "

@@ -91,6 +91,10 @@ class ExperimentFile(BaseModel, frozen=True):
         list[Any], Field(min_length=1, description="each is solved by every solver")
     ]
     solvers: Annotated[list[Any], Field(min_length=1, description="names, or names with settings")]
+    kind: Annotated[
+        Literal["comparison", "benchmark", "verification"],
+        Field(description="what is published of it: a summary, times at equal gaps, or checks"),
+    ] = "comparison"
     seed: Annotated[
         int, Field(ge=0, lt=2**64, description="seed of everything that is drawn at random")
     ] = 0

@@ -13,7 +13,7 @@ _MODELINE = f"# yaml-language-server: $schema={SCHEMA_FILE}\n"
 _TEMPLATE = """\
 # The question that this experiment answers.
 #
-#   dualgap run {file} --dry-run    shows the plan, and about how long it takes
+#   dualgap run {file} --dry-run    shows the plan, and how long it takes at most
 #   dualgap run {file}              runs it; tables come at the end
 #   dualgap plot runs/{name}        draws its figures
 #   dualgap list                    all names that may stand here, with their settings

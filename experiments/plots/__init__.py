@@ -15,11 +15,11 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.analysis.hosts import split_by_host
-from experiments.output.verify_tables import CHECKS
 from experiments.plots.drawing import Drawing, Named, drawings
 from experiments.plots.runs import Runs, gather
 from experiments.plots.style import save, style
 from experiments.store.reading import RunFolder, load_model
+from experiments.tables.verification import CHECKS
 
 __all__ = ["plot_all", "plot_runs"]
 
@@ -35,7 +35,7 @@ def plot_all(directory: Path, names: Sequence[str] = ()) -> list[Path]:
     Returns
     -------
     list of Path
-        What was written: an SVG and a PNG of each figure.
+        What was written: a PNG of each figure, and an SVG unless that would be large.
 
     Raises
     ------
@@ -60,20 +60,20 @@ def plot_runs(runs: Runs, folder: Path, chosen: Sequence[Drawing] | None = None)
     """Draw the chosen kinds of figures that `runs` have data for; return what was written."""
     written: dict[str, Path] = {}  # by name in small letters: some disks take A for a
     with style():
-        for name, drawn in _figures(runs, chosen):
+        for kind, (name, drawn) in _figures(runs, chosen):
             numbered = (name if i == 1 else f"{name}-{i}" for i in count(1))
-            ending = ".md" if isinstance(drawn, str) else ".svg"
+            ending = ".md" if isinstance(drawn, str) else ".png"
             free = next(n for n in numbered if f"{n}{ending}".lower() not in written)
-            written |= {path.name.lower(): path for path in save(drawn, folder, free)}
+            written |= {path.name.lower(): path for path in save(drawn, folder, free, kind.pixels)}
     return list(written.values())
 
 
-def _figures(runs: Runs, chosen: Sequence[Drawing] | None) -> Iterator[Named]:
+def _figures(runs: Runs, chosen: Sequence[Drawing] | None) -> Iterator[tuple[Drawing, Named]]:
     """Yield the figures one at a time; some kinds stand instead of all others, if none is chosen."""
     kinds = [kind for kind in chosen or drawings() if kind.ready(runs)]
     for kind in kinds if chosen is None else ():
         if kind.instead and (figures := list(kind.draw(runs))):
-            yield from figures
+            yield from ((kind, each) for each in figures)
             return
     for kind in kinds:
-        yield from kind.draw(runs)
+        yield from ((kind, each) for each in kind.draw(runs))

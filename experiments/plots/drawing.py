@@ -12,9 +12,9 @@ from typing import ClassVar
 
 from matplotlib.figure import Figure
 
-from experiments.output.text import file_name
 from experiments.plots.runs import Runs
 from experiments.plots.style import PANELS, chunks
+from experiments.tables.formats import file_name
 from problems.registry import Registry, snake_case
 
 Named = tuple[str, Figure | str]  # name of its file, without an ending; text is Markdown
@@ -29,11 +29,13 @@ class Drawing(ABC):
         or "paths".
     on_request : whether it is drawn only where it is named.
     instead : whether, where it draws something, the other kinds are not drawn.
+    pixels : whether its figures are written as PNG alone, see `style.save`.
     """
 
     needs: ClassVar[tuple[str, ...]] = ("table",)
     on_request: ClassVar[bool] = False
     instead: ClassVar[bool] = False
+    pixels: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

@@ -88,7 +88,7 @@ def decision(model: Model, points: Block) -> Vector:
     alpha = np.asarray(model["alpha"], dtype=np.float64)
     support = np.flatnonzero(alpha)
     beta = (alpha * model["y"])[support]
-    f = in_blocks(lambda x: model["kernel"].cross(x, model["X"], support) @ beta, points) + b
+    f = in_blocks(lambda x: model["kernel"].bind(model["X"]).cross(x, support) @ beta, points) + b
     return f / level
 
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.configurations import grouped, labelled
-from experiments.analysis.evaluations import convergence
 from experiments.analysis.noise import without_repeats
+from experiments.analysis.profiles import LEAST_GAP
+from experiments.analysis.times import SHORTEST_TIME, grouped, labelled
 from experiments.plots.solver_styles import solver_styles
 from experiments.plots.style import LineStyle
 from problems import Vector
@@ -42,7 +42,7 @@ class Runs:
     model : run_id -> X, y, alpha, w, b, kernel of its answer, or None if none was kept.
     styles : how each series is drawn, in all figures.
     checks : what `dualgap verify` has found, empty if it was not run.
-    paths : one row an answer on a path, see `cases.columns.PATHS`.
+    paths : one row an answer on a path, see `records.columns.PATHS`.
     """
 
     table: pd.DataFrame
@@ -99,21 +99,22 @@ class Runs:
         return self.table[names].to_dict("records")
 
     def curves(self, problem: str) -> list[Curve]:
-        """Return how the gaps of the typical runs fell with time, where they have certified ones."""
+        """Return how the gaps of the typical runs fell with time, where they have certified ones.
+
+        Of a run with fewer than two evaluations the end stands for them.
+        """
         found: list[Curve] = []
         for place in self._typical.get(problem, ()):
             run = self._ends[place]
-            times, gaps = convergence(run, self.trace(run["run_id"]))
-            if len(times):
+            times, gaps = self.trace(run["run_id"])[["time", "relative_gap"]].to_numpy(np.float64).T
+            if len(times) < 2:
+                times, gaps = np.array([[run["time_solve"]], [run["relative_gap"]]], np.float64)
+            certified = np.isfinite(gaps) & np.isfinite(times)
+            if certified.any():
+                times = times[certified].clip(SHORTEST_TIME)
+                gaps = gaps[certified].clip(LEAST_GAP)
                 found.append(Curve(str(run["series"]), str(run["configuration"]), times, gaps))
         return found
-
-
-def finite(evaluations: pd.DataFrame, column: str) -> tuple[Vector, Vector]:
-    """Return the iterations and the values in `column` of the evaluations where both are finite."""
-    values = evaluations[["iteration", column]].to_numpy(dtype=np.float64)
-    steps, values = values[np.isfinite(values).all(axis=1)].T
-    return steps, values
 
 
 def gather(

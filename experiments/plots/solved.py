@@ -49,7 +49,7 @@ def model_of(solution: Solution) -> Model:
     """Return the samples, the kernel and the certified answer, by name."""
     problem = solution.problem
     answer = {"alpha": solution.alpha, "w": solution.w, "b": solution.b}
-    level = problem.margin_at(solution.certificate.offsets) if problem.has_margin else 1.0
+    level = problem.decision_scale(solution.certificate.offsets)
     return {"X": problem.X, "y": problem.y, "kernel": problem.kernel, "level": level, **answer}
 
 

@@ -12,9 +12,7 @@ from experiments.plots.style import LOOKS, MARKERS, LineStyle, line_style
 _SOLVERS = (
     *("smo", "libsvm", "dual_coordinate_descent", "liblinear"),
     *("cvxopt_qp", "projected_gradient", "pegasos", "cvxpy_qp"),
-    *("qpsolvers_qp", "snap_ml", "one_dal", "cvxpy_erm"),
-    *("liblinear_multicore", "sgd", "simplified_smo", "libsvm_openmp"),
-    *("lbfgs", "newton_cg", "finite_newton", "platt_smo"),
+    *("sgd", "libsvm_openmp", "one_dal", "platt_smo"),
 )
 # Settings keep a solver's colour; a place here is how far they move its marker.
 _SETTINGS = ("barzilai_borwein", "accelerated", "plain", "notebook")

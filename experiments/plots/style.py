@@ -24,6 +24,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
+from PIL import Image
 
 from problems import Vector
 
@@ -64,6 +65,7 @@ _RC: dict[Any, Any] = {
 
 _ENTRY_INCHES = 0.5  # of a legend's entry: its line and the space around
 _LETTER_INCHES = 0.056
+_DOTS, _PALETTE = 150, 64  # an inch, and colours, of figures that are pixels alone
 
 
 @contextmanager
@@ -208,26 +210,25 @@ def label_sizes(ax: Axes, sizes: Vector) -> None:
 
 
 def legend(new: Figure, entries: Sequence[tuple[Artist, str]], columns: int = 4) -> None:
-    """Put one legend below the panels."""
-    if entries:
-        handles, labels = zip(*entries, strict=True)
-        new.legend(
-            handles,
-            [plain(label) for label in labels],
-            loc="outside lower center",
-            ncols=_columns(labels, columns, new.get_figwidth()),
-            handlelength=2.6,
-            columnspacing=1.4,
-        )
-
-
-def _columns(labels: Sequence[str], most: int, width: float) -> int:
-    """Return how many columns of a legend fit a figure of `width` inches."""
-    for columns in range(min(most, len(labels)), 1, -1):
+    """Put one legend below the panels, in as many of the columns as fit."""
+    if not entries:
+        return
+    handles, labels = zip(*entries, strict=True)
+    columns = min(columns, len(labels))
+    while columns > 1:
         longest = [max(map(len, part)) for part in np.array_split(labels, columns)]
-        if sum(_ENTRY_INCHES + _LETTER_INCHES * letters for letters in longest) <= width:
-            return columns
-    return 1
+        inches = sum(_ENTRY_INCHES + _LETTER_INCHES * letters for letters in longest)
+        if inches <= new.get_figwidth():
+            break
+        columns -= 1
+    new.legend(
+        handles,
+        [plain(label) for label in labels],
+        loc="outside lower center",
+        ncols=columns,
+        handlelength=2.6,
+        columnspacing=1.4,
+    )
 
 
 def key(**drawn: Any) -> Line2D:
@@ -267,20 +268,16 @@ def wrap(text: str, width: int, lines: int = 2) -> str:
     room = lines * width - (lines - 1) * (width // 3)
     if len(text) > room:
         text = f"{text[: room // 2 - 1]}…{text[-(room // 2 - 1) :]}"
+    tokens: list[str] = []  # words, and pieces of words that are too long for a line
+    for word in re.findall(r"\S+\s*", text):
+        pieces = re.findall(r".+?(?:[-_/,;:|=]|$)", word) if len(word.rstrip()) > width else [word]
+        tokens += pieces
     wrapped = [""]
-    for token in _tokens(text, width):
+    for token in tokens:
         if len((wrapped[-1] + token).rstrip()) > width and wrapped[-1] and len(wrapped) < lines:
             wrapped.append("")
         wrapped[-1] += token
     return plain("\n".join(line.strip() for line in wrapped))
-
-
-def _tokens(text: str, width: int) -> Iterator[str]:
-    """Yield words, and pieces of words that are too long for a line."""
-    for word in re.findall(r"\S+\s*", text):
-        yield from (
-            [word] if len(word.rstrip()) <= width else re.findall(r".+?(?:[-_/,;:|=]|$)", word)
-        )
 
 
 def svg_address(new: Figure) -> str:
@@ -290,12 +287,22 @@ def svg_address(new: Figure) -> str:
     return "data:image/svg+xml;base64," + base64.b64encode(file.getvalue()).decode()
 
 
-def save(new: Figure | str, folder: Path, name: str) -> list[Path]:
-    """Write a figure as SVG and PNG, without a date, or a text as Markdown; return the paths."""
+def save(new: Figure | str, folder: Path, name: str, pixels: bool = False) -> list[Path]:
+    """Write a figure as SVG and PNG, without a date, or a text as Markdown; return the paths.
+
+    Parameters
+    ----------
+    pixels : whether it is written as PNG of 64 colours alone: regions have too many points for SVG.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     if isinstance(new, str):
         path = folder / f"{name}.md"
         path.write_text(new)
+        return [path]
+    if pixels:
+        drawn, path = io.BytesIO(), folder / f"{name}.png"
+        new.savefig(drawn, dpi=_DOTS)
+        Image.open(drawn).convert("RGB").quantize(_PALETTE).save(path, optimize=True)
         return [path]
     svg, png = folder / f"{name}.svg", folder / f"{name}.png"
     new.draw_without_rendering()

@@ -9,7 +9,7 @@
     runs       every run, in a table to sort and filter
     machine, experiment file, how to repeat it
 
-`analysis.profiles` does the arithmetic, `charts` draws, `summary` makes the tables, and
+`analysis.profiles` does the arithmetic, `charts` draws, `sections` makes the tables, and
 `page` puts them together. The file needs no network: it contains the library of the charts, and a
 content security policy lets nothing else run in it.
 """
@@ -23,36 +23,28 @@ from typing import Any
 
 import pandas as pd
 from matplotlib.figure import Figure
-from ruamel.yaml import YAML
 
-from experiments.analysis.configurations import labelled
 from experiments.analysis.hosts import split_by_host
 from experiments.analysis.labels import kind_of
-from experiments.analysis.noise import without_repeats
+from experiments.analysis.noise import aa_pairs, noise_of_problems, without_repeats
 from experiments.analysis.profiles import (
     data_profile,
     penalty_of,
     performance_profile,
     quality_profile,
     shifted_means,
-    times_to_gaps,
 )
-from experiments.output.text import machine_text
+from experiments.analysis.times import READINGS, fastest, joined_by_optimum, labelled, times
 from experiments.plots.figures.certified_path import CertifiedPath
 from experiments.plots.runs import Runs
 from experiments.plots.solver_styles import solver_styles
 from experiments.plots.style import style, svg_address
-from experiments.report import summary
-from experiments.report.charts import (
-    Chart,
-    convergence_chart,
-    data_chart,
-    performance_chart,
-    quality_chart,
-)
+from experiments.report import sections
+from experiments.report.charts import Chart, convergence_chart, profile_chart
 from experiments.report.page import chart_library, render, render_index
 from experiments.store import disk
 from experiments.store.reading import RunFolder
+from experiments.tables.formats import machine_text
 
 __all__ = ["chart_library", "page_of", "render_index", "write_report"]
 
@@ -96,60 +88,52 @@ def page_of(
     lacking : how many planned runs are missing.
     library : the address of a file with `chart_library()`; without one the page contains it.
     """
-    experiment = YAML(typ="safe").load(manifest["experiment"])
-    runs = _runs(results, traces, paths)
-    penalty, penalty_text = penalty_of(experiment.get("time_limit"), results)
-    times = times_to_gaps(split_by_host(results), runs.traces)
-    means = shifted_means(times, penalty)
-    table = runs.table
-    failures, more = summary.failures(table)
+    apart = split_by_host(results)
+    table = labelled(apart)
+    table = table.assign(outcome=sections.outcomes(table))
+    drawn = without_repeats(table)
+    drawn = drawn[drawn["solver"].map(kind_of) != "floor"]  # the lower bound on time has no line
+    styles = solver_styles(drawn["series"])
+    runs = Runs(table, traces, lambda _: None, styles, paths=paths)
+    penalty, penalty_text = penalty_of(manifest["time_limit"], results)
+    noise = noise_of_problems(aa_pairs(joined_by_optimum(apart)))
+    reached = times(apart, "first_within", traces=traces)
+    reached = reached.assign(fastest=fastest(reached, noise))
+    means = shifted_means(reached, penalty)
+    kind = CertifiedPath()
+    with style():
+        figures = [each for _, each in kind.draw(runs)] if kind.ready(runs) else []
+        pictures = [svg_address(each) for each in figures if isinstance(each, Figure)]
+    failures, more = sections.failures(table)
     content = {
-        "title": str(experiment["name"]),
+        "title": manifest["name"],
         "folder": place,
         "date": str(manifest.get("date", ""))[:10],
         "planned": len(results) + lacking,
-        "counts": summary.counts(table),
+        "counts": sections.counts(table),
         "failures": failures,
         "more_failures": more,
-        "by_solver": summary.by_solver(table),
+        "by_solver": sections.by_solver(table),
         "targets": [
             {
                 "target": target,
-                "times": summary.time_rows(rows),
-                "means": list(summary.mean_rows(at_target)),
+                "times": sections.times_to(rows),
+                "means": sections.shifted_means_table(at_target),
             }
             for (target, rows), (_, at_target) in zip(
-                _by_target(times), _by_target(means), strict=True
+                _by_target(reached), _by_target(means), strict=True
             )
         ],
+        "reading": READINGS["first_within"],
         "penalty": penalty_text,
-        "path_figures": _path_figures(runs),
-        "path_rows": list(summary.path_rows(paths, table)),
-        "runs": list(summary.run_rows(table)),
+        "path_figures": pictures,
+        "paths": sections.path_answers(paths, table),
+        "runs": sections.all_runs(table),
         "machine": machine_text([manifest], results),
-        "repeat": summary.repeat(manifest, str(experiment["name"])),
+        "repeat": sections.repeat(manifest, manifest["name"]),
     }
-    return render(content, _charts(runs, times), runs.styles, library)
-
-
-def _runs(results: pd.DataFrame, traces: pd.DataFrame, paths: pd.DataFrame) -> Runs:
-    """Return every run with its outcome, and a line style for each series of solvers.
-
-    Runs that differ only in the accuracy asked for are one series. The lower bound on time has no line.
-    """
-    table = labelled(split_by_host(results))
-    table = table.assign(outcome=summary.outcomes(table))
-    drawn = without_repeats(table)
-    drawn = drawn[drawn["solver"].map(kind_of) != "floor"]
-    return Runs(table, traces, lambda _: None, solver_styles(drawn["series"]), paths=paths)
-
-
-def _path_figures(runs: Runs) -> list[str]:
-    """Return the figures of all paths, each as the address of an image that contains it."""
-    kind = CertifiedPath()
-    with style():
-        drawn = [each for _, each in kind.draw(runs)] if kind.ready(runs) else []
-        return [svg_address(each) for each in drawn if isinstance(each, Figure)]
+    charts = _charts(runs, reached, drawn)
+    return render(content, charts, styles, library)
 
 
 def _by_target(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
@@ -158,14 +142,17 @@ def _by_target(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
     return [(f"{target:.0e}", rows) for target, rows in table.groupby("target", sort=False)]
 
 
-def _charts(runs: Runs, times: pd.DataFrame) -> list[Chart]:
+def _charts(runs: Runs, reached: pd.DataFrame, drawn: pd.DataFrame) -> list[Chart]:
     """Return the charts that there are numbers for; a single solver has no performance profile."""
-    drawn = without_repeats(runs.table[runs.table["series"].isin(runs.styles)])
-    if times.empty or drawn.empty:
+    if reached.empty or drawn.empty:
         return []
-    targets = _by_target(times)
-    performance = {t: performance_profile(rows) for t, rows in targets}
-    charts = [performance_chart(performance, runs.styles)] if len(runs.styles) > 1 else []
-    charts += [data_chart({t: data_profile(rows) for t, rows in targets}, runs.styles)]
-    charts += [quality_chart(quality_profile(runs.table), runs.styles)]
+    targets = _by_target(reached)
+    profiles = {
+        "performance": {t: performance_profile(rows) for t, rows in targets},
+        "data": {t: data_profile(rows) for t, rows in targets},
+        "quality": {"all": quality_profile(runs.table)},
+    }
+    if len(runs.styles) < 2:
+        del profiles["performance"]
+    charts = [profile_chart(kind, views, runs.styles) for kind, views in profiles.items()]
     return [*charts, convergence_chart(replace(runs, table=drawn))]

@@ -43,23 +43,29 @@ _MARKERS = {  # matplotlib's: Bokeh's, and a character for the legend
 }
 _HOLLOW = "p"  # the cross inside would be hidden if it were filled
 _Line = tuple[str, str, Vector, Vector]  # solver, label, x, y
-_MICRO = 1e-6
 _POINTS = 40_000  # of all curves together, which a page of a few megabytes has room for
 _FEWEST, _MOST = 12, 120  # points of one curve
-_PERFORMANCE = (
-    "The share of all problems on which a solver reached the target within a given multiple of the "
-    "fastest solver's time. The left end shows how often it was the fastest, the right end how many "
-    "problems it solved at all. A failure counts as never reached."
-)
-_DATA = (
-    "The share of all problems on which a solver reached the target within a budget of time in "
-    "proportion to the number of samples n. A failure counts as never reached."
-)
-_QUALITY = (
-    "The share of all problems on which the answer that a solver ended with, of its most accurate "
-    "setting, has a certified relative gap of at most this, whatever time it took. A failure has no "
-    "gap. A gap of zero is drawn at 1e-16."
-)
+_PROFILES = {  # title, what its views are, axis, what a point says, unit of the axis, what it shows
+    "performance": (
+        *("Performance profile", "Target gap", "time relative to the fastest"),
+        *("@x{%.3g} × the fastest", 1.0),
+        "The share of all problems on which a solver reached the target within a given multiple of the "
+        "fastest solver's time. The left end shows how often it was the fastest, the right end how many "
+        "problems it solved at all. A failure counts as never reached.",
+    ),
+    "data": (
+        *("Data profile", "Target gap", "budget: µs of solving / (n + 1)"),
+        *("@x{%.3g} µs · (n + 1)", 1e-6),
+        "The share of all problems on which a solver reached the target within a budget of time in "
+        "proportion to the number of samples n. A failure counts as never reached.",
+    ),
+    "quality": (
+        *("Quality profile", "Problems", "certified relative gap", "a gap of @x{%.1e}", 1.0),
+        "The share of all problems on which the answer that a solver ended with, of its most accurate "
+        "setting, has a certified relative gap of at most this, whatever time it took. A failure has no "
+        "gap. A gap of zero is drawn at 1e-16.",
+    ),
+}
 _CONVERGENCE = (
     "Certified relative gap against seconds of solving. A line is a solver whose iterates were "
     "evaluated while it ran (of several repetitions, the run of median time); a point is a solver that "
@@ -143,52 +149,28 @@ def thinned(count: int, most: int) -> np.ndarray:
     return np.unique(np.linspace(0, count - 1, most).round().astype(np.int64))
 
 
-def performance_chart(profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]) -> Chart:
-    """Return the performance profiles, a view a target gap."""
-    x, within = "time relative to the fastest", "@x{%.3g} × the fastest"
-    item = _profile_figure(x, within, styles)
-    views = _profile_views(profiles, styles, unit=1.0)
-    return Chart("performance", "Performance profile", _PERFORMANCE, "Target gap", item, views)
-
-
-def data_chart(profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]) -> Chart:
-    """Return the data profiles, a view a target gap."""
-    x, within = "budget: µs of solving / (n + 1)", "@x{%.3g} µs · (n + 1)"
-    item = _profile_figure(x, within, styles)
-    views = _profile_views(profiles, styles, unit=_MICRO)
-    return Chart("data", "Data profile", _DATA, "Target gap", item, views)
-
-
-def quality_chart(profile: Curves, styles: Mapping[str, LineStyle]) -> Chart:
-    """Return the quality profile, in a single view."""
-    item = _profile_figure("certified relative gap", "a gap of @x{%.1e}", styles)
-    views = _profile_views({"all": profile}, styles, unit=1.0)
-    return Chart("quality", "Quality profile", _QUALITY, "Problems", item, views)
-
-
-def _profile_figure(x: str, within: str, styles: Mapping[str, LineStyle]) -> Any:
-    plot = _figure(x, "share of problems solved", y_range=Range1d(start=-0.02, end=1.04))
+def profile_chart(
+    kind: str, profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle]
+) -> Chart:
+    """Return one kind of `_PROFILES`, a view for each of the profiles."""
+    title, choice, axis, within, unit, about = _PROFILES[kind]
+    plot = _figure(axis, "share of problems solved", y_range=Range1d(start=-0.02, end=1.04))
     plot.yaxis.formatter = NumeralTickFormatter(format="0 %")
     _add_lines(plot, styles, "step", [("", "@label"), ("within", within), ("solved", "@y{0 %}")])
-    return json_item(plot)
-
-
-def _profile_views(
-    profiles: Mapping[str, Curves], styles: Mapping[str, LineStyle], unit: float
-) -> dict[str, list[list[Any]]]:
-    return {
-        target: _lines([(name, name, x / unit, y) for name, (x, y) in curves.items()], styles)
-        for target, curves in profiles.items()
+    views = {
+        name: _lines([(solver, solver, x / unit, y) for solver, (x, y) in curves.items()], styles)
+        for name, curves in profiles.items()
     }
+    return Chart(kind, title, about, choice, json_item(plot), views)
 
 
 def _lines(lines: Iterable[_Line], styles: Mapping[str, LineStyle]) -> list[list[Any]]:
     places = {label: place for place, label in enumerate(styles)}
-    return [[places[series], label, _short(x), _short(y)] for series, label, x, y in lines]
 
+    def short(values: Vector) -> list[float]:
+        return [float(f"{value:.4g}") for value in values]
 
-def _short(values: Vector) -> list[float]:
-    return [float(f"{value:.4g}") for value in values]
+    return [[places[series], label, short(x), short(y)] for series, label, x, y in lines]
 
 
 def _figure(x: str, y: str, **settings: Any) -> Any:

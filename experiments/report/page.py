@@ -21,7 +21,6 @@ from markupsafe import Markup
 from experiments.analysis.profiles import SHIFT
 from experiments.plots.style import BLACK, LineStyle
 from experiments.report.charts import Chart, swatches
-from experiments.report.summary import MEANINGS, PATH_HEADS, RUN_HEADS
 
 _FOLDER = Path(__file__).parent
 
@@ -51,9 +50,6 @@ def render(
     return template.render(
         page={**page, "charts": charts, "solvers": swatches(styles)},
         shift=f"{1e3 * SHIFT:g} ms",
-        run_heads=RUN_HEADS,
-        path_heads=PATH_HEADS,
-        meanings=MEANINGS,
         style=Markup((_FOLDER / "page.css").read_text()),
         library=library if charts else "",
         scripts=[Markup(script) for script in scripts],

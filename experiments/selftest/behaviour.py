@@ -21,7 +21,7 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_info
 
 from experiments.selftest.bench import Bench, NotJudged, changed
-from problems import ERM, Formulation, Unsupported, reduce
+from problems import ERM, Formulation, Gram, Unsupported, reduce
 from problems.chains import Chains
 from problems.forms import Form
 from solvers import NotInstalled, Solution, Status
@@ -59,7 +59,8 @@ def stateless(bench: Bench, name: str) -> str:
     problem = bench.problem(name)
     first = bench.solve(problem)
     again = bench.solve(problem)
-    bench.solve(_another(problem))
+    order = np.random.default_rng(1).permutation(problem.n)  # of the same kind, with other labels
+    bench.solve(changed(problem, X=problem.X[order], y=-problem.y[order][::-1]))
     last = bench.solve(problem)
     for other, when in ((again, "again"), (last, "after another problem")):
         if _digest_of(first) != _digest_of(other):
@@ -79,7 +80,7 @@ def inputs_unchanged(bench: Bench, name: str) -> str:
         pass
     touched = [where for where, old in before.items() if not _equal(old, arrays[where])]
     gram = form.gram
-    if gram is not None and not _equal(gram.dense(), problem.gram().dense()):
+    if isinstance(gram, Gram) and not _equal(gram.dense(), problem.gram().dense()):
         touched.append("the Gram matrix")
     if not touched and changed(problem).hash != identity:
         touched.append("the problem's parameters")
@@ -144,7 +145,7 @@ def max_iter(bench: Bench, name: str) -> str:
     return ""
 
 
-def form_of(bench: Bench, problem: Formulation) -> Form:
+def form_of(bench: Bench, problem: Formulation) -> Form | Formulation:
     """Return a problem in the solver's form; Unsupported if it refuses."""
     form = reduce(problem, bench.solver.form).form
     refusal = bench.solver.refuses(form)
@@ -157,43 +158,31 @@ def form_of(bench: Bench, problem: Formulation) -> Form:
     return form
 
 
-def _objection_to(point: Any, form: Form) -> str:
+def _objection_to(point: Any, form: Form | Formulation) -> str:
+    """Return what is wrong with a point that the solver yielded, or nothing."""
     try:
         plain = taken_apart(point)
     except (TypeError, ValueError) as error:
         return str(error)
-    shapes = _shapes(form)
+    shapes: dict[str, tuple[int, ...]]  # of the arrays that it may have
+    if isinstance(form, Chains):
+        shapes = {"x": (form.size,), "beta": (form.y.size, form.K**2)}
+    elif isinstance(form, ERM):
+        shapes = {"x": (form.gram.X.shape[1],), "beta": (form.n,)}
+    else:
+        shapes = {"x": (form.n,)}
     given = {name: value for name in shapes if (value := getattr(point, name)) is not None}
     if not given and plain.inequality is None and plain.claim in ("optimal", "none"):
         return f"it yields a point without {' or '.join(shapes)}"
-    wrong = (_objection_to_array(name, value, shapes[name]) for name, value in given.items())
-    return next(filter(None, wrong), "")
-
-
-def _shapes(form: Form) -> dict[str, tuple[int, ...]]:
-    """Return the arrays that a point of the form may have, with their shapes."""
-    if isinstance(form, Chains):
-        return {"x": (form.size,), "beta": (form.y.size, form.K**2)}
-    if isinstance(form, ERM):
-        return {"x": (form.gram.X.shape[1],), "beta": (form.n,)}
-    return {"x": (form.n,)}
-
-
-def _objection_to_array(name: str, value: Any, shape: tuple[int, ...]) -> str:
-    if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
-        kind = getattr(value, "dtype", type(value).__name__)
-        return f"{name} must be an array of floats, got {kind}"
-    if value.shape != shape:
-        return f"{name} must have shape {shape}, got {value.shape}"
-    if not np.isfinite(value).all():
-        return f"{name} has {int((~np.isfinite(value)).sum())} NaN or infinite entries"
+    for name, value in given.items():
+        if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+            kind = getattr(value, "dtype", type(value).__name__)
+            return f"{name} must be an array of floats, got {kind}"
+        if value.shape != shapes[name]:
+            return f"{name} must have shape {shapes[name]}, got {value.shape}"
+        if not np.isfinite(value).all():
+            return f"{name} has {int((~np.isfinite(value)).sum())} NaN or infinite entries"
     return ""
-
-
-def _another(problem: Formulation) -> Formulation:
-    """Return a problem of the same kind with other labels, in another order."""
-    order = np.random.default_rng(1).permutation(problem.n)
-    return changed(problem, X=problem.X[order], y=-problem.y[order][::-1])
 
 
 def _digest(*arrays: Any) -> str:

@@ -19,7 +19,7 @@ from experiments.selftest.problems import PROBLEMS
 from problems import Formulation, Unsupported
 from problems.answers.diagnosis import Diagnosis
 from problems.box_gap import middle
-from problems.certificates.certificate import relative
+from problems.certificates.certificate import Bounds
 from problems.dual_problem.offsets import best_intercept
 from solvers import SOLVERS, Solution, Solver, Status, solve
 from solvers.running.loop import cpu_seconds
@@ -114,7 +114,7 @@ class Bench:
             return own.relative_gap
         known = self.reference(solution.problem).certificate.dual_objective
         lower = max(known, np.nan_to_num(own.dual_objective, nan=-np.inf))
-        return relative(own.primal_objective - lower, own.primal_objective, lower)
+        return Bounds(lower, own.primal_objective).relative(own.primal_objective - lower)
 
     def objection(self, solution: Solution) -> str:
         """Return what is wrong with the solver's claim, or an empty string."""

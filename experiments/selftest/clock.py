@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.selftest.behaviour import MOST_POINTS, form_of
 from experiments.selftest.bench import WRONG, Bench, NotJudged, changed
-from problems import QP, Formulation, certify, reduce
+from problems import QP, Formulation, Gram, certify, reduce
 from solvers import Solution
 
 _SPREAD = 0.3  # of new samples around those that they are drawn from, in standard deviations
@@ -24,17 +24,20 @@ def nothing_beforehand(bench: Bench, name: str) -> str:
     """What is prepared, off the clock, holds for any samples: they are others when solving begins."""
     problem = bench.problem(name)
     form = form_of(bench, problem)
+    gram = form.gram if isinstance(form.gram, Gram) else None
     if (
-        form.gram is None
-        or form.gram.X is not problem.X
+        (form is not problem and (gram is None or gram.X is not problem.X))
         or (isinstance(form, QP) and form.G is not None)
         or bench.solver.copies_samples
     ):
         raise NotJudged("its form, or its library, holds copies of the samples")
     state = bench.solver.prepare(form)
-    if form.gram.evaluations:
-        return f"it computes {form.gram.evaluations} kernel values in prepare, which is not timed"
-    other = _change_samples(problem)
+    if gram is not None and gram.evaluations:
+        return f"it computes {gram.evaluations} kernel values in prepare, which is not timed"
+    samples = problem.X[::-1] * np.where(np.arange(problem.d) == 0, -1.0, 1.0)
+    problem.X.flags.writeable = True
+    problem.X[...] = samples
+    other = changed(problem, X=samples)
     points = deque(islice(bench.solver.iterates(state), MOST_POINTS), maxlen=1)
     if not points or not bench.solve(other).certificate.relative_gap <= WRONG:
         raise NotJudged("it does not solve this problem")
@@ -42,14 +45,6 @@ def nothing_beforehand(bench: Bench, name: str) -> str:
     gap = certify(other, answer).relative_gap
     fault = "it solves in prepare, which is not timed: the answer is for the samples from before"
     return f"{fault} (relative gap {gap:.2g})" if gap > 10 * WRONG else ""
-
-
-def _change_samples(problem: Formulation) -> Formulation:
-    """Write other samples into a dense problem, in place, and return the problem that it is now."""
-    samples = problem.X[::-1] * np.where(np.arange(problem.d) == 0, -1.0, 1.0)
-    problem.X.flags.writeable = True
-    problem.X[...] = samples
-    return changed(problem, X=samples)
 
 
 def other_data(bench: Bench, name: str) -> str:
@@ -62,7 +57,11 @@ def other_data(bench: Bench, name: str) -> str:
     runs: list[tuple[Formulation, Solution, float]] = []
     while n <= _LARGEST and not (runs and runs[-1][-1] > _SLOW):
         for _ in range(2):  # whatever is loaded or compiled for this size is there the second time
-            drawn, begun = _drawn(problem, n, rng), bench.clock()
+            # scattered about the samples of the small problem
+            rows = rng.integers(problem.n, size=n)
+            noise = _SPREAD * np.std(problem.X, axis=0) * rng.standard_normal((n, problem.d))
+            drawn = changed(problem, X=problem.X[rows] + noise, y=problem.y[rows])
+            begun = bench.clock()
             runs.append((drawn, bench.solve(drawn), bench.clock() - begun))
             if wrong := bench.objection(runs[-1][1]):
                 return f"with {n} samples drawn from the seed {seed} it {wrong}"
@@ -83,10 +82,3 @@ def _off_the_clock(bench: Bench, problem: Formulation, solution: Solution, taken
     if solving > max(_SOME, _REMEMBERED * again):
         return f"it remembers: {problem.n} samples take {solving:.2g} s, and again {again:.2g} s"
     return ""
-
-
-def _drawn(problem: Formulation, n: int, rng: np.random.Generator) -> Formulation:
-    """Return a problem of `n` samples scattered about those of a dense problem."""
-    rows = rng.integers(problem.n, size=n)
-    noise = _SPREAD * np.std(problem.X, axis=0) * rng.standard_normal((n, problem.d))
-    return changed(problem, X=problem.X[rows] + noise, y=problem.y[rows])

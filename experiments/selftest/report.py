@@ -4,32 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
-from rich import box
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from experiments.selftest.outcome import Outcome, Report
+from experiments.tables.table import Cell, Column, Table
 from problems.answers.diagnosis import most_frequent
 
 _COLOURS = {"passed": "green", "failed": "bold red", "not run": "yellow", "unsupported": "dim"}
+_COLUMNS = {
+    "property": Column("property", side="words"),
+    "problems": Column("problems"),
+    "not judged": Column("not judged"),
+    "outcome": Column("outcome", side="left"),
+}
 
 
 def to_terminal(report: Report) -> Group:
     """Return property | problems | outcome, then the failures, then the verdict."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("property")
-    table.add_column("problems", justify="right")
-    table.add_column("not judged", justify="right")
-    table.add_column("outcome")
-    for outcome in report.outcomes:
-        colour = _COLOURS[outcome.result]
-        counts = str(len(outcome.tried)), str(len(outcome.unsupported) or "")
-        table.add_row(outcome.name, *counts, Text(outcome.result, style=colour))
+    table = Table.of(
+        (
+            {
+                "property": outcome.name,
+                "problems": len(outcome.tried),
+                "not judged": str(len(outcome.unsupported) or ""),
+                "outcome": Cell(outcome.result, style=_COLOURS[outcome.result]),
+            }
+            for outcome in report.outcomes
+        ),
+        _COLUMNS,
+    )
+    reasons = dict.fromkeys(text for o in report.outcomes for text in o.unsupported.values())
+    refusals = [Text(f"– {reason}", style="dim") for reason in reasons]
     sentences = [Text(f"✗ {sentence}") for sentence in report.sentences]
     found = most_frequent(report.diagnoses)
     diagnosis = [Text(f"Diagnosis, from {found[0]} answers: {found[1].text}.")] if found else []
-    return Group(table, *_refusals(report), *sentences, *diagnosis, verdict(report))
+    return Group(table, *refusals, *sentences, *diagnosis, verdict(report))
 
 
 def to_json(report: Report) -> dict[str, Any]:
@@ -52,12 +62,6 @@ def to_json(report: Report) -> dict[str, Any]:
         "sentences": report.sentences,
         "diagnosis": found[1].text if found else None,
     }
-
-
-def _refusals(report: Report) -> list[Text]:
-    """Return each reason for not trying a problem once."""
-    reasons = dict.fromkeys(text for o in report.outcomes for text in o.unsupported.values())
-    return [Text(f"– {reason}", style="dim") for reason in reasons]
 
 
 def verdict(report: Report) -> Text:

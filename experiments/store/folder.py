@@ -1,12 +1,15 @@
 """The folder of a run: what is appended as runs complete, and the tables made from it.
 
-    manifest.json     the experiment file, the planned run ids, versions; written first
+    experiment.yaml   the experiment file; written first
+    manifest.json     the planned run ids and problems, versions; written before anything is run
     runs.jsonl        one line a run: its record, its trace, the end of its output; lines are only
                       ever appended, and of two lines of one run the later counts; see `log`
     models/*.npz      answers to small problems in the plane, for pictures
     answers/*.npy     dual variables at which other runs begin
-    runs.parquet, runs.csv, traces.parquet, summary.md    made from runs.jsonl at the end
+    runs.parquet, runs.csv, traces.parquet, summary.md    made from runs.jsonl at the end; what the
+                      manifest says of all runs is not repeated in runs.csv
     paths.csv         one row for each answer on a path, if the experiment has any
+    datapackage.json  what the columns of the CSV files hold and mean
 
 A line is on the disk before the next run is recorded, so that a crash loses nothing that was
 reported. A torn line, left by a full disk or a killed process, and a damaged one are skipped when
@@ -28,10 +31,12 @@ from typing import Any
 import numpy as np
 
 from experiments.cases.records import Outcome
+from experiments.records.columns import csv_of, datapackage
 from experiments.store import disk
 from experiments.store.inputs import InputFile
 from experiments.store.log import LOG, Session
 from experiments.store.manifest import (
+    EXPERIMENT,
     NAME,
     StoreError,
     differences,
@@ -39,10 +44,11 @@ from experiments.store.manifest import (
     read_manifest,
     restarted,
     succeeding,
+    write_manifest,
 )
 from experiments.store.reading import ANSWERS, RunFolder
 
-_BEGINNINGS = {LOG, f".{NAME}.new"}
+_BEGINNINGS = {LOG, EXPERIMENT, f".{EXPERIMENT}.new", f".{NAME}.new"}
 # of an outcome, in one line of the log
 _RECORDED = ("record", "trace", "output", "diagnosis", "path")
 
@@ -65,6 +71,7 @@ class Store:
         resume: bool = False,
         force: bool = False,
         inputs: Mapping[str, InputFile] | None = None,
+        problems: Mapping[str, Any] | None = None,
     ) -> Store:
         """Open a folder for the plan of an experiment file, and write the manifest first.
 
@@ -75,7 +82,7 @@ class Store:
         resume : continue where the folder's runs end.
         force : continue even if the plan, the code, the libraries or data have changed, which the
             manifest then records; of runs that use a changed file no earlier line counts any more.
-        inputs : the files that the plan names.
+        inputs : the files that the plan names. problems : the specifications of its problems, by name.
 
         Raises
         ------
@@ -94,13 +101,13 @@ class Store:
                 _refuse_used(folder, not _is_beginning(folder), resume)  # others may have begun
                 old = None if _is_beginning(folder) else read_manifest(folder)
                 data = old.get("data") if old else None
-                manifest = new_manifest(text, run_ids, inputs or {}, data)
+                manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, data)
                 restart = restarted(old, manifest, inputs or {}) if old else []
                 if old:
                     manifest = _succeeding(folder, old, manifest, restart, force)
                 session = Session(restarted=restart)
                 manifest.setdefault("sessions", []).append(session.entry())
-                _write(folder, manifest)
+                write_manifest(folder, manifest)
             except BaseException:
                 os.close(file)
                 raise
@@ -144,7 +151,7 @@ class Store:
             with suppress(
                 OSError
             ):  # without its end the session reads like that of a killed command
-                _write(self.folder, self.manifest)
+                write_manifest(self.folder, self.manifest)
         finally:
             os.close(self.file)
 
@@ -154,16 +161,17 @@ def write_tables(folder: RunFolder, texts: Mapping[str, str]) -> list[Path]:
 
     Each file is replaced as a whole.
     """
-    tables = {name: text.encode() for name, text in texts.items()} | {
-        "runs.csv": folder.results.to_csv(index=False).encode(),
+    written = {name: table for name, table in folder.tables.items() if name != "traces.csv"}
+    package = datapackage(folder.manifest["name"], written)
+    files = {name: text.encode() for name, text in texts.items()} | {
+        **{name: csv_of(table, name) for name, table in written.items()},
         "runs.parquet": folder.results.to_parquet(index=False),
         "traces.parquet": folder.traces.to_parquet(index=False),
+        "datapackage.json": json.dumps(package, indent=1, ensure_ascii=False).encode(),
     }
-    if len(paths := folder.paths):
-        tables["paths.csv"] = paths.to_csv(index=False).encode()
-    for name, content in tables.items():
+    for name, content in files.items():
         disk.replace(folder.path / name, content)
-    return [folder.path / name for name in tables]
+    return [folder.path / name for name in files]
 
 
 def _refuse_used(folder: Path, used: bool, resume: bool) -> None:
@@ -178,7 +186,8 @@ def _refuse_used(folder: Path, used: bool, resume: bool) -> None:
 def _is_beginning(folder: Path) -> bool:
     """Whether a folder is empty, or of a run that was killed before it had a manifest."""
     sizes = {path.name: path.lstat().st_size for path in folder.iterdir()}
-    return sizes.keys() <= _BEGINNINGS and not sizes.get(LOG)
+    # without a log, an experiment file is one that somebody has put there
+    return sizes.keys() <= _BEGINNINGS and not sizes.get(LOG, len(sizes))
 
 
 def _succeeding(
@@ -194,10 +203,6 @@ def _succeeding(
             f"{again if restart else ''}, or choose another --out"
         )
     return succeeding(old, new)
-
-
-def _write(folder: Path, manifest: dict[str, Any]) -> None:
-    disk.replace(folder / NAME, json.dumps(manifest, indent=1).encode())
 
 
 def _lock(file: int, folder: Path) -> None:

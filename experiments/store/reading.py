@@ -1,4 +1,7 @@
-"""The folder of a run, read back: which runs it has, and the tables made from their records."""
+"""A folder read back: which runs it has, and the tables made from their records.
+
+It is that of a run, with the log, or a published one, which has the tables as CSV.
+"""
 
 from __future__ import annotations
 
@@ -15,27 +18,32 @@ from zipfile import BadZipFile
 import numpy as np
 import pandas as pd
 
-from experiments.cases.columns import (
-    COLUMNS,
-    DESCRIBED,
-    FULL_TRACE_COLUMNS,
-    NUMBER_COLUMNS,
-    PATH_COLUMNS,
-    TRACE_COLUMNS,
-)
-from experiments.cases.search import is_searched, next_of, search_of
+from experiments.cases.plan import search_of
+from experiments.cases.search import is_searched, next_of
 from experiments.files.specs import build_kernel
+from experiments.records.columns import (
+    DESCRIBED,
+    FULL_TRACES,
+    NUMBER_COLUMNS,
+    PATHS,
+    RESULTS,
+    TRACE_COLUMNS,
+    Column,
+    typed,
+)
 from experiments.store.log import LOG, Seals
-from experiments.store.manifest import read_manifest
+from experiments.store.manifest import NAME, StoreError, read_manifest
 from problems import Vector
 
 ANSWERS = "answers"
 _log = logging.getLogger("dualgap")
+_NUMBERS = frozenset(NUMBER_COLUMNS)
+_TRACED = frozenset(own.name for own in FULL_TRACES[1:] if own.name != "relative_gap")
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
 
 
 class RunFolder:
-    """The folder of a run, read back; its log is parsed once, when something of it is first asked for.
+    """One experiment of a folder, read back; a log is parsed once, when first something is asked for.
 
     Raises
     ------
@@ -45,15 +53,16 @@ class RunFolder:
     Attributes
     ----------
     path : the folder.
+    prefix : what its files' names begin with, where several experiments were published as one.
     """
 
-    def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
+    def __init__(self, path: Path | str, prefix: str = "") -> None:
+        self.path, self.prefix = Path(path), prefix
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """What the folder was begun with, see `manifest`."""
-        return read_manifest(self.path)
+        return read_manifest(self.path, self.prefix)
 
     @cached_property
     def lines(self) -> dict[str, dict[str, Any]]:
@@ -110,26 +119,73 @@ class RunFolder:
     @cached_property
     def results(self) -> pd.DataFrame:
         """The runs, as `load_results` returns them."""
-        return _results([line["record"] for line in self._planned])
+        if (published := self._published("runs.csv", (*RESULTS, *DESCRIBED))) is None:
+            return _results([line["record"] for line in self._planned])
+        table = _without_empty(published)
+        return table.assign(
+            **{name: table[name].fillna(v) for name, v in self._common(table).items()}
+        )
 
     @cached_property
     def traces(self) -> pd.DataFrame:
         """What `load_traces` returns, with three more columns: n_support, objective, relative_gap."""
+        if (published := self._published("traces.csv", FULL_TRACES)) is not None:
+            return published
         evaluated = [row for line in self._planned for row in line["trace"]]
-        traces = pd.DataFrame(evaluated, columns=FULL_TRACE_COLUMNS)
-        traces = traces.astype(dict.fromkeys(FULL_TRACE_COLUMNS[1:], np.float64))
+        traces = typed(pd.DataFrame(evaluated), FULL_TRACES)
         return traces.assign(relative_gap=_relative_gap(traces))
 
-    @property
+    @cached_property
     def paths(self) -> pd.DataFrame:
         """The answers on paths, as `load_paths` returns them."""
+        if (published := self._published("paths.csv", PATHS)) is not None:
+            return published
         rows = [row for line in self.lines.values() for row in line.get("path", ())]
-        return pd.DataFrame(rows, columns=PATH_COLUMNS)
+        return typed(pd.DataFrame(rows), PATHS)
+
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """What CSV files hold, by their names; what the manifest says of all runs is not repeated."""
+        runs = self.results
+        own = {name: runs[name].mask(runs[name] == v) for name, v in self._common(runs).items()}
+        kept = runs.assign(**own).drop(columns=[name for name in own if own[name].isna().all()])
+        others = {"traces.csv": self.traces, "paths.csv": self.paths}
+        return {"runs.csv": kept} | {name: table for name, table in others.items() if len(table)}
+
+    def _common(self, runs: pd.DataFrame) -> dict[str, pd.Series]:
+        """Return of each run what the manifest has: versions, and the specification of its problem."""
+        problems = {name: json.dumps(spec) for name, spec in self.manifest["problems"].items()}
+        versions = pd.Series(json.dumps(self.manifest["versions"]), runs.index, dtype=object)
+        return {"versions": versions, "problem": runs["problem_id"].map(problems).astype(object)}
+
+    def _published(self, name: str, columns: Iterable[Column]) -> pd.DataFrame | None:
+        """Return a table as it was published: every digit, and the text "NA" as text; None of a run."""
+        _ = self.manifest  # of another schema it is refused
+        runs, file = (self.path / f"{self.prefix}{each}" for each in ("runs.csv", name))
+        if (self.path / LOG).is_file() or not runs.is_file():
+            return None
+        if not file.is_file():  # runs had none to keep
+            return typed(pd.DataFrame(), columns)
+        try:
+            table = pd.read_csv(file, dtype=object, keep_default_na=False, na_values=[""])
+            if "run_id" not in table:
+                raise ValueError("it has no column run_id")
+            return typed(table, columns)
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{file}: cannot be read: {error}") from None
 
     @property
     def diagnoses(self) -> dict[str, dict[str, Any]]:
         """The fields of the `Diagnosis` of runs by their ids, of those that have one."""
         return {k: line["diagnosis"] for k, line in self.lines.items() if line.get("diagnosis")}
+
+
+def experiments_in(folder: Path | str) -> list[RunFolder]:
+    """Return the experiments of a folder: one, or those that were published together, by their names."""
+    manifests = sorted(Path(folder).glob(f"*{NAME}"))
+    return [RunFolder(folder, path.name.removesuffix(NAME)) for path in manifests] or [
+        RunFolder(folder)
+    ]
 
 
 def load_results(folder: Path | str) -> pd.DataFrame:
@@ -143,7 +199,8 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     StoreError
         If the folder holds no results.
     """
-    return RunFolder(folder).results
+    tables = [each.results for each in experiments_in(folder)]
+    return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
 
 
 def load_traces(folder: Path | str) -> pd.DataFrame:
@@ -158,7 +215,7 @@ def load_traces(folder: Path | str) -> pd.DataFrame:
 
 
 def load_paths(folder: Path | str) -> pd.DataFrame:
-    """Return the answers on the paths of a folder, one row each; `columns.PATHS` names the columns.
+    """Return the answers on the paths of a folder, one row each; see `records.columns.PATHS`.
 
     Raises
     ------
@@ -179,21 +236,20 @@ def _relative_gap(traces: pd.DataFrame) -> Vector:
 
 
 def _results(records: list[dict[str, Any]]) -> pd.DataFrame:
-    table = pd.DataFrame(records, columns=[*COLUMNS, *DESCRIBED]).astype(object)
+    table = typed(pd.DataFrame(records), (*RESULTS, *DESCRIBED))
     # a run that was killed could not record the problem's size; others on the same problem have it
     table[_OF_THE_PROBLEM] = table[_OF_THE_PROBLEM].fillna(
         table.groupby("problem_id")[_OF_THE_PROBLEM].transform("first")
     )
-    table = table.astype(dict.fromkeys(NUMBER_COLUMNS, np.float64))
-    table = without_empty(table)
+    table = _without_empty(table)
     best = table.groupby("family_hash")["dual_objective"].transform("max")
     table["suboptimality"] = table["primal_objective"] - best
     return table
 
 
-def without_empty(table: pd.DataFrame) -> pd.DataFrame:
+def _without_empty(table: pd.DataFrame) -> pd.DataFrame:
     """Return a table of runs without those columns of descriptions that no run has."""
-    return table.drop(columns=[name for name in DESCRIBED if table[name].isna().all()])
+    return table.drop(columns=[own.name for own in DESCRIBED if table[own.name].isna().all()])
 
 
 def load_answer(folder: Path, run_id: str) -> Vector | None:
@@ -227,15 +283,15 @@ def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
 
 def _checked(content: dict[str, Any]) -> dict[str, Any]:
     """Return a line as it is, if tables can hold it; an error otherwise, see `_check_numbers`."""
-    _check_numbers(content["record"], NUMBER_COLUMNS)
+    _check_numbers(content["record"], _NUMBERS)
     for row in content["trace"]:
-        _check_numbers(row, FULL_TRACE_COLUMNS[1:])
+        _check_numbers(row, _TRACED)
     return content
 
 
-def _check_numbers(row: dict[str, Any], columns: Iterable[str]) -> None:
+def _check_numbers(row: dict[str, Any], columns: Collection[str]) -> None:
     """Raise ValueError, TypeError, KeyError or AttributeError for what a table cannot hold."""
     hash(row["run_id"])
-    for name in columns:
-        if row.get(name) is not None:
-            float(row[name])
+    for name, value in row.items():
+        if not (type(value) is float or value is None) and name in columns:
+            float(value)

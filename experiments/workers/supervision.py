@@ -22,6 +22,7 @@ import psutil
 from experiments.workers.capture import Capture
 from experiments.workers.processes import (
     Reaper,
+    alive,
     cpu_seconds,
     descendants,
     kill,
@@ -68,8 +69,8 @@ class Worker:
 
         With `reporting` the first argument is a function to call with each phase that begins.
         """
-        if self._process is not None and not self._process.child.is_alive():
-            self.stop()  # it died between two calls
+        if self._process is not None and not alive(self._process.pid):
+            self.stop()  # it died between two calls: a zombie, whose threads may not have ended yet
         if self._process is None:
             self._process = _Process(self.threads)
         self._process.capture.clear()
@@ -173,9 +174,10 @@ class Worker:
         """Return the CPU time of the process and of all that it started, in seconds."""
         return cpu_seconds(self._process.pid) if self._process is not None else 0.0
 
-    def has_children(self) -> bool:
-        """Return whether anything that the process started still runs."""
-        return self._process is not None and bool(descendants(self._process.pid))
+    def can_go_on(self) -> bool:
+        """Return whether the process is alive, and nothing that it started still runs."""
+        process = self._process
+        return process is not None and alive(process.pid) and not descendants(process.pid)
 
     def terminate(self) -> str:
         """Ask the process to end, with a second to do so; return the signal that has ended it."""

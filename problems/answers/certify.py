@@ -39,7 +39,7 @@ def certify(
     solution_or_point : a `Solution`, a `Point`, or anything else with `alpha` or `w`, None where not
         known. An array is neither: every view of a problem has both.
     rigorous : evaluate both bounds in ball arithmetic, rounded outwards, so that they are theorems
-        about the stored data; see `rigorous` for the cost.
+        about the stored data; see `certificates.arb` for the cost.
     target_gap : where float64's rounding hides whether the relative gap is above it, or above that of
         a wrong answer, the bounds are evaluated in ball arithmetic all the same if that takes some
         seconds; else the reason says what float64 resolves. inf for float64 alone.
@@ -68,7 +68,7 @@ def _certified(
     if rigorous:
         return problem.proven(certificate)
     gaps = (target_gap, WRONG_GAP) if np.isfinite(target_gap) else ()
-    careful = problem.kernel.careful()
+    careful = problem.kernel.careful(problem.X)
     if careful is not None and any(map(certificate.is_undecided, gaps)):
         certificate = replace(problem, kernel=careful).bounds(point)  # type: ignore[type-var]
     if any(map(certificate.is_undecided, gaps)) and _seconds(problem, certificate) < _MOST_SECONDS:

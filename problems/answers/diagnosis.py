@@ -19,7 +19,9 @@ Everything is found from the point, the data and the claim alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -34,10 +36,10 @@ from problems.gram.products import gram_scores
 
 Condition = Literal["box", "equality", "stationarity", "scale", "intercept"]
 
-FAR = 1e-2  # relative gap, or excess of the objective, that tolerances do not explain
+_FAR_GAP = 1e-2  # relative gap, or excess of the objective, that tolerances do not explain
 # relative to the largest α: first-order methods stay some 1e-4 off their constraints, Pegasos 3e-3
-_OFF = 1e-2
-_SAME = 1e-6  # relative difference of multipliers that are at one bound
+_OFF_CONSTRAINTS = 1e-2
+_SAME_MULTIPLIER = 1e-6  # relative difference of multipliers that are at one bound
 
 _ENDS = (
     "L and H: for equal labels L = max(0, αᵢ + αⱼ − C), H = min(C, αᵢ + αⱼ), for different ones "
@@ -106,16 +108,17 @@ def diagnose(
     if problem.pieces is None or certificate.infeasible:
         return None
     own_b = float(point.b) if isinstance(point.b, (int, float)) else None
-    size = _size(problem, alpha)
-    if certificate.primal_residual > _OFF * size:
-        opposite = _opposite(problem, alpha, certificate)
-        return opposite or _off_constraints(problem, alpha, own_b, size)
-    far = certificate.relative_gap > FAR
-    checks = (_opposite, _downhill)
-    checks = checks if claimed == "none" else (_stuck, _at_ends, *checks, _plateau)
-    made = (check(problem, alpha, certificate) for check in checks if far)
-    found = next(filter(None, made), None)
-    return found or _by_scores(problem, alpha, own_b, certificate, far and claimed == "optimal")
+    answer = _Answer(problem, alpha, own_b, certificate)
+    if certificate.primal_residual > answer.tolerance:
+        return _opposite(answer) or _off_constraints(answer)
+    checks: list[Callable[[_Answer], Diagnosis | None]] = []
+    if certificate.relative_gap > _FAR_GAP:
+        checks = [_opposite, _downhill]
+        checks = checks if claimed == "none" else [_stuck, _at_ends, *checks, _plateau]
+    checks.append(_wrong_intercept)
+    if certificate.relative_gap > _FAR_GAP and claimed == "optimal":
+        checks.append(_not_stationary)
+    return next(filter(None, (check(answer) for check in checks)), None)
 
 
 def most_frequent(diagnoses: Iterable[Diagnosis]) -> tuple[int, Diagnosis] | None:
@@ -128,85 +131,101 @@ def most_frequent(diagnoses: Iterable[Diagnosis]) -> tuple[int, Diagnosis] | Non
     return count, next(d for d in found if (d.condition, d.step) == named)
 
 
-def _size(problem: Formulation, alpha: Vector) -> float:
-    """Return the largest |α| that there may be, or that there is."""
-    return float(problem.upper.max() if problem.is_bounded else np.abs(alpha).max())
+@dataclass(frozen=True, eq=False)
+class _Answer:
+    """An α as a solver gave it, with its own b if it has one, and what several checks ask of it."""
+
+    problem: Formulation
+    alpha: Vector
+    own_b: float | None
+    certificate: Certificate
+
+    @property
+    def tolerance(self) -> float:
+        """What α may be off its constraints, relative to the largest |α| that may be, or that is."""
+        problem = self.problem
+        return _OFF_CONSTRAINTS * float(
+            problem.upper.max() if problem.is_bounded else np.abs(self.alpha).max()
+        )
+
+    @cached_property
+    def scores(self) -> Vector:
+        """Kβ, shape (n,)."""
+        return gram_scores(self.problem.gram(memory=0), self.problem.beta(self.alpha))
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether SMO moves pairs along one equality, with samples of both classes."""
+        problem = self.problem
+        return problem.intercept and problem.groups is None and bool(np.ptp(problem.signs) > 0)
 
 
-def _opposite(problem: Formulation, alpha: Vector, certificate: Certificate) -> Diagnosis | None:
+def _opposite(answer: _Answer) -> Diagnosis | None:
     """Return that −α keeps to the constraints, and has a dual objective above the 0 of α = 0."""
-    tolerance = _OFF * _size(problem, alpha)
-    if problem.infeasibility(-alpha) > tolerance:
+    problem, alpha, certificate = answer.problem, answer.alpha, answer.certificate
+    if problem.infeasibility(-alpha) > answer.tolerance:
         return None
-    beta = problem.beta(-alpha)
     linear = float(problem.box.p @ problem.to_box_variables(-alpha))
-    dual = -linear - 0.5 * float(beta @ gram_scores(problem.gram(memory=0), beta))
+    dual = -linear - 0.5 * float(problem.beta(alpha) @ answer.scores)
     if dual <= 0:
         return None
     finding = f"all signs are opposite: −α is feasible, and its dual objective {dual:.3g}"
-    if certificate.primal_residual > tolerance:
+    if certificate.primal_residual > answer.tolerance:
         return Diagnosis("box", certificate.primal_residual, None, finding, _SIGN)
     return Diagnosis("stationarity", certificate.relative_gap, None, finding, _SIGN)
 
 
-def _off_constraints(
-    problem: Formulation, alpha: Vector, own_b: float | None, size: float
-) -> Diagnosis:
+def _off_constraints(answer: _Answer) -> Diagnosis:
     """Return which constraint is violated most, and what that is a sign of."""
+    problem, alpha, tolerance = answer.problem, answer.alpha, answer.tolerance
     low, high = problem.limits
     outside = np.maximum(alpha - high, low - alpha)
     i = int(outside.argmax())
     box, all_of_it = float(outside[i]), problem.infeasibility(alpha)
-    y, hinge = problem.y, not problem.is_regression
-    if box > _OFF * size:
+    labelled = not low.any()  # αᵢ ≥ 0; in regression it has either sign
+    if box > tolerance:
         bounds = f"0 ≤ α ≤ {high[i]:.3g}" if low[i] == 0 else f"{low[i]:.3g} ≤ α ≤ {high[i]:.3g}"
         finding = (
             f"off its constraints by {box:.3g} (α = {alpha[i]:.3g} at sample {i}, must be {bounds})"
         )
-        step = _ENDS if hinge and problem.intercept else ""
-        if hinge and problem.infeasibility(y * alpha) <= _OFF * size:
+        step = _ENDS if labelled and problem.intercept else ""
+        if problem.infeasibility(problem.signs * alpha) <= tolerance:
             step = "the answer: it must be the multipliers αᵢ ≥ 0, not αᵢyᵢ"
-        elif hinge and _ignores_bound(problem, alpha, size):
-            step = "C: the box ends at α = C, and these α solve the hard margin, which has no C"
+        elif labelled and alpha.min() >= -tolerance:
+            on_margin = (problem.y - answer.scores)[alpha > tolerance]
+            if np.ptp(on_margin) <= 2 * _FAR_GAP:  # every sample with α > 0 lies there
+                step = "C: the box ends at α = C, and these α solve the hard margin, which has no C"
         return Diagnosis("box", box, i, finding, step)
-    total = "Σαᵢyᵢ must be 0" if hinge else "Σ(αᵢ − αᵢ*) must be 0"
+    total = "Σαᵢyᵢ must be 0" if labelled else "Σ(αᵢ − αᵢ*) must be 0"
     if problem.costs.any() or problem.groups is not None:
         total = "one sum of each group's coefficients is given"
     finding = f"off its constraints by {all_of_it:.3g} ({total})"
-    return Diagnosis("equality", all_of_it, None, finding, _lost(problem, alpha, own_b, size))
+    step = _lost(answer) if labelled and problem.groups is None else ""
+    return Diagnosis("equality", all_of_it, None, finding, step)
 
 
-def _lost(problem: Formulation, alpha: Vector, own_b: float | None, size: float) -> str:
+def _lost(answer: _Answer) -> str:
     """Return what an answer does that violates the equality and nothing else."""
-    if problem.is_regression or problem.groups is not None:
-        return ""
+    problem, alpha = answer.problem, answer.alpha
     largest = [float(alpha[problem.y == label].max(initial=0.0)) for label in (-1.0, 1.0)]
-    if min(largest) <= _SAME * size < max(largest):
+    if min(largest) <= _SAME_MULTIPLIER * answer.tolerance / _OFF_CONSTRAINTS < max(largest):
         return "the labels: they are −1 and +1; one class has no multiplier, as if its label were 0"
-    if own_b:  # it has an intercept
+    if answer.own_b:  # it has an intercept
         return _PARTNER
-    scores = gram_scores(problem.gram(memory=0), problem.beta(alpha))
     x, box = problem.to_box_variables(alpha), problem.box
-    if violating_pair(problem.box_gradient(scores), None, x - box.lb, box.ub - x) <= FAR:
+    g = problem.box_gradient(answer.scores)
+    if violating_pair(g, None, x - box.lb, box.ub - x) <= _FAR_GAP:
         return "the intercept: these α solve the problem without one, which has no equality"
     return _PARTNER
 
 
-def _ignores_bound(problem: Formulation, alpha: Vector, size: float) -> bool:
-    """Whether α is optimal but for its upper bound: every sample with α > 0 lies on its margin."""
-    if alpha.min() < -_OFF * size:
-        return False
-    scores = gram_scores(problem.gram(memory=0), problem.beta(alpha))
-    off = (problem.y - scores)[alpha > _OFF * size]
-    return bool(np.ptp(off) <= 2 * FAR)
-
-
-def _stuck(problem: Formulation, alpha: Vector, _: Certificate) -> Diagnosis | None:
+def _stuck(answer: _Answer) -> Diagnosis | None:
     """Return that no step was ever taken, with a pair that should have taken one."""
-    if alpha.any():
+    problem = answer.problem
+    if answer.alpha.any():
         return None
     finding = "every α is 0: no step was ever taken"
-    if problem.is_regression or not _has_pairs(problem):
+    if not answer.has_pairs:
         return Diagnosis("stationarity", 1.0, None, finding)
     pair = np.array([problem.y.argmax(), problem.y.argmin()])
     K, C = problem.gram(memory=0).block(pair, pair), float(problem.weight[pair].min())
@@ -220,106 +239,92 @@ def _stuck(problem: Formulation, alpha: Vector, _: Certificate) -> Diagnosis | N
     return Diagnosis("stationarity", 1.0, int(pair[0]), finding, step)
 
 
-def _has_pairs(problem: Formulation) -> bool:
-    """Whether SMO moves pairs along one equality, with samples of both classes."""
-    return problem.intercept and problem.groups is None and bool(np.ptp(problem.y) > 0)
-
-
-def _at_ends(problem: Formulation, alpha: Vector, certificate: Certificate) -> Diagnosis | None:
+def _at_ends(answer: _Answer) -> Diagnosis | None:
     """Return that every multiplier is at a bound."""
-    size, C = np.abs(alpha), problem.upper
-    at_C = size >= (1 - _SAME) * C
-    if not at_C.any() or (size[~at_C] > _SAME * _SAME * size.max()).any():
+    size, C = np.abs(answer.alpha), answer.problem.upper
+    at_C = size >= (1 - _SAME_MULTIPLIER) * C
+    if not at_C.any() or (size[~at_C] > _SAME_MULTIPLIER * _SAME_MULTIPLIER * size.max()).any():
         return None
     finding = "every α is at an end of its box, 0 or C, and none between"
-    step = f"{_ENDS}; or, if these are right, {_ERRORS}" if _has_pairs(problem) else ""
-    return Diagnosis("stationarity", certificate.relative_gap, None, finding, step)
+    step = f"{_ENDS}; or, if these are right, {_ERRORS}" if answer.has_pairs else ""
+    return Diagnosis("stationarity", answer.certificate.relative_gap, None, finding, step)
 
 
-def _downhill(problem: Formulation, _: Vector, certificate: Certificate) -> Diagnosis | None:
+def _downhill(answer: _Answer) -> Diagnosis | None:
     """Return that the dual objective is below that of α = 0, which is 0."""
-    dual = certificate.dual_objective
-    if dual >= 0 or problem.costs.any():
+    c, dual = answer.certificate, answer.certificate.dual_objective
+    rounding = _SAME_MULTIPLIER * float(np.nan_to_num(abs(c.primal_objective), posinf=0.0))
+    if dual >= -rounding or answer.problem.costs.any():  # a bound of 0 is moved outwards
         return None
     finding = f"the dual objective is {dual:.3g}, below the 0 that it begins with"
     return Diagnosis("stationarity", -dual, None, finding, _ERRORS)
 
 
-def _plateau(problem: Formulation, alpha: Vector, _: Certificate) -> Diagnosis | None:
+def _plateau(answer: _Answer) -> Diagnosis | None:
     """Return that α ends at a fraction of C, where several samples are at that bound."""
-    size, C = float(np.abs(alpha).max()), problem.upper
-    at_end = int((np.abs(alpha) >= size * (1 - _SAME)).sum())
-    if not problem.is_bounded or np.ptp(C) or size > (1 - FAR) * C[0] or at_end < 3:
+    problem, sizes = answer.problem, np.abs(answer.alpha)
+    size, C = float(sizes.max()), problem.upper
+    at_end = int((sizes >= size * (1 - _SAME_MULTIPLIER)).sum())
+    if not problem.is_bounded or np.ptp(C) or size > (1 - _FAR_GAP) * C[0] or at_end < 3:
         return None
     share = C[0] / size
-    is_mean = abs(share - problem.n) < FAR * problem.n
+    is_mean = abs(share - problem.n) < _FAR_GAP * problem.n
     finding = f"{at_end} samples have the largest α, {size:.3g}, as if C = {C[0]:.3g} were that"
     what = "the weights: the losses are summed, and C/n is that of their mean" if is_mean else "C"
     return Diagnosis("scale", share, None, finding, what)
 
 
-def _by_scores(
-    problem: Formulation, alpha: Vector, own_b: float | None, certificate: Certificate, far: bool
-) -> Diagnosis | None:
-    """Return what is wrong with a feasible answer's intercept or, if it is far off, with its steps."""
-    one_offset = problem.intercept and problem.groups is None and problem.is_bounded
-    if not far and (own_b is None or not one_offset):
-        return None
-    scores = gram_scores(problem.gram(memory=0), problem.beta(alpha))
-    if own_b is not None and one_offset:
-        wrong = _wrong_intercept(problem, scores, own_b, certificate)
-        if wrong is not None or not far:
-            return wrong
-    found, b = _most_violating(problem, alpha, scores)
-    if not found:
-        return None
-    places: list[str] = []
-    for i in found:
-        f, y = scores[i] + b, problem.y[i]
-        place = f"f − y = {f - y:.3g}" if problem.is_regression else f"yf = {y * f:.3g}"
-        places.append(f"sample {i} has α = {alpha[i]:.3g} although {place}")
-    offset = "b" if problem.groups is None else "their offset"
-    pair = f", with {offset} = {b:.3g}: no pair violates more" if len(found) > 1 else ""
-    multiple = "" if problem.is_bounded else ", and no multiple of α leaves less"
-    finding = (
-        f"not stationary: {', and '.join(places)}{pair}; "
-        f"a share of {certificate.relative_gap:.2g} of the objective is to be gained{multiple}"
-    )
-    step = "" if problem.is_regression else f"{_ERRORS}; or the b in them: {_BIAS}"
-    return Diagnosis("stationarity", certificate.relative_gap, found[0], finding, step)
-
-
-def _most_violating(problem: Formulation, alpha: Vector, scores: Vector) -> tuple[list[int], float]:
-    """Return the samples of the most violating pair, and the b at which both violate equally.
-
-    One sample and b = 0 without an equality. What an interior point method leaves of an α that should
-    be 0, or short of C, violates only where nothing else does.
-    """
-    box, x, g = problem.box, problem.to_box_variables(alpha), problem.box_gradient(scores)
-    found, left = np.empty(0, np.int64), _SAME * float(np.abs(alpha).max())
-    for least in (left, 0.0):
-        below, above = (np.where(room > least, room, 0.0) for room in (x - box.lb, box.ub - x))
-        found = violators(g, box.a, below, above, box.groups)[1] if not found.size else found
-    b = -float((g[found] / box.a[found]).mean()) if box.a is not None and found.size > 1 else 0.0
-    return [int(i) % problem.n for i in found], b
-
-
-def _wrong_intercept(
-    problem: Formulation, scores: Vector, own: float, certificate: Certificate
-) -> Diagnosis | None:
+def _wrong_intercept(answer: _Answer) -> Diagnosis | None:
     """Return that the solver's own b is wrong: far from every sample's, or costly where α is right."""
-    low, high = best_intercept(problem, scores)
-    best = middle(low, high)
+    problem, own, certificate = answer.problem, answer.own_b, answer.certificate
+    one_offset = problem.intercept and problem.groups is None and problem.is_bounded
+    if own is None or not one_offset:
+        return None
+    scores = answer.scores
+    best = middle(*best_intercept(problem, scores))
     kinks = problem.y - scores
     reach = float(kinks.max() - kinks.min())
     nowhere = not kinks.min() - reach <= own <= kinks.max() + reach
     at_own, at_best = (
         float(problem.weight @ problem.loss.value(problem.y, scores + b)) for b in (own, best)
     )
-    least = FAR if nowhere else max(FAR, certificate.relative_gap)
+    least = _FAR_GAP if nowhere else max(_FAR_GAP, certificate.relative_gap)
     if not at_own - at_best > least * max(abs(certificate.primal_objective), certificate.unit):
         return None
     finding = f"b = {own:.3g}, where the best is {best:.3g}"
-    opposite = abs(own + best) <= FAR * abs(best)
+    opposite = abs(own + best) <= _FAR_GAP * abs(best)
     step = "the sign of b: f(x) = Σ αᵢyᵢK(xᵢ, x) + b, and not − b" if opposite else _BIAS
     return Diagnosis("intercept", abs(own - best), None, finding, step)
+
+
+def _not_stationary(answer: _Answer) -> Diagnosis | None:
+    """Return the samples of the most violating pair, at the b at which both violate equally.
+
+    One sample and b = 0 without an equality. What an interior point method leaves of an α that should
+    be 0, or short of C, violates only where nothing else does.
+    """
+    problem, alpha = answer.problem, answer.alpha
+    box, x, g = problem.box, problem.to_box_variables(alpha), problem.box_gradient(answer.scores)
+    found, left = np.empty(0, np.int64), _SAME_MULTIPLIER * float(np.abs(alpha).max())
+    for least in (left, 0.0):
+        below, above = (np.where(room > least, room, 0.0) for room in (x - box.lb, box.ub - x))
+        found = violators(g, box.a, below, above, box.groups)[1] if not found.size else found
+    if not found.size:
+        return None
+    b = -float((g[found] / box.a[found]).mean()) if box.a is not None and found.size > 1 else 0.0
+    samples, targets = [int(i) % problem.n for i in found], problem.loss.is_regression
+    places: list[str] = []
+    for i in samples:
+        f, y = answer.scores[i] + b, problem.y[i]
+        place = f"f − y = {f - y:.3g}" if targets else f"yf = {y * f:.3g}"
+        places.append(f"sample {i} has α = {alpha[i]:.3g} although {place}")
+    offset = "b" if problem.groups is None else "their offset"
+    pair = f", with {offset} = {b:.3g}: no pair violates more" if len(samples) > 1 else ""
+    multiple = "" if problem.is_bounded else ", and no multiple of α leaves less"
+    gap = answer.certificate.relative_gap
+    finding = (
+        f"not stationary: {', and '.join(places)}{pair}; "
+        f"a share of {gap:.2g} of the objective is to be gained{multiple}"
+    )
+    step = "" if targets else f"{_ERRORS}; or the b in them: {_BIAS}"
+    return Diagnosis("stationarity", gap, samples[0], finding, step)

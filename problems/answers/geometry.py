@@ -14,7 +14,7 @@ from problems.forms import Point
 from problems.formulations.formulation import Formulation
 from problems.gram.products import gram_scores
 
-_AT_BOUND = (
+_BOUND_TOLERANCE = (
     1e-8  # relative to C (hard margin: to the largest α): interior points never touch a bound
 )
 
@@ -52,8 +52,8 @@ class Geometry:
     @property
     def margin(self) -> float:
         """Width 2/‖w‖ of the strip between f = −1 and f = 1, of ν-SVC 2ρ/‖w‖; inf when w = 0."""
-        at = self.problem.margin_at(self.offsets)
-        return 2.0 * at / self.norm if self.norm > 0 else float("inf")
+        scale = self.problem.decision_scale(self.offsets)
+        return 2.0 * scale / self.norm if self.norm > 0 else float("inf")
 
     @cached_property
     def decision(self) -> Vector:
@@ -93,8 +93,8 @@ class Geometry:
         size = np.abs(alpha).reshape(self.problem.n, -1).max(axis=1)
         C = np.where(alpha < 0, -low, high) if alpha.ndim == 1 else self.problem.upper
         scale = np.where(np.isinf(C), size.max(initial=0.0), C)
-        kinds = np.where(size > _AT_BOUND * scale, "free", "zero")
-        return np.where(size >= C * (1 - _AT_BOUND), "bounded", kinds)
+        kinds = np.where(size > _BOUND_TOLERANCE * scale, "free", "zero")
+        return np.where(size >= C * (1 - _BOUND_TOLERANCE), "bounded", kinds)
 
     @property
     def support(self) -> Indices:
@@ -113,14 +113,14 @@ class Geometry:
             For several outputs, which have an intercept each.
         """
         if self.problem.outputs > 1:
-            raise ValueError("every output has its own intercept: describe the subproblems")
+            raise ValueError("every output has its own intercept: describe the parts")
         if not self.problem.intercept:
             return 0.0
         chosen = self.kinds == "free"
         chosen = chosen if chosen.any() else self.kinds != "zero"
         if not chosen.any():
             return float(self.point.b or 0.0)
-        kinks = self.problem.loss.kink(self.problem.y, self.problem.beta(self._alpha))
+        kinks = np.where(self._beta > 0, *self.problem.loss.kinks(self.problem.y))
         return float((kinks - self._scores)[chosen].mean())
 
     def decision_function(self, X: Matrix) -> Vector:
@@ -148,7 +148,7 @@ class Geometry:
             return self.problem.scores(X, self.point.w) + self._b
         alpha = self._alpha
         support = np.flatnonzero(alpha if alpha.ndim == 1 else alpha.any(axis=1))
-        values = self.problem.kernel.cross(X, self.problem.X, support)
+        values = self.problem.kernel.bind(self.problem.X).cross(X, support)
         return values @ self._beta[support] + self._b
 
     @property

@@ -14,29 +14,29 @@ The bounds of the certificate hold for all that float64 may have lost; what is a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from problems.certificates.certificate import Certificate, gap_between, moved_out, relative
-from problems.dataset import Vector
+from problems.arithmetic import Intervals, positive
+from problems.certificates.certificate import Bounds, Certificate, assembled
 from problems.dual_problem.recovery import feasible_dual
 from problems.forms import Point
 from problems.formulations.formulation import Formulation
-from problems.rounding import gamma, total
+from problems.rounding import UNIT
+from problems.validation import check_positive
 
 Parameter = Literal["C", "lam", "epsilon"]
 _HALVINGS = 50
-_ROUNDING = 32  # operations of a bound, of s, and of a weight C = 1/(n·lam)
 
 
 def with_value(problem: Formulation, parameter: Parameter, value: float) -> Formulation:
     """Return the problem with another C, lam or epsilon; of weights for each sample C is the largest."""
-    given = getattr(problem, parameter)
-    new: Any = value if np.ndim(given) == 0 else value * (given / given.max())
-    return replace(problem, **{parameter: new})  # type: ignore[type-var]
+    value, given = check_positive(value, parameter, zero=True), getattr(problem, parameter)
+    new = value if np.ndim(given) == 0 else value * (given / given.max())
+    return problem.changed(**{parameter: new})
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,32 +57,23 @@ class Along:
     def at(self, value: float) -> Certificate:
         """Return the certificate of sα, w and b at another value of the parameter."""
         c, s = self.certificate, self._scale(value)
-        upper, lower, error = self._bounds(value)
-        unit = s * c.unit
-        gap = gap_between(upper, lower)
         assert c.point.alpha is not None
-        return Certificate(
-            primal_objective=upper,
-            dual_objective=lower,
-            gap=gap,
-            relative_gap=relative(gap, upper, lower, unit),
+        return assembled(
+            self._bounds(value),
+            s * c.unit,
             bound_source=f"alpha and w found at {self.parameter} = {self.own:.6g}",
             point=Point(s * c.point.alpha, c.point.w, c.point.b),
             b_interval=c.b_interval,
             offsets=c.offsets,
             norm2=c.norm2,
-            unit=unit,
             scale=c.scale / s,
-            resolution=relative(s * c.rounding + 2 * error, upper, lower, unit),
             reason=c.reason,
         )
 
     def relative_gap(self, value: float) -> float:
         """Return the relative gap at another value of the parameter, its rounding included."""
-        upper, lower, _ = self._bounds(value)
-        return relative(
-            gap_between(upper, lower), upper, lower, self._scale(value) * self.certificate.unit
-        )
+        bounds = self._bounds(value)
+        return bounds.relative(bounds.gap, self._scale(value) * self.certificate.unit)
 
     def reach(self, end: float, gap: float) -> float:
         """Return the value farthest towards `end` up to which the relative gap is at most `gap`."""
@@ -105,8 +96,7 @@ class Along:
         scales, (least, most) = [self._scale(end) for end in (low, high)], self.certificate.norm2
         squares: list[float] = []
         for end, s in zip((low, high), scales, strict=True):
-            upper, lower, _ = self._bounds(end)
-            squares.append(gap_between(upper, lower) - 0.25 * (1 - 1e-12) * (1 - s) ** 2 * least)
+            squares.append(self._bounds(end).gap - 0.25 * (1 - 1e-12) * (1 - s) ** 2 * least)
         # from the middle's centre to that of an end, and from w as it is to the exact one
         apart = 0.25 * abs(scales[1] - scales[0]) + abs(self.certificate.scale - 1.0)
         rounding = 2.0 * np.sqrt(most - least)
@@ -118,47 +108,45 @@ class Along:
             return 1.0
         return value / self.own if self.parameter == "C" else self.own / value
 
-    def _bounds(self, value: float) -> tuple[float, float, float]:
-        """Return the upper and the lower bound, and by how much both were moved for rounding here."""
-        of_value = self._with_tube(value) if self.parameter == "epsilon" else self._scaled(value)
-        upper, lower, error = of_value
-        return moved_out(upper, error), -moved_out(-lower, error), error
-
-    def _scaled(self, value: float) -> tuple[float, float, float]:
-        c, s, (least, most) = self.certificate, self._scale(value), self.certificate.norm2
-        spare = max(0.0, s * s - s) * self._spare
-        upper = s * c.primal_objective + 0.5 * (1 - s) * (most if s < 1 else least) + spare
-        lower = s * c.dual_objective + 0.5 * s * (1 - s) * (least if s < 1 else most)
-        sizes = s * (abs(c.primal_objective) + abs(c.dual_objective))
-        return upper, lower, gamma(_ROUNDING) * (sizes + 0.5 * (1 + s) ** 2 * most + spare)
+    def _bounds(self, value: float) -> Bounds:
+        """Return both bounds, moved outwards by what is rounded here."""
+        c = self.certificate
+        if self.parameter == "epsilon":
+            upper, lower = self._with_tube(value)
+        else:
+            parts = (value, self.own) if self.parameter == "C" else (self.own, value)
+            s, norm2 = Intervals(parts[0]) / parts[1], _between(*c.norm2)
+            upper = s * c.primal_objective + 0.5 * ((1.0 - s) * norm2)
+            upper = upper + max(0.0, float((s * s - s).high)) * self._spare
+            lower = s * c.dual_objective + 0.5 * (s * (1.0 - s) * norm2)
+        rounding = self._scale(value) * c.bounds.rounding + 2 * float(upper.rad + lower.rad)
+        return Bounds(float(lower.low), float(upper.high), rounding)
 
     @cached_property
     def _spare(self) -> float:
         """What the upper bound has for a K that is known up to δI only: ½δ Σ max αᵢ², as s²."""
-        delta = self.problem.lacking
+        delta = self.problem.psd_shift
         return 0.51 * delta * float(np.sum(self.problem.upper**2)) if delta else 0.0
 
-    def _with_tube(self, value: float) -> tuple[float, float, float]:
-        c, wider, C = self.certificate, value - self.own, self.problem.weight
-        sizes, errors = self._residuals
-        if wider > 0:
-            less = np.minimum(wider, np.maximum(0.0, sizes - errors - self.own))
-        else:
-            less = -np.minimum(-wider, np.maximum(0.0, sizes + errors - value))
-        change, lost = total(C * less)
+    def _with_tube(self, value: float) -> tuple[Intervals, Intervals]:
+        c, sizes, (low, high) = self.certificate, self._residuals, sorted((value, self.own))
         assert c.point.alpha is not None
-        norm1, wrong = total(np.abs(c.point.alpha))
-        lost += abs(wider) * (wrong + gamma(_ROUNDING) * norm1)
-        lost += gamma(_ROUNDING) * (abs(change) + abs(c.primal_objective) + abs(c.dual_objective))
-        return c.primal_objective - change, c.dual_objective - wider * norm1, lost
+        # of each loss what one tube has and the other has not
+        apart = positive(sizes - low) - positive(sizes - high)
+        change = (self.problem.weight * apart).sum()
+        less = change if value > self.own else -change
+        norm1 = Intervals(np.abs(c.point.alpha)).sum()
+        return c.primal_objective - less, c.dual_objective - (Intervals(value) - self.own) * norm1
 
     @cached_property
-    def _residuals(self) -> tuple[Vector, Vector]:
-        """The sizes |yᵢ − fᵢ|, and by how much each may be wrong."""
-        problem, c = self.problem, self.certificate
+    def _residuals(self) -> Intervals:
+        """The sizes |yᵢ − fᵢ|."""
+        c = self.certificate
         assert c.point.alpha is not None
-        weights = feasible_dual(problem, c.point.alpha).weights
-        b, scores = float(c.point.b or 0.0), c.scale * weights.scores
-        sizes = np.abs(problem.y) + np.abs(scores) + abs(b)
-        errors = 1.01 * c.scale * weights.errors + gamma(_ROUNDING) * sizes
-        return np.abs(problem.y - scores - b), errors
+        scores = feasible_dual(self.problem, c.point.alpha).rounded.scores
+        return abs(self.problem.y - (c.scale * scores + float(c.point.b or 0.0)))
+
+
+def _between(low: float, high: float) -> Intervals:
+    """Return what holds all numbers from `low` to `high`."""
+    return Intervals(0.5 * low + 0.5 * high, 0.51 * (high - low) + UNIT * high)

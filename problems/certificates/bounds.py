@@ -1,292 +1,192 @@
-"""Bounds on the optimum by Fenchel duality, for every formulation with a finite convex loss.
+"""Bounds on the optimum by Fenchel duality, for every formulation with a convex loss.
 
-    dual(α) = −½βᵀKβ − Σ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ)  ≤  optimum  ≤  primal(w, u) = ½‖w‖² + cᵀu + Σ Cᵢℓ(yᵢ, fᵢ),
-    f = Kβ + u_g,   Σ_{i∈g} βᵢ = c_g
-(Rockafellar 1970, theorem 31.3; Shalev-Shwartz & Zhang 2013), with an offset u_g for each group of
-samples and a linear cost c_g of it.
+    −½βᵀKβ − Σ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ)  ≤  optimum  ≤  ½‖w‖² + cᵀu + Σ Cᵢℓ(yᵢ, fᵢ),    f = Kβ + u_g
+for Σ_{i∈g} βᵢ = c_g (Rockafellar 1970, theorem 31.3; Shalev-Shwartz & Zhang 2013), with an offset u_g
+for each group of samples and a linear cost c_g of it.
 
-Both are moved outwards by all that float64 may have lost (`problems.rounding`): of kernel values,
-products, sums, the weights Cᵢ, and the equalities, which hold up to rounding only. As ℓ is convex, its
-largest value for a score known to be in an interval is at one of the ends.
+Both sides are written once, and evaluated in an arithmetic A that knows its own rounding: in `Float64`,
+or in `Arb`, where they are theorems. An equality holds up to rounding only: one coefficient that has
+room is what the others leave of it, so that the lower bound is that of an exactly feasible point.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from math import fsum
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator
+from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from problems.arithmetic import positive
 from problems.box_gap import middle
-from problems.certificates.certificate import (
-    NAN,
-    Certificate,
-    gap_between,
-    missing_bound,
-    moved_out,
-    relative,
-)
-from problems.certificates.optimality import Pieces, Slopes
-from problems.certificates.units import subtracted, unit_of_gaps
 from problems.dataset import Indices, Vector
 from problems.dual_problem.dual import DualProblem
-from problems.dual_problem.offsets import shifts
-from problems.dual_problem.recovery import DualPoint, Weights, feasible_dual, weights_of
-from problems.forms import Point
+from problems.dual_problem.offsets import Interval, root_offset
+from problems.dual_problem.recovery import Weights
 from problems.projection import members_of
-from problems.rounding import ELEMENTARY, SMALLEST, UNIT, gamma, total, underflow
 
-INF = float("inf")
-_REACHES = (1e-12, 1e-11, 1e-10, 1e-9, 1e-8)  # too short to excuse weights of a wrong norm
-# Of its size, that a weight may be wrong by: C = 1/(n·lam) and its inverse are four operations.
-_OF_WEIGHTS = 8 * UNIT
-_WORTH = 1e-12  # of the primal value, that another norm of w has to gain
-_SLOPE = 40.0  # of p·ln p at p = u and above
+_REACHES = (1e-12, 1e-10, 1e-8)  # too short to excuse weights of a wrong norm
+_ROOM = 2.0**-49  # of a coefficient's largest size, that C = 1/(n·lam) may be wrong by
+_MOST_MOVED = 32  # coefficients that an equality takes
 
 
-class _Bound(NamedTuple):
-    """A bound on the optimum, and how much of it is float64's error."""
+class Primal(NamedTuple):
+    """The primal objective `value` at (scale·w, offsets)."""
 
-    value: float
-    error: float
+    value: Any
+    offsets: Any
+    scale: Any = 1.0
 
 
-def fenchel_bounds(given: DualProblem, point: Point, dual: DualPoint | None = None) -> Certificate:
-    """Return the certificate of dual variables, weights or both, made feasible first.
+def dual_terms(problem: DualProblem, A: Any, beta: Any, own: Weights) -> tuple[Any, Any]:
+    """Return −Σ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) and ‖Σ βᵢφ(xᵢ)‖² of an exactly feasible point next to β.
 
-    Without `alpha` it is recovered from `w`. With both the primal bound is taken at `w`. `dual` is the
-    feasible point, if it is known.
+    `own` are the weights Σ βᵢφ(xᵢ).
+
+    Raises
+    ------
+    ArithmeticError
+        If no such point is found.
     """
-    problem, shift, moved = near_zero(given)
-    own_w = point.w if problem.is_linear else None
-    conditions = Slopes(problem) if problem.pieces is None else Pieces(problem)
-    if point.alpha is None:
-        assert own_w is not None
-        dual, source = dual or conditions.from_weights(own_w), "recovered from w"
+    exact, norm2 = exactly_feasible(problem, A, A.array(beta), own)
+    C = A.C.reshape(-1, *(1 for _ in exact.shape[1:]))
+    linear = -(A.C * problem.loss.conjugate(A.y, -(exact / C))).sum()
+    size = abs(exact).sum()
+    if problem.budget < inf and A.nearest(size):  # the dual is concave, and 0 at 0
+        share = 1 - positive(1 - A.array(problem.budget) / size)
+        linear, norm2 = share * linear, share * norm2
+    return linear, norm2
+
+
+def exactly_feasible(problem: DualProblem, A: Any, beta: Any, own: Weights) -> tuple[Any, Any]:
+    """Return an exactly feasible point next to β, and ‖Σ βᵢφ(xᵢ)‖² of it."""
+    near = A.nearest(beta)
+    low, high = np.sort([problem.beta(end) for end in problem.limits], axis=0)
+    if near.ndim > 1:  # those of a sample add up to 0, and the farthest from its upper end has room
+        at: Any = np.arange(problem.n), (high - near).argmax(axis=1)
+        moves = -beta.sum(axis=1)
     else:
-        dual = dual or feasible_dual(problem, point.alpha)
-        source = "alpha" if own_w is None else "alpha and w"
-    beta = problem.beta(dual.alpha)
-    lower = _lower(problem, conditions, dual, moved)
-    weights = dual.weights
-    if own_w is not None:  # no better than a float64 sum of α's samples can be
-        weights = replace(weights_of(problem, own_w), blur=weights.blur)
-    weights, spare = _semidefinite(given, weights, beta)
-    intervals = conditions.offsets(weights.scores)
-    own = intervals if weights.scores is dual.scores else conditions.offsets(dual.scores)
-    at = conditions.at(dual, _middles(own))
-    upper, scale = _upper(problem, weights, _middles(intervals), moved)
-    upper = _Bound(upper.value + spare, upper.error + spare)
-    primal = upper.value if given.is_psd else NAN
-    gap = gap_between(primal, lower.value)
-    unit, reason = unit_of_gaps(given, problem, conditions)
-    ends = [tuple(scale * end + shift for end in interval) for interval in intervals]
-    lows, highs = zip(*ends, strict=True) if ends else ((0.0,), (0.0,))
-    offsets = tuple(scale * middle(*interval) + shift for interval in intervals)
-    w = weights.w if scale == 1.0 or weights.w is None else scale * weights.w
-    return Certificate(
-        primal_objective=primal,
-        dual_objective=lower.value,
-        gap=gap,
-        relative_gap=relative(gap, primal, lower.value, unit),
-        kkt_violation=at.kkt_violation,
-        violating_pair=at.violating_pair,
-        primal_residual=dual.primal_residual,
-        dual_residual=0.0,
-        complementarity=float(at.terms.max()),
-        projection_distance=dual.projection_distance,
-        bound_source=source,
-        point=Point(dual.alpha, w, given.decision_offset(offsets)),
-        b_interval=(given.decision_offset(lows), given.decision_offset(highs)),
-        offsets=offsets,
-        norm2=(NAN, NAN) if own_w is not None else _norm2(problem, dual, weights, scale),
-        unit=unit,
-        scale=scale,
-        resolution=relative(upper.error + lower.error, primal, lower.value, unit),
-        reason=missing_bound(given, gap, primal, lower.value) or reason,
-    )
+        at, moves = _moves(problem, A, beta, low, high)
+    size = A.largest(abs(moves))
+    if not size.any():
+        return beta, own.norm2
+    rows = at if near.ndim == 1 else at[0]
+    spread = 1.01 * float(size @ np.sqrt(problem.kernel.diagonal(problem.X)[rows]))
+    norm2 = own.norm2 + 2 * (moves * own.scores[at]).sum() + A.from_zero_to(spread * spread)
+    return A.replaced(beta, at, beta[at] + moves), norm2
 
 
-def _norm2(
-    problem: DualProblem, dual: DualPoint, weights: Weights, scale: float
-) -> tuple[float, float]:
-    """Enclose ‖w‖² of the primal's weights, and of the exactly feasible point next to a dual point."""
-    error = 1.01 * max(dual.norm2_error, weights.norm2_error) + gamma(ELEMENTARY) * weights.norm2
-    square = scale * scale
-    low = max(0.0, min(1.0, square) * (weights.norm2 - error))
-    high = max(1.0, square) * (weights.norm2 + error)
-    excess = fsum(abs(excess) for _, excess in _equalities(problem, dual))
-    if excess:
-        move = 1.01 * excess * float(np.sqrt(problem.kernel.diagonal(problem.X).max()))
-        root = float(np.sqrt(low)) - move
-        low, high = max(0.0, root) ** 2, (float(np.sqrt(high)) + move) ** 2
-    return float(np.nextafter((1 - 4 * UNIT) * low, 0.0)), (1 + 4 * UNIT) * high
+def _moves(
+    problem: DualProblem, A: Any, beta: Any, low: Vector, high: Vector
+) -> tuple[Indices, Any]:
+    """Return by how much some coefficients are moved so that each equality holds exactly.
 
-
-def _middles(intervals: list[tuple[float, float]]) -> list[float]:
-    return [middle(*interval) for interval in intervals]
-
-
-def near_zero(problem: DualProblem) -> tuple[DualProblem, float, Vector]:
-    """Return the problem with its targets moved to 0, by how much, and by how much they are wrong.
-
-    Offsets whose costs add up to 0 take what is taken off all targets, for losses that see differences
-    only. The error is that of one subtraction, known exactly (Knuth 1998, section 4.2.2, theorem B).
+    One of each group, or a few of which all but one come to an end of their interval.
     """
-    y = problem.y
-    unmoved = problem, 0.0, problem.target_errors
-    all_alike = problem.groups is None and problem.costs.size and not problem.costs.sum()
-    if not (all_alike and getattr(problem.loss, "sees_differences", False)):
-        return unmoved
-    shift = float(np.partition(y, problem.n // 2)[problem.n // 2])
-    left = y - shift
-    if 2 * np.abs(left).max() > np.abs(y).max():
-        return unmoved
-    back = left - y
-    return replace(problem, y=left), shift, np.abs((y - (left - back)) + (-shift - back))  # type: ignore[type-var]
+    near, sums, groups = A.nearest(beta).copy(), A.array(problem.sums), problem.groups
+    whole = [np.arange(problem.n)] * sums.size
+    members = whole if groups is None else members_of(groups, sums.size)
+    ends = np.maximum(np.abs(low), np.abs(high))
+    spare = _ROOM * np.where(np.isfinite(ends), ends, 0.0)
+    moves: dict[int, Any] = {}
+    for own, total in zip(members, sums, strict=True):
+        for _ in range(_MOST_MOVED):
+            move = A.lacking(beta[own], total)
+            size = float(A.largest(abs(move)))
+            if not size:
+                break
+            below, above = near[own] - low[own], high[own] - near[own]
+            room = above if A.nearest(move) > 0 else below
+            free = np.where(room - spare[own] >= 2 * size, np.minimum(below, above), -1.0)
+            if free.max() >= 0:
+                moves[int(own[free.argmax()])] = move
+                break
+            i = int(own[room.argmax()])
+            near[i] = (high if A.nearest(move) > 0 else low)[i]
+            ended = A.coefficients(problem, problem.alpha(near))
+            moves[i] = ended[i] - beta[i]
+            beta = A.replaced(beta, [i], ended[[i]])
+        else:
+            raise ArithmeticError("no dual point meets an equality exactly")
+    return np.array([*moves], np.intp), A.joined([*moves.values()])
 
 
-def _semidefinite(problem: DualProblem, weights: Weights, beta: Vector) -> tuple[Weights, float]:
-    """Return weights and what to add to their primal value where K ⪰ 0 is known up to δ only.
-
-    D_K(α) = D_{K+δI}(α) + ½δ‖α‖² ≤ P_{K+δI}(w, u) + ½δ Σ max αᵢ², for all feasible α. Without a
-    largest α the matrix is taken to be what it was tested to be.
-    """
-    delta = problem.lacking
-    if not delta or not problem.is_bounded:
-        return weights, 0.0
-    errors = weights.errors + delta * np.abs(beta)
-    norm2 = weights.norm2_error + 1.01 * delta * float(beta @ beta)
-    spare = 0.505 * delta * float(np.sum(problem.upper**2))
-    return replace(weights, errors=errors, norm2_error=norm2), spare
+def primal_value(problem: DualProblem, A: Any, weights: Weights, offsets: Any) -> Any:
+    """Return ½‖w‖² + cᵀu + Σ Cᵢℓ(yᵢ, fᵢ)."""
+    value = (A.C * problem.losses(A.y, weights.scores, offsets)).sum() + 0.5 * weights.norm2
+    return value + (A.costs * offsets).sum() if problem.costs.any() else value
 
 
-def _lower(
-    problem: DualProblem, conditions: Pieces | Slopes, dual: DualPoint, moved: Vector
-) -> _Bound:
-    """Return the dual objective of the exactly feasible point next to a dual point."""
-    beta = problem.beta(dual.alpha)
-    conjugates, wrong = conditions.conjugates(beta)
-    value, lost = total(conjugates)
-    objective = 0.0 - value - 0.5 * dual.weights.norm2
-    sizes = float(np.abs(conjugates).sum()) + dual.weights.norm2
-    if beta.ndim == 1:
-        lost += 1.01 * float(moved @ np.abs(beta))
-    lost += 1.01 * float(wrong.sum()) + 0.51 * dual.norm2_error + 1.01 * _OF_WEIGHTS * sizes
-    lost += _simplex_cost(problem, dual) if beta.ndim > 1 else 0.0
-    lost += sum(_equality_costs(problem, conditions, dual))
-    if dual.weights.norm2 < SMALLEST and beta.any() and abs(problem.X).max():
-        lost += SMALLEST  # of a ‖w‖² that underflows
-    lost = 1.01 * lost + 4 * UNIT * abs(objective)
-    return _Bound(-moved_out(-objective, lost), lost)
-
-
-def _simplex_cost(problem: DualProblem, dual: DualPoint) -> float:
-    """Return what the dual objective loses at most where distributions are made to sum to one.
-
-    Each of K entries gives way by some units, times Cᵢ.
-    """
-    weights, most = dual.weights, gamma(4 * (problem.outputs + 2)) * problem.weight
-    sizes = (np.abs(weights.scores) + weights.errors + _SLOPE).sum(axis=1)
-    norm = problem.outputs * float(most @ np.sqrt(problem.kernel.diagonal(problem.X)))
-    return 1.01 * (float(most @ sizes) + norm * np.sqrt(dual.norm2_error) + norm * norm)
-
-
-def _equality_costs(
-    problem: DualProblem, conditions: Pieces | Slopes, dual: DualPoint
-) -> Iterator[float]:
-    """Yield what the dual objective loses at most where each equality is made to hold exactly."""
-    for own, excess in _equalities(problem, dual):
-        most = 1.01 * abs(excess)
-        if excess:
-            yield most * _slope(problem, conditions, dual, own, -float(np.sign(excess)) * most)
-
-
-def _equalities(problem: DualProblem, dual: DualPoint) -> Iterator[tuple[Indices, float]]:
-    """Yield the members and the excess Σ βᵢ − c_g, rounded once, of each equality."""
-    if not problem.costs.size:
-        return
-    beta, groups = problem.beta(dual.alpha), problem.groups
-    everything = [np.arange(problem.n)]
-    members = everything if groups is None else members_of(groups, problem.costs.size)
-    for own, cost in zip(members, problem.costs.tolist(), strict=True):
-        yield own, fsum([*beta[own].tolist(), -cost])
-
-
-def _slope(
-    problem: DualProblem, conditions: Pieces | Slopes, dual: DualPoint, own: Indices, move: float
-) -> float:
-    """Return how steeply the dual falls, at most, along the best βᵢ of some that can take a move.
-
-    The dual is concave: from 0 to a longer step it lies above the chord, whose slope is exact.
-    """
-    beta = problem.beta(dual.alpha)
-    ends = np.sort([problem.beta(end) for end in problem.limits], axis=0)
-    room = ends[1] - beta if move > 0 else beta - ends[0]
-    room = np.where(np.isinf(room), INF, room - _OF_WEIGHTS * np.abs(ends).max(axis=0))
-    free = own[room[own] >= abs(move)]
-    if not free.size:
-        return INF
-    step, sign = np.zeros(problem.n), np.sign(move)
-    step[free] = np.minimum(room, np.maximum(abs(move), 0.25 * np.abs(beta)))[free]
-    (before, wrong), (after, wrong_after) = (
-        conditions.conjugates(b) for b in (beta, beta + sign * step)
-    )
-    weights, diagonal = dual.weights, problem.kernel.diagonal(problem.X)[free]
-    chord = (after - before + 1.01 * (wrong + wrong_after))[free] / step[free]
-    chord += sign * weights.scores[free] + weights.errors[free] + 0.51 * step[free] * diagonal
-    chord += np.sqrt(dual.norm2_error * diagonal)
-    return 1.01 * max(0.0, float(chord.min()))
-
-
-def _upper(
-    problem: DualProblem, weights: Weights, offsets: list[float], moved: Vector
-) -> tuple[_Bound, float]:
-    """Return the primal objective at the best (s·w, s·u), s within rounding of 1, and that s.
+def best_primal(problem: DualProblem, A: Any, weights: Weights, choices: Iterable[Any]) -> Primal:
+    """Return the least objective at some choices of the offsets, and at (s·w, s·u) for s next to 1.
 
     Where C is huge, a margin that rounding left 1e-13 short of one costs C·1e-13.
     """
-    best, scale = _primal(problem, weights, offsets, moved), 1.0
+    found = [Primal(primal_value(problem, A, weights, own), own) for own in choices]
+    best = min(found, key=lambda primal: A.largest(primal.value))
+    for s in _stretches(problem, A, weights, best.offsets):
+        longer, offsets = stretched(weights, s), s * best.offsets
+        value = primal_value(problem, A, longer, offsets)
+        least = A.largest(best.value)
+        if A.largest(value) < least - A.worth * abs(least):
+            best = Primal(value, offsets, s)
+    return best
+
+
+def stretched(weights: Weights, s: Any) -> Weights:
+    """Return what a bound takes of s·w."""
+    return Weights(s * weights.scores, s * (s * weights.norm2))
+
+
+def _stretches(problem: DualProblem, A: Any, weights: Weights, offsets: Any) -> Iterator[Any]:
+    """Yield what takes margins just short of one to one."""
     if not problem.loss.unit_margin:
-        return best, scale
-    decision = weights.scores + shifts(problem, offsets)
-    margins = problem.y * decision - weights.errors - gamma(4) * (1 + np.abs(decision))
+        return
+    short = A.largest(1 - A.y * (weights.scores + problem.shifts(offsets)))
     for reach in _REACHES:
-        short = margins[(margins < 1) & (margins > 1 - reach)]
-        if short.size:
-            s = 1.0 / float(short.min())
-            other = _primal(problem, weights.times(s), [s * u for u in offsets], moved)
-            if other.value < best.value - _WORTH * abs(best.value):
-                best, scale = other, s
-    return best, scale
+        near = short[(short > 0) & (short < reach)]
+        if near.size:
+            yield 1 / (1 - A.number(float(near.max())))
 
 
-def _primal(problem: DualProblem, weights: Weights, offsets: list[float], moved: Vector) -> _Bound:
-    """Return ½‖w‖² + cᵀu + Σ Cᵢℓ(yᵢ, fᵢ) at the worst scores that they may be."""
-    decision = weights.scores + shifts(problem, offsets)
-    sizes = np.abs(decision) + np.abs(weights.scores) + subtracted(problem, decision)
-    errors = 1.01 * weights.errors + gamma(ELEMENTARY + problem.outputs) * sizes
-    errors += 1.01 * moved.reshape(problem.n, *(1 for _ in decision.shape[1:]))
-    C, losses = problem.weight, problem.loss.value(problem.y, decision)
-    cost = float(problem.costs @ np.array(offsets)) if problem.costs.any() else 0.0
-    cost_size = float(np.abs(problem.costs) @ np.abs(offsets)) if cost else 0.0
-    risk, lost = total(C * _worst(problem, decision, errors))
-    blurred = float(C @ _worst(problem, decision, errors + weights.blur))
-    objective = 0.5 * weights.norm2 + cost + risk
-    lost += 0.51 * weights.norm2_error + (gamma(2 * ELEMENTARY) + _OF_WEIGHTS) * risk
-    lost += gamma(ELEMENTARY) * (cost_size + weights.norm2 + risk)
-    lost += SMALLEST * bool(weights.scores.any())  # of a ‖w‖² that underflows
-    slopes = [problem.loss.subgradient(problem.y, decision + s * errors) for s in (-1.0, 1.0)]
-    lost += float(underflow(C) @ np.any(slopes, axis=0).reshape(problem.n, -1).any(axis=1))
-    # a convex loss rises and falls alike: what is lost may have to be gained
-    return _Bound(moved_out(objective, lost), 2 * (lost + blurred - float(C @ losses)))
+def corrections(problem: DualProblem, A: Any, scores: Any, offsets: Any = None) -> list[Interval]:
+    """Return for each offset all that can best be added to it, found in float64.
+
+    What is left of scores and offsets is rounded once: a correction has its own digits, beyond those of
+    the offset. Without `offsets` they are 0.
+    """
+    if not problem.costs.size:
+        return []
+    if problem.pieces is None:
+        near = scores if offsets is None else scores + problem.shifts(offsets)
+        if problem.loss.sees_differences:
+            left = A.nearest(A.y - near)
+            if not np.isfinite(left).all():
+                return [(0.0, 0.0)]
+            b = root_offset(problem.changed(y=left), 0.0 * left)
+        else:
+            b = root_offset(problem, A.nearest(near))
+        return [(b, b)]
+    pieces, groups = problem.loss.dual_pieces(A.y), problem.box.groups
+    added: Any = np.zeros(len(pieces))
+    if offsets is not None:
+        each = np.append(offsets, 0.0)[groups] if groups is not None else offsets[0]
+        added = each.reshape(len(pieces), -1) if groups is not None else [each] * len(pieces)
+    residuals = [A.nearest(p.residual(scores + u)) for p, u in zip(pieces, added, strict=True)]
+    return problem.box.multipliers(np.concatenate(residuals))
 
 
-def _worst(problem: DualProblem, decision: Vector, errors: Vector) -> Vector:
-    """Return the largest loss (n,) of scores that are wrong by no more than `errors`."""
-    loss, y = problem.loss, problem.y
-    if decision.ndim > 1:  # softmax: the sizes of its gradient p − e_y add up to 2 at most
-        return loss.value(y, decision) + 2 * errors.max(axis=1)
-    return np.maximum(*(loss.value(y, decision + s * errors) for s in (-1.0, 1.0)))
+def middles(intervals: list[Interval]) -> Vector:
+    """Return the middle of each interval."""
+    return np.array([middle(*interval) for interval in intervals])
+
+
+def shifted(A: Any, weights: Weights, beta: Any, delta: float) -> Weights:
+    """Return weights Σ βᵢφ(xᵢ) in the feature space of K + δI.
+
+    Where K ⪰ 0 is known up to δ only, with the dual and primal objectives D and P
+        D_K(α) = D_{K+δI}(α) + ½δ‖α‖²  ≤  P_{K+δI}(w, u) + ½δ Σ max αᵢ²   for all feasible α,
+    so the largest value of the dual of K itself, which is what such a problem asks for, is enclosed.
+    """
+    more = delta * A.array(beta)
+    return Weights(weights.scores + more, weights.norm2 + (more * beta).sum(), weights.w)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import fsum
-from typing import Any
+from functools import reduce
+from math import fsum, inf, isfinite, isnan, nan, nextafter
+from operator import add
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from problems.forms import Point
 from problems.html_table import html_table, shown
 
-NAN = float("nan")
-_ADDED = ("primal_objective", "dual_objective", "gap")
 _LARGEST = (
     "kkt_violation",
     "violating_pair",
@@ -22,6 +22,44 @@ _LARGEST = (
     "complementarity",
 )
 WRONG_GAP = 1e-2  # relative gap above which a claim of optimality is called wrong
+
+
+class Bounds(NamedTuple):
+    """Bounds on an optimum: lower ≤ optimum ≤ upper, NaN where one is not known.
+
+    Attributes
+    ----------
+    rounding : the part of their gap that may be float64's rounding error alone.
+    proven : whether they are theorems about the stored data.
+    """
+
+    lower: float
+    upper: float
+    rounding: float = 0.0
+    proven: bool = False
+
+    @property
+    def gap(self) -> float:
+        """A float64 that is at least upper − lower; NaN where they cross, which no true ones do."""
+        if not self.upper >= self.lower:
+            return nan
+        gap = self.upper - self.lower
+        short = isfinite(gap) and fsum((self.upper, -self.lower, -gap)) > 0
+        return nextafter(gap, inf) if short else gap
+
+    def relative(self, amount: float, unit: float = 0.0) -> float:
+        """Return amount / max(|upper|, |lower|, unit), infinite where that is 0, and 0 for 0."""
+        if amount == 0 or not isfinite(amount):
+            return amount
+        size = max(abs(self.upper), abs(self.lower), unit)
+        return amount / size if size else inf
+
+    def __add__(self, other: Bounds) -> Bounds:  # type: ignore[override]
+        """Return the bounds of a sum of two problems, rounded outwards."""
+        sums = Bounds(self.lower + other.lower, self.upper + other.upper)
+        ends = nextafter(sums.lower, -inf), nextafter(sums.upper, inf)
+        rounding = self.rounding + other.rounding
+        return Bounds(*ends, rounding, self.proven and other.proven)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,21 +91,21 @@ class Certificate:
     parts : for several binary problems the certificate of each; this one is their sum.
     """
 
-    primal_objective: float = NAN
-    dual_objective: float = NAN
-    gap: float = NAN
-    relative_gap: float = NAN
-    kkt_violation: float = NAN
-    violating_pair: float = NAN
-    primal_residual: float = NAN
-    dual_residual: float = NAN
-    complementarity: float = NAN
-    projection_distance: float = NAN
+    primal_objective: float = nan
+    dual_objective: float = nan
+    gap: float = nan
+    relative_gap: float = nan
+    kkt_violation: float = nan
+    violating_pair: float = nan
+    primal_residual: float = nan
+    dual_residual: float = nan
+    complementarity: float = nan
+    projection_distance: float = nan
     bound_source: str = "none"
     point: Point = Point()  # noqa: RUF009 - frozen
-    b_interval: tuple[float, float] = (NAN, NAN)
+    b_interval: tuple[float, float] = (nan, nan)
     offsets: tuple[float, ...] = ()
-    norm2: tuple[float, float] = (NAN, NAN)
+    norm2: tuple[float, float] = (nan, nan)
     unit: float = 0.0
     scale: float = 1.0
     resolution: float = 0.0
@@ -76,11 +114,11 @@ class Certificate:
     parts: tuple[Certificate, ...] = ()
 
     @property
-    def rounding(self) -> float:
-        """The part of the gap that may be float64's rounding error alone."""
-        return self.resolution * max(
-            abs(self.primal_objective), abs(self.dual_objective), self.unit
-        )
+    def bounds(self) -> Bounds:
+        """Both bounds as numbers to reckon with."""
+        lower, upper = self.dual_objective, self.primal_objective
+        rounding = self.resolution * max(abs(upper), abs(lower), self.unit)
+        return Bounds(lower, upper, rounding, self.bound_source.startswith("proven"))
 
     def is_undecided(self, gap: float) -> bool:
         """Return whether only float64's rounding may put the relative gap above `gap`."""
@@ -113,30 +151,47 @@ class Certificate:
         return html_table("Certificate", rows.items())
 
 
-def summed(certificates: Sequence[Certificate], names: Sequence[str] = ()) -> Certificate:
-    """Return the certificate of a sum of problems, whose bounds are rounded outwards too.
+def assembled(
+    bounds: Bounds, unit: float = 0.0, known: Certificate | None = None, **rest: Any
+) -> Certificate:
+    """Return the certificate of bounds, with what else is known of a point.
 
-    It has no point. `names` say in its reason which problem lacks a bound; by default their numbers do.
+    Parameters
+    ----------
+    unit : what the gap is relative to where the optimum is 0 itself.
+    known : a certificate with other bounds, by default an empty one.
+    rest : attributes to replace in it.
+    """
+    gap = bounds.gap
+    return replace(
+        known or Certificate(),
+        **rest,
+        primal_objective=bounds.upper,
+        dual_objective=bounds.lower,
+        gap=gap,
+        relative_gap=bounds.relative(gap, unit),
+        resolution=bounds.relative(bounds.rounding, unit),
+        unit=unit,
+    )
+
+
+def summed(certificates: Sequence[Certificate], names: Sequence[str] = ()) -> Certificate:
+    """Return the certificate of a sum of problems; it has no point.
+
+    `names` say in its reason which problem lacks a bound; by default their numbers do.
     """
     names = names or [f"problem {number}" for number in range(1, len(certificates) + 1)]
-    sums = {name: _sum([getattr(own, name) for own in certificates]) for name in _ADDED}
-    outwards = {"dual_objective": -np.inf}
-    sums = {k: float(np.nextafter(v, outwards.get(k, np.inf))) for k, v in sums.items()}
-    bounds = sums["primal_objective"], sums["dual_objective"]
-    largest = {n: float(np.max([getattr(own, n) for own in certificates])) for n in _LARGEST}
+    pairs = zip(names, certificates, strict=True)
+    largest: dict[str, Any] = {
+        n: float(np.max([getattr(own, n) for own in certificates])) for n in _LARGEST
+    }
     # NaN counts as the largest
     worst = certificates[int(np.argmax([own.relative_gap for own in certificates]))]
-    pairs = zip(names, certificates, strict=True)
-    distances, unit = (
-        [own.projection_distance for own in certificates],
+    distances = [own.projection_distance for own in certificates]
+    return assembled(
+        reduce(add, [own.bounds for own in certificates]),
         sum(own.unit for own in certificates),
-    )
-    values: dict[str, Any] = {**sums, **largest}
-    return Certificate(
-        **values,
-        relative_gap=relative(sums["gap"], *bounds, unit),
-        resolution=relative(sum(own.rounding for own in certificates), *bounds, unit),
-        unit=unit,
+        **largest,
         projection_distance=float(np.linalg.norm(distances)),
         bound_source=worst.bound_source,
         reason=next((f"{name}: {own.reason}" for name, own in pairs if own.reason), ""),
@@ -144,67 +199,19 @@ def summed(certificates: Sequence[Certificate], names: Sequence[str] = ()) -> Ce
     )
 
 
-def _sum(values: Sequence[float]) -> float:
-    """Return a sum, rounded once; NaN where it leaves float64's range on the way."""
-    try:
-        return fsum(values)
-    except (OverflowError, ValueError):
-        return NAN
-
-
-def relative(gap: float, primal: float, dual: float, unit: float = 0.0) -> float:
-    """Return gap / max(|primal|, |dual|, unit), infinite where that is 0, and 0 for a gap of 0."""
-    if gap == 0 or not np.isfinite(gap):
-        return gap
-    size = max(abs(primal), abs(dual), unit)
-    return float(gap / size) if size else float("inf")
-
-
-def gap_between(primal: float, dual: float) -> float:
-    """Return primal − dual rounded upwards; NaN where the bounds cross, which no true ones do."""
-    if not primal >= dual:
-        return NAN
-    return moved_out(primal, -dual) if primal > dual else 0.0
-
-
-def moved_out(value: float, error: float) -> float:
-    """Return a float64 that is at least value + error, for an error above 0 or a value that is exact.
-
-    For a lower bound of v it is −moved_out(−v, error).
-    """
-    return float(np.nextafter(value + error, np.inf)) if error else value
-
-
-def with_bounds(
-    known: Certificate, primal: float, dual: float, unit: float, error: float = 0.0
-) -> Certificate:
-    """Return a certificate with other bounds, which may be wrong by `error`: they are moved outwards."""
-    primal, dual = moved_out(primal, error), -moved_out(-dual, error)
-    gap = NAN if np.isnan(known.gap) else gap_between(primal, dual)
-    return replace(
-        known,
-        primal_objective=primal,
-        dual_objective=dual,
-        gap=gap,
-        relative_gap=relative(gap, primal, dual, unit),
-        unit=unit,
-        resolution=relative(known.rounding + 2 * error, primal, dual, unit),
-    )
-
-
 def not_proven(known: Certificate, why: object) -> Certificate:
     """Return a certificate without bounds, as there is no proof of them."""
     reason = "; ".join(filter(None, (known.reason, f"not proven: {why}")))
-    unknown = {"primal_objective": NAN, "dual_objective": NAN, "gap": NAN, "relative_gap": NAN}
-    return replace(known, **unknown, reason=reason)
+    unknown = assembled(Bounds(nan, nan), known.unit, known, reason=reason)
+    return replace(unknown, resolution=known.resolution)
 
 
-def missing_bound(problem: Any, gap: float, *bounds: float) -> str:
+def missing_bound(problem: Any, bounds: Bounds) -> str:
     """Return why there is no gap between bounds, or an empty string."""
     if not problem.is_psd:
         return "indefinite kernel, stationarity only"
-    if np.isposinf(gap):
+    if bounds.gap == inf:
         return "the primal value is beyond float64's range"
-    if np.isnan(bounds).any():
+    if isnan(bounds.lower) or isnan(bounds.upper):
         return "the bounds are beyond float64's range"
-    return "the bounds cross: float64 is not enough here" if np.isnan(gap) else ""
+    return "the bounds cross: float64 is not enough here" if isnan(bounds.gap) else ""

@@ -1,37 +1,45 @@
 """Bounds on the optimum of a hard margin, which has no loss that would be finite.
 
 Any w that separates gives a primal bound when its smallest margin is scaled to one, any α ≥ 0 with
-yᵀα = 0 a dual bound at its best norm.
+yᵀα = 0 a dual bound at its best norm:
+    (1ᵀα)² / (2 αᵀQα)  ≤  optimum  ≤  ½‖w‖² / (min yᵢfᵢ)²
 """
 
 from __future__ import annotations
 
-from math import fsum
+from math import inf, nan
+from typing import Any
 
 import numpy as np
 
-from problems.certificates.certificate import (
-    NAN,
-    Certificate,
-    gap_between,
-    missing_bound,
-    relative,
-)
+from problems.arithmetic import Intervals
+from problems.certificates.bounds import dual_terms
+from problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
+from problems.certificates.float64 import Float64
 from problems.dataset import Vector
 from problems.dual_problem.dual import DualProblem
 from problems.dual_problem.offsets import one_class, widest_margin
-from problems.dual_problem.recovery import (
-    DualPoint,
-    Weights,
-    dual_from_weights,
-    feasible_dual,
-    weights_of,
-)
+from problems.dual_problem.recovery import Weights, dual_from_weights, feasible_dual, weights_of
 from problems.forms import Point
-from problems.rounding import UNIT, gamma, total
 
-INF = float("inf")
+_UNDERFLOW = 1e-290  # margins that are rounding alone, of weights of about one
 NO_HYPERPLANE = "no hyperplane separates the samples (exact weights)"
+
+
+def hard_dual(problem: DualProblem, A: Any, beta: Any, own: Weights) -> tuple[Any, Any]:
+    """Return the dual objective of sα at the best s, and that s; 0 where none is above."""
+    linear, norm2 = dual_terms(problem, A, beta, own)
+    length, square = float(A.nearest(linear)), float(A.nearest(own.norm2))
+    if not length:
+        return A.number(0.0) * linear, 1.0
+    return linear * (linear / (2 * norm2)), length / square if square > 0 else 1.0
+
+
+def hard_primal(problem: DualProblem, A: Any, weights: Weights) -> tuple[Any, Any, Any]:
+    """Return ½‖w‖² over the squared smallest margin, that margin, and the offset b."""
+    b, _ = widest_margin(problem, A.middles(weights.scores))
+    margin = A.minimum(A.y * (weights.scores + b))
+    return (weights.norm2 / margin) / (2 * margin), margin, b
 
 
 def hard_bounds(problem: DualProblem, point: Point) -> Certificate:
@@ -46,31 +54,35 @@ def hard_bounds(problem: DualProblem, point: Point) -> Certificate:
         size = _power_of_two(point.alpha)
         dual = feasible_dual(problem, point.alpha / size)
         source = "alpha" if own_w is None else "alpha and w"
-    scale, lower, lower_error = _lower(problem, dual)
-    weights = dual.weights
+    A = Float64(problem, problem.target_errors)
+    try:
+        lower, scale = hard_dual(problem, A, problem.beta(dual.alpha), dual.exact)
+    except ArithmeticError:
+        lower, scale = Intervals(0.0), 1.0
+    weights = dual.rounded
     if own_w is not None:
-        unit = 1.0 if one_class(problem) else _power_of_two(own_w)
-        weights = weights_of(problem, own_w / unit)
-    b, margin = widest_margin(problem, weights.scores)
-    upper, upper_error = _upper(weights, b, margin)
-    separates = np.isfinite(upper)
+        weights = weights_of(problem, own_w / (1.0 if one_class(problem) else _power_of_two(own_w)))
+    upper, smallest, b = hard_primal(problem, A, weights)
+    margin, separates = float(smallest.mid), float(smallest.low) > 0
+    # exact weights might have a margin as much larger as rounding them takes at most
+    blur = (dual.exact if own_w is None else weights).scores.rad
+    largest = float(smallest.high) + float(np.max(blur)) - _UNDERFLOW
+    least = 0.5 * float(weights.norm2.low) / largest / largest if largest > 0 else inf
+    high = float(upper.high) if separates else inf
     infeasible = not separates and is_infeasible(problem)
-    if infeasible:
-        lower = INF
-    primal = upper if problem.is_psd else NAN
-    gap = NAN if infeasible else gap_between(primal, lower)
+    low = inf if infeasible else max(0.0, float(lower.low))
+    rounding = high - least if separates else (inf if largest > 0 else 0.0)
+    rounding += 2 * float(lower.mid - lower.low)
+    bounds = Bounds(low, high if problem.is_psd else nan, rounding)
     g, box, alpha = problem.box_gradient(size * dual.scores), problem.box, size * dual.alpha
     offset = [size * widest_margin(problem, dual.scores)[0]] if problem.intercept else []
     r = box.lagrangian_gradient(g, offset)
     w = weights.w
     if margin > 0:
         b, w = b / margin, None if w is None else w / margin
-    unit = _size_at_zero(problem)
-    return Certificate(
-        primal_objective=primal,
-        dual_objective=lower,
-        gap=gap,
-        relative_gap=relative(gap, primal, lower, unit),
+    return assembled(
+        bounds,
+        _size_at_zero(problem),
         kkt_violation=box.kkt_violation(g, alpha),
         violating_pair=box.violating_pair(g, alpha),
         primal_residual=size * dual.primal_residual,
@@ -81,10 +93,8 @@ def hard_bounds(problem: DualProblem, point: Point) -> Certificate:
         point=Point(dual.alpha * scale, w, b),
         b_interval=(b, b),
         offsets=(b,),
-        unit=unit,
-        resolution=relative(upper_error + lower_error, primal, lower, unit),
         infeasible=infeasible,
-        reason=_reason(problem, margin > 0, infeasible, lower, gap),
+        reason=_reason(problem, margin > 0, infeasible, bounds),
     )
 
 
@@ -94,38 +104,19 @@ def _power_of_two(values: Vector) -> float:
     return 2.0 ** np.frexp(largest)[1] if largest else 1.0
 
 
-def _upper(weights: Weights, b: float, margin: float) -> tuple[float, float]:
-    """Return ½‖w‖² over the squared smallest margin, and how much of it is float64's error.
-
-    Infinite where float64 cannot tell that all samples are on their side; the error is too, where it
-    cannot tell that one is not. Exact weights might have a margin as much larger as rounding them
-    takes at most.
-    """
-    sizes = np.abs(weights.scores) + abs(b)
-    wrong = 1.01 * float((weights.errors + gamma(8) * (sizes + abs(margin))).max())
-    largest = margin + wrong + float(np.max(weights.blur))
-    if margin <= wrong:
-        return INF, INF if largest > 0 else 0.0
-    norm2, least = weights.norm2 + weights.norm2_error, margin - wrong
-    upper = float((1 + gamma(16)) * 0.5 * norm2 / least / least)
-    return upper, upper - 0.5 * weights.norm2 / largest / largest
-
-
 def no_point(problem: DualProblem, reason: str) -> Certificate:
     """Return a certificate without bounds, but where it is proven that no point separates."""
     if is_infeasible(problem):
-        return Certificate(INF, INF, infeasible=True, reason=NO_HYPERPLANE)
+        return assembled(Bounds(inf, inf), infeasible=True, reason=NO_HYPERPLANE)
     return Certificate(reason=reason)
 
 
-def _reason(
-    problem: DualProblem, separates: bool, infeasible: bool, dual: float, gap: float
-) -> str:
+def _reason(problem: DualProblem, separates: bool, infeasible: bool, bounds: Bounds) -> str:
     if infeasible:
         return NO_HYPERPLANE
     if separates or not problem.is_psd:
-        return missing_bound(problem, gap, dual)
-    return no_margin(dual)
+        return missing_bound(problem, bounds)
+    return no_margin(bounds.lower)
 
 
 def no_margin(dual: float) -> str:
@@ -133,34 +124,9 @@ def no_margin(dual: float) -> str:
     return f"no margin above {2 / np.sqrt(2 * dual):.3g}" if dual > 0 else "the point is zero"
 
 
-def _lower(problem: DualProblem, dual: DualPoint) -> tuple[float, float, float]:
-    """Return s = 1ᵀα / αᵀQα, the dual value (1ᵀα)² / (2αᵀQα) of sα, and how much of it is error.
-
-    Where yᵀα = 0 holds up to rounding only, a sample of the class that is short of it takes the rest.
-    """
-    sum_alpha, wrong = total(dual.alpha)
-    norm2 = dual.weights.norm2 + dual.norm2_error
-    if problem.intercept:
-        excess = fsum(problem.beta(dual.alpha).tolist())
-        short = problem.kernel.diagonal(problem.X)[excess * problem.y < 0]
-        if excess and not short.size:
-            return 1.0, 0.0, 0.0
-        wrong += UNIT * abs(excess)
-        if excess:
-            norm2 = float(np.sqrt(norm2) + abs(excess) * np.sqrt(short.min())) ** 2
-    if sum_alpha <= wrong or norm2 <= 0:
-        return 1.0, 0.0, 0.0
-    least = sum_alpha - wrong
-    lower = (1 - gamma(16)) * 0.5 * least * (least / norm2)
-    plain = dual.weights.norm2
-    if plain <= 0:
-        return sum_alpha / norm2, lower, INF
-    return sum_alpha / plain, lower, 0.5 * sum_alpha**2 / plain - lower
-
-
 def is_infeasible(problem: DualProblem) -> bool:
     """Whether it is proven in rationals that no point separates the samples."""
-    from problems.certificates.proofs.infeasibility import prove_infeasible  # noqa: PLC0415 - imports python-flint
+    from problems.certificates.infeasibility import prove_infeasible  # noqa: PLC0415 - imports python-flint
 
     return prove_infeasible(problem) is not None
 

@@ -8,44 +8,45 @@ from __future__ import annotations
 
 import numpy as np
 
-from problems.box_gap import middle
-from problems.certificates.optimality import Pieces, Slopes
+from problems.arithmetic import Intervals
 from problems.dataset import Vector
 from problems.dual_problem.dual import DualProblem
-from problems.dual_problem.offsets import shifts
-from problems.rounding import ELEMENTARY, gamma
 
 _MEASURED = 256  # samples
 _UNSEEN = 1e-12  # of the mean squared length of the samples, what their variance may be wrong by
 
 
-def unit_of_gaps(
-    given: DualProblem, problem: DualProblem, conditions: Pieces | Slopes
-) -> tuple[float, str]:
-    """Return what a gap is relative to where w = 0 is optimal and has no loss, else 0.
+def unit_of_gaps(given: DualProblem, problem: DualProblem, best: Vector) -> tuple[float, str]:
+    """Return what a gap is relative to where w = 0 is optimal and has no loss, else 0; and a reason.
 
     That is the objective at w = 0 without an offset, or the weights' sum times the tube's width; of
     offsets with costs see `_size_of_offsets`.
+
+    Parameters
+    ----------
+    problem : the one that is given, with targets near 0.
+    best : its best offsets (groups,) for w = 0.
     """
     if problem.costs.any():
         return _size_of_offsets(problem), ""
     zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
-    best = shifts(problem, [middle(*i) for i in conditions.offsets(zero)])
-    slopes = isinstance(conditions, Slopes)
-    if not any(_is_lossless(problem, zero + b, exactly=slopes) for b in (best, 0.0 * best)):
+    slopes = problem.pieces is None
+    if not any(_is_lossless(problem, zero + problem.shifts(u)) for u in (best, 0.0 * best)):
         return 0.0, ""
     without = float(given.weight @ given.loss.value(given.y, zero))
     unit = without or float(given.weight.sum()) * (given.tube or 1.0)
     return unit, "w = 0 is optimal: no sample has a loss there" if slopes else ""
 
 
-def _is_lossless(problem: DualProblem, decision: Vector, exactly: bool) -> bool:
-    """Whether no sample has a loss at decisions that are offsets, but for these offsets' rounding."""
-    sizes = np.abs(decision) + subtracted(problem, decision)
-    if problem.is_regression:  # y − b is exact where b is near y (Sterbenz 1974)
-        sizes += np.abs(problem.y - decision) - np.abs(problem.y) - np.abs(decision)
-    allowed = 0.0 if exactly else gamma(ELEMENTARY) * sizes + np.spacing(np.abs(decision))
-    return bool((problem.loss.value(problem.y, decision) <= allowed).all())
+def _is_lossless(problem: DualProblem, decision: Vector) -> bool:
+    """Whether no sample has a loss at decisions that are offsets.
+
+    For losses with pieces, but for what rounding of the offsets leaves.
+    """
+    if problem.pieces is None:
+        return not problem.loss.value(problem.y, decision).any()
+    near = Intervals(decision, np.spacing(np.abs(decision)))
+    return bool((problem.loss.value(problem.y, near).low <= 0).all())
 
 
 def _size_of_offsets(problem: DualProblem) -> float:
@@ -55,19 +56,17 @@ def _size_of_offsets(problem: DualProblem) -> float:
     may be 0, and no scale is left but this: ½Σ|c|·C times the variance of the samples in feature space,
     the mean squared distance to their mean. No constant feature changes it. It is measured on a few
     samples, and less what rounding may have added.
+
+    Where they are not, as of SVDD, it is 0; but for samples that are all alike, whose ball is a point
+    and whose gap is rounding, a share of the objective at w = 0.
     """
-    if problem.loss.value(problem.y, np.zeros(problem.n)).any():
-        return 0.0
+    without = float(problem.weight @ problem.loss.value(problem.y, np.zeros(problem.n)))
+    if without:
+        X = problem.X
+        alike = isinstance(X, np.ndarray) and bool((X[0] == X).all())
+        return _UNSEEN**3 * without if alike else 0.0
     few = np.unique(np.linspace(0, problem.n - 1, min(problem.n, _MEASURED)).astype(np.intp))
-    K = problem.kernel.bind(problem.X)(few, few)
+    K = problem.kernel.bind(problem.X).block(few, few)
     length2 = float(np.mean(np.diag(K)))
     variance = max(0.0, length2 - float(np.mean(K)) - _UNSEEN * abs(length2))
     return 0.5 * float(np.abs(problem.costs).sum() * problem.weight.mean()) * variance
-
-
-def subtracted(problem: DualProblem, decision: Vector) -> Vector:
-    """Return the size of what is subtracted from each score, of decision's shape."""
-    if not problem.is_regression:
-        return np.full_like(decision, getattr(problem.loss, "margin", 1.0))
-    offsets = [abs(piece.offset) for piece in problem.pieces or ()]
-    return np.abs(problem.y) + max([problem.tube, *offsets])

@@ -169,27 +169,21 @@ def _check_unpacked(path: Path, unpacked: int, remedy: str) -> None:
 
 
 def _read_npz(path: Path) -> tuple[Matrix, NDArray[Any]]:
-    arrays = _npz_arrays(path)
-    missing = [name for name in ("X", "y") if name not in arrays]
-    if missing:
-        found = ", ".join(sorted(arrays)) or "nothing"
-        raise ValueError(f"{path}: needs the arrays X and y, has {found}")
-    X, y = check_samples(arrays["X"], f"{path}: X"), arrays["y"]
-    n = X.shape[0]
-    if y.dtype.kind == "U" and y.shape == (n,):
-        return X, y
-    return X, check_targets(y, n, f"{path}: y")
-
-
-def _npz_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         # np.load alone takes whatever is no archive for a pickle, and says so
         with path.open("rb") as stream, zipfile.ZipFile(stream) as members:
             unpacked = sum(member.file_size for member in members.infolist())
         _check_unpacked(path, unpacked, "save it with numpy.savez, which does not compress")
         with np.load(path, allow_pickle=False) as archive:
-            return {name: archive[name] for name in archive.files}
+            arrays = {name: archive[name] for name in archive.files}
     except _TooLarge:
         raise
     except (*_DAMAGE, zipfile.BadZipFile, ValueError) as error:
         raise ValueError(f"{path}: is not a complete .npz archive ({error})") from error
+    if not {"X", "y"} <= arrays.keys():
+        found = ", ".join(sorted(arrays)) or "nothing"
+        raise ValueError(f"{path}: needs the arrays X and y, has {found}")
+    X, y = check_samples(arrays["X"], f"{path}: X"), arrays["y"]
+    n = X.shape[0]
+    is_text = y.dtype.kind == "U" and y.shape == (n,)
+    return X, y if is_text else check_targets(y, n, f"{path}: y")

@@ -14,8 +14,8 @@ from problems.datasets.steps import by_density, show_labels
 
 _ENDINGS = (".gz", ".bz2", ".xz", ".npz", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
 _TABLES = (".csv", ".tsv", ".parquet")
-_FEW_CLASSES = 20
-_CHECKED = 2**26  # bytes, which take seconds to parse
+_MOST_CLASSES = 20
+_MOST_CHECKED_BYTES = 2**26  # bytes, which take seconds to parse
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +46,7 @@ class Foreign(Source):
         values = np.unique(y)
         if self.positive is not None or values.size <= 2 or values.dtype.kind == "U":
             return "classification"
-        if values.size <= _FEW_CLASSES and (values == np.rint(values)).all():
+        if values.size <= _MOST_CLASSES and (values == np.rint(values)).all():
             raise ValueError(
                 f"task: {self.place()} has {values.size} distinct integers ({show_labels(values)}), "
                 "which may be classes or targets; give positive=<the class that becomes +1> or "
@@ -75,7 +75,7 @@ class _File(Foreign):
         A file larger than 64 MiB is not parsed for that: what is wrong with it is found in its runs.
         """
         check_readable(self.file)
-        if self.file.stat().st_size <= _CHECKED:
+        if self.file.stat().st_size <= _MOST_CHECKED_BYTES:
             self.load()
 
     def title(self) -> str:
@@ -144,25 +144,22 @@ class TableFile(_File):
         ValueError
             Naming the file, if it is no table, lacks the target, or has features that are no numbers.
         """
-        frame = self._table()
+        import pandas as pd  # noqa: PLC0415 - slow to import
+
+        endings, file = self.file.suffixes, self.file
+        check_readable(file)
+        try:
+            if ".parquet" in endings:
+                frame = pd.read_parquet(file)
+            else:
+                separator = "\t" if ".tsv" in endings else ","
+                frame = pd.read_csv(file, sep=separator, skipinitialspace=True)
+        except (ValueError, OSError, EOFError) as error:
+            raise ValueError(f"{self.path}: cannot be read as a table: {error}") from error
         names = [str(name) for name in frame.columns]
         if self.target not in names:
             raise ValueError(f"target: {self.path} has no column {self.target!r}; {_some(names)}")
         return raw_of(frame.drop(columns=self.target), frame[self.target], self.place())
-
-    def _table(self) -> Any:
-        import pandas as pd  # noqa: PLC0415 - slow to import
-
-        endings = self.file.suffixes
-        check_readable(self.file)
-        try:
-            if ".parquet" in endings:
-                return pd.read_parquet(self.file)
-            return pd.read_csv(
-                self.file, sep="\t" if ".tsv" in endings else ",", skipinitialspace=True
-            )
-        except (ValueError, OSError, EOFError) as error:
-            raise ValueError(f"{self.path}: cannot be read as a table: {error}") from error
 
 
 def raw_of(features: Any, y: Any, place: str) -> Raw:

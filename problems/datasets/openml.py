@@ -96,20 +96,16 @@ class OpenML(Foreign):
             raw = raw_of(found.data, found.target, self.title())
         else:  # sparse samples have no columns
             raw = Raw(by_density(found.data), np.asarray(found.target))
-        self._verify(raw)
-        return raw
-
-    def _verify(self, raw: Raw) -> None:
         y = raw.y if raw.y.dtype.kind == "f" else raw.y.tolist()
         checksum = content_hash(raw.X, y)
-        if checksum == self.sha256:
-            return
         if not self.sha256:
             raise ValueError(f"sha256: needed; {self.title()} has now sha256: {checksum}")
-        raise ValueError(
-            f"{self.title()}: expected checksum {self.sha256}, found {checksum}; this is not the "
-            f"content that was asked for (what was downloaded is in {cache_folder() / 'openml'})"
-        )
+        if checksum != self.sha256:
+            raise ValueError(
+                f"{self.title()}: expected checksum {self.sha256}, found {checksum}; this is not the "
+                f"content that was asked for (what was downloaded is in {cache_folder() / 'openml'})"
+            )
+        return raw
 
 
 @contextmanager

@@ -128,7 +128,10 @@ def _verified(path: Path, entry: Entry) -> tuple[Matrix, NDArray[Any]]:
             f"{path}: expected {entry.name} with shape ({entry.n}, {entry.d}), found ({n}, {d}); "
             + _OTHER_DATA
         )
-    X, y = _canonical(samples, entry), check_targets(y, n, f"{path}: y")
+    stored, y = scipy.sparse.csr_array(samples), check_targets(y, n, f"{path}: y")
+    # the published shape, and the published decimals where copies are in single precision
+    data = stored.data if entry.decimals is None else stored.data.round(entry.decimals)
+    X = scipy.sparse.csr_array((data, stored.indices, stored.indptr), shape=(entry.n, entry.d))
     found = content_hash(X, y)
     if found != entry.checksum:
         raise ValueError(
@@ -136,13 +139,6 @@ def _verified(path: Path, entry: Entry) -> tuple[Matrix, NDArray[Any]]:
             + _OTHER_DATA
         )
     return by_density(X), y
-
-
-def _canonical(X: Matrix, entry: Entry) -> scipy.sparse.csr_array:
-    """The published shape, and the published decimals where copies are in single precision."""
-    stored = scipy.sparse.csr_array(X)
-    data = stored.data if entry.decimals is None else stored.data.round(entry.decimals)
-    return scipy.sparse.csr_array((data, stored.indices, stored.indptr), shape=(entry.n, entry.d))
 
 
 def _download(entry: Entry) -> tuple[Matrix, NDArray[Any]]:
@@ -158,20 +154,16 @@ def _download(entry: Entry) -> tuple[Matrix, NDArray[Any]]:
             # by itself: pooch.retrieve writes to the terminal and hashes bytes, not content;
             # a stream would leave the connection open when the server refuses
             pooch.HTTPDownloader(timeout=TIMEOUT, stream=False)(url, str(path), None)
-            content = _verified_download(path, entry)
+            try:
+                content = _verified(path, entry)
+            except ValueError as error:  # the file is about to be removed: name where it came from
+                raise ValueError(str(error).replace(str(path), url)) from error
             path.replace(cache / name)
     except OSError as error:
         raise OSError(
             f"{entry.name}: could not download {url} ({error}); {_by_hand(entry.name)}"
         ) from error
     return content
-
-
-def _verified_download(path: Path, entry: Entry) -> tuple[Matrix, NDArray[Any]]:
-    try:
-        return _verified(path, entry)
-    except ValueError as error:  # the file is about to be removed: name where it came from
-        raise ValueError(str(error).replace(str(path), str(entry.url))) from error
 
 
 def _by_hand(name: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.dataset import Dataset, Matrix, Vector, check_targets
+from problems.dataset import Dataset, Matrix, check_targets
 from problems.datasets.options import check_options, count, number
 from problems.datasets.steps import (
     fit_scaling,
@@ -94,30 +94,27 @@ class Source(ABC):
 
     def __post_init__(self) -> None:
         check_options(self)
-        self._check_folds()
+        if (self.folds is None) != (self.fold is None):
+            raise ValueError("fold: give both 'folds', how many, and 'fold', which one, or neither")
+        if self.folds is not None and self.fold is not None:
+            if self.fold >= self.folds:
+                raise ValueError(f"fold: must be below folds = {self.folds}, got {self.fold}")
+            if self.test_size > 0:
+                raise ValueError("test_size: a fold is what is held out; give one of the two")
         if self.multiclass and (self.positive is not None or self.task == "regression"):
             raise ValueError(
                 "multiclass: keeps all classes of a classification data set: give no 'positive'"
             )
         if self.positive is None:
             return
-        if not _is_label(self.positive):
+        is_number = isinstance(self.positive, numbers.Real) and not isinstance(self.positive, bool)
+        if not isinstance(self.positive, str) and not (is_number and math.isfinite(self.positive)):
             raise ValueError(f"positive: must be a label, a number or text, got {self.positive!r}")
         if self.task == "regression":
             raise ValueError(
                 f"positive: {self.title()} is a regression data set, its targets are not labels; "
                 "leave it out"
             )
-
-    def _check_folds(self) -> None:
-        if (self.folds is None) != (self.fold is None):
-            raise ValueError("fold: give both 'folds', how many, and 'fold', which one, or neither")
-        if self.folds is None or self.fold is None:
-            return
-        if self.fold >= self.folds:
-            raise ValueError(f"fold: must be below folds = {self.folds}, got {self.fold}")
-        if self.test_size > 0:
-            raise ValueError("test_size: a fold is what is held out; give one of the two")
 
     @abstractmethod
     def read(self) -> Raw:
@@ -148,13 +145,20 @@ class Source(ABC):
     def load(self) -> Dataset:
         """Read the source and take the common steps, in the order given above."""
         raw = self.read()
-        X, y = pad_features(raw.X, self.n_features), self._values(raw)
+        X, labels = pad_features(raw.X, self.n_features), np.asarray(raw.y)
+        is_regression = self.task_of(labels) == "regression"
+        if is_regression:
+            y = check_targets(labels, raw.X.shape[0])
+        elif self.multiclass:
+            y = np.unique(labels, return_inverse=True)[1].astype(np.float64)
+        else:
+            y = to_signs(labels, self.positive, raw.class_names)
         rows = kept_rows(X.shape[0], self.limit, self.seed)
         if self.folds is None or self.fold is None:
             train, test = split_rows(rows, self.test_size, self.seed)
         else:
-            labels = None if self.task_of(np.asarray(raw.y)) == "regression" else y[rows]
-            train, test = fold_rows(rows, labels, self.folds, self.fold, self.seed)
+            classes = None if is_regression else y[rows]
+            train, test = fold_rows(rows, classes, self.folds, self.fold, self.seed)
         X_train, X_test = X[train], X[test]
         if self.standardize:
             scaling = fit_scaling(X_train)
@@ -162,14 +166,6 @@ class Source(ABC):
         if test.size == 0:
             return Dataset(X_train, y[train], self.title())
         return Dataset(X_train, y[train], self.title(), X_test, y[test])
-
-    def _values(self, raw: Raw) -> Vector:
-        y = np.asarray(raw.y)
-        if self.task_of(y) == "regression":
-            return check_targets(y, raw.X.shape[0])
-        if self.multiclass:
-            return np.unique(y, return_inverse=True)[1].astype(np.float64)
-        return to_signs(y, self.positive, raw.class_names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,9 +180,3 @@ class Generator(Source):
 
     @abstractmethod
     def _draw(self, rng: np.random.Generator) -> Raw: ...
-
-
-def _is_label(value: object) -> bool:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, str) or (isinstance(value, numbers.Real) and math.isfinite(value))

@@ -98,18 +98,14 @@ def _named_label(
     elif positive in class_names:
         chosen = float(class_names.index(str(positive)))
     else:
-        chosen = _as_number(positive)
+        try:
+            chosen = float(positive)
+        except ValueError:
+            chosen = float("nan")  # equal to no label
     if chosen not in labels.tolist():
         shown = show_labels(labels, class_names)
         raise ValueError(f"positive: {positive!r} is not a label; the labels are {shown}")
     return chosen
-
-
-def _as_number(positive: float | str) -> float:
-    try:
-        return float(positive)
-    except ValueError:
-        return float("nan")  # equal to no label
 
 
 def show_labels(labels: NDArray[Any], class_names: tuple[str, ...] = ()) -> str:

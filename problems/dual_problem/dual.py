@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from math import inf
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from problems.chains import Chains
 from problems.dataset import Indices, Matrix, Vector
 from problems.dual_problem.primal_qp import primal_qp
-from problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Unsupported
+from problems.forms import ERM, QP, BoxQP, F, FormPoint, Point, Reduction, Unsupported
 from problems.gram.gram import GIBIBYTE, Gram, SignedGram
-from problems.gram.semidefinite import is_positive_semidefinite, lacking
+from problems.gram.semidefinite import is_positive_semidefinite, psd_shift
 from problems.kernels import Kernel, Linear
 from problems.losses import Hinge, Piece
 from problems.projection import project
@@ -73,6 +76,37 @@ class DualProblem:
         """The linear costs c of the offsets, shape (number of groups,): by default there are none."""
         count = int(self.intercept) if self.groups is None else int(np.max(self.groups)) + 1
         return np.zeros(max(0, count))
+
+    @property
+    def budget(self) -> float:
+        """The largest Σ|βᵢ|."""
+        return inf
+
+    @property
+    def sums(self) -> Vector:
+        """What the coefficients β of each group add up to, shape (number of groups,)."""
+        return self.costs
+
+    def losses(self, y: Any, scores: Any, offsets: Any) -> Any:
+        """Return ℓ(yᵢ, fᵢ) (n,) of decisions that are scores plus the offsets of the groups.
+
+        In whichever arithmetic its arguments are.
+        """
+        return self.loss.value(y, scores + self.shifts(offsets))
+
+    def shifts(self, offsets: Any) -> Any:
+        """Return what the offsets of the groups add to each score: one number without groups."""
+        if self.groups is None:
+            return offsets[0] if len(offsets) else 0.0
+        return np.append(offsets, 0.0)[self.groups]
+
+    def allows(self, offsets: Any) -> bool:
+        """Return whether offsets are feasible: all are, by default."""
+        return True
+
+    def offset_choices(self, offsets: Vector, scores: Vector) -> list[Vector]:
+        """Return offsets among which the best feasible ones are, from the dual's multipliers."""
+        return [offsets]
 
     def decision_offset(self, offsets: Any) -> float:
         """Return the b of the decision function for the best offsets (groups,): their mean."""
@@ -137,21 +171,37 @@ class DualProblem:
         return is_positive_semidefinite(self.gram())
 
     @cached_property
-    def lacking(self) -> float:
+    def psd_shift(self) -> float:
         """δ ≥ 0 such that K + δI is positive semidefinite, where the kernel is not declared to be."""
-        return lacking(self.gram()) if self.is_psd else 0.0
+        return psd_shift(self.gram()) if self.is_psd else 0.0
+
+    def changed(self, **values: Any) -> Self:
+        """Return the problem with other settings or targets of the same samples and kernel.
+
+        What is known of the samples is kept, so this takes no time; the values are not checked: they
+        have to be such as a problem that is built has them.
+        """
+        known = {"y", "is_psd", "psd_shift", *(field.name for field in fields(self))}  # type: ignore[arg-type]
+        new = object.__new__(type(self))
+        vars(new).update({k: v for k, v in vars(self).items() if k in known} | values)
+        return new
+
+    @cached_property
+    def signs(self) -> Vector:
+        """α = signs·β, of shape (n,) or (n, outputs): labels, and ones where y are targets."""
+        return np.ones(self.n) if self.loss.is_regression else self.y
 
     def beta(self, alpha: Vector) -> Vector:
-        """Return the coefficients of w = Σ βᵢφ(xᵢ) for dual variables `alpha` (n,)."""
-        return alpha if self.is_regression else self.y * alpha
+        """Return the coefficients of w = Σ βᵢφ(xᵢ) for dual variables `alpha`."""
+        return self.signs.reshape(alpha.shape) * alpha
 
     def alpha(self, beta: Vector) -> Vector:
-        """Return the dual variables for the coefficients `beta` (n,): the inverse of `beta`."""
-        return beta if self.is_regression else self.y * beta
+        """Return the dual variables for the coefficients `beta`: the inverse of `beta`."""
+        return self.beta(beta)
 
     def feasible(self, alpha: Vector) -> Vector:
         """Return the nearest dual feasible point to `alpha` (n,)."""
-        a = self.beta(np.ones(self.n)) if self.costs.size else None
+        a = self.signs if self.costs.size else None
         return project(alpha, *self.limits, a, self.costs, self.groups)
 
     def infeasibility(self, alpha: Vector) -> float:
@@ -225,19 +275,20 @@ class DualProblem:
         pieces = self._linear_pieces()
         if self.view != "dual" and self.is_linear and all(piece.low == 0 for piece in pieces):
             form = primal_qp(self.X, self.weight, self.costs, self.groups, pieces)
-            return Reduction(form, self._from_primal)
+
+            def recover(point: FormPoint) -> Point:
+                z, x, end = point.inequality, point.x, self.d + self.costs.size
+                alpha = None if z is None else self.from_box_variables(z)
+                if x is None:
+                    return Point(alpha)
+                b = self.decision_offset(x[self.d : end]) if self.costs.size else None
+                return Point(alpha, x[: self.d], b)
+
+            return Reduction(form, recover)
         box = self.to_box(gram, start).form
         A, b_eq = box.equality_rows()
         form = QP(box.Q, box.p, None, None, A, b_eq, box.lb, box.ub, box.start)
         return Reduction(form, self._from_box)
-
-    def _from_primal(self, point: FormPoint) -> Point:
-        z, x, end = point.inequality, point.x, self.d + self.costs.size
-        alpha = None if z is None else self.from_box_variables(z)
-        if x is None:
-            return Point(alpha)
-        b = self.decision_offset(x[self.d : end]) if self.costs.size else None
-        return Point(alpha, x[: self.d], b)
 
     def to_erm(self, gram: Gram, start: Point | None = None) -> Reduction[ERM]:
         """Return the regularised risk, which has one offset without a cost at most."""
@@ -259,6 +310,44 @@ class DualProblem:
     def _start(self, start: Point | None, convert: Any) -> Vector | None:
         """Return the variables to begin with, from a start that is made feasible first."""
         return None if start is None or start.alpha is None else convert(self.feasible(start.alpha))
+
+
+def reduce(
+    problem: DualProblem,
+    form: type[F],
+    start: Point | None = None,
+    memory: int = GIBIBYTE,
+    gram: Gram | None = None,
+) -> Reduction[F]:
+    """Return `problem` as a form that a solver wants, and the way back to (alpha, w, b).
+
+    Problems whose loss is piecewise linear have the `BoxQP` of their dual, and a `QP` in their own view;
+    those with a finite loss and one intercept an `ERM`; a structured margin has its `Chains`. As a
+    `Formulation` it is the problem itself, whose points are alpha.
+
+    Parameters
+    ----------
+    problem : any formulation.
+    form : the class of form wanted.
+    start : where to begin; its `alpha` is made feasible first.
+    memory : bytes that the form's Gram matrix may keep.
+    gram : the Gram matrix of these samples to go by, None for a new one.
+
+    Raises
+    ------
+    Unsupported
+        If the formulation has no such form; the message says why.
+    """
+    if issubclass(form, DualProblem):
+        same: Any = Reduction[Any](problem, lambda point: Point(point.x, b=point.b))
+        return same
+    makers: dict[Any, Any] = {
+        BoxQP: problem.to_box,
+        QP: problem.to_qp,
+        ERM: problem.to_erm,
+        Chains: problem.to_chains,
+    }
+    return makers[form](problem.gram(memory) if gram is None else gram, start)
 
 
 def _times(C: Vector, limit: float) -> Vector:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +11,8 @@ from problems.dataset import Vector
 from problems.dual_problem.dual import DualProblem
 
 Interval = tuple[float, float]
-_FARTHEST = 1e300  # an intercept beyond it overflows
-_AT_BOUND = 1e-8  # relative distance to Cᵢ that is rounding
+_LARGEST_OFFSET = 1e300  # an intercept beyond it overflows
+_BOUND_TOLERANCE = 1e-8  # relative distance to Cᵢ that is rounding
 _FREE_SAMPLES = 500  # each free support vector gives the intercept; the mean of so many does well
 
 
@@ -29,13 +29,6 @@ def best_intercept(problem: DualProblem, scores: Vector) -> Interval:
     return best_offsets(problem, scores)[0] if problem.intercept else (0.0, 0.0)
 
 
-def shifts(problem: DualProblem, offsets: Sequence[float]) -> float | Vector:
-    """Return what the offsets of the groups add to each score: one number without groups."""
-    if problem.groups is None:
-        return problem.decision_offset(offsets)
-    return np.append(offsets, 0.0)[problem.groups]
-
-
 def root_offset(problem: DualProblem, scores: Vector) -> float:
     """Return a b that minimises Σ Cᵢℓ(yᵢ, fᵢ + b): the root of its slope, which never falls."""
     from scipy.optimize import brentq  # noqa: PLC0415 - slow to import
@@ -45,14 +38,11 @@ def root_offset(problem: DualProblem, scores: Vector) -> float:
     def slope(b: float) -> float:
         return float(share @ problem.loss.subgradient(problem.y, scores + b))
 
-    # targets have their own unit, labels have a margin of about one
-    if problem.is_regression:
-        reach = float(np.abs(problem.y - scores).max()) + problem.tube or 1.0
-    else:
-        reach = 1.0 + float(np.abs(scores).max())
-    while reach < _FARTHEST and not slope(-reach) <= 0 <= slope(reach):
+    # where every sample is beyond its kinks, most losses rise or fall
+    reach = float(np.abs(problem.loss.kinks(problem.y) - scores).max()) or 1.0
+    while reach < _LARGEST_OFFSET and not slope(-reach) <= 0 <= slope(reach):
         reach *= 2.0  # losses that never reach 0 underflow in the end
-    if not reach < _FARTHEST:
+    if not reach < _LARGEST_OFFSET:
         return 0.0
     ends = [b for b in (-reach, reach) if slope(b) == 0]
     if ends:
@@ -61,14 +51,14 @@ def root_offset(problem: DualProblem, scores: Vector) -> float:
     return float(brentq(slope, -reach, reach, xtol=xtol, maxiter=1000))
 
 
-def widest_margin(problem: DualProblem, scores: Vector) -> tuple[float, float]:
+def widest_margin(problem: DualProblem, scores: Any) -> tuple[Any, Any]:
     """Return the b that makes the smallest yᵢ(fᵢ + b) largest, and that margin."""
     y = problem.y
     if not problem.intercept:
-        return 0.0, float((y * scores).min())
+        return 0.0, (y * scores).min()
     if one_class(problem):  # any margin can be had by b alone
-        return float(y[0] * (1.0 - (y * scores).min())), 1.0
-    low, high = float(scores[y < 0].max()), float(scores[y > 0].min())
+        return y[0] * (1.0 - (y * scores).min()), 1.0
+    low, high = scores[y < 0].max(), scores[y > 0].min()
     return -0.5 * (low + high), 0.5 * (high - low)
 
 
@@ -85,9 +75,10 @@ def free_offset(problem: DualProblem, alpha: Vector) -> float:
     """
     beta, size = problem.beta(alpha), np.abs(alpha)
     used = np.flatnonzero(size)
-    free = np.flatnonzero((size > 0) & (size < (1.0 - _AT_BOUND) * problem.upper))
+    free = np.flatnonzero((size > 0) & (size < (1.0 - _BOUND_TOLERANCE) * problem.upper))
     if free.size == 0:
         return middle(*best_intercept(problem, problem.gram(memory=0).matvec(beta)))
     free = free[:: -(-free.size // _FREE_SAMPLES)]
     scores = problem.gram(memory=0).block(free, used) @ beta[used]
-    return float((problem.loss.kink(problem.y, beta)[free] - scores).mean())
+    kinks = np.where(beta > 0, *problem.loss.kinks(problem.y))[free]
+    return float((kinks - scores).mean())

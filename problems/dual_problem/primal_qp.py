@@ -17,7 +17,11 @@ def primal_qp(
 
     min ½‖w‖² + cᵀu + Σ highᵢCᵢξᵢ   s.t.  −sign·(Xw + u) − ξ ≤ offset − sign·target,  ξ ≥ 0
     """
-    d, rows = X.shape[1], _with_offsets(X, costs.size, groups)
+    d, rows, count = X.shape[1], scipy.sparse.csr_array(X), costs.size
+    if count:  # a column for each offset: 1 for the samples that have it
+        group = np.zeros(X.shape[0], np.intp) if groups is None else groups
+        has = np.eye(count + 1)[group][:, :count]
+        rows = scipy.sparse.csr_array(scipy.sparse.hstack([rows, has]))
     weights = np.concatenate([piece.high * C for piece in pieces])
     slacks = weights.size if np.isfinite(weights).all() else 0
     size = rows.shape[1] + slacks
@@ -38,12 +42,3 @@ def primal_qp(
         lb,
         np.full(size, np.inf),
     )
-
-
-def _with_offsets(X: Matrix, count: int, groups: Indices | None) -> scipy.sparse.csr_array:
-    """Return X with a column for each offset: 1 for the samples that have it."""
-    X = scipy.sparse.csr_array(X)
-    if not count:
-        return X
-    group = np.zeros(X.shape[0], np.intp) if groups is None else groups
-    return scipy.sparse.csr_array(scipy.sparse.hstack([X, np.eye(count + 1)[group][:, :count]]))

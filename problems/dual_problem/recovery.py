@@ -4,25 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 import scipy
 
+from problems.arithmetic import Intervals
 from problems.box_gap import middle
 from problems.dataset import Indices, Vector
 from problems.dual_problem.dual import DualProblem
-from problems.dual_problem.offsets import best_offsets, widest_margin
+from problems.dual_problem.offsets import best_offsets, root_offset, widest_margin
 from problems.gram.products import gram_products
 from problems.kernels import squared_norms
-from problems.rounding import (
-    UNIT,
-    absolute_products,
-    products,
-    total,
-    transposed_products,
-)
+from problems.rounding import absolute_products, products, transposed_products
 
 INF = float("inf")
 _SMOOTHINGS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
@@ -33,39 +28,24 @@ _FACTORED, _EXCHANGES, _PASSED = 3e7, 100, 1e8
 _MOST_PASSES = 300
 
 
-@dataclass(frozen=True, eq=False)
-class Weights:
-    """Weights w with what a primal bound takes of them, each with the most it may be wrong by.
+class Weights(NamedTuple):
+    """What a bound takes of weights, as numbers that know their rounding.
 
     Attributes
     ----------
-    w : (d,) or (d, K); None with a kernel, where w = Σ βᵢφ(xᵢ).
-    scores, errors : wᵀφ(xᵢ), shape (n,) or (n, K).
-    norm2, norm2_error : ‖w‖².
-    blur : (n,) or (n, K) by how much rounding w itself moved the scores.
+    scores : wᵀφ(xᵢ), shape (n,) or (n, K). norm2 : ‖w‖².
+    w : (d,) or (d, K), rounded to float64; None with a kernel.
     """
 
-    w: Vector | None
-    scores: Vector
-    errors: Vector
-    norm2: float
-    norm2_error: float
-    blur: Vector | float = 0.0
-
-    def times(self, s: float) -> Weights:
-        """Return those of s·w, for s ≥ 0; the rounding of s times a number is a share of it."""
-        errors = 1.01 * s * self.errors + UNIT * s * np.abs(self.scores)
-        norm2, wrong = s * s * self.norm2, 1.01 * s * s * self.norm2_error
-        w = None if self.w is None else s * self.w
-        wrong += 4 * UNIT * norm2
-        return Weights(w, s * self.scores, errors, norm2, wrong, s * self.blur)
+    scores: Any
+    norm2: Any
+    w: Vector | None = None
 
 
 def weights_of(problem: DualProblem, w: Vector) -> Weights:
     """Return what a primal bound takes of weights of the features."""
-    squares, error = total(w * w)
-    scores, errors = products(problem.X, w)
-    return Weights(w, scores, errors, squares, 1.01 * error, errors)
+    exact = Intervals(w)
+    return Weights(Intervals(*products(problem.X, w)), (exact * exact).sum(), w)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,21 +54,20 @@ class DualPoint:
 
     Attributes
     ----------
-    weights : w = Σ βᵢφ(xᵢ), for a linear kernel rounded to float64.
-    norm2_error : by how much ‖Σ βᵢφ(xᵢ)‖² may be above ‖w‖².
+    exact : w = Σ βᵢφ(xᵢ). rounded : for a linear kernel w rounded to float64.
     primal_residual, projection_distance : of the α that was given.
     """
 
     alpha: Vector
-    weights: Weights
-    norm2_error: float
+    exact: Weights
+    rounded: Weights
     primal_residual: float = 0.0
     projection_distance: float = 0.0
 
     @property
     def scores(self) -> Vector:
         """Kβ, shape (n,)."""
-        return self.weights.scores
+        return self.exact.scores.mid
 
 
 def feasible_dual(problem: DualProblem, alpha: Vector) -> DualPoint:
@@ -98,22 +77,23 @@ def feasible_dual(problem: DualProblem, alpha: Vector) -> DualPoint:
     beta = problem.beta(feasible)
     if problem.is_linear:
         w, errors = transposed_products(problem.X, beta)
-        weights = weights_of(problem, w)
-        weights = replace(weights, blur=weights.errors + absolute_products(problem.X, errors))
-        lost = 1.01 * float((errors * (2 * np.abs(w) + errors)).sum()) + weights.norm2_error
+        rounded, sums = weights_of(problem, w), Intervals(w, errors)
+        scores = rounded.scores.widened(absolute_products(problem.X, errors))
+        exact = Weights(scores, (sums * sums).sum(), w)
     else:
-        scores, errors = gram_products(problem.gram(memory=0), beta)
-        norm2, lost = total(beta * scores)
-        lost = 1.01 * (lost + float(np.abs(beta) @ errors))
-        weights = Weights(None, scores, errors, max(norm2, 0.0), lost)
-    return DualPoint(feasible, weights, lost, residual, off)
+        scores = Intervals(*gram_products(problem.gram(memory=0), beta))
+        exact = rounded = Weights(scores, (scores * beta).sum())
+    return DualPoint(feasible, exact, rounded, residual, off)
 
 
 def dual_from_weights(problem: DualProblem, w: Vector) -> DualPoint:
     """Return a good dual point for weights `w` (d,): the best of several candidates.
 
-    At the optimum αᵢ is Cᵢ inside the margin, 0 outside, anything on it, and w = Σ βᵢxᵢ.
+    At the optimum βᵢ = −Cᵢℓ'(yᵢ, fᵢ). For a loss with pieces αᵢ is Cᵢ inside the margin, 0 outside,
+    anything on it, and w = Σ βᵢxᵢ.
     """
+    if problem.pieces is None:
+        return _dual_of_slopes(problem, w)
     best, best_value = _scaled(problem, feasible_dual(problem, np.zeros(problem.n)))
     for x in _candidates(problem, w):
         if not np.isfinite(x).all():  # fitted beyond float64's range
@@ -122,6 +102,22 @@ def dual_from_weights(problem: DualProblem, w: Vector) -> DualPoint:
         if value > best_value:
             best, best_value = alpha, value
     return made_dual(problem, best)
+
+
+def _dual_of_slopes(problem: DualProblem, w: Vector) -> DualPoint:
+    """Return the better one of −Cᵢℓ'(yᵢ, fᵢ) at f = Xw + b, and of 0, whose dual value is 0."""
+    scores = problem.X @ w
+    b = root_offset(problem, scores) if problem.intercept else 0.0
+    C = problem.weight.reshape(-1, *(1 for _ in scores.shape[1:]))
+    beta = -C * problem.loss.subgradient(problem.y, scores + b)
+    if np.isfinite(beta).all():
+        dual = made_dual(problem, problem.alpha(beta))
+        conjugates = problem.weight * problem.loss.conjugate(
+            problem.y, -problem.beta(dual.alpha) / C
+        )
+        if -0.5 * dual.exact.norm2.mid >= float(conjugates.sum()):
+            return dual
+    return made_dual(problem, np.zeros_like(scores))
 
 
 def made_dual(problem: DualProblem, alpha: Vector) -> DualPoint:
@@ -232,7 +228,7 @@ def _pass(
 def _scaled(problem: DualProblem, dual: DualPoint) -> tuple[Vector, float]:
     """Return the best multiple sα within the feasible set, and its dual value −s·pᵀx − ½s²·xᵀQx."""
     x = problem.to_box_variables(dual.alpha)
-    linear, quadratic = -float(problem.box.p @ x), dual.weights.norm2
+    linear, quadratic = -float(problem.box.p @ x), float(dual.exact.norm2.mid)
     longest = 1.0 if problem.is_bounded else INF
     s = min(longest, max(0.0, linear / quadratic)) if quadratic > 0 else 0.0
     s = 1.0 if problem.costs.any() else s  # no other multiple is feasible

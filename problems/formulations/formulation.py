@@ -14,33 +14,49 @@ its weights Cᵢ, groups and costs. Everything else has a default here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
+from math import prod
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
-from problems.certificates.bounds import fenchel_bounds
 from problems.certificates.certificate import Certificate
+from problems.certificates.fenchel import fenchel_bounds
 from problems.dataset import (
+    Indices,
     Matrix,
     Vector,
-    check_classes,
-    check_labels,
     check_samples,
     check_slack_weight,
-    check_targets,
     content_hash,
 )
 from problems.dual_problem.dual import DualProblem
 from problems.forms import Point
+from problems.formulations.task import CLASSES, LABELS, TARGETS, Task
 from problems.kernels import Kernel
 from problems.registry import snake_case
 from problems.validation import check_switch, shown
 
 _NOT_IDENTITY = ("X", "y", "C", "lam", "kernel", "intercept")  # they enter the hash separately
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One of the problems that a problem is the sum of.
+
+    Attributes
+    ----------
+    rows : indices of its samples among all.
+    name : what messages call it; empty for a problem that is its own only part.
+    """
+
+    problem: Formulation
+    rows: Indices
+    name: str = ""
 
 
 class Formulation(DualProblem):
@@ -51,13 +67,11 @@ class Formulation(DualProblem):
     name : how experiment files call it: by default the class name in snake case.
     problem_class : views of one class with equal data are one problem; by default the name.
     source : where the problem is published.
-    has_classes : whether labels are the classes 0, 1, ..., K − 1, rather than −1 and +1.
     """
 
     name: ClassVar[str]
     problem_class: ClassVar[str]
     source: ClassVar[str] = ""
-    has_classes: ClassVar[bool] = False
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -79,7 +93,14 @@ class Formulation(DualProblem):
         self._set("kernel", self.kernel.fit(X))
         if hasattr(self, "C"):
             self._set("C", check_slack_weight(self.C, X.shape[0]))
-        self._check_groups()
+        if self.groups is not None:
+            found, count = np.asarray(self.groups), self.costs.size
+            whole = found.shape == (self.n,) and found.dtype.kind == "i"
+            if not whole or found.min() < -1 or found.max() >= count:
+                raise ValueError(
+                    f"groups: must be {self.n} whole numbers, the offset of each sample from 0 to "
+                    f"{count - 1} for {count} costs, or -1 for none, got {shown(self.groups)}"
+                )
         with np.errstate(over="ignore"):
             diagonal = self.kernel.diagonal(X)
         if not np.isfinite(diagonal).all():
@@ -88,21 +109,13 @@ class Formulation(DualProblem):
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
 
-    def _check_groups(self) -> None:
-        """Raise ValueError unless each sample has an offset with a cost, or none."""
-        if self.groups is None:
-            return
-        found, count = np.asarray(self.groups), self.costs.size
-        whole = found.shape == (self.n,) and found.dtype.kind == "i"
-        if not whole or found.min() < -1 or found.max() >= count:
-            raise ValueError(
-                f"groups: must be {self.n} whole numbers, the offset of each sample from 0 to "
-                f"{count - 1} for {count} costs, or -1 for none, got {shown(self.groups)}"
-            )
+    @property
+    def task(self) -> Task:
+        """What `y` holds: by default targets if the loss is of targets, else labels −1 and +1."""
+        return TARGETS if self.loss.is_regression else LABELS
 
     def _check_y(self) -> Vector:
-        labels = check_classes if self.has_classes else check_labels
-        return (check_targets if self.is_regression else labels)(self.y, self.n)
+        return self.task.check(self.y, self.n)
 
     @classmethod
     def from_data(cls, X: Matrix, y: Vector, **parameters: Any) -> Self:
@@ -113,12 +126,35 @@ class Formulation(DualProblem):
     @classmethod
     def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
         """Return samples that one can be built on, to check its other parameters with."""
-        return np.eye(2), np.array([0.0, 1.0] if cls.has_classes else [1.0, -1.0])
+        task: Any = cls.task  # a property where the loss decides
+        return np.eye(2), np.array([0.0, 1.0] if task is CLASSES else [1.0, -1.0])
+
+    @property
+    def weights_shape(self) -> tuple[int, ...]:
+        """The shape of w, where it has coordinates; one column may also be a vector."""
+        return self.d, self.outputs
 
     @property
     def n_weights(self) -> int:
         """Entries of w, where it has coordinates."""
-        return self.d * self.outputs
+        return prod(self.weights_shape)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The problems that this one is the sum of, which share no variable: by default itself."""
+        return (Part(self, np.arange(self.n)),)
+
+    def split(self, point: Point) -> list[Point]:
+        """Return the answer to each part."""
+        return [point]
+
+    def join(self, points: Sequence[Point]) -> Point:
+        """Return the answers to all parts as one."""
+        return points[0]
+
+    def summed(self, certificates: Sequence[Certificate]) -> Certificate:
+        """Return the certificate of the sum, with the answers to all parts as its point."""
+        return certificates[0]
 
     def scores(self, X: Matrix, w: Vector) -> Vector:
         """Return the decision function's part Xw for the samples `X` (m, d)."""
@@ -128,6 +164,16 @@ class Formulation(DualProblem):
         """Return the decision for the outputs `f` (m, outputs): themselves, unless they vote."""
         return f
 
+    def ambiguous(self, f: Vector) -> NDArray[np.bool_]:
+        """Return whether a vote on the outputs `f` (m, outputs) is tied, shape (m,).
+
+        Raises
+        ------
+        ValueError
+            By default: nothing is voted on.
+        """
+        raise ValueError("only the outputs of several binary problems vote")
+
     def baseline(self, X: Matrix) -> Vector | float:
         """Return what is taken off wᵀφ(x) + b for the rows of `X` (m, d), by default nothing."""
         return 0.0
@@ -136,24 +182,6 @@ class Formulation(DualProblem):
     def expected(self) -> Vector:
         """What should be predicted of the samples, shape (n,): their labels or targets."""
         return self.y
-
-    @property
-    def takes_targets(self) -> bool:
-        """Whether data sets have to have real targets, rather than labels."""
-        return self.is_regression
-
-    def predict(self, f: Vector) -> Vector:
-        """Return the label, target or class for decisions `f`, shape (m,) or (m, K)."""
-        if f.ndim == 2:
-            return f.argmax(axis=1).astype(np.float64)
-        return f if self.is_regression else np.where(f >= 0, 1.0, -1.0)
-
-    def accuracy(self, f: Vector, y: Vector) -> float | None:
-        """Return the share of right predictions; for targets R² = 1 − Σ(y − f)²/Σ(y − ȳ)²."""
-        if not self.is_regression:
-            return float(np.mean(self.predict(f) == y))
-        spread = float(np.sum((y - y.mean()) ** 2))
-        return 1.0 - float(np.sum((y - f) ** 2)) / spread if spread > 0 else None
 
     def distances(self, f: Vector, norm: float) -> Vector:
         """Return signed distances yᵢfᵢ/‖w‖ to the hyperplane; for targets fᵢ − yᵢ.
@@ -165,7 +193,7 @@ class Formulation(DualProblem):
         """
         if f.ndim > 1:
             raise ValueError("there is no one hyperplane between more than two classes")
-        if self.is_regression:
+        if self.task is TARGETS:
             return f - self.y
         with np.errstate(divide="ignore", invalid="ignore"):
             return self.y * f / norm
@@ -174,14 +202,14 @@ class Formulation(DualProblem):
         """Return each sample's loss for the decisions `f` (n,) and the offsets of the groups."""
         return self.loss.value(self.y, f)
 
-    def margin_at(self, offsets: tuple[float, ...]) -> float:
+    def decision_scale(self, offsets: tuple[float, ...]) -> float:
         """Return the |f| on either margin, for the offsets of the groups: by default 1."""
         return 1.0
 
     @property
     def has_margin(self) -> bool:
         """Whether 2/‖w‖ is the width of a strip between two classes."""
-        return not self.is_regression and self.outputs == 1
+        return self.task is LABELS
 
     def bounds(self, point: Point) -> Certificate:
         """Return bounds on the optimum from a point that has `alpha`, `w` or both."""
@@ -189,7 +217,7 @@ class Formulation(DualProblem):
 
     def proven(self, certificate: Certificate) -> Certificate:
         """Return the certificate with proven bounds in place of the float64 ones."""
-        from problems.certificates.proofs.rigorous import proven  # noqa: PLC0415 - needs python-flint
+        from problems.certificates.proof import proven  # noqa: PLC0415 - needs python-flint
 
         return proven(self, certificate)
 

@@ -4,8 +4,16 @@
 one-vs-rest  subproblem k of K: sᵢₖ = +1 for the samples of class k, −1 for all others
 one-vs-one   subproblem (k, l), k < l: +1 for class k, −1 for class l, 0 for the samples of other classes
 The subproblems share nothing but the samples: each is a binary problem with a certificate of its own,
-and the bounds of the sum are the sums of the bounds. A sample's class is then voted
-on by the outputs fⱼ (see `voting`).
+and the bounds of the sum are the sums of the bounds. A sample's class is then voted on by the fⱼ:
+majority  a vote for the winner of each subproblem, k where fⱼ ≥ 0 and l where fⱼ < 0
+soccer    3 points for the winner, 0 for the loser (Gori's notes): by itself that is the majority, so
+          inside the margin, |fⱼ| < 1, there is a draw of 1 point each, as football counts it;
+          a support vector on the margin has won, however a solver rounds it
+margin    the winner gets |fⱼ|, the loser loses as much
+Against the rest only class k can win anything. A tie goes to the larger sum of margins, hence against
+the rest to the largest fₖ whichever the rule is. Where the vote itself is tied it is *ambiguous*:
+against the rest where no class or several claim a sample (Bishop 2006, section 4.1.2, figure 4.2;
+NPFL129 notes).
 """
 
 from __future__ import annotations
@@ -14,44 +22,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import Any, ClassVar, Never, get_args
+from typing import Any, ClassVar, Literal, Never, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from problems.certificates.certificate import Certificate, summed
-from problems.dataset import Indices, Matrix, Vector
+from problems.dataset import Matrix, Vector
 from problems.dual_problem.dual import View
 from problems.forms import Point, Unsupported
 from problems.formulations.erm import WeightedERM, named_loss
-from problems.formulations.formulation import Formulation
+from problems.formulations.formulation import Formulation, Part
 from problems.formulations.svm import SoftMarginDual
-from problems.formulations.voting import Voting, points
+from problems.formulations.task import CLASSES, Task
 from problems.gram.gram import Gram
 from problems.kernels import Block, Kernel, Linear, uses_gram_matrix
 from problems.losses import Hinge, Perceptron, ScalarLoss
 from problems.validation import check_choice
 
-
-@dataclass(frozen=True, eq=False)
-class Subproblem:
-    """One binary problem: class `positive` against `negative`, or against all others if that is None.
-
-    Attributes
-    ----------
-    rows : indices of its samples among all.
-    """
-
-    positive: int
-    negative: int | None
-    rows: Indices
-    problem: Formulation
-
-    @property
-    def name(self) -> str:
-        """The pair of classes as text."""
-        other = "the rest" if self.negative is None else self.negative
-        return f"class {self.positive} against {other}"
+Voting = Literal["majority", "soccer", "margin"]
+_MARGIN_TOLERANCE = (
+    1e-3  # solvers leave f = 1 on the margin with an error of their tolerance, LIBSVM's is 1e-3
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +71,7 @@ class Multiclass(Formulation):
 
     view: ClassVar[View] = "primal"
     problem_class: ClassVar[str] = "multiclass"
-    has_classes: ClassVar[bool] = True
+    task: ClassVar[Task] = CLASSES  # type: ignore[misc]
     listed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -93,20 +85,16 @@ class Multiclass(Formulation):
         self._set("loss", loss)
         check_choice(self.voting, "voting", get_args(Voting))
         super().__post_init__()
+        missing = np.setdiff1d(np.arange(self.y.max()), self.y)
+        if missing.size:
+            raise ValueError(
+                f"y: class {missing[0]:.0f} has no samples; number the classes that there are"
+            )
         if np.ndim(self.C) and not isinstance(loss, Hinge):
             raise ValueError(
                 f"C: the {loss.name} loss takes one number for all samples; "
                 "one for each is for the hinge loss"
             )
-
-    def _check_y(self) -> Vector:
-        y = super()._check_y()
-        missing = np.setdiff1d(np.arange(y.max()), y)
-        if missing.size:
-            raise ValueError(
-                f"y: class {missing[0]:.0f} has no samples; number the classes that there are"
-            )
-        return y
 
     @property
     def classes(self) -> int:
@@ -126,90 +114,86 @@ class Multiclass(Formulation):
     @cached_property
     def signs(self) -> Block:
         """sᵢⱼ: +1, −1, or 0 for the samples that are not in subproblem j, shape (n, outputs)."""
-        return np.column_stack([_signs(self.y, *pair) for pair in self.pairs])
+        signs = np.where(self.y[:, None] == [positive for positive, _ in self.pairs], 1.0, -1.0)
+        for j, (positive, negative) in enumerate(self.pairs):
+            if negative is not None:
+                signs[~np.isin(self.y, (positive, negative)), j] = 0.0
+        return signs
 
     @cached_property
-    def subproblems(self) -> tuple[Subproblem, ...]:
+    def parts(self) -> tuple[Part, ...]:  # type: ignore[override]
         """The binary problems."""
-        columns = zip(self.pairs, self.signs.T, strict=True)
-        return tuple(self._subproblem(*pair, signs) for pair, signs in columns)
-
-    def _subproblem(self, positive: int, negative: int | None, signs: Vector) -> Subproblem:
-        rows = np.flatnonzero(signs)
-        X, y, C = self.X, signs[rows], self.C
-        if rows.size < self.n:
-            X, C = X[rows], C[rows] if np.ndim(C) else C
-            X = X[:, rows] if uses_gram_matrix(self.kernel) else X
-        if isinstance(self.loss, Hinge):
-            problem = SoftMarginDual(X, y, C, self.kernel, self.intercept)
-        else:
-            problem = WeightedERM(X, y, C, self.loss, self.kernel, self.intercept)
-        return Subproblem(positive, negative, rows, problem)
+        parts: list[Part] = []
+        for (positive, negative), signs in zip(self.pairs, self.signs.T, strict=True):
+            rows = np.flatnonzero(signs)
+            X, y, C = self.X, signs[rows], self.C
+            if rows.size < self.n:
+                X, C = X[rows], C[rows] if np.ndim(C) else C
+                X = X[:, rows] if uses_gram_matrix(self.kernel) else X
+            if isinstance(self.loss, Hinge):
+                problem = SoftMarginDual(X, y, C, self.kernel, self.intercept)
+            else:
+                problem = WeightedERM(X, y, C, self.loss, self.kernel, self.intercept)
+            other = "the rest" if negative is None else negative
+            parts.append(Part(problem, rows, f"class {positive} against {other}"))
+        return tuple(parts)
 
     @property
     def identity(self) -> tuple[Any, ...]:
         """The strategy and the loss; how the outputs vote does not change what is minimised."""
         return type(self).__name__, self.loss
 
-    def beta(self, alpha: Vector) -> Vector:
-        """Return sᵢⱼαᵢⱼ: wⱼ = Σ βᵢⱼφ(xᵢ)."""
-        return self.signs.reshape(alpha.shape) * alpha
-
-    def alpha(self, beta: Vector) -> Vector:
-        """Return the dual variables for the coefficients `beta`."""
-        return self.beta(beta)
-
     def split(self, point: Point) -> list[Point]:
-        """Return the answer to each subproblem."""
+        """Return the answer to each binary problem."""
         alpha = None if point.alpha is None else point.alpha.reshape(self.n, -1)
         w = None if point.w is None else point.w.reshape(self.d, -1)
         b = None if point.b is None else np.broadcast_to(point.b, self.outputs)
         return [
             Point(
-                None if alpha is None else alpha[sub.rows, j],
+                None if alpha is None else alpha[part.rows, j],
                 None if w is None else w[:, j],
                 None if b is None else float(b[j]),
             )
-            for j, sub in enumerate(self.subproblems)
+            for j, part in enumerate(self.parts)
         ]
 
     def join(self, points: Sequence[Point]) -> Point:
-        """Return the answers to all subproblems as one; alpha, w or b is None if one has none."""
+        """Return the answers to all of them as one; alpha, w or b is None if one has none."""
         alphas, ws, bs = ([getattr(p, name) for p in points] for name in ("alpha", "w", "b"))
         alpha = None
         if all(a is not None for a in alphas):
             alpha = np.zeros((self.n, self.outputs))
-            for j, sub in enumerate(self.subproblems):
-                alpha[sub.rows, j] = alphas[j]
+            for j, part in enumerate(self.parts):
+                alpha[part.rows, j] = alphas[j]
         w = np.column_stack(ws) if all(w is not None for w in ws) else None
         return Point(alpha, w, np.array(bs) if all(b is not None for b in bs) else None)
 
     def to_box(self, gram: Gram, start: Point | None = None) -> Never:
         """Say why there is no one form."""
         raise Unsupported(
-            "several binary problems are one form each: reduce each of the `subproblems`"
+            "several binary problems are one form each: reduce the problem of each of the `parts`"
         )
 
     to_qp = to_erm = to_box  # type: ignore[assignment]
 
     def slacks(self, f: Vector, offsets: tuple[float, ...]) -> Vector:
         """Say why there are none: a sample has one in each binary problem."""
-        raise ValueError("every binary subproblem has its own slacks: describe the subproblems")
+        raise ValueError("every binary problem has its own slacks: describe the parts")
 
     def bounds(self, point: Point) -> Certificate:
         """Return the sums of the bounds of the binary problems."""
-        pairs = zip(self.subproblems, self.split(point), strict=True)
-        return self.summed([sub.problem.bounds(own) for sub, own in pairs])
+        pairs = zip(self.parts, self.split(point), strict=True)
+        return self.summed([part.problem.bounds(own) for part, own in pairs])
 
     def proven(self, certificate: Certificate) -> Certificate:
         """Return the sums of their proven bounds."""
-        pairs = zip(self.subproblems, certificate.parts, strict=True)
-        return self.summed([sub.problem.proven(own) for sub, own in pairs])
+        pairs = zip(self.parts, certificate.parts, strict=True)
+        return self.summed([part.problem.proven(own) for part, own in pairs])
 
     def summed(self, certificates: Sequence[Certificate]) -> Certificate:
-        """Return the certificate of the sum, with the answers to all subproblems as its point."""
+        """Return the certificate of the sum, with the answers to all of them as its point."""
         point = self.join([own.point for own in certificates])
-        return replace(summed(certificates, [sub.name for sub in self.subproblems]), point=point)
+        return replace(summed(certificates, [part.name for part in self.parts]), point=point)
 
     def combine(self, f: Vector, voting: Voting | None = None) -> Block:
         """Return the score of each class for the outputs `f` (m, outputs), shape (m, K).
@@ -228,7 +212,15 @@ class Multiclass(Formulation):
 
         `voting` is the rule, by default the problem's own.
         """
-        won, lost = points(f.reshape(len(f), -1), voting or self.voting)
+        rule, f = voting or self.voting, f.reshape(len(f), -1)
+        if rule == "majority":
+            won, lost = np.where(f >= 0, 1.0, 0.0), np.where(f < 0, 1.0, 0.0)
+        elif rule == "margin":
+            won, lost = f, -f
+        else:
+            wins, loses = f >= 1.0 - _MARGIN_TOLERANCE, f <= _MARGIN_TOLERANCE - 1.0
+            won = np.select([wins, loses], [3.0, 0.0], 1.0)
+            lost = np.select([loses, wins], [3.0, 0.0], 1.0)
         positive, negative = np.array(self.pairs, object).T[:, :, None] == np.arange(self.classes)
         return won @ positive + lost @ negative
 
@@ -261,8 +253,3 @@ class OneVsOne(Multiclass):
     def pairs(self) -> list[tuple[int, int | None]]:
         """Every pair of classes, the smaller one on the positive side."""
         return list(combinations(range(self.classes), 2))
-
-
-def _signs(y: Vector, positive: int, negative: int | None) -> Vector:
-    others = -1.0 if negative is None else np.where(y == negative, -1.0, 0.0)
-    return np.where(y == positive, 1.0, others)

@@ -78,10 +78,10 @@ class NuSVC(Formulation):
         """νn/2 and −νn/2, which make −νnρ of the offsets b − ρ and b + ρ."""
         return np.array([self._half, -self._half])
 
-    def margin_at(self, offsets: tuple[float, ...]) -> float:
+    def decision_scale(self, offsets: tuple[float, ...]) -> float:
         """Return ρ, half of the offsets' difference."""
         return (offsets[1] - offsets[0]) / 2
 
     def slacks(self, f: Vector, offsets: Any) -> Vector:
         """Return max(0, ρ − yᵢfᵢ)."""
-        return np.maximum(0.0, self.margin_at(offsets) - self.y * f)
+        return np.maximum(0.0, self.decision_scale(offsets) - self.y * f)

@@ -17,6 +17,7 @@ import numpy as np
 
 from problems.dataset import Matrix, Vector, check_labels
 from problems.formulations.formulation import Formulation
+from problems.formulations.task import LABELS, Task
 from problems.kernels import Kernel, Linear
 from problems.losses import Perceptron
 from problems.validation import check_share
@@ -31,6 +32,7 @@ class DescriptionOfOneClass(Formulation):
     X: Matrix
     nu: float
     intercept: ClassVar[bool] = True  # type: ignore[misc]
+    task: ClassVar[Task] = LABELS  # type: ignore[misc]
     listed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -71,22 +73,9 @@ class DescriptionOfOneClass(Formulation):
         return np.ones(self.n)
 
     @property
-    def takes_targets(self) -> bool:
-        """Never: data sets have labels."""
-        return False
-
-    @property
     def has_margin(self) -> bool:
         """Never: there is no other class."""
         return False
-
-    def predict(self, f: Vector) -> Vector:
-        """Return +1 for the class itself, where f ≥ 0, and −1 for what is novel."""
-        return np.where(f >= 0, 1.0, -1.0)
-
-    def accuracy(self, f: Vector, y: Vector) -> float:
-        """Return the share of right predictions for labels +1 (the class) and −1 (novel)."""
-        return float(np.mean(self.predict(f) == y))
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,16 +9,19 @@ dual, with a matrix of coefficients alpha (n, K) and C = 1/(n·lam):
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
+from problems.arithmetic import entropy, log_sum_exp
 from problems.dataset import Matrix, Vector
 from problems.formulations.erm import RegularizedRisk
+from problems.formulations.task import CLASSES, Task
 from problems.losses import Loss
-from problems.losses.logistic import negative_entropy
 
-_ROUNDING = 1e-12  # of a distribution's sum
+_SUM_ROUNDING = 1e-12  # of a distribution's sum
 
 
 @dataclass(frozen=True)
@@ -38,14 +41,19 @@ class Softmax(Loss):
         return 1.0
 
     @property
+    def dual_range(self) -> tuple[float, float]:
+        """±1: a coefficient over C is e_y − p in each entry."""
+        return -1.0, 1.0
+
+    @property
     def smoothness(self) -> float:
         """½, the largest eigenvalue of diag(p) − ppᵀ."""
         return 0.5
 
-    def value(self, y: Vector, f: Vector) -> Vector:
-        """Return ln Σₖ exp(fₖ) − f_y, shape (n,)."""
-        f = f - f.max(axis=1, keepdims=True)
-        return np.log(np.exp(f).sum(axis=1)) - f[np.arange(y.size), y.astype(int)]
+    def value(self, y: Any, f: Any) -> Any:
+        """Return ln Σₖ exp(fₖ − f_y), shape (n,)."""
+        own = f[np.arange(y.size), y.astype(int)]
+        return log_sum_exp(f - own[:, None])
 
     def subgradient(self, y: Vector, f: Vector) -> Vector:
         """Return p − e_y with p = softmax(f), shape (n, K)."""
@@ -56,29 +64,18 @@ class Softmax(Loss):
         p = probabilities(f)
         return p * (v - (p * v).sum(axis=1, keepdims=True))
 
-    def conjugate(self, y: Vector, s: Vector) -> Vector:
-        """Return Σₖ pₖ·ln pₖ for p = s + e_y, shape (n,); +inf where p is no distribution."""
+    def conjugate(self, y: Any, s: Any) -> Any:
+        """Return Σₖ pₖ·ln pₖ for p = s + e_y, shape (n,)."""
+        return entropy(s + self.unit(y)).sum(axis=1)
+
+    def in_domain(self, y: Vector, s: Vector) -> NDArray[np.bool_]:
+        """Return whether p is a distribution but for rounding, shape (n,)."""
         p = s + self.unit(y)
-        inside = (p.min(axis=1) >= -_ROUNDING) & (np.abs(p.sum(axis=1) - 1.0) <= _ROUNDING)
-        return np.where(inside, negative_entropy(np.maximum(p, 0.0)).sum(axis=1), np.inf)
+        return (p.min(axis=1) >= -_SUM_ROUNDING) & (np.abs(p.sum(axis=1) - 1.0) <= _SUM_ROUNDING)
 
-    def ball_values(self, y: Any, f: Any) -> Any:
-        """Return ln Σₖ exp(fₖ) − f_y."""
-        return np.log(np.exp(f).sum(axis=1)) - (f * self.unit(y)).sum(axis=1)
-
-    def ball_conjugates(self, y: Any, s: Any) -> Any:
-        """Return Σₖ pₖ·ln pₖ for p = s + e_y."""
-        return negative_entropy(s + self.unit(y)).sum(axis=1)
-
-    def exact_slopes(self, y: Vector, s: Any) -> Any:
-        """Return rationals next to `s` (n, K) for which every s + e_y is exactly a distribution."""
-        unit = self.unit(y).astype(int)
-        p = np.maximum(s + unit, 0 * s)
-        return p / p.sum(axis=1, keepdims=True) - unit
-
-    def unit(self, y: Any) -> Vector:
+    def unit(self, y: Vector) -> Vector:
         """Return the unit vectors e_y, shape (n, K)."""
-        return np.eye(self.classes)[y.astype(float).astype(int)]
+        return np.eye(self.classes)[y.astype(int)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +89,7 @@ class SoftmaxERM(RegularizedRisk):
     y: Vector
     lam: float
 
-    has_classes: ClassVar[bool] = True
+    task: ClassVar[Task] = CLASSES  # type: ignore[misc]
     problem_class: ClassVar[str] = "softmax"
     source: ClassVar[str] = "NPFL129 notes (s-NLL); Bishop 2006, section 4.3.4"
     intercept: ClassVar[bool] = False  # type: ignore[misc]
@@ -112,13 +109,16 @@ class SoftmaxERM(RegularizedRisk):
         """The loss, which knows the number of classes."""
         return (self.loss,)
 
-    def beta(self, alpha: Vector) -> Vector:
-        """Return `alpha` (n, K) itself: W = Xᵀalpha."""
-        return alpha
+    @cached_property
+    def signs(self) -> Vector:
+        """Ones: W = Xᵀalpha."""
+        return np.ones((self.n, self.outputs))
 
-    def alpha(self, beta: Vector) -> Vector:
-        """Return `beta` itself."""
-        return beta
+    @property
+    def limits(self) -> tuple[Vector, Vector]:
+        """C·(e_y − 1) and C·e_y, shape (n, K)."""
+        C, unit = self.weight[:, None], self.loss.unit(self.y)
+        return C * (unit - 1.0), C * unit
 
     def feasible(self, alpha: Vector) -> Vector:
         """Return the nearest alpha (n, K) for which every e_y − alphaᵢ/C is a distribution."""

@@ -20,12 +20,13 @@ from typing import Any, ClassVar, Never
 
 import numpy as np
 
-from problems.certificates.certificate import Certificate, gap_between, not_proven, relative
+from problems.certificates.certificate import Bounds, Certificate, assembled, not_proven
 from problems.chains import Chains
 from problems.dataset import Matrix, Vector
 from problems.dual_problem.dual import View
 from problems.forms import Point, Reduction, Unsupported
 from problems.formulations.formulation import Formulation
+from problems.formulations.task import CLASSES, Task
 from problems.gram.gram import Gram
 from problems.kernels import Block, as_dense
 from problems.losses import Piece
@@ -33,7 +34,7 @@ from problems.rounding import UNIT
 from problems.validation import check_positive, check_whole
 
 # of a sequence that a description is tried on
-_MOST_LENGTH = 10_000
+_LONGEST_EXAMPLE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +52,7 @@ class ChainMargin(Formulation):
 
     view: ClassVar[View] = "primal"
     problem_class: ClassVar[str] = "structured"
-    has_classes: ClassVar[bool] = True
+    task: ClassVar[Task] = CLASSES  # type: ignore[misc]
     source: ClassVar[str] = "Taskar, Guestrin & Koller 2004; COMP790 notes"
     intercept: ClassVar[bool] = False  # type: ignore[misc]
     pieces: ClassVar[list[Piece] | None] = None  # type: ignore[misc]
@@ -69,7 +70,7 @@ class ChainMargin(Formulation):
     def example_samples(cls, parameters: Mapping[str, Any], /) -> tuple[Matrix, Vector]:
         """Return two sequences of the `length` that is given."""
         length = parameters.get("length", 1)
-        length = length if isinstance(length, int) and 0 < length <= _MOST_LENGTH else 1
+        length = length if isinstance(length, int) and 0 < length <= _LONGEST_EXAMPLE else 1
         return np.repeat(np.eye(2), length, 0), np.repeat([0.0, 1.0], length)
 
     @cached_property
@@ -83,9 +84,9 @@ class ChainMargin(Formulation):
         return self.labels**2
 
     @property
-    def n_weights(self) -> int:
-        """K·d + K²."""
-        return self.chains.size
+    def weights_shape(self) -> tuple[int, ...]:
+        """K·d + K² in one vector."""
+        return (self.chains.size,)
 
     @cached_property
     def chains(self) -> Chains:
@@ -138,20 +139,15 @@ class ChainMargin(Formulation):
         primal, excess = chains.primal(weights)
         lower = max(0.0, (dual - lost) * (1.0 - 4 * UNIT))  # that of the labels given is 0
         upper = (primal + excess) * (1.0 + 4 * UNIT)
-        gap = gap_between(upper, lower) if upper else 0.0
         off = np.abs(mu - given)
         source = "alpha" if point.w is None else "alpha and w"
-        return Certificate(
-            primal_objective=upper,
-            dual_objective=lower,
-            gap=gap,
-            relative_gap=relative(gap, upper, lower),
+        return assembled(
+            Bounds(lower, upper, lost + excess),
             primal_residual=float(off.max()),
             dual_residual=0.0,
             projection_distance=float(np.linalg.norm(off)),
             bound_source="recovered from w" if point.alpha is None else source,
             point=Point(mu.reshape(self.n, -1), weights),
-            resolution=relative(lost + excess, upper, lower),
         )
 
     def proven(self, certificate: Certificate) -> Certificate:

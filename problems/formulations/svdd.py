@@ -82,12 +82,11 @@ class SVDD(DescriptionOfOneClass):
     @property
     def target_errors(self) -> Vector:
         """By how much float64's tᵢ may be wrong: a kernel value's rounding, and three products."""
-        relative, spread = self.kernel.rounding(self.X)
+        relative, spread = self.kernel.bind(self.X).radius()
         wrong = 0.5 * self.costs[0] * spread**2
         return (relative + gamma(4)) * np.abs(self.y) + 1.01 * wrong
 
     def ball_targets(self) -> Any:
         """Return balls around tᵢ."""
-        from problems.certificates.proofs.kernels import ball_diagonal  # noqa: PLC0415 - needs python-flint
-
-        return ball_diagonal(self.kernel, self.X) * self.costs[0] / 2
+        values, each = self.kernel.bind(self.X).balls, np.arange(self.n)[:, None]
+        return np.array([values(i, i)[0, 0] for i in each], object) * self.costs[0] / 2

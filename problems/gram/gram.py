@@ -15,10 +15,9 @@ import numpy as np
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels import (
     Block,
-    Blocks,
+    Bound,
     Kernel,
     Linear,
-    Precise,
     Selection,
     uses_gram_matrix,
 )
@@ -31,7 +30,7 @@ _DENSE_BYTES = 2**28  # ... that takes at most this much memory
 
 
 class Gram:
-    """Blocks, columns, products and diagonal of a kernel's Gram matrix.
+    """Blocks, products and diagonal of a kernel's Gram matrix.
 
     Parameters
     ----------
@@ -79,31 +78,21 @@ class Gram:
         return X.toarray() if X.nnz > _SPARSE * entries and 8 * entries <= _DENSE_BYTES else X
 
     @cached_property
-    def values(self) -> Blocks:
-        """(rows, cols) ↦ K[rows, cols], computed anew and not counted."""
+    def bound(self) -> Bound:
+        """The kernel's values on the samples, computed anew and not counted."""
         return self.kernel.bind(self.samples)
-
-    def precise(self, cols: Indices) -> Precise:
-        """Return K[:, cols] by blocks of rows, and how far they may be off: see `Kernel.precise`."""
-        return self.kernel.precise(self.samples, cols)
 
     def block(self, rows: Selection, cols: Selection) -> Block:
         """Return K[rows, cols]."""
         if self._dense is not None:
             return self._dense[rows][:, cols]
-        values = self.values(rows, cols)
+        values = self.bound.block(rows, cols)
         self.evaluations += values.size
         return values
 
-    def columns(self, cols: Selection) -> Block:
-        """Return K[:, cols], shape (n, k), stored column by column (its transpose is contiguous)."""
-        if self._dense is not None:
-            return self._dense[cols].T
-        return self.block(cols, slice(None)).T
-
     def diagonal(self) -> Vector:
         """Return k(xᵢ, xᵢ), shape (n,)."""
-        return self.kernel.diagonal(self.X)
+        return self.bound.diagonal()
 
     def dense(self) -> Block:
         """Return the whole matrix (n, n), remembered from then on.
@@ -119,20 +108,18 @@ class Gram:
                     f"the Gram matrix of {self.n} samples needs {8 * self.n**2 / GIBIBYTE:.1f} GiB, "
                     f"more than the {self.memory / GIBIBYTE:.1f} GiB allowed"
                 )
-            self._dense = self._whole()
+            if uses_gram_matrix(self.kernel):
+                self._dense = np.ascontiguousarray(self.block(slice(None), slice(None)))
+                return self._dense
+            # one half is computed, some rows at a time that stay in the cache
+            K = np.empty((self.n, self.n))
+            step = max(_FEWEST_ROWS, _CACHED_VALUES // self.n)
+            for start in range(0, self.n, step):
+                rows = slice(start, min(start + step, self.n))
+                K[rows, start:] = self.block(rows, slice(start, None))
+                K[rows.stop :, rows] = K[rows, rows.stop :].T
+            self._dense = K
         return self._dense
-
-    def _whole(self) -> Block:
-        """Return K, of which one half is computed, some rows at a time that stay in the cache."""
-        if uses_gram_matrix(self.kernel):
-            return np.ascontiguousarray(self.block(slice(None), slice(None)))
-        K = np.empty((self.n, self.n))
-        step = max(_FEWEST_ROWS, _CACHED_VALUES // self.n)
-        for start in range(0, self.n, step):
-            rows = slice(start, min(start + step, self.n))
-            K[rows, start:] = self.block(rows, slice(start, None))
-            K[rows.stop :, rows] = K[rows, rows.stop :].T
-        return K
 
     def matvec(self, v: Vector) -> Vector:
         """Return K v for `v` (n,) or (n, K), from the rows of v that are not zero; if linear X(Xᵀv)."""
@@ -159,7 +146,6 @@ class SignedGram:
         self.index = np.arange(gram.n) if index is None else index
         self.sign = np.ones(self.index.size) if sign is None else sign
         self._repeats = index is not None
-        self._dense: Block | None = None
 
     @property
     def n(self) -> int:
@@ -173,18 +159,8 @@ class SignedGram:
 
     def block(self, rows: Selection, cols: Selection) -> Block:
         """Return Q[rows, cols]."""
-        if self._dense is not None:
-            return self._dense[rows][:, cols]
         values = self.gram.block(self.index[rows], self.index[cols])
         return self.sign[rows][:, None] * values * self.sign[cols]
-
-    def columns(self, cols: Selection) -> Block:
-        """Return Q[:, cols], shape (n, k), stored column by column."""
-        if self._dense is not None:
-            return self._dense[cols].T
-        values = self.gram.columns(self.index[cols])
-        rows = values[self.index] if self._repeats else values
-        return (self.sign[cols][:, None] * rows.T * self.sign).T
 
     def diagonal(self) -> Vector:
         """Return Q[i, i]."""
@@ -192,20 +168,16 @@ class SignedGram:
 
     def matvec(self, v: Vector) -> Vector:
         """Return Q v."""
-        if self._dense is not None and not self.gram.is_linear:
-            return self._dense @ v
         beta = np.bincount(self.index, self.sign * v, self.gram.n).astype(np.float64)
         return self.sign * self.gram.matvec(beta)[self.index]
 
     def dense(self) -> Block:
-        """Return the whole matrix, remembered from then on; MemoryError if it does not fit."""
-        if self._dense is None:
-            if not self.fits:
-                raise MemoryError(
-                    f"a dense matrix of {self.n} variables needs {8 * self.n**2 / GIBIBYTE:.1f} GiB, "
-                    f"more than the {self.gram.memory / GIBIBYTE:.1f} GiB allowed"
-                )
-            K = self.gram.block(slice(None), slice(None))  # each value once, though samples repeat
-            K = K[np.ix_(self.index, self.index)] if self._repeats else K
-            self._dense = np.ascontiguousarray(self.sign[:, None] * K * self.sign)
-        return self._dense
+        """Return the whole matrix, computed anew; MemoryError if it does not fit."""
+        if not self.fits:
+            raise MemoryError(
+                f"a dense matrix of {self.n} variables needs {8 * self.n**2 / GIBIBYTE:.1f} GiB, "
+                f"more than the {self.gram.memory / GIBIBYTE:.1f} GiB allowed"
+            )
+        K = self.gram.block(slice(None), slice(None))  # each value once, though samples repeat
+        K = K[np.ix_(self.index, self.index)] if self._repeats else K
+        return np.ascontiguousarray(self.sign[:, None] * K * self.sign)

@@ -50,7 +50,7 @@ def _products_of_kinds(
     parts = high, low, np.abs(v[support]), np.abs(low), v[support]
     weights = np.column_stack([np.bincount(column, part) for part in parts])
     sizes, scores, lost = (np.zeros(rows.size) for _ in range(3))
-    values, relative, spread = gram.precise(rows[used])
+    values, relative, spread = gram.bound.precise_columns(rows[used])
     everything, operations = float(weights[:, 2].sum()), support.size + 3
 
     def multiply(start: int) -> None:

@@ -1,4 +1,4 @@
-"""Is a Gram matrix positive semidefinite? As declared, or tested; and a proven bound of what it lacks.
+"""Is a Gram matrix positive semidefinite? As declared, or tested; and by how much it may not be.
 
 For S = (K + Kᵀ)/2 and a triangular R found in floating point, S + cI = RᵀR + E gives
     λ_min(S) ≥ −c − ‖E‖_F,
@@ -11,14 +11,19 @@ definiteness").
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
+from problems.arithmetic.balls import Unprovable
 from problems.dataset import Vector
 from problems.gram.gram import Gram
-from problems.kernels import Block
+from problems.kernels import Block, Precomputed, QuadraticForm, as_dense, kernels_in
 
 _MOST_FACTORED = 5000  # rows up to which semidefiniteness is tested by a Cholesky factorisation
+# Samples whose matrix is tested in rationals: a second; and by its values in balls: some ten seconds.
+_MOST_EXACT, _MOST_TESTED = 100, 3000
+_BALLS, _BITS = 512, 106  # rows of balls held at a time, and their precision
 _EPS = float(np.finfo(float).eps)  # twice the unit roundoff: a spare factor of two throughout
 _SMALLEST = float(np.finfo(float).smallest_subnormal)
 _SPARE = 1.01  # more than what rounding takes from a Frobenius norm
@@ -29,17 +34,87 @@ def is_positive_semidefinite(gram: Gram) -> bool:
     declared = gram.kernel.is_psd
     if declared is not None:
         return declared
-    uncounted = Gram(gram.X, gram.kernel, gram.memory)
-    if gram.n <= _MOST_FACTORED:
-        K = uncounted.block(slice(None), slice(None)).copy()
-        K[np.diag_indices(gram.n)] += max(_tolerance(K), np.finfo(float).tiny)
-        try:
-            np.linalg.cholesky(K)
-        except np.linalg.LinAlgError:
-            return False
-        return True
-    smallest, radius = _extreme_eigenvalues(uncounted)
-    return smallest >= -10 * gram.n * _EPS * radius
+    if gram.n > _MOST_FACTORED:
+        smallest, radius = _extreme_eigenvalues(gram)
+        return smallest >= -10 * gram.n * _EPS * radius
+    K = gram.bound.block(slice(None), slice(None)).copy()
+    K[np.diag_indices(gram.n)] += max(_tolerance(K), np.finfo(float).tiny)
+    try:
+        np.linalg.cholesky(K)
+    except np.linalg.LinAlgError:
+        return False
+    return True
+
+
+def psd_shift(gram: Gram, proven: bool = False) -> float:
+    """Return δ ≥ 0 such that K + δI ⪰ 0, for a Gram matrix that is semidefinite up to rounding.
+
+    It is bounded by a factorisation of K where that takes seconds, else that which the test of K allows.
+    `proven` takes the values of K in balls, and trusts no matrix among a kernel's settings.
+
+    Raises
+    ------
+    Unprovable
+        If δ is to be proven, and none of the order of rounding is known.
+    """
+    if _is_exactly_semidefinite(gram) if proven else gram.kernel.is_psd:
+        return 0.0
+    if not proven and gram.n > _MOST_FACTORED:
+        return 10 * gram.n * _EPS * _extreme_eigenvalues(gram)[1]
+    if proven:
+        K, wrong = _midpoints(gram)
+    else:
+        values, relative, absolute = gram.bound.precise_columns(np.arange(gram.n))
+        K = values(slice(None))
+        wrong = relative * _norm(K) + _SPARE * float(absolute @ absolute)
+    smallest = smallest_eigenvalue_bound(K)
+    if np.isfinite(smallest):
+        return max(0.0, wrong - smallest)
+    if proven:
+        raise Unprovable("the kernel's matrix has eigenvalues below 0, by more than rounding")
+    return wrong + 2 * _tolerance(K)
+
+
+def _is_exactly_semidefinite(gram: Gram) -> bool:
+    """Whether K is proven to be semidefinite by what the kernel declares, and by rational arithmetic."""
+    if isinstance(gram.kernel, Precomputed) and gram.n <= _MOST_EXACT:
+        return _has_no_root_below_zero(gram.X)
+    forms = [k.matrix for k in kernels_in(gram.kernel) if isinstance(k, QuadraticForm)]
+    return bool(gram.kernel.is_psd) and all(map(_has_no_root_below_zero, forms))
+
+
+def _has_no_root_below_zero(matrix: Any) -> bool:
+    """Whether the characteristic polynomial of A + Aᵀ alternates in sign: no eigenvalue is below 0."""
+    from flint import fmpq, fmpq_mat  # noqa: PLC0415 - needed for proofs alone
+
+    A = [[fmpq(*v.as_integer_ratio()) for v in row] for row in as_dense(matrix).tolist()]
+    coefficients = (fmpq_mat(A) + fmpq_mat(A).transpose()).charpoly().coeffs()
+    return all(c * (-1) ** k >= 0 for k, c in enumerate(reversed(coefficients)))
+
+
+def _midpoints(gram: Gram) -> tuple[Block, float]:
+    """Return K rounded to float64, and a bound on the norm of its difference to K."""
+    from flint import arb, ctx  # noqa: PLC0415 - needed for proofs alone
+
+    if isinstance(gram.kernel, Precomputed):
+        return as_dense(gram.X), 0.0
+    n = gram.n
+    if n > _MOST_TESTED:
+        raise Unprovable(
+            f"the kernel is not known to be positive semidefinite on all samples, and {n} are too "
+            "many to test it on them"
+        )
+    K, square = np.empty((n, n)), arb(0)
+    with ctx.workprec(_BITS):
+        for i in range(0, n, _BALLS):
+            rows = np.arange(i, min(i + _BALLS, n))
+            entries = gram.bound.balls(rows, np.arange(n)).entries()
+            nearest = np.array(entries, object).astype(float)
+            K[rows] = nearest.reshape(-1, n)
+            square += sum(
+                ((v - m) ** 2 for v, m in zip(entries, nearest.tolist(), strict=True)), arb(0)
+            )
+        return K, float(np.nextafter(float(square.upper().sqrt().upper()), np.inf))
 
 
 def _extreme_eigenvalues(gram: Gram) -> tuple[float, float]:
@@ -50,6 +125,8 @@ def _extreme_eigenvalues(gram: Gram) -> tuple[float, float]:
         eigsh,
     )
 
+    uncounted = Gram(gram.X, gram.kernel, gram.memory)
+
     def largest_of(multiply: Callable[[Vector], Vector], tol: float) -> float:
         operator = LinearOperator((gram.n, gram.n), matvec=multiply, dtype=np.float64)
         start = np.random.default_rng(0).standard_normal(gram.n)
@@ -57,9 +134,9 @@ def _extreme_eigenvalues(gram: Gram) -> tuple[float, float]:
         return abs(float(eigsh(operator, k=1, **options)[0]))
 
     try:
-        radius = largest_of(gram.matvec, 1e-3)
+        radius = largest_of(uncounted.matvec, 1e-3)
         # the tolerance is relative, so eigenvalues at 0 never converge; shifted ones do
-        return radius - largest_of(lambda v: radius * v - gram.matvec(v), 1e-6), radius
+        return radius - largest_of(lambda v: radius * v - uncounted.matvec(v), 1e-6), radius
     except ArpackNoConvergence:
         return -np.inf, np.inf
 
@@ -67,22 +144,6 @@ def _extreme_eigenvalues(gram: Gram) -> tuple[float, float]:
 def _tolerance(K: Block) -> float:
     """Return what rounding may take from the eigenvalues of K."""
     return 10 * K.shape[0] * _EPS * float(np.abs(K).sum(axis=1).max())
-
-
-def lacking(gram: Gram) -> float:
-    """Return δ ≥ 0 such that K + δI ⪰ 0, for a Gram matrix that is semidefinite up to rounding.
-
-    Proven where a factorisation of K takes seconds, else that which the test of K allows.
-    """
-    if gram.kernel.is_psd:
-        return 0.0
-    if gram.n > _MOST_FACTORED:
-        return 10 * gram.n * _EPS * _extreme_eigenvalues(gram)[1]
-    values, relative, spread = gram.precise(np.arange(gram.n))
-    K = values(slice(None))
-    wrong = relative * _norm(K) + _SPARE * float(spread @ spread)
-    smallest = smallest_eigenvalue_bound(K)
-    return wrong + max(0.0, -smallest if np.isfinite(smallest) else 2 * _tolerance(K))
 
 
 def smallest_eigenvalue_bound(K: Block) -> float:

@@ -29,12 +29,19 @@ from problems.dataset import Indices, Vector
 from problems.gram.exponential import exponentials
 from problems.gram.gram import Gram
 from problems.kernels import RBF, Linear, Polynomial, Sigmoid, squared_norms
-from problems.kernels.expansion import MOST_FEATURES, SPARSE, scatter, sparse_products
+from problems.kernels.expansion import (
+    COLUMNS,
+    MOST_FEATURES,
+    SPARSE,
+    DenseSamples,
+    Section,
+    SparseSamples,
+)
 
 Tile = NDArray[Any]
 Job = Callable[[int, int], None]
 
-_ROWS, _COLUMNS = 256, 512
+_ROWS = 256
 # Of K, that are worth a thread: starting it takes 0.1 ms, waking it half of that, on a busy machine
 # some milliseconds.
 _LEAST_VALUES = 131_072
@@ -43,33 +50,34 @@ _EXPANSION_LIMIT = {np.dtype(np.float32): 1e3, np.dtype(np.float64): 1e4}
 
 
 @dataclass(frozen=True, eq=False)
-class _Section:
-    """Some columns of K: their indices, and for kernels computed here their entries (d, c)."""
+class _Part:
+    """Columns `first` to `last`: their samples, for kernels computed here as a section."""
 
+    first: int
+    last: int
     cols: Indices
-    entries: Tile
-    halves: Tile
+    section: Section | None
 
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """Columns of K made ready for products, in sections that fit the cache."""
+    """Columns of K made ready for products, in parts that fit the cache."""
 
     size: int
     dtype: np.dtype[Any]
-    sections: tuple[tuple[int, int, _Section], ...]  # first, last, section
+    parts: tuple[_Part, ...]
 
 
 class Tiles:
     """Blocks of K and products with it, computed in tiles on `threads` threads.
 
-    Linear, polynomial, RBF and sigmoid kernels are computed here, others by `gram.values`. The Gram
+    Linear, polynomial, RBF and sigmoid kernels are computed here, others by `gram.bound`. The Gram
     matrix goes on counting evaluations.
     """
 
     def __init__(self, gram: Gram, threads: int) -> None:
         self.gram, self.kernel, self.threads = gram, gram.kernel, threads
-        self._samples: dict[np.dtype[Any], _Dense | _Sparse] = {}
+        self._samples: dict[np.dtype[Any], DenseSamples | SparseSamples] = {}
         X: Any = gram.X
         self._sparse = scipy.sparse.issparse(X) and X.nnz <= SPARSE * X.shape[0] * X.shape[1]
         self._spread = 0.0
@@ -101,12 +109,12 @@ class Tiles:
         if not isinstance(self.kernel, RBF) or self._sparse or not self.precise(dtype):
             return None
         samples = self._ready(np.dtype(dtype))
-        assert isinstance(samples, _Dense)
-        return samples.rows, samples.columns, 2 * self.kernel.gamma
+        assert isinstance(samples, DenseSamples)
+        return samples.rows, samples.others, 2 * self.kernel.gamma
 
-    def _ready(self, key: np.dtype[Any]) -> _Dense | _Sparse:
+    def _ready(self, key: np.dtype[Any]) -> DenseSamples | SparseSamples:
         if key not in self._samples:
-            maker = _Sparse if self._sparse else _Dense
+            maker = SparseSamples if self._sparse else DenseSamples
             self._samples[key] = maker(self.gram.X, key, isinstance(self.kernel, RBF))
         return self._samples[key]
 
@@ -114,36 +122,33 @@ class Tiles:
         """Make columns ready, for several products with them."""
         key = np.dtype(dtype)
         here = self._here and self.precise(key)
-        nothing = np.empty((0, 0), key), np.empty(0, key)
-        sections: list[tuple[int, int, _Section]] = []
-        for at in range(0, cols.size, _COLUMNS):
-            part = cols[at : at + _COLUMNS]
-            entries, halves = self._ready(key).as_columns(part) if here else nothing
-            sections.append((at, at + part.size, _Section(part, entries, halves)))
-        return Columns(cols.size, key, tuple(sections))
+        parts: list[_Part] = []
+        for at in range(0, cols.size, COLUMNS):
+            part = cols[at : at + COLUMNS]
+            section = self._ready(key).columns(part) if here else None
+            parts.append(_Part(at, at + part.size, part, section))
+        return Columns(cols.size, key, tuple(parts))
 
     def block(self, rows: Indices, columns: Columns, out: Tile | None = None) -> Tile:
         """Return K[rows, columns], shape (r, c), written to `out` if it is given."""
         K = np.empty((rows.size, columns.size), columns.dtype) if out is None else out
 
         def fill(first: int, last: int) -> None:
-            if len(columns.sections) == 1:  # a tile is then a part of K itself
+            if len(columns.parts) == 1:  # a tile is then a part of K itself
                 for low in range(first, last, _ROWS):
                     part = slice(low, min(low + _ROWS, last))
-                    self._evaluate(rows[part], columns.sections[0][2], K[part])
+                    self._evaluate(rows[part], columns.parts[0], K[part])
                 return
             for low, high, left, right, tile in self._tiles(rows, columns, first, last):
                 K[low:high, left:right] = tile
 
         def fill_across(first: int, last: int) -> None:
-            part = Columns(columns.size, columns.dtype, columns.sections[first:last])
+            part = Columns(columns.size, columns.dtype, columns.parts[first:last])
             for low, high, left, right, tile in self._tiles(rows, part, 0, rows.size):
                 K[low:high, left:right] = tile
 
-        if columns.size > rows.size and len(columns.sections) >= 2 * self.threads:
-            self.run(
-                fill_across, len(columns.sections), _LEAST_VALUES // max(1, rows.size * _COLUMNS)
-            )
+        if columns.size > rows.size and len(columns.parts) >= 2 * self.threads:
+            self.run(fill_across, len(columns.parts), _LEAST_VALUES // max(1, rows.size * COLUMNS))
         else:
             self.run(fill, rows.size, _LEAST_VALUES // max(1, columns.size))
         self.gram.evaluations += K.size
@@ -177,20 +182,21 @@ class Tiles:
         self, rows: Indices, columns: Columns, first: int, last: int
     ) -> Iterator[tuple[int, int, int, int, Tile]]:
         """Yield K[rows[low:high], left:right] for all tiles of rows[first:last], in one buffer."""
-        buffer = np.empty(_ROWS * _COLUMNS, columns.dtype)
+        buffer = np.empty(_ROWS * COLUMNS, columns.dtype)
         for low in range(first, last, _ROWS):
             high = min(low + _ROWS, last)
-            for left, right, section in columns.sections:
+            for part in columns.parts:
+                left, right = part.first, part.last
                 tile = buffer[: (high - low) * (right - left)].reshape(high - low, right - left)
-                self._evaluate(rows[low:high], section, tile)
+                self._evaluate(rows[low:high], part, tile)
                 yield low, high, left, right, tile
 
-    def _evaluate(self, rows: Indices, section: _Section, out: Tile) -> None:
-        """Write K[rows, section] to `out`."""
-        if not section.entries.size:
-            out[:] = self.gram.values(rows, section.cols)
+    def _evaluate(self, rows: Indices, part: _Part, out: Tile) -> None:
+        """Write K[rows, part] to `out`."""
+        if part.section is None:
+            out[:] = self.gram.bound.block(rows, part.cols)
             return
-        self._samples[out.dtype].products(rows, section, out)
+        self._samples[out.dtype].products(rows, part.section, out)
         match self.kernel:
             case RBF(gamma):
                 exponentials(out, 2 * gamma)
@@ -200,44 +206,3 @@ class Tiles:
                 np.tanh(gamma * out + coef0, out=out)
             case _:
                 pass
-
-
-class _Dense:
-    """Samples as rows [x, −½‖x‖², 1] and as columns [x, 1, −½‖x‖²]; without norms just x."""
-
-    def __init__(self, X: Any, dtype: np.dtype[Any], norms: bool) -> None:
-        X = X.toarray() if scipy.sparse.issparse(X) else X
-        if norms:
-            X = X - X.mean(axis=0)  # distances stay, and less of them is lost to cancellation
-            half, d = -0.5 * squared_norms(X), X.shape[1]
-            self.rows = np.ones((X.shape[0], d + 2), dtype)
-            self.rows[:, :d], self.rows[:, d] = X, half
-            self.columns = self.rows.copy()
-            self.columns[:, d], self.columns[:, d + 1] = 1.0, half
-        else:
-            self.rows = self.columns = np.ascontiguousarray(X, dtype)
-
-    def as_columns(self, cols: Indices) -> tuple[Tile, Tile]:
-        return self.columns[cols].T, np.empty(0, self.columns.dtype)
-
-    def products(self, rows: Indices, section: _Section, out: Tile) -> None:
-        np.matmul(self.rows[rows], section.entries, out=out)
-
-
-class _Sparse:
-    """Samples as sparse rows, and as dense columns made when asked for."""
-
-    def __init__(self, X: Any, dtype: np.dtype[Any], norms: bool) -> None:
-        self.data, self.indices, self.indptr = X.data.astype(dtype), X.indices, X.indptr
-        self.features = X.shape[1]
-        half = -0.5 * squared_norms(X) if norms else np.zeros(X.shape[0])
-        self.halves = half.astype(dtype)
-
-    def as_columns(self, cols: Indices) -> tuple[Tile, Tile]:
-        entries = np.zeros((self.features, cols.size), self.data.dtype)
-        scatter(self.data, self.indices, self.indptr, cols, entries)
-        return entries, self.halves[cols]
-
-    def products(self, rows: Indices, section: _Section, out: Tile) -> None:
-        samples = self.data, self.indices, self.indptr, self.halves
-        sparse_products(*samples, rows, section.entries, section.halves, out)

@@ -1,6 +1,7 @@
 """Kernels k(x, z) = φ(x)ᵀφ(z), one class each, and their algebra.
 
-base         sum, product and positive multiple of kernels
+base         a kernel and its values on bound samples; sum, product and positive multiple of kernels
+features     kernels of a feature map that is computed
 standard     linear, polynomial, sigmoid, and a Gram matrix in place of samples
 gaussian     exp(−gamma·‖x − z‖²)
 expansion    inner products for it, in float32 where that loses nothing
@@ -17,15 +18,13 @@ them, so rows may be padded with zeros and stored sparse. `encode_sets`, `encode
 """
 
 from problems.kernels.algebra import Exponential, PolynomialOf, kernels_in, uses_gram_matrix
-from problems.kernels.base import Kernel, Product, Scaled, Sum
+from problems.kernels.base import Bound, Kernel, Product, Scaled, Sum
 from problems.kernels.coordinates import QuadraticForm, Subset
 from problems.kernels.fisher import Fisher, FittedFisher
 from problems.kernels.gaussian import RBF
 from problems.kernels.graphs import WeisfeilerLehman, encode_graphs
 from problems.kernels.samples import (
     Block,
-    Blocks,
-    Precise,
     Selection,
     as_dense,
     inner_products,
@@ -43,7 +42,7 @@ __all__ = [
     "KERNELS",
     "RBF",
     "Block",
-    "Blocks",
+    "Bound",
     "Exponential",
     "Fisher",
     "FittedFisher",
@@ -51,7 +50,6 @@ __all__ = [
     "Linear",
     "Polynomial",
     "PolynomialOf",
-    "Precise",
     "Precomputed",
     "Product",
     "QuadraticForm",

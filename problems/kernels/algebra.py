@@ -13,30 +13,34 @@ from typing import Any, cast
 
 import numpy as np
 
-from problems.dataset import Matrix, Vector
-from problems.kernels.base import Kernel, Transformed, added
+from problems.dataset import Vector
+from problems.kernels.base import Bound, Composite, Kernel, added
 from problems.kernels.standard import Precomputed
 from problems.rounding import ELEMENTARY, gamma
 from problems.validation import check_positive
 
 
 @dataclass(frozen=True)
-class Exponential(Transformed):
+class Exponential(Composite):
     """k(x, z) = exp(k1(x, z)); of 2·gamma·xᵀz, divided by its values at (x, x) and (z, z), the RBF."""
 
-    def _transform(self, values: Any) -> Any:
-        return np.exp(values)
+    kernel: Kernel
 
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+    def join(self, *values: Any) -> Any:
+        """Return exp of the values."""
+        return np.exp(values[0])
+
+    def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
         """The largest error of the exponent, and that of exp."""
-        spread = float(self.kernel.spread(X).max()) ** 2
-        return float(np.expm1(1.01 * spread)) + gamma(ELEMENTARY), np.zeros(X.shape[0])
+        radius = parts[0].absolute_radius()
+        return float(np.expm1(1.01 * radius.max() ** 2)) + gamma(ELEMENTARY), 0.0 * radius
 
 
 @dataclass(frozen=True)
-class PolynomialOf(Transformed):
+class PolynomialOf(Composite):
     """k(x, z) = Σᵢ coefficients[i]·k1(x, z)ⁱ, from i = 0, with no coefficient below 0."""
 
+    kernel: Kernel
     coefficients: tuple[float, ...]
 
     def __post_init__(self) -> None:
@@ -52,18 +56,20 @@ class PolynomialOf(Transformed):
             raise ValueError(f"coefficients: needs one above 0, got {self.coefficients!r}")
         object.__setattr__(self, "coefficients", checked)
 
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+    def join(self, *values: Any) -> Any:
+        """Return Σᵢ coefficients[i]·k1ⁱ."""
+        return np.polynomial.polynomial.polyval(values[0], np.array(self.coefficients))
+
+    def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
         """Of tⁱ at the largest t at most i·tⁱ⁻¹ times what the kernel inside is wrong by."""
-        wrong = float(self.kernel.spread(X).max()) ** 2
-        size = float(np.abs(self.kernel.diagonal(X)).max()) + wrong
+        radius = parts[0].absolute_radius()
+        wrong = float(radius.max()) ** 2
+        size = float(np.abs(parts[0].diagonal()).max()) + wrong
         powers = np.arange(len(self.coefficients))
         errors = powers * wrong * size ** np.maximum(powers - 1, 0)
         rounded = gamma(2 * powers.size) * size**powers
         uniform = float((errors + rounded) @ np.array(self.coefficients))
-        return 0.0, np.full(X.shape[0], np.sqrt(1.01 * uniform))
-
-    def _transform(self, values: Any) -> Any:
-        return np.polynomial.polynomial.polyval(values, np.array(self.coefficients))
+        return 0.0, np.full(radius.size, np.sqrt(1.01 * uniform))
 
     @property
     def monomials(self) -> frozenset[int] | None:

@@ -1,4 +1,4 @@
-"""What a kernel is, with the sums, products and multiples of kernels, and those of a feature map.
+"""What a kernel is, its values on bound samples, and the sums, products and multiples of kernels.
 
 That sums and products of positive semidefinite matrices (of entries: Schur 1911) are so again makes
 kernels of kernels (Shawe-Taylor & Cristianini 2004, proposition 3.22).
@@ -8,34 +8,24 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
+from problems.arithmetic.balls import Balls, Unprovable
 from problems.dataset import Indices, Matrix, Vector
-from problems.kernels.samples import (
-    Block,
-    Blocks,
-    Precise,
-    Selection,
-    as_dense,
-    inner_products,
-    squared_norms,
-    stacked,
-)
+from problems.kernels.samples import Block, PreciseColumns, Selection
 from problems.registry import snake_case
-from problems.rounding import gamma, terms
+from problems.rounding import gamma
 from problems.validation import check_positive, shown
 
 ALGEBRA = "Schur 1911; Shawe-Taylor & Cristianini 2004"
 # Operations that the value of a kernel from outside is allowed, which says nothing of its rounding.
-_OPERATIONS = 2**14
-_DENSE_BYTES = 2**26  # up to which features are stored dense: their products take less time
+OPERATIONS = 2**14
 
 
 class Kernel(ABC):
-    """A kernel function on the rows of matrices.
+    """A kernel function on the rows of matrices: `__call__` and `diagonal` define it.
 
     Attributes
     ----------
@@ -58,54 +48,36 @@ class Kernel(ABC):
 
     @abstractmethod
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
-        """Return the (m, k) matrix of k(xᵢ, zⱼ) for rows of `X` (m, d) and `Z` (k, d)."""
+        """Return the (m, k) matrix of k(xᵢ, zⱼ) for rows of `X` (m, d) and `Z` (k, d).
+
+        Written in operators and NumPy's elementary functions it takes arrays of balls too, so that
+        bounds are proven with it: see `Balls`.
+        """
 
     @abstractmethod
     def diagonal(self, X: Matrix) -> Vector:
         """Return k(xᵢ, xᵢ) for each row, shape (m,)."""
+
+    def bind(self, X: Matrix) -> Bound:
+        """Return the kernel's values among the samples `X` (n, d), and between these and new ones."""
+        return Bound(self, X)
+
+    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+        """Return (ρ, m) with |computed − k(xᵢ, xⱼ)| ≤ ρ·|computed| + mᵢmⱼ, m (n,).
+
+        By default as if each value were a sum of 16,384 products of no more than √(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))
+        in all. A kernel whose values may be further off says so here.
+        """
+        return 0.0, relative_errors(gamma(OPERATIONS), self.diagonal(X))
 
     @property
     def monomials(self) -> frozenset[int] | None:
         """Degrees of the monomials of a finite feature map, None for other ones."""
         return None
 
-    def block(self, X: Matrix, rows: Selection, cols: Selection) -> Block:
-        """Return the Gram matrix of `X` restricted to `rows` and `cols`."""
-        return self(X[rows], X[cols])
-
-    def bind(self, X: Matrix) -> Blocks:
-        """Return (rows, cols) ↦ `block(X, rows, cols)`, with what all blocks share done once."""
-        return partial(self.block, X)
-
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """Return (ρ, m) with |computed − k(xᵢ, xⱼ)| ≤ ρ·|computed| + mᵢmⱼ for `bind(X)`, m (n,).
-
-        By default as if each value were a sum of 16,384 products of no more than √(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))
-        in all. A kernel whose values may be further off says so here.
-        """
-        return 0.0, self._spread(X, gamma(_OPERATIONS))
-
-    def careful(self) -> Kernel | None:
-        """Return the same kernel with values of more digits at some cost, None if there is none."""
+    def careful(self, X: Matrix) -> Kernel | None:
+        """Return the same kernel with values of more digits on `X` at some cost, None for none."""
         return None
-
-    def precise(self, X: Matrix, cols: Indices) -> Precise:
-        """Return (rows ↦ `bind(X)(rows, cols)`, ρ, m), or blocks of more digits where there are some."""
-        blocks = self.bind(X)
-        return lambda rows: blocks(rows, cols), *self.rounding(X)
-
-    def _spread(self, X: Matrix, relative: float) -> Vector:
-        """Return the m for errors of relative·√(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))."""
-        return np.sqrt(relative * np.maximum(self.diagonal(X), 0.0))
-
-    def spread(self, X: Matrix) -> Vector:
-        """Return an m that alone bounds what `rounding` does, |k(xᵢ,xⱼ)| ≤ √(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))."""
-        relative, spread = self.rounding(X)
-        return np.hypot(spread, self._spread(X, 1.01 * relative))
-
-    def cross(self, X_new: Matrix, X: Matrix, cols: Selection) -> Block:
-        """Return k between new samples and the training samples `cols`, for predictions."""
-        return self(X_new, X[cols])
 
     def check(self, X: Matrix) -> None:  # noqa: B027 - most kernels take any samples
         """Raise ValueError if `X` cannot be this kernel's samples."""
@@ -116,7 +88,7 @@ class Kernel(ABC):
 
     @property
     def is_psd(self) -> bool | None:
-        """`psd`, of a combination: only if both parts are declared."""
+        """`psd`, of a combination: only if all parts are declared."""
         return self.psd
 
     def __add__(self, other: Kernel) -> Kernel:
@@ -130,74 +102,176 @@ class Kernel(ABC):
     __rmul__ = __mul__
 
 
+class Bound:
+    """A kernel's values among the samples that it is bound to, and between these and new ones.
+
+    A kernel for which work on the samples can be shared by all blocks has a `Bound` of its own.
+    """
+
+    def __init__(self, kernel: Kernel, X: Matrix) -> None:
+        self.kernel: Any = kernel
+        self.X = X
+
+    def block(self, rows: Selection, cols: Selection) -> Block:
+        """Return the Gram matrix restricted to `rows` and `cols`."""
+        return self.kernel(self.X[rows], self.X[cols])
+
+    def diagonal(self) -> Vector:
+        """Return k(xᵢ, xᵢ), shape (n,)."""
+        return self.kernel.diagonal(self.X)
+
+    def cross(self, X_new: Matrix, cols: Selection) -> Block:
+        """Return k between new samples and the samples `cols`, for predictions."""
+        return self.kernel(X_new, self.X[cols])
+
+    def radius(self) -> tuple[float, Vector]:
+        """Return (ρ, m) with |K[i, j] − k(xᵢ, xⱼ)| ≤ ρ·|K[i, j]| + mᵢmⱼ for blocks, m (n,)."""
+        return self.kernel.rounding(self.X)
+
+    def absolute_radius(self) -> Vector:
+        """Return an m that alone does what `radius` does, as |k(xᵢ,xⱼ)| ≤ √(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))."""
+        relative, absolute = self.radius()
+        return np.hypot(absolute, relative_errors(1.01 * relative, self.diagonal()))
+
+    def precise_columns(self, cols: Indices) -> PreciseColumns:
+        """Return (rows ↦ block(rows, cols), ρ, m), or blocks of more digits where there are some."""
+        return lambda rows: self.block(rows, cols), *self.radius()
+
+    def balls(self, rows: Indices, cols: Indices) -> Any:
+        """Return the block as a matrix of balls, at the current precision of python-flint.
+
+        Raises
+        ------
+        Unprovable
+            If the kernel takes no arrays of balls.
+        """
+        name = type(self.kernel).__name__
+        try:
+            values: Any = self.kernel(Balls(self.X[rows]), Balls(self.X[cols]))  # type: ignore[arg-type]
+        except (Unprovable, TypeError, AttributeError, ValueError) as error:
+            raise Unprovable(f"{name} has no ball arithmetic: {error}") from error
+        if not isinstance(values, Balls) or values.shape != (rows.size, cols.size):
+            raise Unprovable(f"{name} has no ball arithmetic: its values are no array of balls")
+        return values.matrix()
+
+
+def relative_errors(relative: float, diagonal: Vector) -> Vector:
+    """Return the m for errors of relative·√(k(xᵢ,xᵢ)·k(xⱼ,xⱼ))."""
+    return np.sqrt(relative * np.maximum(diagonal, 0.0))
+
+
 def check_kernel(value: Any, name: str) -> None:
     """Raise ValueError if `value` is no kernel."""
     if not isinstance(value, Kernel):
         raise ValueError(f"{name}: must be a kernel, got {shown(value)}")
 
 
+class Composite(Kernel):
+    """k(x, z) = g(k1(x, z), ...): a frozen dataclass whose first fields are the kernels inside."""
+
+    source: ClassVar[str] = ALGEBRA
+    inside: ClassVar[tuple[str, ...]] = ("kernel",)
+
+    def __post_init__(self) -> None:
+        for name in self.inside:
+            check_kernel(getattr(self, name), name)
+
+    @property
+    def parts(self) -> tuple[Kernel, ...]:
+        """The kernels inside."""
+        return tuple(getattr(self, name) for name in self.inside)
+
+    @abstractmethod
+    def join(self, *values: Any) -> Any:
+        """Return g of the parts' values, entry by entry: in operators, for balls too."""
+
+    @abstractmethod
+    def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
+        """Return the radius of g of the values of bound parts."""
+
+    def view(self, X: Matrix) -> Matrix:
+        """Return what the kernels inside see of the samples: by default all."""
+        return X
+
+    def __call__(self, X: Matrix, Z: Matrix) -> Block:
+        """Return the parts' values, joined."""
+        X, Z = self.view(X), self.view(Z)
+        return self.join(*(part(X, Z) for part in self.parts))
+
+    def diagonal(self, X: Matrix) -> Vector:
+        """Return the parts' diagonals, joined."""
+        X = self.view(X)
+        return self.join(*(part.diagonal(X) for part in self.parts))
+
+    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+        """Return what follows from the parts' errors."""
+        X = self.view(X)
+        return self.joined_radius(*(part.bind(X) for part in self.parts))
+
+    def bind(self, X: Matrix) -> Bound:
+        """Bind the samples to each part."""
+        return Joined(self, X)
+
+    def check(self, X: Matrix) -> None:
+        """Check the samples for each part."""
+        X = self.view(X)
+        for part in self.parts:
+            part.check(X)
+
+    def fit(self, X: Matrix) -> Kernel:
+        """Fit each part."""
+        X = self.view(X)
+        return replace(self, **{name: getattr(self, name).fit(X) for name in self.inside})  # type: ignore[type-var]
+
+    @property
+    def is_psd(self) -> bool | None:
+        """True if all parts are (of another one the whole may still be semidefinite)."""
+        return True if all(part.is_psd for part in self.parts) else None
+
+
+class Joined(Bound):
+    """The values of kernels inside a kernel, each bound to the samples, and joined entry by entry."""
+
+    def __init__(self, kernel: Composite, X: Matrix) -> None:
+        super().__init__(kernel, X)
+        self.parts = [part.bind(kernel.view(X)) for part in kernel.parts]
+
+    def block(self, rows: Selection, cols: Selection) -> Block:
+        """Return the parts' blocks, joined."""
+        return self.kernel.join(*(part.block(rows, cols) for part in self.parts))
+
+    def diagonal(self) -> Vector:
+        """Return the parts' diagonals, joined."""
+        return self.kernel.join(*(part.diagonal() for part in self.parts))
+
+    def cross(self, X_new: Matrix, cols: Selection) -> Block:
+        """Return the parts' values for new samples, joined."""
+        X_new = self.kernel.view(X_new)
+        return self.kernel.join(*(part.cross(X_new, cols) for part in self.parts))
+
+    def balls(self, rows: Indices, cols: Indices) -> Any:
+        """Return the parts' balls, joined."""
+        return self.kernel.join(*(Balls(part.balls(rows, cols)) for part in self.parts)).matrix()
+
+
 @dataclass(frozen=True)
-class Combination(Kernel):
-    """k(x, z) = k1(x, z) ∘ k2(x, z)."""
+class Sum(Composite):
+    """k(x, z) = k1(x, z) + k2(x, z)."""
 
     left: Kernel
     right: Kernel
 
-    source: ClassVar[str] = ALGEBRA
+    inside: ClassVar[tuple[str, ...]] = ("left", "right")
 
-    def __post_init__(self) -> None:
-        check_kernel(self.left, "left")
-        check_kernel(self.right, "right")
-
-    @abstractmethod
-    def _join(self, left: Block, right: Block) -> Block: ...
-
-    def __call__(self, X: Matrix, Z: Matrix) -> Block:
-        """Return both parts' values, joined."""
-        return self._join(self.left(X, Z), self.right(X, Z))
-
-    def block(self, X: Matrix, rows: Selection, cols: Selection) -> Block:
-        """Return both parts' blocks, joined."""
-        return self._join(self.left.block(X, rows, cols), self.right.block(X, rows, cols))
-
-    def bind(self, X: Matrix) -> Blocks:
-        """Prepare the samples for both parts."""
-        left, right = self.left.bind(X), self.right.bind(X)
-        return lambda rows, cols: self._join(left(rows, cols), right(rows, cols))
-
-    def cross(self, X_new: Matrix, X: Matrix, cols: Selection) -> Block:
-        """Return both parts' values for new samples, joined."""
-        return self._join(self.left.cross(X_new, X, cols), self.right.cross(X_new, X, cols))
-
-    def diagonal(self, X: Matrix) -> Vector:
-        """Return both parts' diagonals, joined."""
-        return self._join(self.left.diagonal(X), self.right.diagonal(X))
-
-    def check(self, X: Matrix) -> None:
-        """Check the samples for both parts."""
-        self.left.check(X)
-        self.right.check(X)
-
-    def fit(self, X: Matrix) -> Kernel:
-        """Fit both parts."""
-        return replace(self, left=self.left.fit(X), right=self.right.fit(X))
-
-    @property
-    def is_psd(self) -> bool | None:
-        """True if both parts are (an indefinite part may still give a semidefinite whole)."""
-        return True if self.left.is_psd and self.right.is_psd else None
-
-
-@dataclass(frozen=True)
-class Sum(Combination):
-    """k(x, z) = k1(x, z) + k2(x, z)."""
-
-    def _join(self, left: Block, right: Block) -> Block:
+    def join(self, *values: Any) -> Any:
+        """Return the sum."""
+        left, right = values
         return left + right
 
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+    def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
         """Errors add, and the addition rounds once."""
-        return gamma(1), np.hypot(self.left.spread(X), self.right.spread(X))
+        left, right = (part.absolute_radius() for part in parts)
+        return gamma(1), np.hypot(left, right)
 
     @property
     def monomials(self) -> frozenset[int] | None:
@@ -207,20 +281,25 @@ class Sum(Combination):
 
 
 @dataclass(frozen=True)
-class Product(Combination):
+class Product(Composite):
     """k(x, z) = k1(x, z)·k2(x, z)."""
 
-    def _join(self, left: Block, right: Block) -> Block:
+    left: Kernel
+    right: Kernel
+
+    inside: ClassVar[tuple[str, ...]] = ("left", "right")
+
+    def join(self, *values: Any) -> Any:
+        """Return the product."""
+        left, right = values
         return left * right
 
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+    def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
         """Each part's error is multiplied by the other part."""
-        left, right = self.left.spread(X), self.right.spread(X)
-        of_left, of_right = (
-            np.sqrt(np.maximum(part.diagonal(X), 0.0)) for part in (self.left, self.right)
-        )
-        parts = left * of_right, of_left * right, left * right
-        return gamma(1), 1.01 * np.sqrt(sum(part**2 for part in parts))
+        left, right = (part.absolute_radius() for part in parts)
+        of_left, of_right = (relative_errors(1.0, part.diagonal()) for part in parts)
+        terms = left * of_right, of_left * right, left * right
+        return gamma(1), 1.01 * np.sqrt(sum(term**2 for term in terms))
 
     @property
     def monomials(self) -> frozenset[int] | None:
@@ -230,71 +309,24 @@ class Product(Combination):
 
 
 @dataclass(frozen=True)
-class Transformed(Kernel):
-    """k(x, z) = g(k1(x, z))."""
-
-    kernel: Kernel
-
-    source: ClassVar[str] = ALGEBRA
-
-    def __post_init__(self) -> None:
-        check_kernel(self.kernel, "kernel")
-
-    @abstractmethod
-    def _transform(self, values: Any) -> Any: ...
-
-    def __call__(self, X: Matrix, Z: Matrix) -> Block:
-        """Return the transformed values."""
-        return self._transform(self.kernel(X, Z))
-
-    def block(self, X: Matrix, rows: Selection, cols: Selection) -> Block:
-        """Return the transformed block."""
-        return self._transform(self.kernel.block(X, rows, cols))
-
-    def bind(self, X: Matrix) -> Blocks:
-        """Prepare the samples for the kernel inside."""
-        inside = self.kernel.bind(X)
-        return lambda rows, cols: self._transform(inside(rows, cols))
-
-    def cross(self, X_new: Matrix, X: Matrix, cols: Selection) -> Block:
-        """Return the transformed values for new samples."""
-        return self._transform(self.kernel.cross(X_new, X, cols))
-
-    def diagonal(self, X: Matrix) -> Vector:
-        """Return the transformed diagonal."""
-        return self._transform(self.kernel.diagonal(X))
-
-    def check(self, X: Matrix) -> None:
-        """Check the samples for the kernel inside."""
-        self.kernel.check(X)
-
-    def fit(self, X: Matrix) -> Kernel:
-        """Fit the kernel inside."""
-        return replace(self, kernel=self.kernel.fit(X))
-
-    @property
-    def is_psd(self) -> bool | None:
-        """True if the kernel inside is (of another the transform may still be semidefinite)."""
-        return True if self.kernel.is_psd else None
-
-
-@dataclass(frozen=True)
-class Scaled(Transformed):
+class Scaled(Composite):
     """k(x, z) = factor·k1(x, z), with factor > 0."""
 
+    kernel: Kernel
     factor: float
 
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "factor", check_positive(self.factor, "factor"))
 
-    def _transform(self, values: Any) -> Any:
-        return self.factor * values
+    def join(self, *values: Any) -> Any:
+        """Return the multiple."""
+        return self.factor * values[0]
 
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+    def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
         """As the kernel inside, times the factor."""
-        relative, spread = self.kernel.rounding(X)
-        return relative + gamma(1), np.sqrt(1.01 * self.factor) * spread
+        relative, absolute = parts[0].radius()
+        return relative + gamma(1), np.sqrt(1.01 * self.factor) * absolute
 
     @property
     def monomials(self) -> frozenset[int] | None:
@@ -305,36 +337,3 @@ class Scaled(Transformed):
 def added(left: frozenset[int], right: frozenset[int]) -> frozenset[int]:
     """Return all sums of a degree on the left and one on the right."""
     return frozenset(i + j for i in left for j in right)
-
-
-class FeatureMapKernel(Kernel):
-    """k(x, z) = φ(x)ᵀφ(z), for a φ that is computed: a subclass defines `features`."""
-
-    @abstractmethod
-    def features(self, X: Matrix) -> Matrix:
-        """Return φ of the rows of `X` (m, d), shape (m, D).
-
-        Which columns there are, and D, may depend on `X`: rows that are to be multiplied with each
-        other are mapped together.
-        """
-
-    def __call__(self, X: Matrix, Z: Matrix) -> Block:
-        """Return φ(X) φ(Z)ᵀ."""
-        phi, m = self.features(stacked(X, Z)), X.shape[0]
-        return inner_products(phi[:m], phi[m:])
-
-    def diagonal(self, X: Matrix) -> Vector:
-        """Return ‖φ(xᵢ)‖²."""
-        return squared_norms(self.features(X))
-
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """Of inner products of features, each of which is right but for some operations."""
-        phi = self.features(X)
-        return 0.0, np.sqrt(gamma(terms(phi) + _OPERATIONS) * squared_norms(phi))
-
-    def bind(self, X: Matrix) -> Blocks:
-        """Map the samples once; blocks are products of features then."""
-        phi = self.features(X)
-        if 8 * phi.shape[0] * phi.shape[1] <= _DENSE_BYTES:
-            phi = as_dense(phi)
-        return lambda rows, cols: inner_products(phi[rows], phi[cols])

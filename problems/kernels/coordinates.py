@@ -6,15 +6,15 @@ therefore kernels (Shawe-Taylor & Cristianini 2004, proposition 3.22).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Indices, Matrix, Vector, check_samples
-from problems.kernels.base import Kernel, check_kernel
-from problems.kernels.samples import Block, Blocks, as_dense, squared_norms
+from problems.dataset import Matrix, Vector, check_samples
+from problems.kernels.base import Bound, Composite, Kernel
+from problems.kernels.samples import Block, as_dense, squared_norms
 from problems.rounding import gamma
 from problems.validation import check_whole
 
@@ -22,7 +22,7 @@ _SOURCE = "Shawe-Taylor & Cristianini 2004"
 
 
 @dataclass(frozen=True)
-class Subset(Kernel):
+class Subset(Composite):
     """k(x, z) = k1(x_S, z_S): a kernel on the coordinates S = features, counted from 0."""
 
     kernel: Kernel
@@ -31,7 +31,7 @@ class Subset(Kernel):
     source: ClassVar[str] = _SOURCE
 
     def __post_init__(self) -> None:
-        check_kernel(self.kernel, "kernel")
+        super().__post_init__()
         try:
             chosen = tuple(check_whole(j, "features", 0) for j in self.features)
         except TypeError:
@@ -44,28 +44,17 @@ class Subset(Kernel):
             )
         object.__setattr__(self, "features", chosen)
 
-    @cached_property
-    def _columns(self) -> Indices:
-        return np.array(self.features)
+    def view(self, X: Matrix) -> Matrix:
+        """Return the chosen columns."""
+        return X[:, list(self.features)]
 
-    def _part(self, X: Matrix) -> Matrix:
-        return X[:, self._columns]
+    def join(self, *values: Any) -> Any:
+        """Return the inner kernel's values."""
+        return values[0]
 
-    def __call__(self, X: Matrix, Z: Matrix) -> Block:
-        """Return the inner kernel's values on the chosen columns."""
-        return self.kernel(self._part(X), self._part(Z))
-
-    def bind(self, X: Matrix) -> Blocks:
-        """Choose the columns once."""
-        return self.kernel.bind(self._part(X))
-
-    def diagonal(self, X: Matrix) -> Vector:
-        """Return the inner kernel's diagonal on the chosen columns."""
-        return self.kernel.diagonal(self._part(X))
-
-    def rounding(self, X: Matrix) -> tuple[float, Vector]:
+    def joined_radius(self, *parts: Bound) -> tuple[float, Vector]:
         """As the inner kernel on the chosen columns."""
-        return self.kernel.rounding(self._part(X))
+        return parts[0].radius()
 
     def check(self, X: Matrix) -> None:
         """Refuse a column that is not there; check the others for the inner kernel."""
@@ -74,16 +63,7 @@ class Subset(Kernel):
                 f"features: column {max(self.features)} is not there, X has columns 0 to "
                 f"{X.shape[1] - 1}"
             )
-        self.kernel.check(self._part(X))
-
-    def fit(self, X: Matrix) -> Kernel:
-        """Fit the inner kernel to the chosen columns."""
-        return replace(self, kernel=self.kernel.fit(self._part(X)))
-
-    @property
-    def is_psd(self) -> bool | None:
-        """As the inner kernel."""
-        return self.kernel.is_psd
+        super().check(X)
 
     @property
     def monomials(self) -> frozenset[int] | None:

@@ -6,7 +6,7 @@ Sparse rows meet dense columns: with 12 entries of 300 (w8a) that takes a fifth 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -14,14 +14,14 @@ import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix
-from problems.kernels.samples import Selection, as_dense, entries
+from problems.kernels.samples import Selection, as_dense, entries, squared_norms
 from problems.rounding import leading_digits, split, terms
 
 Values = NDArray[Any]
 
 SPARSE = 0.3  # share of nonzero entries up to which sparse rows are faster than a dense product
 MOST_FEATURES = 4096  # of sparse samples: dense columns of more leave the cache
-_COLUMNS = 512  # at a time
+COLUMNS = 512  # at a time: a section of a tile's width stays in the cache
 _SIZES = 2.0**-30, 2.0**30  # of entries whose products are far from the ends of float32
 _FAST = {"reassoc", "contract", "nsz"}
 
@@ -43,45 +43,85 @@ def exact_type(X: Matrix) -> np.dtype[Any] | None:
 
 def products_with(X: Matrix, cols: Indices, dtype: np.dtype[Any]) -> Callable[[Selection], Values]:
     """Return rows ↦ X[rows] X[cols]ᵀ, computed in `dtype`, each sum in any order."""
-    if entries(X).size and np.count_nonzero(entries(X)) > SPARSE * X.shape[0] * X.shape[1]:
-        samples = as_dense(X).astype(dtype, copy=False)
-        columns = np.ascontiguousarray(samples[cols].T)
-        return lambda rows: samples[rows] @ columns
-    csr: Any = scipy.sparse.csr_array(X)
-    data, n = csr.data.astype(dtype), np.arange(X.shape[0])
-    none = np.zeros(max(X.shape[0], _COLUMNS), dtype)
-    sections: list[tuple[slice, Values]] = []
-    for left in range(0, cols.size, _COLUMNS):
-        part = slice(left, min(left + _COLUMNS, cols.size))
-        section = np.zeros((X.shape[1], part.stop - left), dtype)
-        scatter(data, csr.indices, csr.indptr, cols[part], section)
-        sections.append((part, section))
+    few = np.count_nonzero(entries(X)) <= SPARSE * X.shape[0] * X.shape[1]
+    samples = (SparseSamples if few else DenseSamples)(X, dtype)
+    sections = [samples.columns(cols[at : at + COLUMNS]) for at in range(0, cols.size, COLUMNS)]
+    n = np.arange(X.shape[0])
 
     def block(rows: Selection) -> Values:
         chosen = n[rows]
         out = np.empty((chosen.size, cols.size), dtype)
-        for part, section in sections:
-            nothing = none[: section.shape[1]]
-            sparse_products(
-                data, csr.indices, csr.indptr, none, chosen, section, nothing, out[:, part]
-            )
+        for k, section in enumerate(sections):
+            samples.products(chosen, section, out[:, COLUMNS * k : COLUMNS * (k + 1)])
         return out
 
     return block
 
 
+class Section(NamedTuple):
+    """Some samples as columns (d, c), and their half norms −½‖x‖² where the rows do not hold these."""
+
+    entries: Values
+    halves: Values
+
+
+class DenseSamples:
+    """Samples as rows [x, −½‖x‖², 1] and as columns [x, 1, −½‖x‖²]; without norms just x."""
+
+    def __init__(self, X: Matrix, dtype: np.dtype[Any], norms: bool = False) -> None:
+        X = as_dense(X)
+        if not norms:
+            self.rows = self.others = np.ascontiguousarray(X, dtype)
+            return
+        X = X - X.mean(axis=0)  # distances stay, and less of them is lost to cancellation
+        half, d = -0.5 * squared_norms(X), X.shape[1]
+        self.rows = np.ones((X.shape[0], d + 2), dtype)
+        self.rows[:, :d], self.rows[:, d] = X, half
+        self.others = self.rows.copy()
+        self.others[:, d], self.others[:, d + 1] = 1.0, half
+
+    def columns(self, cols: Indices) -> Section:
+        """Return some samples as columns."""
+        return Section(self.others[cols].T, np.empty(0, self.others.dtype))
+
+    def products(self, rows: Indices, section: Section, out: Values) -> None:
+        """Write the products of some rows with a section."""
+        np.matmul(self.rows[rows], section.entries, out=out)
+
+
+class SparseSamples:
+    """Samples as sparse rows, and as dense columns made when asked for."""
+
+    def __init__(self, X: Matrix, dtype: np.dtype[Any], norms: bool = False) -> None:
+        csr: Any = scipy.sparse.csr_array(X)
+        self.data, self.indices, self.indptr = csr.data.astype(dtype), csr.indices, csr.indptr
+        self.features = csr.shape[1]
+        half = -0.5 * squared_norms(csr) if norms else np.zeros(csr.shape[0])
+        self.halves = half.astype(dtype)
+
+    def columns(self, cols: Indices) -> Section:
+        """Return some samples as columns."""
+        section = np.zeros((self.features, cols.size), self.data.dtype)
+        _scatter(self.data, self.indices, self.indptr, cols, section)
+        return Section(section, self.halves[cols])
+
+    def products(self, rows: Indices, section: Section, out: Values) -> None:
+        """Write the products of some rows with a section."""
+        samples = self.data, self.indices, self.indptr, self.halves
+        _sparse_products(*samples, rows, section.entries, section.halves, out)
+
+
 @numba.njit(cache=True, nogil=True)
-def scatter(
+def _scatter(
     data: Values, indices: Indices, indptr: Indices, cols: Indices, entries: Values
 ) -> None:
-    """Write the samples `cols` as dense columns."""
     for c in range(cols.size):
         for k in range(indptr[cols[c]], indptr[cols[c] + 1]):
             entries[indices[k], c] = data[k]
 
 
 @numba.njit(cache=True, nogil=True, fastmath=_FAST)
-def sparse_products(
+def _sparse_products(
     data: Values,
     indices: Indices,
     indptr: Indices,

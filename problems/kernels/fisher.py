@@ -20,9 +20,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from problems.arithmetic.balls import Balls
 from problems.dataset import Matrix, Vector
-from problems.kernels.base import FeatureMapKernel, Kernel
-from problems.kernels.samples import Block, Blocks, Selection, as_dense
+from problems.kernels.base import Bound, Kernel
+from problems.kernels.features import FeatureMapKernel
+from problems.kernels.samples import Block, as_dense
 from problems.validation import check_whole
 
 _SOURCE = "Jaakkola & Haussler 1998; Sánchez et al. 2013"
@@ -51,17 +53,9 @@ class Fisher(Kernel):
         """Refuse: there is no mixture yet."""
         raise ValueError("kernel: Fisher needs training samples first; use fit(X)")
 
-    def block(self, X: Matrix, rows: Selection, cols: Selection) -> Block:
-        """Fit the mixture to `X`, and return the block of its kernel."""
-        return self.fit(X).block(X, rows, cols)
-
-    def bind(self, X: Matrix) -> Blocks:
+    def bind(self, X: Matrix) -> Bound:
         """Fit the mixture to `X`."""
         return self.fit(X).bind(X)
-
-    def cross(self, X_new: Matrix, X: Matrix, cols: Selection) -> Block:
-        """Fit the mixture to the training samples `X`, and return its kernel with new ones."""
-        return self.fit(X)(X_new, X[cols])
 
     def diagonal(self, X: Matrix) -> Vector:
         """Fit the mixture to `X`, and return its kernel's diagonal."""
@@ -102,12 +96,13 @@ class FittedFisher(FeatureMapKernel):
 
     def features(self, X: Matrix) -> Block:
         """Return φ (m, c + 2cd): the score of each sample in Fisher's metric."""
-        from scipy.special import softmax  # noqa: PLC0415 - slow to import
-
-        weights, means, variances = self._mixture
-        deviations = (as_dense(X)[:, None, :] - means) / np.sqrt(variances)
+        X, (weights, means, variances) = as_dense(X), self._mixture
+        if isinstance(X, Balls):
+            weights, means, variances = map(Balls, self._mixture)
+        deviations = (X[:, None, :] - means) / np.sqrt(variances)
         logs = np.log(weights) - 0.5 * (deviations**2 + np.log(variances)).sum(axis=2)
-        shares = softmax(logs, axis=1)
+        odds = np.exp(logs - np.maximum.reduce(logs, axis=1, keepdims=True))
+        shares = odds / odds.sum(axis=1, keepdims=True)
         of_means = shares[:, :, None] * deviations / np.sqrt(weights)[:, None]
         of_widths = shares[:, :, None] * (deviations**2 - 1) / np.sqrt(2 * weights)[:, None]
         parts = [(shares - weights) / np.sqrt(weights), of_means, of_widths]

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numba
 import numpy as np
 import scipy
 
+from problems.arithmetic.balls import Balls
 from problems.dataset import Indices, Matrix, Vector
-from problems.kernels.base import Kernel
+from problems.kernels.base import Bound, Kernel
 from problems.kernels.expansion import MOST_FEATURES, exact_type, products_with
 from problems.kernels.samples import (
     Block,
-    Blocks,
-    Precise,
+    PreciseColumns,
     Selection,
     inner_products,
     squared_norms,
 )
-from problems.rounding import EXPONENTIAL, gamma, grown, leading_digits, split, terms
+from problems.rounding import EXPONENTIAL, gamma, grown, terms
 from problems.validation import check_positive
-
-# Above this value of gamma·max‖x‖² the expansion ‖x‖² − 2xᵀz + ‖z‖² loses more than two digits
-# of the exponent's float64 accuracy to cancellation; differences are then taken directly.
-_EXPANSION_LIMIT = 100.0
 
 
 @dataclass(frozen=True)
@@ -36,20 +32,38 @@ class RBF(Kernel):
     gamma: float
 
     source: ClassVar[str] = "Aizerman, Braverman & Rozonoer 1964; Boser, Guyon & Vapnik 1992"
+    # Above this value of gamma·max‖x‖² the expansion ‖x‖² − 2xᵀz + ‖z‖² loses more than two digits
+    # of the exponent's float64 accuracy to cancellation; differences are then taken directly.
+    expansion_limit: ClassVar[float] = 100.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "gamma", check_positive(self.gamma, "gamma"))
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
         """Return the matrix of exp(−gamma·‖xᵢ − zⱼ‖²)."""
-        K = self._squared_distances(X, Z)
+        x2, z2 = squared_norms(X), squared_norms(Z)
+        if isinstance(X, Balls):
+            # exp([x, ‖x‖², 1]·[2gamma·z, −gamma, −gamma·‖z‖²]): three operations on each value less
+            ones, steep = np.ones((len(X), 1)), np.full((len(Z), 1), -self.gamma)
+            left = np.hstack([X, x2[:, None], ones])
+            right = np.hstack([2 * self.gamma * Z, steep, -self.gamma * z2[:, None]])
+            return np.exp(left @ right.T)
+        if self.reach(x2, z2) <= self.expansion_limit:
+            return self.expanded(inner_products(X, Z), -0.5 * x2, -0.5 * z2)
+        K = _by_differences(X, Z)
         with np.errstate(over="ignore"):  # exp(-inf) is 0, as it should be
             K *= -self.gamma
         return np.exp(K, out=K)
 
-    def bind(self, X: Matrix) -> Blocks:
+    def expanded(self, D: Any, halves: Vector, of_columns: Vector) -> Block:
+        """Return exp(2·gamma·(xᵀz − ½‖x‖² − ½‖z‖²)) from inner products and half norms."""
+        K = np.empty(D.shape)
+        _fill_exponents(D, halves, of_columns, 2 * self.gamma, K)
+        return np.exp(K, out=K)
+
+    def bind(self, X: Matrix) -> Bound:
         """Move the samples to their mean where distances keep more digits there."""
-        return super().bind(self._centred(X))
+        return Centred(self, X)
 
     def check(self, X: Matrix) -> None:
         """Refuse samples whose squared distances overflow."""
@@ -62,136 +76,80 @@ class RBF(Kernel):
         return np.ones(X.shape[0])
 
     def rounding(self, X: Matrix) -> tuple[float, Vector]:
-        """That of the exponent, and of exp.
+        """That of the exponent, and of exp, of samples moved to their mean.
 
         The expansion is wrong by at most 4γ_m·max‖x‖²; differences by γ_m·‖x − z‖², of which exp
         leaves at most γ_m/e, as t·exp(−t) ≤ 1/e.
         """
-        X = self._centred(X)
-        largest, count = self._reach(squared_norms(X)), terms(X)
-        relative = grown(4 * min(largest, _EXPANSION_LIMIT) * gamma(count + 6))
+        X = self.centred(X)
+        largest, count = self.reach(squared_norms(X)), terms(X)
+        relative = grown(4 * min(largest, self.expansion_limit) * gamma(count + 6))
         uniform = float(np.finfo(float).tiny)
-        if largest > _EXPANSION_LIMIT:  # in two sparse rows there are up to twice as many entries
+        if (
+            largest > self.expansion_limit
+        ):  # in two sparse rows there are up to twice as many entries
             uniform += 0.4 * gamma((2 * count if scipy.sparse.issparse(X) else X.shape[1]) + 4)
         return relative + gamma(EXPONENTIAL), np.full(X.shape[0], np.sqrt(uniform))
 
-    def careful(self) -> RBF:
-        """Return the kernel that takes three products in place of one for values of more digits."""
-        return _CarefulRBF(self.gamma)
+    def careful(self, X: Matrix) -> Kernel | None:
+        """Return the kernel that takes differences throughout; of sparse samples they take long."""
+        return None if scipy.sparse.issparse(X) else ByDifferences(self.gamma)
 
-    def precise(self, X: Matrix, cols: Indices) -> Precise:
-        """Return blocks whose squared distances lose nothing where the samples are of few digits."""
-        if scipy.sparse.issparse(X) and X.shape[1] > MOST_FEATURES:
-            return super().precise(X, cols)
-        if (dtype := exact_type(X)) is not None:
-            return self._expanded(X, cols, dtype), *self._of_exact(X)
-        X = self._centred(X)
-        if self._reach(squared_norms(X)) > _EXPANSION_LIMIT:
-            return super().precise(X, cols)
-        return self._of_doubles(X, cols)
-
-    def _of_doubles(self, X: Matrix, cols: Indices) -> Precise:
-        return self._expanded(X, cols, np.dtype(np.float64)), *self.rounding(X)
-
-    def _of_exact(self, X: Matrix) -> tuple[float, Vector]:
-        """Return how far values may be off of an exponent −t that is rounded once: t·exp(−t) ≤ 1/e."""
-        relative, uniform = gamma(EXPONENTIAL), float(np.finfo(float).tiny)
-        largest = 4 * self._reach(squared_norms(X))
-        if largest <= 1.0:
-            relative += gamma(2 * largest)
-        else:
-            uniform += gamma(0.5)
-        return relative, np.full(X.shape[0], np.sqrt(uniform))
-
-    def _expanded(
-        self, X: Matrix, cols: Indices, dtype: np.dtype[Any]
-    ) -> Callable[[Selection], Block]:
-        """Return blocks exp(2·gamma·(xᵀz − ½‖x‖² − ½‖z‖²)) whose products are computed in `dtype`."""
-        products, halves = products_with(X, cols, dtype), -0.5 * squared_norms(X)
-        of_columns = halves[cols]
-
-        def block(rows: Selection) -> Block:
-            D = products(rows)
-            K = np.empty(D.shape)
-            _fill_exponents(D, halves[rows], of_columns, 2 * self.gamma, K)
-            return np.exp(K, out=K)
-
-        return block
-
-    def _digits(self, X: Matrix) -> tuple[int, float]:
-        """Return of how many digits squared distances are exact, and the largest entry's size."""
-        return leading_digits(4 * X.shape[1]), float(np.abs(X).max())
-
-    def _of_digits(self, X: Matrix, cols: Indices) -> Precise:
-        """Return blocks for which ‖x′ − z′‖² is expanded without rounding, x′ the leading digits of x.
-
-        What is left of ‖x − z‖² are products with x″ = x − x′ or z″.
-        """
-        digits, size = self._digits(X)
-        high, low, exact, rest = _leading(X[cols], digits, size)
-        ones = np.ones((exact.size, 1))
-        columns = np.hstack([-2 * high, ones, exact]).T
-        others = np.hstack([-2 * low, -2 * X[cols], ones, rest]).T
-
-        def block(rows: Selection) -> Block:
-            high, low, exact, rest = _leading(X[rows], digits, size)
-            ones = np.ones((exact.size, 1))
-            K = np.hstack([high, exact, ones]) @ columns
-            if low.any() or others[: low.shape[1]].any():
-                K += np.hstack([high, low, rest, ones]) @ others
-                np.maximum(K, 0.0, out=K)
-            K *= -self.gamma
-            return np.exp(K, out=K)
-
-        d, largest = X.shape[1], float(squared_norms(X).max())
-        left = d * (2 * size * 2.0**-digits) ** 2
-        products = 9 * np.sqrt(largest * left) + 3 * left
-        relative = grown(self.gamma * gamma(2 * d + 8) * products) + gamma(EXPONENTIAL)
-        # t·exp(−t) and √t·exp(−t) are below ½: a relative error of t, and that of a mean taken off
-        reach, uniform = self.gamma * largest, float(np.finfo(float).tiny)
-        if reach <= 0.25:
-            relative += gamma(16 * reach)
-        else:
-            uniform += gamma(1 + 2 * np.sqrt(reach))
-        return block, relative, np.full(X.shape[0], np.sqrt(uniform))
-
-    def _reach(self, *norms: Vector) -> float:
+    def reach(self, *norms: Vector) -> float:
         """Return gamma·max‖x‖²."""
         return self.gamma * max(float(n.max(initial=0.0)) for n in norms)
 
-    def _centred(self, X: Matrix) -> Matrix:
+    def centred(self, X: Matrix) -> Matrix:
         """Return `X` with its mean taken off if that makes the expansion precise; sparse as it is."""
-        if scipy.sparse.issparse(X) or self._reach(squared_norms(X)) <= 1.0:
+        if scipy.sparse.issparse(X) or self.reach(squared_norms(X)) <= 1.0:
             return X
         centred = X - X.mean(axis=0)
-        return centred if self._reach(squared_norms(centred)) <= _EXPANSION_LIMIT else X
-
-    def _squared_distances(self, X: Matrix, Z: Matrix) -> Block:
-        x2, z2 = squared_norms(X), squared_norms(Z)
-        if self._reach(x2, z2) > _EXPANSION_LIMIT:
-            return _by_differences(X, Z)
-        D = inner_products(X, Z)
-        D *= -2.0
-        D += x2[:, None]
-        D += z2[None, :]
-        return np.maximum(D, 0.0, out=D)
+        return centred if self.reach(squared_norms(centred)) <= self.expansion_limit else X
 
 
-class _CarefulRBF(RBF):
+class ByDifferences(RBF):
+    """The Gaussian kernel by differences of samples, which keep all digits at some cost."""
+
     listed: ClassVar[bool] = False
-
-    def _of_doubles(self, X: Matrix, cols: Indices) -> Precise:
-        """Return blocks whose squared distances lose nothing, of dense samples."""
-        return (
-            super()._of_doubles(X, cols) if scipy.sparse.issparse(X) else self._of_digits(X, cols)
-        )
+    expansion_limit: ClassVar[float] = 0.0
 
 
-def _leading(X: Matrix, digits: int, size: float) -> tuple[Block, Block, Block, Block]:
-    """Return the leading digits X′ of samples, what is left X″, ‖x′‖², and 2x′ᵀx″ + ‖x″‖², (n, 1)."""
-    high, low = split(X, digits, size)
-    rest = np.einsum("ij,ij->i", high + X, low)
-    return high, low, squared_norms(high)[:, None], rest[:, None]
+class Centred(Bound):
+    """The Gaussian kernel's values, of samples that are moved to their mean where that pays."""
+
+    @cached_property
+    def _samples(self) -> Matrix:
+        return self.kernel.centred(self.X)
+
+    def block(self, rows: Selection, cols: Selection) -> Block:
+        """Return the block of the moved samples."""
+        return self.kernel(self._samples[rows], self._samples[cols])
+
+    def precise_columns(self, cols: Indices) -> PreciseColumns:
+        """Return blocks whose squared distances lose nothing where the samples are of few digits."""
+        kernel, X = self.kernel, self.X
+        if scipy.sparse.issparse(X) and X.shape[1] > MOST_FEATURES:
+            return super().precise_columns(cols)
+        if (dtype := exact_type(X)) is not None:
+            # of an exponent −t that is rounded once, t·exp(−t) ≤ 1/e is left
+            relative, uniform = gamma(EXPONENTIAL), float(np.finfo(float).tiny)
+            largest = 4 * kernel.reach(squared_norms(X))
+            if largest <= 1.0:
+                relative += gamma(2 * largest)
+            else:
+                uniform += gamma(0.5)
+            absolute = np.full(X.shape[0], np.sqrt(uniform))
+        else:
+            X, dtype, (relative, absolute) = self._samples, np.dtype(np.float64), self.radius()
+            if kernel.reach(squared_norms(X)) > kernel.expansion_limit:
+                return super().precise_columns(cols)
+        products, halves = products_with(X, cols, dtype), -0.5 * squared_norms(X)
+        of_columns = halves[cols]
+
+        def values(rows: Selection) -> Block:
+            return kernel.expanded(products(rows), halves[rows], of_columns)
+
+        return values, relative, absolute
 
 
 def _by_differences(X: Matrix, Z: Matrix) -> Block:

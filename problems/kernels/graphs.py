@@ -22,8 +22,7 @@ import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Indices, Matrix
-from problems.kernels.base import FeatureMapKernel
-from problems.kernels.samples import unit_rows
+from problems.kernels.features import CountingKernel
 from problems.validation import check_switch, check_whole
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class _Vertices(NamedTuple):
 
 
 @dataclass(frozen=True)
-class WeisfeilerLehman(FeatureMapKernel):
+class WeisfeilerLehman(CountingKernel):
     """Inner product of the counts of vertex labels, refined `iterations` times by their neighbours'."""
 
     iterations: int = 2
@@ -54,15 +53,14 @@ class WeisfeilerLehman(FeatureMapKernel):
         object.__setattr__(self, "iterations", check_whole(self.iterations, "iterations", 0))
         object.__setattr__(self, "normalize", check_switch(self.normalize, "normalize"))
 
-    def features(self, X: Matrix) -> scipy.sparse.csr_array:
+    def counts(self, X: Matrix) -> scipy.sparse.csr_array:
         """Return how many vertices have each label, after 0, 1, ... refinements."""
         vertices = _vertices(X)
         counts = [_counts(vertices, X.shape[0])]
         for _ in range(self.iterations):
             vertices = vertices._replace(label=_refined(vertices))
             counts.append(_counts(vertices, X.shape[0]))
-        features = scipy.sparse.csr_array(scipy.sparse.hstack(counts))
-        return unit_rows(features) if self.normalize else features
+        return scipy.sparse.csr_array(scipy.sparse.hstack(counts))
 
     def check(self, X: Matrix) -> None:
         """Refuse rows that are not lower triangles with labels on the diagonal and edges below it."""

@@ -9,13 +9,13 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from problems.arithmetic.balls import Balls
 from problems.dataset import Indices, Matrix, Vector
 
 Block = NDArray[np.float64]
 Selection = Indices | slice
-Blocks = Callable[[Selection, Selection], Block]
 # some columns of K by their rows, and (ρ, m): they are right to ρ·|K| + mᵢmⱼ
-Precise = tuple[Callable[[Selection], Block], float, Vector]
+PreciseColumns = tuple[Callable[[Selection], Block], float, Vector]
 
 
 def entries(X: Matrix) -> Vector:
@@ -25,28 +25,21 @@ def entries(X: Matrix) -> Vector:
 
 def stacked(X: Matrix, Z: Matrix) -> Matrix:
     """Return the rows of `X`, then those of `Z`."""
-    if isinstance(X, np.ndarray) and isinstance(Z, np.ndarray):
+    if not (scipy.sparse.issparse(X) or scipy.sparse.issparse(Z)):
         return np.vstack([X, Z])
     return scipy.sparse.csr_array(
         scipy.sparse.vstack([scipy.sparse.csr_array(X), scipy.sparse.csr_array(Z)])
     )
 
 
-def unit_rows(features: Matrix) -> Matrix:
-    """Return the rows divided by their lengths; rows of zeros stay."""
-    length = np.sqrt(squared_norms(features))
-    inverse = 1.0 / np.where(length > 0, length, 1.0)
-    return scipy.sparse.csr_array(scipy.sparse.diags_array(inverse) @ features)
-
-
 def inner_products(X: Matrix, Z: Matrix) -> Block:
-    """Return X Zᵀ as a dense array, for dense and CSR matrices."""
+    """Return X Zᵀ as a dense array, for dense and CSR matrices, and arrays of balls."""
     return as_dense(X @ Z.T)
 
 
 def squared_norms(X: Matrix) -> Vector:
-    """Return ‖xᵢ‖² for each row, for dense and CSR matrices."""
-    if isinstance(X, np.ndarray):
+    """Return ‖xᵢ‖² for each row, for dense and CSR matrices, and arrays of balls."""
+    if isinstance(X, np.ndarray | Balls):
         return np.einsum("ij,ij->i", X, X)
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     # nothing of length d: it may be 2^31
@@ -54,7 +47,9 @@ def squared_norms(X: Matrix) -> Vector:
 
 
 def as_dense(M: Any) -> NDArray[np.float64]:
-    """Return a dense array of a dense or sparse matrix."""
+    """Return a dense array of a dense or sparse matrix, and arrays of balls as they are."""
+    if isinstance(M, Balls):
+        return M  # type: ignore[return-value]
     return M.toarray() if scipy.sparse.issparse(M) else np.asarray(M, dtype=np.float64)
 
 

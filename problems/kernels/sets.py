@@ -42,7 +42,7 @@ class SetIntersection(Kernel):
         """Return the matrix of 2^|Aᵢ∩Bⱼ|."""
         common = inner_products(X, Z)
         if self.normalize:
-            common -= 0.5 * (squared_norms(X)[:, None] + squared_norms(Z))
+            common = common - 0.5 * (squared_norms(X)[:, None] + squared_norms(Z))
         return np.exp2(common)
 
     def diagonal(self, X: Matrix) -> Vector:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.dataset import Matrix, Vector
-from problems.kernels.base import Kernel
+from problems.arithmetic.balls import Balls
+from problems.dataset import Indices, Matrix, Vector
+from problems.kernels.base import Bound, Kernel, relative_errors
 from problems.kernels.samples import Block, Selection, as_dense, inner_products, squared_norms
 from problems.rounding import ELEMENTARY, gamma, grown, terms
 from problems.validation import check_finite, check_positive, check_whole
@@ -30,7 +31,7 @@ class Linear(Kernel):
 
     def rounding(self, X: Matrix) -> tuple[float, Vector]:
         """That of a sum of products."""
-        return 0.0, self._spread(X, gamma(terms(X)))
+        return 0.0, relative_errors(gamma(terms(X)), self.diagonal(X))
 
     @property
     def monomials(self) -> frozenset[int]:
@@ -66,7 +67,8 @@ class Polynomial(Kernel):
 
         By Cauchy and Schwarz gamma·‖x‖‖z‖ + coef0 is at most the root of the same for x, x and z, z.
         """
-        return gamma(ELEMENTARY), self._spread(X, grown(self.degree * gamma(terms(X) + 3)))
+        relative = grown(self.degree * gamma(terms(X) + 3))
+        return gamma(ELEMENTARY), relative_errors(relative, self.diagonal(X))
 
     @property
     def monomials(self) -> frozenset[int]:
@@ -122,24 +124,15 @@ class Precomputed(Kernel):
 
     def __call__(self, X: Matrix, Z: Matrix) -> Block:
         """Refuse: rows of a Gram matrix do not show which samples they belong to."""
-        raise ValueError("kernel: Precomputed has no values between new rows; use block or cross")
-
-    def block(self, X: Matrix, rows: Selection, cols: Selection) -> Block:
-        """Return X[rows, cols]."""
-        return as_dense(X[rows][:, cols])
-
-    def cross(self, X_new: Matrix, X: Matrix, cols: Selection) -> Block:
-        """Return X_new[:, cols]."""
-        if X_new.shape[1] != X.shape[0]:
-            raise ValueError(
-                f"X: a precomputed kernel needs one column for each of the {X.shape[0]} training "
-                f"samples, got {X_new.shape[1]}"
-            )
-        return as_dense(X_new[:, cols])
+        raise ValueError("kernel: Precomputed has no values between new rows; use bind")
 
     def diagonal(self, X: Matrix) -> Vector:
         """Return the diagonal of X."""
         return np.asarray(X.diagonal(), dtype=np.float64)
+
+    def bind(self, X: Matrix) -> Bound:
+        """Return the entries of `X`."""
+        return GramEntries(self, X)
 
     def rounding(self, X: Matrix) -> tuple[float, Vector]:
         """None, but that a matrix may be symmetric only up to rounding: αᵀKα sees (K + Kᵀ)/2."""
@@ -155,3 +148,24 @@ class Precomputed(Kernel):
                 f"X: a precomputed kernel is symmetric, but entries differ by {difference:g}; "
                 "use (X + X.T) / 2"
             )
+
+
+class GramEntries(Bound):
+    """The entries of a Gram matrix that stands in place of the samples."""
+
+    def block(self, rows: Selection, cols: Selection) -> Block:
+        """Return X[rows, cols]."""
+        return as_dense(self.X[rows][:, cols])
+
+    def cross(self, X_new: Matrix, cols: Selection) -> Block:
+        """Return X_new[:, cols]."""
+        if X_new.shape[1] != self.X.shape[0]:
+            raise ValueError(
+                f"X: a precomputed kernel needs one column for each of the {self.X.shape[0]} training "
+                f"samples, got {X_new.shape[1]}"
+            )
+        return as_dense(X_new[:, cols])
+
+    def balls(self, rows: Indices, cols: Indices) -> Any:
+        """Return the entries of (X + Xᵀ)/2: αᵀKα knows only of the symmetric part."""
+        return ((Balls(self.block(rows, cols)) + Balls(self.block(cols, rows)).T) / 2).matrix()

@@ -21,13 +21,13 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from problems.dataset import Matrix
-from problems.kernels.base import FeatureMapKernel
-from problems.kernels.samples import as_dense, entries, unit_rows
+from problems.kernels.features import CountingKernel
+from problems.kernels.samples import as_dense, entries
 from problems.validation import check_switch, check_whole
 
 
 @dataclass(frozen=True)
-class Spectrum(FeatureMapKernel):
+class Spectrum(CountingKernel):
     """Inner product of the counts of substrings of length k; of unit vectors with normalize."""
 
     k: int
@@ -39,7 +39,7 @@ class Spectrum(FeatureMapKernel):
         object.__setattr__(self, "k", check_whole(self.k, "k", 1))
         object.__setattr__(self, "normalize", check_switch(self.normalize, "normalize"))
 
-    def features(self, X: Matrix) -> scipy.sparse.csr_array:
+    def counts(self, X: Matrix) -> scipy.sparse.csr_array:
         """Return the counts of the substrings of length k that occur in `X`."""
         letters = as_dense(X).astype(np.int64)
         n, longest = letters.shape
@@ -48,10 +48,9 @@ class Spectrum(FeatureMapKernel):
         windows = sliding_window_view(letters, self.k, axis=1)
         string, place = np.nonzero(windows[:, :, -1])  # those that end before the string does
         kinds, column = np.unique(windows[string, place], axis=0, return_inverse=True)
-        counts = scipy.sparse.csr_array(
+        return scipy.sparse.csr_array(
             (np.ones(string.size), (string, column.ravel())), shape=(n, max(1, len(kinds)))
         )
-        return unit_rows(counts) if self.normalize else counts
 
     def check(self, X: Matrix) -> None:
         """Refuse rows that are not letter numbers followed by zeros."""

@@ -13,13 +13,13 @@ from math import inf
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from problems.arithmetic import positive
 from problems.dataset import Vector
 from problems.registry import snake_case
 
 _TINY = float(np.finfo(float).tiny)
-# max(v, 0) of each ball v in an array, whichever numbers it holds
-positive_part: Any = np.frompyfunc(lambda ball: ball.max(0), 1, 1)
 
 
 class Piece(NamedTuple):
@@ -92,8 +92,12 @@ class Loss(ABC):
         return self.smoothness < inf
 
     @abstractmethod
-    def value(self, y: Vector, f: Vector) -> Vector:
-        """Return ℓ(y, f)."""
+    def value(self, y: Any, f: Any) -> Any:
+        """Return ℓ(y, f), shape (n,).
+
+        Values and conjugates are formulas of +, −, *, /, `abs` and what `problems.arithmetic` offers:
+        certificates evaluate them on numbers that know their rounding too.
+        """
 
     @abstractmethod
     def subgradient(self, y: Vector, f: Vector) -> Vector:
@@ -104,21 +108,12 @@ class Loss(ABC):
         """Return ℓ''(y, f)·v, for v of f's shape."""
 
     @abstractmethod
-    def conjugate(self, y: Vector, s: Vector) -> Vector:
-        """Return ℓ*(y, s) = max over f of s·f − ℓ(y, f), shape (n,); +inf outside its domain."""
+    def conjugate(self, y: Any, s: Any) -> Any:
+        """Return ℓ*(y, s) = max over f of s·f − ℓ(y, f), shape (n,), for s in its domain."""
 
-    def ball_values(self, y: Any, f: Any) -> Any:
-        """Return balls that hold ℓ(y, f), for arrays of balls: what a proven primal bound needs.
-
-        A ball of python-flint has +, −, *, /, `max`, and the functions that NumPy applies to arrays of
-        objects by their names (`exp`, `log`, `log1p`, `sqrt`); what is compared is decided only where
-        all numbers of the balls agree. `y` (n,) are exact; `f` is (n,), or (n, K) for K classes.
-        """
-        raise NotImplementedError(f"the {self.name} loss has no ball arithmetic")
-
-    def ball_conjugates(self, y: Any, s: Any) -> Any:
-        """Return balls that hold ℓ*(y, s), or more, for arrays of balls whose s is in its domain."""
-        raise NotImplementedError(f"the {self.name} loss has no ball arithmetic")
+    @abstractmethod
+    def in_domain(self, y: Vector, s: Vector) -> NDArray[np.bool_]:
+        """Return whether ℓ*(y, s) is finite, shape (n,)."""
 
     @property
     def dual_range(self) -> tuple[float, float]:
@@ -129,13 +124,19 @@ class Loss(ABC):
         """Return the pieces of the conjugate, if it is piecewise linear; else None."""
         return None
 
-    def kink(self, y: Vector, beta: Vector) -> Vector:
-        """Return the prediction at which a sample stays while its coefficient β is between bounds."""
-        return y
+    def kinks(self, y: Vector) -> tuple[Vector, Vector]:
+        """Return where a sample stays while its coefficient is between bounds: for β > 0, for β < 0."""
+        return y, y
 
 
 class ScalarLoss(Loss):
     """A loss of one prediction a sample; all methods work entry by entry on arrays of shape (n,)."""
+
+    def in_domain(self, y: Vector, s: Vector) -> NDArray[np.bool_]:
+        """Return whether α/C = −s of a target, −y·s of a label, is in the dual's range."""
+        low, high = self.dual_range
+        share = -s if self.is_regression else -y * s
+        return (low <= share) & (share <= high)
 
     @abstractmethod
     def curvature(self, y: Vector, f: Vector) -> Vector:
@@ -177,10 +178,10 @@ class PiecewiseLinear(ScalarLoss):
         """Without limit: there is a kink."""
         return inf
 
-    def value(self, y: Vector, f: Vector) -> Vector:
+    def value(self, y: Any, f: Any) -> Any:
         """Return the sum of the pieces."""
-        pieces = [(p, p.residual(f)) for p in self.dual_pieces(y)]
-        return np.sum([np.maximum(-p.high * r, -p.low * r) for p, r in pieces], axis=0)
+        residuals = [(p, p.residual(f)) for p in self.dual_pieces(y)]
+        return sum(positive(-p.high * r) + positive(-p.low * r) for p, r in residuals)
 
     def subgradient(self, y: Vector, f: Vector) -> Vector:
         """Return the slope, and at a kink that part of it nearest to 0."""
@@ -193,28 +194,12 @@ class PiecewiseLinear(ScalarLoss):
         """Return 0: the loss is linear beside its kinks."""
         return np.zeros(np.shape(f))
 
-    def conjugate(self, y: Vector, s: Vector) -> Vector:
-        """Return Σ cost·x for the variables x that make up −s; +inf where there are none."""
-        pieces = self.dual_pieces(y)
-        total, left = np.zeros(np.shape(s)), -s
-        for p in pieces:
-            x = np.clip(p.sign * left, p.low, p.high)
-            total, left = total + p.cost * x, left - p.sign * x
-        return np.where(left == 0, total, inf)
-
-    def ball_values(self, y: Any, f: Any) -> Any:
-        """Return the sum of the pieces."""
-        pieces = [(p, p.residual(f)) for p in self.dual_pieces(y)]
-        return np.sum(
-            [positive_part(-p.high * r) + positive_part(-p.low * r) for p, r in pieces], axis=0
-        )
-
-    def ball_conjugates(self, y: Any, s: Any) -> Any:
+    def conjugate(self, y: Any, s: Any) -> Any:
         """Return Σ cost·x for the variables x that make up −s."""
         pieces = self.dual_pieces(y)
         if len(pieces) == 1:
             return -pieces[0].cost * pieces[0].sign * s
-        return np.sum([p.cost * positive_part(-p.sign * s) for p in pieces], axis=0)
+        return sum(p.cost * positive(-p.sign * s) for p in pieces)
 
     def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
         """Return Σ sign·x with x = −r(m)/t within its limits."""
@@ -224,8 +209,9 @@ class PiecewiseLinear(ScalarLoss):
             [p.sign * np.clip(-p.residual(m) / width, p.low, p.high) for p in pieces], axis=0
         )
 
-    def kink(self, y: Vector, beta: Vector) -> Vector:
-        """Return the f with r = 0 in the piece that β comes from."""
+    def kinks(self, y: Vector) -> tuple[Vector, Vector]:
+        """Return the f with r = 0 in the piece of β > 0 and in that of β < 0."""
         pieces = self.dual_pieces(y)
-        kinks = [p.target - p.sign * p.offset for p in pieces]
-        return kinks[0] if len(kinks) == 1 else np.where(pieces[0].sign * beta > 0, *kinks)
+        first, last = (p.target - p.sign * p.offset for p in (pieces[0], pieces[-1]))
+        rises = pieces[0].sign > 0
+        return np.where(rises, first, last), np.where(rises, last, first)

@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from problems.arithmetic import positive
 from problems.dataset import Vector
-from problems.losses.base import Piece, ScalarLoss, positive_part
+from problems.losses.base import Piece, ScalarLoss
 from problems.validation import check_positive
 
 _TINY = float(np.finfo(float).tiny)
@@ -27,7 +28,8 @@ _TINY = float(np.finfo(float).tiny)
 class IntervalLoss(ScalarLoss):
     """ℓ = |e| or e²/(2·smoothing), where e is the distance of f to [lower, upper], signed.
 
-    e = lower − f below the interval, upper − f above, 0 within; `smoothing` 0 means |e|.
+    e = lower − f below the interval, upper − f above, 0 within; `smoothing` 0 means |e|. One with an
+    infinite end states `excess` and `support` itself.
     """
 
     smoothing: ClassVar[float] = 0.0
@@ -35,6 +37,16 @@ class IntervalLoss(ScalarLoss):
     @abstractmethod
     def ends(self, y: Vector) -> tuple[Vector, Vector]:
         """Return (lower, upper), the interval of predictions f that cost nothing; may be infinite."""
+
+    def excess(self, y: Any, f: Any) -> Any:
+        """Return |e|."""
+        lower, upper = self.ends(y)
+        return positive(lower - f) + positive(f - upper)
+
+    def support(self, y: Any, s: Any) -> Any:
+        """Return the largest s·f over the interval, for an s that has one."""
+        lower, upper = self.ends(y)
+        return positive(s) * upper - positive(-s) * lower
 
     @property
     def lipschitz(self) -> float:
@@ -46,10 +58,10 @@ class IntervalLoss(ScalarLoss):
         """1/smoothing."""
         return 1.0 / self.smoothing if self.smoothing else inf
 
-    def value(self, y: Vector, f: Vector) -> Vector:
+    def value(self, y: Any, f: Any) -> Any:
         """Return |e| or e²/(2·smoothing)."""
-        e = self._distance(y, f)
-        return e * e / (2.0 * self.smoothing) if self.smoothing else np.abs(e)
+        e = self.excess(y, f)
+        return e * e / (2.0 * self.smoothing) if self.smoothing else e
 
     def subgradient(self, y: Vector, f: Vector) -> Vector:
         """Return −sign(e) or −e/smoothing."""
@@ -61,24 +73,10 @@ class IntervalLoss(ScalarLoss):
         lower, upper = self.ends(y)
         return np.where((f <= lower) | (f >= upper), 1.0 / (self.smoothing or inf), 0.0)
 
-    def conjugate(self, y: Vector, s: Vector) -> Vector:
-        """Return max of s over the interval, + ½smoothing·s²; +inf where |s| > lipschitz."""
-        lower, upper = self.ends(y)
-        support = np.zeros(np.shape(s))
-        np.multiply(s, np.where(s > 0, upper, lower), out=support, where=s != 0)
-        return np.where(np.abs(s) <= self.lipschitz, support + 0.5 * self.smoothing * s * s, inf)
-
-    def ball_values(self, y: Any, f: Any) -> Any:
-        """Return |e| or e²/(2·smoothing)."""
-        lower, upper = self.ends(y)
-        e = positive_part(lower - f) + positive_part(f - upper)
-        return e * e / (2.0 * self.smoothing) if self.smoothing else e
-
-    def ball_conjugates(self, y: Any, s: Any) -> Any:
+    def conjugate(self, y: Any, s: Any) -> Any:
         """Return max of s over the interval, + ½smoothing·s²."""
-        lower, upper = self.ends(y)
-        end = np.where(s > 0, upper, np.where(s < 0, lower, 0.0))
-        return s * end + 0.5 * self.smoothing * s * s
+        support = self.support(y, s)
+        return support + 0.5 * self.smoothing * s * s if self.smoothing else support
 
     def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
         """Return e(m)/(t + smoothing) within ±lipschitz."""
@@ -86,9 +84,9 @@ class IntervalLoss(ScalarLoss):
         reach = self.lipschitz * width
         return np.clip(self._distance(y, m), -reach, reach) / width
 
-    def kink(self, y: Vector, beta: Vector) -> Vector:
+    def kinks(self, y: Vector) -> tuple[Vector, Vector]:
         """Return the end of the interval that β pulls f towards."""
-        return np.where(beta > 0, *self.ends(y))
+        return self.ends(y)
 
     def _distance(self, y: Vector, f: Vector) -> Vector:
         lower, upper = self.ends(y)
@@ -101,6 +99,18 @@ class _Margin(IntervalLoss):
     def ends(self, y: Vector) -> tuple[Vector, Vector]:
         """Return y·f ≥ margin."""
         return np.where(y > 0, self.margin, -inf), np.where(y > 0, inf, -self.margin)
+
+    def excess(self, y: Any, f: Any) -> Any:
+        """Return max(0, margin − y·f)."""
+        return positive(self.margin - y * f)
+
+    def support(self, y: Any, s: Any) -> Any:
+        """Return margin·y·s, of y·s ≤ 0."""
+        return self.margin * (y * s)
+
+    def kinks(self, y: Vector) -> tuple[Vector, Vector]:
+        """Return the one end that is finite, y·margin, twice."""
+        return self.margin * y, self.margin * y
 
     def dual_pieces(self, y: Vector) -> list[Piece] | None:
         """One variable for each sample, with the sign of its label; none for a squared loss."""
@@ -148,6 +158,14 @@ class Squared(IntervalLoss):
         """Return f = y."""
         return y, y
 
+    def excess(self, y: Any, f: Any) -> Any:
+        """Return |y − f|."""
+        return abs(y - f)
+
+    def support(self, y: Any, s: Any) -> Any:
+        """Return y·s."""
+        return y * s
+
 
 class _Tube(IntervalLoss):
     epsilon: float
@@ -160,6 +178,14 @@ class _Tube(IntervalLoss):
     def ends(self, y: Vector) -> tuple[Vector, Vector]:
         """Return |y − f| ≤ epsilon."""
         return y - self.epsilon, y + self.epsilon
+
+    def excess(self, y: Any, f: Any) -> Any:
+        """Return max(0, |y − f| − epsilon)."""
+        return positive(abs(y - f) - self.epsilon)
+
+    def support(self, y: Any, s: Any) -> Any:
+        """Return y·s + epsilon·|s|."""
+        return y * s + self.epsilon * abs(s)
 
     def dual_pieces(self, y: Vector) -> list[Piece] | None:
         """Two variables for each sample, one for each side of the tube; none for a squared loss."""

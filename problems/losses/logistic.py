@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf
 from typing import Any, ClassVar
 
 import numba
 import numpy as np
 
+from problems.arithmetic import entropy, softplus
 from problems.dataset import Vector
 from problems.losses.base import ScalarLoss
 
@@ -19,11 +19,6 @@ def sigmoid(z: Vector) -> Vector:
     """Return σ(z) = 1/(1 + exp(−z)) without overflow."""
     small = np.exp(-np.abs(z))
     return np.where(z >= 0, 1.0, small) / (1.0 + small)
-
-
-def negative_entropy(p: Vector) -> Vector:
-    """Return p·ln p, 0 at p = 0; of a ball that may be 0 also 0, which is no less."""
-    return p * np.log(np.where(p > 0, p, 0 * p + 1))
 
 
 @numba.njit(cache=True)
@@ -87,9 +82,9 @@ class Logistic(ScalarLoss):
         """¼, at f = 0."""
         return 0.25
 
-    def value(self, y: Vector, f: Vector) -> Vector:
+    def value(self, y: Any, f: Any) -> Any:
         """Return ln(1 + exp(−y·f))."""
-        return np.logaddexp(0.0, -y * f)
+        return softplus(-y * f)
 
     def subgradient(self, y: Vector, f: Vector) -> Vector:
         """Return −y·σ(−y·f)."""
@@ -99,20 +94,10 @@ class Logistic(ScalarLoss):
         """Return σ(f)·σ(−f)."""
         return sigmoid(f) * sigmoid(-f)
 
-    def conjugate(self, y: Vector, s: Vector) -> Vector:
-        """Return a·ln a + (1 − a)·ln(1 − a) for a = −y·s in [0, 1], else +inf."""
+    def conjugate(self, y: Any, s: Any) -> Any:
+        """Return a·ln a + (1 − a)·ln(1 − a) for a = −y·s in [0, 1]."""
         a = -y * s
-        inside = (a >= 0.0) & (a <= 1.0)
-        a = np.where(inside, a, 0.0)
-        return np.where(inside, negative_entropy(a) + negative_entropy(1.0 - a), inf)
-
-    def ball_values(self, y: Any, f: Any) -> Any:
-        """Return ln(1 + exp(−y·f))."""
-        return np.log1p(np.exp(-y * f))
-
-    def ball_conjugates(self, y: Any, s: Any) -> Any:
-        """Return a·ln a + (1 − a)·ln(1 − a) for a = −y·s."""
-        return negative_entropy(-y * s) + negative_entropy(1 + y * s)
+        return entropy(a) + entropy(1.0 - a)
 
     def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
         """Return y·a with a = σ(−y·m − t·a), by Newton's method."""

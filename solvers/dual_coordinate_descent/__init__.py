@@ -30,7 +30,6 @@ from problems.gram.threads import Threads
 from solvers.base import Solver
 from solvers.dual_coordinate_descent.blocks import whole
 from solvers.dual_coordinate_descent.descent import Descent
-from solvers.numerics.warm_up import warm_up
 
 _SHARE = 16  # one variable in so many is the sample; 8 and 32 were no faster
 _SMALLEST_SAMPLE = 2000
@@ -62,6 +61,8 @@ class DualCoordinateDescent(Solver):
     seed: int = 0
 
     form: ClassVar = BoxQP
+    warm_up_sizes: ClassVar = (4, 400)  # fewer samples than features, and more
+    warm_up_settings: ClassVar = {"tol": 1e-6, "gap": None}  # fine enough for all loops
     source: ClassVar[str] = "Hsieh et al. 2008; Rockafellar 1976; Yan & Li 2020"
 
     def refuses(self, form: BoxQP) -> str | None:
@@ -77,13 +78,6 @@ class DualCoordinateDescent(Solver):
         if form.a is not None and (form.a == 0).any():
             return "dual coordinate descent needs every coefficient of the equality to be nonzero"
         return None
-
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile the loops, for more samples than features and for fewer."""
-        quick = DualCoordinateDescent(tol=1e-6)  # whatever the settings, the loops are the same
-        warm_up(quick, form, samples=400)
-        warm_up(quick, form, samples=4)
-        return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after each epoch and each Newton step, after several where they are short.

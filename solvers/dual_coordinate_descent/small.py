@@ -2,7 +2,7 @@
 
     min ½‖Xᵀz‖² + qᵀz + Σ tubeᵢ|zᵢ|  s.t. lo ≤ z ≤ hi,   w = Xᵀz kept up to date
 Epochs find which variables are free; Newton's step then moves all of them to the minimum on their face
-(`solvers.numerics.faces`). They take turns until the violation is at most `fine`, or as near as
+(`solvers.numerics.subspace`). They take turns until the violation is at most `fine`, or as near as
 float64 leads.
 What `descent` does for large samples takes longer to begin than this takes to end.
 """
@@ -14,7 +14,7 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.kernels import Block
-from solvers.numerics.faces import MOST_FREE, move_on_faces
+from solvers.numerics.subspace import MOST_FREE, minimise_on_subspaces
 from solvers.smo.small import free_of, violation_of
 
 _FLAT = 1e-100  # in place of the curvature of a sample of zeros, which goes to a bound
@@ -103,6 +103,6 @@ def _newton(
     if not 0 < free.size <= MOST_FREE:
         return
     rows, moved = X[free], z[free]
-    move_on_faces(rows @ rows.T, r, moved, low, high, np.full(free.size, -1), seconds)
+    minimise_on_subspaces(rows @ rows.T, r, moved, low, high, np.full(free.size, -1), seconds)
     w += (moved - z[free]) @ rows
     z[free] = moved

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -19,20 +20,21 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from problems import Certificate, Point, Vector, certify
+from problems import Certificate, Formulation, Point, Vector, certify
 from problems.certificates.certificate import summed
 from problems.dataset import Indices
 from problems.dual_problem.offsets import free_offset
 from problems.gram.threads import Threads
+from problems.kernels import Block
 from problems.validation import shown
 from solvers import Evaluation, Solver, Status, find_solver, solve
-from solvers.estimators.small import SHARPER, SMALL, Answer, Task
 from solvers.smo import SMO
+from solvers.smo.small import solve_small
 
-_FEW_STEPS = 20_000  # of SMO, which take a microsecond or two ...
-_FEW_EPOCHS = 200  # ... and of dual coordinate descent
-_AT_ZERO = 1e-8  # relative to Cᵢ: interior points never touch a bound
-_BALANCED = 1e-9  # relative size of Σβ that may be rounding
+SHARPER = 1e-6  # times `tol`, to which `refine` solves ...
+SMALL = 1000  # ... problems of up to so many samples, as it takes milliseconds ...
+_FEW_STEPS, _FEW_EPOCHS = 20_000, 200  # ... if SMO, or coordinate descent, needs no more
+_AT_BOUND = 1e-8  # relative to Cᵢ: interior points never touch a bound
 _CONSTRAINTS: dict[str, Any] = {
     "refine": ["boolean"],
     "warm_start": ["boolean"],
@@ -42,6 +44,16 @@ _CONSTRAINTS: dict[str, Any] = {
 }
 
 _log = logging.getLogger(__name__)
+Posed = Callable[[], Formulation]  # makes a problem of an estimator, which takes a while
+
+
+class Answer(NamedTuple):
+    """What one machine was trained to; `margin` is ρ, by which LIBSVM divides ν-SVC's decisions."""
+
+    point: Any  # a Point
+    iterations: int
+    converged: bool
+    margin: float = 1.0
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -72,14 +84,13 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
                     "certificate_: the samples were left behind when this was pickled; read "
                     "certificate_ before (the answers of penalty='l1' and 'crammer_singer' have none)"
                 )
-            parts = [certify(problem(), point) for problem, point in self._answers]
+            parts = [certify(posed(), point) for posed, point in self._answers]
             self._certificate = parts[0] if len(parts) == 1 else summed(parts)
         return self._certificate
 
-    def _keep(self, tasks: list[Task], answers: list[Answer]) -> None:
-        """Remember what `certificate_` needs."""
-        each = zip(tasks, answers, strict=True)
-        self._answers = [(task.problem, answer.point) for task, answer in each]
+    def _keep(self, problems: list[Posed], answers: list[Answer]) -> None:
+        """Remember what `certificate_` and a warm start need."""
+        self._answers = [(p, a.point) for p, a in zip(problems, answers, strict=True)]
         self._last_C = self.C
         self.__dict__.pop("_certificate", None)
 
@@ -116,29 +127,33 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         """Whether nobody wants a solver of their own, or to see how the answer is obtained."""
         return self.solver is None and not self.verbose and self.callback is None
 
-    def _last(self, at: int, n: int) -> Vector | None:
-        """Return α (n,) of a machine's last fit, to begin from: what was at a bound stays."""
+    def _start(self, at: int, posed: Posed) -> Vector | None:
+        """Return a feasible α to begin a machine from, of its last fit; what was at a bound stays."""
         answers = vars(self).get("_answers", []) if self.warm_start else []
-        alpha = answers[at][1].alpha if at < len(answers) else None
-        known = alpha is not None and alpha.size == n and np.isfinite(self.C / self._last_C)
-        return self.C / self._last_C * alpha if known else None
+        if at >= len(answers):
+            return None
+        problem, point, ratio = posed(), answers[at][1], self.C / self._last_C
+        if problem.loss.is_smooth and point.w.size == problem.d:
+            f = problem.X @ point.w + (point.b or 0.0)
+            return problem.alpha(-problem.weight * problem.loss.subgradient(problem.y, f))
+        known = point.alpha is not None and point.alpha.size == problem.n and np.isfinite(ratio)
+        return problem.feasible(ratio * point.alpha) if known else None
 
-    def _by_solver(self, task: Task, solver: Any) -> Answer:
-        """Solve a task through `solve`; a small one to a millionth of `tol`, if a few steps lead there.
+    def _by_solver(self, problem: Formulation, solver: Any, start: Vector | None) -> Answer:
+        """Solve a problem through `solve`; a small one to 1e-6·`tol`, if a few steps lead there.
 
         The intercept is LIBSVM's for the default solvers, whose free variables are exact and feasible,
         and the certificate's for others.
         """
-        problem, by_default = task.problem(), self.solver is None
-        start = None if task.start is None else Point(alpha=problem.alpha(task.start))
-        how: dict[str, Any] = {"initial": start, "callback": None if self._is_quick else self._show}
-        solution, smooth = None, problem.loss.is_smooth
-        if self.refine and by_default and not smooth and problem.n <= SMALL:
-            few = _FEW_STEPS if isinstance(solver, SMO) else _FEW_EPOCHS
-            few = min(solver.max_iter, few)
-            solution = solve(
-                problem, replace(solver, tol=SHARPER * solver.tol, max_iter=few), **how
-            )
+        how: dict[str, Any] = {
+            "initial": None if start is None else Point(start),
+            "callback": None if self._is_quick else self._show,
+        }
+        solution, by_default = None, self.solver is None and not problem.loss.is_smooth
+        if self.refine and by_default and problem.n <= SMALL:
+            few = min(solver.max_iter, _FEW_STEPS if isinstance(solver, SMO) else _FEW_EPOCHS)
+            sharp = replace(solver, tol=SHARPER * solver.tol, max_iter=few)
+            solution = solve(problem, sharp, **how)
         if solution is None or solution.claimed != "optimal":
             solution = solve(problem, solver, **how)
         if self.verbose:
@@ -147,23 +162,23 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
             _log.info(text, solver.name, problem.n, *end)
         if solution.status is Status.INFEASIBLE:
             raise ValueError("C: is infinite, and no surface separates the classes; use a finite C")
-        point: Any = solution.point
-        margin = 1.0
-        given = point.w if smooth and point.w is not None else point.alpha
-        if not by_default or task.sums or given is None or not np.isfinite(given).all():
-            if solution.alpha is None:
-                raise ValueError(f"solver: {solver.name} gave no answer: {solution.reason}")
-            size = np.abs(solution.alpha)
-            zero = size <= _AT_ZERO * np.minimum(problem.upper, size.max(initial=0.0))
-            point = Point(np.where(zero, 0.0, solution.alpha), solution.w, solution.b)
-            if not problem.is_regression:
-                margin = problem.margin_at(solution.certificate.offsets)
-        elif not task.intercept:
-            point = replace(point, b=0.0)
-        else:
+        alpha, margin = solution.point.alpha, 1.0
+        if (
+            by_default
+            and not problem.costs.any()
+            and alpha is not None
+            and np.isfinite(alpha).all()
+        ):
             with Threads().limited(1):  # small products
-                b = solution.b if smooth else free_offset(problem, point.alpha)
-            point = replace(point, b=b)
+                b = free_offset(problem, alpha) if problem.intercept else 0.0
+            point = Point(alpha, b=b)
+        elif solution.alpha is None:
+            raise ValueError(f"solver: {solver.name} gave no answer: {solution.reason}")
+        else:
+            size = np.abs(solution.alpha)
+            zero = size <= _AT_BOUND * np.minimum(problem.upper, size.max(initial=0.0))
+            point = Point(np.where(zero, 0.0, solution.alpha), solution.w, solution.b)
+            margin = problem.decision_scale(solution.certificate.offsets)
         converged = solution.claimed == "optimal"
         if not converged:
             converged = solution.certificate.violating_pair <= getattr(solver, "tol", 0.0)
@@ -182,9 +197,36 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
 @cache
 def _constraints(cls: Any) -> dict[str, list[Any]]:
     """Return what is accepted for each parameter, made once, as it takes long."""
-    given = {**cls._parameter_constraints, **_CONSTRAINTS}
-    names = given.keys() & cls._get_param_names()
-    return {name: [make_constraint(each) for each in given[name]] for name in names}
+    accepted = {**cls._parameter_constraints, **_CONSTRAINTS}
+    names = accepted.keys() & cls._get_param_names()
+    return {name: [make_constraint(each) for each in accepted[name]] for name in names}
+
+
+def by_pairs(
+    problem: Formulation, K: Block, start: Vector | None, tol: float, fine: float, max_iter: int
+) -> Answer | None:
+    """Solve by the Gram matrix (n, n) to `fine`, or to `tol`; None where that leads nowhere."""
+    (lower, upper), costs, groups = problem.loss.kinks(problem.y), problem.costs, problem.groups
+    ends = [problem.signs * limit for limit in problem.limits]
+    if groups is None:  # of regression with nu both α and α* have a sum
+        count = costs.size - 1
+        groups = np.repeat([0, 1], problem.n) if count > 0 else np.full(problem.n, count)
+    posed = (np.minimum(*ends), np.maximum(*ends)), groups, tuple(costs) if costs.any() else ()
+    begun = None if start is None else problem.beta(start)
+    beta, b, steps, violation = solve_small(
+        K, -0.5 * (lower + upper), problem.tube, *posed, begun, tol, fine, max_iter
+    )
+    if violation > tol and steps < max_iter:
+        return None
+    margin = 1.0
+    if problem.groups is not None:
+        # with the largest nu a class is at its bounds: `solve` finds the interval of its offset
+        free = (beta != 0) & (np.abs(beta) < (1.0 - _AT_BOUND) * problem.upper)
+        if not np.bincount(groups[free], minlength=costs.size).all():
+            return None
+        margin = problem.decision_scale(tuple(b))
+    point = Point(problem.alpha(beta), b=float(b.mean()) if b.size else 0.0)
+    return Answer(point, steps, violation <= tol, margin)
 
 
 def positive_weights(sample_weight: Any, n: int) -> tuple[Indices, Vector]:
@@ -218,16 +260,3 @@ def check_class_weights(weights: Vector, given: Any) -> None:
             f"class_weight: weights must be positive, got {given!r}; leave a class out "
             "by its samples' weights"
         )
-
-
-def within(beta: Vector, lower: Vector, upper: Vector, balanced: bool) -> Vector | None:
-    """Return β of another fit, shrunk to its new limits; None where it has the wrong signs.
-
-    None also if Σβ = 0 is wanted (`balanced`), and does not hold.
-    """
-    if balanced and abs(beta.sum()) > _BALANCED * np.abs(beta).sum():
-        return None
-    used = beta != 0
-    room = np.where(beta > 0, upper, lower)
-    share = min(1.0, float((room[used] / beta[used]).min(initial=1.0)))
-    return np.clip(share * beta, lower, upper) if share > 0 else None

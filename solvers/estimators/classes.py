@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,14 +9,15 @@ import numpy as np
 from sklearn import svm
 
 import problems
-from problems import HardMarginDual, Matrix, SoftMarginDual, SVRDual, Vector
-from solvers.estimators.certified import within
+from problems import Formulation, HardMarginDual, SoftMarginDual, SVRDual, Vector
 from solvers.estimators.machines import KernelMachine, PairMachine
-from solvers.estimators.small import Answer, Task
 
 _ALLOWED = 1.0 - 1e-12  # of the largest nu, which rounding could put above it
 # a decision that is rounding: of ρ, and of Σ αᵢk(xᵢ, xᵢ), as ρ is 0 where a plane is around the origin
 _ON_BOUNDARY, _CANCELLED = 1e-8, 1e-14
+_PRICES = (1e2, 1e5, 1e8)  # of a slack where none is allowed, in units of the targets
+
+Posed = tuple[type[Formulation], dict[str, Any]]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -55,17 +55,11 @@ class SVC(PairMachine, svm.SVC):  # pyright: ignore[reportUntypedBaseClass]
     fit_intercept: Any = True
     warm_start: Any = False
 
-    def _task(self, samples: Callable[[], Matrix], y: Vector, weight: Vector, last: Any) -> Task:
-        C, kernel, intercept = self.C * weight, self._kernel, bool(self.fit_intercept)
-        limits = np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)
-
-        def problem() -> problems.Formulation:
-            if np.isinf(C).any():
-                return HardMarginDual(samples(), y, kernel, intercept)
-            return SoftMarginDual(samples(), y, C, kernel, intercept)
-
-        start = None if last is None else within(y * last, *limits, intercept)
-        return Task(problem, y, y, limits, intercept=intercept, start=start)
+    def _posed(self, y: Vector, weight: Vector) -> Posed:
+        how = {"intercept": bool(self.fit_intercept)}
+        if np.isinf(self.C):
+            return HardMarginDual, how
+        return SoftMarginDual, {"C": self.C * weight, **how}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -82,17 +76,10 @@ class NuSVC(PairMachine, svm.NuSVC):  # pyright: ignore[reportUntypedBaseClass]
 
     nu: Any = 0.5
 
-    def _task(self, samples: Callable[[], Matrix], y: Vector, weight: Vector, last: Any) -> Task:
-        half, total = min(weight[y > 0].sum(), weight[y < 0].sum()), float(weight.sum())
-        most, kernel = _ALLOWED * 2.0 * half / total, self._kernel
-        nu = min(self.nu, most)
-        limits, each = (np.minimum(y * weight, 0.0), np.maximum(y * weight, 0.0)), 0.5 * nu * total
-        # with the most, a class is at its bounds altogether, and its offset is one of an interval
-        groups = (y < 0).astype(np.intp) if nu < most else None
-        return Task(
-            lambda: problems.NuSVC(samples(), y, nu, kernel, weight),
-            np.zeros(y.size), y, limits, groups=groups, sums=(each, -each),
-        )  # fmt: skip
+    def _posed(self, y: Vector, weight: Vector) -> Posed:
+        half = min(weight[y > 0].sum(), weight[y < 0].sum())
+        nu = min(self.nu, _ALLOWED * 2.0 * float(half / weight.sum()))
+        return problems.NuSVC, {"nu": nu, "C": weight}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -110,33 +97,20 @@ class SVR(KernelMachine, svm.SVR):  # pyright: ignore[reportUntypedBaseClass]
     fit_intercept: Any = True
     warm_start: Any = False
 
-    def _task(self, samples: Callable[[], Matrix], y: Vector, weight: Vector, last: Any) -> Task:
-        return self._slack(samples, y, self.C * weight, last)
+    def _posed(self, y: Vector, weight: Vector) -> Posed:
+        C = self.C * weight if np.isfinite(self.C) else np.full(y.size, self._price)
+        how = {"epsilon": self.epsilon, "intercept": bool(self.fit_intercept)}
+        return SVRDual, {"C": C, **how}
 
-    def _slack(self, samples: Callable[[], Matrix], y: Vector, C: Vector, last: Any) -> Task:
-        epsilon, kernel, intercept = self.epsilon, self._kernel, bool(self.fit_intercept)
-        start = None if last is None else within(last, -C, C, intercept)
-        return Task(
-            lambda: SVRDual(samples(), y, C, epsilon, kernel, intercept),
-            y, np.ones(y.size), (-C, C), epsilon, intercept, start,
-        )  # fmt: skip
-
-    def _answered(self, X: Matrix, tasks: list[Task], places: Any) -> list[Answer]:
-        """With slacks at any price: a C that no |βᵢ| reaches is as good as inf."""
-        if np.isfinite(self.C):
-            return super()._answered(X, tasks, places)
-
-        def samples() -> Matrix:
-            return X
-
-        y = tasks[0].y
-        for C in (float(np.abs(y - y.mean()).max()) or 1.0) * np.array([1e2, 1e5, 1e8]):
-            tasks[:] = [self._slack(samples, y, np.full(y.size, C), None)]
-            [answer] = super()._answered(X, tasks, places)
-            if not answer.converged:
-                break
-            if np.abs(answer.point.alpha).max() < 0.99 * C:
-                return [answer]
+    def _train(self, X: Any, y: Vector, sample_weight: Any, kernel: str) -> None:
+        """Train, without slacks too: a C that no |βᵢ| reaches is as good as inf."""
+        unit = float(np.abs(y - y.mean()).max()) or 1.0
+        for price in _PRICES:
+            self._price = price * unit
+            super()._train(X, y, sample_weight, kernel)
+            inside = np.abs(self.dual_coef_).max(initial=0.0) < 0.99 * self._price
+            if np.isfinite(self.C) or (inside and self.fit_status_ == 0):
+                return
         raise ValueError(
             "C: is infinite, and no function was found that keeps within epsilon of all targets; use a "
             "finite C, or a larger epsilon"
@@ -155,13 +129,8 @@ class NuSVR(KernelMachine, svm.NuSVR):  # pyright: ignore[reportUntypedBaseClass
     nu: Any = 0.5
     C: Any = 1.0
 
-    def _task(self, samples: Callable[[], Matrix], y: Vector, weight: Vector, last: Any) -> Task:
-        C, nu, kernel = self.C * weight, self.nu, self._kernel
-        each, groups = 0.5 * nu * float(C.sum()), np.repeat([0, 1], y.size)
-        return Task(
-            lambda: problems.NuSVR(samples(), y, nu, C, kernel),
-            y, np.ones(y.size), (-C, C), groups=groups, sums=(each, -each),
-        )  # fmt: skip
+    def _posed(self, y: Vector, weight: Vector) -> Posed:
+        return problems.NuSVR, {"nu": self.nu, "C": self.C * weight}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -175,19 +144,18 @@ class OneClassSVM(KernelMachine, svm.OneClassSVM):  # pyright: ignore[reportUnty
 
     nu: Any = 0.5
 
-    def _task(self, samples: Callable[[], Matrix], y: Vector, weight: Vector, last: Any) -> Task:
-        nu, kernel, zero = self.nu, self._kernel, np.zeros(y.size)
-        return Task(
-            lambda: problems.OneClassSVM(samples(), nu, kernel, weight),
-            zero, np.ones(y.size), (zero, weight),
-            groups=np.zeros(y.size, np.intp), sums=(nu * float(weight.sum()),),
-        )  # fmt: skip
+    def _posed(self, y: Vector, weight: Vector) -> Posed:
+        return problems.OneClassSVM, {"nu": self.nu, "C": weight}
 
-    def _answered(self, X: Matrix, tasks: list[Task], places: Any) -> list[Answer]:
-        [answer] = super()._answered(X, tasks, places)
-        largest = float(answer.point.alpha.sum() * self._kernel.diagonal(X).max())
-        self._rounding = max(_ON_BOUNDARY * abs(answer.point.b), _CANCELLED * largest)
-        return [answer]
+    def _validate_targets(self, y: Vector) -> Vector:
+        return y  # ones, of scikit-learn
+
+    def _train(self, X: Any, y: Vector, sample_weight: Any, kernel: str) -> None:
+        super()._train(X, y, sample_weight, kernel)
+        largest = float(
+            self.dual_coef_.sum() * self._kernel.diagonal(self._answers[0][0]().X).max()
+        )
+        self._rounding = max(_ON_BOUNDARY * abs(self.intercept_[0]), _CANCELLED * largest)
 
     def decision_function(self, X: Any) -> Any:
         """Return f (m,), below 0 for what is novel, and 0 where it is but for rounding."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,23 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from problems import Formulation, Gram, Linear, Point, SoftMarginDual, SVRDual, Vector, losses
+from problems import Gram, Linear, Point, SoftMarginDual, SVRDual, Vector, losses
 from problems.dataset import check_samples
 from problems.formulations.erm import WeightedERM
 from problems.losses import IntervalLoss
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.dual_coordinate_descent.small import minimise_linear
-from solvers.estimators.certified import Certified, check_class_weights, positive_weights, within
-from solvers.estimators.small import SHARPER, SMALL, Answer, Task, small_answer
+from solvers.estimators.certified import (
+    SHARPER,
+    SMALL,
+    Answer,
+    Certified,
+    by_pairs,
+    check_class_weights,
+    positive_weights,
+)
 from solvers.finite_newton import MOST_FEATURES, FiniteNewton, minimise_squares
+from solvers.numerics.rows import as_rows
 from solvers.sdca import SDCA
 from solvers.smooth_primal import NewtonCG
 
@@ -67,45 +76,45 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
 
     def _fit_machines(self, X: Any, loss: IntervalLoss, ys: list[Vector], Cs: list[Vector]) -> Any:
         """Solve a problem for each y and C (n,); set all but `coef_`; return that (machines, d)."""
-        (n, d), smooth, free = X.shape, loss.is_smooth, self._is_free
+        (n, d), smooth, free, quick = X.shape, loss.is_smooth, self._is_free, self._is_quick
         solver = self._solver_for(smooth, d)
-        fine = (
-            solver.tol * (SHARPER if self.refine and n <= SMALL else 1.0) if self._is_quick else 0.0
-        )
+        fine = solver.tol * (SHARPER if self.refine and n <= SMALL else 1.0)
         dense = isinstance(X, np.ndarray) and d <= _SMALL_FEATURES and n * d * d <= _SMALL_PRODUCT
-        by_pairs = self._is_quick and not smooth and (free or not dense) and n <= SMALL
-        K = Gram(X, Linear()).dense() if by_pairs else None
-        tasks = [
-            self._task(X, loss, k, *of_one) for k, of_one in enumerate(zip(ys, Cs, strict=True))
-        ]
+        in_pairs = quick and not smooth and (free or not dense) and n <= SMALL
+        K = Gram(X, Linear()).dense() if in_pairs else None
+        pose: Any = partial(WeightedERM, loss=loss)
+        if not smooth:
+            pose = partial(SVRDual, epsilon=self.epsilon) if loss.is_regression else SoftMarginDual
+        problems = [partial(pose, X, y, C, intercept=free) for y, C in zip(ys, Cs, strict=True)]
         answers: list[Answer] = []
-        for task, C in zip(tasks, Cs, strict=True):
-            answer = None
+        for at, (problem, y, C) in enumerate(zip(problems, ys, Cs, strict=True)):
+            start, answer = self._start(at, problem), None
             if K is not None:  # n steps are an epoch
-                answer = small_answer(task, K, solver.tol, fine, n * int(solver.max_iter))
-                answer = answer and replace(answer, iterations=1 + answer.iterations // n)
-            elif self._is_quick and dense and smooth and self.dual is not True:
-                answer = _by_newton(X, C, loss, task, solver)
-            elif self._is_quick and dense and not smooth and not free:
-                answer = _by_epochs(X, task, solver, fine)
-            answer = answer or self._by_solver(task, solver)
+                limits = solver.tol, fine, n * int(solver.max_iter)
+                answer = by_pairs(problem(), K, start, *limits)
+                answer = answer and answer._replace(iterations=1 + answer.iterations // n)
+            elif quick and dense and smooth and self.dual is not True:
+                answer = _by_newton(X, y, C, loss, free, start, solver)
+            elif quick and dense and not smooth and not free:
+                answer = _by_epochs(X, y, C, loss, start, solver, fine)
+            answer = answer or self._by_solver(problem(), solver, start)
             if answer.point.w is None:
-                w = X.T @ (task.signs * answer.point.alpha)
-                answer = replace(answer, point=replace(answer.point, w=w))
+                w = X.T @ problem().beta(answer.point.alpha)
+                answer = answer._replace(point=replace(answer.point, w=w))
             answers.append(answer)
-        self._keep(tasks, answers)
-        self._points = [answer.point for answer in answers]
+        self._keep(problems, answers)
         self.n_iter_ = max(answer.iterations for answer in answers)
         if not all(answer.converged for answer in answers):
-            text = f"the solver ended without reaching its tolerance (max_iter={self.max_iter}); scale "
-            text += (
-                "the features, raise max_iter, or read certificate_ for what the answer is worth"
+            warnings.warn(
+                f"the solver ended without reaching its tolerance (max_iter={self.max_iter}); scale the "
+                "features, raise max_iter, or read certificate_ for what the answer is worth",
+                ConvergenceWarning,
+                stacklevel=3,
             )
-            warnings.warn(text, ConvergenceWarning, stacklevel=3)
-        w = np.array([point.w for point in self._points])
+        w = np.array([answer.point.w for answer in answers])
         self.intercept_ = 0.0
         if free:
-            self.intercept_ = np.array([float(point.b or 0.0) for point in self._points])
+            self.intercept_ = np.array([float(answer.point.b or 0.0) for answer in answers])
         elif self.fit_intercept:
             w, self.intercept_ = w[:, :-1], self.intercept_scaling * w[:, -1]
         return w
@@ -125,28 +134,6 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
                 f"penalty='l2', loss={self.loss!r}, dual=False; use dual='auto', or a squared loss"
             )
         return self._chosen(DualCoordinateDescent)
-
-    def _task(self, X: Any, loss: IntervalLoss, at: int, y: Vector, C: Vector) -> Task:
-        """Return a problem, to be begun from the last fit's dual variables, or weights."""
-        limits, signs = (np.minimum(y * C, 0.0), np.maximum(y * C, 0.0)), y
-        free, start, tube = self._is_free, None, getattr(loss, "epsilon", 0.0)
-        if loss.is_regression:
-            limits, signs = (-C, C), np.ones(y.size)
-
-        def problem() -> Formulation:
-            if loss.is_smooth:
-                return WeightedERM(X, y, C, loss, intercept=free)
-            if loss.is_regression:
-                return SVRDual(X, y, C, tube, intercept=free)
-            return SoftMarginDual(X, y, C, intercept=free)
-
-        last, points = self._last(at, y.size), vars(self).get("_points", [])
-        if not loss.is_smooth and last is not None:
-            start = within(signs * last, *limits, free)
-        elif loss.is_smooth and self.warm_start and at < len(points):
-            w, b = points[at].w, float(points[at].b or 0.0)
-            start = -C * loss.subgradient(y, X @ w + b) if w.size == X.shape[1] else None
-        return Task(problem, y, signs, limits, tube, free, start)
 
 
 @dataclass(eq=False, repr=False)
@@ -230,25 +217,33 @@ class LinearSVR(LinearMachine, svm.LinearSVR):  # pyright: ignore[reportUntypedB
         return self
 
 
-def _by_epochs(X: Any, task: Task, solver: Any, fine: float) -> Answer | None:
+def _by_epochs(
+    X: Any, y: Vector, C: Vector, loss: IntervalLoss, start: Any, solver: Any, fine: float
+) -> Answer | None:
     """Solve with an absolute loss by coordinate descent."""
-    beta = np.zeros(task.y.size) if task.start is None else task.start.copy()
-    tube, limits = np.full(task.y.size, float(task.tube)), (*task.limits, solver.tol, fine)
-    w, epochs, violation = minimise_linear(X, beta, -task.y, tube, *limits, int(solver.max_iter))
-    if violation > solver.tol and epochs < solver.max_iter:
+    signs = np.ones(y.size) if loss.is_regression else y
+    limits = (-C, C) if loss.is_regression else (np.minimum(y * C, 0.0), np.maximum(y * C, 0.0))
+    beta = np.zeros(y.size) if start is None else signs * start
+    tube, accuracy = np.full(y.size, getattr(loss, "epsilon", 0.0)), (solver.tol, fine)
+    most = int(solver.max_iter)
+    w, epochs, violation = minimise_linear(X, beta, -y, tube, *limits, *accuracy, most)
+    if violation > solver.tol and epochs < most:
         return None
-    return Answer(Point(task.signs * beta, w), max(1, epochs), violation <= solver.tol)
+    return Answer(Point(signs * beta, w), max(1, epochs), violation <= solver.tol)
 
 
-def _by_newton(X: Any, C: Vector, loss: IntervalLoss, task: Task, solver: Any) -> Answer:
+def _by_newton(
+    X: Any, y: Vector, C: Vector, loss: IntervalLoss, free: bool, start: Any, solver: Any
+) -> Answer:
     """Solve with a squared loss by Newton's method."""
-    regularised, of_losses = np.ones(X.shape[1]), (*loss.ends(task.y), C / loss.smoothing)
-    if task.intercept:
+    regularised, of_losses = np.ones(X.shape[1]), (*loss.ends(y), C / loss.smoothing)
+    if free:
         X, regularised = _with_feature(X, 1.0), np.append(regularised, 0.0)
-    w = np.zeros(X.shape[1]) if task.start is None else X.T @ task.start
+    signs = 1.0 if loss.is_regression else y
+    w = np.zeros(X.shape[1]) if start is None else X.T @ (signs * start)
     limits = solver.tol, int(solver.max_iter)
-    w, steps, converged = minimise_squares(X, *of_losses, regularised, w, *limits)
-    point = Point(None, w[:-1], float(w[-1])) if task.intercept else Point(None, w)
+    w, steps, converged = minimise_squares(as_rows(X), *of_losses, regularised, w, *limits)
+    point = Point(None, w[:-1], float(w[-1])) if free else Point(None, w)
     return Answer(point, steps, converged)
 
 

@@ -19,11 +19,11 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
-from solvers.numerics.warm_up import WarmedUpSolver
+from solvers.base import Solver
 
 
 @dataclass(frozen=True)
-class LibLinear(WarmedUpSolver):
+class LibLinear(Solver):
     """LIBLINEAR's dual solvers for the hinge and the epsilon-insensitive loss.
 
     scikit-learn passes on w alone, no dual variables: the certificate recovers some from w.
@@ -41,6 +41,7 @@ class LibLinear(WarmedUpSolver):
     seed: int = 0
 
     form: ClassVar = ERM
+    warm_up_sizes: ClassVar = (32,)
     source: ClassVar[str] = "Hsieh et al. 2008; Ho & Lin 2012; Fan et al. 2008"
     name: ClassVar[str] = "liblinear"
     single_threaded: ClassVar[bool] = True

@@ -3,8 +3,8 @@
     min ½xᵀQx + pᵀx  s.t. 0 ≤ x ≤ ub, and one equality or two
 
 Chang & Lin 2011, "LIBSVM: a library for support vector machines"; working pairs by Fan, Chen & Lin
-2005. The duals of C-SVC, epsilon-SVR, ν-SVC, ν-SVR and the one-class machine are recognised from the
-form (`svm_form`) and given to scikit-learn's SVC, SVR, NuSVC, NuSVR and OneClassSVM.
+2005. C-SVC, epsilon-SVR, ν-SVC, ν-SVR and the one-class machine are given to scikit-learn's SVC, SVR,
+NuSVC, NuSVR and OneClassSVM.
 """
 
 from __future__ import annotations
@@ -12,13 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from problems.forms import BoxQP
-from solvers.external.svm_form import (
-    DUALS,
-    NATIVE_KERNELS,
-    SupportVectorBaseline,
-    refuse_other_duals,
-)
+from problems.formulations.formulation import Formulation
+from solvers.external.duals import NATIVE_KERNELS, SupportVectorBaseline, refuse_other_duals
 
 
 @dataclass(frozen=True)
@@ -43,13 +38,13 @@ class LibSVM(SupportVectorBaseline):
     single_threaded: ClassVar[bool] = True
     needs: ClassVar = (("sklearn.svm", "scikit-learn"),)
 
-    def refuses(self, form: BoxQP) -> str | None:
+    def refuses(self, problem: Formulation) -> str | None:
         """LIBSVM knows its five problems only."""
-        if (refusal := refuse_other_duals(form, "LIBSVM", tuple(DUALS))) is not None:
-            return refusal
-        if not isinstance(form.gram.kernel, NATIVE_KERNELS) and not form.gram.fits:
+        refusal = refuse_other_duals(problem, "LIBSVM")
+        native = isinstance(problem.kernel, NATIVE_KERNELS)
+        if refusal is None and not native and not problem.gram().fits:
             return "LIBSVM needs the whole matrix of this kernel, and it does not fit in memory"
-        return None
+        return refusal
 
     def _settings(self) -> dict[str, Any]:
         limit = -1 if self.max_iter is None else int(self.max_iter)

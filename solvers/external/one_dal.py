@@ -4,8 +4,7 @@
 
 The "thunder" method: a working set of the most violating variables, half of it kept from round to
 round; SMO on its block until the block's violation has fallen enough; then the gradient is brought up
-to date: Wen et al. 2018, "ThunderSVM: a fast SVM library on GPUs and CPUs". Problems are recognised
-as for LIBSVM, whose interface it has.
+to date: Wen et al. 2018, "ThunderSVM: a fast SVM library on GPUs and CPUs". Its interface is LIBSVM's.
 """
 
 from __future__ import annotations
@@ -16,9 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from problems.dataset import Matrix
-from problems.forms import BoxQP
+from problems.formulations.formulation import Formulation
 from solvers.base import Precision
-from solvers.external.svm_form import NATIVE_KERNELS, SupportVectorBaseline, refuse_other_duals
+from solvers.external.duals import NATIVE_KERNELS, SupportVectorBaseline, refuse_other_duals
 
 _UNCAPPED = 2**31 - 1  # of rounds; its own default of 10,000 cuts hard problems short
 
@@ -49,15 +48,16 @@ class OneDAL(SupportVectorBaseline):
     # scikit-learn-intelex, which leaves scikit-learn as it is
     needs: ClassVar = (("sklearnex.svm", "scikit-learn-intelex"),)
 
-    def refuses(self, form: BoxQP) -> str | None:
+    def refuses(self, problem: Formulation) -> str | None:
         """What LIBSVM cannot do, and kernels other than the four it computes itself."""
-        if not isinstance(form.gram.kernel, NATIVE_KERNELS):
+        if not isinstance(problem.kernel, NATIVE_KERNELS):
             return "oneDAL has linear, RBF, polynomial and sigmoid kernels only"
-        return refuse_other_duals(form, "oneDAL", ("SVC", "SVR", "NuSVC", "NuSVR"))
+        return refuse_other_duals(problem, "oneDAL", ("SVC", "SVR", "NuSVC", "NuSVR"))
 
-    def converted(self, form: BoxQP) -> tuple[BoxQP, Matrix]:
-        """Return a form and its samples in the precision that oneDAL computes in."""
-        return form, form.gram.X.astype(self.dtype, copy=False)
+    def prepare(self, problem: Formulation) -> tuple[Formulation, Matrix]:
+        """Import oneDAL; return the problem and its samples in the precision that oneDAL computes in."""
+        problem, samples = super().prepare(problem)
+        return problem, samples.astype(self.dtype, copy=False)
 
     def _settings(self) -> dict[str, Any]:
         return {"max_iter": _UNCAPPED if self.max_iter is None else int(self.max_iter)}

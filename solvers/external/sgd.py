@@ -19,12 +19,11 @@ import numpy as np
 from problems.dataset import Matrix
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
-from solvers.base import Precision
-from solvers.numerics.warm_up import WarmedUpSolver
+from solvers.base import Precision, Solver
 
 
 @dataclass(frozen=True)
-class SGD(WarmedUpSolver):
+class SGD(Solver):
     """scikit-learn's SGDClassifier and SGDRegressor, one epoch at a time; it makes no claim.
 
     Attributes
@@ -41,6 +40,7 @@ class SGD(WarmedUpSolver):
     dtype: Precision = "float64"
 
     form: ClassVar = ERM
+    warm_up_sizes: ClassVar = (32,)
     source: ClassVar[str] = "Bottou 2010; Xu 2011"
     name: ClassVar[str] = "sgd"
     single_threaded: ClassVar[bool] = True
@@ -59,9 +59,9 @@ class SGD(WarmedUpSolver):
             )
         return None
 
-    def converted(self, form: ERM) -> tuple[ERM, Matrix]:
+    def prepare(self, form: ERM) -> tuple[ERM, Matrix]:
         """Return a form and its samples in the precision that SGD computes in."""
-        return form, form.gram.X.astype(self.dtype, copy=False)
+        return super().prepare(form), form.gram.X.astype(self.dtype, copy=False)
 
     def iterates(self, state: tuple[ERM, Matrix]) -> Iterator[FormPoint]:
         """Yield after each epoch."""

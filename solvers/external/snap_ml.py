@@ -23,12 +23,11 @@ from problems.dataset import Matrix
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge
 from problems.validation import check_whole
-from solvers.base import optional
-from solvers.numerics.warm_up import WarmedUpSolver
+from solvers.base import Solver, optional
 
 
 @dataclass(frozen=True)
-class SnapML(WarmedUpSolver):
+class SnapML(Solver):
     """Snap ML's linear support vector machine on the CPU. It passes on w alone.
 
     It has one precision: whatever the samples are, it rounds them to float32, and its weights are
@@ -47,6 +46,7 @@ class SnapML(WarmedUpSolver):
     threads: int = 1
 
     form: ClassVar = ERM
+    warm_up_sizes: ClassVar = (32,)
     source: ClassVar[str] = "Dünner et al. 2018"
     name: ClassVar[str] = "snap_ml"
     copies_samples: ClassVar[bool] = True
@@ -72,12 +72,8 @@ class SnapML(WarmedUpSolver):
         return None
 
     def prepare(self, form: ERM) -> tuple[ERM, Matrix]:
-        """Import Snap ML."""
+        """Import Snap ML; return a form and its samples in the types that it takes."""
         _import()
-        return super().prepare(form)
-
-    def converted(self, form: ERM) -> tuple[ERM, Matrix]:
-        """Return a form and its samples in the types that Snap ML takes."""
         X = form.gram.X.astype(np.float32)
         return form, scipy.sparse.csr_matrix(X) if scipy.sparse.issparse(X) else X  # no csr_array
 

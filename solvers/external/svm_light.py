@@ -13,7 +13,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -22,14 +22,11 @@ import numpy as np
 import scipy
 
 from problems.dataset import Matrix, Vector
-from problems.forms import BoxQP, FormPoint
+from problems.forms import FormPoint
+from problems.formulations.formulation import Formulation
 from problems.kernels import RBF, Linear, Polynomial
 from solvers.base import NotInstalled, Solver
-from solvers.external.svm_form import (
-    is_classification,
-    refuse_other_duals,
-    regression_targets,
-)
+from solvers.external.duals import Dual, dual_of, refuse_other_duals
 
 _DIGITS = ".9g"  # of features, which SVMlight keeps in single precision
 
@@ -50,61 +47,53 @@ class SVMLight(Solver):
     tol: float = 1e-3
     cache_size: float = 1000.0
 
-    form: ClassVar = BoxQP
+    form: ClassVar = Formulation
     source: ClassVar[str] = "Joachims 1999"
     name: ClassVar[str] = "svm_light"
     single_threaded: ClassVar[bool] = True
 
-    def refuses(self, form: BoxQP) -> str | None:
+    def refuses(self, problem: Formulation) -> str | None:
         """What LIBSVM cannot do, but for a missing intercept; and no kernel but three."""
-        if not isinstance(form.gram.kernel, (Linear, RBF, Polynomial)):
+        if not isinstance(problem.kernel, (Linear, RBF, Polynomial)):
             return "SVMlight gets linear, RBF and polynomial kernels only: a sigmoid can hang it"
-        return refuse_other_duals(_with_equality(form), "SVMlight")
+        return refuse_other_duals(problem, "SVMlight", ("SVC", "SVR"), intercept=False)
 
-    def prepare(self, form: BoxQP) -> BoxQP:
+    def prepare(self, problem: Formulation) -> Formulation:
         """Check that the program is there."""
         if shutil.which("svm_learn") is None:
             raise NotInstalled(
                 "SVMlight needs its program svm_learn on PATH, and no package brings it: "
                 "build it from the source at https://svmlight.joachims.org"
             )
-        return form
+        return problem
 
-    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
+    def iterates(self, problem: Formulation) -> Iterator[FormPoint]:
         """Yield once, at the end."""
-        classification = is_classification(_with_equality(form))
+        dual, n = dual_of(problem), problem.n
+        assert dual is not None
         with TemporaryDirectory(prefix="svm_light_") as folder:
             samples, alphas = Path(folder) / "samples", Path(folder) / "alphas"
-            n = form.gram.n
-            targets = form.Q.sign if classification else regression_targets(form)[0]
-            _write(samples, form.gram.X, targets, form.ub[:n])
-            printed = _run(
-                [*self._options(form, classification), "-a", alphas, samples, "model"], folder
-            )
+            _write(samples, problem.X, problem.y, problem.weight)
+            printed = _run([*self._options(dual), "-a", alphas, samples, "model"], folder)
             values = np.loadtxt(alphas, ndmin=1)
         made = re.search(r"\((\d+) iterations\)", printed)
-        if not classification:  # −α* stands in reverse
-            values = np.append(values[:n], values[n:][::-1])
+        if dual.estimator == "SVR":  # −α* stands in reverse
+            values = values[:n] + values[n:][::-1]
         yield FormPoint(
-            form.Q.sign * values,
+            dual.alpha(values),
             iterations=int(made[1]) if made else 0,
             claim="stopped" if "slow progress" in printed else "optimal",
         )
 
-    def _options(self, form: BoxQP, classification: bool) -> list[Any]:
-        C = form.ub[0] if np.ptp(form.ub) == 0 else 1.0
-        epsilon = 0.0 if classification else regression_targets(form)[1]
+    def _options(self, dual: Dual) -> list[Any]:
+        C, regression = dual.problem.weight, dual.estimator == "SVR"
         return [
-            *("-z", "c" if classification else "r", "-w", repr(epsilon)),
-            *("-c", repr(float(C)), "-b", int(form.a is not None)),
+            *("-z", "r" if regression else "c", "-w", repr(dual.settings.get("epsilon", 0.0))),
+            *("-c", repr(float(C[0] if np.ptp(C) == 0 else 1.0))),
+            *("-b", int(dual.problem.intercept)),
             *("-e", self.tol, "-m", max(5, int(self.cache_size))),
-            *_kernel_options(form.gram.kernel),
+            *_kernel_options(dual.problem.kernel),
         ]
-
-
-def _with_equality(form: BoxQP) -> BoxQP:
-    """Return the form as it would be with an intercept, by which the two problems are recognised."""
-    return form if form.a is not None else replace(form, a=form.Q.sign, delta=np.zeros(1))
 
 
 def _kernel_options(kernel: Any) -> list[Any]:

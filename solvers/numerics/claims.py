@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 
-from problems.certificates.certificate import relative
+from problems.certificates.certificate import Bounds
 from problems.dataset import Vector
 from problems.forms import ERM, BoxQP
 
@@ -27,8 +29,11 @@ def relative_gap(form: ERM, beta: Vector, b: float = 0.0) -> float:
 
     With an intercept `b` they sum to 0, as far as the gap is to be one.
     """
+    slopes = -beta / form.C
+    if not form.loss.in_domain(form.y, slopes).all():
+        return inf
     scores = form.gram.matvec(beta)
     half_norm2 = 0.5 * float((beta * scores).sum())  # `@` would wake BLAS's threads
     primal = half_norm2 + float((form.C * form.loss.value(form.y, scores + b)).sum())
-    dual = -half_norm2 - float((form.C * form.loss.conjugate(form.y, -beta / form.C)).sum())
-    return relative(primal - dual, primal, dual)
+    dual = -half_norm2 - float((form.C * form.loss.conjugate(form.y, slopes)).sum())
+    return Bounds(dual, primal).relative(primal - dual)

@@ -28,7 +28,7 @@ from scipy.linalg import blas, cho_factor, cho_solve, get_blas_funcs, get_lapack
 from problems.dataset import Matrix, Vector
 from problems.gram.gram import Gram
 from problems.kernels import Block
-from solvers.numerics.planes import Apply, conjugate_gradients
+from solvers.numerics.projected_cg import Apply, conjugate_gradients
 
 LARGEST = 1e30  # e relative to K, of a variable that is to stay; single precision ends at 3e38
 _LOW_RANK = 0.5  # of n: where n·d² flops for XᵀX stop being fewer than n³/3 for a Cholesky factor

@@ -1,4 +1,4 @@
-"""Compilation and loading before the clock starts, by solving a small problem of the same kind.
+"""Compilation and loading before the clock starts, by solving small problems of the same kind.
 
 Baselines are warmed up like our own solvers: what a library does once a process is not timed either.
 """
@@ -6,48 +6,57 @@ Baselines are warmed up like our own solvers: what a library does once a process
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import fields
 from functools import cache
+from inspect import isabstract
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import scipy
 
-from problems.dual_problem.reduction import reduce
-from problems.forms import ERM, BoxQP, Form
+from problems.dual_problem.dual import reduce
+from problems.forms import ERM, BoxQP
+from problems.formulations.formulation import Formulation
+from problems.formulations.nu_svc import NuSVC
 from problems.formulations.svm import SoftMarginDual
-from problems.kernels import RBF, Kernel, Linear
+from problems.kernels import RBF, Linear
 from problems.projection import project
 from solvers.base import Solver
 
+_LEAST_SAMPLES = 32
 _MOST_POINTS = 30
 
 
-class WarmedUpSolver(Solver):
-    """Base of the solvers that are warmed up: with compiled loops, or a library that loads late."""
+def warm_up(solver: Solver, form: BoxQP | ERM | Formulation) -> None:
+    """Run a solver on small problems like `form`, so that compiling or loading it is not timed.
 
-    def prepare(self, form: Any) -> Any:
-        """Import what it needs, run it on a small problem, and convert the samples."""
-        form = super().prepare(form)
-        warm_up(self, form)
-        return self.converted(form)
-
-    def converted(self, form: Any) -> Any:
-        """Return what `iterates` starts from: the form, or its samples as a library has them."""
-        return form
-
-
-def warm_up(solver: Solver, form: Form, samples: int = 32) -> None:
-    """Run a solver on a small problem like `form`, so that compiling or loading it is not timed.
-
+    They have its `warm_up_sizes`, or the size of the form where that is smaller: a process touches its
+    memory for the first time here. What a class from outside has changed of one of ours is not run,
+    unless it states sizes itself: it might do its work here.
     Once for each solver and kind of form in a process: again and again it takes 10 ms, ten times a small
     fit. In a copy of a process, whose pages of memory are first touched then, it is done again.
     """
-    gram, intercept = _gram_and_intercept(form)
-    grouped = isinstance(form, BoxQP) and form.groups is not None
-    sparse = scipy.sparse.issparse(gram.X)
-    _run_small(os.getpid(), solver, samples, gram.is_linear, sparse, intercept, grouped)
+    cls = next(c for c in type(solver).__mro__ if _is_ours(c) or "warm_up_sizes" in vars(c))
+    if not cls.warm_up_sizes or isabstract(cls):
+        return
+    match form:
+        case BoxQP():
+            gram, intercept, grouped = form.gram, form.a is not None, form.groups is not None
+        case ERM():
+            gram, intercept, grouped = form.gram, form.intercept, False
+        case _:
+            gram, intercept, grouped = form.gram(), form.intercept, form.costs.size > 1
+    settings = {field.name: getattr(solver, field.name) for field in fields(cls) if field.init}
+    like = cls(**settings | dict(cls.warm_up_settings))
+    kind = gram.is_linear, scipy.sparse.issparse(gram.X), intercept, grouped
+    own = max(form.n, _LEAST_SAMPLES)
+    for samples in sorted({min(size, own) for size in cls.warm_up_sizes}):
+        _run_small(os.getpid(), like, samples, *kind)
+
+
+def _is_ours(cls: type) -> bool:
+    return cls.__module__.partition(".")[0] == "solvers"
 
 
 @cache
@@ -60,31 +69,18 @@ def _run_small(
     intercept: bool,
     grouped: bool,
 ) -> None:
-    tiny = reduce(_small_problem(samples, linear, sparse, intercept), solver.form).form
-    if grouped:  # of a library that refuses this one, the solver of C-SVC is that of the others too
-        two = replace(tiny, groups=np.arange(samples) % 2, delta=np.zeros(2))
-        tiny = tiny if solver.refuses(two) else two
-    project(np.arange(4.0), np.zeros(4), np.ones(4), np.ones(4), 1.0)
-    state = solver.converted(tiny) if isinstance(solver, WarmedUpSolver) else tiny
-    for _ in islice(solver.iterates(state), _MOST_POINTS):
-        pass
-
-
-def _small_problem(samples: int, linear: bool, sparse: bool, intercept: bool) -> SoftMarginDual:
-    """Return a problem with eight features, of which each sample has two."""
-    X = np.zeros((samples, 8))
-    place = np.arange(samples)
+    """Solve a problem with eight features, of which each sample has two."""
+    X, place = np.zeros((samples, 8)), np.arange(samples)
     X[place, place % 8] = (place + 1) / samples
     X[place, (3 * place + 1) % 8] = 0.5
     y = np.where(place % 3 == 0, 1.0, -1.0)
-    kernel: Kernel = Linear() if linear else RBF(1.0)
-    like = scipy.sparse.csr_array(X) if sparse else X
-    return SoftMarginDual(like, y, 1.0, kernel, intercept)
-
-
-def _gram_and_intercept(form: Form) -> tuple[Any, bool]:
-    if isinstance(form, BoxQP):
-        return form.gram, form.a is not None
-    if isinstance(form, ERM):
-        return form.gram, form.intercept
-    raise TypeError("only solvers of BoxQP and ERM forms are compiled")
+    kernel = Linear() if linear else RBF(1.0)
+    like: Any = scipy.sparse.csr_array(X) if sparse else X
+    problem = (
+        NuSVC(like, y, 0.5, kernel) if grouped else SoftMarginDual(like, y, 1.0, kernel, intercept)
+    )
+    project(np.arange(4.0), np.zeros(4), np.ones(4), np.ones(4), 1.0)
+    form = reduce(problem, solver.form).form
+    if solver.refuses(form) is None:
+        for _ in islice(solver.iterates(solver.prepare(form)), _MOST_POINTS):
+            pass

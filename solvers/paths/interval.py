@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 
@@ -40,13 +40,15 @@ def interval_of(
     if not (least_ok and low < high < np.inf):
         raise ValueError(f"{name}: must be an interval (low, high) above 0, got {ends!r}")
     _refuse(problem, name)
+    for end in (low, high):  # on the way between them nothing is checked again
+        replace(problem, **{name: end})  # type: ignore[type-var]
     return name, low, high
 
 
 def _refuse(problem: Formulation, name: Parameter) -> None:
     """Raise ValueError, saying why, if the bounds of `along` do not hold for a problem."""
     kind = type(problem).__name__
-    several = type(problem).bounds is not Formulation.bounds or problem.outputs > 1
+    several = problem.outputs > 1 or problem.parts[0].problem is not problem
     if several or np.isinf(problem.weight).any():
         raise ValueError(
             f"problem: a path is of one function with a finite loss, such as SoftMarginDual; got {kind}"

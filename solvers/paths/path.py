@@ -26,7 +26,8 @@ from problems.answers.parametric_bounds import Along, Parameter, with_value
 from problems.dataset import Vector
 from solvers.base import Solver, Status
 from solvers.paths.interval import Ends, interval_of
-from solvers.running.loop import default_solver, solve
+from solvers.running.defaults import default_solver
+from solvers.running.loop import solve
 from solvers.running.solution import Solution
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from problems import Formulation, Gram, Matrix, Precomputed, Vector
-from problems.dataset import check_labels, check_samples, check_targets
+from problems.dataset import check_samples
 from problems.dual_problem.offsets import best_intercept
 from problems.gram.products import gram_products
 from problems.kernels.samples import stacked
@@ -57,7 +57,7 @@ class Selection:
     def statement(self) -> str:
         """The result in one sentence."""
         name, path = self.path.parameter, self.path
-        kind = "a mean squared error" if path.problem.is_regression else "a validation error"
+        kind = path.problem.task.error
         return (
             f"the answer at {name} = {self.value:.6g} has {kind} of {self.error:.6g}, the least on the "
             f"path; at no {name} from {path.low:g} to {path.high:g} has the optimum one below "
@@ -90,8 +90,7 @@ def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
             f"X_val: must have the {problem.d} features of the training samples, and a kernel that has "
             f"values for them; got {X.shape[1]} with {problem.kernel!r}"
         )
-    check = check_targets if problem.is_regression else check_labels
-    y = check(y_val, X.shape[0], "y_val")
+    y = problem.task.check(y_val, X.shape[0], "y_val")
     if problem.intercept and problem.pieces is None:
         raise ValueError(
             f"path: the optimal intercept of the {problem.loss.name} loss is not enclosed"
@@ -122,16 +121,12 @@ def _row(piece: Piece, low: float, high: float, X: Matrix, y: Vector) -> dict[st
 
 
 def _extremes(problem: Formulation, y: Vector, low: Vector, high: Vector) -> tuple[float, float]:
-    """Return the least and the largest error of predictions between `low` and `high`."""
-    if problem.is_regression:
-        least = np.maximum(0.0, np.maximum(low - y, y - high)) ** 2
-        most = np.maximum(np.abs(low - y), np.abs(high - y)) ** 2
-        rounding = gamma(ELEMENTARY + y.size) * float(most.mean())
-        ends = max(0.0, float(least.mean()) - rounding), float(most.mean()) + rounding
-        return ends if (low < high).any() else (float(least.mean()), float(least.mean()))
-    surely = np.where(y > 0, high < 0, low >= 0)
-    perhaps = np.where(y > 0, low < 0, high >= 0)
-    return float(surely.mean()), float(perhaps.mean())
+    """Return the least and the largest error of decisions between `low` and `high`."""
+    errors = problem.task.errors  # each falls towards y
+    least = float(errors(np.clip(y, low, high), y).mean())
+    most = float(np.maximum(errors(low, y), errors(high, y)).mean())
+    rounding = gamma(ELEMENTARY + y.size) * most if (low < high).any() else 0.0
+    return max(0.0, least - rounding), most + rounding
 
 
 @dataclass(frozen=True, eq=False)

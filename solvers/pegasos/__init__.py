@@ -24,9 +24,9 @@ from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
 from problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
 from problems.validation import check_choice, check_whole
+from solvers.base import Solver
 from solvers.numerics.claims import relative_gap
 from solvers.numerics.rows import Rows, as_rows
-from solvers.numerics.warm_up import WarmedUpSolver
 from solvers.pegasos.steps import WEIGHTS, Risk, State, initial_state, risk_of, settle, steps
 
 Sampling = Literal["permutation", "iid"]
@@ -37,7 +37,7 @@ _FIRST_CHECK, _CHECK_GROWTH = 10, 1.5
 
 
 @dataclass(frozen=True)
-class Pegasos(WarmedUpSolver):
+class Pegasos(Solver):
     """Projected stochastic subgradient method for the hinge and epsilon-insensitive losses.
 
     An epoch draws n samples and cuts them into batches; the last may be smaller and weighs less, and
@@ -76,6 +76,7 @@ class Pegasos(WarmedUpSolver):
     seed: int = 0
 
     form: ClassVar = ERM
+    warm_up_sizes: ClassVar = (32,)
     source: ClassVar[str] = (
         "Shalev-Shwartz, Singer, Srebro & Cotter 2011; Shamir & Zhang 2013; COMP 790-125 notes"
     )

@@ -21,20 +21,20 @@ variants differ in λ and in what they add:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args
+
+import numpy as np
 
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
 from problems.validation import check_choice, check_positive
 from solvers.base import Solver
 from solvers.numerics.claims import is_near
-from solvers.numerics.warm_up import warm_up
-from solvers.projected_gradient.notebook import ascent, is_hard_margin_dual
 from solvers.projected_gradient.steps import Box, accelerated, barzilai_borwein, plain
-from solvers.projected_gradient.subsets import Subsets
+from solvers.projected_gradient.subsets import minimise_by_gradients
 from solvers.smo.active import compile_choice
-from solvers.smo.levels import minimise
+from solvers.smo.decomposition import minimise
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
 
@@ -68,6 +68,8 @@ class ProjectedGradient(Solver):
     cache_size: float = 1000.0
 
     form: ClassVar = BoxQP
+    warm_up_sizes: ClassVar = (32, _LEAST_IN_SUBSETS)
+    warm_up_settings: ClassVar = {"tol": 0.1}
     source: ClassVar[str] = "Birgin, Martínez & Raydan 2000; O'Donoghue & Candès 2015"
 
     def __post_init__(self) -> None:
@@ -100,29 +102,26 @@ class ProjectedGradient(Solver):
         return bounds.get(self.variant)
 
     def refuses(self, form: BoxQP) -> str | None:
-        """The notebook's loop is written for one problem."""
-        if self.variant == "notebook" and not is_hard_margin_dual(form):
+        """The notebook's loop is written for one problem, the only one without upper bounds."""
+        if self.variant == "notebook" and (form.a is None or np.isfinite(form.ub).any()):
             return "the notebook's loop solves only the hard-margin dual with an intercept"
         return None
 
     def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile the projection, and what moves some of many variables at a time."""
-        if self.variant != "notebook":
-            warm_up(self, form)
-        if self._in_subsets(form):
-            warm_up(replace(self, tol=0.1), form, samples=_LEAST_IN_SUBSETS)
-            compile_choice()
+        """Compile what problems of one working set never call."""
+        compile_choice()
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after every step, or after all steps on some of the variables."""
         if self._in_subsets(form):
-            yield from minimise(form, Subsets, self.tol, None, int(self.max_iter), self.cache_size)
+            limits = self.tol, None, int(self.max_iter), self.cache_size
+            yield from minimise(form, minimise_by_gradients, *limits)
             return
         if not form.gram.is_linear and form.gram.fits and form.gram.n <= _DENSE:
             form.gram.dense()  # every product with Q is then one with this matrix
         if self.variant == "notebook":
-            yield from ascent(form, self.rate or 0.1, self.tol, self.max_iter)
+            yield from self._ascent(form)
         else:
             yield from self._at_once(form)
 
@@ -131,6 +130,22 @@ class ProjectedGradient(Solver):
         many = form.n >= _LEAST_IN_SUBSETS and not form.gram.is_linear
         in_equality = form.a is None or (bool((form.a != 0).all()) and form.groups is None)
         return self.variant == "barzilai_borwein" and many and in_equality
+
+    def _ascent(self, form: BoxQP) -> Iterator[FormPoint]:
+        """Yield after every step α ← max(0, α⁺ − s(yᵀα⁺)y), α⁺ = α + s(1 − Qα), s = rate/n."""
+        assert form.a is not None
+        y, s = form.a, (self.rate or 0.1) / form.n
+        alpha = np.full(form.n, 0.5) if form.start is None else form.start.copy()
+        for count in range(1, int(self.max_iter) + 1):
+            with np.errstate(over="ignore", invalid="ignore"):  # too large a rate diverges
+                raised = alpha + s * (1.0 - form.Q.matvec(alpha))
+                new = np.maximum(0.0, raised - s * float(y @ raised) * y)
+                converged = float(np.abs(new - alpha).max()) <= self.tol * s
+            alpha = new
+            ended = converged or count == self.max_iter
+            yield FormPoint(alpha.copy(), iterations=count, claim="stopped" if ended else "none")
+            if ended:
+                return
 
     def _at_once(self, form: BoxQP) -> Iterator[FormPoint]:
         box = Box.of(form)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from problems import Formulation, Gram, Multiclass, Point
+from problems import Formulation, Gram, Point
 from problems.validation import shown
 from solvers.base import Solver
 from solvers.running.solution import Solution
@@ -41,7 +41,7 @@ def check_gram(problem: Formulation, gram: Gram | None) -> None:
     """Raise ValueError if a Gram matrix that is given is not that of the problem."""
     if gram is None:
         return
-    if isinstance(problem, Multiclass):
+    if len(problem.parts) > 1:
         raise ValueError("gram: several binary problems have a Gram matrix each; leave it out")
     if gram.n != problem.n or gram.kernel != problem.kernel:
         raise ValueError(
@@ -50,8 +50,12 @@ def check_gram(problem: Formulation, gram: Gram | None) -> None:
         )
 
 
-def starting_point(problem: Formulation, initial: Any) -> Point | None:
-    """Return where to begin: what is given, its dual variables grown with the box; None for no idea.
+def starting_points(problem: Formulation, initial: Any) -> list[Point | None]:
+    """Return where each part begins: at what is given, grown with its box; None for no idea.
+
+    An answer to a kernel problem with another C is multiplied by C/C': what is at C stays there. On
+    ijcnn1 that halves the time of the next of twenty values of C. Linear solvers go by w, which changes
+    less without it.
 
     Raises
     ------
@@ -59,27 +63,20 @@ def starting_point(problem: Formulation, initial: Any) -> Point | None:
         If it has no finite dual variables of this problem.
     """
     if initial is None:
-        return None
-    point = Point(alpha=initial) if isinstance(initial, np.ndarray) else initial
+        return [None] * len(problem.parts)
     # certifying an answer takes longer than beginning at it
-    found = point.point.alpha if isinstance(point, Solution) else None
-    alpha = getattr(point, "alpha", None) if found is None else found
-    shape = None if alpha is None else np.shape(alpha)
-    if alpha is None or shape != (problem.n,) or not np.isfinite(alpha).all():
+    known = isinstance(initial, Solution) and initial.point.alpha is not None
+    answer = initial.point if known else initial
+    alpha = answer if isinstance(answer, np.ndarray) else getattr(answer, "alpha", None)
+    shape = (problem.n, problem.outputs) if problem.outputs > 1 else (problem.n,)
+    given = None if alpha is None else np.shape(alpha)
+    if alpha is None or given != shape or not np.isfinite(alpha).all():
         raise ValueError(
-            f"initial: needs {problem.n} finite dual variables alpha (a Solution, Point or vector), "
-            f"got {type(initial).__name__} with alpha of shape {shape}"
+            f"initial: needs finite dual variables alpha of shape {shape} (a Solution, Point or "
+            f"array), got {type(initial).__name__} with alpha of shape {given}"
         )
-    return Point(alpha=alpha * _growth_of_box(problem, initial))
-
-
-def _growth_of_box(problem: Formulation, initial: Any) -> Any:
-    """Return Cᵢ/C'ᵢ for an answer to a kernel problem with another C: what is at C stays there.
-
-    On ijcnn1 that halves the time of the next of twenty values of C. Linear solvers go by w, which
-    changes less without it.
-    """
-    if not isinstance(initial, Solution) or problem.is_linear:
-        return 1.0
-    old, new = initial.problem.upper, problem.upper
-    return new / old if np.isfinite(old).all() and np.isfinite(new).all() else 1.0
+    if isinstance(initial, Solution) and not problem.is_linear:
+        old, new = initial.problem.upper, problem.upper
+        if np.isfinite(old).all() and np.isfinite(new).all():
+            alpha = (alpha.T * (new / old)).T  # of each output
+    return [*problem.split(Point(alpha))]

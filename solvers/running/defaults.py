@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from time import perf_counter
+from typing import Any, NamedTuple
 
-from problems import ChainMargin, Formulation, Multiclass, Unsupported, reduce
+from problems import Formulation, Gram, Point, Unsupported, reduce
+from problems.forms import Reduction
 from solvers.base import Solver
+
+
+class Choice(NamedTuple):
+    """The solver that is picked, and what it goes on with.
+
+    Attributes
+    ----------
+    state : what `Solver.suits` found. seconds : that all looks at the form took, on one thread.
+    """
+
+    solver: Solver
+    reduction: Reduction[Any]
+    state: Any
+    seconds: float
 
 
 def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
@@ -25,19 +41,33 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     Unsupported
         If no solver takes the problem; the message says why each does not.
     """
-    if isinstance(problem, Multiclass):
-        return default_solver(problem.subproblems[0].problem, target_gap)
-    candidates = tuple(_candidates(problem, target_gap))
-    for solver in candidates:
-        with suppress(Unsupported):
-            if solver.suits(reduce(problem, solver.form).form):
-                return solver
-    refused_by: dict[str, list[str]] = {}
-    for solver in candidates:
+    return choose(problem.parts[0].problem, target_gap).solver
+
+
+def choose(
+    problem: Formulation,
+    target_gap: float,
+    start: Point | None = None,
+    gram: Gram | None = None,
+    clock: Callable[[], float] = perf_counter,
+) -> Choice:
+    """Return the default solver of one problem, with what it found out; Unsupported as above."""
+    declined, seconds = list[tuple[Solver, Any]](), 0.0
+    for solver in _candidates(problem, target_gap):
         try:
-            reason = str(solver.refuses(reduce(problem, solver.form).form))
+            reduction = reduce(problem, solver.form, start, gram=gram)
         except Unsupported as missing:
-            reason = str(missing)
+            declined.append((solver, missing))
+            continue
+        begun = clock()
+        state = solver.suits(reduction.form)
+        seconds += clock() - begun
+        if state is not None:
+            return Choice(solver, reduction, state, seconds)
+        declined.append((solver, reduction.form))
+    refused_by: dict[str, list[str]] = {}
+    for solver, form in declined:
+        reason = str(form if isinstance(form, Unsupported) else solver.refuses(form))
         refused_by.setdefault(reason, []).append(solver.name)
     refusals = "; ".join(f"{', '.join(names)}: {why}" for why, names in refused_by.items())
     raise Unsupported(f"no solver here takes this problem ({refusals}): name one that does")
@@ -45,36 +75,26 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
 
 def _candidates(problem: Formulation, target_gap: float) -> Iterator[Solver]:
     """Yield the solvers that may take a problem, the best first; they are slow to import."""
-    if isinstance(problem, ChainMargin):
+    tol, gap = 1e-3 * target_gap, 0.5 * target_gap
+    if problem.pieces is None:
         from solvers.cutting_plane import CuttingPlane  # noqa: PLC0415
-
-        yield CuttingPlane(tol=0.5 * target_gap)
-    elif problem.pieces is None:
         from solvers.cvxpy_erm import CvxpyERM  # noqa: PLC0415
         from solvers.sdca import SDCA  # noqa: PLC0415
         from solvers.smooth_primal import LBFGS  # noqa: PLC0415
 
-        ascent = SDCA(tol=0.5 * target_gap)
-        yield from (
-            (LBFGS(), ascent, CvxpyERM()) if problem.is_linear else (ascent, CvxpyERM(), LBFGS())
-        )
-    else:
-        yield from _candidates_for_box(problem, target_gap)
-
-
-def _candidates_for_box(problem: Formulation, target_gap: float) -> Iterator[Solver]:
+        of_risks = [LBFGS(), SDCA(tol=gap), CvxpyERM()]
+        yield from of_risks if problem.is_linear else [*of_risks[1:], of_risks[0]]
+        yield CuttingPlane(tol=gap)
+        return
     from solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
     from solvers.dual_coordinate_descent import DualCoordinateDescent  # noqa: PLC0415
     from solvers.semismooth_newton import SemismoothNewton  # noqa: PLC0415
     from solvers.smo import SMO  # noqa: PLC0415
 
-    if problem.is_bounded:
-        tol, gap = 1e-3 * target_gap, 0.5 * target_gap
-        if problem.is_linear:
-            yield DualCoordinateDescent(tol=tol, gap=gap)
-        else:
-            yield SemismoothNewton(tol=tol, gap=gap)
-        yield SMO(tol=tol, gap=gap)
-    else:
+    if not problem.is_bounded:
         yield SMO(tol=0.1 * target_gap)
-    yield CvxoptQP(tol=1e-3 * target_gap)
+    else:
+        kind = DualCoordinateDescent if problem.is_linear else SemismoothNewton
+        yield kind(tol=tol, gap=gap)
+        yield SMO(tol=tol, gap=gap)
+    yield CvxoptQP(tol=tol)

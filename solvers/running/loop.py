@@ -18,15 +18,16 @@ from typing import Any, cast, get_args
 
 import numpy as np
 
-from problems import Formulation, Gram, Multiclass, Point, Unsupported, reduce
+from problems import Formulation, Gram, Point, Unsupported, reduce
 from problems.compilation import compiling
 from problems.dataset import Vector
 from problems.forms import Claim, FormPoint, Reduction
 from problems.validation import check_positive, shown
 from solvers.base import NoSolver, NotInstalled, Solver, Status
-from solvers.running.arguments import check_gram, check_pair, starting_point
-from solvers.running.defaults import default_solver
-from solvers.running.multiclass import solve_subproblems
+from solvers.numerics.warm_up import warm_up
+from solvers.running.arguments import check_gram, check_pair, starting_points
+from solvers.running.defaults import choose
+from solvers.running.parts import GROWTH, Parts
 from solvers.running.solution import Evaluation, Solution
 
 _log = logging.getLogger("dualgap")
@@ -34,12 +35,12 @@ _COMPILED = (
     "%s is being compiled: once on this machine, for up to half a minute; later runs load it"
 )
 _FIRST_EVALUATION = 1e-3  # seconds
-_GROWTH = 1.25  # between the times of two evaluations
 _COST_FACTOR = 2.0  # seconds solving for each second of evaluations
 _END = object()
+_NO_ANSWER = (Status.UNSUPPORTED, Status.NOT_INSTALLED)
 _CLAIMS = get_args(Claim)
-_NUMBERS = ("x", "beta", "b", "inequality")  # of a point
-_ENDING = ("optimal", "infeasible")  # claims after which a solver ends
+_NUMERIC_FIELDS = ("x", "beta", "b", "inequality")  # of a point
+_FINAL_CLAIMS = ("optimal", "infeasible")  # claims after which a solver ends
 
 
 def solve(
@@ -88,46 +89,27 @@ def solve(
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
     check_gram(problem, gram)
-    if solver is None:
-        try:
-            solver = default_solver(problem, target_gap)
-        except Unsupported as none:
-            status, note = Status.UNSUPPORTED, str(none)
-            return Solution(problem, NoSolver(), Point(), status, note=note, target_gap=target_gap)
-    if isinstance(problem, Multiclass):
-        return solve_subproblems(
-            problem,
-            solver,
-            solve,
-            target_gap=target_gap,
-            stop_at_target=stop_at_target,
-            initial=initial,
-            time_limit=time_limit,
-            max_iter=max_iter,
-            callback=callback,
-            clock=clock,
-        )
-    if max_iter is not None and any(f.name == "max_iter" for f in fields(solver)):
-        solver = replace(solver, max_iter=max_iter)  # type: ignore[call-arg]
-    begun = clock()
-    try:
-        reduction = reduce(problem, solver.form, starting_point(problem, initial), gram=gram)
-        refusal = solver.refuses(reduction.form)
-        if refusal:
-            raise Unsupported(refusal)
-        name = solver.name
-        with compiling(lambda: _log.warning(_COMPILED, name)):
-            state = solver.prepare(reduction.form)
-    except (Unsupported, NotInstalled) as stop:
-        status = Status.UNSUPPORTED if isinstance(stop, Unsupported) else Status.NOT_INSTALLED
-        return Solution(problem, solver, Point(), status, note=str(stop), target_gap=target_gap)
-    run = _Run(problem, reduction, target_gap, stop_at_target, callback, time_limit, max_iter)
-    run.time_setup = clock() - begun
-    iterates = solver.iterates(state)
-    if not isinstance(iterates, Iterator):  # pyright: ignore[reportUnnecessaryIsInstance]
-        _end_of(iterates)
-        raise TypeError("iterates: must be a generator, but has no `yield`: nothing was given")
-    return run.solution(solver, run.until_stopped(iterates, clock))
+    parts = Parts(problem, starting_points(problem, initial), callback)
+    for part, start in zip(problem.parts, parts.starts, strict=True):
+        time_left, iterations_left, exhausted = parts.left(time_limit, max_iter)
+        if exhausted is not None:
+            parts.leave(part, start, solver, exhausted)
+            continue
+        listener = callback
+        if part.problem is not problem:
+            listener = parts.evaluate if callback is not None or stop_at_target else None
+        limits = time_left, iterations_left
+        run = _Run(part.problem, target_gap, stop_at_target, listener, *limits)
+        answer = run.solved(solver, start, gram, clock)
+        if part.problem is problem:
+            return answer
+        if answer.status in _NO_ANSWER:
+            note, status = f"{part.name}: {answer.note}", answer.status
+            unable = answer.solver
+            return Solution(problem, unable, Point(), status, note=note, target_gap=target_gap)
+        solver = solver or run.chosen
+        parts.done.append(answer)
+    return parts.solution(solver, target_gap)
 
 
 def cpu_seconds(own: Callable[[], float] = process_time, used: Any = getrusage) -> float:
@@ -155,7 +137,7 @@ def taken_apart(point: Any) -> FormPoint:
         )
     if not isinstance(point.counters, Mapping) or not isinstance(point.note, str):
         raise TypeError("a point's counters are a mapping, and its note is text")
-    x, beta, b, inequality = (_floats(getattr(point, name), name) for name in _NUMBERS)
+    x, beta, b, inequality = (_floats(getattr(point, name), name) for name in _NUMERIC_FIELDS)
     return FormPoint(
         x,
         beta,
@@ -198,21 +180,62 @@ def _copied(point: FormPoint) -> FormPoint:
 
 @dataclass
 class _Run:
-    """State of one call of `solve`: the clock, the evaluations made, the latest point."""
+    """State of solving one part: the clock, the limits, the evaluations made, the latest point.
+
+    `looked` is the time that the choice of the solver took: it counts as solving.
+    """
 
     problem: Formulation
-    reduction: Reduction[Any]
     target_gap: float
     stop_at_target: bool
     callback: Callable[[Evaluation], object] | None
     time_limit: float | None
     max_iter: int | None
+    chosen: Solver = field(default_factory=NoSolver)
+    reduction: Reduction[Any] = field(init=False)
     trace: list[Evaluation] = field(default_factory=list[Evaluation])
     next_evaluation: float = _FIRST_EVALUATION
+    looked: float = 0.0
     time_setup: float = 0.0
     time_solve: float = 0.0
     cpu_time: float = 0.0
     latest: FormPoint | None = None
+
+    def solved(
+        self,
+        solver: Solver | None,
+        start: Point | None,
+        gram: Gram | None,
+        clock: Callable[[], float],
+    ) -> Solution:
+        """Return the answer of a solver, None for the default, or why there is none."""
+        begun = clock()
+        try:
+            if solver is None:
+                choice = choose(self.problem, self.target_gap, start, gram, clock)
+                solver, self.reduction, state, self.looked = choice
+            else:
+                self.reduction = reduce(self.problem, solver.form, start, gram=gram)
+                state = self.reduction.form
+                if refusal := solver.refuses(state):
+                    raise Unsupported(refusal)
+            self.chosen = solver
+            if self.max_iter is not None and any(f.name == "max_iter" for f in fields(solver)):
+                solver = replace(solver, max_iter=self.max_iter)  # type: ignore[call-arg]
+            name = solver.name
+            with compiling(lambda: _log.warning(_COMPILED, name)):
+                warm_up(solver, self.reduction.form)
+                state = solver.prepare(state)
+        except (Unsupported, NotInstalled) as stop:
+            status = Status.UNSUPPORTED if isinstance(stop, Unsupported) else Status.NOT_INSTALLED
+            unable, note, gap = solver or NoSolver(), str(stop), self.target_gap
+            return Solution(self.problem, unable, Point(), status, note=note, target_gap=gap)
+        self.time_setup = clock() - begun - self.looked
+        iterates = solver.iterates(state)
+        if not isinstance(iterates, Iterator):  # pyright: ignore[reportUnnecessaryIsInstance]
+            _end_of(iterates)
+            raise TypeError("iterates: must be a generator, but has no `yield`: nothing was given")
+        return self.solution(solver, self.until_stopped(iterates, clock))
 
     @cached_property
     def evaluating(self) -> bool:
@@ -232,7 +255,7 @@ class _Run:
         The clocks are arguments of functions, which a solver does not reach by replacing those of a
         module. They stand still during evaluations only, and but for what other threads compute then.
         """
-        status, begun, cpu_begun = None, wall(), cpu()
+        status, begun, cpu_begun = None, wall() - self.looked, cpu() - self.looked
         while status is None:
             try:
                 found = next(iterates)
@@ -240,36 +263,36 @@ class _Run:
                 found = _end_of(end.value)
             self.latest = self.latest if found is _END else taken_apart(found)
             self.time_solve, self.cpu_time = wall() - begun, cpu() - cpu_begun
-            status = self._ended() if found is _END else self._stopped()
+            status = self._stopped(found is _END)
             if status is None and self.evaluating and self.time_solve >= self.next_evaluation:
                 paused, cpu_paused = wall(), own()
                 status = self._evaluated()
                 cost = wall() - paused
                 begun, cpu_begun = begun + cost, cpu_begun + own() - cpu_paused
                 later = self.time_solve + _COST_FACTOR * cost
-                self.next_evaluation = max(_GROWTH * self.time_solve, later)
+                self.next_evaluation = max(GROWTH * self.time_solve, later)
         self.latest = None if self.latest is None else _copied(self.latest)
         self.time_solve, self.cpu_time = wall() - begun, cpu() - cpu_begun
         return status
 
-    def _ended(self) -> Status:
-        return self._limit_reached() or Status.FINISHED
-
-    def _stopped(self) -> Status | None:
-        point = self.latest
+    def _stopped(self, ended: bool) -> Status | None:
+        """Return why to stop, if it is a reason: the solver ended, its point is none, or a limit."""
+        point, limit = self.latest, self.time_limit
+        late = limit is not None and self.time_solve > limit
+        if ended and point is None:
+            return Status.TIME_LIMIT if late else Status.FINISHED
         assert point is not None
-        if any(v is not None and not np.isfinite(v).all() for v in (point.x, point.beta)):
-            return Status.DIVERGED
-        # with a claim it is about to end by itself
-        return None if point.claim in _ENDING else self._limit_reached()
-
-    def _limit_reached(self) -> Status | None:
-        if self.time_limit is not None and self.time_solve > self.time_limit:
+        if not ended:
+            if any(v is not None and not np.isfinite(v).all() for v in (point.x, point.beta)):
+                return Status.DIVERGED
+            if point.claim in _FINAL_CLAIMS:
+                return None  # it is about to end by itself
+        if late:
             return Status.TIME_LIMIT
-        point = self.latest
-        if self.max_iter is None or point is None or point.claim in _ENDING:
-            return None
-        return Status.MAX_ITER if point.iterations >= self.max_iter else None
+        counted = self.max_iter is not None and point.iterations >= self.max_iter
+        if counted and point.claim not in _FINAL_CLAIMS:
+            return Status.MAX_ITER
+        return Status.FINISHED if ended else None
 
     def _evaluated(self) -> Status | None:
         """Evaluate the latest point; return why to stop at it, if it is a reason."""
@@ -295,7 +318,7 @@ class _Run:
             proven = self._evaluated() is Status.INFEASIBLE
             status = Status.INFEASIBLE if proven else status
         gram = self.reduction.form.gram
-        evaluations = {} if gram is None else {"kernel_evaluations": gram.evaluations}
+        counted = {"kernel_evaluations": gram.evaluations} if isinstance(gram, Gram) else {}
         return Solution(
             problem=self.problem,
             solver=solver,
@@ -309,5 +332,5 @@ class _Run:
             cpu_time=self.cpu_time,
             iterations=iterations,
             trace=tuple(self.trace),
-            counters={**evaluations, **({} if point is None else point.counters)},
+            counters={**counted, **({} if point is None else point.counters)},
         )

@@ -15,7 +15,6 @@ from problems import (
     Formulation,
     Geometry,
     Matrix,
-    Multiclass,
     Point,
     Vector,
     certify,
@@ -28,7 +27,13 @@ from problems.html_table import html_table, shown
 from solvers.base import Solver, Status
 
 Verdict = Literal["solved", "inaccurate", "wrong", "infeasible", "uncertified"]
-_FROM_WORST: tuple[Verdict, ...] = ("wrong", "uncertified", "inaccurate", "infeasible", "solved")
+_VERDICTS_FROM_WORST: tuple[Verdict, ...] = (
+    "wrong",
+    "uncertified",
+    "inaccurate",
+    "infeasible",
+    "solved",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +74,7 @@ class Solution:
     iterations : the solver's own count. trace : the evaluations made while it ran.
     counters : kernel evaluations and whatever else the solver counts.
     rigorous : whether `certificate` proves its bounds, see `certify`.
-    subsolutions : of several binary problems the answer to each.
+    parts : of several binary problems the answer to each.
     known : the certificate, where it is known already.
     alpha, w, b : the point that is certified, see `Certificate.point`.
     certificate, verdict : computed at first access, never on the solver's time.
@@ -89,7 +94,7 @@ class Solution:
     trace: tuple[Evaluation, ...] = ()
     counters: Mapping[str, float] = field(default_factory=dict[str, float])
     rigorous: bool = False
-    subsolutions: tuple[Solution, ...] = ()
+    parts: tuple[Solution, ...] = ()
     known: Certificate | None = None
 
     @cached_property
@@ -128,17 +133,22 @@ class Solution:
         """
         c = self.certificate
         found = {_verdict(c, self.claimed, self.target_gap)}
-        for part, own in zip(c.parts, self.subsolutions, strict=False):  # none without a point
+        for part, own in zip(c.parts, self.parts, strict=False):  # none without a point
             found.add(_verdict(part, own.claimed, self.target_gap))
-        return next(verdict for verdict in _FROM_WORST if verdict in found)
+        return next(verdict for verdict in _VERDICTS_FROM_WORST if verdict in found)
 
     @property
     def reason(self) -> str:
         """Why it ended as it did, why a bound is missing, what is wrong; empty if all went well."""
         if self.note and self.point.alpha is None and self.point.w is None:
             return self.note
-        parts = self.note, self._finding(), self.certificate.reason, self._worst_subproblem()
-        return "; ".join(filter(None, parts))
+        reasons = [self.note, self._finding(), self.certificate.reason]
+        gaps = [part.relative_gap for part in self.certificate.parts]
+        if gaps and self.verdict != "solved":
+            worst = int(np.argmax(gaps))  # NaN counts as the largest
+            name = self.problem.parts[worst].name
+            reasons.append(f"worst subproblem: {name}, relative gap {gaps[worst]:.2g}")
+        return "; ".join(filter(None, reasons))
 
     @cached_property
     def diagnosis(self) -> Diagnosis | None:
@@ -146,15 +156,13 @@ class Solution:
 
         Of several binary problems that of the first which has one.
         """
-        if not isinstance(self.problem, Multiclass):
-            return diagnose(self.problem, self.point, self.certificate, self.claimed)
-        subproblems, points = self.problem.subproblems, self.problem.split(self.point)
-        claims: list[Claim] = [own.claimed for own in self.subsolutions]
-        for sub, point, c, claimed in zip(
-            subproblems, points, self.certificate.parts, claims, strict=False
-        ):
-            if found := diagnose(sub.problem, point, c, claimed):
-                return found._replace(finding=f"in the subproblem {sub.name}: {found.finding}")
+        parts, points = self.problem.parts, self.problem.split(self.point)
+        claims: list[Claim] = [own.claimed for own in self.parts] or [self.claimed] * len(parts)
+        known = self.certificate.parts or (self.certificate,)
+        for part, point, c, claimed in zip(parts, points, known, claims, strict=False):
+            if found := diagnose(part.problem, point, c, claimed):
+                place = f"in the subproblem {part.name}: " if part.name else ""
+                return found._replace(finding=place + found.finding)
         return None
 
     def _finding(self) -> str:
@@ -163,16 +171,6 @@ class Solution:
             return ""
         violated = self.diagnosis.condition in ("box", "equality")
         return self.diagnosis.finding if violated or self.verdict == "wrong" else ""
-
-    def _worst_subproblem(self) -> str:
-        if not isinstance(self.problem, Multiclass) or self.verdict == "solved":
-            return ""
-        gaps = [part.relative_gap for part in self.certificate.parts]
-        if not gaps:
-            return ""
-        worst = int(np.argmax(gaps))  # NaN counts as the largest
-        name = self.problem.subproblems[worst].name
-        return f"worst subproblem: {name}, relative gap {gaps[worst]:.2g}"
 
     @cached_property
     def geometry(self) -> Geometry:
@@ -188,7 +186,7 @@ class Solution:
 
     def predict(self, X: Matrix) -> Vector:
         """Return the label, target or class that is predicted for each row of `X` (m, d)."""
-        return self.problem.predict(self.decision_function(X))
+        return self.problem.task.predict(self.decision_function(X))
 
     def ambiguous(self, X: Matrix) -> NDArray[np.bool_]:
         """Return for each row of `X` (m, d) whether the vote on its class is tied.
@@ -198,8 +196,6 @@ class Solution:
         ValueError
             If nothing is voted on, or there is no answer.
         """
-        if not isinstance(self.problem, Multiclass):
-            raise ValueError("only the outputs of several binary problems vote")
         return self.problem.ambiguous(self.geometry.outputs(X))
 
     def _repr_html_(self) -> str:

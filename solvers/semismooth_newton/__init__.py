@@ -26,11 +26,15 @@ from problems.gram.threads import Threads
 from problems.gram.tiles import Tiles
 from solvers.base import Solver
 from solvers.numerics.claims import is_near
-from solvers.numerics.warm_up import warm_up
-from solvers.semismooth_newton.diagnosis import Diagnosis, diagnose, negligible, pays
+from solvers.semismooth_newton.diagnosis import (
+    Diagnosis,
+    diagnose,
+    diagnose_at_a_glance,
+    negligible,
+)
 from solvers.semismooth_newton.method import Method
 from solvers.semismooth_newton.storage import LargeEntries, compile_pass
-from solvers.smo.duplicates import merge
+from solvers.smo.duplicates import Merged, merge
 from solvers.smo.variables import from_form
 
 __all__ = ["SemismoothNewton", "diagnose"]
@@ -58,19 +62,24 @@ class SemismoothNewton(Solver):
     cache_size: float = 1000.0
 
     form: ClassVar = BoxQP
+    warm_up_sizes: ClassVar = (32,)
+    warm_up_settings: ClassVar = {"tol": 1e-3, "gap": None}
     source: ClassVar[str] = "Hintermüller, Ito & Kunisch 2002; Niu et al. 2019"
 
     def refuses(self, form: BoxQP) -> str | None:
         """The box must be finite, K semidefinite, its equalities one, and its entries must fit."""
-        return self.refusal(form)
+        return self._refusal(form)
 
-    def suits(self, form: BoxQP) -> bool:
-        """Whether it takes a form and pays there: seen in a small share of the time to solve."""
-        found = pays(form, self.tol)
-        return found is not None and self.refusal(form, found) is None
+    def suits(self, form: BoxQP) -> Merged | None:
+        """Return the form's variables if it takes the form and pays there, else None.
 
-    def refusal(self, form: BoxQP, found: Diagnosis | None = None) -> str | None:
-        """Return why a form is refused, or None; `found` is its diagnosis, if that is known."""
+        That is seen in a small share of the time to solve.
+        """
+        found = diagnose_at_a_glance(form, self.tol)
+        pays = found is not None and found.pays and self._refusal(form, found) is None
+        return found.merged if found is not None and pays else None
+
+    def _refusal(self, form: BoxQP, found: Diagnosis | None = None) -> str | None:
         if form.groups is not None or (form.a is not None and (form.a == 0).any()):
             return "SemismoothNewton takes one equality of all variables, or none"
         if not (np.isfinite(form.lb).all() and np.isfinite(form.ub).all()):
@@ -87,21 +96,22 @@ class SemismoothNewton(Solver):
             )
         return None
 
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile all steps, and the pass for both precisions."""
-        warm_up(SemismoothNewton(), form)
+    def prepare(self, form: BoxQP | Merged) -> BoxQP | Merged:
+        """Compile the pass for both precisions: small problems have one."""
         compile_pass()
         return form
 
-    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
-        """Yield after every centre."""
+    def iterates(self, form: BoxQP | Merged) -> Iterator[FormPoint]:
+        """Yield after every centre; from the variables of a form if it was looked at before."""
         threads = Threads()
-        with Tiles(form.gram, threads.count) as tiles:
+        gram = form.original.form.gram if isinstance(form, Merged) else form.gram
+        with Tiles(gram, threads.count) as tiles:
             yield from threads.one_at_a_time(self._points(form, tiles))
 
-    def _points(self, form: BoxQP, tiles: Tiles) -> Iterator[FormPoint]:
-        merged = merge(from_form(form))
-        v, largest = merged.variables, float(form.gram.diagonal().max())
+    def _points(self, given: BoxQP | Merged, tiles: Tiles) -> Iterator[FormPoint]:
+        merged = given if isinstance(given, Merged) else merge(from_form(given))
+        v, form = merged.variables, merged.original.form
+        largest = float(form.gram.diagonal().max())
         least = negligible(merged, largest, self.tol)
         single = self.tol >= 1e-4 and v.n >= _MANY and tiles.precise(np.float32)
         K = LargeEntries(tiles, v.sample, v.scale, least, np.float32 if single else np.float64)

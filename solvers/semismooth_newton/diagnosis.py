@@ -35,14 +35,19 @@ class Diagnosis(NamedTuple):
     ----------
     least : entries up to this size change no score by more than a tenth of `tol`, wherever z is in its
         box, or by more than float64's rounding.
-    n : variables, equal samples being one. share : of the entries of K that are larger.
+    merged : the variables, equal samples being one. share : of the entries of K that are larger.
     rest : the median over the rows of Σ|k(xᵢ, xⱼ)| without the diagonal, relative to it.
     """
 
-    n: int
+    merged: Merged
     least: float
     share: float
     rest: float
+
+    @property
+    def n(self) -> int:
+        """Number of variables."""
+        return self.merged.variables.n
 
     @property
     def entries(self) -> float:
@@ -59,28 +64,26 @@ class Diagnosis(NamedTuple):
         return self.n >= FEWEST and self.share <= _SPARSE and self.rest <= _NEAR
 
 
-def pays(form: BoxQP, tol: float) -> Diagnosis | None:
-    """Return the diagnosis if it says that Newton steps pay; most often a millisecond shows that not."""
+def diagnose_at_a_glance(form: BoxQP, tol: float) -> Diagnosis | None:
+    """Return the diagnosis, or None: most often a millisecond shows that Newton steps do not pay."""
     v, gram = from_form(form), form.gram
     if v.n < FEWEST:
         return None
     some = v.sample[np.random.default_rng(0).permutation(v.n)[: _ROWS + _GLANCE]]
     with Threads().limited(1):  # small products
-        K = np.abs(gram.kernel.block(gram.X, some[:_ROWS], some[_ROWS:]))
-    largest = float(gram.kernel.diagonal(gram.X[some]).max())
+        K = np.abs(gram.bound.block(some[:_ROWS], some[_ROWS:]))
+    largest = float(gram.diagonal()[some].max())
     if np.count_nonzero(_LEAST[1] * largest < K) > _MANY * K.size:
         return None
-    found = diagnose(form, tol)
-    return found if found.pays else None
+    return diagnose(form, tol)
 
 
-def diagnose(form: BoxQP, tol: float, merged: Merged | None = None) -> Diagnosis:
+def diagnose(form: BoxQP, tol: float) -> Diagnosis:
     """Look at some rows of K, with equal samples as one variable; some hundredths of a second.
 
-    `merged` holds the form's variables, if they are merged already. K is in a Gram matrix of its own, so
-    that the solver's count of evaluations stays its own.
+    K is in a Gram matrix of its own, so that the solver's count of evaluations stays its own.
     """
-    merged = merged or merge(from_form(form))
+    merged = merge(from_form(form))
     v = merged.variables
     rows = np.random.default_rng(0).permutation(v.n)[:_ROWS]
     gram = form.gram
@@ -91,7 +94,7 @@ def diagnose(form: BoxQP, tol: float, merged: Merged | None = None) -> Diagnosis
     least = negligible(merged, float(diagonal.max()), tol)
     others = (K.sum(axis=0) - diagonal) / np.maximum(diagonal, _LEAST[1] * diagonal.max() or 1.0)
     share = float(np.count_nonzero(np.greater(K, least)) / K.size)
-    return Diagnosis(v.n, least, share, float(np.median(others)))
+    return Diagnosis(merged, least, share, float(np.median(others)))
 
 
 def negligible(merged: Merged, largest: float, tol: float) -> float:

@@ -28,7 +28,7 @@ import numpy as np
 
 from problems.dataset import Vector
 from problems.projection import project
-from solvers.numerics.planes import conjugate_gradients, on_plane
+from solvers.numerics.projected_cg import conjugate_gradients, on_plane
 from solvers.semismooth_newton.storage import LargeEntries
 from solvers.smo.duplicates import Merged
 from solvers.smo.small import violation_of
@@ -149,7 +149,7 @@ class Method:
             shift = (self.total - float(u.sum() + du.sum())) / across.sum() * across
             du, Kdu = du + shift, Kdu + K.product(shift)
         residual = np.where(follows, Kdu + weights * (du - (p - u)), 0.0)
-        onto = on_plane(inverse, u.size, self.equality, None)
+        onto, _ = on_plane(inverse, u.size, self.equality, None)
 
         def product(v: Vector) -> Vector:
             return np.where(follows, K.product(v) + weights * v, 0.0)

@@ -18,7 +18,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from problems.dataset import Indices, Vector
 from problems.gram.tiles import Tile, Tiles
-from solvers.numerics.planes import Apply
+from solvers.numerics.projected_cg import Apply
 
 Places = NDArray[np.int32]
 

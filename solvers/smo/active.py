@@ -7,72 +7,53 @@ computed once. Where pair steps converge slowly, a Newton step moves all free va
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numba
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from problems.dataset import Indices, Vector
-from solvers.smo.kept import KeptRows, compile_gather
-from solvers.smo.matrix import FreeBlock
-from solvers.smo.newton import FreeFactor, newton_in_box, newton_step
-from solvers.smo.pairs import pair_steps
+from solvers.numerics.projected_cg import Apply
+from solvers.smo.cache import RowCache, compile_gather
+from solvers.smo.newton import FreeFactor, exact_system, newton_step
+from solvers.smo.newton_policy import NewtonPolicy
+from solvers.smo.pairs import WorkingSet
 from solvers.smo.state import State, free_variables, slopes
 from solvers.smo.variables import ONE_SET
 
-_WORKING_SET = 512  # a float32 block takes 1 MiB: it stays in the second-level cache
-# Where rows come on demand, all of more variables are one set for a round, if the violation has no more
-# than this far to fall: with many free, the last digits take fewer steps where it falls slowly.
-MOST_ON_DEMAND, _LEFT_ON_DEMAND = 2048, 1e5
-_WORST, _RANDOM, _KEPT = 16, 448, 32  # of either kind, of both, of the last set
-_WORTHWHILE = 0.02  # share of the violation, below which a violator can wait
-_STEPS_PER_ROUND = 20_000
-_STEPS_OF_EACH = 2  # in a round on more than ONE_SET
-_INNER_ACCURACY = 0.1  # a round ends when its set's violation has fallen to this share ...
-_DIGITS_LOST = 1e4  # ... or, with all variables in the set, to so many times their rounding error
-_MOST_REPLACED = 0.25  # share of the members, above which all rows are computed anew
-_PATIENCE = 20  # rounds without halving the violation, after which a Newton step is tried ...
-_NEWTON_ROUNDS = 12  # ... and as many more for a Newton step on k² = 1000² kernel values
-# Seconds, on one core of the kind used here, of a Newton step on k free of n active variables: for its
-# factor k³, for the entries of that k², for a product kn; and of a round, besides reading its rows.
-_SECONDS_FACTORED, _SECONDS_GATHERED, _SECONDS_READ = 4e-12, 2e-9, 2e-10
-_PRODUCTS, _SECONDS_ROUND = 20, 1e-3
-_WORTH = (
-    1.5  # times its own, the time that a Newton step must save: w8a with C = 5 needs none to 1e-3
-)
-_LEAST_FREE, _MOST_FREE = 600, 4096  # below it rounds take no time; a factor of 4096 has 64 MiB
-_FUTILE = 5  # Newton steps without halving it, after which float32 is to blame
-# Once scores are refined: rounds in which the same variables were free, before a Newton step in float64;
-# by what factor the violation has to fall yet, and up to how many are free, so that it spares more
-# rounds than K and its factor take.
-_SETTLED, _LEFT_TO_REFINE, _MOST_REFINED = 4, 5.0, 3000
+# What minimises over a working set to a violation, in so many steps at most: it returns z, the number of
+# steps, and whether the objective falls for ever.
+Inner = Callable[[WorkingSet, float, int], tuple[Vector, int, bool]]
+
+_WORKING_SET = 512  # variables: their block of K in float32, 1 MiB, stays in the second-level cache
+MOST_ON_DEMAND = 2048  # variables that are one set, for a round, where rows come on demand
 
 
 class Active:
     """The active variables `members` of a state, and rows of K among them."""
 
-    def __init__(self, state: State) -> None:
-        self.state = state
+    def __init__(self, state: State, inner: Inner, takes_source: bool) -> None:
+        """Begin without any; `takes_source` says whether `inner` computes rows on demand."""
+        self.state, self.inner, self.takes_source = state, inner, takes_source
+        self.policy = NewtonPolicy()
         self.factor: FreeFactor | None = None
-        self.rounds, self.wait = 0, 1.0  # since the last Newton step; see `_newton_is_due`
-        self.first_violation = np.inf
-        self.refine_in, self.free_before = np.inf, np.empty(0, np.int64)
         self.start_with(np.empty(0, np.int64))
 
     def start_with(self, members: Indices) -> None:
-        """Make `members` active, without any rows."""
+        """Make `members` active, without any rows but those that an earlier problem left."""
         state, v = self.state, self.state.variables
         every = members.size == v.n
         rows = state.earlier_rows if every else None
-        self.rows = KeptRows(state.matrix, members, state.memory) if rows is None else rows
+        self.rows = RowCache(state.matrix, members, state.memory) if rows is None else rows
         self.last_set = np.empty(0, np.int64)
         one_set = members.size > 0 and self.rows.complete
         self.whole = one_set and members.size <= ONE_SET
-        near = state.left <= _LEFT_ON_DEMAND and members.size <= MOST_ON_DEMAND
-        on_demand = every and state.equality and v.groups is None
-        on_demand = on_demand and (self.whole or (one_set and near))
-        self.source = self.rows.source() if on_demand else None
+        # The first round may be on more, if the violation has no more than five digits to fall: with
+        # many free, the last digits take fewer steps where it falls slowly.
+        near = one_set and members.size <= MOST_ON_DEMAND and state.left <= 1e5
+        on_demand = self.takes_source and every and state.equality and v.groups is None
+        self.source = self.rows.source() if on_demand and (self.whole or near) else None
         self.whole |= self.source is not None
         if self.whole and self.source is None:
             self.rows.fetch(np.arange(members.size))
@@ -93,7 +74,7 @@ class Active:
             arriving = np.setdiff1d(members, self.members, assume_unique=True)
             grown = members.size != self.members.size
             grown = grown or self.state.matrix.repeats
-            if grown or arriving.size > _MOST_REPLACED * members.size:
+            if grown or arriving.size > members.size // 4:
                 self.start_with(members)
             else:
                 leaving = ~np.isin(self.members, members, assume_unique=True)
@@ -115,33 +96,31 @@ class Active:
 
         Pauses before each.
         """
-        accuracy = _INNER_ACCURACY
+        accuracy = 0.1  # the share of the violation at which a round ends
         if self.complete and not self.tube.any():  # a round takes no variable across its tube
-            accuracy = _DIGITS_LOST * float(np.finfo(self.rows.values.dtype).eps)
-        target, best, slow, futile = -np.inf, np.inf, 0, 0
-        while not self.state.at_limit:
+            accuracy = 1e4 * float(np.finfo(self.rows.values.dtype).eps)
+        state, policy, target = self.state, self.policy, -np.inf
+        policy.begin()
+        while not state.at_limit:
             up, down, violation = self.violation()
             if target < 0:
                 target = max(least, share * violation)
             if violation <= target:
                 return
             yield
-            if violation <= 0.5 * best:
-                best, slow, futile = violation, 0, 0
-            slow += 1
-            if slow > _PATIENCE and slow > self._patience():
-                slow, futile = 0, futile + 1
-                self._newton_step()
-                self.state.stuck = self.state.matrix.in_single and futile > _FUTILE
-            elif self.refine_in <= 0 and self._is_settled():
-                self._newton_step()
-                if np.array_equal(self._free(), self.free_before):
-                    self.refine_in = np.inf
-            elif self._newton_is_due(violation):
-                self._newton_step_from_rows()
-            else:
-                self.rounds, self.refine_in = self.rounds + 1, self.refine_in - 1
-                self._round(up, down, max(least, accuracy * violation))
+            free = free_variables(self.z, self.lo, self.hi, self.tube)
+            kept = 0 if self.whole or self.groups is not None else self.rows.owner.size
+            match policy.due(violation, state.left, free, self.z.size, kept):
+                case "no":
+                    self._round(up, down, max(least, accuracy * violation))
+                case "in float64":
+                    self._newton_step(free, from_rows=False)
+                    free = free_variables(self.z, self.lo, self.hi, self.tube)
+                    policy.note_step_in_float64(free)
+                    # five that did not halve the violation: rows in float32 are to blame
+                    state.stuck = state.matrix.in_single and policy.futile > 5
+                case "from rows":
+                    policy.note_step_from_rows(self._newton_step(free, from_rows=True))
 
     def violation(self) -> tuple[Vector, Vector, float]:
         """Return the slopes of rising and falling, and by how much they are out of order."""
@@ -149,71 +128,51 @@ class Active:
         self.b, violation = self.state.order(up, down, self.groups)
         return up, down, violation
 
-    def _patience(self) -> int:
-        """Return how many slow rounds are worth a Newton step, which computes K some 15 times."""
-        return _PATIENCE + int(_NEWTON_ROUNDS * (self._free().size / 1000) ** 2)
-
-    def _free(self) -> Indices:
-        return free_variables(self.z, self.lo, self.hi, self.tube)
-
-    def _is_settled(self) -> bool:
-        """Whether the same variables are free as at the last call, and a factor of K is worth it."""
-        free, before = self._free(), self.free_before
-        self.refine_in, self.free_before = _SETTLED, free
-        worth = self.state.left >= _LEFT_TO_REFINE and free.size <= _MOST_REFINED
-        return worth and np.array_equal(free, before)
-
     def _round(self, up: Vector, down: Vector, target: float) -> None:
         """Solve on a working set to a violation of `target`."""
         state = self.state
         chosen = self._choose(up, down)
         z, lo, hi, u = self._on_one_side(chosen)
-        members = self.members[chosen]
         if self.whole and self.rows.twin is None:
             K = self.rows.values
         elif self.rows.known(chosen).all():
             K = self.rows.block(chosen)
         else:
+            members = self.members[chosen]
             K = state.matrix.block(members, members, state.matrix.columns(members))
-        groups = None if self.groups is None else self.groups[chosen]
-        if not state.equality:  # each can be paired with a free variable that has no row
-            K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
-            lo, hi = np.append(lo, -np.inf), np.append(hi, np.inf)
-        most = _STEPS_PER_ROUND if chosen.size <= ONE_SET else _STEPS_OF_EACH * chosen.size
-        steps = min(most, state.max_steps - state.steps)
-        u, source, before = u.astype(K.dtype), self.source, self.rows.count
-        taken, state.unbounded = pair_steps(K, z, u, lo, hi, target, steps, groups, source)
+        groups, before = None if self.groups is None else self.groups[chosen], self.rows.count
+        given = WorkingSet(K, z, u, lo, hi, state.equality, groups, self.source)
+        z, taken, state.unbounded = self.inner(given, target, state.max_steps - state.steps)
         state.tiles.gram.evaluations += (self.rows.count - before) * self.members.size
         state.steps += taken
         state.stuck = taken == 0
         self.last_set = chosen
-        self._move(chosen, z[: chosen.size])
+        self._move(chosen, z)
         if chosen.size > ONE_SET:  # steps on fewer variables take less time, once most are settled
-            self.whole, self.source, self.rounds = False, None, 0
+            self.whole, self.source = False, None
 
     def _choose(self, up: Vector, down: Vector) -> Indices:
         """Return some violators, worst or at random, and what is free of the last set.
 
         The worst ones alone are often like each other: when a few have moved, the others no longer
-        violate. With a random choice cpusmall took a quarter of the rounds, abalone half.
+        violate.
         """
         if self.whole or self.z.size <= _WORKING_SET:
             return np.arange(self.z.size)
         up, down = self.state.relative(up, down, self.b, self.groups)
         b = self.b if self.groups is None else 0.0
-        margin = _WORTHWHILE * (float(up.max()) - float(down.min()))
-        violators = np.flatnonzero((up > b + margin) | (down < b - margin))
-        if violators.size > _RANDOM:
-            violators = self.state.rng.choice(violators, _RANDOM, replace=False)
+        margin = 0.02 * (float(up.max()) - float(down.min()))  # violators by less can wait
+        violators, most = (
+            np.flatnonzero((up > b + margin) | (down < b - margin)),
+            7 * _WORKING_SET // 8,
+        )
+        if violators.size > most:
+            violators = self.state.rng.choice(violators, most, replace=False)
         last = self.last_set
         moving = last[(self.z[last] > self.lo[last]) & (self.z[last] < self.hi[last])]
         chosen = np.zeros(self.z.size, np.bool_)
-        for some in (
-            few_largest(up, _WORST),
-            few_largest(-down, _WORST),
-            violators,
-            moving[:_KEPT],
-        ):
+        worst = few_largest(up, _WORKING_SET // 32), few_largest(-down, _WORKING_SET // 32)
+        for some in (*worst, violators, moving[: _WORKING_SET // 16]):
             chosen[some] = True
         return np.flatnonzero(chosen)
 
@@ -230,73 +189,42 @@ class Active:
         hi = np.where((tube > 0) & ~above, 0.0, hi)
         return z, lo, hi, u - np.where(above, tube, -tube)
 
-    def _newton_step(self) -> None:
-        free = self._free()
-        if free.size < 2:
-            return
+    def _newton_step(self, free: Indices, from_rows: bool) -> bool:
+        """Move the free variables to their minimum, if a step leads down; return whether it did."""
         state, members = self.state, self.members[free]
-        everywhere = state.z.copy()
-        everywhere[self.members] = self.z
-        self.f[free] = state.matrix.exact_scores(members, everywhere)
+        if free.size < 2 or (from_rows and not self.rows.fetch(free).all()):
+            return False
+        try:
+            exact = None if from_rows else exact_system(state.matrix, members)
+            product, invert = exact or self._kept_system(free)
+        except LinAlgError:
+            self.factor = None
+            return False
+        if not from_rows:
+            everywhere = state.z.copy()
+            everywhere[self.members] = self.z
+            self.f[free] = state.matrix.exact_scores(members, everywhere)
         z, lo, hi, u = self._on_one_side(free)
         groups = None if self.groups is None else self.groups[free]
         g = -u - state.of_each(self.b, groups)
-        moved = newton_step(FreeBlock(state.matrix, members), g, z, lo, hi, state.equality, groups)
-        if moved is not None:
-            state.newton_steps += 1
-            self._move(free, moved)
-
-    def _newton_is_due(self, violation: float) -> bool:
-        """Whether a Newton step takes less time than rounds alone are likely to take to the end.
-
-        As it may fail, it also waits for half of its time, or for `wait` times that.
-        """
-        if self.rounds == 0:
-            self.first_violation = violation
-        if self.rounds < _PATIENCE or self.whole or self.groups is not None:
-            return False
-        k = self._free().size
-        if not _LEAST_FREE <= k <= min(_MOST_FREE, self.rows.owner.size):
-            return False
-        cost = self._cost_in_rounds(k)
-        halvings = max(1.0, float(np.log2(self.first_violation / violation)))
-        left = self.rounds / halvings * float(np.log2(max(1.0, self.state.left)))
-        return left >= _WORTH * cost and self.rounds >= _PATIENCE + 0.5 * self.wait * cost
-
-    def _cost_in_rounds(self, k: int) -> float:
-        """Return how many rounds take as long as a Newton step on k free variables."""
-        n = self.z.size
-        newton = (
-            _SECONDS_FACTORED * k**3 + _SECONDS_GATHERED * k**2 + _SECONDS_READ * _PRODUCTS * k * n
-        )
-        return newton / (_SECONDS_ROUND + _SECONDS_READ * _WORKING_SET * n)
-
-    def _newton_step_from_rows(self) -> None:
-        """Take a Newton step on kept rows; where none leads down, wait twice as long for the next."""
-        free, self.rounds = self._free(), 0
-        end = self._newton_end(free) if self.rows.fetch(free).all() else None
-        self.wait = 1.0 if end is not None else 2.0 * self.wait
+        end = newton_step(product, invert, g, z, lo, hi, state.equality, groups)
         if end is not None:
-            self.state.newton_steps += 1
+            state.newton_steps += 1
             self._move(free, end)
+        return end is not None
 
-    def _newton_end(self, free: Indices) -> Vector | None:
+    def _kept_system(self, free: Indices) -> tuple[Apply, Apply]:
+        """Return products with K among free variables whose rows are kept, and with its inverse."""
         members = self.members[free]
         if self.factor is None or not self.factor.serves(members):
-            try:
-                self.factor = FreeFactor(members, self.rows.among(free))
-            except LinAlgError:
-                self.factor = None
-                return None
+            self.factor = FreeFactor(members, self.rows.lower_half(free, np.float32))
 
         def product(v: Vector) -> Vector:
             result = np.zeros(self.z.size)
             self.rows.add_to(result, free, v)
             return result[free]
 
-        z, lo, hi, u = self._on_one_side(free)
-        g, invert = -u - self.state.of_each(self.b, None), self.factor.inverse(members)
-        return newton_in_box(product, invert, g, z, lo, hi, self.state.equality)
+        return product, self.factor.inverse(members)
 
     def _move(self, chosen: Indices, z: Vector) -> None:
         """Move variables, and bring f up to date from rows that are kept while there is room."""

@@ -1,8 +1,7 @@
 """Rows of K computed within the pair steps, when a step first needs them.
 
 For a working set of all variables. Most of them never move where classes are easily told apart: all of K
-would touch several times the memory, and memory touched first takes longer than the values in it. A
-first fit of breast_cancer takes a quarter of the time.
+would touch several times the memory, and memory touched first takes longer than the values in it.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class Source(NamedTuple):
 def add_row(K: Tile, source: Source, i: int) -> int:
     """Compute the row of K of variable i, and return where it is kept."""
     at = source.used[0]
-    _write_products(source.rows[i], source.columns, K[at])
+    write_products(source.rows[i], source.columns, K[at])
     fill_exponentials(K[at : at + 1], source.factor[0])
     source.place[i], source.owner[at] = at, i
     source.used[0] = at + 1
@@ -51,7 +50,7 @@ def add_row(K: Tile, source: Source, i: int) -> int:
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def _write_products(x: Tile, columns: Tile, out: Tile) -> None:
+def write_products(x: Tile, columns: Tile, out: Tile) -> None:
     """Write xᵀcolumns, four entries of x at a time: sums are loaded and stored a quarter as often."""
     d, n = columns.shape
     out[:] = np.float32(0.0)

@@ -12,7 +12,6 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.gram.tiles import Columns, Tile, Tiles
-from problems.kernels import Block
 from solvers.smo.variables import Variables
 
 
@@ -81,20 +80,3 @@ class Matrix:
         """Return (Kz)[rows] in float64."""
         support = np.flatnonzero(z)
         return self.products(rows, support, z[support], self.columns(support, np.float64))
-
-
-class FreeBlock:
-    """K among some variables: in float64 where they are few, else as rows are."""
-
-    def __init__(self, matrix: Matrix, members: Indices) -> None:
-        self.matrix, self.members = matrix, members
-        self.ready = matrix.columns(members)
-
-    def columns(self, chosen: Indices | None) -> Block:
-        """Return some columns, all for None, in float64."""
-        cols = self.members if chosen is None else self.members[chosen]
-        return self.matrix.block(self.members, cols, self.matrix.columns(cols, np.float64))
-
-    def product(self, v: Vector) -> Vector:
-        """Return Kv."""
-        return self.matrix.products(self.members, self.members, v, self.ready)

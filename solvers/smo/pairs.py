@@ -8,13 +8,12 @@ the variables are in groups, each with an equality Σz = const of its own, i and
 
 Written for vector instructions: what may not move is excluded by a number added to its score, not by
 branches, and the largest of float32 values that are not negative is found by comparing their bits as
-integers, which compilers can do in parallel. At 512 variables a step takes 0.6 µs; with branches it
-took 15.
+integers, which compilers can do in parallel.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -22,14 +21,51 @@ import numpy as np
 from problems.dataset import Indices, Vector
 from problems.gram.tiles import Tile
 from solvers.smo.demand import Source, add_row
+from solvers.smo.variables import ONE_SET
 
-_FAST = {"reassoc", "contract", "nsz"}
-_BARRED = np.float32(1e30)
+_BARRED = np.float32(1e30)  # added to the score of what may not move: more than any score
 _TINY_CURVATURE = 1e-12  # LIBSVM's: in place of a curvature that is zero or negative
-_FLAT = 1e-6  # share of K[i, i] + K[j, j] below which a curvature may be rounding
 
 
-@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+class WorkingSet(NamedTuple):
+    """The problem of some variables, all others being held: shapes (q,), and (q, q) for K.
+
+    Attributes
+    ----------
+    K : in float32 or float64; with a `source` the rows that were needed so far.
+    z, lo, hi : where the variables are, and their bounds on the side of their tube where they are.
+    u : their scores relative to the multiplier of the equality: minus the gradient.
+    equality : whether Σz has to stay; in each of `groups`, where there are several equalities.
+    """
+
+    K: Tile
+    z: Vector
+    u: Vector
+    lo: Vector
+    hi: Vector
+    equality: bool
+    groups: Indices | None
+    source: Source | None
+
+
+def minimise_by_pairs(given: WorkingSet, target: float, most: int) -> tuple[Vector, int, bool]:
+    """Return z at a violation of `target`, or after some thousands of steps, `most` at most.
+
+    Also the number of steps, and whether the last pair can move for ever.
+    """
+    K, z, u, lo, hi, equality, groups, source = given
+    n = z.size
+    if not equality:  # each can be paired with a free variable that has no row
+        K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
+        lo, hi = np.append(lo, -np.inf), np.append(hi, np.inf)
+    # in a larger set than that steps take longer than on working sets, once most variables are settled
+    most = min(most, 20_000 if n <= ONE_SET else 2 * n)
+    u = u.astype(K.dtype)
+    steps, unbounded = pair_steps(K, z, u, lo, hi, target, most, groups, source)
+    return z[:n], steps, unbounded
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def pair_steps(
     K: Tile,
     z: Vector,
@@ -79,7 +115,8 @@ def pair_steps(
         Ki, Kj = K[at], K[to]
         curvature = diagonal[i] + diagonal[j] - 2 * Ki[j]
         room = min(hi[i] - z[i], z[j] - lo[j])
-        if room == np.inf and curvature <= _FLAT * (diagonal[i] + diagonal[j]):
+        # a curvature of less than a millionth may be rounding
+        if room == np.inf and curvature <= 1e-6 * (diagonal[i] + diagonal[j]):
             return step, True
         step_size = min((u[i] - u[j]) / max(curvature, _TINY_CURVATURE), room)
         # a variable that reaches its bound is put there exactly

@@ -21,20 +21,16 @@ from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
 from problems.gram.tiles import Tiles
 from solvers.numerics.memory import available
+from solvers.smo.cache import RowCache, RowMemory
 from solvers.smo.duplicates import merge
-from solvers.smo.kept import KeptRows, RowMemory
 from solvers.smo.matrix import Matrix
-from solvers.smo.opposites import Opposites
-from solvers.smo.variables import from_form
+from solvers.smo.variables import Variables, from_form
 
-SINGLE_FROM = 500  # variables from which rows are in float32
-_MOST_ACTIVE = 4096
+_MOST_ACTIVE = 4096  # variables, where not all are active from the start
 _ROUNDING = 1e-7  # of a kernel value in float32
-_SURE = 5.0  # standard deviations that no error exceeds
-_SMALL = 0.05  # share of a violation that errors may have
+_DEVIATIONS = 5.0  # standard deviations that no error exceeds
 _UNASKED = 2**26  # bytes that are taken without a look at what is available
 _ALL_ACTIVE = 10**9  # bytes of K up to which all variables are active from the start
-_AT_A_TIME = 2048  # columns of K between two pauses
 
 
 class State:
@@ -61,74 +57,54 @@ class State:
         self.stuck = self.unbounded = self.solved = False
         self.left = np.inf
         bounded = bool(np.isfinite(v.lo).all() and np.isfinite(v.hi).all())
-        single = v.n >= SINGLE_FROM and bounded and tiles.precise(np.float32)
+        single = bounded and tiles.precise(np.float32)
         self.constant = 0.0
         self.matrix = Matrix(tiles, v, np.float32 if single else np.float64)
-        if self.merged.opposites is not None:
-            self._centre(self.merged.opposites)
+        pairs = self.merged.contradictions
+        if pairs is not None:  # take into the costs what the variables' centres add to the scores
+            scores = self.matrix.exact_scores(np.arange(v.n), pairs.centre)
+            self.variables = replace(v, q=v.q + scores)
+            self.constant = pairs.constant + 0.5 * float(pairs.centre @ scores)
         self._begin()
-
-    def _centre(self, opposites: Opposites) -> None:
-        """Take into the costs what the variables' centres add to the scores."""
-        v, centre = self.variables, opposites.centre
-        scores = self.matrix.exact_scores(np.arange(v.n), centre)
-        self.variables = replace(v, q=v.q + scores)
-        self.constant = opposites.constant + 0.5 * float(centre @ scores)
 
     def _begin(self) -> None:
         """Keep as many rows of the matrix as there is room for; compute all scores afresh."""
-        v = self.variables
-        self.room = room = self._room()
-        # with room for more, more become active only where that turns out to be needed
-        at_once = _ALL_ACTIVE // self.matrix.dtype.itemsize
-        few = max(2, min(v.n, _MOST_ACTIVE, int(room**0.5)))
-        self.size = v.n if v.n**2 <= min(at_once, room) else few
-        self.memory = RowMemory(room, self.matrix.dtype)
-        self.earlier_rows = self._take_rows()
-        self.f = self._scores()
-        self._stale, self._fresh = np.zeros(v.n), 0.0
-        self.note_change(self.z)
-
-    def _room(self) -> int:
-        """Return how many kernel values may be kept."""
-        every, each = self.variables.n**2, self.matrix.dtype.itemsize
+        n, each = self.variables.n, self.matrix.dtype.itemsize
+        most = n**2
         if self.cache_size is not None:
-            return max(1, min(every, int(self.cache_size * 1e6 / each)))
-        if each * every <= _UNASKED:
-            return every
-        return max(1, min(every, available() // 2 // each))
-
-    def _scores(self) -> Vector:
-        """Return Kz, from the rows that an earlier problem left as far as there are any."""
-        support, f = np.flatnonzero(self.z), np.zeros(self.variables.n)
-        rows = self.earlier_rows
+            most = int(self.cache_size * 1e6 / each)
+        elif each * most > _UNASKED:
+            most = available() // 2 // each
+        self.room = room = max(1, min(n**2, most))
+        # with room for more, more become active only where that turns out to be needed
+        few = max(2, min(n, _MOST_ACTIVE, int(room**0.5)))
+        self.size = n if n**2 <= min(_ALL_ACTIVE // each, room) else few
+        self.memory = RowMemory(room, self.matrix.dtype)
+        support, f = np.flatnonzero(self.z), np.zeros(n)
+        # rows grow while a problem is solved, so that no other may have them meanwhile
+        kept, key = self._lender()
+        rows: RowCache | None = kept.pop(key, None)
         if rows is not None:
+            rows = rows.of(self.matrix)
             known = rows.known(support)
             rows.add_to(f, support[known], self.z[support[known]])
             support = support[~known]
-        return f + self.matrix.products(np.arange(f.size), support, self.z[support])
+        self.earlier_rows = rows
+        self.f = f + self.matrix.products(np.arange(n), support, self.z[support])
+        self._stale, self._fresh = np.zeros(n), 0.0
+        self.note_change(self.z)
 
-    def _take_rows(self) -> KeptRows | None:
-        """Take out of the Gram matrix the rows that an earlier problem on the same variables left.
-
-        Rows grow while a problem is solved, so that no other may have them meanwhile.
-        """
-        rows = None if self._kept is None else self._kept.pop(self._key, None)
-        return None if rows is None else rows.of(self.matrix)
-
-    def leave_rows(self, rows: KeptRows) -> None:
+    def leave_rows(self, rows: RowCache) -> None:
         """Leave rows of all variables to the next problem, if the Gram matrix is to keep them."""
-        if self._kept is not None and rows.members.size == self.variables.n:
-            self._kept[self._key] = rows
+        if rows.members.size == self.variables.n:
+            kept, key = self._lender()
+            kept[key] = rows
 
-    @property
-    def _kept(self) -> dict[Any, Any] | None:
+    def _lender(self) -> tuple[dict[Any, Any], Any]:
+        """Return where the Gram matrix keeps rows, nowhere if it does not, and the key of these."""
         v = self.variables
-        return v.form.gram.kept if v.scale is None else None
-
-    @property
-    def _key(self) -> tuple[str, bytes]:
-        return self.matrix.dtype.name, self.variables.sample.tobytes()
+        kept = v.form.gram.kept if v.scale is None else None
+        return {} if kept is None else kept, (self.matrix.dtype.name, v.sample.tobytes())
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -155,7 +131,7 @@ class State:
     def noise(self) -> float:
         """The largest error of a score that may be on the wrong side of the margin for it."""
         errors = self.errors
-        return float(errors[self._nearness() >= -_SURE * errors].max(initial=0.0))
+        return float(errors[self._nearness() >= -_DEVIATIONS * errors].max(initial=0.0))
 
     def note_change(self, change: Vector) -> None:
         """Take note of a change of z that came into f through rows in float32."""
@@ -178,18 +154,9 @@ class State:
         return self.order(self.up, self.down, v.groups)[1]
 
     def relative_gap(self) -> float:
-        """Return the duality gap relative to the dual objective; inf where a bound is infinite.
-
-        Σ max over zᵢ' in the box of (uᵢ − b)(zᵢ' − zᵢ) − tubeᵢ(|zᵢ'| − |zᵢ|), taken at a bound or 0.
-        """
-        v, z = self.variables, self.z
-        u, tube = -(self.f + v.q) - self.of_each(self.b, v.groups), v.tube
-        with np.errstate(invalid="ignore"):
-            ends = [u * end - tube * np.abs(end) for end in (v.lo, v.hi, np.clip(0.0, v.lo, v.hi))]
-        here = u * z - tube * np.abs(z)
-        gap = float((np.maximum(np.maximum(ends[0], ends[1]), ends[2]) - here).sum())
-        dual = abs(float((0.5 * self.f * z + v.q * z + tube * np.abs(z)).sum()) + self.constant)
-        return gap / dual if np.isfinite(gap) and dual > 0 else np.inf
+        """Return the duality gap relative to the dual objective; inf where a bound is infinite."""
+        v = self.variables
+        return relative_gap(v, self.z, self.f, self.of_each(self.b, v.groups), self.constant)
 
     @staticmethod
     def of_each(b: Any, groups: Indices | None) -> Any:
@@ -265,16 +232,16 @@ class State:
         inactive = np.ones(self.variables.n, np.bool_)
         inactive[members] = False
         others, moved = np.flatnonzero(inactive), np.flatnonzero(change)
-        for at in range(0, moved.size, _AT_A_TIME):
-            some = moved[at : at + _AT_A_TIME]
+        for at in range(0, moved.size, 2048):  # columns of K between two pauses
+            some = moved[at : at + 2048]
             self.f[others] += self.matrix.products(others, members[some], change[some])
             yield
 
     def doubtful(self, violation: float) -> Indices:
         """Return the variables that rounding may have put on the wrong side of a violation."""
         errors = self.errors
-        near = self._nearness() >= -(2 * _SURE * errors + violation)
-        return np.flatnonzero(near & (errors > _SMALL * violation))
+        near = self._nearness() >= -(2 * _DEVIATIONS * errors + violation)
+        return np.flatnonzero(near & (errors > 0.05 * violation))
 
     def refresh(self, chosen: Indices) -> None:
         """Compute the scores of some variables anew."""
@@ -282,6 +249,24 @@ class State:
         self._stale += self._fresh
         self._stale[chosen] = self._fresh = 0.0
         self.refreshes += 1
+
+
+def relative_gap(
+    v: Variables, z: Vector, f: Vector, b: Any, constant: float = 0.0, rounding: float = 0.0
+) -> float:
+    """Return the gap and its rounding relative to the dual objective; inf where a bound is infinite.
+
+    Σ max over zᵢ' in the box of (uᵢ − b)(zᵢ' − zᵢ) − tubeᵢ(|zᵢ'| − |zᵢ|), taken at a bound or 0.
+    """
+    u, tube = -(f + v.q) - b, v.tube
+    with np.errstate(invalid="ignore"):
+        ends = [u * end - tube * np.abs(end) for end in (v.lo, v.hi, np.clip(0.0, v.lo, v.hi))]
+    here = u * z - tube * np.abs(z)
+    gap = float((np.maximum(np.maximum(ends[0], ends[1]), ends[2]) - here).sum())
+    # where Σz = 0, a multiplier in the costs takes away what large targets have in common
+    costs = v.q if v.form.delta.any() else v.q + b
+    dual = abs(float((0.5 * f * z + costs * z + tube * np.abs(z)).sum()) + constant)
+    return (gap + rounding) / dual if np.isfinite(gap) and dual > 0 else np.inf
 
 
 @numba.njit(cache=True)

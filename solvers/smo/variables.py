@@ -72,7 +72,7 @@ def _at_bounds(form: BoxQP) -> Vector:
     """Return a feasible point of which few variables are not 0, and nearly all at a bound.
 
     LIBSVM begins there too. The nearest point to 0 moves all variables by the same, and nearly all of
-    them have to move again: one class of 3000 samples took four times as many kernel values.
+    them have to move again.
     """
     x = np.clip(0.0, form.lb, form.ub)
     for i, a, delta in form.equalities:

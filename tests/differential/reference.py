@@ -232,9 +232,18 @@ def _best_primal(
     for k, group in enumerate(exact.groups):  # they share no sample
         tried = [best] + [[*best[:k], u, *best[k + 1 :]] for u in _offsets(exact, group, scores)]
         best = min(tried, key=lambda u: exact.primal(norm2, scores, u))
+    if not stretched:
+        return exact.primal(norm2, scores, best)
+    between = [
+        best
+    ]  # where margins are short of one on both sides, the middle of two kinks is best
+    for k, group in enumerate(exact.groups):
+        ends = pairwise(sorted(_offsets(exact, group, scores)))
+        between += [[*best[:k], HALF * (u + v), *best[k + 1 :]] for u, v in ends]
     return min(
-        exact.primal(s * s * norm2, [s * f for f in scores], [s * v for v in best])
-        for s in (_stretches(exact, scores, best) if stretched else [ONE])
+        exact.primal(s * s * norm2, [s * f for f in scores], [s * v for v in offsets])
+        for offsets in between
+        for s in _stretches(exact, scores, offsets)
     )
 
 
@@ -287,7 +296,7 @@ class SummedReference:
         C = np.broadcast_to(problem.C, problem.n)
         self.parts = [
             exact_reference(sub.problem, [rational(v) for v in C[sub.rows].tolist()])
-            for sub in problem.subproblems
+            for sub in problem.parts
         ]
         self.lower = sum((part.lower for part in self.parts), ZERO)
         self.upper = sum((part.upper for part in self.parts), ZERO)

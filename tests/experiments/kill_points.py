@@ -110,7 +110,8 @@ def main() -> None:
         names = json.loads((scratch / "names").read_text())
         points = [(k, False) for k in range(len(names))]
         points += [(k, True) for k, name in enumerate(names) if name == "write"]
-        points = points[:: int(sys.argv[2])]
+        first = [(names.index(name), False) for name in dict.fromkeys(names)]  # one of each kind
+        points = list(dict.fromkeys([*points[:: int(sys.argv[2])], *first]))
         results = [survives(scratch, outcomes, Dying(*point)) for point in points]
     differing = [
         (*point, names[point[0]])

@@ -7,7 +7,6 @@ import json
 import numpy as np
 import pandas as pd
 
-from experiments.cases.plan import AA_REPEAT
 from experiments.cases.records import COLUMNS
 
 
@@ -22,7 +21,8 @@ def runs_of(solver, times, problem="p", repeat=False, tol=1e-3, **changes):
         "problem_id": problem,
         "formulation": "soft_margin_dual",
         "solver": solver,
-        "params": json.dumps({"tol": tol} | ({AA_REPEAT: True} if repeat else {})),
+        "params": json.dumps({"tol": tol}),
+        "aa_repeat": repeat,
         "target_gap": 1e-3,
         "status": "finished",
         "claimed": "optimal",

@@ -79,7 +79,7 @@ def test_what_is_compiled_apart_is_read_again_there_and_nowhere_else(folder, mon
 
 @pytest.mark.parametrize(("seconds", "times"), [(-1.0, 1), (1e9, 0)], ids=["long", "short"])
 def test_it_is_said_once_and_only_while_something_is_compiled(seconds, times, folder, monkeypatch):
-    monkeypatch.setattr(compilation, "_SILENT", seconds)
+    monkeypatch.setattr(compilation, "_SILENT_SECONDS", seconds)
     monkeypatch.setitem(sys.modules, "compiled_once", module_of("compiled_once", folder))
     first, later = [], []
     with compiling(lambda: first.append(list(folder.rglob("*.nbi")))):

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from flint import arb
+from flint import arb, ctx
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
+from problems.arithmetic import Intervals
 from problems.losses import (
     LOSSES,
     EpsilonInsensitive,
@@ -101,12 +102,24 @@ def test_fenchel_and_youngs_inequality_is_tight_at_the_subgradient(name, y, f, s
     assert abs(at_slope[0]) <= 1e-9 * (1 + float((g * f)[0]) ** 2)
 
 
+@pytest.mark.parametrize("name", ["hinge", "perceptron", "epsilon_insensitive"])
+@given(y=moderate, share=st.floats(0.01, 0.99))
+def test_at_its_kink_a_sample_stays_whatever_its_coefficient(name, y, share):
+    loss = SCALAR[name]
+    y = target(loss, y)
+    s = inside(loss, y, share)
+    f = np.where(-s > 0, *loss.kinks(y))  # β = −C·s
+    assert abs((loss.value(y, f) + loss.conjugate(y, s) - s * f)[0]) <= 1e-12 * (
+        1 + float(abs(f[0]))
+    )
+
+
 @pytest.mark.parametrize("name", SCALAR)
 def test_the_conjugate_is_infinite_outside_its_domain(name):
     loss, y = SCALAR[name], one(1.0)
     outside = {"squared": [], "squared_epsilon_insensitive": [], "squared_hinge": [0.1]}
     either = [-1.1, 1.1] if loss.is_regression else [0.1, -1.1]
-    assert all(loss.conjugate(y, one(s))[0] == np.inf for s in outside.get(name, either))
+    assert not any(loss.in_domain(y, one(s)).any() for s in outside.get(name, either))
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -156,15 +169,16 @@ def test_a_bad_tube_is_refused():
 
 
 @pytest.mark.parametrize("name", SCALAR)
-@given(y=moderate, f=moderate, share=st.floats(0.01, 0.99))
-def test_balls_hold_the_value_and_the_conjugate(name, y, f, share):
+@given(y=moderate, f=moderate, share=st.floats(0.01, 0.99), wrong=st.sampled_from([0.0, 1e-9, 0.1]))
+def test_every_arithmetic_holds_the_value_and_the_conjugate(name, y, f, share, wrong):
     loss = SCALAR[name]
-    label = target(loss, y)
+    label, f = target(loss, y), one(f)
     s = inside(loss, label, share)
-    exact = [np.array([arb(float(v[0]))], object) for v in (label, one(f), s)]
-    for ball, value in (
-        (loss.ball_values(*exact[:2]), loss.value(label, one(f))),
-        (loss.ball_conjugates(exact[0], exact[2]), loss.conjugate(label, s)),
-    ):
-        assert float(ball[0].rad()) <= 1e-12 * max(1.0, abs(value[0]))
-        assert float(ball[0].mid()) == pytest.approx(value[0], rel=1e-10, abs=1e-12)
+    for function, at in ((loss.value, f), (loss.conjugate, s)):
+        value, held = function(label, at)[0], function(label, Intervals(at, wrong * abs(s)))
+        with ctx.workprec(200):
+            ball = function(*(np.array([arb(float(v[0]))], object) for v in (label, at)))[0]
+            assert float(ball.rad()) <= 1e-30 * max(1.0, abs(value))
+            assert float(ball.mid()) == pytest.approx(value, rel=1e-10, abs=1e-12)
+            assert arb(float(held.mid[0]), float(held.rad[0])).contains(ball)
+        assert held.rad[0] <= 1e-13 * (1 + abs(value)) or wrong

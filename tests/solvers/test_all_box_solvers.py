@@ -32,9 +32,8 @@ from solvers import (
     ScipyMinimize,
     SimplifiedSMO,
     Solver,
-    SVMLight,
 )
-from solvers.smo import active, state
+from solvers.smo import active, newton_policy, state
 
 KERNELS = {"linear": Linear(), "rbf": RBF(0.3)}
 
@@ -123,9 +122,8 @@ def test_smo_reaches_the_optimum_of_many_variables(
 ) -> None:
     if many:  # than can be active, with a Newton step whenever rounds are slow
         monkeypatch.setattr(state, "_MOST_ACTIVE", 600)
-        monkeypatch.setattr(active, "_PATIENCE", 1)
-        monkeypatch.setattr(active, "_NEWTON_ROUNDS", 0)
-        monkeypatch.setattr(active, "_RANDOM", 32)  # with small working sets some rounds are slow
+        monkeypatch.setattr(newton_policy, "_PATIENCE", 1)
+        monkeypatch.setattr(active, "_WORKING_SET", 64)  # with small ones some rounds are slow
     form = nu_svc(2000, RBF(0.03))
     point = last(SMO(tol=1e-9, cache_size=2.0 if many else 1000.0), form)
     lower, upper = bounds(form, point)
@@ -157,7 +155,6 @@ def test_both_variables_of_a_step_are_of_one_group() -> None:
         Nystroem(),
         PlattSMO(),
         SimplifiedSMO(),
-        SVMLight(),
     ],
     ids=lambda s: s.name,
 )

@@ -5,11 +5,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from problems import RBF, RegularizedERM
+from problems import RBF, Point, RegularizedERM, certify
 from problems.formulations.erm import WeightedERM
 from problems.losses import Hinge, Squared, SquaredEpsilonInsensitive, SquaredHinge
 from solvers import solve
-from solvers.finite_newton import FiniteNewton
+from solvers.finite_newton import FiniteNewton, minimise_squares
+from solvers.numerics.rows import as_rows
 
 
 def cancer():
@@ -77,3 +78,25 @@ def test_weights_count_as_repeated_samples():
 def test_losses_with_kinks_are_refused():
     with pytest.raises(ValueError, match="smooth"):
         WeightedERM(*cancer(), 1.0, Hinge())
+
+
+@pytest.mark.parametrize("loss", [SquaredHinge(), SquaredEpsilonInsensitive(0.1)])
+@pytest.mark.parametrize("C", [0.01, 1e4])
+@pytest.mark.parametrize("free", [False, True])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_last_weight_may_be_free(loss, C, free, sparse):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((50, 4)) * [1.0, 100.0, 0.01, 1.0]
+    y = np.where(X[:, 0] + rng.standard_normal(50) > 0, 1.0, -1.0)
+    features = np.hstack([X, np.ones((50, 1))]) if free else X
+    rows = as_rows(sp.csr_array(features) if sparse else features)
+    regularised = np.append(np.ones(4), 0.0) if free else np.ones(4)
+    of_losses = *loss.ends(y), np.full(50, C / loss.smoothing), regularised
+    start = np.zeros(regularised.size)
+    w, _, converged = minimise_squares(rows, *of_losses, start, 1e-12, 100)
+    assert converged
+    problem = WeightedERM(X, y, np.full(50, C), loss, intercept=free)
+    assert certify(problem, Point(w=w[:4])).relative_gap < 1e-8
+    _, steps, converged = minimise_squares(rows, *of_losses, start, 1e-12, 1)
+    assert steps == 1
+    assert not converged

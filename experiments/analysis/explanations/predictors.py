@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from experiments.analysis.configurations import Row, joined_by_optimum
+from experiments.analysis.times import Row, joined_by_optimum
 
 PREDICTORS = (
     *("n", "share_free", "share_bounded", "condition_free", "strict_complementarity"),
@@ -39,7 +39,7 @@ def correlations(times: pd.DataFrame, described: pd.DataFrame) -> pd.DataFrame:
 
     Parameters
     ----------
-    times : the rows of `times_to_gaps` at one target. described : see `descriptions`.
+    times : of first evaluations within one target, see `times.times`. described : see `descriptions`.
     """
     table = times.pivot(index="problem", columns="solver", values="time").fillna(np.inf)
     table = table[np.isfinite(table).any(axis=1)]

@@ -19,8 +19,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from experiments.cases.columns import DESCRIBED
-from experiments.cases.plan import AA_REPEAT
+from experiments.records.columns import DESCRIBED
 from problems import Vector
 from problems.forms import ERM
 from solvers import SOLVERS, Solver
@@ -110,9 +109,11 @@ def _bounds(
     if "total_weight" not in results or results["total_weight"].isna().all():
         return None
     known = results.dropna(subset=["total_weight"]).sort_values("relative_gap")
-    best = {name: float(known[name].iloc[0]) for name in DESCRIBED if name in known}
-    settings = {k: v for k, v in json.loads(run["params"]).items() if k != AA_REPEAT}
-    bounds = solver(**settings).worst_case(steps, dict.fromkeys(DESCRIBED, np.nan) | best)
+    best = {
+        own.name: float(known[own.name].iloc[0]) if own.name in known else np.nan
+        for own in DESCRIBED
+    }
+    bounds = solver(**json.loads(run["params"])).worst_case(steps, best)
     return None if bounds is None or not np.isfinite(bounds).all() else bounds
 
 

@@ -10,11 +10,11 @@ from click.testing import CliRunner
 from docstrings import escape
 from settings_tables import documented, file_keys, list_table, settings, settings_table
 
-from experiments.cases.columns import DESCRIBED, PATHS, RESULTS, TRACES
 from experiments.cli import main
 from experiments.commands.listing import listing
 from experiments.files.catalogue import first_sentence
-from experiments.report.summary import MEANINGS
+from experiments.records.columns import DESCRIBED, PATHS, RESULTS, TRACES
+from experiments.records.outcomes import OUTCOMES
 
 KINDS = ("solvers", "problems", "losses", "kernels", "datasets", "experiments")
 DETAILED = KINDS[:-1]  # those whose names have settings
@@ -34,7 +34,16 @@ def write(source: Path) -> None:
 
 def _included() -> dict[str, str]:
     """Return parts of handwritten pages, by name."""
-    named = {"columns": RESULTS | DESCRIBED, "traces": TRACES, "paths": PATHS, "outcomes": MEANINGS}
+    named = {
+        **{
+            name: {own.name: own.meaning for own in columns}
+            for name, columns in (
+                *(("columns", (*RESULTS, *DESCRIBED)), ("traces", TRACES)),
+                ("paths", PATHS),
+            )
+        },
+        "outcomes": {name: kind.meaning for name, kind in OUTCOMES.items()},
+    }
     made = {"keys": settings_table(file_keys(), "key"), "commands": "\n".join(_commands())}
     for name, of in named.items():
         rows = ((f"``{key}``", meaning) for key, meaning in of.items())

@@ -25,7 +25,7 @@ import numpy as np
 
 from experiments.files.answers.libsvm_model import read_model
 from experiments.files.answers.words import finite, quoted
-from problems import ChainMargin, Formulation, Point, Unsupported, Vector
+from problems import Formulation, Point, Unsupported, Vector
 
 _ANSWERS = ("alpha", "x", "coefs", "w")
 _BLANK = ("", "NA")  # NA is R's
@@ -186,8 +186,8 @@ def _from_columns(
         alpha = problem.alpha(_spread(columns["coefs"], columns.get("index"), n))
     if alpha is None and not problem.is_linear:
         raise ValueError("alpha: is needed with a kernel, where w has no coordinates")
-    if w is not None and problem.outputs > 1 and not isinstance(problem, ChainMargin):
-        w = w.reshape(problem.d, -1)
+    if w is not None:
+        w = w.reshape(problem.weights_shape)
     b = columns["b"] if "b" in columns else -columns["rho"] if "rho" in columns else np.empty(0)
     return Point(alpha, w, _intercept(b, problem))
 

@@ -16,6 +16,7 @@ import scipy
 
 from experiments.files.answers.words import finite, quoted, whole
 from problems import RBF, Formulation, Matrix, Point, Polynomial, Sigmoid
+from problems.formulations.task import TARGETS
 from problems.kernels import Linear, Precomputed
 
 _KERNELS = {
@@ -39,7 +40,8 @@ def read_model(text: str, problem: Formulation) -> Point:
         If it is no model, or one of another problem; the message names the line.
     """
     settings, rows = _parts(text)
-    expected = "epsilon_svr" if problem.is_regression else "c_svc"
+    labelled = problem.task is not TARGETS
+    expected = "c_svc" if labelled else "epsilon_svr"
     if _word(settings, "svm_type") != expected or _word(settings, "nr_class") != "2":
         kind = f"{_word(settings, 'svm_type')} of {_word(settings, 'nr_class')} classes"
         raise ValueError(
@@ -47,7 +49,7 @@ def read_model(text: str, problem: Formulation) -> Point:
         )
     _check_kernel(settings, problem)
     sign = 1.0
-    if not problem.is_regression:
+    if labelled:
         line, labels = settings.get("label", (0, []))
         if sorted(labels) != ["-1", "1"]:
             raise ValueError(
@@ -57,7 +59,7 @@ def read_model(text: str, problem: Formulation) -> Point:
         sign = float(labels[0])  # a positive decision is for the first one
     coefs = sign * np.array([finite(row[0], f"line {line}") for line, row in rows])
     beta = np.zeros(problem.n)
-    beta[_places(rows, coefs.tolist(), problem)] = coefs
+    beta[_places(rows, coefs.tolist(), problem, labelled)] = coefs
     return Point(alpha=problem.alpha(beta), b=-sign * _number(settings, "rho"))
 
 
@@ -112,14 +114,17 @@ def _check_kernel(settings: Settings, problem: Formulation) -> None:
         raise ValueError(f"its kernel is {quoted(text)[1:-1]}; the problem's is {problem.kernel!r}")
 
 
-def _places(rows: Rows, coefs: list[float], problem: Formulation) -> list[int]:
-    """Return which sample each support vector is; of equal ones the next that is not taken yet."""
+def _places(rows: Rows, coefs: list[float], problem: Formulation, labelled: bool) -> list[int]:
+    """Return which sample each support vector is; of equal ones the next that is not taken yet.
+
+    Where samples are labelled, the sign of a coefficient is that of the sample's label.
+    """
     samples: dict[Any, list[int]] = defaultdict(list)
     if isinstance(problem.kernel, Precomputed):
         samples |= {i: [i] for i in range(problem.n)}
     else:
         for i, key in reversed([*enumerate(_keys(problem.X))]):
-            samples[key, _side(problem, problem.y[i])].append(i)
+            samples[key, labelled and problem.y[i] > 0].append(i)
     places: list[int] = []
     for (line, row), coef in zip(rows, coefs, strict=True):
         key: Any
@@ -127,7 +132,7 @@ def _places(rows: Rows, coefs: list[float], problem: Formulation) -> list[int]:
             number = row[1].removeprefix("0:") if len(row) > 1 else ""
             key = whole(number, problem.n, f"line {line}, the number after 0:") - 1
         else:
-            key = _entries(row[1:], line, problem.d), _side(problem, coef)
+            key = _entries(row[1:], line, problem.d), labelled and coef > 0
         if not samples[key]:
             raise ValueError(
                 f"line {line}: support vector {len(places) + 1} is none of the problem's samples (of "
@@ -147,11 +152,6 @@ def _entries(words: list[str], line: int, d: int) -> tuple[tuple[int, float], ..
             value, f"{place}, after the colon"
         )
     return tuple(sorted((j, value) for j, value in found.items() if value))
-
-
-def _side(problem: Formulation, value: float) -> bool:
-    """Return the label that a value's sign stands for; of a regression always the same."""
-    return problem.is_regression or value > 0
 
 
 def _keys(X: Matrix) -> list[tuple[tuple[int, float], ...]]:

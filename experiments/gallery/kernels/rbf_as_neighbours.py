@@ -29,7 +29,7 @@ def votes(solution: Solution, points: Vector) -> Vector:
     problem, alpha = solution.problem, solution.alpha
     assert alpha is not None
     every = np.arange(problem.n)
-    return problem.kernel.cross(points, problem.X, every) * problem.beta(alpha)
+    return problem.kernel.bind(problem.X).cross(points, every) * problem.beta(alpha)
 
 
 def compute() -> tuple[Solution, Solution]:

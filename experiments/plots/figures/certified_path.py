@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.output.text import file_name
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import decades, key, legend, panels, wrap
+from experiments.tables.formats import file_name
 
 
 class CertifiedPath(Drawing):

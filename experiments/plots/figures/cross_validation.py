@@ -9,7 +9,6 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.analysis.cross_validation import CHOICE, mean_scores
-from experiments.output.text import markdown_table
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import (
@@ -22,6 +21,7 @@ from experiments.plots.style import (
     panels,
     solver_keys,
 )
+from experiments.tables.table import Table
 
 _RING: dict[str, Any] = {
     "color": BLACK,
@@ -84,7 +84,7 @@ def to_markdown(scores: pd.DataFrame) -> str:
         score=scores["mean"].map("{:.4f}".format) + scores["error"].map(" ± {:.4f}".format),
     )
     return (
-        f"# Cross-validation\n\n{markdown_table(shown)}\n\n"
+        f"# Cross-validation\n\n{Table.of(shown).markdown()}\n\n"
         "Mean over the folds of the score on the held-out fold, ± its standard error.\n"
     )
 

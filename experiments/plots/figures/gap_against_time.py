@@ -15,11 +15,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.analysis.evaluations import LEAST_GAP
+from experiments.analysis.profiles import LEAST_GAP
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Curve, Runs
 from experiments.plots.style import (
-    LineStyle,
     decades,
     key,
     label_outside,
@@ -56,18 +55,27 @@ def gap_against_time(runs: Runs, problems: Sequence[str]) -> Figure:
     crowded = len(series) > _LEGIBLE
     figure, axes = panels(problems, 1.5 if crowded else 2.0, share="y", named=crowded)
     axes[0].set_yscale("log")
-    axes[0].set_ylim(*_range(runs, drawn))
+    # every curve and target, with room for the marks below them
+    targets = runs.table["target_gap"].dropna().to_numpy(dtype=np.float64)
+    heights = np.concatenate([targets, *(curve.gaps for curve in drawn)])
+    low, high = float(heights.min(initial=1.0)), float(heights.max(initial=LEAST_GAP))
+    axes[0].set_ylim(low / 10, 4 * max(low, high))
     for ax, problem in zip(axes, problems, strict=True):
         _panel(ax, runs, problem, curves[problem])
         if crowded and curves[problem]:
             _name_beside(ax, runs, curves[problem])
     label_outside(axes, "solving time (s)", "certified relative gap")
     lines = {curve.series for curve in drawn if len(curve.times) > 1}
-    solvers = [
-        *solver_keys(runs.styles, lines),
-        *solver_keys(runs.styles, series - lines, linestyle="none"),
-    ]
-    legend(figure, [*([] if crowded else solvers), *_keys(drawn)])
+    keys: list[tuple[Artist, str]] = []
+    if not crowded:
+        keys = solver_keys(runs.styles, lines)
+        keys += solver_keys(runs.styles, series - lines, linestyle="none")
+    keys.append((key(**_TARGET), "target gap"))
+    reached = key(marker="o", color="#555555", **_REACHED)
+    keys.append((reached, "first evaluation within the target"))
+    if any((curve.gaps <= LEAST_GAP).any() for curve in drawn):
+        keys.append((key(**_CLIPPED), f"0, or below {LEAST_GAP:g}"))
+    legend(figure, keys)
     return figure
 
 
@@ -107,44 +115,23 @@ def spread(heights: Vector, distance: float) -> Vector:
     return np.clip(0.5 * (up + down), 0.0, max(0.0, 1.0 - steps[-1])) + steps
 
 
-def _range(runs: Runs, drawn: Sequence[Curve]) -> tuple[float, float]:
-    """Return the limits that hold every curve and target, with room for the marks below it."""
-    targets = runs.table["target_gap"].dropna().to_numpy(dtype=np.float64)
-    heights = np.concatenate([targets, *(curve.gaps for curve in drawn)])
-    low, high = float(heights.min(initial=1.0)), float(heights.max(initial=LEAST_GAP))
-    return low / 10, 4 * max(low, high)
-
-
 def _panel(ax: Axes, runs: Runs, problem: str, curves: Sequence[Curve]) -> None:
+    """Draw one problem: lines, marked where they reach the target and where they end, and points."""
     ax.set_xscale("log")
     target = float(runs.of(problem)["target_gap"].max())
     if np.isfinite(target):
         ax.axhline(target, **_TARGET)
-    for curve in curves:
-        _draw(ax, runs.styles[curve.series], curve, target)
+    for series, _, times, gaps in curves:
+        line = runs.styles[series]
+        if len(times) == 1:
+            ax.plot(times, gaps, label=series, **line.arguments(linestyle="none"))
+        else:
+            ax.plot(times, gaps, label=series, **line.arguments(markevery=[-1]))
+            reached = np.flatnonzero(gaps <= target)[:1]
+            ax.plot(times[reached], gaps[reached], label="_reached", **line.arguments(**_REACHED))
+        low = gaps <= LEAST_GAP
+        if low.any():
+            ax.plot(times[low], 0.4 * gaps[low], label="_clipped", **_CLIPPED)
     if not curves:
         note(ax, "no certified gap")
     decades(ax)
-
-
-def _draw(ax: Axes, line: LineStyle, curve: Curve, target: float) -> None:
-    """Draw one line, marked where it reaches the target and where it ends, or one point."""
-    series, _, times, gaps = curve
-    if len(times) == 1:
-        ax.plot(times, gaps, label=series, **line.arguments(linestyle="none"))
-    else:
-        ax.plot(times, gaps, label=series, **line.arguments(markevery=[-1]))
-        reached = np.flatnonzero(gaps <= target)[:1]
-        ax.plot(times[reached], gaps[reached], label="_reached", **line.arguments(**_REACHED))
-    low = gaps <= LEAST_GAP
-    if low.any():
-        ax.plot(times[low], 0.4 * gaps[low], label="_clipped", **_CLIPPED)
-
-
-def _keys(drawn: Sequence[Curve]) -> list[tuple[Artist, str]]:
-    keys: list[tuple[Artist, str]] = [
-        (key(**_TARGET), "target gap"),
-        (key(marker="o", color="#555555", **_REACHED), "first evaluation within the target"),
-    ]
-    clipped = any((curve.gaps <= LEAST_GAP).any() for curve in drawn)
-    return [*keys, (key(**_CLIPPED), f"0, or below {LEAST_GAP:g}")] if clipped else keys

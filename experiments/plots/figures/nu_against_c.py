@@ -14,16 +14,27 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from experiments.output.text import markdown_table
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import BLUE, GREY, VERMILION, key, label_outside, legend, panels
+from experiments.tables.table import Column, Table
 
 _SOFT, _NU = "soft_margin_dual", "nu_svc"
+_SHARES = ["n_bounded", "n_support"]
 _LOOSE = 1e-2  # relative gap above which an answer says nothing of the other parameter
 _STYLES = {
     _SOFT: (BLUE, "o", "soft margin: ν = Σα/(C·n)"),
     _NU: (VERMILION, "s", "ν-SVC: C = 1/ρ"),
+}
+_COLUMNS = {
+    "title": Column("samples"),
+    "formulation": Column("solved as"),
+    "C": Column("C", "{:.4g}".format),
+    "nu": Column("ν", "{:.4g}".format),
+    "n_bounded": Column("at the bound", "{:.3f}".format),
+    "n_support": Column("support vectors", "{:.3f}".format),
+    "margin": Column("margin", "{:.4g}".format),
+    "test_accuracy": Column("test accuracy", "{:.4f}".format, missing="nan"),
 }
 
 
@@ -61,7 +72,7 @@ def nu_against_c(points: pd.DataFrame) -> Figure:
     new, axes = panels(titles)
     for title, ax in zip(titles, axes, strict=True):
         rows = points[points["title"] == title]
-        bounded, support = (rows[name] / rows["n"] for name in ("n_bounded", "n_support"))
+        bounded, support = (rows[name] / rows["n"] for name in _SHARES)
         ax.fill_between(rows["C"], bounded, support, color=GREY, alpha=0.25, linewidth=0)
         ax.plot(rows["C"], rows["nu"], color=GREY, linewidth=0.8, zorder=1)
         for name, (colour, marker, _) in _STYLES.items():
@@ -80,21 +91,10 @@ def nu_against_c(points: pd.DataFrame) -> Figure:
 
 def to_markdown(points: pd.DataFrame) -> str:
     """Return a table of the machines in the order of C."""
-    shares = points[["n_bounded", "n_support"]].div(points["n"], axis=0)
-    shown = pd.DataFrame(
-        {
-            "samples": points["title"],
-            "solved as": points["formulation"],
-            "C": points["C"].map("{:.4g}".format),
-            "ν": points["nu"].map("{:.4g}".format),
-            "at the bound": shares["n_bounded"].map("{:.3f}".format),
-            "support vectors": shares["n_support"].map("{:.3f}".format),
-            "margin": points["margin"].map("{:.4g}".format),
-            "test accuracy": points["test_accuracy"].map("{:.4f}".format),
-        }
-    )
+    shares = points[_SHARES].div(points["n"], axis=0)
+    table = Table.of(points.assign(**{k: shares[k] for k in _SHARES}), _COLUMNS).markdown()
     return (
-        f"# ν and C\n\n{markdown_table(shown)}\n\nOf the soft margin ν = Σα/(C·n), of ν-SVC C = 1/ρ: "
+        f"# ν and C\n\n{table}\n\nOf the soft margin ν = Σα/(C·n), of ν-SVC C = 1/ρ: "
         "the other parameter with which the same machine is found. ν is between the shares of "
         "samples at the bound, which all margin errors are, and of support vectors.\n"
     )

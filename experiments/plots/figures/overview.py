@@ -7,49 +7,22 @@ time.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from experiments.output.text import duration
 from experiments.plots.drawing import Drawing, Named, numbered
 from experiments.plots.runs import Runs
 from experiments.plots.style import chunks, figure, legend, wrap
+from experiments.records.outcomes import OUTCOMES, OutcomeKind, outcome_of, worst
+from experiments.tables.formats import duration
 
 ROWS, COLUMNS = 40, 8  # at most, in one figure
 _NAME = 64  # characters of a problem's name
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a verdict, or a status without one, is drawn."""
-
-    sign: str
-    colour: str
-    hatch: str = ""
-
-
-# From best to worst.
-OUTCOMES = {
-    "solved": Outcome("✓", "#8FD3BF"),
-    "infeasible": Outcome("∅", "#B5DDF4"),
-    "unsupported": Outcome("–", "#FFFFFF"),
-    "not_installed": Outcome("N", "#FFFFFF"),
-    "uncertified": Outcome("?", "#DDDDDD"),
-    "inaccurate": Outcome("≈", "#F7D488"),
-    "diverged": Outcome("∞", "#DDBBD5", ".."),
-    "out_of_memory": Outcome("M", "#DDBBD5", ".."),
-    "crashed": Outcome("†", "#DDBBD5", ".."),
-    "wrong": Outcome("✗", "#F0986B", "////"),
-}
-_NAMES = {"infeasible": "proven infeasible"}
-_ENDED = ("unsupported", "not_installed", "diverged", "out_of_memory", "crashed")
 
 
 def pages(runs: Runs) -> Iterator[tuple[list[str], list[str]]]:
@@ -77,12 +50,21 @@ def overview(runs: Runs, problems: Sequence[str], solvers: Sequence[str]) -> Fig
     for i, problem in enumerate(problems):
         mine = runs.of(problem)
         for j, solver in enumerate(solvers):
-            cell = mine[mine["configuration"] == solver]
-            if len(cell):
-                seen.add(_cell(ax, j, i, cell))
+            runs_there = mine[mine["configuration"] == solver]
+            if runs_there.empty:
+                continue
+            ends = map(outcome_of, runs_there["status"], runs_there["verdict"])
+            outcome = OUTCOMES[worst(ends)]
+            seen.add(outcome.name)
+            ax.add_patch(_patch(j, i, outcome))
+            time = duration(float(runs_there["time_solve"].median()))
+            if time and (runs_there["status"] == "time_limit").any():
+                time = f"> {time}"
+            ax.text(j + 0.08, i + 0.5, outcome.sign, ha="left", va="center", fontweight="bold")
+            ax.text(j + 0.94, i + 0.5, time, ha="right", va="center", fontsize=7)
     _label(ax, problems, solvers)
     shown = [
-        (_patch(0, 0, outcome), f"{outcome.sign}  {_NAMES.get(name, name.replace('_', ' '))}")
+        (_patch(0, 0, outcome), f"{outcome.sign}  {outcome.text}")
         for name, outcome in OUTCOMES.items()
         if name in seen
     ]
@@ -90,30 +72,10 @@ def overview(runs: Runs, problems: Sequence[str], solvers: Sequence[str]) -> Fig
     return new
 
 
-def outcome_of(status: str, verdict: object) -> str:
-    """Return the key of `OUTCOMES` for a run: its verdict, or its end if that left none."""
-    if status in _ENDED or verdict not in OUTCOMES:
-        return status if status in OUTCOMES else "uncertified"
-    return str(verdict)
-
-
-def _cell(ax: Axes, x: int, y: int, runs: pd.DataFrame) -> str:
-    """Draw one cell and return its outcome."""
-    found = {outcome_of(s, v) for s, v in zip(runs["status"], runs["verdict"], strict=True)}
-    worst = max(found, key=list(OUTCOMES).index)
-    outcome = OUTCOMES[worst]
-    ax.add_patch(_patch(x, y, outcome))
-    time = duration(float(runs["time_solve"].median()))
-    if time and (runs["status"] == "time_limit").any():
-        time = f"> {time}"
-    ax.text(x + 0.08, y + 0.5, outcome.sign, ha="left", va="center", fontweight="bold")
-    ax.text(x + 0.94, y + 0.5, time, ha="right", va="center", fontsize=7)
-    return worst
-
-
-def _patch(x: int, y: int, outcome: Outcome) -> Rectangle:
+def _patch(x: int, y: int, outcome: OutcomeKind) -> Rectangle:
     line: dict[str, Any] = {"edgecolor": "#9A9A9A", "linewidth": 0.5, "clip_on": False}
-    return Rectangle((x, y), 1, 1, facecolor=outcome.colour, hatch=outcome.hatch, **line)
+    hatch = "////" if outcome.name == "wrong" else ".." if outcome.fails else ""
+    return Rectangle((x, y), 1, 1, facecolor=outcome.colour, hatch=hatch, **line)
 
 
 def _label(ax: Axes, problems: Sequence[str], solvers: Sequence[str]) -> None:

@@ -8,39 +8,32 @@
     training          grows with d       grows with n
     predicting        O(d) a sample      O(nSV·d) a sample
 
-(Straka's NPFL129 notes, lecture 7.) Variables, model and training time are those of the runs; the time
-of a prediction is measured on this machine when the figure is drawn, with models of the same sizes.
+(Straka's NPFL129 notes, lecture 7.) What a prediction costs is in proportion to the size of the model.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-from threadpoolctl import threadpool_limits
 
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import label_sizes, legend, line_styles, panels, solver_keys
-from problems import RBF, Kernel, Linear
 
-_SAMPLES = 1000  # predicted at a time
-_TRIALS = 15
 _MEASURES = {
     "variables": "variables",
     "model": "numbers in the model",
     "train": "time to train (s)",
-    "predict": "time to predict (µs a sample)",
 }
 
 
 class PrimalAgainstDual(Drawing):
     """Size of the problem and the model, and times, against n; a panel a cost."""
 
-    on_request = True  # it measures predictions on this machine, and takes a fixed set of problems
+    on_request = True  # it takes a fixed set of problems
 
     def draw(self, runs: Runs) -> Iterator[Named]:
         """Yield a figure and the table that it shows."""
@@ -50,39 +43,21 @@ class PrimalAgainstDual(Drawing):
 
 
 def costs(results: pd.DataFrame) -> pd.DataFrame:
-    """Return one row for each view and size: n, d, view, variables, model, train (s), predict (µs).
+    """Return one row for each view and size: n, d, view, variables, model, train (s).
 
     Times are medians; runs that the certificate does not call solved are left out.
     """
     solved = results[results["verdict"] == "solved"]
-    rows = [_row(runs) for _, runs in solved.groupby("problem_id", sort=False)]
+    rows: list[list[object]] = []
+    for _, runs in solved.groupby("problem_id", sort=False):
+        first, train = runs.iloc[0], float(runs["time_solve"].median())
+        n, d, support = int(first["n"]), int(first["d"]), int(first["n_support"])
+        if first["formulation"].endswith("primal"):
+            rows.append(["primal, linear", n, d, d + 1 + n, d + 1, train])
+        else:
+            name = "dual, rbf" if "rbf" in first["kernel"] else "dual, linear"
+            rows.append([name, n, d, n, support * (d + 1) + 1, train])
     return pd.DataFrame(rows, columns=["view", "n", "d", *_MEASURES])
-
-
-def _row(runs: pd.DataFrame) -> list[object]:
-    first = runs.iloc[0]
-    n, d, support = int(first["n"]), int(first["d"]), int(first["n_support"])
-    train = float(runs["time_solve"].median())
-    if first["formulation"].endswith("primal"):
-        return ["primal, linear", n, d, d + 1 + n, d + 1, train, _predicting(d)]
-    rbf = "rbf" in first["kernel"]
-    kernel = RBF(1.0 / d) if rbf else Linear()
-    name = "dual, rbf" if rbf else "dual, linear"
-    return [name, n, d, n, support * (d + 1) + 1, train, _predicting(d, support, kernel)]
-
-
-def _predicting(d: int, support: int = 0, kernel: Kernel | None = None) -> float:
-    """Return the least time that a model of this size took to predict a sample, in microseconds."""
-    rng = np.random.default_rng(0)
-    X, w = rng.standard_normal((_SAMPLES, d)), rng.standard_normal(d)
-    vectors, alpha = rng.standard_normal((max(1, support), d)), rng.standard_normal(max(1, support))
-    taken: list[float] = []
-    with threadpool_limits(1):  # threads cost such small products more than they help
-        for _ in range(_TRIALS):
-            begun = time.perf_counter()
-            _ = X @ w if kernel is None else kernel.cross(X, vectors, slice(None)) @ alpha
-            taken.append(time.perf_counter() - begun)
-    return 1e6 * min(taken) / _SAMPLES
 
 
 def to_markdown(table: pd.DataFrame) -> str:

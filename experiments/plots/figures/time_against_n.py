@@ -12,10 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.analysis.growth import exponent, growing
-from experiments.output.text import file_name
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import TEXT_WIDTH, LineStyle, figure, key, label_sizes, plain, wrap
+from experiments.tables.formats import file_name
 
 _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
 
@@ -55,17 +55,16 @@ def time_against_n(runs: Runs, title: str, table: pd.DataFrame) -> Figure:
 
 
 def _line(ax: Axes, configuration: str, table: pd.DataFrame, line: LineStyle) -> str:
-    """Draw one solver's times; return what the legend says of it."""
-    solved = _medians(table[table["verdict"] == "solved"])
-    others = _medians(table[~table["n"].isin(solved.index)])
+    """Draw one solver's median times by n; return what the legend says of it."""
+
+    def medians(runs: pd.DataFrame) -> pd.Series:
+        return runs.groupby("n")["time_solve"].median().sort_index()
+
+    solved = medians(table[table["verdict"] == "solved"])
+    others = medians(table[~table["n"].isin(solved.index)])
     for times, changes in ((solved, {}), (others, _HOLLOW)):
         if len(times):
             drawn = line.arguments(**changes)
             ax.plot(times.index, times.to_numpy(), label=configuration, **drawn)
     k = exponent(solved)
     return plain(configuration) + (f": $n^{{{k:.1f}}}$" if np.isfinite(k) else "")
-
-
-def _medians(table: pd.DataFrame) -> pd.Series:
-    """Return the median time by n, in the order of n."""
-    return table.groupby("n")["time_solve"].median().sort_index()

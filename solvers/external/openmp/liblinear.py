@@ -19,13 +19,13 @@ import numpy as np
 
 from problems.forms import ERM, FormPoint
 from problems.losses import Hinge
+from solvers.base import Solver
 from solvers.external.liblinear import LibLinear
 from solvers.external.openmp import call_and_listen, rows_of
-from solvers.numerics.warm_up import WarmedUpSolver
 
 
 @dataclass(frozen=True)
-class LibLinearMulticore(WarmedUpSolver):
+class LibLinearMulticore(Solver):
     """Multi-core LIBLINEAR's dual solver for the hinge loss (its option -s 3).
 
     It passes on w alone. Its limit of 300 epochs cannot be set, nor can the seed of its permutations,
@@ -39,6 +39,7 @@ class LibLinearMulticore(WarmedUpSolver):
     tol: float = 1e-4
 
     form: ClassVar = ERM
+    warm_up_sizes: ClassVar = (32,)
     source: ClassVar[str] = "Chiang, Lee & Lin 2016; Fan et al. 2008"
     name: ClassVar[str] = "liblinear_multicore"
     copies_samples: ClassVar[bool] = True
@@ -53,9 +54,9 @@ class LibLinearMulticore(WarmedUpSolver):
             return "LIBLINEAR as published takes one C for all samples, not one for each"
         return refusal
 
-    def converted(self, form: ERM) -> tuple[ERM, Any]:
+    def prepare(self, form: ERM) -> tuple[ERM, Any]:
         """Return a form and its samples and labels as LIBLINEAR has them."""
-        module = importlib.import_module("liblinear.liblinear")
+        form, module = super().prepare(form), importlib.import_module("liblinear.liblinear")
         return form, module.problem(form.y, rows_of(form.gram.X))
 
     def iterates(self, state: tuple[ERM, Any]) -> Iterator[FormPoint]:

@@ -16,18 +16,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.forms import BoxQP, FormPoint
-from solvers.external.openmp import call_and_listen, rows_of
-from solvers.external.svm_form import (
-    DUALS,
+from problems.forms import FormPoint
+from problems.formulations.formulation import Formulation
+from solvers.base import Solver
+from solvers.external.duals import (
     NATIVE_KERNELS,
-    PosedAs,
+    Dual,
+    dual_of,
     kernel_settings,
-    posed_as,
-    recovered,
     refuse_other_duals,
 )
-from solvers.numerics.warm_up import WarmedUpSolver
+from solvers.external.openmp import call_and_listen, rows_of
 
 _TYPES = {
     "SVC": "C_SVC",
@@ -42,7 +41,7 @@ _MOST_ITERATIONS = 10_000_000
 
 
 @dataclass(frozen=True)
-class LibSVMOpenMP(WarmedUpSolver):
+class LibSVMOpenMP(Solver):
     """LIBSVM's solvers of its five problems, as its authors publish them, with OpenMP.
 
     Attributes
@@ -57,63 +56,60 @@ class LibSVMOpenMP(WarmedUpSolver):
     cache_size: float = 1000.0
     shrinking: bool = True
 
-    form: ClassVar = BoxQP
+    form: ClassVar = Formulation
+    warm_up_sizes: ClassVar = (32,)
     source: ClassVar[str] = "Chang & Lin 2011; Fan, Chen & Lin 2005"
     name: ClassVar[str] = "libsvm_openmp"
     copies_samples: ClassVar[bool] = True
     needs: ClassVar = (("libsvm.svm", "libsvm-official"),)
 
-    def refuses(self, form: BoxQP) -> str | None:
+    def refuses(self, problem: Formulation) -> str | None:
         """What LIBSVM cannot do, kernels other than the four it computes, and a C for each sample."""
-        if not isinstance(form.gram.kernel, NATIVE_KERNELS):
+        if not isinstance(problem.kernel, NATIVE_KERNELS):
             return "libsvm_openmp is given linear, RBF, polynomial and sigmoid kernels only"
-        refusal = refuse_other_duals(form, "libsvm_openmp", tuple(DUALS))
-        if refusal is None and np.ptp(form.ub) > 0:
+        refusal = refuse_other_duals(problem, "libsvm_openmp")
+        if refusal is None and np.ptp(problem.weight) > 0:
             return "LIBSVM as published takes one C for all samples, not one for each"
         return refusal
 
-    def converted(self, form: BoxQP) -> tuple[BoxQP, Any]:
-        """Return a form and its samples and targets as LIBSVM has them."""
-        targets, svm = _posed(form).targets, importlib.import_module("libsvm.svm")
-        y = np.ones(form.gram.n) if targets is None else targets
-        return form, svm.svm_problem(y, rows_of(form.gram.X))
+    def prepare(self, problem: Formulation) -> tuple[Dual, Any]:
+        """Return the dual, and its samples and targets as LIBSVM has them."""
+        super().prepare(problem)
+        dual, svm = dual_of(problem), importlib.import_module("libsvm.svm")
+        assert dual is not None
+        return dual, svm.svm_problem(problem.y, rows_of(problem.X))
 
-    def iterates(self, state: tuple[BoxQP, Any]) -> Iterator[FormPoint]:
+    def iterates(self, state: tuple[Dual, Any]) -> Iterator[FormPoint]:
         """Yield once, at the end."""
-        form, problem = state
-        svm, parameter = importlib.import_module("libsvm.svm"), self._parameter(form)
-        library = svm.libsvm
+        dual, samples = state
+        svm, parameter = importlib.import_module("libsvm.svm"), self._parameter(dual)
+        library, n = svm.libsvm, dual.problem.n
         trained, printed = call_and_listen(
-            library.svm_set_print_string_function, lambda: library.svm_train(problem, parameter)
+            library.svm_set_print_string_function, lambda: library.svm_train(samples, parameter)
         )
-        model, beta = svm.toPyModel(trained), np.zeros(form.gram.n)
+        model, beta = svm.toPyModel(trained), np.zeros(n)
         if model.l:  # it puts the class +1 first, so that a coefficient is yᵢαᵢ
             support = np.ctypeslib.as_array(model.sv_indices, (model.l,)) - 1
             beta[support] = np.ctypeslib.as_array(model.sv_coef[0], (model.l,))
         iterations = int(re.findall(r"#iter = (\d+)", printed)[-1])
-        at_limit = iterations >= max(_MOST_ITERATIONS, 100 * form.n)
+        variables = 2 * n if dual.problem.is_regression else n
+        at_limit = iterations >= max(_MOST_ITERATIONS, 100 * variables)
         yield FormPoint(
-            recovered(form, beta),
-            b=None if form.delta.any() else -model.rho[0],
+            dual.alpha(beta),
+            b=None if dual.problem.costs.any() else -model.rho[0],
             iterations=iterations,
             claim="stopped" if at_limit else "optimal",
         )
 
-    def _parameter(self, form: BoxQP) -> Any:
-        svm, settings = importlib.import_module("libsvm.svm"), kernel_settings(form.gram.kernel)
+    def _parameter(self, dual: Dual) -> Any:
+        svm, settings = importlib.import_module("libsvm.svm"), kernel_settings(dual.problem.kernel)
         settings["kernel_type"] = svm.kernel_names[settings.pop("kernel").upper()]
         settings |= {"eps": self.tol, "cache_size": self.cache_size, "shrinking": self.shrinking}
-        posed = _posed(form)
-        settings |= posed.settings
+        settings |= dual.settings
         settings["p"] = settings.pop("epsilon", 0.0)
-        settings |= {"C": form.ub[0], "svm_type": getattr(svm.svm_forms, _TYPES[posed.estimator])}
+        settings["C"] = dual.problem.weight[0]
+        settings["svm_type"] = getattr(svm.svm_forms, _TYPES[dual.estimator])
         parameter = svm.svm_parameter()
         for name, value in settings.items():
             setattr(parameter, name, value)
         return parameter
-
-
-def _posed(form: BoxQP) -> PosedAs:
-    posed = posed_as(form)
-    assert posed is not None
-    return posed

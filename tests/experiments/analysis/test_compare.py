@@ -8,11 +8,10 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from experiments.analysis.compare import regressed, set_side_by_side
-from experiments.cases.plan import AA_REPEAT
 from experiments.cases.records import COLUMNS, Outcome
 from experiments.cli import main
-from experiments.output.comparison import to_terminal
 from experiments.store.folder import Store
+from experiments.tables.comparison import to_terminal
 
 QUIET = (1.0, 1.01, 0.99, 1.0)
 
@@ -107,7 +106,7 @@ def test_times_of_different_hosts_are_not_compared():
 
 
 def test_a_pair_that_differs_as_much_makes_a_difference_noise():
-    twins = runs(times=[1.5 * t for t in QUIET], params=json.dumps({"tol": 1e-6, AA_REPEAT: True}))
+    twins = runs(times=[1.5 * t for t in QUIET], aa_repeat=True)
     change = only(runs() + twins, runs(times=[1.3 * t for t in QUIET]))
     assert change.change == "same"
     assert change.comparison.within_noise

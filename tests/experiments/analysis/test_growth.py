@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.analysis.cheapest import cheapest
 from experiments.analysis.growth import exponent, growth
+from experiments.analysis.means import compared
 
 
 def test_the_exponent_is_that_of_a_power_law():
@@ -19,7 +19,7 @@ def test_exponents_are_fitted_to_problems_that_differ_in_n_alone(timed, table_of
         timed(problem=f"moons(n={n}) C=1", n=float(n), time=1e-6 * n**1.5, peak_rss=1e3 * n)
         for n in (100, 400, 1600)
     ]
-    (grown,) = growth(cheapest(table_of(*rows), [1e-3])).to_dict("records")
+    (grown,) = growth(compared(table_of(*rows), [1e-3])).to_dict("records")
     assert grown["exponent"] == pytest.approx(1.5)
     assert (grown["largest"], grown["memory"], grown["sizes"]) == (1600, 1.6e6, 3)
-    assert growth(cheapest(table_of(timed()), [1e-3])).empty
+    assert growth(compared(table_of(timed()), [1e-3])).empty

@@ -50,10 +50,11 @@ noise: true
 """
 
 
-def test_an_aa_repeat_is_marked_among_its_settings_and_in_its_label(write):
+def test_an_aa_repeat_is_marked_in_its_label_and_its_settings_are_those_of_the_other(write):
     cases = plan(read_experiment(write(TEXT)))
     results = pd.DataFrame([blank_record(case) for case in cases])
     assert list(results.columns) == COLUMNS
+    assert not results["params"].str.contains(AA_REPEAT).any()
     assert is_repeat(results).tolist() == [case.aa_repeat for case in cases]
     assert set(solver_labels(results)) == {
         "smo (tol=0.001)",

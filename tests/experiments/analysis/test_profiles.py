@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from experiments.analysis.evaluations import LEAST_GAP
 from experiments.analysis.profiles import (
+    LEAST_GAP,
     SHIFT,
     data_profile,
     penalty_of,
@@ -12,16 +12,14 @@ from experiments.analysis.profiles import (
     quality_profile,
     shifted_mean,
     shifted_means,
-    times_to_gaps,
 )
-from experiments.cases.columns import FULL_TRACE_COLUMNS
 from experiments.store.reading import load_results
 
 NAN = float("nan")
 
 
 def table(rows):
-    """Return rows of `times_to_gaps`: target, problem, solver and time are given."""
+    """Return rows of `times`: target, problem, solver and time are given."""
     columns = ["target", "problem", "solver", "time"]
     known = {"n": 99.0, "outcome": "reached", "fastest": False, "setting": "", "gap": 0.0}
     return pd.DataFrame([dict(zip(columns, row, strict=True)) | known for row in rows])
@@ -67,31 +65,6 @@ def test_the_penalty_is_the_time_limit_and_without_one_ten_times_the_slowest_run
     seconds, words = penalty_of(None, results)
     assert seconds == 30
     assert words.startswith("30 s, ten times")
-
-
-def test_a_target_is_reached_at_the_first_look_within_it(tmp_path, run, looked_at, stored):
-    from experiments.store.reading import RunFolder
-
-    row = run(relative_gap=1e-7, verdict="solved", time_solve=1.0)
-    folder = stored(tmp_path / "x", [row], {0: looked_at(row, [1, 1e-4, 1e-7], [0.1, 0.2, 0.9])})
-    times = times_to_gaps(load_results(folder), RunFolder(folder).traces).set_index("target")[
-        "time"
-    ]
-    assert times[1e-3] == 0.2
-    assert times[1e-6] == 0.9
-
-
-def test_what_died_does_not_reach_a_target_and_a_proof_of_infeasibility_does(
-    tmp_path, run, crashed, stored
-):
-    nothing = dict.fromkeys(["relative_gap", "primal_objective", "dual_objective"])
-    rows = [run("q", "a", status="infeasible", verdict="infeasible", **nothing), crashed("q", "b")]
-    folder = stored(tmp_path / "x", rows)
-    evaluations = pd.DataFrame(columns=[*FULL_TRACE_COLUMNS, "relative_gap"])
-    times = times_to_gaps(load_results(folder), evaluations)
-    assert times.groupby("solver")["time"].max()["a"] == 0.5
-    assert times[times["solver"] == "b"]["time"].isna().all()
-    assert set(times[times["solver"] == "b"]["outcome"]) == {"crashed"}
 
 
 def test_a_quality_profile_has_the_last_gap_of_the_most_accurate_setting_and_failures_in_the_share(

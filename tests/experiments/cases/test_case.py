@@ -13,9 +13,9 @@ import pytest
 
 from experiments.cases import solving
 from experiments.cases.case import run_case
-from experiments.cases.columns import COLUMNS
 from experiments.cases.plan import plan
 from experiments.files.experiment import read_experiment
+from experiments.records.columns import COLUMNS
 from experiments.workers.isolation import Returned
 from solvers import solve
 
@@ -37,7 +37,8 @@ def _row(case):
 def test_a_solved_case_is_recorded_whole(case_of):
     record = _row(case_of())
     missing = {key for key, value in record.items() if pd.isna(value)}
-    of_others = {"epsilon", "lam", "seed", "n_answers", "suboptimality", "test_accuracy", "signal"}
+    of_others = {"epsilon", "lam", "seed", "step", "n_answers", "suboptimality", "test_accuracy"}
+    of_others |= {"signal"}
     assert missing == of_others
     assert (record["n"], record["d"], record["kernel"]) == (24, 2, "rbf(gamma=0.05)")
     assert (record["status"], record["reason"]) == ("finished", "")

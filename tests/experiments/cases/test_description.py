@@ -16,7 +16,7 @@ def test_the_optimum_of_a_small_problem_is_described_as_matrices_say():
     problem = SoftMarginDual(X, y, C=1.0, kernel=RBF(0.5))
     solution = solve(problem, SMO(tol=1e-10))
     found, alpha = described(solution), solution.alpha
-    K = problem.kernel.bind(X)(slice(None), slice(None))
+    K = problem.kernel.bind(X).block(slice(None), slice(None))
     Q = y[:, None] * K * y
     assert found["duplicates"] == pytest.approx(0.2)
     assert found["share_bounded"] == np.mean(alpha > 1 - 1e-8)
@@ -43,7 +43,7 @@ def test_free_variables_are_conditioned_within_the_equality():
 
 def test_blocks_of_a_matrix_estimate_the_whole_within_a_few_standard_errors():
     data = TwoGaussians(n=1200, d=4, distance=2.0, seed=1).load()
-    K = RBF(0.2).bind(data.X)(slice(None), slice(None))
+    K = RBF(0.2).bind(data.X).block(slice(None), slice(None))
     order = np.random.default_rng(0).permutation(1200)
     found = spectrum([K[np.ix_(rows, rows)] for rows in np.split(order[:1000], 4)], 1200)
     whole = spectrum([K], 1200)

@@ -7,8 +7,8 @@ import pytest
 
 from experiments.cases import paths
 from experiments.cases.case import run_case
-from experiments.cases.columns import COLUMNS, PATH_COLUMNS
 from experiments.cases.records import failed
+from experiments.records.columns import COLUMNS, PATHS
 from experiments.store.folder import Store
 from experiments.store.reading import load_paths
 
@@ -40,7 +40,7 @@ def test_a_row_is_of_the_whole_path(outcome_of, case_of):
     assert (record["path"], record["C"], record["n_answers"]) == ("C=0.1..10", None, len(rows))
     assert record["relative_gap"] == max(row["worst_gap"] for row in rows) <= 1e-2
     assert record["time_solve"] == pytest.approx(sum(row["time_solve"] for row in rows))
-    assert all(list(row) == PATH_COLUMNS for row in rows)
+    assert all(list(row) == [own.name for own in PATHS] for row in rows)
     assert [row["from"] for row in rows] == [0.1, *(row["to"] for row in rows[:-1])]
     assert rows[-1]["to"] == 10
     alone = run_case(
@@ -94,6 +94,6 @@ def test_the_answers_of_a_folder_are_read_back(outcome_of, case_of, tmp_path):
     store.append(failed(case_of(), "crashed", "for a test"))
     store.close()
     table = load_paths(tmp_path / "runs")
-    assert list(table.columns) == PATH_COLUMNS
+    assert list(table.columns) == [own.name for own in PATHS]
     assert set(table["run_id"]) == {outcome.run_id}
     assert len(table) == outcome.record["n_answers"]

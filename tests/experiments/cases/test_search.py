@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.cases.plan import plan
-from experiments.cases.search import Waiting, is_followed, is_over, next_of, search_of, step
+from experiments.cases.plan import plan, search_of
+from experiments.cases.search import Waiting, is_followed, is_over, next_of, step
 from experiments.files.experiment import ConfigError, read_experiment
 from experiments.files.schema import experiment_schema
 from experiments.store.reading import RunFolder, load_results
@@ -184,8 +184,8 @@ def test_what_follows_a_run_comes_next(write):
 
 
 def test_only_the_last_run_of_a_search_says_how_it_ended():
-    run_ids = pd.Series(["a-00", "b", "a-02", "c-00", "a-01"])
-    assert is_followed(run_ids).tolist() == [True, False, False, False, True]
+    runs = {"search": ["a", "", "a", "c", "a"], "step": [0, None, 2, 0, 1]}
+    assert is_followed(pd.DataFrame(runs)).tolist() == [True, False, False, False, True]
 
 
 def test_later_repetitions_repeat_the_cheapest_runs_that_reached_a_target():

@@ -2,13 +2,10 @@
 
 from pathlib import Path
 
-import pytest
-
-from experiments import load_results
 from experiments.cases.plan import plan
-from experiments.commands.dry_run import estimate, impossible
+from experiments.commands.dry_run import impossible, time_text
 from experiments.files.experiment import read_experiment
-from experiments.store.published import read_records
+from experiments.store.reading import load_results
 
 ROOT = Path(__file__).parents[3]
 PAIRS = """
@@ -36,21 +33,10 @@ def test_a_dry_run_refuses_what_a_run_refuses(command, write):
     assert command("run", write("name: x"), "--dry-run").exit_code == 2
 
 
-@pytest.mark.usefixtures("in_process")
-def test_times_are_bounded_by_limits_until_a_folder_has_measured_them(command, write, tmp_path):
-    cases = plan(read_experiment(write(PAIRS.replace("[smo, pegasos]", "[smo]"))))
+def test_the_time_is_bounded_by_limits(write):
     limited = plan(read_experiment(write(PAIRS + "time_limit: 3\n")))
-    bound = estimate(limited, tmp_path / "runs/pairs")
-    assert (bound.limits, bound.source) == ([1.5 * 3 + 10] * 8, None)
-    folder = tmp_path / "runs/pairs-earlier"
-    done = command("run", tmp_path / "small.yaml", "--out", folder)
-    assert done.exit_code == 0, done.output
-    known = estimate(cases, tmp_path / "runs/pairs")
-    results = load_results(folder)
-    smo = results[results["solver"] == "smo"]
-    assert (len(known.measured), known.limits, known.source) == (4, [], folder)
-    medians = (smo["time_solve"] + smo["time_setup"]).groupby(smo["problem_id"]).median()
-    assert sum(known.measured) == pytest.approx(2 * medians.sum())
+    assert time_text(limited, workers=2) == "at most 58 s for 8 runs, until killed"
+    assert time_text([], workers=2) == "nothing to run"
 
 
 def test_pairs_that_are_called_impossible_are_unsupported(write):
@@ -59,7 +45,7 @@ def test_pairs_that_are_called_impossible_are_unsupported(write):
         (case.problem_id, case.solver.name, str(case.solver.settings)): case
         for case in plan(experiment)
     }
-    recorded = read_records(ROOT / "results/quickstart")
+    recorded = load_results(ROOT / "results/quickstart")
     ended = recorded.groupby("problem_id")["status"].agg(lambda s: (s == "unsupported").sum())
     found = impossible(cases.values())
     for problem, count in ended.items():

@@ -9,7 +9,7 @@ from experiments import load_results
 from experiments.files.experiment import read_experiment
 from experiments.files.template import SCHEMA_FILE
 from experiments.files.yamlfile import parse
-from experiments.paper import VALUES
+from experiments.tables.chosen import VALUES
 
 
 @pytest.mark.usefixtures("in_process")

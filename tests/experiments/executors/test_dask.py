@@ -25,7 +25,7 @@ from experiments.executors.dask import DaskExecutor
 from experiments.executors.local import LocalExecutor
 from experiments.files.experiment import read_experiment
 from experiments.files.specs import SolverSpec
-from experiments.output.tables import summarise, to_markdown
+from experiments.tables.summary import summarise, to_markdown
 
 GRID = """\
 name: grid

@@ -8,11 +8,11 @@ import psutil
 import pytest
 from click.testing import CliRunner
 
-from experiments.cases.columns import COLUMNS
 from experiments.cli import main
 from experiments.executors.base import EXECUTORS, Limits
 from experiments.executors.local import LocalExecutor
 from experiments.files.specs import SolverSpec
+from experiments.records.columns import COLUMNS
 
 # what a solver does, and the status, signal and reason that its row must have
 DEATHS = {

@@ -16,6 +16,7 @@ import pytest
 
 from experiments.cases.case import run_case
 from experiments.executors.base import Limits
+from experiments.executors.local import LocalExecutor
 from experiments.executors.slot import WorkerSlot
 from solvers import SOLVERS
 
@@ -61,7 +62,7 @@ def test_a_process_that_dies_between_two_cases_costs_no_run(slot, case_of, stran
     case = case_of(strange("print(os.getppid())\nyield FormPoint(x)"))
     for _ in range(2):
         outcome = slot.run(case)
-        assert outcome.record["status"] == "finished"
+        assert outcome.record["status"] == "finished", outcome.record["reason"]
         os.kill(int(outcome.output), 9)
         _wait_until_gone(int(outcome.output))
 
@@ -77,7 +78,7 @@ def test_no_grandchild_outlives_the_run(slot, case_of, strange, tmp_path, alone,
     wait = "time.sleep(0.5)" if alone and then == "os._exit(1)" else "pass"  # until it was seen
     outcome = slot.run(case_of(strange(f"{born}\n{wait}\n{then}\nyield FormPoint(x)")))
     expected = {"time.sleep(600)": "time_limit", "os._exit(1)": "crashed", "pass": "finished"}
-    assert outcome.record["status"] == expected[then]
+    assert outcome.record["status"] == expected[then], outcome.record["reason"]
     _wait_until_gone(int((tmp_path / "mark").read_text()))
 
 
@@ -91,6 +92,22 @@ yield
 """
     slot.limits = Limits(time_limit=0.2, grace=2)
     assert slot.run(case_of(strange(body))).record["status"] == "time_limit"
+    _wait_until_gone(int((tmp_path / "mark").read_text()))
+
+
+@pytest.mark.parametrize("executor", ["slot", "local"])
+def test_what_a_worker_has_put_into_another_group_is_gone_after_its_death(
+    slot, case_of, strange, tmp_path, executor
+):
+    """It has another parent then: it must have been noted before, also where there are no limits."""
+    born = BORN.format(alone=True, mark=str(tmp_path / "mark"))
+    death = "time.sleep(2.5)\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(600)\nyield"
+    case, slot.limits = case_of(strange(f"{born}\n{death}")), Limits()
+    if executor == "slot":
+        record = slot.run(case).record
+    else:
+        record = next(LocalExecutor(Limits()).run([case])).record
+    assert (record["status"], record["signal"]) == ("crashed", "SIGKILL")
     _wait_until_gone(int((tmp_path / "mark").read_text()))
 
 
@@ -240,6 +257,7 @@ GRANDPARENT = """
 import sys
 from experiments.files.experiment import read_experiment
 from experiments.executors.base import Limits
+from experiments.executors.local import LocalExecutor
 from experiments.executors.slot import WorkerSlot
 from experiments.cases.plan import plan
 from pathlib import Path

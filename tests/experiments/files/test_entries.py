@@ -1,6 +1,5 @@
 """A formulation, a loss, a kernel and a data set from a file outside, wherever a name may stand."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -13,9 +12,9 @@ from experiments.files.specs import build_kernel
 from experiments.store.folder import Store
 from experiments.store.inputs import input_files
 from experiments.store.reading import load_model
+from tests.shown import in_tutorial
 
-README = (Path(__file__).parents[3] / "README.md").read_text(encoding="utf-8")
-QUANTILE_SVR = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)[3]
+QUANTILE_SVR = in_tutorial("add_a_problem", "quantile_svr.py")
 OURS = f'''{QUANTILE_SVR}
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -5,6 +5,7 @@ import pytest
 
 from experiments.cases.records import COLUMNS
 from experiments.plots.runs import gather
+from experiments.plots.style import style
 from problems import RBF, SoftMarginDual
 from problems.datasets import TwoMoons
 from tests.experiments.functions import given
@@ -64,6 +65,12 @@ def runs_of(rows, gaps=None):
 
 def named(ax, label):
     return [line for line in ax.lines if line.get_label() == label]
+
+
+@pytest.fixture(autouse=True)
+def in_style():
+    with style():
+        yield
 
 
 @pytest.fixture(scope="module")

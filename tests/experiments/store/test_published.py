@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from experiments import load_results
-from experiments.cases.columns import COLUMNS
+from experiments.records.columns import COLUMNS
+from experiments.store.folder import Store
 from experiments.store.manifest import StoreError
-from experiments.store.published import read_records
 
 PAIRS = """
 name: pairs
@@ -25,9 +25,9 @@ def test_published_records_are_those_of_the_run(command, write, tmp_path):
     run, published = tmp_path / "run", tmp_path / "published"
     assert command("run", write(PAIRS), "--out", run).exit_code == 0
     published.mkdir()
-    for name in ("runs.csv", "manifest.json"):
+    for name in ("runs.csv", "manifest.json", "experiment.yaml"):
         shutil.copy(run / name, published)
-    again, before = read_records(published), load_results(run)
+    again, before = load_results(published), load_results(run)
     assert list(again) == list(before)
     numbers = before.select_dtypes("float").columns
     assert again[numbers].equals(before[numbers])
@@ -36,12 +36,56 @@ def test_published_records_are_those_of_the_run(command, write, tmp_path):
 
 
 def test_a_column_that_is_newer_than_a_published_folder_is_empty(tmp_path):
-    (tmp_path / "manifest.json").write_text(json.dumps({"experiment": "name: old"}))
-    pd.DataFrame({"run_id": ["a"], "time_solve": [0.5]}).to_csv(tmp_path / "runs.csv", index=False)
-    table = read_records(tmp_path)
+    known = {"schema": 2, "name": "old", "kind": "", "run_ids": [], "code": {}}
+    manifest = known | {"problems": {"p": {"C": 1.0}}, "versions": {"python": "3.12"}}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    (tmp_path / "experiment.yaml").write_text("name: old")
+    runs = {
+        "run_id": ["a", "b"],
+        "problem_id": ["p", "q"],
+        "time_solve": [0.5, 1],
+        "versions": ["", "{}"],
+    }
+    pd.DataFrame(runs).to_csv(tmp_path / "runs.csv", index=False)
+    table = load_results(tmp_path)
     assert list(table) == COLUMNS
-    assert table["time_solve"].tolist() == [0.5]
+    assert table["time_solve"].tolist() == [0.5, 1.0]
     assert table["margin"].isna().all()
+    assert table["versions"].tolist() == ['{"python": "3.12"}', "{}"]  # one run had others
+    assert table["problem"].fillna("").tolist() == ['{"C": 1.0}', ""]
     pd.DataFrame({"no": ["runs"]}).to_csv(tmp_path / "runs.csv", index=False)
     with pytest.raises(StoreError, match="has no column run_id"):
-        read_records(tmp_path)
+        load_results(tmp_path)
+
+
+def test_a_folder_of_an_older_schema_is_left_alone_and_says_what_reads_it(tmp_path):
+    manifest = {"schema": 1, "experiment": "name: old", "versions": {"dualgap": "0.0.9"}}
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"code": {"solvers": "1a2b"}}))
+    (tmp_path / "runs.jsonl").write_text("kept")
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    told = r"schema 1, .* dualgap 0.0.9 \(code of solvers 1a2b\): nothing in it was changed"
+    for use in (
+        load_results,
+        lambda path: Store.open(path, "name: old", [], resume=True, force=True),
+    ):
+        with pytest.raises(StoreError, match=told):
+            use(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.usefixtures("in_process")
+def test_whole_numbers_are_whole_in_files_and_the_columns_are_described(command, write, tmp_path):
+    assert command("run", write(PAIRS), "--out", tmp_path / "run").exit_code == 0
+    table = pd.read_csv(tmp_path / "run" / "runs.csv", dtype=str)
+    assert set(table["n"]) == {"24"}
+    assert set(table["repetition"]) == {"0", "1"}
+    assert not {"versions", "problem"} & set(table)
+    results = load_results(tmp_path / "run")
+    assert results["n"].dtype == float
+    assert results["aa_repeat"].dtype == bool
+    assert {json.loads(text)["formulation"] for text in results["problem"]} == {"soft_margin_dual"}
+    package = json.loads((tmp_path / "run" / "datapackage.json").read_text())
+    (runs,) = package["resources"]
+    fields = {field["name"]: field["type"] for field in runs["schema"]["fields"]}
+    assert list(fields) == list(table)
+    assert (fields["n"], fields["gap"], fields["params"]) == ("integer", "number", "object")

@@ -90,10 +90,6 @@ def test_load_gives_a_data_set_that_is_read_only():
     assert not data.X.flags.writeable
 
 
-def test_check_of_a_generator_does_nothing():
-    assert datasets.make("two_moons").check() is None
-
-
 def test_importing_stays_light():
     code = "import sys, problems.datasets; print({'sklearn', 'pooch', 'requests'} & {*sys.modules})"
     command = [sys.executable, "-W", "error", "-c", code]

@@ -85,7 +85,7 @@ def test_check_finds_what_is_missing_or_unusable(write, tmp_path):
 
 
 def test_a_large_file_is_parsed_by_its_runs_only(write, monkeypatch):
-    monkeypatch.setattr("problems.datasets.libsvm._CHECKED", 4)
+    monkeypatch.setattr("problems.datasets.libsvm._MOST_CHECKED_BYTES", 4)
     datasets.make("libsvm_file", path=write("spam\n")).check()
 
 

@@ -16,6 +16,7 @@ from problems import (
     Linear,
     Polynomial,
     Precomputed,
+    Sigmoid,
     SoftMarginDual,
     SoftMarginPrimal,
     SVRDual,
@@ -218,6 +219,27 @@ def test_equal_problems_have_one_name_whatever_the_numbers_types():
     one = SoftMarginDual(X, Y, 1.0, RBF(0.5), True)
     other = SoftMarginDual(X.tolist(), Y.astype(int), np.float64(1), RBF(np.float64(0.5)), np.True_)
     assert (one.hash, one.family_hash) == (other.hash, other.family_hash)
+
+
+@pytest.mark.parametrize(
+    ("problem", "change"),
+    [
+        (SoftMarginDual(X, Y, 1.0, Sigmoid(0.1, -1.0)), {"C": 2.0}),
+        (SVRDual(X, T, np.arange(1.0, 11.0), 0.1), {"C": np.arange(2.0, 12.0), "y": T - 1.0}),
+        (HingeERM(X, Y, 0.1), {"lam": 0.2}),
+    ],
+)
+def test_a_changed_problem_is_the_one_built_anew(problem, change):
+    known = problem.is_psd, problem.psd_shift, problem.box.ub.max()
+    changed, built = problem.changed(**change), replace(problem, **change)
+    assert (
+        (changed.hash, changed.family_hash)
+        == (built.hash, built.family_hash)
+        != (problem.hash,) * 2
+    )
+    np.testing.assert_array_equal(changed.box.ub, built.box.ub)
+    assert (changed.is_psd, changed.psd_shift) == known[:2]
+    assert changed.X is problem.X
 
 
 @pytest.mark.parametrize("C", [0.1, 1 / 3, 7.7, 1e-9, 1e9])

@@ -32,26 +32,24 @@ def feasible(problem, seed=0) -> np.ndarray:
     return rng.uniform(0, problem.C, (problem.n, problem.outputs)) * np.abs(problem.signs)
 
 
-def test_subproblems_are_the_binary_problems_of_each_strategy():
+def test_parts_are_the_binary_problems_of_each_strategy():
     rest, one = OneVsRest(IRIS.X, IRIS.y), OneVsOne(IRIS.X, IRIS.y)
-    assert [sub.name for sub in rest.subproblems] == [
-        f"class {k} against the rest" for k in range(3)
-    ]
+    assert [part.name for part in rest.parts] == [f"class {k} against the rest" for k in range(3)]
     assert one.pairs == [(0, 1), (0, 2), (1, 2)]
-    for sub in rest.subproblems:
-        assert np.array_equal(sub.problem.y, np.where(IRIS.y == sub.positive, 1.0, -1.0))
-        assert sub.problem.X is rest.X  # not copied
-    for sub in one.subproblems:
-        labels = IRIS.y[sub.rows]
-        assert set(labels) == {sub.positive, sub.negative}
-        assert np.array_equal(sub.problem.X, IRIS.X[sub.rows])
-        assert np.array_equal(sub.problem.y, np.where(labels == sub.positive, 1.0, -1.0))
+    for k, part in enumerate(rest.parts):
+        assert np.array_equal(part.problem.y, np.where(IRIS.y == k, 1.0, -1.0))
+        assert part.problem.X is rest.X  # not copied
+    for (positive, negative), part in zip(one.pairs, one.parts, strict=True):
+        labels = IRIS.y[part.rows]
+        assert set(labels) == {positive, negative}
+        assert np.array_equal(part.problem.X, IRIS.X[part.rows])
+        assert np.array_equal(part.problem.y, np.where(labels == positive, 1.0, -1.0))
 
 
 def test_weights_of_samples_go_with_them():
     C = np.random.default_rng(0).uniform(0.5, 2.0, IRIS.n)
-    for sub in OneVsOne(IRIS.X, IRIS.y, C).subproblems:
-        assert np.array_equal(sub.problem.C, C[sub.rows])
+    for part in OneVsOne(IRIS.X, IRIS.y, C).parts:
+        assert np.array_equal(part.problem.C, C[part.rows])
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
@@ -62,16 +60,16 @@ def test_the_certificate_is_the_sum_of_the_binary_ones(strategy, kernel, loss):
     alpha = feasible(problem)
     whole = certify(problem, Point(alpha))
     own = [
-        SoftMarginDual(sub.problem.X, sub.problem.y, 0.7, kernel)
+        SoftMarginDual(part.problem.X, part.problem.y, 0.7, kernel)
         if loss == "hinge"
         else RegularizedERM(
-            sub.problem.X, sub.problem.y, 1 / (0.7 * sub.rows.size), loss, kernel, True
+            part.problem.X, part.problem.y, 1 / (0.7 * part.rows.size), loss, kernel, True
         )
-        for sub in problem.subproblems
+        for part in problem.parts
     ]
     each = [
-        certify(binary, Point(alpha[sub.rows, j]))
-        for j, (binary, sub) in enumerate(zip(own, problem.subproblems, strict=True))
+        certify(binary, Point(alpha[part.rows, j]))
+        for j, (binary, part) in enumerate(zip(own, problem.parts, strict=True))
     ]
     for name in BOUNDS:
         total = sum(getattr(c, name) for c in each)
@@ -90,8 +88,8 @@ def test_own_weights_bound_every_subproblem_from_above():
     for point in (Point(None, w), Point(feasible(problem), w)):
         whole = certify(problem, point)
         own = [
-            certify(sub.problem, Point(w=w[:, j])).primal_objective
-            for j, sub in enumerate(problem.subproblems)
+            certify(part.problem, Point(w=w[:, j])).primal_objective
+            for j, part in enumerate(problem.parts)
         ]
         assert np.isclose(whole.primal_objective, sum(own))
         assert np.array_equal(whole.point.w, w)
@@ -125,9 +123,9 @@ def test_a_precomputed_kernel_is_the_kernel_itself(strategy):
     assert np.isclose(bounds[0].gap, bounds[1].gap)
 
 
-def test_a_kernel_that_is_fitted_is_fitted_once_for_all_subproblems():
+def test_a_kernel_that_is_fitted_is_fitted_once_for_all_parts():
     problem = OneVsOne(IRIS.X, IRIS.y, kernel=Fisher(2))
-    assert {repr(sub.problem.kernel) for sub in problem.subproblems} == {repr(problem.kernel)}
+    assert {repr(part.problem.kernel) for part in problem.parts} == {repr(problem.kernel)}
 
 
 def test_strategies_are_different_problems_and_votes_are_not():
@@ -172,5 +170,88 @@ def test_bad_input_names_its_argument(strategy, changes, message):
 
 
 def test_the_whole_has_no_form():
-    with pytest.raises(Unsupported, match="subproblems"):
+    with pytest.raises(Unsupported, match="parts"):
         reduce(OneVsOne(IRIS.X, IRIS.y), BoxQP)
+
+
+def three(strategy, **changes):
+    """Return a problem of three classes with one sample each: outputs are given by hand."""
+    return strategy(np.eye(3), np.arange(3.0), **changes)
+
+
+# f of (0, 1), (0, 2), (1, 2)
+TABLE = np.array(
+    [
+        [2.0, 3.0, 0.5],  # 0 beats both
+        [0.5, 0.5, -2.0],  # 0 beats both by less than the margin, 2 beats 1
+        [1.5, -1.2, 4.0],  # 0 beats 1 beats 2 beats 0
+        [-0.1, 2.0, 0.2],  # 1 beats both, but not by the margin
+        [0.0, 0.0, 0.0],
+        [1.0, 1.0, -1.0],  # all on the margin
+    ]
+)
+
+
+@pytest.mark.parametrize(
+    ("voting", "votes", "tied"),
+    [
+        (
+            "majority",
+            [[2, 1, 0], [2, 0, 1], [1, 1, 1], [1, 2, 0], [2, 1, 0], [2, 0, 1]],
+            [0, 0, 1, 0, 0, 0],
+        ),
+        (
+            "soccer",
+            [[6, 1, 1], [2, 1, 4], [3, 3, 3], [4, 2, 1], [2, 2, 2], [6, 0, 3]],
+            [0, 0, 1, 0, 1, 0],
+        ),
+        (
+            "margin",
+            [
+                [5, -1.5, -3.5],
+                [1, -2.5, 1.5],
+                [0.3, 2.5, -2.8],
+                [1.9, 0.3, -2.2],
+                [0, 0, 0],
+                [2, -2, 0],
+            ],
+            [0, 0, 0, 0, 1, 0],
+        ),
+    ],
+)
+def test_votes_of_one_against_one_are_those_of_the_rule(voting, votes, tied):
+    problem = three(OneVsOne, voting=voting)
+    assert np.allclose(problem.votes(TABLE), votes)
+    assert np.array_equal(problem.ambiguous(TABLE), np.array(tied, dtype=bool))
+    assert np.allclose(three(OneVsOne).votes(TABLE, voting), votes)
+
+
+def test_ties_go_to_the_largest_sum_of_margins_and_no_vote_is_outdone():
+    scores = three(OneVsOne).combine(TABLE)
+    assert scores[2].argmax() == 1  # one vote each, the margins are 0.3, 2.5, −2.8
+    assert scores[3].argmax() == 1  # two votes, though class 0 has the larger margins
+    assert np.abs(scores - three(OneVsOne).votes(TABLE)).max() < 0.5
+
+
+def test_against_the_rest_a_sample_is_ambiguous_if_none_or_several_claim_it():
+    f = np.array([[2.0, -1.0, -1.0], [-0.2, -0.1, -3.0], [0.5, 1.5, -1.0], [0.5, 0.2, -1.0]])
+    problem = three(OneVsRest)
+    assert problem.votes(f).tolist() == [[1, 0, 0], [0, 0, 0], [1, 1, 0], [1, 1, 0]]
+    assert problem.ambiguous(f).tolist() == [False, True, True, True]
+    assert problem.votes(f, "soccer").tolist() == [[3, 0, 0], [1, 1, 0], [1, 3, 0], [1, 1, 0]]
+    assert problem.ambiguous(f, "soccer").tolist() == [False, True, False, True]
+    assert not problem.ambiguous(f, "margin").any()
+
+
+def test_against_the_rest_every_rule_predicts_the_largest_output():
+    f = np.random.default_rng(0).normal(0, 2, (500, 3))
+    for voting in ("majority", "soccer", "margin"):
+        predicted = three(OneVsRest).combine(f, voting).argmax(axis=1)
+        assert np.array_equal(predicted, f.argmax(axis=1))
+
+
+def test_rounding_on_the_margin_does_not_change_a_soccer_score():
+    problem = three(OneVsOne, voting="soccer")
+    noise = 1e-5 * np.random.default_rng(0).standard_normal(TABLE.shape)
+    near = TABLE[[0, 5]]
+    assert np.array_equal(problem.votes(near), problem.votes(near + noise[[0, 5]]))

@@ -19,7 +19,7 @@ MOST = 2 * min((Y > 0).mean(), (Y < 0).mean())
 @settings(max_examples=15, deadline=None)
 def test_nu_is_between_the_margin_errors_and_the_support_vectors(nu, gamma):
     geometry = solve(NuSVC(X, Y, nu, RBF(gamma)), SMO(tol=1e-8)).geometry
-    errors = geometry.slacks > 1e-7 * max(1.0, geometry.problem.margin_at(geometry.offsets))
+    errors = geometry.slacks > 1e-7 * max(1.0, geometry.problem.decision_scale(geometry.offsets))
     assert errors.mean() <= nu + 1e-12
     assert geometry.support.size >= nu * 80 - 1e-6
 
@@ -27,7 +27,7 @@ def test_nu_is_between_the_margin_errors_and_the_support_vectors(nu, gamma):
 @pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)])
 def test_divided_by_rho_it_is_the_soft_margin_with_C_of_1_over_rho(kernel):
     solution = solve(NuSVC(X, Y, 0.5, kernel), SMO(tol=1e-11))
-    rho = solution.problem.margin_at(solution.certificate.offsets)
+    rho = solution.problem.decision_scale(solution.certificate.offsets)
     soft = SoftMarginDual(X, Y, 1 / rho, kernel)
     certificate = certify(soft, Point(solution.alpha / rho))
     assert certificate.relative_gap <= 1e-8
@@ -41,7 +41,7 @@ def test_decisions_are_rho_times_those_of_scikit_learn(kernel):
     solution = solve(NuSVC(X, Y, 0.61, kernel), SMO(tol=1e-10))
     name = "linear" if isinstance(kernel, Linear) else "rbf"
     theirs = svm.NuSVC(nu=0.61, kernel=name, gamma=1.0, tol=1e-8).fit(X, Y)
-    rho = solution.problem.margin_at(solution.certificate.offsets)
+    rho = solution.problem.decision_scale(solution.certificate.offsets)
     decision = solution.decision_function(X)
     np.testing.assert_allclose(decision, rho * theirs.decision_function(X), atol=1e-5 * rho)
 

@@ -21,14 +21,14 @@ def test_nu_is_between_the_samples_outside_and_the_support_vectors(nu, C):
     solution = solve(NuSVR(X, Y, nu, C, RBF(0.5)), SMO(tol=1e-10))
     geometry = solution.geometry
     assert (geometry.slacks > 1e-7).mean() <= nu + 1e-12
-    epsilon = solution.problem.margin_at(solution.certificate.offsets)
+    epsilon = solution.problem.tube_at(solution.certificate.offsets)
     assert epsilon <= 1e-6 or geometry.support.size >= nu * 60 - 1e-6
 
 
 @pytest.mark.parametrize("kernel", [Linear(), RBF(0.5)])
 def test_regression_with_its_tube_has_the_same_answer(kernel):
     solution = solve(NuSVR(X, Y, 0.4, 2.0, kernel), SMO(tol=1e-10))
-    epsilon = solution.problem.margin_at(solution.certificate.offsets)
+    epsilon = solution.problem.tube_at(solution.certificate.offsets)
     certificate = certify(SVRDual(X, Y, 2.0, epsilon, kernel), Point(solution.alpha))
     assert certificate.relative_gap <= 1e-7
     assert certificate.point.b == pytest.approx(solution.b, abs=1e-6)

@@ -31,7 +31,7 @@ def test_decisions_and_multipliers_are_those_of_scikit_learn(kernel):
     )
     assert solution.b == pytest.approx(-theirs.offset_[0], rel=1e-6)
     assert solution.alpha.sum() == pytest.approx(0.3 * 80)
-    predicted = solution.problem.predict(solution.decision_function(X + 5.0))
+    predicted = solution.problem.task.predict(solution.decision_function(X + 5.0))
     np.testing.assert_array_equal(predicted, theirs.predict(X + 5.0))
 
 

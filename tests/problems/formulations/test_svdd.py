@@ -40,7 +40,7 @@ def test_the_decision_is_the_distance_to_the_ball():
     primal = radius2[0] + solution.geometry.slacks.sum() / (nu * 60)
     assert solution.certificate.primal_objective == pytest.approx(0.5 * (nu * 60) ** 2 * primal)
     assert (solution.geometry.slacks > 1e-9).mean() <= nu
-    assert solution.problem.accuracy(decision, np.ones(60)) >= 1 - nu
+    assert solution.problem.task.score(decision, np.ones(60)) >= 1 - nu
     with pytest.raises(ValueError, match="no hyperplane"):
         _ = solution.geometry.distances
 

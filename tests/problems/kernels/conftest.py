@@ -20,8 +20,8 @@ def assert_consistent():
         rows, cols = np.array([1, 0, 7]), slice(3, 20)
         close = {"rtol": 1e-12, "atol": 1e-15}
         np.testing.assert_allclose(kernel.diagonal(X), np.diag(K), rtol=1e-12)
-        np.testing.assert_allclose(kernel.block(X, rows, cols), K[rows][:, cols], **close)
-        np.testing.assert_allclose(kernel.cross(X[:4], X, rows), K[:4][:, rows], **close)
+        np.testing.assert_allclose(kernel.bind(X).block(rows, cols), K[rows][:, cols], **close)
+        np.testing.assert_allclose(kernel.bind(X).cross(X[:4], rows), K[:4][:, rows], **close)
         np.testing.assert_allclose(Gram(X, kernel).dense(), K, **close)
         wide = sp.csr_array(sp.hstack([sp.csr_array(X), sp.csr_array((X.shape[0], extra))]))
         np.testing.assert_allclose(kernel(wide, wide), K, rtol=1e-12)

@@ -91,9 +91,9 @@ def test_every_access_shows_the_same_values(kernel):
     full = kernel(X, X)
     close = {"rtol": 1e-10, "atol": 1e-12}
     np.testing.assert_allclose(kernel.diagonal(X), np.diag(full), **close)
-    np.testing.assert_allclose(kernel.block(X, rows, cols), full[rows][:, cols], **close)
-    np.testing.assert_allclose(kernel.bind(X)(rows, cols), full[rows][:, cols], **close)
-    np.testing.assert_allclose(kernel.cross(Z, X, rows), kernel(Z, X)[:, rows], **close)
+    np.testing.assert_allclose(kernel.bind(X).block(rows, cols), full[rows][:, cols], **close)
+    np.testing.assert_allclose(kernel.bind(X).block(rows, cols), full[rows][:, cols], **close)
+    np.testing.assert_allclose(kernel.bind(X).cross(Z, rows), kernel(Z, X)[:, rows], **close)
     thin = np.where(np.abs(X) > 0.7, X, 0.0)
     np.testing.assert_allclose(
         kernel(sp.csr_array(thin), sp.csr_array(Z)), kernel(thin, Z), **close

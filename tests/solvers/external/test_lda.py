@@ -6,7 +6,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from problems import SoftMarginPrimal
-from solvers import LDA, SMO, Status, solve
+from solvers import LDA, SMO, solve
 
 
 def classes(outliers: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -53,8 +53,3 @@ def test_far_outliers_move_lda_and_not_the_machine():
         turned[solver.name] = np.degrees(np.arccos(min(1.0, w[0] @ w[1])))
     assert turned["lda"] > 10.0
     assert turned["smo"] < 0.1
-
-
-def test_one_class_is_refused_in_a_sentence():
-    X = np.random.default_rng(0).standard_normal((5, 2))
-    assert solve(SoftMarginPrimal(X, np.ones(5)), LDA()).status is Status.UNSUPPORTED

@@ -1,26 +1,21 @@
 """LIBSVM as a baseline: it must be given the same problem, weights, kernel and all."""
 
-import sys
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from problems import (
     RBF,
-    BoxQP,
+    SVDD,
     Formulation,
-    HardMarginDual,
+    HingeERM,
     Kernel,
     Linear,
     Polynomial,
-    Precomputed,
     Sigmoid,
     SoftMarginDual,
     SVRDual,
-    reduce,
 )
-from problems.gram.gram import Gram, SignedGram
 from solvers import SMO, LibSVM, Solution, Status, solve
 
 KERNELS = [Linear(), RBF(0.3), Polynomial(3, 0.5, 1.0), 0.5 * Linear() + RBF(1.0)]
@@ -80,47 +75,16 @@ def test_an_indefinite_kernel_is_solved_to_stationarity() -> None:
     assert solution.certificate.violating_pair <= 1e-5
 
 
-def test_max_iter_is_honoured() -> None:
-    problem = SoftMarginDual(*samples(), 1.0, RBF(0.3))
-    solution = solve(problem, LibSVM(), max_iter=5)
-    assert solution.iterations == 5
-    assert solution.claimed == "stopped"
-    assert solution.status is Status.MAX_ITER
-
-
-def test_what_libsvm_cannot_do_is_refused_in_a_sentence() -> None:
+def test_a_risk_with_hinge_loss_and_intercept_is_c_svc() -> None:
     X, y = samples()
-    refused = {
-        "always has an intercept": SoftMarginDual(X, y, intercept=False),
-        "no hard margin": HardMarginDual(X, y),
-        "both classes": SoftMarginDual(X, np.ones(y.size)),
-    }
-    for words, problem in refused.items():
-        solution = solve(problem, LibSVM())
-        assert solution.status is Status.UNSUPPORTED
-        assert words in solution.note
+    risk = HingeERM(X, y, 0.01, intercept=True)
+    margin = SoftMarginDual(X, y, risk.weight)
+    assert np.array_equal(solve(risk, LibSVM()).alpha, solve(margin, LibSVM()).alpha)
 
 
-def test_box_qps_of_another_kind_are_refused() -> None:
-    form = reduce(SoftMarginDual(*samples(), 1.0), BoxQP).form
-    n, ones = form.n, np.ones(form.n)
-    others = [
-        BoxQP(form.Q, form.p, form.a, None, np.ones(1), form.lb, form.ub),
-        BoxQP(form.Q, form.p, form.a, None, form.delta, form.lb - 1, form.ub),
-        BoxQP(form.Q, 2 * form.p, form.a, None, form.delta, form.lb, form.ub),
-        BoxQP(form.Q, form.p, 2 * ones, None, form.delta, form.lb, form.ub),
-        BoxQP(
-            SignedGram(Gram(np.eye(n), Precomputed())),
-            form.p,
-            form.a,
-            None,
-            form.delta,
-            form.lb,
-            form.ub,
-        ),
-    ]
-    for other in others:
-        assert "solves only the duals of C-SVC" in str(LibSVM().refuses(other))
+def test_svdd_with_one_norm_for_all_samples_is_the_one_class_machine() -> None:
+    X, _ = samples()
+    assert solve(SVDD(X, 0.2, RBF(0.5)), LibSVM(tol=1e-6)).verdict == "solved"
 
 
 def test_every_formulation_is_solved_or_refused(box_problem: Formulation) -> None:
@@ -129,10 +93,3 @@ def test_every_formulation_is_solved_or_refused(box_problem: Formulation) -> Non
         assert not box_problem.intercept or box_problem.problem_class == "hard_margin"
     else:
         assert solution.verdict == "solved"
-
-
-def test_without_scikit_learn_the_run_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.svm", None)
-    solution = solve(SoftMarginDual(*samples()), LibSVM())
-    assert solution.status is Status.NOT_INSTALLED
-    assert "pip install scikit-learn" in solution.note

@@ -3,7 +3,7 @@
 import pytest
 
 from problems import RBF, SoftMarginDual, datasets
-from solvers import Mystic, Status, solve
+from solvers import Mystic, solve
 
 
 def small(**settings):
@@ -16,11 +16,3 @@ def test_mystic_comes_near_on_a_small_problem():
     found = solve(small(C=1.0), Mystic())
     assert found.claimed == "stopped"
     assert found.certificate.relative_gap <= 0.1
-
-
-def test_too_many_variables_are_refused_in_a_sentence():
-    data = datasets.load("four_gaussians", n=1200, seed=0)
-    problem = SoftMarginDual(data.X, data.y, kernel=RBF(0.05))
-    refused = solve(problem, Mystic())
-    assert refused.status is Status.UNSUPPORTED
-    assert "at most" in refused.reason

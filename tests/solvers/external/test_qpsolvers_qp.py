@@ -1,14 +1,13 @@
 """qpsolvers and its back ends."""
 
 import importlib.util
-import sys
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from problems import Formulation, HardMarginDual, HardMarginPrimal, Sigmoid, SoftMarginDual
-from solvers import QPSolversQP, Solver, Status, solve
+from problems import Formulation, HardMarginDual, HardMarginPrimal
+from solvers import QPSolversQP, Status, solve
+from tests.solvers.external.baseline_problems import KERNEL, QUADRATIC
 
 NEEDED = pytest.mark.skipif(
     importlib.util.find_spec("qpsolvers") is None, reason="qpsolvers is not installed"
@@ -26,10 +25,11 @@ BACKENDS = {
 }
 
 
+@pytest.mark.parametrize("problem", QUADRATIC.values(), ids=QUADRATIC)
 @NEEDED
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_every_back_end_solves_every_quadratic_program(program: Formulation, backend: str) -> None:
-    solution = solve(program, QPSolversQP(backend, tol=1e-8))
+def test_every_back_end_solves_every_quadratic_program(problem: Formulation, backend: str) -> None:
+    solution = solve(problem, QPSolversQP(backend, tol=1e-8))
     if solution.status is Status.NOT_INSTALLED:
         pytest.skip(solution.note)
     assert solution.verdict != "wrong"
@@ -41,10 +41,8 @@ def test_every_back_end_solves_every_quadratic_program(program: Formulation, bac
 
 @NEEDED
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_multipliers_of_the_margins_are_the_dual_variables(
-    quadratic: dict[str, Formulation], backend: str
-) -> None:
-    solution = solve(quadratic["primal without intercept"], QPSolversQP(backend))
+def test_multipliers_of_the_margins_are_the_dual_variables(backend: str) -> None:
+    solution = solve(QUADRATIC["primal without intercept"], QPSolversQP(backend))
     if solution.status is Status.NOT_INSTALLED:
         pytest.skip(solution.note)
     X, Y, point = solution.problem.X, solution.problem.y, solution.point
@@ -54,11 +52,9 @@ def test_multipliers_of_the_margins_are_the_dual_variables(
 
 @NEEDED
 @pytest.mark.parametrize("backend", ["clarabel", "osqp", "scs"])
-def test_an_infeasible_hard_margin_is_claimed_and_proven(
-    kernel: dict[str, Formulation], backend: str
-) -> None:
+def test_an_infeasible_hard_margin_is_claimed_and_proven(backend: str) -> None:
     for formulation in (HardMarginPrimal, HardMarginDual):
-        dual = kernel["linear"]
+        dual = KERNEL["linear"]
         solution = solve(formulation(dual.X, dual.y), QPSolversQP(backend))
         if solution.status is Status.NOT_INSTALLED:
             pytest.skip(solution.note)
@@ -68,8 +64,8 @@ def test_an_infeasible_hard_margin_is_claimed_and_proven(
 
 @NEEDED
 @pytest.mark.parametrize("backend", ["clarabel", "osqp", "piqp", "proxqp", "scs"])
-def test_back_ends_stop_at_max_iter(quadratic: dict[str, Formulation], backend: str) -> None:
-    solution = solve(quadratic["dual"], QPSolversQP(backend, tol=1e-10), max_iter=2)
+def test_back_ends_stop_at_max_iter(backend: str) -> None:
+    solution = solve(QUADRATIC["dual"], QPSolversQP(backend, tol=1e-10), max_iter=2)
     if solution.status is Status.NOT_INSTALLED:
         pytest.skip(solution.note)
     assert solution.status is Status.MAX_ITER
@@ -77,36 +73,10 @@ def test_back_ends_stop_at_max_iter(quadratic: dict[str, Formulation], backend: 
     assert solution.iterations == 2
 
 
-def test_unknown_back_ends_are_refused_with_the_valid_ones() -> None:
-    with pytest.raises(ValueError, match=r"clarabel, highs, osqp, .* got 'gurobi'"):
-        QPSolversQP("gurobi")
-
-
 @NEEDED
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_missing_back_end_is_named(
-    quadratic: dict[str, Formulation], backend: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_back_end_is_named(backend: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.import_module("qpsolvers"), "available_solvers", ["other"])
-    solution = solve(quadratic["dual"], QPSolversQP(backend))
+    solution = solve(QUADRATIC["dual"], QPSolversQP(backend))
     assert solution.status is Status.NOT_INSTALLED
     assert f"pip install qpsolvers {BACKENDS[backend]}" in solution.note
-
-
-def test_what_qpsolvers_cannot_do_is_refused(
-    kernel: dict[str, Formulation], refused: Callable[[Solver, Formulation], str]
-) -> None:
-    X, y = kernel["linear"].X, kernel["linear"].y
-    sigmoid = SoftMarginDual(X, y, 1.0, Sigmoid(0.5, -1.0))
-    assert "indefinite" in refused(QPSolversQP(), sigmoid)
-    limited = QPSolversQP("quadprog", max_iter=5)
-    assert "no limit on its iterations" in refused(limited, kernel["linear"])
-
-
-def test_an_absent_package_is_named(
-    kernel: dict[str, Formulation], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "qpsolvers", None)
-    solution = solve(kernel["linear"], QPSolversQP())
-    assert solution.status is Status.NOT_INSTALLED
-    assert "pip install qpsolvers clarabel" in solution.note

@@ -1,30 +1,28 @@
 """scikit-learn's stochastic gradient descent, epoch by epoch."""
 
 import importlib.util
-import sys
-from collections.abc import Callable
 from typing import get_args
 
 import numpy as np
 import pytest
 
 from problems import Formulation
-from solvers import SGD, Solution, Solver, Status, solve
+from solvers import SGD, solve
 from solvers.base import Precision
+from tests.solvers.external.baseline_problems import LINEAR, excess
 
 
-def test_sgd_approaches_the_optimum_epoch_by_epoch(
-    excess: Callable[[Solution], float], linear_problem: Formulation
-) -> None:
+@pytest.mark.parametrize("problem", LINEAR.values(), ids=LINEAR)
+def test_sgd_approaches_the_optimum_epoch_by_epoch(problem: Formulation) -> None:
     seen = []
-    solution = solve(linear_problem, SGD(epochs=200), callback=seen.append)
+    solution = solve(problem, SGD(epochs=200), callback=seen.append)
     assert solution.claimed == "stopped"
     assert solution.iterations == 200
     assert len(seen) > 1
     assert 0 <= excess(solution) <= 0.02
 
 
-def test_sgd_visits_the_samples_in_a_new_order_each_epoch(linear: dict[str, Formulation]) -> None:
+def test_sgd_visits_the_samples_in_a_new_order_each_epoch() -> None:
     form_seeds = set()
     models = importlib.import_module("sklearn.linear_model")
     partial_fit = models.SGDClassifier.partial_fit
@@ -35,37 +33,19 @@ def test_sgd_visits_the_samples_in_a_new_order_each_epoch(linear: dict[str, Form
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(models.SGDClassifier, "partial_fit", recording)
-        solve(linear["one C"], SGD(epochs=5))
+        solve(LINEAR["one C"], SGD(epochs=5))
     assert len(form_seeds) == 5
 
 
-def test_sgd_computes_in_the_precision_of_its_samples(linear: dict[str, Formulation]) -> None:
+def test_sgd_computes_in_the_precision_of_its_samples() -> None:
     for name in ("one C", "sparse", "regression"):
-        double, single = (solve(linear[name], SGD(dtype=d)).w for d in get_args(Precision))
+        double, single = (solve(LINEAR[name], SGD(dtype=d)).w for d in get_args(Precision))
         assert np.array_equal(single, single.astype(np.float32))
         assert not np.array_equal(double, double.astype(np.float32))
         assert single == pytest.approx(double, rel=1e-2, abs=1e-3)
 
 
-def test_averaging_can_be_turned_off_and_epochs_limited(linear: dict[str, Formulation]) -> None:
-    mean, last = (solve(linear["one C"], SGD(average=a)).point.w for a in (True, False))
+def test_averaging_can_be_turned_off_and_epochs_limited() -> None:
+    mean, last = (solve(LINEAR["one C"], SGD(average=a)).point.w for a in (True, False))
     assert not np.array_equal(mean, last)
-    assert solve(linear["one C"], SGD(epochs=9), max_iter=4).iterations == 4
-    with pytest.raises(ValueError, match="epochs"):
-        SGD(epochs=0)
-
-
-def test_what_sgd_cannot_do_is_refused(
-    kernel: dict[str, Formulation], refused: Callable[[Solver, Formulation], str]
-) -> None:
-    assert "no kernels" in refused(SGD(), kernel["rbf, a C for each"])
-    assert "damps its intercept" in refused(SGD(), kernel["linear"])
-
-
-def test_an_absent_package_is_named(
-    linear: dict[str, Formulation], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "sklearn.linear_model", None)
-    solution = solve(linear["one C"], SGD())
-    assert solution.status is Status.NOT_INSTALLED
-    assert "pip install scikit-learn" in solution.note
+    assert solve(LINEAR["one C"], SGD(epochs=9), max_iter=4).iterations == 4

@@ -3,15 +3,15 @@
 import os
 import stat
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from problems import Formulation, HardMarginDual, Sigmoid, SoftMarginDual
-from solvers import SMO, Solution, Solver, Status, SVMLight, solve
+from problems import Formulation, SoftMarginDual
+from solvers import SMO, Status, SVMLight, solve
+from tests.solvers.external.baseline_problems import KERNEL, excess
 
 FAKE = """#!{python}
 import shutil, sys
@@ -39,10 +39,8 @@ def _install(folder: Path, monkeypatch: pytest.MonkeyPatch, code: int) -> Path:
     return folder
 
 
-def test_svm_light_reads_the_answer_of_the_program(
-    kernel: dict[str, Formulation], fake: Path
-) -> None:
-    problem = kernel["rbf, a C for each"]
+def test_svm_light_reads_the_answer_of_the_program(fake: Path) -> None:
+    problem = KERNEL["rbf, a C for each"]
     known = solve(problem, SMO(tol=1e-8)).alpha
     np.savetxt(fake / "known", problem.y * known, fmt="%.18g")
 
@@ -58,12 +56,10 @@ def test_svm_light_reads_the_answer_of_the_program(
     assert {key: pairs[key] for key in wanted} == wanted
 
 
-def test_svm_light_writes_samples_labels_and_costs(
-    kernel: dict[str, Formulation], fake: Path
-) -> None:
-    n = kernel["linear"].n
+def test_svm_light_writes_samples_labels_and_costs(fake: Path) -> None:
+    n = KERNEL["linear"].n
     (fake / "known").write_text("0\n" * n)
-    for problem in (kernel["rbf, a C for each"], kernel["polynomial, sparse"]):
+    for problem in (KERNEL["rbf, a C for each"], KERNEL["polynomial, sparse"]):
         solve(problem, SVMLight())
         rows = [line.split() for line in (fake / "samples").read_text().splitlines()]
         read = np.zeros((n, 4))
@@ -79,10 +75,8 @@ def test_svm_light_writes_samples_labels_and_costs(
         assert costs == (list(problem.upper) if np.ptp(problem.upper) else [])
 
 
-def test_svm_light_for_regression_has_the_starred_variables_in_reverse(
-    kernel: dict[str, Formulation], fake: Path
-) -> None:
-    problem = kernel["regression"]
+def test_svm_light_for_regression_has_the_starred_variables_in_reverse(fake: Path) -> None:
+    problem = KERNEL["regression"]
     known = solve(problem, SMO(tol=1e-9)).alpha
     both = np.append(np.maximum(known, 0), np.minimum(known, 0)[::-1])
     np.savetxt(fake / "known", both, fmt="%.18g")
@@ -91,10 +85,8 @@ def test_svm_light_for_regression_has_the_starred_variables_in_reverse(
     assert solution.verdict == "solved"
 
 
-def test_svm_light_without_intercept_says_so_to_the_program(
-    kernel: dict[str, Formulation], fake: Path
-) -> None:
-    X, y = kernel["linear"].X, kernel["linear"].y
+def test_svm_light_without_intercept_says_so_to_the_program(fake: Path) -> None:
+    X, y = KERNEL["linear"].X, KERNEL["linear"].y
     (fake / "known").write_text("0\n" * y.size)
     solve(SoftMarginDual(X, y, 2.0, intercept=False), SVMLight())
     given = (fake / "arguments").read_text().split("\n")
@@ -103,41 +95,23 @@ def test_svm_light_without_intercept_says_so_to_the_program(
 
 
 def test_a_program_that_fails_is_an_error_with_its_words(
-    kernel: dict[str, Formulation], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _install(tmp_path, monkeypatch, 3)
     with pytest.raises(RuntimeError, match=r"ended with 3: Optimizing"):
-        solve(kernel["linear"], SVMLight())
+        solve(KERNEL["linear"], SVMLight())
 
 
-def test_the_real_svm_light_finds_the_optimum(
-    excess: Callable[[Solution], float], kernel_problem: Formulation
-) -> None:
-    solution = solve(kernel_problem, SVMLight(tol=1e-6))
+@pytest.mark.parametrize("problem", KERNEL.values(), ids=KERNEL)
+def test_the_real_svm_light_finds_the_optimum(problem: Formulation) -> None:
+    solution = solve(problem, SVMLight(tol=1e-6))
     if solution.status is Status.NOT_INSTALLED:
         pytest.skip(solution.note)
     assert abs(excess(solution)) <= 1e-5
 
 
-def test_what_svm_light_cannot_do_is_refused(
-    kernel: dict[str, Formulation], refused: Callable[[Solver, Formulation], str]
-) -> None:
-    X, y = kernel["linear"].X, kernel["linear"].y
-    sigmoid = SoftMarginDual(X, y, 1.0, Sigmoid(0.5, -1.0))
-    hard = HardMarginDual(X, y, intercept=False)
-    assert "a sigmoid can hang it" in refused(SVMLight(), sigmoid)
-    assert "SVMlight has no hard margin" in refused(SVMLight(), hard)
-
-
-def test_an_absent_program_is_named(
-    kernel: dict[str, Formulation], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_absent_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
-    solution = solve(kernel["linear"], SVMLight())
+    solution = solve(KERNEL["linear"], SVMLight())
     assert solution.status is Status.NOT_INSTALLED
     assert "https://svmlight.joachims.org" in solution.note
-
-
-def test_a_cache_must_be_positive() -> None:
-    with pytest.raises(ValueError, match="cache_size"):
-        SVMLight(cache_size=0.0)

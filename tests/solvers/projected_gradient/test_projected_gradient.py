@@ -19,7 +19,7 @@ from problems import (
 from problems.box_gap import kkt_violation, violating_pair
 from problems.gram.gram import Gram, SignedGram
 from solvers import ProjectedGradient, Status, projected_gradient, solve
-from solvers.smo import levels
+from solvers.smo import decomposition
 
 EXACT = ["plain", "accelerated", "barzilai_borwein"]
 FAST = ["accelerated", "barzilai_borwein"]
@@ -174,7 +174,7 @@ def test_where_single_precision_leads_no_further_it_goes_on_in_double(
     X, y = samples(n=2500)
     problem = SoftMarginDual(X, y, 1.0, RBF(0.5))
     assert solve(problem, ProjectedGradient(tol=1e-9)).counters["bits"] == 32
-    monkeypatch.setattr(levels, "_FUTILE", -1)
+    monkeypatch.setattr(decomposition, "_FUTILE", -1)
     solution = solve(problem, ProjectedGradient(tol=1e-9))
     assert solution.counters["bits"] == 64
     assert solution.certificate.relative_gap <= 1e-9

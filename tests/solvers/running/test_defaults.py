@@ -6,11 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from scipy.special import xlogy
 
 from problems import RBF, Formulation, Kernel, Linear, RegularizedERM, Sigmoid, Unsupported
+from problems.arithmetic import entropy, softplus
 from problems.losses import LOSSES, Hinge, ScalarLoss
-from solvers import SDCA, SMO, Status, default_solver, solve
+from solvers import SDCA, SMO, SemismoothNewton, Status, default_solver, solve
 
 N = 40
 X = np.random.default_rng(0).standard_normal((N, 3))
@@ -27,7 +27,8 @@ class LogCosh(ScalarLoss):
     smoothness: ClassVar[float] = 1.0  # type: ignore[misc]
 
     def value(self, y, f):
-        return np.logaddexp(f - y, y - f) - np.log(2)
+        size = abs(f - y)
+        return size + softplus(-2 * size) - np.log(2)
 
     def subgradient(self, y, f):
         return np.tanh(f - y)
@@ -36,9 +37,7 @@ class LogCosh(ScalarLoss):
         return 1 - np.tanh(f - y) ** 2
 
     def conjugate(self, y, s):
-        inside = np.abs(s) <= 1
-        s = np.where(inside, s, 0.0)
-        return np.where(inside, y * s + 0.5 * (xlogy(1 + s, 1 + s) + xlogy(1 - s, 1 - s)), inf)
+        return y * s + 0.5 * (entropy(1 + s) + entropy(1 - s))
 
     def dual_step(self, y, m, t):
         low = np.full(np.broadcast_shapes(np.shape(m), np.shape(t)), -1.0)
@@ -140,3 +139,20 @@ def test_the_default_is_the_first_that_takes_the_problem():
     risk = RegularizedERM(X, LABELS, 0.05, kernel=RBF(0.5))
     assert isinstance(default_solver(risk), SDCA)
     assert isinstance(default_solver(Outside(X, LABELS, Hinge(), groups=np.arange(N) % 4)), SMO)
+
+
+def test_the_look_at_K_that_chooses_counts_as_solving_and_is_made_once(monkeypatch):
+    looks, seconds = [], iter(range(10**6))
+
+    def look(_, form):
+        looks.append(form)
+        for _ in range(1000):
+            next(seconds)
+
+    monkeypatch.setattr(SemismoothNewton, "suits", look)
+    problem = RegularizedERM(X, LABELS, 0.05, Hinge(), RBF(0.5))
+    solution = solve(problem, clock=lambda: next(seconds))
+    assert len(looks) == 1
+    assert isinstance(solution.solver, SMO)
+    assert solution.time_setup < 1000 < solution.time_solve
+    assert solve(problem, time_limit=500, clock=lambda: next(seconds)).status is Status.TIME_LIMIT

@@ -177,9 +177,9 @@ def test_an_infeasible_margin_ends_the_solver_early():
     [
         ({"target_gap": 0}, "target_gap: must be"),
         ({"time_limit": -1}, "time_limit: must be"),
-        ({"initial": np.zeros(3)}, "initial: needs 60"),
-        ({"initial": Point(w=np.zeros(3))}, "initial: needs 60"),
-        ({"initial": np.full(60, np.nan)}, "initial: needs 60"),
+        ({"initial": np.zeros(3)}, r"initial: needs finite .* of shape \(60,\)"),
+        ({"initial": Point(w=np.zeros(3))}, r"initial: needs finite .* of shape \(60,\)"),
+        ({"initial": np.full(60, np.nan)}, r"initial: needs finite .* of shape \(60,\)"),
     ],
 )
 def test_bad_arguments_are_named(arguments, message):
@@ -274,7 +274,7 @@ class Compiled(Scripted):
 
 @pytest.mark.parametrize(("solver", "said"), [(Compiled(), 1), (Scripted(), 0)])
 def test_a_solver_that_is_being_compiled_is_named_once(solver, said, monkeypatch, caplog):
-    monkeypatch.setattr(compilation, "_SILENT", -1.0)
+    monkeypatch.setattr(compilation, "_SILENT_SECONDS", -1.0)
     solve(PROBLEM, solver)
     messages = [record.getMessage() for record in caplog.records]
     assert len(messages) == said

@@ -84,14 +84,12 @@ def test_any_binary_solver_is_certified_part_by_part(strategy, solver):
     solution = solve(problem, solver, target_gap=1e-3)
     assert solution.verdict == "solved"
     assert (solution.status, solution.claimed, solution.reason) == ("finished", "optimal", "")
-    assert all(part.verdict == "solved" for part in solution.subsolutions)
-    assert solution.time_solve == sum(part.time_solve for part in solution.subsolutions)
-    assert solution.iterations == sum(part.iterations for part in solution.subsolutions)
-    alone = [
-        solve(part.problem, TIGHT).certificate.primal_objective for part in problem.subproblems
-    ]
+    assert all(part.verdict == "solved" for part in solution.parts)
+    assert solution.time_solve == sum(part.time_solve for part in solution.parts)
+    assert solution.iterations == sum(part.iterations for part in solution.parts)
+    alone = [solve(part.problem, TIGHT).certificate.primal_objective for part in problem.parts]
     assert solution.objective == pytest.approx(sum(alone), rel=2e-3)
-    assert default_solver(problem) == default_solver(problem.subproblems[0].problem)
+    assert default_solver(problem) == default_solver(problem.parts[0].problem)
 
 
 def test_ambiguous_regions_are_found_between_the_classes():
@@ -105,8 +103,8 @@ def test_ambiguous_regions_are_found_between_the_classes():
     assert not rest.ambiguous(far).any()
     assert 0 < rest.ambiguous(data.X).mean() < 0.5
     with pytest.raises(ValueError, match="vote"):
-        rest.subsolutions[0].ambiguous(data.X)
-    assert set(rest.subsolutions[0].predict(data.X)) == {-1.0, 1.0}
+        rest.parts[0].ambiguous(data.X)
+    assert set(rest.parts[0].predict(data.X)) == {-1.0, 1.0}
 
 
 @dataclass(frozen=True)
@@ -139,20 +137,18 @@ def unequal() -> OneVsOne:
 )
 def test_a_part_that_lies_makes_the_whole_what_it_is(claim, verdict):
     problem = unequal()
-    n = problem.subproblems[
-        1
-    ].rows.size  # 0 against 2: its share of the sum is below one in a million
+    n = problem.parts[1].rows.size  # 0 against 2: its share of the sum is below one in a million
     solution = solve(problem, LiesInOnePart(n=n, claim=claim), target_gap=1e-6)
     assert solution.certificate.relative_gap <= 1e-6  # the sum alone would not show it
     assert solution.verdict == verdict
     assert solution.claimed == claim
     assert "worst subproblem: class 0 against 2" in solution.reason
-    assert [part.verdict for part in solution.subsolutions] == ["solved", verdict, "solved"]
+    assert [part.verdict for part in solution.parts] == ["solved", verdict, "solved"]
 
 
 def test_a_part_without_an_answer_leaves_the_whole_uncertified():
     problem = unequal()
-    n = problem.subproblems[1].rows.size
+    n = problem.parts[1].rows.size
     solution = solve(problem, LiesInOnePart(n=n, share=np.nan))
     assert (solution.verdict, solution.status) == ("uncertified", Status.DIVERGED)
 
@@ -167,8 +163,8 @@ def test_limits_hold_for_the_sum_and_what_was_not_begun_stays_at_its_start(strat
     assert solution.status == expected
     assert solution.claimed == "none"
     assert solution.verdict == "inaccurate"
-    assert len(solution.subsolutions) == problem.outputs
-    assert (solution.subsolutions[-1].alpha == 0).all()
+    assert len(solution.parts) == problem.outputs
+    assert (solution.parts[-1].alpha == 0).all()
     assert solution.certificate.dual_objective >= 0
     assert np.isfinite(solution.certificate.primal_objective)
     assert solution.reason.startswith("worst subproblem: class")
@@ -210,7 +206,7 @@ def test_it_begins_where_it_is_told():
         assert again.iterations < best.iterations / 4
     grown = solve(OneVsOne(IRIS.X, IRIS.y, 2.0, RBF(0.5)), TIGHT, initial=best)
     assert grown.verdict == "solved"
-    with pytest.raises(ValueError, match=r"^initial: needs dual variables"):
+    with pytest.raises(ValueError, match=r"^initial: needs .* of shape \(150, 3\)"):
         solve(problem, initial=np.zeros(IRIS.n))
 
 

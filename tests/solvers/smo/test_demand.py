@@ -6,9 +6,9 @@ import pytest
 from problems import RBF, BoxQP, SoftMarginDual, SVRDual, reduce
 from problems.gram.tiles import Tiles
 from solvers import SMO, solve
-from solvers.smo import kept
+from solvers.smo import cache
+from solvers.smo.cache import RowCache
 from solvers.smo.demand import add_row
-from solvers.smo.kept import KeptRows
 from solvers.smo.state import State
 
 RNG = np.random.default_rng(1)
@@ -25,7 +25,7 @@ def test_a_row_is_that_of_K(d: int) -> None:
     form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.3)), BoxQP).form
     with Tiles(form.gram, 1) as tiles:
         state = State(form, tiles, 1000.0, 10)
-        rows = KeptRows(state.matrix, np.arange(600), state.memory)
+        rows = RowCache(state.matrix, np.arange(600), state.memory)
         source = rows.source()
         assert source is not None
         for place, i in enumerate((17, 599, 0)):
@@ -48,7 +48,7 @@ def test_the_optimum_is_that_with_all_rows(
     )
     solver = SMO(tol=1e-10)
     few = solve(problem, solver)
-    monkeypatch.setattr(kept, "MOST_FEATURES", 0)
+    monkeypatch.setattr(cache, "MOST_FEATURES", 0)
     all_rows = solve(problem, solver)
     assert few.verdict == all_rows.verdict == "solved"
     assert few.certificate.relative_gap <= 1e-8

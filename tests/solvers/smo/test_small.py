@@ -1,24 +1,25 @@
-"""Small dual problems in one compiled call: certified, from any start, whatever the constraints."""
+"""Small problems by all of K: certified, from any start, whatever the constraints."""
 
 import numpy as np
 import pytest
 
-from problems import RBF, Linear, NuSVC, Point, SoftMarginDual, SVRDual, certify
-from solvers.smo.small import minimise_small
+from problems import RBF, BoxQP, Linear, NuSVC, Point, SoftMarginDual, SVRDual, certify, reduce
+from solvers import SMO, solve
+from solvers.smo.small import is_small, solve_small
 
 RNG = np.random.default_rng(3)
 X = RNG.standard_normal((80, 5))
 Y = np.where(X[:, 0] + RNG.standard_normal(80) > 0, 1.0, -1.0)
 TARGETS = X @ [1.0, -2.0, 0.0, 0.5, 0.0] + 3.0 + 0.3 * RNG.standard_normal(80)
+BETWEEN_0_AND_Y = np.minimum(Y, 0.0), np.maximum(Y, 0.0)
 
 
-def kernel_matrix(kernel, intercept):
-    K = kernel.bind(X)(slice(None), slice(None))
-    return K if intercept else np.pad(K, (0, 1))
-
-
-def equality(intercept):
-    return np.full(80, 0 if intercept else -1)
+def solved(kernel, q, C=1.0, tube=0.0, intercept=True, start=None, most=10**6, **posed):
+    """Return z, multipliers, steps and violation: to 1e-3, from there to 1e-9."""
+    limits = tuple(C * limit for limit in posed.get("limits", BETWEEN_0_AND_Y))
+    groups = posed.get("groups", np.full(80, intercept - 1))
+    how = tube, limits, groups, posed.get("sums", ()), start, 1e-3, 1e-9, most
+    return solve_small(kernel(X, X), q, *how)
 
 
 @pytest.mark.parametrize("kernel", [Linear(), RBF(0.2), RBF(50.0)])
@@ -27,20 +28,7 @@ def equality(intercept):
 def test_a_soft_margin_is_certified_and_its_multiplier_is_an_optimal_intercept(
     kernel, intercept, C
 ):
-    lower, upper = np.minimum(C * Y, 0.0), np.maximum(C * Y, 0.0)
-    beta = np.zeros(80)
-    b, _, violation = minimise_small(
-        kernel_matrix(kernel, intercept),
-        beta,
-        -Y,
-        np.zeros(80),
-        lower,
-        upper,
-        equality(intercept),
-        1e-3,
-        1e-9,
-        10**6,
-    )
+    beta, b, _, violation = solved(kernel, -Y, C, intercept=intercept)
     assert violation <= 1e-9
     certificate = certify(SoftMarginDual(X, Y, C, kernel, intercept), Point(alpha=Y * beta))
     assert certificate.primal_residual < 1e-9
@@ -53,13 +41,10 @@ def test_a_soft_margin_is_certified_and_its_multiplier_is_an_optimal_intercept(
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("epsilon", [0.0, 0.3])
 def test_a_tube_is_certified_from_any_feasible_start(intercept, epsilon):
-    ends = []
-    for start in (np.zeros(80), np.where(np.arange(80) % 2 == 0, 5.0, -5.0)):
-        beta, limit = start.copy(), np.full(80, 5.0)
-        K, tube = kernel_matrix(RBF(0.2), intercept), np.full(80, epsilon)
-        minimise_small(
-            K, beta, -TARGETS, tube, -limit, limit, equality(intercept), 1e-3, 1e-9, 10**6
-        )
+    limits, ends = (np.full(80, -1.0), np.ones(80)), []
+    for start in (None, np.where(np.arange(80) % 2 == 0, 5.0, -5.0)):
+        posed = {"limits": limits, "intercept": intercept, "start": start}
+        beta, *_ = solved(RBF(0.2), -TARGETS, 5.0, epsilon, **posed)
         problem = SVRDual(X, TARGETS, 5.0, epsilon, RBF(0.2), intercept)
         assert certify(problem, Point(alpha=beta)).relative_gap < 1e-7
         ends.append(beta)
@@ -67,11 +52,8 @@ def test_a_tube_is_certified_from_any_feasible_start(intercept, epsilon):
 
 
 def test_each_group_keeps_its_sum_and_has_a_multiplier():
-    start = np.where(Y > 0, 16.0 / (Y > 0).sum(), -16.0 / (Y < 0).sum())  # Σ of each class ½ν·80
-    groups, z = (Y < 0).astype(int), start.copy()
-    limits = np.minimum(Y, 0.0), np.maximum(Y, 0.0)
-    K, zero = kernel_matrix(RBF(0.2), True), np.zeros(80)
-    offsets, _, violation = minimise_small(K, z, zero, zero, *limits, groups, 1e-3, 1e-9, 10**6)
+    groups = (Y < 0).astype(int)
+    z, offsets, _, violation = solved(RBF(0.2), np.zeros(80), groups=groups, sums=(16.0, -16.0))
     assert violation <= 1e-9
     np.testing.assert_allclose(np.bincount(groups, z), [16.0, -16.0], rtol=1e-12)
     certificate = certify(NuSVC(X, Y, 0.4, RBF(0.2)), Point(alpha=Y * z))
@@ -80,12 +62,22 @@ def test_each_group_keeps_its_sum_and_has_a_multiplier():
 
 
 def test_few_steps_are_a_feasible_beginning():
-    beta = np.zeros(80)
-    limits = np.minimum(Y, 0.0), np.maximum(Y, 0.0)
-    K = kernel_matrix(RBF(0.2), True)
-    _, steps, violation = minimise_small(
-        K, beta, -Y, np.zeros(80), *limits, equality(True), 1e-3, 1e-9, 7
-    )
+    beta, _, steps, violation = solved(RBF(0.2), -Y, most=7)
     assert steps == 7
     assert violation > 1e-3
     assert abs(beta.sum()) < 1e-12
+
+
+def test_smo_takes_all_of_K_where_it_fits_and_stops_at_the_gap():
+    problem, many = SoftMarginDual(X, Y, 10.0, RBF(0.2)), np.tile(X, (7, 1))
+    form = reduce(problem, BoxQP).form
+    assert is_small(form, None)
+    assert not is_small(form, 0.04)
+    assert not is_small(reduce(SoftMarginDual(many, np.tile(Y, 7)), BoxQP).form, None)
+    exact, rough = (solve(problem, SMO(tol=1e-9, gap=gap)) for gap in (None, 1e-1))
+    rows = solve(problem, SMO(tol=1e-9, cache_size=0.04))
+    assert exact.counters["bits"] == 64
+    assert "refreshes" in rows.counters, "rows are in a cache"
+    assert rough.iterations <= exact.iterations
+    assert rough.certificate.relative_gap <= 1e-1
+    assert max(s.certificate.relative_gap for s in (exact, rows)) <= 1e-8

@@ -8,7 +8,7 @@ from problems.box_gap import kkt_violation
 from problems.gram.gram import Gram, SignedGram
 from problems.kernels import Precomputed
 from solvers import SMO, Status, solve
-from solvers.smo import active
+from solvers.smo import newton_policy
 
 _LARGE = 1100  # variables, from which rows are in float32
 
@@ -155,9 +155,8 @@ def test_newton_steps_from_kept_rows_do_not_change_the_optimum(
     else:
         problem = SVRDual(X, np.sin(X[:, 0]) + 0.1 * y, 30.0, 0.02, RBF(0.2), intercept)
     plain = solve(problem, SMO(tol=1e-9, gap=1e-7))
-    monkeypatch.setattr(active, "_LEAST_FREE", 10)
-    monkeypatch.setattr(active, "_PATIENCE", 3)
-    monkeypatch.setattr(active, "_SECONDS_ROUND", 1.0)
+    monkeypatch.setattr(newton_policy, "_LEAST_FREE", 10)
+    monkeypatch.setattr(newton_policy, "_PATIENCE", 3)
     newton = solve(problem, SMO(tol=1e-9, gap=1e-7))
     assert newton.counters["newton_steps"] > plain.counters["newton_steps"]
     assert newton.verdict == plain.verdict == "solved"

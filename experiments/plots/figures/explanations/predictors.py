@@ -9,13 +9,21 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.analysis.explanations.predictors import PREDICTORS, correlations, descriptions
-from experiments.analysis.profiles import times_to_gaps
-from experiments.output.text import markdown_table
+from experiments.analysis.times import times
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import TEXT_WIDTH, figure, wrap
+from experiments.tables.table import Column, Table
 
 _DARK = 0.6  # correlations above it have colours on which black is hard to read
+_COLUMNS = {
+    "solver": Column("solver"),
+    "predictor": Column("predictor"),
+    "correlation": Column("correlation", "{:.2f}".format),
+    "p": Column("p", "{:.1e}".format),
+    "problems": Column("problems"),
+    "telling": Column("telling", lambda telling: "yes" if telling else ""),
+}
 
 
 class Predictors(Drawing):
@@ -26,12 +34,14 @@ class Predictors(Drawing):
     def draw(self, runs: Runs) -> Iterator[Named]:
         """Yield a figure and a table for each target gap that has correlations."""
         described = descriptions(runs.table)
-        for target, times in times_to_gaps(runs.table, runs.traces).groupby("target"):
-            found = correlations(times, described)
+        table = times(runs.table, "first_within", traces=runs.traces)
+        for target, at_target in table.groupby("target"):
+            found = correlations(at_target, described)
             if len(found):
                 name = f"{self.name}_{target:.0e}"
                 yield name, predictors(found, float(str(target)))
-                yield f"{name}_table", markdown_table(_text(found))
+                largest = found.sort_values("correlation", key=abs, ascending=False, kind="stable")
+                yield f"{name}_table", Table.of(largest, _COLUMNS).markdown()
 
 
 def predictors(found: pd.DataFrame, target: float) -> Figure:
@@ -65,11 +75,3 @@ def predictors(found: pd.DataFrame, target: float) -> Figure:
     bar = new.colorbar(colours, ax=ax)
     bar.set_label("Spearman's correlation;\nabove 0: more of it, slower")
     return new
-
-
-def _text(found: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with the largest correlations first."""
-    order = found.sort_values("correlation", key=abs, ascending=False, kind="stable")
-    formats = {"correlation": "{:.2f}", "p": "{:.1e}", "problems": "{}"}
-    text = {name: order[name].map(form.format) for name, form in formats.items()}
-    return order.assign(**text, telling=order["telling"].map({True: "yes", False: ""}))

@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.analysis.explanations.rates import Approach, approach
-from experiments.output.text import markdown_table
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import (
@@ -23,6 +22,7 @@ from experiments.plots.style import (
     panels,
     solver_keys,
 )
+from experiments.tables.table import Table
 
 _FIT: dict[str, Any] = {"color": "#555555", "linewidth": 3.2, "alpha": 0.35, "linestyle": "-"}
 _BOUND: dict[str, Any] = {"linestyle": (0, (1, 1.2)), "marker": "", "linewidth": 1.1}
@@ -43,7 +43,7 @@ class Rates(Drawing):
             for problem in runs.problems
             for run, found in approaches(runs, problem)
         ]
-        yield f"{self.name}_table", markdown_table(pd.DataFrame(rows, columns=_HEADS))
+        yield f"{self.name}_table", Table.of(pd.DataFrame(rows, columns=_HEADS)).markdown()
 
 
 def approaches(runs: Runs, problem: str) -> Iterator[tuple[pd.Series, Approach]]:
@@ -74,7 +74,15 @@ def _panel(ax: Axes, runs: Runs, problem: str) -> set[str]:
         ax.loglog(
             found.steps, found.distances, label=str(run["series"]), **line.arguments(markersize=3)
         )
-        ax.plot(found.rate.steps, _line(found), **_FIT)
+        k = found.rate.steps
+        if k.size:  # the fitted line, through the mean of the logarithms
+            order = found.rate.order
+            x = (
+                found.rate.value * np.log(k)
+                if order == "sublinear"
+                else np.log(found.rate.value) * k
+            )
+            ax.plot(k, np.exp(x - x.mean() + np.log(found.rate.distances).mean()), **_FIT)
         if found.bounds is not None:
             ax.plot(found.steps, found.bounds, label="_bound", **line.arguments(**_BOUND))
         seen.add(str(run["series"]))
@@ -83,13 +91,6 @@ def _panel(ax: Axes, runs: Runs, problem: str) -> set[str]:
     else:
         note(ax, "no distances")
     return seen
-
-
-def _line(found: Approach) -> Any:
-    """Return the fitted line at its steps, through the mean of the logarithms."""
-    rate, k = found.rate, found.rate.steps
-    x = rate.value * np.log(k) if rate.order == "sublinear" else np.log(rate.value) * k
-    return np.exp(x - x.mean() + np.log(rate.distances).mean()) if k.size else k
 
 
 def _row(problem: str, solver: str, found: Approach) -> list[str]:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.output.text import file_name
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.plane import (
     Answer,
@@ -23,6 +22,7 @@ from experiments.plots.plane import (
 )
 from experiments.plots.runs import Runs
 from experiments.plots.style import PANELS, label_outside, legend, panels, wrap
+from experiments.tables.formats import file_name
 
 _POINTS = 40  # a side of the grid on which answers are compared
 _SAME = (
@@ -34,6 +34,8 @@ _LINES = 6  # of a panel's title
 class DecisionRegions(Drawing):
     """Decision regions of two-dimensional problems; a panel for each different answer."""
 
+    pixels = True
+
     def draw(self, runs: Runs) -> Iterator[Named]:
         """Yield a figure for each problem in the plane that left answers."""
         for problem, answers in binary_answers(runs):
@@ -43,7 +45,13 @@ class DecisionRegions(Drawing):
 def decision_regions(answers: Sequence[Answer]) -> Figure:
     """Draw the answers of all solvers to one problem, up to six different ones, a panel each."""
     groups = alike(answers)[:PANELS]
-    new, axes = panels([_title(group) for group in groups], 2.1, share="both", lines=_LINES)
+    titles: list[str] = []
+    for group in groups:  # the solvers by verdict, `smo, cvxopt_qp: solved`
+        solvers: dict[str, list[str]] = {}
+        for run, _ in group:
+            solvers.setdefault(str(run["verdict"]), []).append(str(run["series"]))
+        titles.append("; ".join(f"{', '.join(own)}: {verdict}" for verdict, own in solvers.items()))
+    new, axes = panels(titles, 2.1, share="both", lines=_LINES)
     new.suptitle(wrap(str(answers[0][0]["problem_id"]), 90), fontsize=8.5)
     for ax, group in zip(axes, groups, strict=True):
         draw_regions(ax, *group[0])
@@ -67,11 +75,3 @@ def alike(answers: Sequence[Answer]) -> list[list[Answer]]:
             groups.append([(run, model)])
             looks.append((f, kinds))
     return groups
-
-
-def _title(group: Sequence[Answer]) -> str:
-    """Return the solvers of a group by verdict, `smo, cvxopt_qp: solved`."""
-    solvers: dict[str, list[str]] = {}
-    for run, _ in group:
-        solvers.setdefault(str(run["verdict"]), []).append(str(run["series"]))
-    return "; ".join(f"{', '.join(names)}: {verdict}" for verdict, names in solvers.items())

@@ -14,17 +14,18 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.output.text import file_name
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.plane import CLASSES, binary_answers, draw_regions, region_keys, upper
-from experiments.plots.runs import Model, Runs, finite
+from experiments.plots.runs import Model, Runs
 from experiments.plots.style import BLACK, count_axis, figure, legend, note, wrap
+from experiments.tables.formats import file_name
 
 
 class Training(Drawing):
     """How a solver trained on a two-dimensional problem; a figure a solver and problem."""
 
     needs = ("table", "traces")
+    pixels = True
 
     def draw(self, runs: Runs) -> Iterator[Named]:
         """Yield a figure for each answer whose run has a trace."""
@@ -54,7 +55,8 @@ def training(runs: Runs, run: pd.Series, model: Model) -> Figure:
 
 
 def _by_step(ax: Axes, evaluations: pd.DataFrame, column: str, label: str) -> None:
-    steps, values = finite(evaluations, column)
+    known = evaluations[["iteration", column]].to_numpy(dtype=np.float64)
+    steps, values = known[np.isfinite(known).all(axis=1)].T
     ax.set(xlabel="step", ylabel=label)
     if not len(values):
         note(ax, "not recorded")

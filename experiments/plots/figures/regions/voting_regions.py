@@ -14,18 +14,19 @@ from typing import Any, cast, get_args
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from experiments.output.text import file_name
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.plane import Answer, contour, grid, in_blocks, planar
 from experiments.plots.runs import Model, Runs
 from experiments.plots.style import (
     BLACK,
     GREY,
+    LineStyle,
     key,
     label_outside,
     legend,
@@ -33,8 +34,9 @@ from experiments.plots.style import (
     panels,
     wrap,
 )
+from experiments.tables.formats import file_name
 from problems import FORMULATIONS, Geometry, Multiclass, Point
-from problems.formulations.voting import Voting
+from problems.formulations.multiclass import Voting
 from problems.kernels import Block
 
 _GRID = 320  # points a side
@@ -65,6 +67,8 @@ def voted(runs: Runs) -> dict[str, list[Answer]]:
 class VotingRegions(Drawing):
     """What binary subproblems vote for in the plane; a panel a voting rule."""
 
+    pixels = True
+
     def draw(self, runs: Runs) -> Iterator[Named]:
         """Yield a figure for each two-dimensional problem of several classes."""
         for title, answers in voted(runs).items():
@@ -82,10 +86,18 @@ def voting_regions(title: str, answers: Sequence[Answer]) -> Figure:
     )
     new.suptitle(wrap(f"{title}: {solvers}: {verdicts}", 100), fontsize=8.5)
     for ax, (votes, rule) in zip(axes, drawn, strict=True):
-        ax.set_title(votes.title(rule))
         votes.draw(ax, rule)
     label_outside(axes, "$x_1$", "$x_2$")
-    legend(new, _keys(max(votes.problem.classes for votes, _ in drawn)), columns=3)
+    classes = _styles(max(votes.problem.classes for votes, _ in drawn))
+    keys: list[tuple[Artist, str]] = [
+        (key(color=line.colour, marker=line.marker, linestyle="none"), f"class {k}")
+        for k, line in enumerate(classes)
+    ]
+    tied = Patch(facecolor="none", edgecolor="#444444", hatch=_HATCH, linewidth=0.5)
+    keys.append((tied, "ambiguous: the vote is tied"))
+    keys.append((key(color=BLACK, linewidth=0.9), "f = 0 of a subproblem"))
+    dashed = key(color=GREY, linestyle="--", linewidth=0.8)
+    legend(new, [*keys, (dashed, "f = ±1, a draw between them")], columns=3)
     return new
 
 
@@ -101,58 +113,31 @@ class _Votes:
         geometry = Geometry(self.problem, point, (np.nan, np.nan))
         self.f: Block = in_blocks(geometry.outputs, points).reshape(_GRID**2, -1)
 
-    def ambiguous(self, rule: Voting) -> Block:
-        """Return 1 where the vote is tied and 0 elsewhere, by x₂ and x₁."""
-        return self.problem.ambiguous(self.f, rule).reshape(_GRID, _GRID).astype(np.float64)
-
-    def title(self, rule: Voting) -> str:
-        """Return the strategy, the rule, and how much of the panel is ambiguous, in two lines."""
-        share = 100 * float(self.ambiguous(rule).mean())
-        return f"{self.strategy.replace('_', '-')}, {rule}\nambiguous: {share:.1f} % of the area"
-
     def draw(self, ax: Axes, rule: Voting) -> None:
         """Draw the winners, the subproblems' borders, the ambiguous regions and the samples."""
+        ambiguous = self.problem.ambiguous(self.f, rule).reshape(_GRID, _GRID)
+        strategy, share = self.strategy.replace("_", "-"), 100 * float(ambiguous.mean())
+        ax.set_title(f"{strategy}, {rule}\nambiguous: {share:.1f} % of the area")
         scores = self.problem.combine(self.f, rule)
         winner = scores.argmax(axis=1).reshape(_GRID, _GRID)
         extent = (self.x1[0], self.x1[-1], self.x2[0], self.x2[-1])
-        ax.imshow(
-            _tints(self.problem.classes)[winner], extent=extent, origin="lower", aspect="auto"
-        )
-        tied = self.ambiguous(rule)
-        if tied.any():
-            levels = [0.5, 1.5]
+        styles = _styles(self.problem.classes)
+        tints = 1.0 - _TINT * (1.0 - np.array([to_rgb(line.colour) for line in styles]))
+        ax.imshow(tints[winner], extent=extent, origin="lower", aspect="auto")
+        if ambiguous.any():
+            tied, levels = ambiguous.astype(np.float64), [0.5, 1.5]
             filled = ax.contourf(self.x1, self.x2, tied, levels, colors="none", hatches=[_HATCH])
             filled.set(edgecolor="#444444", linewidth=0)
         for f in self.f.T.reshape(-1, _GRID, _GRID):
             contour(ax, self.x1, self.x2, f, 0.0, BLACK, 0.9)
             for level in (-1.0, 1.0) if rule == "soccer" else ():
                 contour(ax, self.x1, self.x2, f, level, GREY, 0.6)
-        for k, line in enumerate(_styles(self.problem.classes)):
+        for k, line in enumerate(styles):
             x1, x2 = self.problem.X[self.problem.y == k].T
             ax.scatter(x1, x2, s=9, c=line.colour, marker=line.marker, linewidths=0)
         ax.set(xlim=extent[:2], ylim=extent[2:])
         ax.grid(visible=False)
 
 
-def _styles(classes: int) -> list[Any]:
+def _styles(classes: int) -> list[LineStyle]:
     return list(line_styles(f"{k:04}" for k in range(classes)).values())
-
-
-def _tints(classes: int) -> Block:
-    """Return the colour of each class's region, shape (K, 3)."""
-    colours = np.array([to_rgb(line.colour) for line in _styles(classes)])
-    return 1.0 - _TINT * (1.0 - colours)
-
-
-def _keys(classes: int) -> list[tuple[Any, str]]:
-    samples = [
-        (key(color=line.colour, marker=line.marker, linestyle="none"), f"class {k}")
-        for k, line in enumerate(_styles(classes))
-    ]
-    tied = Patch(facecolor="none", edgecolor="#444444", hatch=_HATCH, linewidth=0.5)
-    return [
-        *samples,
-        (tied, "ambiguous: the vote is tied"),
-        (key(color=BLACK, linewidth=0.9), "f = 0 of a subproblem"),
-        (key(color=GREY, linestyle="--", linewidth=0.8), "f = ±1, a draw between them"),
-    ]

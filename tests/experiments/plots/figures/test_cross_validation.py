@@ -6,7 +6,6 @@ import pytest
 from experiments.analysis.cross_validation import mean_scores
 from experiments.plots.figures.cross_validation import cross_validation, to_markdown, validated
 from experiments.plots.runs import gather
-from experiments.plots.style import style
 from tests.experiments.folds import results_of_folds
 
 
@@ -20,8 +19,7 @@ def test_the_table_shows_the_best_in_bold():
 
 
 def test_the_figure_rings_the_best_model():
-    with style():
-        figure = cross_validation(validated(gather(results_of_folds(), pd.DataFrame())))
+    figure = cross_validation(validated(gather(results_of_folds(), pd.DataFrame())))
     (ax,) = figure.axes
     ring = ax.lines[-1]
     assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (1.0, pytest.approx(0.8))

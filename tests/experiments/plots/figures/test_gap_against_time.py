@@ -2,24 +2,21 @@
 
 import numpy as np
 
-from experiments.analysis.evaluations import LEAST_GAP
+from experiments.analysis.profiles import LEAST_GAP
 from experiments.plots.figures.gap_against_time import gap_against_time, spread
-from experiments.plots.style import style
 
 NAN = float("nan")
 
 
 def test_each_problem_has_a_panel_in_order(run, runs_of):
     runs = runs_of([run("b"), run("a"), run("c")], {0: [1.0, 0.1]})
-    with style():
-        axes = gap_against_time(runs, runs.problems).axes
+    axes = gap_against_time(runs, runs.problems).axes
     assert [ax.get_title() for ax in axes] == ["b", "a", "c"]
 
 
 def test_gap_lines_hold_the_trace(run, runs_of, named):
     runs = runs_of([run()], {0: [1.0, 1e-3, 1e-7]})
-    with style():
-        (ax,) = gap_against_time(runs, ["p"]).axes
+    (ax,) = gap_against_time(runs, ["p"]).axes
     (line,) = named(ax, "smo")
     np.testing.assert_allclose(line.get_xdata(), [1, 10, 100])
     np.testing.assert_allclose(line.get_ydata(), [1.0, 1e-3, 1e-7])
@@ -27,16 +24,14 @@ def test_gap_lines_hold_the_trace(run, runs_of, named):
 
 def test_the_first_look_within_the_target_is_marked(run, runs_of, named):
     runs = runs_of([run(), run(solver="slow")], {0: [1.0, 1e-6, 1e-7], 1: [1.0, 0.5]})
-    with style():
-        (ax,) = gap_against_time(runs, ["p"]).axes
+    (ax,) = gap_against_time(runs, ["p"]).axes
     marks = [line for line in named(ax, "_reached") if len(line.get_xdata())]
     assert [list(line.get_xdata()) for line in marks] == [[10.0]]
 
 
 def test_a_run_seen_only_at_its_end_is_a_point_from_the_results(run, runs_of, named):
     runs = runs_of([run(time_solve=3.0, relative_gap=1e-4)], {0: [1e-4]})
-    with style():
-        (ax,) = gap_against_time(runs, ["p"]).axes
+    (ax,) = gap_against_time(runs, ["p"]).axes
     (point,) = named(ax, "smo")
     assert point.get_linestyle() == "None"
     assert (point.get_xdata()[0], point.get_ydata()[0]) == (3.0, 1e-4)
@@ -44,8 +39,7 @@ def test_a_run_seen_only_at_its_end_is_a_point_from_the_results(run, runs_of, na
 
 def test_zero_gaps_are_drawn_at_the_least_gap_and_marked(run, runs_of, named):
     runs = runs_of([run(), run(solver="qp", relative_gap=1e-19)], {0: [1.0, 0.0]})
-    with style():
-        (ax,) = gap_against_time(runs, ["p"]).axes
+    (ax,) = gap_against_time(runs, ["p"]).axes
     assert named(ax, "smo")[0].get_ydata()[-1] == LEAST_GAP
     assert named(ax, "qp")[0].get_ydata()[0] == LEAST_GAP
     assert len(named(ax, "_clipped")) == 2
@@ -54,8 +48,7 @@ def test_zero_gaps_are_drawn_at_the_least_gap_and_marked(run, runs_of, named):
 
 def test_missing_bounds_are_left_out_of_lines(run, runs_of, named):
     runs = runs_of([run()], {0: [np.inf, NAN, 0.1]})
-    with style():
-        (ax,) = gap_against_time(runs, ["p"]).axes
+    (ax,) = gap_against_time(runs, ["p"]).axes
     assert list(named(ax, "smo")[0].get_xdata()) == [100.0]
 
 
@@ -63,8 +56,7 @@ def test_more_solvers_than_a_legend_can_hold_are_named_beside_their_panels(run, 
     rows = [run(solver=f"s{i}", relative_gap=10.0**-i) for i in range(9)]
     loose = run(solver="s8", relative_gap=1.0, params='{"tol": 1}')
     runs = runs_of([*rows, loose, crashed("empty")])
-    with style():
-        figure = gap_against_time(runs, ["p", "empty"])
+    figure = gap_against_time(runs, ["p", "empty"])
     (ax, _), (legend,) = figure.axes, figure.legends
     assert [text.get_text() for text in ax.texts] == [f"s{i}" for i in range(8, -1, -1)]
     assert not any(text.get_text().startswith("s") for text in legend.get_texts())

@@ -54,7 +54,7 @@ def test_the_answer_with_the_mapped_parameter_is_the_same(table):
     X = rng.uniform(-1, 1, (80, 2))
     y = np.where(X[:, 0] + 0.4 * rng.standard_normal(80) > 0, 1.0, -1.0)
     again = solve(NuSVC(X, y, points.loc["soft_margin_dual C=0.3", "nu"], RBF(1.0)), SMO(tol=1e-10))
-    rho = again.geometry.problem.margin_at(again.certificate.offsets)
+    rho = again.geometry.problem.decision_scale(again.certificate.offsets)
     assert 1 / rho == pytest.approx(0.3, rel=1e-6)
 
 

@@ -3,7 +3,6 @@
 import numpy as np
 
 from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
-from experiments.plots.style import style
 
 
 def test_growth_needs_three_sizes_of_an_otherwise_equal_problem(run, runs_of):
@@ -18,8 +17,7 @@ def test_time_lines_hold_medians_of_solved_runs_and_hollow_ones_the_rest(run, cr
     rows += [run("g(n=80)", n=80, time_solve=7.0, verdict="inaccurate"), crashed("g(n=90)")]
     runs = runs_of(rows)
     ((title, table),) = solved_sizes(runs)
-    with style():
-        figure = time_against_n(runs, title, table)
+    figure = time_against_n(runs, title, table)
     solved, others = figure.axes[0].lines
     np.testing.assert_allclose(solved.get_ydata(), 2 * np.array([10, 20, 40]) ** 2)
     assert (list(others.get_xdata()), list(others.get_ydata())) == ([80.0], [7.0])

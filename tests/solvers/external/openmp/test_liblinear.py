@@ -2,13 +2,12 @@
 
 import importlib
 import importlib.util
-import sys
-from collections.abc import Callable
 
 import pytest
 
-from problems import Formulation, HingeERM
-from solvers import LibLinear, LibLinearMulticore, Solution, Solver, Status, solve
+from problems import Formulation
+from solvers import LibLinear, LibLinearMulticore, Solution, solve
+from tests.solvers.external.baseline_problems import LINEAR, excess
 
 NEEDED = pytest.mark.skipif(
     importlib.util.find_spec("liblinear") is None, reason="liblinear-multicore is not installed"
@@ -23,63 +22,35 @@ def converged(problem: Formulation, tol: float) -> Solution:
 
 @NEEDED
 @pytest.mark.parametrize(("name", "tol"), [("one C", 1e-5), ("flipped", 1e-5), ("sparse", 1e-2)])
-def test_it_agrees_with_the_plain_build(
-    linear: dict[str, Formulation], excess: Callable[[Solution], float], name: str, tol: float
-) -> None:
-    threaded, plain = converged(linear[name], tol), solve(linear[name], LibLinear(tol=1e-6))
+def test_it_agrees_with_the_plain_build(name: str, tol: float) -> None:
+    threaded, plain = converged(LINEAR[name], tol), solve(LINEAR[name], LibLinear(tol=1e-6))
     assert 0 <= excess(threaded) + 1e-9 <= tol
     assert abs(threaded.objective - plain.objective) <= tol * plain.objective
 
 
 @NEEDED
-def test_a_risk_is_solved_in_its_own_scale(
-    linear: dict[str, Formulation], excess: Callable[[Solution], float]
-) -> None:
-    assert excess(converged(linear["risk"], 1e-4)) <= 1e-4
+def test_a_risk_is_solved_in_its_own_scale() -> None:
+    assert excess(converged(LINEAR["risk"], 1e-4)) <= 1e-4
 
 
 @NEEDED
 def test_at_its_own_limit_it_makes_no_claim_and_prints_nothing(
-    linear: dict[str, Formulation], capfd: pytest.CaptureFixture[str]
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
-    solution = solve(linear["one C"], LibLinearMulticore(tol=1e-320))
+    solution = solve(LINEAR["one C"], LibLinearMulticore(tol=1e-320))
     assert solution.claimed == "stopped"
     assert solution.iterations == 300
     assert capfd.readouterr() == ("", "")
 
 
 @NEEDED
-def test_it_uses_the_threads_that_openmp_has_in_this_process(
-    linear: dict[str, Formulation],
-) -> None:
+def test_it_uses_the_threads_that_openmp_has_in_this_process() -> None:
     openmp = importlib.import_module("liblinear.liblinear").liblinear
     before = openmp.omp_get_max_threads()
     try:
         for threads in (1, 2):
             openmp.omp_set_num_threads(threads)
-            solve(linear["one C"], LibLinearMulticore(tol=0.1))
+            solve(LINEAR["one C"], LibLinearMulticore(tol=0.1))
             assert openmp.omp_get_max_threads() == threads
     finally:
         openmp.omp_set_num_threads(before)
-
-
-def test_what_it_cannot_do_is_refused(
-    linear: dict[str, Formulation],
-    kernel: dict[str, Formulation],
-    refused: Callable[[Solver, Formulation], str],
-) -> None:
-    one_class = HingeERM(linear["one C"].X, [1.0] * linear["one C"].n, 0.1)
-    assert "no kernels" in refused(LibLinearMulticore(), kernel["rbf, a C for each"])
-    assert "regularises its intercept" in refused(LibLinearMulticore(), kernel["linear"])
-    assert "both classes" in refused(LibLinearMulticore(), one_class)
-    assert "by one thread" in refused(LibLinearMulticore(), linear["regression"])
-    assert "one C for all samples" in refused(LibLinearMulticore(), linear["a C for each"])
-
-
-def test_an_absent_package_is_named(
-    linear: dict[str, Formulation], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "liblinear.liblinear", None)
-    solution = solve(linear["one C"], LibLinearMulticore())
-    assert solution.status is Status.NOT_INSTALLED
-    assert "pip install liblinear-multicore" in solution.note

@@ -2,19 +2,22 @@
 
 import numpy as np
 
-from experiments.cases.columns import DESCRIBED
 from experiments.plots.figures.explanations.predictors import Predictors
 from experiments.plots.figures.explanations.rates import Rates
-from experiments.plots.style import style
+from experiments.records.columns import DESCRIBED
+
+NAMES = [own.name for own in DESCRIBED]
 
 
 def test_distances_are_drawn_below_the_published_bound_with_a_row_for_each_run(run, runs_of, named):
-    known = dict.fromkeys(DESCRIBED, 1.0) | {"largest_eigenvalue": 20.0, "family_hash": "f"}
+    known = dict.fromkeys(NAMES, 1.0) | {
+        "largest_eigenvalue": 20.0,
+        "family_hash": "f",
+    }
     plain = {"solver": "projected_gradient", "params": '{"variant": "plain"}'}
     bounds = {"primal_objective": 2.0, "dual_objective": 2.0}
     runs = runs_of([run(**plain, **known, **bounds)], {0: [0.5**k for k in range(8)]})
-    with style():
-        (_, figure), (_, table) = Rates().draw(runs)
+    (_, figure), (_, table) = Rates().draw(runs)
     (line,), (bound,) = named(figure.axes[0], "projected_gradient"), named(figure.axes[0], "_bound")
     np.testing.assert_allclose(line.get_ydata(), 2 * 0.5 ** np.arange(8))
     np.testing.assert_allclose(bound.get_ydata(), 10 / 3.0 ** np.arange(8))
@@ -24,11 +27,13 @@ def test_distances_are_drawn_below_the_published_bound_with_a_row_for_each_run(r
 def test_predictors_have_a_cell_for_every_solver_and_property(run, runs_of):
     rows = []
     for i in range(6):
-        known = dict.fromkeys(DESCRIBED, 0.0) | {"condition_free": 10.0**i, "bound_source": "alpha"}
+        known = dict.fromkeys(NAMES, 0.0) | {
+            "condition_free": 10.0**i,
+            "bound_source": "alpha",
+        }
         for solver, time in (("smo", 1.0), ("libsvm", 2.0**i)):
             rows.append(run(f"p{i}", solver, time_solve=time, **known))
-    with style():
-        (_, figure), (_, table), *_ = Predictors().draw(runs_of(rows))
+    (_, figure), (_, table), *_ = Predictors().draw(runs_of(rows))
     assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["condition free"]
     assert [text.get_text() for text in figure.axes[0].texts] == ["1.00", "-1.00"]
     assert "| libsvm" in table

@@ -8,7 +8,6 @@ from experiments.plots.figures.regions.decision_regions import alike, decision_r
 from experiments.plots.figures.regions.training import training
 from experiments.plots.plane import planar
 from experiments.plots.runs import gather
-from experiments.plots.style import style
 from solvers import SMO, solve
 
 
@@ -22,9 +21,8 @@ def test_planar_figures_mark_every_support_vector_and_the_best_answer_comes_firs
     kept = planar(runs, "p")
     assert [row["run_id"] for row, _ in kept] == ["r1", "r0"]
     support = len(answers["r1"].geometry.support)
-    with style():
-        axes = decision_regions(kept).axes
-        four = training(runs, *kept[0])
+    axes = decision_regions(kept).axes
+    four = training(runs, *kept[0])
     for ax in (axes[0], four.axes[0]):
         scattered = [len(c.get_offsets()) for c in ax.collections if c.get_offsets().size > 2]
         assert sum(scattered) == moons.n + support
@@ -37,8 +35,7 @@ def test_planar_figures_mark_every_support_vector_and_the_best_answer_comes_firs
 def test_a_decision_function_of_one_sign_is_drawn(moons, runs_of, model_of, row_of):
     solution = solve(moons, SMO(tol=1e-3))
     model = model_of(solution) | {"alpha": np.zeros(moons.n), "b": 1.0}
-    with style():
-        assert decision_regions([(runs_of([row_of(solution)]).table.iloc[0], model)]).axes
+    assert decision_regions([(runs_of([row_of(solution)]).table.iloc[0], model)]).axes
 
 
 def test_answers_that_look_the_same_share_a_panel_named_by_all(moons, runs_of, model_of, row_of):
@@ -53,5 +50,4 @@ def test_answers_that_look_the_same_share_a_panel_named_by_all(moons, runs_of, m
         ["one", "two"],
         ["far"],
     ]
-    with style():
-        assert decision_regions(pairs).axes[0].get_title() == "one, two: solved"
+    assert decision_regions(pairs).axes[0].get_title() == "one, two: solved"

@@ -9,7 +9,6 @@ from experiments.files.experiment import read_experiment
 from experiments.plots import plot_runs
 from experiments.plots.figures.regions.voting_regions import voted, voting_regions
 from experiments.plots.runs import gather
-from experiments.plots.style import style
 from experiments.store.folder import Store
 from experiments.store.reading import RunFolder, load_model, load_results
 
@@ -53,19 +52,16 @@ def test_the_figure_has_a_panel_for_each_strategy_and_rule(folder):
     groups = voted(runs)
     assert len(groups) == 2
     assert not any("one_vs" in title or "voting" in title for title in groups)
-    with style():
-        for title, answers in groups.items():
-            assert [run["formulation"] for run, _ in answers] == ["one_vs_rest", "one_vs_one"]
-            new = voting_regions(title, answers)
-            titles = [ax.get_title() for ax in new.axes]
-            rules = ("majority", "soccer", "margin")
-            expected = [
-                f"{name}, {rule}" for name in ("one-vs-rest", "one-vs-one") for rule in rules
-            ]
-            assert [text.splitlines()[0] for text in titles] == expected
-            shares = np.array([float(text.split(":")[1].split()[0]) for text in titles])
-            assert (shares[[0, 1, 4]] > 1).all()  # several claim a sample, or draws
-            assert (shares[[2, 5]] == 0).all()  # margins are never tied
+    for title, answers in groups.items():
+        assert [run["formulation"] for run, _ in answers] == ["one_vs_rest", "one_vs_one"]
+        new = voting_regions(title, answers)
+        titles = [ax.get_title() for ax in new.axes]
+        rules = ("majority", "soccer", "margin")
+        expected = [f"{name}, {rule}" for name in ("one-vs-rest", "one-vs-one") for rule in rules]
+        assert [text.splitlines()[0] for text in titles] == expected
+        shares = np.array([float(text.split(":")[1].split()[0]) for text in titles])
+        assert (shares[[0, 1, 4]] > 1).all()  # several claim a sample, or draws
+        assert (shares[[2, 5]] == 0).all()  # margins are never tied
 
 
 def test_figures_of_several_classes_are_drawn_among_the_others(folder, tmp_path):

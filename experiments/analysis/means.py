@@ -1,0 +1,169 @@
+"""What a benchmark shows: ratios to our fastest solver, their means, bounds on time, passes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import pandas as pd
+
+from experiments.analysis.labels import kind_of
+from experiments.analysis.noise import (
+    Comparison,
+    aa_pairs,
+    compare,
+    noise_of_means,
+    noise_of_problems,
+)
+from experiments.analysis.times import (
+    Row,
+    configurations,
+    grouped,
+    joined_by_optimum,
+    times,
+    tried_in_vain,
+)
+
+_WITHOUT = " intercept=False"
+
+
+class Benchmark(NamedTuple):
+    """The tables of a benchmark, computed once for its files, its page and its figures.
+
+    Attributes
+    ----------
+    results : its runs. pairs : see `aa_pairs`. compared, bounds, means : see these functions.
+    """
+
+    results: pd.DataFrame
+    pairs: pd.DataFrame
+    compared: pd.DataFrame
+    bounds: pd.DataFrame
+    means: pd.DataFrame
+
+    @classmethod
+    def of(cls, results: pd.DataFrame) -> Benchmark:
+        """Return the tables of these runs."""
+        results = joined_by_optimum(results)
+        pairs, table = aa_pairs(results), compared(results)
+        return cls(
+            results, pairs, table, arithmetic_bounds(results), means(table, noise_of_means(pairs))
+        )
+
+
+def compared(results: pd.DataFrame, targets: Iterable[float] | None = None) -> pd.DataFrame:
+    """Return the times of the cheapest settings (see `times`), beside those of our fastest solver.
+
+    Further columns: reference (the times of our fastest solver, none of them for that one itself), ours
+    (its name, empty where ours did not reach the target), ratio, low, high, within_noise (see
+    `noise.Comparison`), floors (the time relative to the arithmetic lower bound). A baseline that makes
+    a number of passes over the data is compared with ours that do so too, if there are any.
+    """
+    table = times(results, "cheapest_setting", targets)
+    noise = noise_of_problems(aa_pairs(joined_by_optimum(results)))
+    rows = table.to_dict("records")
+    for (_, problem), group in grouped(rows, table["target"], table["problem"]).items():
+        _compare(group, noise.get(str(problem), 1.0))
+    table = pd.DataFrame(rows, table.index)
+    bounds = arithmetic_bounds(results).set_index("problem")["time"]
+    return table.assign(floors=table["time"] / table["problem"].map(bounds))
+
+
+def _compare(rows: list[Row], noise: float) -> None:
+    """Add to the rows of one target and problem their ratios to our fastest solver."""
+    ours = [row for row in rows if row["kind"] == "ours" and row["time"] >= 0]
+    ours.sort(key=lambda row: row["time"])
+    alike = [row for row in ours if row["passes"]]
+    for row in rows:
+        others = alike if row["kind"] == "peer" and row["passes"] and alike else ours
+        name, reference = (others[0]["solver"], others[0]["times"]) if others else ("", ())
+        itself = name == row["solver"]
+        found = Comparison(1.0) if itself else compare([(row["times"], reference)], noise)
+        row.update({"reference": () if itself else reference, "ours": name} | vars(found))
+
+
+def arithmetic_bounds(results: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each problem: n, d, support, values, nanoseconds (each), time (s).
+
+    The time is a lower bound for every solver whose answer can be certified: E = n·nSV − nSV²/2 kernel
+    values must be computed, with nSV of the answer with the least certified gap, and each takes the
+    median time that `KernelFloor` measured in the same runs. Without such runs the last two are NaN.
+    """
+    groups = joined_by_optimum(results).groupby("problem_id", sort=False)
+    return pd.DataFrame([_arithmetic_bound(str(problem), runs) for problem, runs in groups])
+
+
+def _arithmetic_bound(problem: str, runs: pd.DataFrame) -> Row:
+    is_bound = runs["solver"].map(kind_of) == "floor"
+    answers = runs[~is_bound].dropna(subset=["relative_gap", "n_support"])
+    n = float(runs["n"].iloc[0])
+    best = answers.sort_values("relative_gap", kind="stable")["n_support"]
+    support = float(best.iloc[0]) if len(best) else float("nan")
+    measured = runs[is_bound]
+    each = float((measured["time_solve"] / measured["n_kernel_evals"]).median())
+    values = n * support - support**2 / 2
+    known = {"problem": problem, "n": n, "d": float(runs["d"].iloc[0]), "support": support}
+    return known | {"values": values, "nanoseconds": 1e9 * each, "time": each * values}
+
+
+def means(table: pd.DataFrame, noise: float = 1.0) -> pd.DataFrame:
+    """Return one row for each target and solver of the table of `compared`.
+
+    Sorted by target, ours first. Columns: target, solver, kind, single, ours (our solvers that the
+    ratios are to), mean (geometric, of the ratios), low, high and within_noise of it, problems (over
+    how many), least, most, failed (problems that ours solved and it did not, though it was asked),
+    alone (problems that it solved and ours did not). The interval is of the mean over these very
+    problems. `noise` is what `noise_of_means` gives.
+    """
+    fails = table[table["kind"] == "ours"].groupby(["target", "problem"])["time"].min().isna()
+    pairs = pd.MultiIndex.from_frame(table[["target", "problem"]])
+    missed = table.assign(missed=fails.reindex(pairs).fillna(value=True).to_numpy(dtype=bool))
+    places = ["target", "solver", "kind"]
+    rows = [
+        dict(zip(places, place, strict=True)) | _mean(group, noise)
+        for place, group in missed.groupby(places, sort=False)
+    ]
+    order = ["target", "kind", "solver"]
+    return pd.DataFrame(rows).sort_values(order, ascending=[False, True, True])
+
+
+def _mean(rows: pd.DataFrame, noise: float) -> Row:
+    both = rows.dropna(subset=["ratio"])
+    others = both[both["reference"].map(len) > 0]
+    pairs = list(zip(others["times"], others["reference"], strict=True))
+    mean = vars(compare(pairs, noise, ones=len(both) - len(pairs)))
+    names = both["ours"].value_counts()
+    counted = [name if len(names) == 1 else f"{name} ({n})" for name, n in names.items()]
+    return {
+        "single": rows["single"].iloc[0],
+        "ours": ", ".join(map(str, counted)),
+        "mean": mean.pop("ratio"),
+        **mean,
+        "problems": len(both),
+        "least": both["ratio"].min(),
+        "most": both["ratio"].max(),
+        "failed": int((tried_in_vain(rows) & ~rows["missed"]).sum()),
+        "alone": int((rows["time"].notna() & rows["missed"]).sum()),
+    }
+
+
+def intercepts(table: pd.DataFrame) -> pd.DataFrame:
+    """Return the cost of the unregularised intercept, for problems that were also solved without it.
+
+    Columns: target, problem (with it), solver, without and with (s), ratio; one row for each target,
+    problem and solver that solved both.
+    """
+    without = table[table["problem"].str.contains(_WITHOUT)]
+    renamed = without.assign(problem=without["problem"].str.replace(_WITHOUT, ""))
+    keys = ["target", "problem", "solver"]
+    both = renamed[[*keys, "time"]].merge(
+        table[[*keys, "time"]], on=keys, suffixes=("_without", "_with")
+    )
+    both = both.rename(columns={"time_without": "without", "time_with": "with"})
+    return both.assign(ratio=both["with"] / both["without"]).dropna(subset=["ratio"])
+
+
+def passes(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the configurations of solvers that count passes over the data; empty if there are none."""
+    known = configurations(results)
+    return known[known["setting"].str.contains("epochs")]

@@ -1,1 +1,0 @@
-"""Data frames in, text out: tables and messages for the terminal and for Markdown."""

@@ -1,0 +1,101 @@
+"""Times relative to our fastest solver: a panel a target, a row a problem, a point a solver.
+
+Left of 1, a solver is faster than our fastest one. A hollow point at the right edge stands
+for a solver that did not reach the target while ours did; a row without a point for a target that ours
+missed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+from experiments.analysis.labels import data_set_name, distinct_names
+from experiments.analysis.times import tried_in_vain
+from experiments.plots.solver_styles import solver_styles
+from experiments.plots.style import (
+    GREY,
+    TEXT_WIDTH,
+    figure,
+    key,
+    legend,
+    solver_keys,
+    wrap,
+)
+
+_ROW_INCHES = 0.34
+_NAME = 30  # characters of a problem's name in a line, of which there are two
+_SPREAD = 0.4  # of a row, for the points of all solvers
+_HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
+
+
+def speedup(table: pd.DataFrame) -> Figure:
+    """Draw the ratios of the table of `means.compared`, for the targets that have any.
+
+    Ours are drawn only if there are several: the fastest is at 1 by definition.
+    """
+    ratios = table.dropna(subset=["ratio"])
+    targets = list(ratios["target"].unique())
+    several = ratios[ratios["kind"] == "ours"]["solver"].nunique() > 1
+    drawn = table["kind"].isin(["ours", "peer"] if several else ["peer"])
+    known = table["ratio"].notna() | tried_in_vain(table)
+    shown = table[table["target"].isin(targets) & drawn & known]
+    problems = [str(problem) for problem in table["problem"].unique()]
+    styles = solver_styles(shown["solver"].astype(str))
+    new = figure(TEXT_WIDTH, max(1.4, _ROW_INCHES * len(problems)) + 1.1)
+    # whole powers of two beyond the ratios
+    least = np.log2(min(float(ratios["ratio"].min()), 1.0))
+    most = np.log2(max(float(ratios["ratio"].max()), 2.0))
+    limits = 2.0 ** (np.floor(least) - 0.3), 2.0 ** (np.ceil(most) + 0.3)
+    half = _SPREAD / 2 * (len(styles) > 1)  # no solver's points hide another's
+    offsets = np.linspace(-half, half, len(styles))
+    first: Axes | None = None
+    for i, target in enumerate(targets, 1):
+        ax = new.add_subplot(1, len(targets), i, sharey=first)
+        first = first or ax
+        ax.set_title(f"gap ≤ {target:.0e}")
+        rows = shown[shown["target"] == target]
+        solved = set(table[(table["target"] == target) & (table["ratio"] == 1)]["problem"])
+        for solver, offset in zip(styles, offsets, strict=True):
+            mine = rows[rows["solver"] == solver]
+            mine = mine.assign(y=[problems.index(str(p)) + offset for p in mine["problem"]])
+            line = styles[solver].arguments(linestyle="none")
+            ax.plot(mine["ratio"].tolist(), mine["y"].tolist(), **line)
+            missed = mine[tried_in_vain(mine) & mine["problem"].isin(solved)]["y"].tolist()
+            if missed:  # what is not clipped has a place in the layout, even a line without points
+                hollow: dict[str, Any] = {**line, **_HOLLOW, "clip_on": False}
+                ax.plot([limits[1]] * len(missed), missed, **hollow)
+        _decorate(ax, limits, i == 1, problems)
+    entries = solver_keys(styles, linestyle="none")
+    if any(line.get_markerfacecolor() == "white" for ax in new.axes for line in ax.lines):
+        entries.append((key(color=GREY, marker="o", **_HOLLOW), "at the edge: target not reached"))
+    legend(new, entries)
+    label = "time relative to our fastest solver (above 1: ours is faster)"
+    middle = 0.5 if len(targets) % 2 else 1.04  # of the panel, or right of it between two
+    new.axes[(len(targets) - 1) // 2].set_xlabel(label, x=middle)
+    return new
+
+
+def _decorate(
+    ax: Axes, limits: tuple[float, float], leftmost: bool, problems: Sequence[str]
+) -> None:
+    ax.axvline(1.0, color="#555555", linewidth=0.8)
+    ax.set(xscale="log", xlim=limits, ylim=(len(problems) - 0.5, -0.5))
+    ax.xaxis.set_major_locator(LogLocator(10, subs=(1.0, 3.0) if limits[1] < 200 else (1.0,)))
+    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    ax.xaxis.set_minor_formatter(NullFormatter())
+    ax.set_yticks(range(len(problems)))
+    ax.tick_params(axis="y", length=0, labelleft=leftmost)
+    if leftmost:
+        # what tells the problems apart; where that is too long, their data sets if these do
+        names = [wrap(name, _NAME) for name in distinct_names(problems)]
+        data = list(map(data_set_name, problems))
+        if "…" in "".join(names) and len(set(data)) == len(data):
+            names = [wrap(name, _NAME) for name in data]
+        ax.set_yticklabels(names)

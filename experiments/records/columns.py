@@ -1,0 +1,198 @@
+"""The columns of `load_results` and `load_traces`, and what each means: `dualgap list columns`.
+
+This one declaration gives the columns, their order and types, the page of the documentation, and the
+`datapackage.json` beside the tables (a Frictionless Tabular Data Package). Objectives and bounds are in
+the scale ½‖w‖² + Σ Cᵢ·lossᵢ unless stated otherwise, times in seconds. A missing value is NaN, never 0.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+_KINDS = {  # what a column holds, and what Frictionless calls that
+    **{"text": "string", "json": "object", "flag": "boolean"},
+    **{"number": "number", "whole": "integer"},  # float64 where loaded, as either may be missing
+}
+
+
+class Column(NamedTuple):
+    """A column: its name, what it holds (text, json, flag, number or whole), and what that means."""
+
+    name: str
+    kind: str
+    meaning: str
+
+
+def _columns(text: str) -> tuple[Column, ...]:
+    """Return the columns of a text, `name kind: meaning`; lines that go on are indented."""
+    lines = re.sub(r"\n +", " ", text).strip().splitlines()
+    parted = (line.split(" ", 2) for line in lines)
+    return tuple(Column(name, kind.rstrip(":"), meaning) for name, kind, meaning in parted)
+
+
+# a row for each run; scripts elsewhere read these up to `versions`, which stay as they are
+RESULTS = _columns("""
+run_id text: hash of everything that decides what is run
+problem_id text: readable name of the problem, unique in its experiment
+problem_hash text: identity of the formulation, its data and parameters; equal in every experiment
+family_hash text: the same for a problem's primal, dual and risk, which share one optimum
+formulation text: its name in `dualgap list problems`
+dataset text: its name and options
+n whole: number of training samples
+d whole: number of features
+kernel text: its name and settings; empty where the formulation takes none
+C number: weight of the slacks
+epsilon number: half-width of the tube of a regression
+lam number: weight of the ridge (lam/2)‖w‖² of a risk; C = 1/(n·lam)
+solver text: its name, or file.py:Class for one from outside
+params json: the solver's settings, as JSON
+seed whole: of a solver that draws random numbers
+repetition whole: number of the repetition, from 0
+target_gap number: relative gap at which the verdict is 'solved'
+status text: of the process: how the run ended
+claimed text: by the solver: optimal, infeasible, stopped (it makes no claim) or none (no answer)
+verdict text: by the certificate: solved, inaccurate, wrong, infeasible or uncertified
+reason text: why the run ended in this way, why a bound is missing, what is wrong; else empty
+objective number: of the answer, in the formulation's own sign and scale
+primal_objective number: upper bound on the optimum: the primal objective at the answer
+dual_objective number: lower bound on the optimum: the dual objective at the answer
+gap number: primal_objective − dual_objective
+relative_gap number: gap / max(|primal_objective|, |dual_objective|)
+suboptimality number: primal_objective less the best lower bound of any run with this family_hash
+kkt_violation number: natural residual: min over ν of max |α − clip(α − r, lb, ub)|, r = Qα + p + νa
+violating_pair number: how far the most violating pair is from optimal: LIBSVM's stopping measure
+primal_residual number: largest violation of α's box and equality, before it was projected
+dual_residual number: largest violation of a margin that no slack may absorb: hard margin only, else 0
+complementarity number: largest product of a variable's distance to a bound and that bound's multiplier
+projection_distance number: how far α was moved to be feasible before it was certified, in ‖·‖₂
+bound_source text: what the bounds are from: 'alpha', 'alpha and w' (the solver's own w), 'recovered
+    from w', 'none'; 'proven: ...' where they are theorems
+time_setup number: seconds of preparing: imports, compilation; our own compiled code is loaded before
+time_solve number: seconds inside the algorithm; evaluating iterates and certifying are not counted
+cpu_time number: seconds of all threads inside the algorithm, and of children that were waited for
+peak_rss whole: largest resident memory of the process that solved, in bytes
+iterations whole: the solver's own count: steps, epochs, ... differ from one solver to the next
+n_kernel_evals whole: kernel values computed, if the solver counts them
+n_support whole: support vectors: samples with α ≠ 0 (at least 1e-8 of C)
+n_free whole: support vectors between their bounds, 0 < |α| < C
+n_bounded whole: support vectors at their bound, |α| = C
+margin number: width 2/‖w‖ of the strip −1 ≤ f ≤ 1, of nu_svc 2ρ/‖w‖; two classes only
+train_accuracy number: share of training samples whose class is right; of a regression R²
+test_accuracy number: the same of the samples held out by `test_size` or `folds`
+threads whole: most threads that a numerical library of the process may use
+signal text: that ended the process, such as SIGKILL
+host text: the machine: times are comparable only within one
+versions json: of Python and of the packages that decide numbers and times, as JSON
+label text: what the experiment file calls this entry of its solvers; empty if it does not
+problem json: specification of the problem: formulation, data set, parameters, path, as JSON
+aa_repeat flag: whether it is the second of two identical runs, whose times show the noise
+search text: what the ids of the runs of one search of a tolerance have in common; empty if it is none
+step whole: number of the run in its search, from 0, the loosest
+path text: the parameter that was followed and its interval, such as C=0.01..100; else empty
+n_answers whole: of a path, whose relative_gap is the largest at any value of its parameter
+warm_start text: run_id of the run whose answer the solver was given to begin at; empty if none
+""")
+# of runs that are solved, with `describe: true`; tables without any have no such columns
+DESCRIBED = _columns("""
+share_free number: share of the dual variables strictly between their bounds
+share_bounded number: share of the dual variables at a bound that is not 0
+condition_free number: ratio of the largest to the smallest eigenvalue of Q on the free variables,
+    within the equalities; up to 2000 free ones
+strict_complementarity number: least over the variables of max(distance to a bound as a share of the
+    box, |reduced gradient|): 0 where one is at its bound without being held there
+effective_rank number: (trace K)² / ‖K‖²: how many equal eigenvalues would be as much
+effective_rank_error number: standard error of that over four samples of 250; 0 up to n = 1000
+eigenvalue_decay number: p of the fit λₖ ∝ k^−p to the eigenvalues of K, or of samples of it
+eigenvalue_decay_error number: standard error of that over four samples of 250; 0 up to n = 1000
+kernel_density number: share of the entries of K off its diagonal above 1e-6 of its mean diagonal
+kernel_density_error number: standard error of that over four samples of 250; 0 up to n = 1000
+duplicates number: share of the samples that are equal to an earlier one
+largest_eigenvalue number: of the dual's Q, the Lipschitz constant L of its gradient, to 1e-3
+start_distance number: ‖x₀ − x*‖ of the dual's variables, x₀ the feasible point nearest to 0
+radius number: R, the largest ‖φ(x)‖ of a sample
+total_weight number: Σ Cᵢ, which is 1/lam of a risk
+loss_at_zero number: Σ Cᵢ·lossᵢ at w = 0
+""")
+# a row for each evaluation of a running solver
+TRACES = _columns("""
+run_id text: the run that was evaluated
+time number: seconds inside the algorithm until then
+iteration whole: the solver's own count until then
+primal_objective number: upper bound on the optimum then
+dual_objective number: lower bound on the optimum then
+gap number: primal_objective − dual_objective
+kkt_violation number: natural residual
+""")
+# a row for each answer on a path, in the order of the parameter
+PATHS = _columns("""
+run_id text: the run that followed the path
+parameter text: C, lam or epsilon
+value number: of the parameter, at which the answer was found
+from number: lowest value for which it stands
+to number: highest value for which it stands
+dual_objective number: lower bound on the optimum at `value`
+primal_objective number: upper bound on the optimum at `value`
+relative_gap number: of the two, at `value`
+worst_gap number: largest relative gap between `from` and `to`
+n_support whole: support vectors: samples with α ≠ 0
+iterations whole: the solver's own count, of this answer
+time_solve number: seconds inside the algorithm, of this answer
+""")
+_OF_TRACES = _columns("""
+n_support whole: support vectors then
+objective number: of the iterate, in the formulation's own sign and scale
+relative_gap number: gap / max(|primal_objective|, |dual_objective|)
+""")
+FULL_TRACES = (*TRACES, *_OF_TRACES)
+COLUMNS, TRACE_COLUMNS = [c.name for c in RESULTS], [c.name for c in TRACES]
+NUMBER_COLUMNS = [c.name for c in (*RESULTS, *DESCRIBED) if c.kind in ("number", "whole")]
+FILES = {"runs.csv": (*RESULTS, *DESCRIBED), "traces.csv": FULL_TRACES, "paths.csv": PATHS}
+
+
+def typed(table: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
+    """Return a table with these columns, each of its type; those it lacks are empty."""
+    found = table.reindex(columns=[column.name for column in columns]).astype(object)
+    for name, kind, _ in columns:
+        if kind in ("number", "whole"):
+            found[name] = found[name].astype(np.float64)
+        elif kind == "flag":
+            found[name] = found[name].map({True: True, "True": True}).notna()
+    return found
+
+
+def csv_of(table: pd.DataFrame, file: str) -> bytes:
+    """Return a table as CSV; whole numbers have no decimal point."""
+    whole = [column.name for column in FILES[file] if column.kind == "whole"]
+    kept = [name for name in whole if name in table and (table[name].dropna() % 1 == 0).all()]
+    return table.astype(dict.fromkeys(kept, "Int64")).to_csv(index=False).encode()
+
+
+def datapackage(name: str, tables: Mapping[str, pd.DataFrame], prefix: str = "") -> dict[str, Any]:
+    """Return what describes these tables, by the names of their files, some of `FILES`.
+
+    Which may have a `prefix`.
+    """
+    return {
+        "profile": "tabular-data-package",
+        "name": name.lower(),
+        "resources": [
+            {
+                "profile": "tabular-data-resource",
+                "name": file.removesuffix(".csv"),
+                "path": f"{prefix}{file}",
+                "schema": {
+                    "fields": [
+                        {"name": own.name, "type": _KINDS[own.kind], "description": own.meaning}
+                        for own in FILES[file]
+                        if own.name in table
+                    ]
+                },
+            }
+            for file, table in tables.items()
+        ],
+    }

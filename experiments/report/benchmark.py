@@ -1,0 +1,76 @@
+"""The tables and figures of a benchmark: times at equal certified gap, of our solvers and of baselines.
+
+    make results/bench_kernel_small
+
+A benchmark is an experiment with `kind: benchmark`: our solvers and baselines, each with a list
+of tolerances, and perhaps `floor.py:KernelFloor`, which measures a lower bound on time. `analysis.means`
+does the arithmetic, `tables.at_gap` writes it down, `figures.speedup` draws it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from experiments.analysis.hosts import split_by_host
+from experiments.analysis.means import Benchmark
+from experiments.plots.figures.speedup import speedup
+from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
+from experiments.plots.runs import Runs
+from experiments.plots.solver_styles import solver_styles
+from experiments.plots.style import save, style
+from experiments.tables.at_gap import to_markdown
+from experiments.tables.formats import file_name, machine_text
+
+__all__ = ["tables_of", "write_benchmark"]
+
+
+def write_benchmark(
+    results: pd.DataFrame, manifests: Sequence[Mapping[str, Any]], target: Path, title: str
+) -> None:
+    """Write what the runs of one or several benchmarks together show into `target`.
+
+    benchmark.md, benchmark.csv (the table of `compared`), means.csv, floors.csv, speedup.svg, and
+    for problems that grow time_against_n*.svg. Ratios are of times within one experiment, as long as no
+    problem is in two of them, and within one host.
+    """
+    found = Benchmark.of(split_by_host(results))
+    for name, table in tables_of(found).items():
+        # twelve digits: the last ones of a mean differ between machines
+        table.to_csv(target / f"{name}.csv", index=False, float_format="%.12g")
+    text = to_markdown(found, title, machine_text(manifests, found.results))
+    (target / "benchmark.md").write_text(text)
+    for path in _figures(found, target):
+        if path.suffix == ".png":  # a published folder keeps the SVG
+            path.unlink()
+
+
+def tables_of(found: Benchmark) -> dict[str, pd.DataFrame]:
+    """Return the tables that are published of a benchmark, by name."""
+    kept = found.compared.drop(columns=["times", "reference"])
+    return {"benchmark": kept, "floors": found.bounds, "means": found.means}
+
+
+def _figures(found: Benchmark, target: Path) -> list[Path]:
+    written: list[Path] = []
+    table = found.compared
+    bound = found.bounds.assign(solver="lower bound on time")
+    with style():
+        if (table["ratio"].notna() & ((table["kind"] == "peer") | (table["ratio"] > 1))).any():
+            written += save(speedup(table), target, "speedup")
+        for gap in table["target"].unique():
+            reached = table[table["target"] == gap]
+            # a run for each problem and solver that reached the target, and for the lower bound
+            rows = pd.concat([reached, bound], ignore_index=True).dropna(subset=["time"])
+            rows = rows.rename(columns={"problem": "problem_id", "time": "time_solve"})
+            rows = rows.assign(
+                verdict="solved", series=rows["solver"], configuration=rows["solver"]
+            )
+            runs = Runs(rows, pd.DataFrame(), lambda _: None, solver_styles(rows["series"]))
+            for title, grown in solved_sizes(runs):
+                figure = time_against_n(runs, f"{title}, gap ≤ {gap:.0e}", grown)
+                written += save(figure, target, file_name("time_against_n", title, f"{gap:.0e}"))
+    return written

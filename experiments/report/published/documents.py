@@ -1,0 +1,214 @@
+"""The tables in `README.md` and `results/README.md`, from the published records alone.
+
+A table stands between `<!-- NAME table ... -->` and `<!-- end of table -->`. NAME is that of a published
+experiment, of whose first problem it has all solvers, or performance (a row for each of the main
+benchmarks), benchmarks (a row for each baseline), or index (a row for each published experiment).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from experiments.analysis.noise import MARK, Comparison, without_repeats
+from experiments.store import disk
+from experiments.store.manifest import StoreError
+from experiments.store.reading import experiments_in, load_results
+from experiments.store.seals import folders_in
+from experiments.tables.at_gap import bold
+from experiments.tables.formats import SINGLE, precise_duration, precision_text
+from experiments.tables.summary import summarise
+from experiments.tables.table import Table
+
+ROOT = Path(__file__).parents[3]
+_DOCUMENTS = ("README.md", "results/README.md")
+_PERFORMANCE = {
+    "bench_kernel_svc": "kernel, 5,000 samples and more",
+    "bench_kernel_hard": "kernel, many support vectors or a large C",
+    "bench_kernel_small": "kernel, fewer samples",
+    "bench_svr": "kernel regression",
+    "bench_linear": "linear",
+}
+_GAPS = (1e-3, 1e-6)  # certified relative gaps of the table of performance
+_TABLES = ("benchmark.md", "verification.md", "summary.md")  # the one that an index links to first
+_TABLE = re.compile(r"(<!-- (\S+) table.*?-->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
+_RATIOS = (
+    "The time of the baseline relative to ours, the fastest of our solvers on each problem (in brackets "
+    "on how many, where they differ), at equal certified gap: geometric mean with its 95 % interval "
+    "(bootstrap; from three repetitions on), least and most over the problems that both solved. "
+    "Baselines that make passes over the data are compared with ours that does so too, by the distance "
+    "to the best dual bound. *failed*: problems that ours solved to this gap and the baseline, which "
+    "was asked for it, did not: it stalled, or ran into a limit; one that was never asked has a blank. "
+    f"{MARK}: the difference is within the noise of the measurement. {SINGLE}: it uses one thread, "
+    "however many it may use."
+)
+
+
+def rewrite(root: Path = ROOT) -> None:
+    """Renew the tables of the documents below `root` for which there are records."""
+
+    def renewed(match: re.Match[str]) -> str:
+        try:
+            return f"{match[1]}\n{table_of(match[2], root / 'results')}\n\n{match[4]}"
+        except StoreError:
+            return match[0]
+
+    for document in documents(root):
+        text = (root / document).read_text()
+        disk.replace(root / document, _TABLE.sub(renewed, text).encode())
+
+
+def documents(root: Path) -> list[str]:
+    """Return the documents with tables that are there, by their paths below `root`."""
+    return [name for name in _DOCUMENTS if (root / name).is_file()]
+
+
+def outdated_tables(text: str, results: Path) -> Iterator[tuple[str, str]]:
+    """Yield the name of each table of a document that the records do not give, and what is wrong."""
+    for _, name, table, _ in _TABLE.findall(text):
+        try:
+            current = table_of(name, results)
+        except (OSError, StoreError) as error:
+            yield name, f"has no records ({error})"
+            continue
+        if _rows(table) != _rows(current):
+            yield name, "is not what results/ says"
+
+
+def _rows(text: str) -> list[str]:
+    """Return the rows of a table; the sentences around it contain no numbers."""
+    return [line.strip() for line in text.splitlines() if line.startswith("|")]
+
+
+def table_of(name: str, results: Path) -> str:
+    """Return what stands between the markers for `name`, from the published records alone.
+
+    Raises
+    ------
+    StoreError
+        If there are none.
+    """
+    if name == "benchmarks":
+        folders = sorted(path.parent for path in results.glob("*/means.csv"))
+        records = {path.name.removeprefix("bench_"): load_results(path) for path in folders}
+        return f"{benchmarks_table(results)}\n\n{_RATIOS} {precision_text(records)}".strip()
+    if name == "index":
+        return index_table(results)
+    if name == "performance":
+        return performance_table(results)
+    return first_problem_table(summarise(without_repeats(load_results(results / name))))
+
+
+def index_table(results: Path) -> str:
+    """Return Markdown with a row for each published experiment, and links to what there is of it."""
+    lines: list[dict[str, str]] = []
+    for folder in folders_in(results):
+        place = folder.relative_to(results)
+        manifests = [each.manifest for each in experiments_in(folder)]
+        manifest = next(each for each in manifests if each["name"] == folder.name)
+        tables = next(path for path in map(folder.joinpath, _TABLES) if path.is_file())
+        lines.append(
+            {
+                "experiment": f"[{place}]({place / tables.name})",
+                "what it is": purpose(manifest["experiment"]),
+                "runs": str(len(load_results(folder))),
+                "measured": str(manifest.get("date", ""))[:10],
+            }
+        )
+    return Table.of(pd.DataFrame(lines)).markdown()
+
+
+def purpose(experiment: str) -> str:
+    """Return the first sentence of the comment that an experiment file begins with."""
+    comment = re.match(r"(?:#.*\n)*", experiment)
+    words = " ".join(re.sub(r"(?m)^# ?", "", comment[0] if comment else "").split())
+    return re.split(r"(?<=[.?]) ", words)[0]
+
+
+def benchmarks_table(results: Path) -> str:
+    """Return Markdown with a row for each baseline and published benchmark, a column a target gap."""
+    files = sorted(results.glob("*/means.csv"))
+    if not files:
+        raise StoreError(f"{results}: no benchmark is published there")
+    rows = _baselines(files)
+    rows = rows.assign(
+        benchmark=[
+            f"[{name.removeprefix('bench_')}]({name}/benchmark.md)" for name in rows["folder"]
+        ],
+        ours=rows.groupby(["folder", "solver"])["ours"].transform(_joined),
+    )
+    places, columns = ["benchmark", "baseline", "ours"], rows.sort_values("target")["gap"].unique()
+    table = rows.pivot_table("cell", places, "gap", aggfunc="first", sort=False)
+    return Table.of(table[list(columns[::-1])].fillna("").reset_index()).markdown()
+
+
+def performance_table(results: Path) -> str:
+    """Return Markdown with a row for each of the main benchmarks, a column a certified gap.
+
+    Of a library with several settings stands the one that failed least, then that was asked most often,
+    then the fastest.
+    """
+    lines: list[dict[str, str]] = []
+    for folder, title in _PERFORMANCE.items():
+        rows = _baselines([results / folder / "means.csv"])
+        rows = rows.assign(library=rows["solver"].str.partition(" (")[0])
+        line = {"problems": f"[{title}](results/{folder}/benchmark.md)"}
+        for gap in _GAPS:
+            known = rows[rows["target"] == gap].sort_values(
+                ["failed", "problems", "mean"], ascending=[True, False, True]
+            )
+            best = known.drop_duplicates("library").sort_values("mean")
+            line[f"to a gap of {gap:.0e}"] = ", ".join(map(_short_ratio, best.to_dict("records")))
+        lines.append(line)
+    precision = precision_text({name: load_results(results / name) for name in _PERFORMANCE})
+    return f"{Table.of(pd.DataFrame(lines)).markdown()}\n\n{precision}"
+
+
+def _baselines(files: Sequence[Path]) -> pd.DataFrame:
+    """Return what `means.csv` of benchmarks says of each baseline, with the texts of its cells."""
+    try:
+        rows = pd.concat([pd.read_csv(file).assign(folder=file.parent.name) for file in files])
+    except OSError as error:
+        raise StoreError(str(error)) from error
+    rows = rows[(rows["kind"] == "peer") & rows["mean"].notna()]
+    return rows.assign(
+        baseline=rows["solver"] + rows["single"].map({True: f" {SINGLE}", False: ""}),
+        cell=[_ratio(row) for row in rows.to_dict("records")],
+        gap=rows["target"].map("gap {:.0e}".format),
+    )
+
+
+def _joined(names: pd.Series) -> str:
+    """Return our solvers of several gaps: those of the first one, if they are the same in all."""
+    return "; ".join(dict.fromkeys(names.astype(str)))
+
+
+def _ratio(row: Mapping[Any, Any]) -> str:
+    text = bold(Comparison(row["mean"], row["low"], row["high"], row["within_noise"] is True))
+    several = f"{row['least']:.2g} to {row['most']:.2g}, {row['problems']} problems"
+    text += f" ({several})" if row["problems"] > 1 else " (1 problem)"
+    return text + (f", failed {row['failed']}" if row["failed"] else "")
+
+
+def _short_ratio(row: Mapping[Any, Any]) -> str:
+    text = f"{row['library']} **{row['mean']:.2g}×**"
+    asked = row["failed"] + row["problems"]
+    return text + (f" (failed {row['failed']} of {asked})" if row["failed"] else "")
+
+
+def first_problem_table(summary: pd.DataFrame) -> str:
+    """Return Markdown with a row for each solver of the first problem, best first, if it ran there."""
+    problem = summary["problem"].iloc[0]
+    rows = summary[(summary["problem"] == problem) & summary["gap"].notna()]
+    cells = {
+        problem: rows["solver"],
+        "time": rows["time"].map(precise_duration),
+        "objective": rows["objective"].map("{:.8g}".format),
+        "gap": rows["gap"].map("{:.1e}".format),
+        "outcome": rows["outcome"],
+    }
+    return Table.of(pd.DataFrame(cells)).markdown()

@@ -1,0 +1,71 @@
+"""Do the README and `results/` still say what their records say?
+
+The tables of README.md, results/README.md, benchmarks and verifications are derived from the records
+again and compared; figures and the rest are compared with their digests (see `store.seals`).
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+
+from experiments.analysis.hosts import split_by_host
+from experiments.analysis.means import Benchmark
+from experiments.analysis.verify import compare
+from experiments.report.benchmark import tables_of
+from experiments.report.published.documents import ROOT, documents, outdated_tables
+from experiments.store.manifest import StoreError
+from experiments.store.reading import experiments_in, load_results
+from experiments.store.seals import broken_seals, folders_in
+from experiments.tables.verification import CHECKS, to_frame
+
+
+def outdated(root: Path = ROOT) -> list[str]:
+    """Return what is out of date in `root`/results and the documents, a sentence each."""
+    faults = [fault for folder in folders_in(root / "results") for fault in _in_folder(folder)]
+    return faults + [fault for name in documents(root) for fault in _in_document(name, root)]
+
+
+def _in_folder(folder: Path) -> Iterator[str]:
+    yield from broken_seals(folder)
+    try:
+        records, kind = load_results(folder), experiments_in(folder)[0].manifest["kind"]
+    except StoreError as error:
+        yield str(error)
+        return
+    derived: dict[str, pd.DataFrame] = {}
+    if kind == "benchmark":
+        derived = {
+            f"{name}.csv": table
+            for name, table in tables_of(Benchmark.of(split_by_host(records))).items()
+        }
+    elif kind == "verification":
+        derived = {CHECKS: to_frame(compare(records))}
+    for name, table in derived.items():
+        if not _says(folder / name, table):
+            yield f"{folder.name}: {name} is not what its runs.csv gives"
+
+
+def _says(file: Path, table: pd.DataFrame) -> bool:
+    """Whether a file has the numbers of a table."""
+    if not file.is_file():
+        return False
+    old, new = pd.read_csv(file), pd.read_csv(io.StringIO(table.to_csv(index=False)))
+    try:
+        pd.testing.assert_frame_equal(old, new, check_dtype=False, rtol=1e-9, atol=0.0)
+    except AssertionError:
+        return False
+    return True
+
+
+def _in_document(document: str, root: Path) -> Iterator[str]:
+    text = (root / document).read_text()
+    for name, fault in outdated_tables(text, root / "results"):
+        yield f"{document}: the {name} table {fault}"
+    for shown in re.findall(r"\]\(([^):#]+)\)", text):
+        if not (root / document).parent.joinpath(shown).exists():
+            yield f"{document}: there is no {shown}"

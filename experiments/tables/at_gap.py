@@ -1,0 +1,211 @@
+"""A benchmark as Markdown: a table a target, then means, noise, bounds on time, growth, passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy.stats import gmean
+
+from experiments.analysis.growth import growth
+from experiments.analysis.labels import common_words, distinct_names
+from experiments.analysis.means import Benchmark, intercepts, passes
+from experiments.analysis.noise import FEWEST, MARK, Comparison, noise_of_means
+from experiments.analysis.times import READINGS, missed
+from experiments.tables.formats import (
+    SINGLE,
+    duration,
+    precision_text,
+)
+from experiments.tables.table import Column, Table
+from experiments.workers.machine import bytes_text
+
+_LEGEND = (
+    f"{READINGS['cheapest_setting']} Each cell has the median times over the repetitions of solving "
+    "and, after the +, of setting up (imports, compiling), the accuracy that was asked for, and the "
+    "time of solving relative to our fastest solver, which the second column names; a baseline that "
+    "makes passes over the data is compared with ours that does so too. Loading and certifying are "
+    "left out. "
+    "`–` stands for a target that was asked for and not reached, with the best certified gap and how "
+    "that run ended; a blank for one that was not asked for: at the smallest tolerance that was tried "
+    f"the gap was larger, and still falling. {SINGLE}: a baseline that uses one thread, however many it "
+    "may use."
+)
+_INTERVALS = (
+    "In brackets is the 95 % interval of a ratio: bootstrap of the ratio of medians, where there are "
+    f"{FEWEST} repetitions. `{MARK}` stands for a difference within the noise: the interval contains 1, "
+    "or an A/A pair differs as much."
+)
+_NO_INTERVALS = f"Ratios have no intervals: no run was repeated {FEWEST} times."
+_LOWER_BOUND = (
+    "The arithmetic lower bound on time: the number of kernel values that any certificate needs, "
+    "n·nSV − nSV²/2, times the time of one value in float32 matrix products with exponentials on this "
+    "machine, measured in the same run."
+)
+_PASSES = (
+    "The relative distance of the primal objective to the run's best dual bound, and the time."
+)
+_Row = Mapping[Any, Any]
+
+
+def _times(ratio: float) -> str:
+    return Comparison(ratio).factor
+
+
+def _column(head: str, shown: Callable[[Any], str] = str) -> Column:
+    return Column(head, shown, missing="–")
+
+
+_MEANS = {
+    "target": _column("gap", "{:.0e}".format),
+    "solver": _column("solver"),
+    "ours": _column("relative to"),
+    "mean": _column("geometric mean"),
+    "problems": _column("problems"),
+    "least": _column("least", _times),
+    "most": _column("most", _times),
+    "failed": _column("only it failed, though asked"),
+    "alone": _column("only ours failed"),
+}
+_SIZES = {
+    "problem": _column("problem"),
+    "n": _column("n", "{:.0f}".format),
+    "d": _column("d", "{:.0f}".format),
+    "support": _column("support vectors", "{:.0f}".format),
+}
+_BOUNDS = {
+    "values": _column("kernel values", "{:.2e}".format),
+    "nanoseconds": _column("time of a value", "{:.2f} ns".format),
+    "time": _column("lower bound", duration),
+}
+_PLACE = {
+    "target": _column("gap", "{:.0e}".format),
+    "problem": _column("problem"),
+    "solver": _column("solver"),
+}
+_GROWTH = _PLACE | {
+    "exponent": _column("time ∝", "n^{:.2f}".format),
+    "sizes": _column("sizes"),
+    "largest": _column("largest n", "{:.0f}".format),
+    "time": _column("time there", duration),
+    "memory": _column("memory there", bytes_text),
+}
+_INTERCEPTS = _PLACE | {
+    "without": _column("without", duration),
+    "with": _column("with", duration),
+    "ratio": _column("ratio", _times),
+}
+
+
+def to_markdown(found: Benchmark, title: str, machine: Sequence[str]) -> str:
+    """Return the whole report.
+
+    Parameters
+    ----------
+    found : its tables. machine : the sentences of `machine_text`.
+    """
+    results, pairs = found.results, found.pairs
+    names = [str(problem) for problem in results["problem_id"].unique()]
+    short = dict(zip(names, distinct_names(names), strict=True))
+    table, bounds, made = (
+        known.assign(problem=known["problem"].map(short))
+        for known in (found.compared, found.bounds, passes(results))
+    )
+    listed = "\n".join(f"- {line}" for line in machine)
+    words = common_words(names)
+    common = f"All problems are {' '.join(words)}. " if words else ""
+    repeated = results["repetition"].max() + 1 >= FEWEST
+    legend = f"{common}{_LEGEND} {_INTERVALS if repeated else _NO_INTERVALS}"
+    legend = f"{legend} {precision_text({title: results})}".strip()
+    parts = [f"# {title}", listed, legend]
+    for target, rows in table.groupby("target", sort=False):
+        parts += [f"## Certified relative gap at most {target:.0e}", _at_target(rows)]
+    parts += ["## Ratios to our fastest solver", _means(found.means, len(names)), _noise(pairs)]
+    bounded = bool(bounds["time"].notna().any())
+    sections = {
+        "Problems": Table.of(bounds, _SIZES | _BOUNDS if bounded else _SIZES).markdown(),
+        "": _LOWER_BOUND if bounded else "",
+        "Growth with n": Table.of(growth(table), _GROWTH).markdown(),
+        "What the intercept costs": Table.of(intercepts(table), _INTERCEPTS).markdown(),
+        "At equal passes over the data": _passes(made),
+    }
+    for head, text in sections.items():
+        parts += [f"## {head}"] if head and text else []
+        parts += [text] if text else []
+    return "\n\n".join(parts) + "\n"
+
+
+def _at_target(rows: pd.DataFrame) -> str:
+    """Return a table with a row a problem and a column a solver, ours first."""
+    solvers = rows.sort_values(["kind", "solver"])["solver"].unique()  # "ours" before "peer"
+    several = rows[rows["kind"] == "ours"]["solver"].nunique() > 1
+    lines: list[dict[str, str]] = []
+    for problem, group in rows.groupby("problem", sort=False):
+        fastest = group[group["kind"] == "ours"]["ours"].iloc[:1]
+        line = {"problem": str(problem), "fastest of ours": "".join(fastest)}
+        lines.append(
+            line | {row["solver"]: _cell(row, several) for row in group.to_dict("records")}
+        )
+    single = set(rows[rows["single"]]["solver"])
+    heads = {name: f"{name} {SINGLE}" if name in single else name for name in solvers}
+    table = pd.DataFrame(lines, columns=["problem", "fastest of ours", *solvers]).fillna("")
+    return Table.of(table.rename(columns=heads)).markdown()
+
+
+def _cell(row: _Row, several: bool) -> str:
+    if row["outcome"] != "reached":
+        return missed(row)
+    compared = row["kind"] == "peer" or several
+    setup = f" + {duration(row['setup'])}" if np.isfinite(row["setup"]) else ""
+    parts = [f"{duration(row['time'])}{setup} ({row['setting']})"]
+    parts += [bold(_comparison(row, "ratio"))] if compared and np.isfinite(row["ratio"]) else []
+    bounded = np.isfinite(row["floors"]) and row["kind"] == "ours"
+    return ", ".join(parts + ([f"{_times(row['floors'])} the lower bound"] if bounded else []))
+
+
+def _comparison(row: _Row, name: str) -> Comparison:
+    return Comparison(row[name], row["low"], row["high"], row["within_noise"])
+
+
+def bold(ratio: Comparison) -> str:
+    """Return a ratio with its interval, bold if it is more than noise."""
+    return (ratio.factor if ratio.within_noise else f"**{ratio.factor}**") + ratio.spread
+
+
+def _means(table: pd.DataFrame, problems: int) -> str:
+    shown = [str(_comparison(row, "mean")) or "–" for row in table.to_dict("records")]
+    ours = np.where(table["kind"] == "ours", " (ours)", "")
+    ours = ours + np.where(table["single"], f" {SINGLE}", "")
+    of = table["problems"].astype(str) + f" of {problems}"
+    table = table.assign(solver=table["solver"] + ours, mean=shown, problems=of)
+    return Table.of(table, _MEANS).markdown()
+
+
+def _noise(pairs: pd.DataFrame) -> str:
+    """Return the timing noise that the A/A pairs show, in a sentence."""
+    if pairs.empty:
+        return "Noise (A/A) was not measured; `noise: true` in an experiment file measures it."
+    factors = np.exp(np.abs(np.log(pairs["ratio"].to_numpy())))
+    return (
+        "Noise (A/A): two runs of the same configuration, at two places of every round, differ by a "
+        f"factor of {gmean(factors):.2f} (geometric mean over {len(pairs)} pairs, one for each solver "
+        f"and problem), {factors.max():.2f} at most; by {noise_of_means(pairs):.2f} at most in a "
+        "solver's geometric mean over the problems."
+    )
+
+
+def _passes(table: pd.DataFrame) -> str:
+    """Return the relative suboptimality of the primal after so many passes, and the time they took."""
+    if table.empty:
+        return ""
+    made = table["setting"].str.removeprefix("epochs ").astype(int)
+    cells = [
+        f"{row['suboptimality']:.1e} in {duration(row['time'])}" for row in table.to_dict("records")
+    ]
+    problems = pd.Categorical(table["problem"], table["problem"].unique())
+    shown = table.assign(passes=made, cell=cells, problem=problems).pivot_table(
+        "cell", ["problem", "passes"], "solver", "first", sort=False, observed=True
+    )
+    return f"{_PASSES}\n\n{Table.of(shown.sort_index().fillna('').reset_index()).markdown()}"

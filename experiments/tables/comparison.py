@@ -1,0 +1,129 @@
+"""How each solver on each problem has changed, for the terminal."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from rich.console import Group
+from rich.text import Text
+
+from experiments.analysis.compare import CHANGES, REGRESSIONS, Change, regressed
+from experiments.analysis.noise import MARK, compare
+from experiments.store.manifest import differences
+from experiments.tables.formats import duration
+from experiments.tables.table import Cell, Column, Table
+
+_UNLISTED = ("same", "unclear")  # counted, but not listed
+_GOOD = ("faster", "solved", "mended")
+_COLUMNS = {
+    **{name: Column(name, side="words") for name in ("change", "problem", "solver", "outcome")},
+    "gap": Column("gap", side="left", optional=1),
+    "time": Column("time", side="left", optional=2),
+    "ratio": Column("ratio", side="left"),
+}
+_SOLVERS = {
+    "solver": Column("solver", side="words"),
+    "ratio": Column("ratio", side="left"),
+    "compared": Column("compared"),
+    "changes": Column("changes", side="words"),
+}
+_NOT_COMPARED = ("other data", "missing", "new")
+
+
+def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, Any]) -> Group:
+    """Return what changed, a sum for each solver, and how the two folders differ.
+
+    Parameters
+    ----------
+    old, new : the manifests of the first and the second folder.
+    """
+    listed = [change for change in changes if change.change not in _UNLISTED]
+    table = Table.of(map(_shown, _joined(listed)), _COLUMNS, "What changed")
+    parts: list[Any] = [table, ""] if listed else []
+    parts += [_by_solver(changes), "", *_notes(changes, old, new), ""]
+    if not changes:
+        return Group(*parts, Text("nothing to compare", style="bold"))
+    said, colour = "nothing became wrong, unsolved or broken", "green"
+    if all(change.change in _NOT_COMPARED for change in changes):
+        said, colour = "nothing could be compared", "yellow"
+    elif regressed(changes):
+        said, colour = "WORSE", "red"
+    return Group(*parts, Text(f"{said}: {_counted(changes)}", style=f"bold {colour}"))
+
+
+def _joined(changes: Sequence[Change]) -> list[Change]:
+    """Return the changes, with those where nothing was compared as one a solver, or a problem."""
+    groups: dict[Change | tuple[str, str], list[Change]] = {}
+    for change in changes:
+        shared = change.problem if change.change == "other data" else change.solver
+        compared = change.change not in _NOT_COMPARED
+        groups.setdefault(change if compared else (change.change, shared), []).append(change)
+    joined: list[Change] = []
+    for first, *others in groups.values():
+        same = all((c.before, c.after) == (first.before, first.after) for c in others)
+        outcomes = {} if same else {"before": "", "after": ""}
+        part = "solver" if first.change == "other data" else "problem"
+        count = {part: f"{len(others) + 1} {part}s"} if others else {}
+        joined.append(replace(first, **count, **outcomes))
+    return joined
+
+
+def _shown(change: Change) -> dict[str, str | Cell]:
+    word = change.change
+    colour = "red" if word in REGRESSIONS else "green" if word in _GOOD else "yellow"
+    gaps = [f"{gap:.1e}" if np.isfinite(gap) else "" for gap in change.gaps]
+    return {
+        "change": Cell(word, style=colour),
+        "problem": change.problem,
+        "solver": change.solver,
+        "outcome": _arrow(change.before, change.after),
+        "gap": _arrow(*gaps),
+        "time": _arrow(*map(duration, change.times)),
+        "ratio": str(change.comparison),
+    }
+
+
+def _arrow(before: str, after: str) -> str:
+    return before if before == after else f"{before or '–'} → {after or '–'}"
+
+
+def _by_solver(changes: Sequence[Change]) -> Table:
+    """Return for each solver the mean ratio of its times, and how often each change occurs."""
+    rows: list[dict[str, str]] = []
+    for solver in sorted({change.solver for change in changes}):
+        mine = [change for change in changes if change.solver == solver]
+        pairs = [change.samples for change in mine if not np.isnan(change.comparison.ratio)]
+        shown = {"compared": str(len(pairs)), "changes": _counted(mine)}
+        rows.append({"solver": solver, "ratio": str(compare(pairs))} | shown)
+    title = "By solver: geometric mean of the ratios of times, second folder over first"
+    return Table.of(rows, _SOLVERS, title)
+
+
+def _counted(changes: Sequence[Change]) -> str:
+    """Return how often each change occurs, the worst first."""
+    seen = Counter(change.change for change in changes)
+    return ", ".join(f"{seen[word]} {word}" for word in CHANGES if seen[word])
+
+
+def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Text]:
+    seen = {change.change for change in changes}
+    notes = [f"{word}: {text}." for word, text in CHANGES.items() if word in seen]
+    intervals = sum(not np.isnan(change.comparison.low) for change in changes)
+    if intervals:
+        notes += [
+            f"{MARK}: 1 is inside the 95 % interval, or an A/A pair differs as much. Of the "
+            f"{intervals} intervals, one in twenty misses the true ratio by chance."
+        ]
+    left_out = sum(change.change in ("wrong", "unsolved") for change in changes)
+    if left_out:
+        notes += [
+            f"In no ratio of times: the {left_out} that became wrong or unsolved, however fast."
+        ]
+    notes += [f"The folders differ: {text}." for text in differences(old, new)]
+    if old["host"] != new["host"]:
+        notes.append(f"The folders were measured on different hosts: {old['host']}, {new['host']}.")
+    return [Text(note, style="dim") for note in notes]

@@ -1,0 +1,109 @@
+"""Formats that all tables, figures and messages share: times, numbers, file names, machines."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from math import isfinite
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from experiments.analysis.hosts import hosts_note
+from experiments.workers.machine import bytes_text
+from solvers import SOLVERS
+
+SINGLE = "¹"  # marks baselines that use one thread, however many they may use
+_PRECISION = "Precision of the samples, of baselines that have a choice"
+_PACKAGES = (
+    *("python", "numpy", "scipy", "numba", "scikit-learn", "scikit-learn-intelex", "snapml"),
+    *("libsvm-official", "liblinear-multicore"),
+)
+_QP_PACKAGES = ("cvxopt", "clarabel", "highspy", "osqp", "piqp", "proxsuite", "quadprog", "scs")
+_LONGEST_NAME = 120  # characters of a file name, of which file systems take 255 with an ending
+_MOST_PLAIN = 1e6  # numbers from here on have an exponent, as those below _LEAST_PLAIN
+_LEAST_PLAIN = 1e-4
+
+
+def duration(seconds: float) -> str:
+    """Return a time in two digits with its unit, nothing for NaN."""
+    if not np.isfinite(seconds):
+        return ""
+    for unit, size in (("min", 60.0), ("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= (600.0 if unit == "min" else 0.995 * size):
+            value = seconds / size
+            return f"{value:.1f} {unit}" if value < 9.95 else f"{value:.0f} {unit}"
+    return "<1 µs"
+
+
+def precise_duration(seconds: float) -> str:
+    """Return a time in three digits, in seconds or milliseconds, nothing for NaN."""
+    if np.isnan(seconds):
+        return ""
+    return f"{seconds:.3g} s" if seconds >= 1 else f"{1000 * seconds:.3g} ms"
+
+
+def rounded(value: float, digits: int) -> str:
+    """Return a number with so many significant digits, 0.0120; with none as a whole number."""
+    if not isfinite(value) or value == 0:
+        return f"{value:g}"
+    if digits == 0:
+        return f"{value:.0f}" if abs(value) < _MOST_PLAIN else f"{value:.2e}"
+    scientific = f"{value:.{digits - 1}e}"
+    if not _LEAST_PLAIN <= abs(value) < _MOST_PLAIN:
+        return scientific
+    decimals = digits - 1 - int(scientific.partition("e")[2])
+    return f"{value:.{max(decimals, 0)}f}"
+
+
+def file_name(*parts: str) -> str:
+    """Return a safe and readable file name, without its ending."""
+    words = re.sub(r"[)]", "", "-".join(parts))
+    return re.sub(r"[^A-Za-z0-9._=+-]+", "-", words).strip(".-")[:_LONGEST_NAME]
+
+
+def precision_text(records: Mapping[str, pd.DataFrame]) -> str:
+    """Return which precisions of the samples were measured, in a sentence; empty if there is no choice.
+
+    Parameters
+    ----------
+    records : runs by the name of the benchmark, which stands in the sentence where there are several.
+    """
+    places = defaultdict[str, list[str]](list)
+    for name, results in records.items():
+        for solver, runs in results.groupby("solver"):
+            if hasattr(SOLVERS.get(str(solver)), "dtype"):
+                given = {json.loads(text).get("dtype", "float64") for text in runs["params"]}
+                known = " and ".join(sorted(given, reverse=True)) + " only" * (len(given) == 1)
+                places[f"{solver} {known}"].append(name)
+    several = len(records) > 1
+    texts = [t + f" ({', '.join(names)})" * several for t, names in sorted(places.items())]
+    return f"{_PRECISION}: {', '.join(texts)}." if texts else ""
+
+
+def machine_text(manifests: Sequence[Mapping[str, Any]], results: pd.DataFrame) -> list[str]:
+    """Return the machine, threads, and versions of the runs, a sentence each.
+
+    Parameters
+    ----------
+    manifests, results : of the folders, and their runs.
+    """
+    lines: list[str] = []
+    for manifest in manifests:
+        if machine := manifest.get("machine"):
+            memory, date = bytes_text(machine["memory"]), str(manifest.get("date", ""))[:10]
+            place = f"{date}: {machine['processor']}, {machine['cores']} cores, {memory}"
+        else:
+            place = manifest["host"]
+        lines.append(f"Measured on {place}, {manifest['platform']}.")
+    lines = [*dict.fromkeys(lines), *filter(None, [hosts_note(results["host"])])]
+    threads = sorted(int(count) for count in results["threads"].dropna().unique())
+    lines.append(f"Threads of every solver: {', '.join(map(str, threads)) or 'not recorded'}.")
+    versions = {k: v for manifest in manifests for k, v in manifest["versions"].items()}
+    qp = bool((results["solver"] == "qpsolvers_qp").any())
+    shown = [k for k in (*_PACKAGES, *(_QP_PACKAGES if qp else ())) if k in versions]
+    lines.append(f"Versions: {', '.join(f'{k} {versions[k]}' for k in shown)}.")
+    return lines

@@ -1,0 +1,175 @@
+"""The summary of a run: for each problem its solvers by rank, in the terminal and as Markdown.
+
+A solver is ranked by its median time if the certificate calls all its repetitions solved (or proven
+infeasible); solvers whose difference is within the noise share a rank. All others follow, with the
+reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from rich.console import Group
+from rich.text import Text
+
+from experiments.analysis.hosts import hosts_note, split_by_host
+from experiments.analysis.noise import (
+    FEWEST,
+    MARK,
+    Comparison,
+    aa_pairs,
+    compare,
+    noise_of_problems,
+    ranked,
+)
+from experiments.analysis.times import READINGS, grouped, solved_of, times
+from experiments.cases.plan import AA_REPEAT
+from experiments.records.outcomes import FAILING, FINAL
+from experiments.tables.formats import precise_duration
+from experiments.tables.table import Cell, Column, Table
+
+_MEDIANS = {
+    "objective": "objective",
+    "relative_gap": "gap",
+    "relative_suboptimality": "subopt.",
+    "kkt_violation": "KKT",
+    "time_solve": "time",
+    "time_setup": "set-up",
+    "n_support": "SV",
+}
+
+
+def _number(form: str) -> Callable[[float], str]:
+    return lambda value: "0" if value == 0 else f"{value:{form}}"
+
+
+_COLUMNS = {
+    "rank": Column("#", "{:.0f}".format),
+    "solver": Column("solver", side="words"),
+    "time": Column("time", precise_duration),
+    "set-up": Column("set-up", precise_duration, optional=4),
+    "compared": Column("ratio", side="left"),
+    "objective": Column("objective", _number(".8g"), optional=5),
+    "gap": Column("gap", _number(".1e")),
+    "subopt.": Column("subopt.", _number(".1e"), optional=1),
+    "KKT": Column("KKT", _number(".1e"), optional=2),
+    "SV": Column("SV", _number(".0f"), optional=3),
+    "ended": Column("outcome", side="words"),
+}
+_LEGEND = (
+    f"{READINGS['whole_run']} `time` is of solving, `set-up` of what comes before (imports, "
+    "compiling, a first small run). `gap` and `subopt.` are relative: the certified gap of the "
+    "answer, and its distance to the best lower bound that any solver reached; `KKT` is the "
+    "natural residual, `SV` the number of support vectors. `ratio` is the time over that of the "
+    f"fastest, from {FEWEST} repetitions on with its 95 % interval (bootstrap of the medians); `{MARK}` "
+    f"stands for a difference within the noise. A solver marked {AA_REPEAT} is an identical "
+    "configuration run a second time: its ratio to the first one estimates timing noise. `proven`: both "
+    "bounds are theorems about the stored data, from ball arithmetic.\n"
+)
+_WITHIN_NOISE = (
+    f"{MARK} within the noise: 1 is inside the 95 % interval of the ratio, or the ratio is no larger "
+    f"than that of an {AA_REPEAT} pair, one solver run as two, on this problem."
+)
+_MOST = 40  # problems that the terminal shows
+_INCOMPARABLE = Comparison(np.nan)
+_Row = dict[str, Any]
+
+
+def summarise(results: pd.DataFrame) -> pd.DataFrame:
+    """Return one row for each problem and solver, best first within a problem.
+
+    Columns: problem, rank (NaN for those not ranked), solver, time (s), set-up (s), ratio (to the
+    fastest that is ranked), low, high, within_noise (see `Comparison`), objective, gap (relative),
+    subopt. (relative), KKT, SV, outcome, proven (whether the bounds of all runs are), runs, solved (how
+    many of these are), reason, host. Numbers are medians over the repetitions. The second of an A/A pair
+    is not ranked, and its ratio is to the first. Runs on several hosts are separate problems, with rows
+    of their own for each host.
+    """
+    results = split_by_host(results)
+    noise = noise_of_problems(aa_pairs(results))
+    table = times(results, "whole_run").drop(columns="gap").rename(columns=_MEDIANS)
+    first = table[table["outcome"].isin(FINAL) & ~table["repeat"]]
+    table = table.assign(rank=ranked(first, "time", noise), **vars(_INCOMPARABLE))
+    placed = [
+        row
+        for problem, rows in _by_problem(table)
+        for row in _placed(rows, noise.get(problem, 1.0))
+    ]
+    known = ["problem", "rank", "solver", "time", "set-up", *vars(_INCOMPARABLE), "objective"]
+    known += ["gap", "subopt.", "KKT", "SV", "outcome", "proven", "runs", "solved", "reason"]
+    return pd.DataFrame(placed, columns=[*known, "host"])
+
+
+def _placed(rows: list[_Row], noise: float) -> list[_Row]:
+    """Return the rows of one problem, best first, with their ratios.
+
+    The second of an A/A pair is left out where it would say what the first one says.
+    """
+    firsts = {row["solver"]: row for row in rows if not row["repeat"]}
+    final = [row for row in rows if row["outcome"] in FINAL]
+    final.sort(key=lambda row: (row["repeat"], np.isnan(row["time"]), row["time"]))
+    for row in final:
+        reference = firsts.get(row["first"]) if row["repeat"] else final[0]
+        if reference:  # the first of a pair may not have run yet
+            times = [(row["times"], reference["times"])]
+            ratio = compare(times, 1.0 if row["repeat"] else noise)
+            row.update(vars(Comparison(1.0) if row is reference else ratio))
+    shown = {(name, row["outcome"]) for name, row in firsts.items()}
+    others = [
+        row
+        for row in rows
+        if row["outcome"] not in FINAL
+        and not (row["repeat"] and (row["first"], row["outcome"]) in shown)
+    ]
+    return final + sorted(others, key=lambda row: (np.isnan(row["gap"]), row["gap"]))
+
+
+def to_terminal(summary: pd.DataFrame) -> Group:
+    """Return the summary for the terminal, one table for each problem; of many those broken first."""
+    problems = list(_by_problem(summary))
+    if more := max(0, len(problems) - _MOST):
+        problems.sort(key=lambda each: not any(row["outcome"] in FAILING for row in each[1]))
+    tables = [_table(problem, rows) for problem, rows in problems[:_MOST]]
+    legend = [Text(_WITHIN_NOISE, style="dim"), ""] if summary["within_noise"].any() else []
+    if hosts := hosts_note(summary["host"]):
+        legend += [Text(hosts, style="dim"), ""]
+    legend += [f"... and {more} more problem{'s' * (more > 1)}, in summary.md", ""] if more else []
+    return Group(*(part for table in tables for part in (table, "")), *legend)
+
+
+def _table(problem: str, rows: list[_Row]) -> Table:
+    """Return the table of one problem, and below it why solvers are not ranked, where that is known."""
+    notes = [
+        f"{row['solver']}: {row['reason']}"
+        for row in rows
+        if row["reason"] and row["outcome"] not in FINAL
+    ]
+    return Table.of(map(_shown, rows), _COLUMNS, problem, notes)
+
+
+def _shown(row: _Row) -> _Row:
+    """Return a row with its ratio as text, and how it ended in the colour of that."""
+    compared = Comparison(*(row[name] for name in vars(_INCOMPARABLE)))
+    outcome = row["outcome"]
+    ended = ", ".join(filter(None, [outcome, row["proven"] and "proven", solved_of(row)]))
+    colour = "green" if outcome in FINAL else "red" if outcome in FAILING else "yellow"
+    return row | {"compared": str(compared), "ended": Cell(ended, style=colour)}
+
+
+def to_markdown(summary: pd.DataFrame, title: str) -> str:
+    """Return the summary as a Markdown document."""
+    hosts = hosts_note(summary["host"])
+    parts = [f"# {title}\n", *([f"{hosts}\n"] if hosts else [])]
+    for problem, rows in _by_problem(summary):
+        table = _table(problem, rows)
+        parts.append(f"## {problem}\n\n{table.markdown()}\n")
+        parts += [f"- {note}" for note in table.notes] + [""]
+    return "\n".join([*parts, _LEGEND])
+
+
+def _by_problem(summary: pd.DataFrame) -> Iterator[tuple[str, list[_Row]]]:
+    for (problem,), own in grouped(summary.to_dict("records"), summary["problem"]).items():
+        yield str(problem), own

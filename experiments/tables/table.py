@@ -1,0 +1,254 @@
+"""A table: cells with their text, and its writers: terminal, Markdown, LaTeX (booktabs), CSV."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, isnan, nan
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from pandas.io.formats.style import Styler
+from rich import box
+from rich.console import Console, ConsoleOptions
+from rich.measure import Measurement, measure_renderables
+from rich.table import Table as RichTable
+from rich.text import Text
+from tabulate import tabulate
+
+FORMATS = ("latex", "markdown", "csv")
+_WIDEST = 10_000  # columns of a terminal
+_LATEX_BOLD = "boldmath: --nowrap; textbf: --rwrap;"
+_ESCAPES = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': r"\textquotedbl{}",
+    "≈": r"$\approx$",
+    "–": "--",
+    "×": r"$\times$",
+} | {character: f"\\{character}" for character in "&%$#_{}"}
+_EXPONENT = re.compile(r"(?<![\w.])(-?\d+(?:\.\d+)?)e([+-]\d+)(?![\w.])")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands at one place of a table.
+
+    Attributes
+    ----------
+    text : what is shown. value : the number behind it, NaN if there is none.
+    bold : whether it is a winner. style : its colour in a terminal.
+    """
+
+    text: str
+    value: float = nan
+    bold: bool = False
+    style: str = ""
+
+    @property
+    def key(self) -> str:
+        """What a page sorts it by; empty without a number."""
+        return f"{self.value:.6g}" if isfinite(self.value) else ""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column, and how its values are shown.
+
+    Attributes
+    ----------
+    head : what stands above it. shown : the text, or the cell, of a value.
+    missing : what stands for NaN.
+    side : how a terminal aligns it; words are at the left, and may be broken, which nothing else is.
+    optional : not 0 for a column that a terminal leaves out where there is no room, the least one first.
+    group : what stands above it and its neighbours.
+    """
+
+    head: str
+    shown: Callable[[Any], str | Cell] = str
+    missing: str = ""
+    side: Literal["right", "left", "words"] = "right"
+    optional: int = 0
+    group: str = ""
+
+    @property
+    def name(self) -> str:
+        """The column's name where there is only one line for it."""
+        return f"{self.group} {self.head}".lstrip()
+
+    def cell(self, value: Any) -> Cell:
+        """Return the cell of a value."""
+        number = float(value) if isinstance(value, int | float) else nan
+        if isinstance(value, float) and isnan(value):
+            return Cell(self.missing)
+        shown = value if isinstance(value, Cell) else self.shown(value)
+        return shown if isinstance(shown, Cell) else Cell(shown, number)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells under their columns; a terminal prints it and a notebook shows it.
+
+    Attributes
+    ----------
+    title : what stands above it, the caption of a paper. notes : what a terminal says below it.
+    """
+
+    columns: Sequence[Column]
+    rows: Sequence[Sequence[Cell]]
+    title: str = ""
+    notes: Sequence[str] = ()
+
+    @classmethod
+    def of(
+        cls,
+        rows: Iterable[Mapping[Any, Any]] | pd.DataFrame,
+        columns: Mapping[Any, Column] | None = None,
+        title: str = "",
+        notes: Sequence[str] = (),
+    ) -> Table:
+        """Return the named values of each row as their columns show them; without any all of a frame."""
+        records = rows.to_dict("records") if isinstance(rows, pd.DataFrame) else [*rows]
+        if columns is None:
+            columns = {name: Column(str(name)) for name in (records[0] if records else ())}
+        cells = [[column.cell(row[name]) for name, column in columns.items()] for row in records]
+        return cls(tuple(columns.values()), cells, title, notes)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RichTable]:
+        """Yield the table with as many of its columns as there is room for."""
+        anywhere = options.update_width(_WIDEST)  # the width that is given bounds what is measured
+        table, spare = self._for_terminal(0), -1
+        for dropped in (0, *sorted({column.optional for column in self.columns} - {0})):
+            table = self._for_terminal(dropped)
+            spare = options.max_width - Measurement.get(console, anywhere, table).minimum
+            if spare >= 0:
+                break
+        # left to itself, rich makes the widest column as narrow as the others, and breaks its words
+        for column in reversed([c for c in table.columns if not c.no_wrap] if spare >= 0 else []):
+            least, most = measure_renderables(console, anywhere, [column.header, *column.cells])
+            column.width = min(most, least + spare)
+            spare -= column.width - least
+        yield table
+
+    def _for_terminal(self, dropped: int) -> RichTable:
+        """Return the table without its optional columns up to `dropped`."""
+        table = RichTable(
+            title=Text(self.title, style="bold") if self.title else None,
+            title_justify="left",
+            caption=Text("\n".join(self.notes), style="dim") if self.notes else None,
+            caption_justify="left",
+            box=box.SIMPLE_HEAD,
+            pad_edge=False,
+            padding=(0, 1, 0, 0),
+        )
+        kept = [i for i, c in enumerate(self.columns) if not 0 < c.optional <= dropped]
+        for column, cells in ((self.columns[i], [row[i] for row in self.rows]) for i in kept):
+            whole = column.side != "words"
+            texts = [Text(text) for text in (column.name, *(cell.text for cell in cells))]
+            table.add_column(
+                column.name,
+                justify="right" if column.side == "right" else "left",
+                overflow="ellipsis" if whole else "fold",
+                no_wrap=whole,
+                min_width=max(text.cell_len for text in texts) if whole else None,
+            )
+        for row in self.rows:
+            table.add_row(*(Text(row[i].text, style=row[i].style) for i in kept))
+        return table
+
+    def to(self, kind: str, name: str) -> str:
+        """Return the text of a paper's table in one of `FORMATS`, with its title."""
+        if kind == "markdown":
+            return f"{self.title}\n\n{self.markdown(aligned=True)}\n"
+        return self.latex(name) if kind == "latex" else self.csv()
+
+    def markdown(self, aligned: bool = False) -> str:
+        """Return a Markdown table, empty without rows; numbers are aligned at the right if asked for."""
+        texts = [
+            [f"**{cell.text}**" if cell.bold else _escaped_bar(cell.text) for cell in row]
+            for row in self.rows
+        ]
+        heads = [_escaped_bar(column.name) for column in self.columns]
+        sides = ["left", *["right"] * (len(heads) - 1)] if aligned else None
+        return (
+            tabulate(texts, heads, "pipe", disable_numparse=True, colalign=sides) if texts else ""
+        )
+
+    def csv(self) -> str:
+        """Return the numbers with all their digits below names; what is none is left empty."""
+        first, *others = self.columns
+        values = [[cell.value for cell in row[1:]] for row in self.rows]
+        names = pd.Index([row[0].text for row in self.rows], name=first.name)
+        return pd.DataFrame(values, names, [column.name for column in others]).to_csv()
+
+    def latex(self, name: str) -> str:
+        """Return a LaTeX table with this label; it needs the package booktabs, and nothing else."""
+        label = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")
+        styled = (
+            self._styled(latex, _LATEX_BOLD).format_index(latex, axis=0).format_index(latex, axis=1)
+        )
+        text = styled.to_latex(
+            caption=latex(self.title),
+            label=f"tab:{label}",
+            position_float="centering",
+            column_format="l" + "r" * len(styled.columns),
+            multicol_align="c",
+            hrules=True,
+        )
+        if self.columns[-1].group:  # a rule below each group, which pandas does not draw
+            per = sum(column.group == self.columns[-1].group for column in self.columns)
+            starts = range(2, 1 + len(self.columns), per)
+            rules = " ".join(f"\\cmidrule(lr){{{start}-{start + per - 1}}}" for start in starts)
+            text = text.replace("\\\\\n", f"\\\\\n{rules}\n", 1)
+        return f"% needs \\usepackage{{booktabs}}\n{text}"
+
+    def _repr_html_(self) -> str:
+        styled = self._styled(str, "font-weight: bold").format(escape="html")
+        styled = styled.format_index(escape="html", axis=0).format_index(escape="html", axis=1)
+        return styled.set_caption(html.escape(self.title)).to_html()
+
+    def _styled(self, shown: Callable[[object], str], bold: str) -> Styler:
+        """Return the texts of the cells as a table, those of the winners with the style `bold`."""
+        first, *others = self.columns
+        heads: pd.Index[Any] = pd.Index([column.head for column in others], name=first.head)
+        if others and others[-1].group:
+            groups = [column.group for column in others]
+            heads = pd.MultiIndex.from_arrays([groups, heads], names=["", first.head])
+        cells = [row[1:] for row in self.rows]
+        styles = [[bold if cell.bold else "" for cell in row] for row in cells]
+        texts = [[cell.text for cell in row] for row in cells]
+        table = pd.DataFrame(texts, [row[0].text for row in self.rows], heads, dtype=object)
+        return table.style.format(shown).apply(lambda _: np.array(styles), axis=None)
+
+
+def latex(text: object) -> str:
+    """Return text that LaTeX prints as it is; numbers such as 4e-07 as 4·10⁻⁷.
+
+    Characters that pdflatex does not know are shown by their code points.
+    """
+    parts = _EXPONENT.split(str(text))  # text, mantissa, exponent, text, ...
+    plain = ["".join(map(_latex_character, part)) for part in parts[0::3]]
+    powers = [
+        f"${mantissa} \\cdot 10^{{{int(exponent)}}}$"
+        for mantissa, exponent in zip(parts[1::3], parts[2::3], strict=True)
+    ]
+    return "".join(a + b for a, b in zip(plain, [*powers, ""], strict=True))
+
+
+def _latex_character(character: str) -> str:
+    if character in _ESCAPES:
+        return _ESCAPES[character]
+    if character.isspace() or not character.isprintable():
+        return " "
+    return character if character <= "ÿ" else f"[U+{ord(character):04X}]"
+
+
+def _escaped_bar(text: str) -> str:
+    return " ".join(text.replace("|", "\\|").split())

@@ -1,0 +1,164 @@
+"""The result of a verification: as a table of checks, as Markdown, and for the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, fields, replace
+from itertools import groupby
+from math import isnan, nan
+from operator import attrgetter
+from typing import Any
+
+import pandas as pd
+from rich.console import Group
+from rich.text import Text
+
+from experiments.analysis.verify import REFERENCES, Check, Verification
+from experiments.tables.table import Cell, Column, Table
+
+CHECKS = "verification.csv"
+_MOST = 5  # problems with failed runs that the terminal shows
+_COLUMNS = {
+    "problem": Column("problem", side="words"),
+    "optimum": Column("optimum", "{:.8g}".format),
+    "failed": Column("failed", side="words"),
+    "passed": Column("passed", side="words"),
+}
+_SOLVERS = {
+    "solver": Column("solver", side="words"),
+    **{name: Column(name) for name in ("problems", "passed", "failed", "unsupported")},
+    "worst difference": Column("worst difference", "{:.1e}".format),
+}
+_DIFFERENCES = "Difference to the QP optimum: of the worse bound, relative"
+
+
+def verification_texts(verification: Verification, title: str) -> dict[str, str]:
+    """Return the files of a verification: `verification.csv` (see `to_frame`) and `verification.md`."""
+    return {
+        CHECKS: to_frame(verification).to_csv(index=False),
+        "verification.md": to_markdown(verification, title),
+    }
+
+
+def to_frame(verification: Verification) -> pd.DataFrame:
+    """Return the checks as a table, one row each; its columns are the attributes of `Check`."""
+    names = [field.name for field in fields(Check)]
+    return pd.DataFrame(map(vars, verification.checks), columns=names)
+
+
+def _by_solver(checks: Sequence[Check]) -> Table:
+    """Return how many problems each solver was checked on, how many passed, and the worst."""
+    rows: list[dict[str, Any]] = []
+    for solver in dict.fromkeys(check.solver for check in checks):
+        mine = [check for check in checks if check.solver == solver]
+        judged = [check for check in mine if check.status != "unsupported"]
+        known = [check.difference for check in mine if not isnan(check.difference)]
+        rows.append(
+            {
+                "solver": solver,
+                "problems": len(mine),
+                "passed": sum(check.passed for check in judged),
+                "failed": sum(not check.passed for check in mine),
+                "unsupported": len(mine) - len(judged),
+                "worst difference": max(known, default=nan),
+            }
+        )
+    return Table.of(rows, _SOLVERS)
+
+
+def to_markdown(verification: Verification, title: str) -> str:
+    """Return the outcome in a sentence, diagnoses, the counts of each solver, every difference."""
+    checks = to_frame(verification)
+    shown = checks.assign(cell=[_shown(check) for check in verification.checks])
+    table = shown.pivot_table("cell", "problem_id", "solver", aggfunc="first", sort=False)
+    optima = shown.groupby("problem_id", sort=False)["reference"].first()
+    table.insert(0, "optimum", ["" if isnan(value) else f"{value:.8g}" for value in optima])
+    parts = [
+        f"# {title}",
+        verification.sentence,
+        *diagnosis_sentences(verification),
+        _by_solver(verification.checks).markdown(),
+        f"## {_DIFFERENCES}",
+        Table.of(table.fillna("").reset_index()).markdown(),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def to_terminal(verification: Verification) -> Group:
+    """Return every difference, the counts of each solver, and the outcome in a sentence.
+
+    Of a verification that failed only the worst problems, and what is wrong with the solvers.
+    """
+    checks = shown = _in_order(verification.checks)
+    diagnosed = tuple(sorted(verification.diagnosed, key=attrgetter("solver")))
+    verification = replace(verification, checks=checks, diagnosed=diagnosed)
+    failed = sorted(verification.failed, key=attrgetter("badness"), reverse=True)
+    places = list(dict.fromkeys(check.problem_id for check in failed))
+    if failed:
+        shown = [check for check in checks if check.problem_id in places[:_MOST]]
+    more = len(places) - _MOST
+    notes = [f"{more} more problems have failed runs."] if more > 0 else []
+    columns = {name: column for name, column in _COLUMNS.items() if failed or name != "failed"}
+    rows = [_by_outcome([*own]) for _, own in groupby(shown, attrgetter("problem_id"))]
+    differences = Table.of(rows, columns, _DIFFERENCES, notes)
+    outcome = Text(verification.sentence, f"bold {'green' if verification.passed else 'red'}")
+    diagnoses = map(Text, diagnosis_sentences(verification))
+    return Group(differences, _by_solver(checks), outcome, *diagnoses)
+
+
+def _by_outcome(checks: Sequence[Check]) -> dict[str, Any]:
+    """Return the differences on one problem, those of solvers that failed apart."""
+    shown = {
+        passed: ", ".join(f"{c.solver} {_shown(c)}" for c in checks if c.passed is passed)
+        for passed in (False, True)
+    }
+    return {
+        "problem": checks[0].problem_id,
+        "optimum": checks[0].reference,
+        "failed": Cell(shown[False], style="red"),
+        "passed": Cell(shown[True], style="green"),
+    }
+
+
+def to_json(verification: Verification) -> dict[str, Any]:
+    """Return the same as plain values, which `dualgap verify --json` prints."""
+    return {
+        "passed": verification.passed,
+        "proven": verification.proven,
+        "sentence": verification.sentence,
+        "checks": [asdict(check) for check in _in_order(verification.checks)],
+        "diagnoses": [
+            {"solver": found.solver, "problem_id": found.problem_id}
+            | {"runs": found.runs, "of": found.of, "diagnosis": found.diagnosis.text}
+            for found in verification.diagnosed
+        ],
+    }
+
+
+def _in_order(checks: Sequence[Check]) -> tuple[Check, ...]:
+    """Return the checks of each problem by solver, the references first: runs are in a random order."""
+    places = {check.problem_id: place for place, check in reversed([*enumerate(checks)])}
+    return tuple(
+        sorted(
+            checks,
+            key=lambda c: (places[c.problem_id], not c.solver.startswith(REFERENCES), c.solver),
+        )
+    )
+
+
+def diagnosis_sentences(verification: Verification) -> list[str]:
+    """Return what is wrong with each solver that was diagnosed, and what to look at."""
+    return [
+        f"Diagnosis of {found.solver}, from {found.runs} of {found.of} failed runs: "
+        f"on {found.problem_id}, {found.diagnosis.text}."
+        for found in verification.diagnosed
+    ]
+
+
+def _shown(check: Check) -> str:
+    """Return the difference with the verdict of what failed, or why there is none."""
+    for word in (check.status, check.verdict):
+        if word in ("unsupported", "infeasible"):
+            return word
+    known = check.status if isnan(check.difference) else f"{check.difference:.1e}"
+    return known if check.passed else f"{check.verdict} {known}"

@@ -1,0 +1,173 @@
+"""Arrays of balls, on which a kernel that is written in operators is evaluated as on float64 arrays.
+
+A ball [m ± r] holds every value that its operands allow, at the precision of `flint.ctx` (Johansson
+2017, "Arb: efficient arbitrary-precision midpoint-radius interval arithmetic"). NumPy's operators and
+elementary functions work entry by entry, a product of matrices is one of python-flint. Whatever else is
+done with the array is refused: a comparison, a conversion to float64, or a function that would take the
+balls' midpoints for the numbers themselves.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from functools import cache, cached_property, partial
+from math import prod
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+_MOST_FACTORS = 1024  # of a power that is a product
+# Functions of NumPy that only arrange, add and multiply.
+_ARRANGING = {np.concatenate, np.hstack, np.vstack, np.stack, np.einsum, np.sum, np.prod, np.dot}
+
+
+class Unprovable(Exception):
+    """No proof is known for this problem; the message says why."""
+
+
+class Balls(NDArrayOperatorsMixin):
+    """An array of balls, or of numbers that are exact.
+
+    Parameters
+    ----------
+    values : an array of balls or of numbers, a number, a sparse matrix, or a matrix of python-flint.
+    """
+
+    def __init__(self, values: Any) -> None:
+        from flint import arb, arb_mat  # noqa: PLC0415 - needed for proofs alone
+
+        self._matrix: Any = None
+        if type(values) is arb_mat:
+            self._matrix, self.shape = values, (values.nrows(), values.ncols())
+            return
+        array: Any = values.toarray() if scipy.sparse.issparse(values) else np.asarray(values)
+        if array.dtype != object:
+            if not (array.dtype.kind in "bi" or np.can_cast(array.dtype, np.float64)):
+                raise Unprovable(f"{array.dtype} numbers have no ball arithmetic")
+            array = np.frompyfunc(arb, 1, 1)(array)
+        self.entries = np.asarray(array, object)
+        self.shape = self.entries.shape
+
+    @cached_property
+    def entries(self) -> Any:
+        """The balls, as an array of objects."""
+        entries = np.fromiter(self._matrix.entries(), object, self.shape[0] * self.shape[1])
+        return entries.reshape(self.shape)
+
+    def matrix(self) -> Any:
+        """Return the array (m, k) as a matrix of python-flint."""
+        from flint import arb_mat  # noqa: PLC0415 - needed for proofs alone
+
+        if self._matrix is None:
+            m, k = self.shape
+            self._matrix = arb_mat(m, k, self.entries.ravel().tolist())
+        return self._matrix
+
+    @property
+    def ndim(self) -> int:
+        """How many axes it has."""
+        return len(self.shape)
+
+    @property
+    def T(self) -> Balls:
+        """Its transpose."""
+        return Balls(self.entries.T)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, key: Any) -> Balls:
+        return Balls(self.entries[key])
+
+    def reshape(self, *shape: Any) -> Balls:
+        """Return it in another shape."""
+        return Balls(self.entries.reshape(*shape))
+
+    def sum(self, axis: int | None = None, keepdims: bool = False) -> Balls:
+        """Return the sums along an axis, or of all entries."""
+        return Balls(self.entries.sum(axis=axis, keepdims=keepdims))
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise Unprovable("it is converted to float64 numbers")
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        function, out = _functions().get(ufunc), options.pop("out", None)
+        if function is None or method not in ("__call__", "reduce"):
+            raise Unprovable(f"numpy.{ufunc.__name__} has no ball arithmetic")
+        if ufunc is np.matmul:
+            result = function(*map(_balls, inputs))
+        else:
+            of_each = getattr(np.frompyfunc(function, ufunc.nin, 1), method)
+            result = Balls(of_each(*(_balls(v).entries for v in inputs), **options))
+        if out is None:
+            return result
+        if not isinstance(out[0], Balls):
+            raise Unprovable("it is written to an array of float64 numbers")
+        out[0].entries, out[0]._matrix = result.entries.reshape(out[0].shape), None
+        return out[0]
+
+    def __array_function__(self, function: Any, _: Any, inputs: Any, options: Any) -> Any:
+        if function not in _ARRANGING:
+            raise Unprovable(f"numpy.{function.__name__} has no ball arithmetic")
+        return Balls(function(*map(_entries_in, inputs), **options))
+
+
+def _balls(value: Any) -> Balls:
+    return value if isinstance(value, Balls) else Balls(value)
+
+
+def _entries_in(value: Any) -> Any:
+    """Return the entries of an array of balls, or of each one in a list."""
+    if isinstance(value, list | tuple):
+        return [_entries_in(v) for v in value]
+    return value if isinstance(value, str) else _balls(value).entries
+
+
+@cache
+def _functions() -> dict[Any, Callable[..., Any]]:
+    """Return the functions of balls that stand for NumPy's functions of numbers."""
+    from flint import arb  # noqa: PLC0415 - needed for proofs alone
+
+    elementary = "exp expm1 log log1p sin cos tan sinh cosh tanh"
+    return {
+        np.add: operator.add,
+        np.subtract: operator.sub,
+        np.multiply: operator.mul,
+        np.true_divide: operator.truediv,
+        np.power: _power,
+        np.matmul: _product,
+        np.negative: operator.neg,
+        np.positive: operator.pos,
+        np.absolute: operator.abs,
+        np.square: partial(_power, exponent=arb(2)),
+        np.exp2: arb(2).__pow__,
+        np.sqrt: _root,
+        np.arctan: arb.atan,
+        np.maximum: arb.max,
+        np.minimum: arb.min,
+        **{getattr(np, name): getattr(arb, name) for name in elementary.split()},
+    }
+
+
+def _product(left: Balls, right: Balls) -> Balls:
+    if left.ndim == right.ndim == 2:
+        return Balls(left.matrix() * right.matrix())
+    return Balls(left.entries @ right.entries)
+
+
+def _power(base: Any, exponent: Any) -> Any:
+    """Return a power, a whole one of a ball around 0 too."""
+    whole = exponent.unique_fmpz() if base.contains(0) else None
+    if whole is None or not 0 <= whole <= _MOST_FACTORS or whole != exponent:
+        return base**exponent
+    return prod([base] * int(whole), start=type(base)(1))
+
+
+def _root(ball: Any) -> Any:
+    """Return the square root of a number of 0 or above, around which a ball may reach below 0."""
+    if ball.lower() >= 0 or not ball.upper() >= 0:
+        return ball.sqrt()
+    return ball.upper().sqrt().union(type(ball)(0))

@@ -1,0 +1,175 @@
+"""LIBSVM's five duals: which of them a problem has, in scikit-learn's words, and the answer to it.
+
+A problem is judged by its loss and its offsets' costs and not by its class: a risk with the hinge loss
+and an intercept is C-SVC too.
+"""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from problems.dataset import Matrix, Vector
+from problems.forms import FormPoint
+from problems.formulations.formulation import Formulation
+from problems.formulations.svdd import Shortfall
+from problems.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid, as_dense
+from problems.losses import EpsilonInsensitive, Hinge, Perceptron
+from problems.rounding import UNIT
+from solvers.base import Solver
+
+NATIVE_KERNELS = (Linear, RBF, Polynomial, Sigmoid)
+DUALS = {  # by scikit-learn's estimators
+    "SVC": "C-SVC",
+    "SVR": "epsilon-SVR",
+    "NuSVC": "ν-SVC",
+    "NuSVR": "ν-SVR",
+    "OneClassSVM": "one class",
+}
+
+
+class Dual(NamedTuple):
+    """The dual of a problem in scikit-learn's words: the estimator, and its settings but the kernel."""
+
+    problem: Formulation
+    estimator: str
+    settings: dict[str, float]
+
+    def alpha(self, beta: Vector) -> Vector:
+        """Return the dual variables for LIBSVM's coefficients β (n,).
+
+        Those of ν-SVC are divided by ρ; their sum tells it.
+        """
+        alpha = self.problem.signs * beta
+        if self.estimator not in ("NuSVC", "OneClassSVM"):
+            return alpha
+        return alpha * (np.abs(self.problem.costs).sum() / np.abs(beta).sum())
+
+
+def dual_of(problem: Formulation) -> Dual | None:
+    """Return the dual that a problem has, with an intercept or without; None if it is none of these."""
+    if problem.pieces is None:
+        return None
+    costs = problem.costs
+    # the share of all weights that the costs are, but not above what can be: it may be rounded up
+    nu = {"nu": np.abs(costs).sum() / problem.weight.sum() * (1 - 2 * UNIT)}
+    match problem.loss, costs.tolist():
+        case Hinge(), [] | [0.0]:
+            made = Dual(problem, "SVC", {"C": 1.0})
+        case EpsilonInsensitive(epsilon), [] | [0.0]:
+            made = Dual(problem, "SVR", {"C": 1.0, "epsilon": epsilon})
+        case Perceptron(), [_, _]:
+            made = Dual(problem, "NuSVC", nu)
+        case EpsilonInsensitive(), [_, _]:
+            made = Dual(problem, "NuSVR", {"C": 1.0, **nu})
+        # SVDD's targets are equal where k(x, x) is the same for all samples
+        case Perceptron() | Shortfall(), [_] if np.ptp(problem.y) == 0:
+            made = Dual(problem, "OneClassSVM", nu)
+        case _:
+            return None
+    return made
+
+
+def refuse_other_duals(
+    problem: Formulation,
+    solver: str,
+    solved: Sequence[str] = tuple(DUALS),
+    intercept: bool = True,
+) -> str | None:
+    """Return why a problem has none of the duals that are `solved`, or None if it has one.
+
+    Parameters
+    ----------
+    solver : its name.
+    solved : the estimators whose duals it solves.
+    intercept : whether it has an intercept always.
+    """
+    dual = dual_of(problem)
+    if dual is None or dual.estimator not in solved:
+        *names, last = (DUALS[name] for name in solved)
+        return f"{solver} solves only the duals of {', '.join(names)} and {last}"
+    if intercept and not problem.intercept:
+        return f"{solver} always has an intercept"
+    if not problem.is_bounded:
+        return f"{solver} has no hard margin: C must be finite"
+    one = dual.estimator == "SVC" and np.ptp(problem.y) == 0
+    return f"{solver} needs samples of both classes" if one else None
+
+
+def kernel_settings(kernel: Kernel) -> dict[str, Any]:
+    """Return what scikit-learn's estimators call a kernel."""
+    match kernel:
+        case Linear():
+            return {"kernel": "linear"}
+        case RBF(gamma):
+            return {"kernel": "rbf", "gamma": gamma}
+        case Polynomial(degree, gamma, coef0):
+            return {"kernel": "poly", "degree": int(degree), "gamma": gamma, "coef0": coef0}
+        case Sigmoid(gamma, coef0):
+            return {"kernel": "sigmoid", "gamma": gamma, "coef0": coef0}
+        case _:
+            return {"kernel": "precomputed"}
+
+
+@dataclass(frozen=True)
+class SupportVectorBaseline(Solver):
+    """Base of LIBSVM and oneDAL, which are reached through scikit-learn's estimators."""
+
+    tol: float = 1e-3
+    max_iter: int | None = None
+    cache_size: float = 1000.0
+
+    form: ClassVar = Formulation
+    warm_up_sizes: ClassVar = (32,)
+
+    def prepare(self, problem: Formulation) -> tuple[Formulation, Matrix]:
+        """Import the library; return the problem and the samples that the library is given."""
+        return super().prepare(problem), problem.X
+
+    def iterates(self, state: tuple[Formulation, Matrix]) -> Iterator[FormPoint]:
+        """Yield once, at the end."""
+        problem, samples = state
+        svm, gram, dual = (
+            importlib.import_module(self.needs[0][0]),
+            problem.gram(),
+            dual_of(problem),
+        )
+        assert dual is not None
+        estimator = getattr(svm, dual.estimator)(
+            tol=self.tol,
+            cache_size=self.cache_size,
+            **dual.settings,
+            **self._settings(),
+            **kernel_settings(problem.kernel),
+        )
+        estimator.random_state = 0  # else `fit` draws a seed, never used, from the global state
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of its limit, which the claim states
+            estimator.fit(
+                samples if isinstance(problem.kernel, NATIVE_KERNELS) else gram.dense(),
+                problem.y,
+                sample_weight=problem.weight,  # times C = 1
+            )
+        stopped = self._is_stopped(estimator)  # first, as it says whether the library ran at all
+        beta = np.zeros(problem.n)
+        beta[estimator.support_] = as_dense(estimator.dual_coef_).ravel()
+        yield FormPoint(
+            dual.alpha(beta),
+            iterations=int(np.sum(estimator.n_iter_)),
+            claim="stopped" if stopped else "optimal",
+            counters={"kernel_evaluations": gram.evaluations},
+        )
+
+    @abstractmethod
+    def _settings(self) -> dict[str, Any]:
+        """Return the settings of the estimators that are its own."""
+
+    @abstractmethod
+    def _is_stopped(self, estimator: Any) -> bool:
+        """Return whether it ended at its limit."""

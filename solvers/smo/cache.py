@@ -1,0 +1,230 @@
+"""Rows of K among the active variables, computed when they are first needed and kept.
+
+What moves adds its row to the scores of all active variables; that reads each row again and again, at
+the speed of memory. Newton steps read them too: products with K then cost no kernel values.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from problems.dataset import Indices, Vector
+from problems.gram.tiles import Tile
+from solvers.smo.demand import MOST_FEATURES, Source
+from solvers.smo.matrix import Matrix, Ready
+
+
+class RowMemory:
+    """Memory for rows among one set of variables after another: touching fresh memory takes time.
+
+    Attributes
+    ----------
+    room : numbers that it may have.
+    """
+
+    def __init__(self, room: int, dtype: Any) -> None:
+        self.room, self._values = room, np.empty(0, dtype)
+
+    def rows(self, width: int) -> Tile:
+        """Return room for rows of `width` variables, at least one."""
+        most = max(width, min(self.room, width**2))
+        if self._values.size < most:
+            self._values = np.empty(most, self._values.dtype)
+        count = min(width, most // max(1, width))
+        return self._values[: count * width].reshape(count, width)
+
+
+class RowCache:
+    """Rows of K[members, members], as many as there is room for.
+
+    Attributes
+    ----------
+    values : the rows. place : where each member's row is, −1 for none. owner : each row's variable.
+    distinct : the members, but of those with one sample, as ν-SVR has them, only the first; `values` and
+        `place` are of these, and `twin` is which of them stands for each member; None for itself.
+    """
+
+    def __init__(self, matrix: Matrix, members: Indices, memory: RowMemory) -> None:
+        self.matrix, self.members = matrix, members
+        self.distinct, self.twin = members, None
+        if matrix.repeats:
+            samples = matrix.sample[members]
+            _, first, self.twin = np.unique(samples, return_index=True, return_inverse=True)
+            self.distinct = members[first]
+        self.values = memory.rows(self.distinct.size)
+        self.place = np.full(self.distinct.size, -1)
+        self.owner = np.full(self.values.shape[0], -1)
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return int(np.count_nonzero(self.owner >= 0))
+
+    def of(self, matrix: Matrix) -> RowCache:
+        """Return the same rows, for another problem on the same variables."""
+        self.matrix = matrix
+        self.__dict__.pop("columns", None)
+        return self
+
+    @cached_property
+    def columns(self) -> Ready:
+        """The columns of the members, made ready when the first row is computed."""
+        return self.matrix.columns(self.distinct)
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is room for all rows."""
+        return self.owner.size >= self.distinct.size
+
+    def known(self, chosen: Indices) -> NDArray[np.bool_]:
+        """Return which of some members have a row."""
+        return self.place[chosen if self.twin is None else self.twin[chosen]] >= 0
+
+    def block(self, chosen: Indices) -> Tile:
+        """Return K among members that have a row."""
+        K = self.lower_half(chosen, self.values.dtype)
+        mirror(K)
+        return K
+
+    def lower_half(self, chosen: Indices, dtype: Any) -> Tile:
+        """Return K among members that have a row, of which the lower half counts."""
+        chosen = chosen if self.twin is None else self.twin[chosen]
+        K, place = np.empty((chosen.size, chosen.size), dtype), self.place[chosen]
+
+        def gather_some(first: int, last: int) -> None:
+            gather(self.values, place, chosen, K, first, last)
+
+        # 64 pairs of rows are worth a second thread
+        self.matrix.tiles.run(gather_some, (chosen.size + 1) // 2, 64)
+        return K
+
+    def fetch(self, chosen: Indices) -> NDArray[np.bool_]:
+        """Compute the rows of some members, given by position; return which of them have one now."""
+        missing = chosen[~self.known(chosen)]
+        if self.twin is not None:
+            missing = np.unique(self.twin[missing])
+        places = np.flatnonzero(self.owner < 0)[: missing.size] if missing.size else missing
+        if places.size:
+            missing = missing[: places.size]
+            rows, first, last = self.distinct[missing], places[0], places[-1] + 1
+            if last - first == places.size:
+                self.matrix.block(rows, self.distinct, self.columns, self.values[first:last])
+            else:
+                self.values[places] = self.matrix.block(rows, self.distinct, self.columns)
+            self.place[missing], self.owner[places] = places, rows
+        return self.known(chosen)
+
+    def source(self) -> Source | None:
+        """Return what pair steps on all members compute rows from; None where K is of no such kind."""
+        matrix = self.matrix
+        factors = matrix.tiles.factors(np.float32) if matrix.in_single else None
+        if factors is None or matrix.scale is not None:
+            return None
+        rows, columns, factor = factors
+        if columns.shape[1] > MOST_FEATURES:
+            return None
+        some = matrix.sample[self.members]
+        across, used = np.ascontiguousarray(columns[some].T), np.array([self.count])
+        factor = np.array([factor], np.float32)
+        return Source(rows[some], across, factor, self.place, self.owner, used)
+
+    def replace(self, positions: Indices, arriving: Indices) -> None:
+        """Put `arriving` where other members stood: new columns for the rows that stay."""
+        given_up = self.place[positions]
+        self.owner[given_up[given_up >= 0]] = -1
+        self.place[positions] = -1
+        self.members = self.members.copy()
+        self.members[positions] = arriving
+        used = np.flatnonzero(self.owner >= 0)
+        columns = self.matrix.columns(arriving)
+        self.values[np.ix_(used, positions)] = self.matrix.block(
+            self.owner[used], arriving, columns
+        )
+        self.distinct, self.columns = self.members, self.matrix.columns(self.members)
+
+    def add_to(self, f: Vector, chosen: Indices, weights: Vector) -> None:
+        """Add the weighted rows of members that have one to f, the scores of all members."""
+        sums = f
+        if self.twin is not None:
+            total = np.bincount(self.twin[chosen], weights, self.distinct.size).astype(np.float64)
+            sums, chosen = np.zeros(total.size), np.flatnonzero(total)
+            weights = total[chosen]
+        if chosen.size:
+            at, weight = self.place[chosen], weights.astype(self.values.dtype)
+            filling = -at.size % 8  # any row, with the weight 0
+            at, weight = np.append(at, at[:1].repeat(filling)), np.pad(weight, (0, filling))
+
+            def add(first: int, last: int) -> None:
+                add_rows(sums, self.values, at, weight, first, last)
+
+            self.matrix.tiles.run(add, sums.size, 2048)  # columns that are worth a second thread
+        if self.twin is not None:
+            f += sums[self.twin]
+
+
+@numba.njit(cache=True, nogil=True)
+def add_rows(f: Vector, rows: Tile, at: Indices, weights: Tile, first: int, last: int) -> None:
+    """Add weighted rows, a multiple of eight, to f[first:last].
+
+    Memory is read once for eight rows, and so many columns at a time stay in the cache meanwhile that
+    f is touched once for 32 rows.
+    """
+    span = 4096  # columns whose sums, 16 KiB in float32, stay in the first-level cache
+    summed = 32  # rows summed in their own precision, before that is worse than theirs
+    sums = np.empty(span, rows.dtype)
+    for left in range(first, last, span):
+        right = min(left + span, last)
+        for start in range(0, at.size, summed):
+            sums[:] = 0.0
+            for k in range(start, min(start + summed, at.size), 8):
+                r0, r1 = rows[at[k], left:right], rows[at[k + 1], left:right]
+                r2, r3 = rows[at[k + 2], left:right], rows[at[k + 3], left:right]
+                r4, r5 = rows[at[k + 4], left:right], rows[at[k + 5], left:right]
+                r6, r7 = rows[at[k + 6], left:right], rows[at[k + 7], left:right]
+                w0, w1, w2, w3 = weights[k], weights[k + 1], weights[k + 2], weights[k + 3]
+                w4, w5, w6, w7 = weights[k + 4], weights[k + 5], weights[k + 6], weights[k + 7]
+                for t in range(right - left):
+                    below = (w0 * r0[t] + w1 * r1[t]) + (w2 * r2[t] + w3 * r3[t])
+                    above = (w4 * r4[t] + w5 * r5[t]) + (w6 * r6[t] + w7 * r7[t])
+                    sums[t] += below + above
+            for t in range(right - left):
+                f[left + t] += sums[t]
+
+
+def compile_gather() -> None:
+    """Compile what small problems never call."""
+    for dtype in (np.float32, np.float64):
+        one = np.zeros(1, np.int64)
+        for kind in {dtype, np.float32}:
+            gather(np.zeros((1, 1), dtype), one, one, np.zeros((1, 1), kind), 0, 1)
+        mirror(np.zeros((1, 1), dtype))
+        add_rows(np.zeros(1), np.zeros((1, 1), dtype), one.repeat(8), np.zeros(8, dtype), 0, 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def gather(rows: Tile, at: Indices, columns: Indices, out: Tile, first: int, last: int) -> None:
+    """Write the lower half of K, of the rows `first` to `last` counted from either end.
+
+    Two such rows have as many entries together as any other two, so that threads share the work evenly.
+    """
+    for k in range(first, last):
+        for i in (k, at.size - 1 - k):
+            row = rows[at[i]]
+            for j in range(i + 1):
+                out[i, j] = row[columns[j]]
+
+
+@numba.njit(cache=True, nogil=True)
+def mirror(K: Tile) -> None:
+    """Copy the lower half of K to the upper, in squares: columns of one are still in the cache."""
+    side = 16  # entries: a cache line in float32
+    for top in range(0, len(K), side):
+        for left in range(0, top + 1, side):
+            for i in range(top, min(top + side, len(K))):
+                for j in range(left, min(left + side, i)):
+                    K[j, i] = K[i, j]

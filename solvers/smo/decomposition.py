@@ -1,0 +1,121 @@
+"""The outermost of SMO's levels: which variables are active, and when enough is known to stop.
+
+until the violation is at most tol:  choose active variables; minimise over them; update all scores
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from problems.dataset import Vector
+from problems.forms import BoxQP, Claim, FormPoint
+from problems.gram.threads import Threads
+from problems.gram.tiles import Tiles
+from solvers.numerics.claims import FAR
+from solvers.smo.active import Active, Inner
+from solvers.smo.state import State
+
+_FUTILE = 5  # refreshes without halving the violation, after which it goes on in float64
+
+
+def minimise(
+    form: BoxQP,
+    inner: Inner,
+    tol: float,
+    gap: float | None,
+    max_iter: int,
+    cache_size: float | None,
+    takes_source: bool = False,
+) -> Iterator[FormPoint]:
+    """Yield every few rounds; `inner` minimises over a working set.
+
+    It is given a source of rows, in place of all of them, if it says that it takes one.
+    """
+
+    def points(tiles: Tiles) -> Iterator[FormPoint]:
+        state = State(form, tiles, cache_size, max_iter)
+        active = Active(state, inner, takes_source)
+        try:
+            yield from _points(state, active, tol, gap)
+        finally:
+            state.leave_rows(active.rows)
+
+    threads = Threads()
+    with Tiles(form.gram, threads.count) as tiles:
+        yield from threads.one_at_a_time(points(tiles))
+
+
+def _points(state: State, active: Active, tol: float, gap: float | None) -> Iterator[FormPoint]:
+    def point(z: Vector, claim: Claim) -> FormPoint:
+        each = state.matrix.dtype.itemsize
+        counters = {
+            "newton_steps": state.newton_steps,
+            "refreshes": state.refreshes,
+            "active": state.size,
+            "bits": 8 * each,
+            "cache_size": 1e-6 * state.room * each,
+        }
+        x = state.merged.spread(z)
+        return FormPoint(x, iterations=state.steps, claim=claim, counters=counters)
+
+    for _ in _improvements(state, active, tol, gap):
+        if not state.at_limit:  # the last point comes with a claim
+            z = state.z.copy()
+            z[active.members] = active.z
+            yield point(z, "none")
+    # where C is huge, a small violation is no small gap (an infinite one says nothing)
+    near = state.solved and not FAR < state.relative_gap() < np.inf
+    yield point(state.z, "infeasible" if state.unbounded else "optimal" if near else "stopped")
+
+
+def _improvements(state: State, active: Active, tol: float, gap: float | None) -> Iterator[None]:
+    """Run the algorithm until it has come to an end, pausing now and then."""
+    best, slow, pausing = np.inf, 0, False
+    least, futile = np.inf, 0  # violation that a refresh left; how many did not halve it
+    while True:
+        violation = state.violation()
+        relative_gap = np.inf if gap is None else state.relative_gap()
+        # the gap falls faster than the violation, up to as its square
+        of_gap = np.inf if gap is None else (max(0.0, relative_gap) / gap) ** 0.75
+        state.left = min(violation / tol, of_gap)
+        reached = violation <= tol or (gap is not None and relative_gap <= gap)
+        noise = state.noise
+        if reached or violation <= 10.0 * noise:  # below it, noise is solved
+            doubtful = state.doubtful(max(violation, tol) if reached else violation)
+            if reached and not doubtful.size:
+                state.solved = True
+                return
+            state.refresh(doubtful)
+            exact = state.violation()
+            futile += exact > 0.5 * least
+            least, best, slow = min(least, exact), np.inf, 0
+            active.policy.refine_in = 0
+            continue
+        if state.matrix.in_single and (state.stuck or futile > _FUTILE):
+            state.leave_rows(active.rows)
+            state.work_in_double()
+            active.start_with(active.members[:0])
+            pausing = False
+            continue
+        if state.at_limit:
+            return
+        if pausing:  # not if that was the end: small problems are solved without a pause
+            yield
+        slow = slow + 1 if violation > 0.5 * best else 0
+        best = min(best, violation)
+        if slow > 3 or state.crowded():
+            slow = 0
+            state.grow()
+        active.take(state.choose(active.members))
+        # of their violation, at which the active variables are left; earlier, if no more follows than
+        # an evaluation of the gap, and not before the end, if not even that
+        share = 0.1 if active.members.size < state.variables.n else 0.4
+        if active.complete and gap is None:
+            share = 0.0
+        for count, _ in enumerate(active.reduce(share, max(0.5 * tol, noise))):
+            if count and (active.complete or count % 16 == 0):
+                yield
+        yield from state.absorb(active.members, active.z, active.f, active.b)
+        pausing = True

@@ -1,0 +1,41 @@
+"""Means of ratios, cost of the intercept, passes."""
+
+import json
+
+import pytest
+
+from experiments.analysis.means import compared, intercepts, means, passes
+
+
+def test_geometric_means_leave_out_and_count_the_problems_that_one_side_failed(timed, table_of):
+    rows = [
+        timed(problem="a"), timed("libsvm", time=2.0, problem="a"),
+        timed(problem="b"), timed("libsvm", time=8.0, problem="b"),
+        timed(problem="c"), timed("libsvm", gap=1.0, problem="c"),
+        timed("libsvm", tol=1e-6, gap=1.0, problem="c"),
+        timed(problem="d"), timed("libsvm", gap=2e-3, problem="d"),
+        timed(problem="e", gap=1.0), timed("libsvm", problem="e"),
+    ]  # fmt: skip
+    rates = means(compared(table_of(*rows), [1e-3])).set_index("solver")
+    assert rates.loc["libsvm", "mean"] == pytest.approx(4.0)
+    counts = ["problems", "failed", "alone"]
+    assert rates.loc["libsvm", counts].tolist() == [2, 1, 1]
+    assert rates.loc["libsvm", ["least", "most"]].tolist() == [2.0, 8.0]
+    assert rates.loc["smo", counts].tolist() == [4, 0, 0]
+    assert rates.loc["libsvm", "ours"] == "smo"
+
+
+def test_the_intercept_costs_what_it_takes_more_than_the_same_problem_without(timed, table_of):
+    rows = [timed(problem="a9a intercept=False C=1"), timed(problem="a9a C=1", time=1.5)]
+    rows += [timed(problem="w8a intercept=False C=1"), timed(problem="w8a C=1", gap=1.0)]
+    (cost,) = intercepts(compared(table_of(*rows), [1e-3])).to_dict("records")
+    assert (cost["problem"], cost["without"], cost["with"]) == ("a9a C=1", 1.0, 1.5)
+    assert cost["ratio"] == 1.5
+
+
+def test_settings_that_tell_are_those_that_vary(timed, table_of):
+    both = [json.dumps({"tol": 1e-9, "epochs": k}) for k in (1, 20)]
+    rows = [timed("pegasos", params=text, suboptimality=0.2) for text in both]
+    counted = passes(table_of(*rows, timed()))
+    assert counted["setting"].tolist() == ["epochs 1", "epochs 20"]
+    assert counted["suboptimality"].tolist() == [0.1, 0.1]

@@ -1,0 +1,190 @@
+"""Times in their three readings, ratios at equal certified gap, and the arithmetic lower bound."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.analysis.means import arithmetic_bounds, compared
+from experiments.analysis.times import configurations, missed, times, tried_in_vain
+from experiments.records.columns import FULL_TRACES
+from experiments.store.reading import RunFolder
+
+NAN = float("nan")
+FLOOR = Path(__file__).parents[3] / "experiments" / "floor.py"
+
+
+def cell(table, target, solver, problem="p"):
+    """Return the row of a target, a solver and a problem."""
+    of = (table["target"] == target) & (table["solver"] == solver) & (table["problem"] == problem)
+    (row,) = table[of].to_dict("records")
+    return row
+
+
+def test_the_cheapest_configuration_within_the_target_stands_for_a_solver(timed, table_of):
+    table = compared(
+        table_of(
+            timed(tol=1e-2, time=1.0, gap=5e-3),
+            timed(tol=1e-3, time=2.0, gap=5e-4),
+            timed(tol=1e-6, time=4.0, gap=5e-7),
+            timed("libsvm", tol=1e-1, time=9.0, gap=9e-4),
+            timed("libsvm", tol=1e-6, time=8.0, gap=8e-4),
+        )
+    )
+    ours, peer = cell(table, 1e-3, "smo"), cell(table, 1e-3, "libsvm")
+    assert (ours["time"], ours["setting"], ours["ratio"]) == (2.0, "tol 1e-03", 1.0)
+    assert (peer["time"], peer["setting"], peer["ratio"]) == (8.0, "tol 1e-06", 4.0)
+    assert cell(table, 1e-6, "smo")["time"] == 4.0
+
+
+def test_a_solver_that_missed_the_target_is_shown_with_its_best_gap(timed, table_of):
+    table = compared(
+        table_of(
+            timed(tol=1e-6, gap=5e-7),
+            timed("libsvm", tol=1e-3, gap=2e-5),
+            timed("libsvm", tol=1e-6, gap=1.9e-5),
+            timed("one_dal", tol=1e-3, gap=2e-3),
+            timed("one_dal", tol=1e-5, gap=2e-5),
+            timed("liblinear", gap=NAN, time=NAN, status="time_limit"),
+        )
+    )
+    stalled, short = cell(table, 1e-6, "libsvm"), cell(table, 1e-6, "one_dal")
+    assert (stalled["outcome"], stalled["gap"]) == ("stalled", 1.9e-5)
+    assert (short["outcome"], short["gap"]) == ("short", 2e-5)
+    assert cell(table, 1e-3, "liblinear")["outcome"] == "time_limit"
+    assert np.isnan([stalled["time"], stalled["ratio"], short["time"]]).all()
+
+
+def test_a_repetition_without_an_answer_spoils_its_configuration(timed, table_of):
+    table = compared(table_of(timed(), timed(repetition=1, gap=NAN, time=NAN, status="crashed")))
+    assert cell(table, 1e-3, "smo")["outcome"] == "crashed"
+
+
+def test_a_solver_without_a_dual_point_is_measured_against_the_best_bound(timed, table_of):
+    own = {"bound_source": "recovered from w", "gap": 0.5, "suboptimality": 2e-4}
+    table = compared(table_of(timed(), timed("liblinear", **own)))
+    assert cell(table, 1e-3, "liblinear")["gap"] == pytest.approx(1e-4)
+
+
+def test_the_fastest_of_ours_is_what_ratios_are_taken_to(timed, table_of):
+    table = compared(
+        table_of(timed(time=2.0), timed("platt_smo", time=1.0), timed("libsvm", time=3.0)), [1e-3]
+    )
+    ratios = table.set_index("solver")["ratio"].to_dict()
+    assert ratios == {"smo": 2.0, "platt_smo": 1.0, "libsvm": 3.0}
+
+
+def test_a_solver_may_take_whichever_face_of_a_problem_is_cheaper(timed, table_of):
+    same = {"family_hash": "f"}
+    dual, primal = ({"formulation": f"soft_margin_{face}", **same} for face in ("dual", "primal"))
+    rows = [
+        timed(problem="a dual", time=3.0, **dual),
+        timed("libsvm", problem="a dual", time=9.0, **dual),
+        timed("libsvm", problem="a primal", time=6.0, **primal),
+    ]
+    table = compared(table_of(*rows), [1e-3])
+    peer = cell(table, 1e-3, "libsvm", "a dual")
+    assert (peer["time"], peer["ratio"]) == (6.0, 2.0)
+    assert peer["setting"].endswith(", soft_margin_primal")
+    assert len(table) == 2
+
+
+def test_the_floor_is_the_time_of_the_values_that_the_best_answer_needs(timed, table_of):
+    rows = [
+        timed(gap=1e-3, n_support=90.0),
+        timed(tol=1e-6, gap=1e-9, time=0.5, n_support=40.0),
+        timed(f"{FLOOR}:KernelFloor", gap=NAN, time=2.0, n_kernel_evals=1e3, n_support=NAN),
+    ]
+    (floor,) = arithmetic_bounds(table_of(*rows)).to_dict("records")
+    values = 100 * 40 - 40**2 / 2
+    assert floor["support"] == 40
+    assert floor["values"] == values
+    assert floor["time"] == pytest.approx(values * 2e-3)
+    table = compared(table_of(*rows), [1e-6])
+    assert table["solver"].tolist() == ["smo"]
+    assert table["floors"].tolist() == pytest.approx([0.5 / (values * 2e-3)])
+
+
+def test_targets_end_at_the_one_of_the_experiment(timed, table_of):
+    for target, all_targets in (
+        (1e-9, [1e-3, 1e-6, 1e-9]),
+        (1e-8, [1e-3, 1e-6, 1e-8]),
+        (1e-2, [1e-2]),
+    ):
+        table = times(table_of(timed(target_gap=target)), "cheapest_setting")
+        assert table["target"].tolist() == all_targets
+
+
+def test_without_a_floor_there_is_no_time_over_it(timed, table_of):
+    assert compared(table_of(timed()))["floors"].isna().all()
+
+
+def test_baselines_that_make_passes_are_compared_with_ours_that_do_by_the_distance_to_the_bound(
+    timed, table_of
+):
+    def passing(solver, time, epochs, distance):
+        params = json.dumps({"epochs": epochs})
+        return timed(solver, time=time, gap=0.9, params=params, suboptimality=2.0 * distance)
+
+    rows = [timed("dual_coordinate_descent", time=0.1, gap=1e-9)]
+    for solver, factor in (("pegasos", 1.0), ("sgd", 4.0)):
+        rows += [passing(solver, factor * k, k, 5e-3 / k) for k in (1, 10)]
+    table = compared(table_of(*rows), [1e-3])
+    assert cell(table, 1e-3, "sgd")["ratio"] == 4.0
+    assert cell(table, 1e-3, "sgd")["ours"] == "pegasos"
+    assert cell(table, 1e-3, "sgd")["single"]
+    assert cell(table, 1e-3, "pegasos")["ours"] == "dual_coordinate_descent"
+
+
+def test_what_is_wrong_or_not_certified_reaches_nothing(timed, table_of):
+    rows = [timed(time=2.0), timed("libsvm", time=1.0, gap=1e-9, verdict="uncertified")]
+    table = compared(table_of(*rows), [1e-3])
+    assert cell(table, 1e-3, "libsvm")["outcome"] != "reached"
+
+
+def test_a_gap_that_float64_does_not_resolve_to_its_target_counts_for_looser_ones(timed, table_of):
+    rows = [timed(time=2.0), timed("libsvm", gap=2e-7, verdict="uncertified", target_gap=1e-9)]
+    table = compared(table_of(*rows), [1e-6, 1e-9])
+    assert cell(table, 1e-6, "libsvm")["outcome"] == "reached"
+    assert cell(table, 1e-9, "libsvm")["outcome"] != "reached"
+
+
+def test_a_baseline_fails_only_where_it_was_asked(timed, table_of):
+    rows = [timed(gap=1e-9)]
+    rows += [timed("libsvm", tol=t, gap=t / 10) for t in (1e-2, 1e-3, 1e-4)]
+    rows += [timed("one_dal", tol=t, gap=2e-5) for t in (1e-3, 1e-4)]
+    table = compared(table_of(*rows), [1e-6])
+    assert tried_in_vain(table).tolist() == [False, False, True]
+    assert [missed(row) for row in table.to_dict("records")[1:]] == ["", "– stalls at 2.0e-05"]
+
+
+def test_a_target_is_reached_at_the_first_look_within_it(tmp_path, run, looked_at, stored):
+    row = run(relative_gap=1e-7, verdict="solved", time_solve=1.0)
+    folder = stored(tmp_path / "x", [row], {0: looked_at(row, [1, 1e-4, 1e-7], [0.1, 0.2, 0.9])})
+    recorded = RunFolder(folder)
+    found = times(recorded.results, "first_within", traces=recorded.traces)
+    assert found.set_index("target")["time"][[1e-3, 1e-6]].tolist() == [0.2, 0.9]
+
+
+def test_what_died_does_not_reach_a_target_and_a_proof_of_infeasibility_does(
+    tmp_path, run, crashed, stored
+):
+    nothing = dict.fromkeys(["relative_gap", "primal_objective", "dual_objective"])
+    rows = [run("q", "a", status="infeasible", verdict="infeasible", **nothing), crashed("q", "b")]
+    folder = stored(tmp_path / "x", rows)
+    evaluations = pd.DataFrame(columns=[own.name for own in FULL_TRACES])
+    found = times(RunFolder(folder).results, "first_within", traces=evaluations)
+    assert found.groupby("solver")["time"].max()["a"] == 0.5
+    assert found[found["solver"] == "b"]["time"].isna().all()
+    assert set(found[found["solver"] == "b"]["outcome"]) == {"crashed"}
+
+
+def test_times_are_medians_and_gaps_the_worst_of_the_repetitions(timed, table_of):
+    rows = [
+        timed(time=t, gap=g, repetition=i)
+        for i, (t, g) in enumerate([(1, 1e-5), (9, 2e-3), (2, 0)])
+    ]
+    (row,) = configurations(table_of(*rows)).to_dict("records")
+    assert (row["time"], row["gap"], row["runs"]) == (2.0, 2e-3, 3)

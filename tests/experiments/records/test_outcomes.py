@@ -1,0 +1,53 @@
+"""One table of outcomes: which one is a run's, and which of several is the worst."""
+
+import itertools
+from typing import get_args
+
+import pytest
+
+from experiments.records.outcomes import OUTCOMES, outcome_of, worst
+from solvers import Status
+from solvers.running.solution import Verdict
+
+
+@pytest.mark.parametrize(
+    ("status", "verdict", "shown"),
+    [
+        ("finished", "solved", "solved"),
+        ("time_limit", "solved", "solved"),
+        ("time_limit", "inaccurate", "time_limit"),
+        ("max_iter", "uncertified", "max_iter"),
+        ("max_iter", "wrong", "wrong"),
+        ("unsupported", "uncertified", "unsupported"),
+        ("crashed", float("nan"), "crashed"),
+        ("infeasible", "infeasible", "infeasible"),
+        ("infeasible", "uncertified", "uncertified"),
+        ("finished", "inaccurate", "inaccurate"),
+    ],
+)
+def test_a_run_is_named_by_a_verdict_that_settles_it_or_by_an_end_that_is_not_its_own(
+    status, verdict, shown
+):
+    assert outcome_of(status, verdict) == shown
+
+
+def test_every_status_with_every_verdict_is_in_the_table():
+    pairs = itertools.product(map(str, Status), get_args(Verdict))
+    assert {outcome_of(*pair) for pair in pairs} <= set(OUTCOMES)
+
+
+def test_of_several_runs_the_worst_counts_and_what_is_final_is_never_the_worst():
+    assert worst(["solved", "crashed", "wrong"]) == "wrong"
+    assert worst(["inaccurate", "time_limit"]) == "time_limit"
+    for name, kind in OUTCOMES.items():
+        assert worst(["solved", name, "infeasible"]) == ("solved" if kind.final else name)
+
+
+def test_what_fails_a_command_comes_first_and_what_is_drawn_can_be_told_apart():
+    fails = [kind.fails for kind in OUTCOMES.values()]
+    assert fails == sorted(fails, reverse=True)
+    assert not any(kind.final for kind in OUTCOMES.values() if kind.fails or not kind.ran)
+    drawn = [
+        kind.sign for kind in OUTCOMES.values() if kind.name not in ("at_its_tolerance", "floor")
+    ]
+    assert len(set(drawn)) == len(drawn)

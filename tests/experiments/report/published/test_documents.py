@@ -1,0 +1,65 @@
+"""Tables of the documents, from what is published."""
+
+import pandas as pd
+
+from experiments.report.published import documents
+from experiments.report.published.documents import (
+    benchmarks_table,
+    first_problem_table,
+    performance_table,
+)
+
+
+def test_each_peer_of_each_published_benchmark_has_a_row(tmp_path, readme):
+    for name, ratio in (("bench_a", 12.0), ("bench_b", 0.5)):
+        folder = tmp_path / "results" / name
+        folder.mkdir(parents=True)
+        row = {"target": 1e-3, "solver": "libsvm", "kind": "peer", "mean": ratio, "problems": 2}
+        ours = {"target": 1e-3, "solver": "smo", "kind": "ours", "mean": 1.0, "problems": 2}
+        row |= {"ours": "smo", "single": True, "low": float("nan"), "high": float("nan")}
+        more = {"least": ratio / 2, "most": 2 * ratio, "failed": 1, "within_noise": False}
+        pd.DataFrame([row | more, ours | more]).to_csv(folder / "means.csv", index=False)
+    lines = benchmarks_table(tmp_path / "results").splitlines()
+    assert len(lines) == 4
+    assert "[a](bench_a/benchmark.md)" in lines[2]
+    assert "libsvm ¹" in lines[2]
+    assert lines[2].split("|")[3].strip() == "smo"
+    assert "**12×** (6 to 24, 2 problems), failed 1" in lines[2]
+    assert "**0.5×**" in lines[3]
+    means = pd.read_csv(folder / "means.csv").assign(within_noise=True)
+    means.to_csv(folder / "means.csv", index=False)
+    assert "0.5× ~" in benchmarks_table(tmp_path / "results").splitlines()[3]
+
+
+def test_of_a_library_with_several_settings_stands_the_best(tmp_path, monkeypatch):
+    monkeypatch.setattr(documents, "_PERFORMANCE", {"bench_a": "kernel"})
+    monkeypatch.setattr(documents, "precision_text", lambda _: "")
+    monkeypatch.setattr(documents, "load_results", lambda _: pd.DataFrame())
+    folder = tmp_path / "bench_a"
+    folder.mkdir()
+    common = {"kind": "peer", "single": False, "ours": "smo", "low": 1.0, "high": 9.0}
+    common |= {"within_noise": False, "least": 1.0, "most": 9.0, "target": 1e-3}
+    settings = [("a (cache=1)", 3.0, 5, 0), ("a (cache=2)", 2.0, 5, 0), ("b (x=1)", 1.5, 2, 3)]
+    settings += [("b (x=2)", 1.7, 4, 1)]
+    names = ["solver", "mean", "problems", "failed"]
+    rows = pd.DataFrame(settings, columns=names).assign(**common)
+    rows.to_csv(folder / "means.csv", index=False)
+    (row,) = performance_table(tmp_path).strip().splitlines()[2:]
+    assert row.split("|")[2].strip() == "b **1.7×** (failed 1 of 5), a **2×**"
+
+
+def test_what_ran_on_the_first_problem_stands_with_time_gap_and_outcome():
+    summary = pd.DataFrame(
+        {
+            "problem": ["p", "p", "q"],
+            "solver": ["a", "b", "c"],
+            "outcome": ["solved", "unsupported", "solved"],
+            "time": [0.0123, float("nan"), 1.0],
+            "objective": [-1.5, float("nan"), 1.0],
+            "gap": [1e-8, float("nan"), 1e-9],
+        }
+    )
+    rows = [line.split("|")[1:-1] for line in first_problem_table(summary).splitlines()[2:]]
+    assert [[cell.strip() for cell in row] for row in rows] == [
+        ["a", "12.3 ms", "-1.5", "1.0e-08", "solved"]
+    ]

@@ -1,0 +1,67 @@
+"""Whether what is published still follows from its records."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from experiments.report.published.outdated import outdated
+from experiments.store.seals import seal
+
+ROOT = Path(__file__).parents[4]
+
+
+@pytest.fixture
+def published(tmp_path):
+    """A copy of two published folders and of the README's tables of them."""
+    for name in ("quickstart", "bench_first_order"):
+        shutil.copytree(ROOT / "results" / name, tmp_path / "results" / name)
+    text = (ROOT / "README.md").read_text()
+    begin = text.index("<!-- quickstart table")
+    end = text.index("<!-- end of table -->", begin)
+    (tmp_path / "README.md").write_text(text[begin:end] + "<!-- end of table -->\n")
+    return tmp_path
+
+
+@pytest.mark.exhaustive  # as `make check` does it too
+def test_what_this_repository_publishes_is_up_to_date():
+    assert outdated(ROOT) == []
+
+
+def test_a_number_changed_in_the_readme_is_found(published):
+    assert outdated(published) == []
+    readme = published / "README.md"
+    readme.write_text(readme.read_text().replace("ms", "s", 1))
+    assert outdated(published) == ["README.md: the quickstart table is not what results/ says"]
+
+
+def test_changed_records_make_the_rest_out_of_date(published):
+    runs = published / "results/quickstart/runs.csv"
+    runs.write_text(runs.read_text().replace("solved", "wrong"))
+    faults = outdated(published)
+    assert "runs.csv changed after tables and figures were made from it" in faults[0]
+    assert faults[1] == "README.md: the quickstart table is not what results/ says"
+
+
+@pytest.mark.parametrize("change", ["altered", "lost", "added"])
+def test_a_figure_that_is_not_of_the_records_is_found(published, change):
+    figure = published / "results/quickstart/gap_against_time.svg"
+    if change == "lost":
+        figure.unlink()
+    else:
+        (figure if change == "altered" else figure.with_name("new.svg")).write_text("<svg/>")
+    (fault,) = outdated(published)
+    assert fault.startswith("quickstart: ")
+    assert ("new.svg" if change == "added" else figure.name) in fault
+
+
+def test_a_table_of_a_benchmark_is_derived_again(published):
+    folder = published / "results/bench_first_order"
+    means = folder / "means.csv"
+    heads, first, *rest = means.read_text().splitlines()
+    cells = first.split(",")
+    mean = heads.split(",").index("mean")
+    cells[mean] = str(2 * float(cells[mean]))
+    means.write_text("\n".join([heads, ",".join(cells), *rest]) + "\n")
+    seal(folder)  # as if it had been published so
+    assert outdated(published) == ["bench_first_order: means.csv is not what its runs.csv gives"]

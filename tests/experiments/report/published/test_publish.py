@@ -1,0 +1,119 @@
+"""Published results: what a folder of them holds, and the tables of the documents."""
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from experiments.cli import main
+from experiments.report.published.outdated import outdated
+from experiments.report.published.pages import write_pages
+from experiments.report.published.publish import publish
+
+EXPERIMENT = """\
+# What a tiny run is for. This is not told.
+name: tiny
+problems:
+  - {formulation: soft_margin_dual, dataset: {name: two_gaussians, n: 30}}
+solvers: [{name: smo, tol: 1e-8}, cvxopt_qp, cvxpy_qp]
+"""
+CHECKED = EXPERIMENT.replace("name: tiny", "name: tiny\nkind: verification")
+DOCUMENT = "a\n<!-- tiny table -->\nold\n<!-- end of table -->\nb\n"
+
+
+@pytest.fixture
+def ran(tmp_path, in_process):
+    """Return the folder of a run that a command has made of an experiment."""
+
+    def _ran(command, text=EXPERIMENT):
+        experiment, folder = tmp_path / "tiny.yaml", tmp_path / "run"
+        experiment.write_text(text)
+        result = CliRunner().invoke(main, [command, str(experiment), "--out", str(folder)])
+        assert result.exit_code == 0, result.output
+        return folder
+
+    return _ran
+
+
+def _names(folder):
+    return {path.name for path in folder.iterdir()}
+
+
+def test_a_run_is_published_with_its_traces_and_its_table_put_between_the_markers(ran, tmp_path):
+    (tmp_path / "README.md").write_text(DOCUMENT)
+    (target,) = publish([ran("run")], tmp_path)
+    assert target == tmp_path / "results" / "tiny"
+    assert {"manifest.json", "runs.csv", "traces.csv", "summary.md"} <= _names(target)
+    assert {"overview.svg", "digests.json"} <= _names(target)
+    pictures = [name for name in _names(target) if name.endswith(".png")]
+    assert pictures == ["decision_regions-two_gaussians-soft_margin_dual-linear-C=1.png"]
+    text = (tmp_path / "README.md").read_text()
+    assert "old" not in text
+    assert "two_gaussians soft_margin_dual" in text
+    assert text.startswith("a\n")
+    assert text.endswith("b\n")
+    assert outdated(tmp_path) == []
+
+
+def test_answers_on_a_path_are_published_checked_and_reported(ran, tmp_path):
+    text = EXPERIMENT.replace("n: 30}}", "n: 30}, path: {C: [1, 2], gap: 0.1}}")
+    text = text.replace("solvers: [{name: smo, tol: 1e-8}, cvxopt_qp, cvxpy_qp]", "solvers: [smo]")
+    folder = ran("run", text)
+    (target,) = publish([folder], tmp_path)
+    assert (target / "paths.csv").read_bytes() == (folder / "paths.csv").read_bytes()
+    assert "certified_path" in " ".join(_names(target))
+    pages = [page.read_text() for page in write_pages(tmp_path / "pages", tmp_path)]
+    assert 'id="paths"' in pages[0]
+    assert "data:image/svg+xml" in pages[0]
+    with (target / "paths.csv").open("a") as file:
+        file.write("more\n")
+    assert any("paths.csv changed" in fault for fault in outdated(tmp_path))
+
+
+def test_a_group_of_runs_has_a_folder_and_rows_in_the_index(ran, tmp_path):
+    index = tmp_path / "results" / "README.md"
+    index.parent.mkdir()
+    (tmp_path / "notes").mkdir()
+    index.write_text("<!-- index table -->\n<!-- end of table -->\n")
+    ran("run").rename(tmp_path / "notes" / "run")
+    assert len(list(publish([tmp_path / "notes"], tmp_path))) == 1
+    (row,) = index.read_text().splitlines()[4:-2]
+    cells = [cell.strip() for cell in row.split("|")[1:-1]]
+    assert cells[0] == "[notes/tiny](notes/tiny/summary.md)"
+    assert cells[1] == "What a tiny run is for."
+    assert cells[2] == "3"
+    assert outdated(tmp_path) == []
+
+
+def test_a_verification_is_published_as_its_differences(ran, tmp_path):
+    (target,) = publish([ran("verify", CHECKED)], tmp_path)
+    assert {"verification.csv", "verification.md", "differences.svg"} <= _names(target)
+    text = (target / "verification.md").read_text()
+    assert "passed; the worst difference is" in text
+    assert outdated(tmp_path) == []
+
+
+def test_a_difference_that_the_records_do_not_give_is_found(ran, tmp_path):
+    (tmp_path / "README.md").write_text("")
+    (target,) = publish([ran("verify", CHECKED)], tmp_path)
+    table = target / "verification.csv"
+    checks = pd.read_csv(table).assign(difference=0.0)
+    checks.to_csv(table, index=False)
+    assert outdated(tmp_path) == [
+        "tiny: verification.csv is not the one that was made of the records",
+        "tiny: verification.csv is not what its runs.csv gives",
+    ]
+
+
+def test_an_unfinished_run_is_refused(ran, tmp_path):
+    folder = ran("run")
+    lines = (folder / "runs.jsonl").read_text().splitlines(keepends=True)
+    (folder / "runs.jsonl").write_text("".join(lines[:2]))
+    with pytest.raises(ValueError, match="1 of its planned runs are missing; resume it first"):
+        list(publish([folder], tmp_path))
+    assert not (tmp_path / "results").exists()
+
+
+def test_only_benchmarks_are_published_together(ran, tmp_path):
+    folder = ran("run")
+    with pytest.raises(ValueError, match="only experiments with `kind: benchmark`"):
+        list(publish([folder, folder], tmp_path))

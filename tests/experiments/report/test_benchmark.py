@@ -1,0 +1,95 @@
+"""A benchmark that is run, and published."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from experiments.analysis.labels import kind_of
+from experiments.cli import main
+from experiments.report.published.publish import publish
+from experiments.store.reading import load_results
+from tests.experiments.functions import in_this_process
+
+FLOOR = Path(__file__).parents[3] / "experiments" / "floor.py"
+EXPERIMENT = """
+name: bench_tiny
+kind: benchmark
+trace: false
+noise: true
+repetitions: 3
+problems:
+  - formulation: soft_margin_dual
+    dataset: {name: iris, positive: versicolor, standardize: true}
+    kernel: {name: rbf, gamma: 0.5}
+solvers:
+  - {name: "FLOOR:KernelFloor", values: 1e5}
+  - {name: smo, tol: [1e-3, 1e-8]}
+  - {name: libsvm, tol: 1e-3}
+"""
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """Return the folder of a finished run of a tiny benchmark."""
+    folder = tmp_path_factory.mktemp("bench")
+    shutil.copy(FLOOR, folder)
+    path = folder / "bench_tiny.yaml"
+    path.write_text(EXPERIMENT.replace("FLOOR", "floor.py"))
+    with in_this_process():
+        result = CliRunner().invoke(main, ["run", str(path), "--out", str(folder / "run")])
+    assert result.exit_code == 0, result.output
+    return folder / "run"
+
+
+def test_a_run_with_a_lower_bound_succeeds_and_is_published(tiny, tmp_path, readme):
+    (target,) = publish([tiny], tmp_path)
+    assert target == tmp_path / "results" / "bench_tiny"
+    written = {file.name for file in target.iterdir()}
+    tables = {"benchmark.csv", "means.csv", "floors.csv", "runs.csv"}
+    shown = {"benchmark.md", "digests.json", "manifest.json", "speedup.svg"}
+    tables |= {"experiment.yaml", "datapackage.json"}
+    assert written == shown | tables
+    text = (target / "benchmark.md").read_text()
+    assert "Noise (A/A): two runs of the same configuration" in text
+    assert "× the lower bound" in text
+    assert "KernelFloor" not in text
+    table = pd.read_csv(target / "benchmark.csv")
+    assert set(table["solver"]) == {"smo", "libsvm"}
+    assert {"ratio", "low", "high", "within_noise"} < set(table.columns)
+    assert (table["outcome"] == "reached").any()
+
+
+def test_the_row_of_the_floor_is_no_answer(tiny):
+    results = load_results(tiny)
+    floor = results[results["solver"].map(kind_of) == "floor"]
+    assert (floor["n_kernel_evals"] >= 1e5).all()
+    assert floor[["relative_gap", "n_support", "objective"]].isna().all(axis=None)
+    assert (floor["verdict"] == "uncertified").all()
+
+
+def test_benchmarks_that_belong_together_are_published_under_the_first_name(tiny, tmp_path, readme):
+    (target,) = publish([tiny, _renamed(tiny, tmp_path, "bench_alike")], tmp_path)
+    assert target.name == "bench_tiny"
+    text = (target / "benchmark.md").read_text()
+    assert text.startswith("# bench_alike, bench_tiny")
+    before = {path.name: path.read_bytes() for path in target.iterdir()}
+    assert list(publish([], tmp_path)) == [target]
+    assert {path.name: path.read_bytes() for path in target.iterdir()} == before
+
+
+def _renamed(folder, place, name, **changes):
+    other = place / name
+    shutil.copytree(folder, other)
+    manifest = json.loads((other / "manifest.json").read_text()) | {"name": name} | changes
+    (other / "manifest.json").write_text(json.dumps(manifest))
+    return other
+
+
+def test_only_benchmarks_are_published_together(tiny, tmp_path):
+    other = _renamed(tiny, tmp_path, "plain", kind="comparison")
+    with pytest.raises(ValueError, match="only experiments with `kind: benchmark`"):
+        list(publish([tiny, other], tmp_path))

@@ -1,0 +1,58 @@
+"""The tables of a report."""
+
+from experiments.analysis.times import labelled
+from experiments.report.sections import all_runs, failures, outcomes
+from experiments.store.reading import load_results
+
+
+def judged(folder):
+    table = labelled(load_results(folder))
+    return table.assign(outcome=outcomes(table))
+
+
+def test_failures_stand_first_with_their_reasons(tmp_path, run, crashed, stored):
+    rows = [run(), crashed("q", reason="boom"), run("r", verdict="wrong", relative_gap=0.5)]
+    results = judged(stored(tmp_path / "x", rows))
+    cells = [[cell.text for cell in row] for row in all_runs(results).rows]
+    assert [row[0] for row in cells] == ["wrong", "crashed", "solved"]
+    assert cells[0][3] == "claimed optimal; relative gap 5.0e-01, target 1e-06"
+    assert cells[1][3] == "boom"
+    shown, more = failures(results)
+    assert [failure.outcome for failure in shown] == ["wrong", "crashed"]
+    assert more == 0
+
+
+def test_a_solver_that_stops_by_itself_makes_no_claim_and_a_late_one_is_told_its_time(
+    tmp_path, run, stored
+):
+    rows = [
+        run(claimed="stopped", relative_gap=0.1, verdict="inaccurate"),
+        run("q", status="time_limit", relative_gap=0.1, verdict="inaccurate", time_solve=20.4),
+    ]
+    results = judged(stored(tmp_path / "x", rows))
+    reasons = [row[3].text for row in all_runs(results).rows]
+    assert reasons[0].endswith("target 1e-06; ended after 20 s")
+    assert reasons[1] == "made no claim; relative gap 1.0e-01, target 1e-06"
+
+
+def test_what_stopped_at_the_accuracy_it_was_asked_for_is_not_called_inaccurate(
+    tmp_path, run, stored
+):
+    far = {"relative_gap": 0.1, "verdict": "inaccurate"}
+    rows = [
+        run(**far),
+        run("q", "pegasos", claimed="stopped", **far),
+        run("q", "sgd", claimed="stopped", params='{"epochs": 1}', **far),
+        run("q", "sgd", claimed="stopped", params='{"epochs": 9}', **far),
+    ]
+    found = judged(stored(tmp_path / "x", rows))["outcome"]
+    assert list(found) == ["at_its_tolerance", "inaccurate", "at_its_tolerance", "at_its_tolerance"]
+
+
+def test_failures_that_differ_in_their_numbers_are_one(tmp_path, run, stored):
+    late = {"status": "time_limit", "relative_gap": 0.1, "verdict": "inaccurate"}
+    rows = [run(f"p{i}", time_solve=20.0 + i, claimed="none", **late) for i in range(3)]
+    ((failure,), _) = failures(judged(stored(tmp_path / "x", rows)))
+    assert (failure.solver, failure.runs, failure.problems) == ("smo", 3, ["p0", "p1", "p2"])
+    said = "made no claim; relative gap 1.0e-01, target 1e-06; ended after 20 to 22 s"
+    assert failure.reason == said

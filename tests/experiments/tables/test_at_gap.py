@@ -1,0 +1,80 @@
+"""A benchmark in words."""
+
+import json
+from typing import get_args
+
+import pandas as pd
+
+from experiments.analysis.means import Benchmark, compared, means
+from experiments.tables.at_gap import to_markdown
+from experiments.tables.formats import machine_text, precision_text
+from solvers.base import Precision
+from tests.experiments.noisy import noisy_results
+
+NAN = float("nan")
+PRECISIONS = get_args(Precision)
+
+
+def test_every_sign_of_the_report_is_there(timed, table_of):
+    rows = [timed(repetition=i, time=1.0 + i) for i in range(2)]
+    rows += [
+        timed("libsvm", tol=t, time=30.0, gap=2e-5, repetition=i)
+        for t in (1e-5, 1e-8)
+        for i in range(2)
+    ]
+    rows += [timed("one_dal", status="not_installed", gap=NAN, time=NAN, threads=NAN)]
+    machine = {"processor": "A chip", "cores": 2, "memory": 2**34}
+    manifest = {
+        "versions": {"numpy": "2"},
+        "machine": machine,
+        "date": "2026-01-02T",
+        "platform": "x",
+    }
+    results = table_of(*rows)
+    text = to_markdown(Benchmark.of(results), "bench_x", machine_text([manifest], results))
+    assert "A chip, 2 cores, 16.00 GiB" in text
+    assert "Threads of every solver: 2." in text
+    assert "30 s (tol 1e-05), **20×**" in text
+    assert "– stalls at 2.0e-05" in text
+    assert "– not installed" in text
+
+
+def test_without_repetitions_the_report_says_that_noise_was_not_measured(timed, table_of):
+    text = to_markdown(Benchmark.of(table_of(timed())), "bench_x", "")
+    assert "Noise (A/A) was not measured" in text
+    assert "Ratios have no intervals" in text
+
+
+def test_a_benchmark_says_which_precision_was_measured(timed, table_of):
+    sentence = "Precision of the samples, of baselines that have a choice:"
+    before_there_was_a_choice = table_of(timed(), timed("one_dal"))
+    text = to_markdown(Benchmark.of(before_there_was_a_choice), "bench_x", "")
+    assert f"{sentence} one_dal float64 only." in text
+    both = [timed("one_dal", params=json.dumps({"tol": 1e-3, "dtype": d})) for d in PRECISIONS]
+    text = to_markdown(Benchmark.of(table_of(timed(), *both)), "bench_x", "")
+    assert f"{sentence} one_dal float64 and float32." in text
+    assert "| one_dal (float32) " in text
+    assert sentence not in to_markdown(Benchmark.of(table_of(timed())), "bench_x", "")
+
+
+def test_pages_of_several_benchmarks_say_which_precision_each_measured(timed, table_of):
+    old, new = (table_of(timed("one_dal", params=f'{{"dtype": "{d}"}}')) for d in PRECISIONS)
+    assert precision_text({"a": old, "b": old, "c": pd.concat([old, new])}) == (
+        "Precision of the samples, of baselines that have a choice: "
+        "one_dal float64 and float32 (c), one_dal float64 only (a, b)."
+    )
+
+
+def test_a_benchmark_marks_what_is_noise_and_does_not_print_it_bold():
+    results = pd.concat([noisy_results("a"), noisy_results("b")], ignore_index=True)
+    table = compared(results)
+    assert set(table["solver"]) == {"smo", "libsvm", "one_dal"}
+    rates = means(table).set_index("solver")
+    assert rates["within_noise"].to_dict() == {"smo": False, "libsvm": True, "one_dal": False}
+    assert rates["low"]["one_dal"] < 3 < rates["high"]["one_dal"]
+    text = to_markdown(Benchmark.of(results), "bench_x", "")
+    assert "**1.0" not in text
+    assert "**3.0" in text or "**2.9" in text
+    assert "] ~" in text
+    assert "Noise (A/A): two runs of the same configuration" in text
+    assert "geometric mean over 2 pairs" in text

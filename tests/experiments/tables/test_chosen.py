@@ -1,0 +1,142 @@
+"""Tables for papers: what is chosen, and what is bold."""
+
+import json
+
+import numpy as np
+
+from experiments.analysis.noise import FEWEST
+from experiments.store.reading import load_results
+from experiments.tables.chosen import paper_table
+from experiments.tables.summary import summarise, to_markdown
+
+EASY, HARD = "moons soft_margin_dual linear C=1", "rings soft_margin_dual linear C=1"
+FAST, NEAR, SLOW = [1.0, 1.1, 1.2], [1.05, 1.1, 1.3], [3.0, 3.1, 3.2]
+
+
+def _names(table):
+    """Return the names of the rows and of the columns."""
+    return [row[0].text for row in table.rows], [column.head for column in table.columns[1:]]
+
+
+def _bold(table):
+    """Return the columns with winners."""
+    return {
+        column.head
+        for row in table.rows
+        for column, cell in zip(table.columns, row, strict=True)
+        if cell.bold
+    }
+
+
+def test_all_within_the_noise_of_the_fastest_are_bold(results, times):
+    folder = results(
+        [*times(EASY, "smo", FAST), *times(EASY, "libsvm", NEAR), *times(EASY, "sgd", SLOW)]
+    )
+    table = paper_table(folder)
+    assert _names(table)[1] == ["smo", "libsvm", "sgd"]
+    assert [cell.bold for cell in table.rows[0][1:]] == [True, True, False]
+    assert "Bold: the fastest" in table.title
+
+
+def test_a_run_that_is_not_solved_is_never_bold_and_shows_the_gap(results, times):
+    folder = results([*times(EASY, "smo", SLOW), *times(EASY, "sgd", FAST, relative_gap=2e-3)])
+    table = paper_table(folder)
+    _, solved, missed = table.rows[0]
+    assert solved.bold
+    assert (missed.text, missed.bold) == ("≈ 2e-03", False)
+    assert np.isnan(missed.value)
+    assert "≈: not solved" in table.title
+
+
+def test_one_repetition_that_failed_takes_the_bold_away(results, times):
+    runs = [*times(EASY, "smo", FAST), *times(EASY, "libsvm", SLOW)]
+    runs[1] |= {"verdict": "inaccurate", "relative_gap": 1e-3}
+    table = paper_table(results(runs))
+    assert _bold(table) == {"libsvm"}
+
+
+def test_some_of_several_seeds_that_solved_it_are_counted(results, times):
+    gaps = dict(zip((1, 2, 3), (1e-9, 1e-3, 1e-2), strict=True))
+    seeds = [
+        times(EASY, "pegasos", [2.0], params=json.dumps({"seed": seed}), relative_gap=gap)[0]
+        for seed, gap in gaps.items()
+    ]
+    folder = results([*times(EASY, "smo", FAST[:1]), *seeds])
+    table = paper_table(folder)
+    assert _names(table)[1] == ["smo", "pegasos (3 seeds)"]
+    assert table.rows[0][2].text == "≈ 1e-02 (1 of 3 solved)"
+    assert "medians of 1 to 3 runs" in table.title
+    assert "| inaccurate, 1 of 3 solved |" in to_markdown(summarise(load_results(folder)), "x")
+
+
+def test_where_the_noise_is_not_known_nothing_is_bold(results, times):
+    runs = [*times(EASY, "smo", FAST[:2]), *times(EASY, "libsvm", SLOW[:2])]
+    table = paper_table(results(runs))
+    assert _bold(table) == set()
+    assert f"not known (fewer than {FEWEST} runs): none is bold" in table.title
+
+
+def test_a_noisy_machine_makes_more_of_them_bold(results, times):
+    twin = {"aa_repeat": True}
+    runs = [*times(EASY, "smo", FAST), *times(EASY, "libsvm", [1.5, 1.6, 1.7])]
+    calm = paper_table(results(runs, "calm"))
+    noisy = paper_table(results([*runs, *times(EASY, "smo", [2.0, 2.1, 2.2], **twin)], "noisy"))
+    assert _bold(calm) == {"smo"}
+    assert _bold(noisy) == {"smo", "libsvm"}
+    assert _names(noisy) == _names(calm)
+
+
+def test_only_solvers_that_are_shown_compete(results, times):
+    runs = [
+        *times(EASY, "smo", FAST),
+        *times(EASY, "libsvm", SLOW),
+        *times(EASY, "sgd", [9] * 3),
+    ]
+    table = paper_table(results(runs), columns=["sgd", "libsvm"])
+    assert _names(table)[1] == ["sgd", "libsvm"]
+    assert _bold(table) == {"libsvm"}
+
+
+def test_a_table_of_one_solver_has_no_winners(results, times):
+    table = paper_table(results(times(EASY, "smo", FAST)))
+    assert _bold(table) == set()
+    assert "old" not in table.title
+
+
+def test_values_that_are_no_times_have_no_winners(results, times):
+    runs = [*times(EASY, "smo", FAST), *times(EASY, "libsvm", SLOW, relative_gap=1e-2)]
+    table = paper_table(results(runs), values=["gap", "objective:4"])
+    assert [cell.text for cell in table.rows[0][1:]] == ["1.0e-09", "-10.00", "1.0e-02", "-10.00"]
+    assert not any(cell.bold for cell in table.rows[0])
+    assert "Bold" not in table.title
+
+
+def test_rows_and_columns_are_chosen_in_order_and_may_change_places(results, times):
+    runs = [run for p in (EASY, HARD) for s in ("smo", "sgd") for run in times(p, s, FAST)]
+    folder = results(runs)
+    table = paper_table(folder, rows=["rings", "moo*"], columns=["sgd", "smo"])
+    assert _names(table) == (["rings", "moons"], ["sgd", "smo"])
+    assert "All problems: soft_margin_dual linear C=1." in table.title
+    turned = paper_table(folder, rows=["sgd", "smo"], columns=["rings", "moo*"], by="solver")
+    assert _names(turned) == _names(table)[::-1]
+    assert [row[1:] for row in turned.rows] == [
+        [*column] for column in list(zip(*table.rows, strict=True))[1:]
+    ]
+
+
+def test_the_ratio_is_to_the_fastest_that_is_shown(results, times):
+    folder = results([*times(EASY, "smo", [2.0] * 3), *times(EASY, "sgd", [5.0] * 3)])
+    assert [c.value for c in paper_table(folder, values=["ratio"]).rows[0][1:]] == [1.0, 2.5]
+
+
+def test_at_a_target_each_solver_has_its_cheapest_run_that_reaches_it(results, times):
+    runs = [
+        run
+        for tol, time, gap in ((1e-2, 1.0, 1e-2), (1e-4, 2.0, 1e-4), (1e-6, 3.0, 1e-7))
+        for run in times(EASY, "smo", [time] * 3, relative_gap=gap, params=json.dumps({"tol": tol}))
+    ]
+    folder = results([*runs, *times(EASY, "sgd", FAST, relative_gap=0.5)])
+    table = paper_table(folder, target=1e-3)
+    assert _names(table)[1] == ["smo", "sgd"]
+    assert [cell.text for cell in table.rows[0][1:]] == ["2.00", "≈ 5e-01"]
+    assert "at most 0.001" in table.title

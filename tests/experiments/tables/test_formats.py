@@ -1,0 +1,55 @@
+"""Times, numbers, and the names of files."""
+
+import string
+
+import pytest
+
+from experiments.tables.formats import duration, file_name, precise_duration, rounded
+
+
+def test_times_have_two_digits_and_a_unit():
+    seconds = [float("nan"), 0.0, 2e-6, 0.9999, 9.96, 61.0, 900.0]
+    assert [duration(s) for s in seconds] == [
+        "",
+        "<1 µs",
+        "2.0 µs",
+        "1.0 s",
+        "10 s",
+        "61 s",
+        "15 min",
+    ]
+
+
+def test_precise_times_have_three_digits_in_seconds_or_milliseconds():
+    assert [precise_duration(s) for s in (float("nan"), 0.0123, 1.0, 123.4)] == [
+        "",
+        "12.3 ms",
+        "1 s",
+        "123 s",
+    ]
+
+
+@pytest.mark.parametrize(
+    "odd", ["../../etc/passwd", "a/b\\c:d*?", "C=1\n$x$", "ü" * 300, ".hidden", "x" * 999]
+)
+def test_file_names_are_safe(odd):
+    assert len(file_name("gap", odd)) <= 120
+    assert not set(file_name("gap", odd)) - set(string.ascii_letters + string.digits + "._=+-")
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [
+        (0.012, 3, "0.0120"),
+        (1234.5, 3, "1234"),
+        (9.996, 3, "10.0"),
+        (0, 3, "0"),
+        (7.4, 0, "7"),
+        (1.5e-5, 2, "1.5e-05"),
+        (2e7, 3, "2.00e+07"),
+        (2e7, 0, "2.00e+07"),
+        (float("inf"), 2, "inf"),
+    ],
+)
+def test_numbers_have_so_many_significant_digits(value, digits, text):
+    assert rounded(value, digits) == text

@@ -1,0 +1,72 @@
+"""The summary of a run, and how the terminal shows it."""
+
+import re
+
+import pandas as pd
+import pytest
+from rich.console import Console
+
+from experiments.tables.summary import summarise, to_terminal
+from tests.experiments.noisy import noisy_results, runs_of
+
+
+def printed(summary):
+    """Return the summary as a terminal of 100 columns has it."""
+    console = Console(width=100)
+    with console.capture() as captured:
+        console.print(to_terminal(summary))
+    return captured.get()
+
+
+def test_the_summary_shares_ranks_and_marks_what_is_noise():
+    summary = summarise(noisy_results()).set_index("solver")
+    assert summary["rank"].dropna().to_dict() == {"smo": 1, "libsvm": 1, "one_dal": 3}
+    assert summary["within_noise"].to_dict()["libsvm"]
+    assert not summary["within_noise"]["one_dal"]
+    assert summary["low"]["one_dal"] < 3 < summary["high"]["one_dal"]
+    assert summary.index[-1] == "smo (A/A)"
+    assert summary["within_noise"]["smo (A/A)"]
+
+
+def test_one_repetition_is_ranked_by_time_alone():
+    rows = [*runs_of("smo", [1.0]), *runs_of("libsvm", [1.01]), *runs_of("one_dal", [1.01])]
+    summary = summarise(pd.DataFrame(rows))
+    assert summary["rank"].tolist() == [1, 2, 2]
+    assert summary["low"].isna().all()
+    assert "within the noise" not in printed(summary)
+
+
+@pytest.mark.parametrize("verdict", ["uncertified", "inaccurate", "wrong"])
+def test_only_what_is_certified_is_ranked_and_others_are_compared_with(verdict):
+    quick = [row | {"verdict": verdict} for row in runs_of("libsvm", [0.1, 0.1, 0.1])]
+    summary = summarise(pd.DataFrame([*quick, *runs_of("smo", [1.0, 1.0, 1.0])]))
+    assert summary["solver"].tolist() == ["smo", "libsvm"]
+    assert summary["rank"].tolist()[0] == 1
+    assert summary["ratio"].tolist()[0] == 1
+    assert summary[["rank", "ratio"]].iloc[1].isna().all()
+
+
+def test_an_aa_repeat_that_has_no_answer_either_is_not_told_twice():
+    rows = runs_of("smo", [1.0]) + runs_of("smo", [1.0], repeat=True)
+    rows = [row | {"verdict": "uncertified", "status": "unsupported"} for row in rows]
+    assert summarise(pd.DataFrame(rows))["solver"].tolist() == ["smo"]
+    rows[1]["status"] = "crashed"
+    assert summarise(pd.DataFrame(rows))["solver"].tolist() == ["smo", "smo (A/A)"]
+
+
+def test_intervals_fit_into_a_terminal_of_100_columns():
+    lines = printed(summarise(noisy_results())).splitlines()
+    (line,) = (line for line in lines if "libsvm" in line)
+    assert line.split()[-1] == "solved"
+    assert " ~ " in line
+    assert "-244.99551" in line
+    assert any(line.startswith("~ within the noise") for line in lines)
+
+
+def test_of_many_problems_the_terminal_shows_the_broken_first_and_counts_the_rest():
+    rows = [row for i in range(99) for row in runs_of("smo", [1.0], f"p{i}")]
+    rows += runs_of("smo", [1.0], "last", status="crashed", verdict="uncertified")
+    shown = printed(summarise(pd.DataFrame(rows)))
+    titles = [line.strip() for line in shown.splitlines() if re.fullmatch(r"(p\d+|last) *", line)]
+    assert titles == ["last", *(f"p{i}" for i in range(39))]
+    assert "... and 60 more problems, in summary.md" in shown

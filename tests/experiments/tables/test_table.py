@@ -1,0 +1,145 @@
+"""A table as text: for the terminal, LaTeX, Markdown, CSV and notebooks, whatever its names are."""
+
+import csv
+import io
+import re
+import shutil
+import subprocess
+
+import pytest
+from rich.console import Console
+
+from experiments.tables.chosen import paper_table
+from experiments.tables.table import Cell, Column, Table, latex
+
+HOSTILE = r"a_b & 50% of $x^2$ {#1} ~ \input{secret} <|> α 中 é"
+NUMBERS = (Cell("1.50", 1.5, bold=True), Cell("1.0e-07", 1e-7), Cell("≈ 2e-03"), Cell("–", 2))
+TABLE = Table(
+    [
+        Column("problem"),
+        *(Column(head, group=group) for group in ("smo_1", "li|b") for head in ("time", "gap")),
+    ],
+    [[Cell(HOSTILE), *NUMBERS], [Cell("plain"), *NUMBERS]],
+    f"Times. {HOSTILE}",
+)
+
+
+def test_a_value_is_shown_as_its_column_says_and_nan_by_what_stands_for_it():
+    columns = {"time": Column("s", "{:.1f}".format, missing="–"), "name": Column("name")}
+    rows = [{"time": 0.25, "name": "[b]a|b"}, {"time": float("nan"), "name": ""}]
+    (first, name), (second, _) = Table.of(rows, columns).rows
+    assert (first.text, first.key, name.text, name.key) == ("0.2", "0.25", "[b]a|b", "")
+    assert (second.text, second.key) == ("–", "")
+    assert Table.of([], columns).markdown() == ""
+
+
+def test_names_are_escaped_for_latex():
+    assert latex("a_b & 50%") == r"a\_b \& 50\%"
+    assert latex("\\input{x}") == r"\textbackslash{}input\{x\}"
+    assert latex("tol=4e-07, 1e+10") == r"tol=$4 \cdot 10^{-7}$, $1 \cdot 10^{10}$"
+    assert latex("deadbeef1e5, v1e-5x") == "deadbeef1e5, v1e-5x"
+    assert latex("α\n中") == "[U+03B1] [U+4E2D]"
+
+
+def test_latex_has_as_many_cells_in_each_row_as_columns():
+    text = TABLE.latex("my study/1")
+    assert r"\begin{tabular}{lrrrr}" in text
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    spans = [len(re.findall(r"(?<!\\)&", row)) + row.count(r"\multicolumn{2}") for row in rows]
+    assert spans == [4] * 4
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+@pytest.mark.parametrize("heads", [("time",), ("time", "gap")])
+def test_latex_compiles(heads, tmp_path, results, times):
+    runs = [
+        *times(HOSTILE, "smo", [1.0, 1.1, 1.2]),
+        *times("moons soft_margin_dual", "sgd_1", [3.0, 3.1, 3.2], relative_gap=1e-2),
+    ]
+    made = paper_table(results(runs), values=heads)
+    begin, end = r"\documentclass{article}\usepackage{booktabs}\begin{document}", r"\end{document}"
+    (tmp_path / "x.tex").write_text(
+        f"{begin}\n{made.latex('x')}\n{TABLE.latex('my study/1')}\n{end}\n"
+    )
+    call = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "x.tex"]
+    done = subprocess.run(call, cwd=tmp_path, capture_output=True, check=False, timeout=60)
+    assert done.returncode == 0, done.stdout.decode(errors="replace")[-2000:]
+    assert (tmp_path / "x.pdf").is_file()
+
+
+def test_markdown_has_bold_winners_and_escaped_bars():
+    text = TABLE.to("markdown", "x")
+    assert "**1.50**" in text
+    lines = [line for line in text.splitlines() if line.startswith("|")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in lines} == {6}
+
+
+def test_csv_has_every_digit_and_leaves_out_what_is_no_number():
+    heads, first, _ = csv.reader(io.StringIO(TABLE.csv()))
+    assert heads == ["problem", "smo_1 time", "smo_1 gap", "li|b time", "li|b gap"]
+    assert first == [HOSTILE, "1.5", "1e-07", "", "2"]
+
+
+def test_a_notebook_shows_the_table_escaped():
+    page = TABLE._repr_html_()
+    assert "&lt;|&gt;" in page
+    (bold,) = re.findall(r"(#T_\S+, #T_\S+) \{\s+font-weight: bold", page)
+    assert [cell.rpartition("_row")[2] for cell in bold.split(", ")] == ["0_col0", "1_col0"]
+
+
+COLUMNS = {
+    "problem": Column("problem", side="words"),
+    "difference": Column("worst difference"),
+    "time": Column("time"),
+    "gap": Column("gap", optional=1),
+    "ratio": Column("ratio", side="left", optional=2),
+    "outcome": Column("outcome", side="words"),
+}
+ROW = {
+    "problem": "breast_cancer soft_margin_dual rbf(gamma=0.01) C=1 intercept=False [/x]",
+    "difference": "1.2e-06 → 3.4e-05",
+    "time": "12.34 ms",
+    "gap": "5.6e-07",
+    "ratio": "1.62× [1.38, 1.99]",
+    "outcome": "inaccurate, 1 of 3 solved",
+}
+
+
+def printed(table, width):
+    console = Console(width=width, file=io.StringIO())
+    console.print(table)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", range(50, 200, 5))
+def test_a_terminal_with_little_room_breaks_words_leaves_out_columns_and_never_breaks_numbers(
+    width,
+):
+    text = printed(Table.of([ROW], COLUMNS, "title"), width)
+    assert max(map(len, text.splitlines())) <= width
+    assert ROW["difference"] in text
+    assert ROW["time"] in text
+    assert (ROW["ratio"] in text) == ("ratio" in text)
+    assert (ROW["gap"] in text) == ("gap" in text) == (width >= 90)
+    assert "…" not in text
+
+
+def test_words_are_broken_between_words_where_a_column_can_hold_the_longest():
+    cells = ["projected_gradient (barzilai_borwein)", "1.27 ms", "time_limit, 1 of 3 solved"]
+    row = dict(zip(("problem", "time", "outcome"), cells, strict=True))
+    words = printed(Table.of([row], {name: COLUMNS[name] for name in row}), 46).split()
+    assert {"projected_gradient", "(barzilai_borwein)", "time_limit,", "solved"} <= set(words)
+
+
+def test_a_table_that_has_room_is_on_one_line():
+    (line,) = (line for line in printed(Table.of([ROW], COLUMNS), 200).splitlines() if "ms" in line)
+    assert [cell.strip() for cell in line.split("  ") if cell] == list(ROW.values())
+
+
+def test_long_names_go_on_in_the_next_line():
+    solver = "away-steps-of-the-winter-term.py:AwayStepFrankWolfeWithExactLineSearch"
+    row = {"problem": "measurements_of_the_second_campaign.csv C=0.1", "outcome": solver}
+    row |= {"difference": "-6.5457334", "time": "12.34 ms"}
+    text = printed(Table.of([row], {name: COLUMNS[name] for name in row}), 60)
+    assert max(map(len, text.splitlines())) <= 60
+    assert all(part in text for part in ("-6.5457334", "12.34 ms", "C=0.1"))

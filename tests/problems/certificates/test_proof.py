@@ -1,0 +1,273 @@
+"""Proven bounds enclose the optimum, and cost little accuracy."""
+
+import decimal
+import math
+import sys
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from flint import arb, arb_mat, ctx, fmpq
+from hypothesis import given
+from hypothesis import strategies as st
+
+from problems import (
+    RBF,
+    HardMarginDual,
+    HardMarginPrimal,
+    HingeERM,
+    Linear,
+    Point,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    SoftMarginDual,
+    SoftMarginPrimal,
+    SVRDual,
+    SVRPrimal,
+    certify,
+)
+from problems.arithmetic.balls import Unprovable
+from problems.certificates.arb import Arb, above, below, combination, gram_scores
+from problems.certificates.bounds import exactly_feasible
+from problems.certificates.certificate import Bounds
+from problems.certificates.proof import proven_bounds
+from problems.gram.semidefinite import smallest_eigenvalue_bound
+from solvers import SMO, solve
+
+RNG = np.random.default_rng(0)
+Y = np.where(RNG.random(50) < 0.4, 1.0, -1.0)
+X = RNG.standard_normal((50, 3)) + 0.7 * Y[:, None]
+T = X @ [1.0, -1.0, 0.5] + RNG.standard_normal(50)
+
+PROBLEMS = {
+    "soft primal": SoftMarginPrimal(X, Y, 1.0),
+    "soft sparse": SoftMarginPrimal(sp.csr_array(X), Y, 1.0, intercept=False),
+    "soft one C each": SoftMarginDual(X, Y, RNG.uniform(0.1, 3, 50), RBF(0.4)),
+    "soft polynomial": SoftMarginDual(X, Y, 1.0, Polynomial(3, 0.2)),
+    "soft algebra": SoftMarginDual(X, Y, 1.0, 2 * RBF(0.4) + Linear() * Polynomial(1)),
+    "risk": HingeERM(X, Y, 0.1),
+    "regression": SVRDual(X, T, 2.0, 0.2, RBF(0.4)),
+    "regression primal": SVRPrimal(X, T, 2.0, 0.2, intercept=False),
+    "hard": HardMarginDual(X, Y, RBF(2.0)),
+    "hard primal": HardMarginPrimal(X + 3 * Y[:, None], Y),
+}
+
+
+@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
+def test_proven_bounds_are_as_tight_as_float64_ones_to_rounding(problem):
+    solution = solve(problem, SMO(tol=1e-8))
+    plain, proven = solution.certificate, certify(problem, solution, rigorous=True)
+    rounding = plain.bounds.rounding + 1e-12 * abs(plain.primal_objective)
+    assert plain.resolution < 1e-10
+    assert proven.dual_objective <= proven.primal_objective
+    assert plain.gap - rounding <= proven.gap <= plain.gap
+    assert proven.primal_objective <= plain.primal_objective <= proven.primal_objective + rounding
+    assert proven.dual_objective - rounding <= plain.dual_objective <= proven.dual_objective
+
+
+def test_the_bounds_hold_in_exact_arithmetic():
+    """A linear problem of three samples, evaluated in rationals."""
+    samples, labels = np.array([[1.0, 0.1], [0.3, -0.7], [-0.2, 0.9]]), np.array([1.0, 1, -1])
+    problem = SoftMarginDual(samples, labels, 0.7, intercept=False)
+    alpha = np.array([0.3, 0.1, 0.45])
+    rows = [[Fraction(v) for v in row] for row in samples.tolist()]
+    beta = [Fraction(y) * Fraction(a) for y, a in zip(labels, alpha, strict=True)]
+    w = [sum(b * row[k] for b, row in zip(beta, rows, strict=True)) for k in range(2)]
+    dual = sum(Fraction(a) for a in alpha) - sum(v * v for v in w) / 2
+    proven = certify(problem, Point(alpha), rigorous=True)
+    assert Fraction(proven.dual_objective) <= dual
+    assert float(dual) - proven.dual_objective <= 1e-15
+
+
+def test_a_point_off_the_feasible_set_is_made_exactly_feasible():
+    problem = PROBLEMS["soft one C each"]
+    alpha = solve(problem, SMO(tol=1e-8)).alpha
+    proven = certify(problem, Point(alpha + 1e-9), rigorous=True)
+    best = certify(problem, Point(alpha), rigorous=True)
+    assert proven.dual_objective <= best.primal_objective
+    assert proven.relative_gap < 1e-6
+
+
+@given(seed=st.integers(0, 10**6), size=st.sampled_from([1e-300, 1e-8, 1.0, 1e12, 1e300]))
+def test_the_dual_point_meets_box_and_equality_exactly(seed, size):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 8))
+    samples, y = rng.standard_normal((n, 2)), rng.choice([-1.0, 1.0], n)
+    C, alpha = rng.uniform(0.1, 2, n) * size, rng.standard_normal(n) * size
+    for problem in (SoftMarginDual(samples, y, C), SVRDual(samples, y, C, 0.1)):
+        A = Arb(problem)
+        beta = A.coefficients(problem, problem.feasible(alpha))
+        exact, _ = exactly_feasible(problem, A, beta, combination(problem, beta))
+        assert sum(exact, arb(0)).contains(0)
+        assert all(abs(v) <= c for v, c in zip(exact, C.tolist(), strict=True))
+        assert problem.is_regression or all(v * s >= 0 for v, s in zip(exact, y, strict=True))
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(-(2**48), 2**48))
+def test_rounding_is_outward_and_to_a_neighbour(value, part):
+    exact = Fraction(value) * (1 + Fraction(part, 2**100))
+    with ctx.workprec(2000):
+        ball = arb(fmpq(exact.numerator, exact.denominator))
+    low, high = below(ball), above(ball)
+    assert below(arb(value)) == value == above(arb(value))
+    assert Fraction(max(low, -sys.float_info.max)) <= exact or low == -np.inf
+    assert Fraction(min(high, sys.float_info.max)) >= exact or high == np.inf
+    assert math.nextafter(low, math.inf) >= high
+
+
+def test_a_gap_is_never_smaller_than_the_difference_of_its_bounds():
+    for lower, upper in ((0.1, 0.3), (-1e-30, 1.0), (1.0, 1.0), (1.0, np.inf)):
+        gap = Bounds(lower, upper).gap
+        assert gap == np.inf or Fraction(gap) >= Fraction(upper) - Fraction(lower)
+    assert Bounds(1.0, 1.0).gap == 0.0
+
+
+def _decimal(function):
+    with decimal.localcontext(prec=60):
+        return function(Decimal)
+
+
+# what float64 alone gets wrong: a problem, the point it is certified at, and the optimum in closed form
+def _nearly_constant_kernel():
+    """Of 1 − exp(−gamma) float64 keeps two digits: the optimum for x = 0 and 1 is its inverse."""
+    problem = HardMarginDual(np.array([[0.0], [1.0]]), Y2, RBF(1e-14))
+    optimum = _decimal(lambda number: 1 / (1 - (-number(1e-14)).exp()))
+    return problem, Point(np.full(2, float(optimum))), optimum
+
+
+def _huge_offset():
+    """Of the two samples' difference, 2m, float64 products keep six digits: the optimum is 1/(2m²)."""
+    samples = np.array([[1e9 + 0.1], [1e9 - 0.1]])
+    m = (Decimal(samples[0, 0]) - Decimal(samples[1, 0])) / 2
+    optimum = _decimal(lambda _: 1 / (2 * m**2))
+    return HardMarginPrimal(samples, Y2), Point(np.full(2, float(optimum))), optimum
+
+
+def _rescaled_margin():
+    """The optimum for x = ±0.7 is 1/(2·0.7²), of the float64 nearest to 0.7."""
+    problem = HardMarginPrimal(np.array([[0.7], [-0.7]]), Y2)
+    optimum = _decimal(lambda number: 1 / (2 * number(0.7) ** 2))
+    return problem, Point(np.full(2, float(optimum)), np.array([1 / 0.7])), optimum
+
+
+def _residual_beside_the_tube():
+    """With a huge C, no tube and no intercept one sample asks for w = y/x, which is no float64."""
+    problem = SVRPrimal(np.array([[0.1]]), np.array([0.3]), 1e12, 0.0, intercept=False)
+    w = _decimal(lambda number: number(0.3) / number(0.1))
+    alpha = float(_decimal(lambda number: w / number(0.1)))
+    return problem, Point(np.array([alpha]), np.array([float(w)])), w**2 / 2
+
+
+Y2 = np.array([1.0, -1.0])
+HARD_TO_ROUND = [_nearly_constant_kernel, _huge_offset, _rescaled_margin, _residual_beside_the_tube]
+
+
+@pytest.mark.parametrize("case", HARD_TO_ROUND)
+@pytest.mark.parametrize(("rigorous", "target"), [(False, np.inf), (False, 1e-6), (True, 1e-6)])
+def test_bounds_hold_where_float64_loses_nearly_all_digits(case, rigorous, target):
+    problem, point, optimum = case()
+    certificate = certify(problem, point, rigorous, target)
+    assert certificate.dual_objective <= optimum <= certificate.primal_objective
+
+
+def test_a_precomputed_kernel_is_proven_up_to_its_smallest_eigenvalue():
+    linear, K = SoftMarginDual(X, Y, 1.0), X @ X.T
+    alpha = solve(linear, SMO(tol=1e-10)).alpha
+    proven = certify(SoftMarginDual(K, Y, 1.0, Precomputed()), Point(alpha), rigorous=True)
+    assert -1e-9 < smallest_eigenvalue_bound(K) < 0  # it has rank 3, but for rounding
+    assert proven.relative_gap < 1e-9
+    assert proven.primal_objective == pytest.approx(
+        certify(linear, Point(alpha)).primal_objective, rel=1e-9
+    )
+
+
+def test_an_eigenvalue_below_0_by_rounding_is_allowed_for():
+    """With β = (C, −C) the dual is 2C − ½βᵀKβ, above 2C as K has an eigenvalue of −2e-16."""
+    K, C = np.array([[1.0, 1.0], [1.0, 1.0 - 2.0**-51]]), 1e12
+    problem = SoftMarginDual(K, Y2, C, Precomputed(), intercept=False)
+    value = 2 * Fraction(C) + Fraction(C) ** 2 * Fraction(2) ** -51 / 2
+    proven = certify(problem, Point(np.full(2, C)), rigorous=True)
+    assert value > 2 * C
+    assert proven.dual_objective <= value <= proven.primal_objective
+
+
+def test_a_positive_definite_matrix_is_proven_to_be_so():
+    K = RBF(2.0)(X, X)
+    exact = np.linalg.eigvalsh(K)[0]
+    assert 0 < smallest_eigenvalue_bound(K) <= exact
+    hard = HardMarginDual(K, Y, Precomputed())
+    assert certify(hard, solve(hard, SMO(tol=1e-8)), rigorous=True).relative_gap < 1e-6
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 12))
+def test_no_eigenvalue_is_below_its_proven_bound(seed, n):
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((n, int(rng.integers(1, n + 1)))) * 10.0 ** rng.integers(-5, 5)
+    K = A @ A.T + rng.choice([0.0, -1e-12]) * np.eye(n)
+    bound = smallest_eigenvalue_bound(K)
+    smallest = arb_mat(K.tolist()).eig(multiple=True, algorithm="approx")
+    assert bound <= min(float(v.real) for v in smallest) + 1e-13 * np.abs(K).max()
+
+
+def test_sparse_samples_are_proven_as_dense_ones():
+    linear, sparse = SoftMarginPrimal(X, Y, 1.0), SoftMarginPrimal(sp.csr_array(X), Y, 1.0)
+    point = solve(linear, SMO(tol=1e-8))
+    dense, other = (certify(p, point, rigorous=True) for p in (linear, sparse))
+    assert (dense.dual_objective, dense.primal_objective) == (
+        other.dual_objective,
+        other.primal_objective,
+    )
+
+
+@pytest.mark.parametrize("name", ["soft one C each", "soft algebra", "regression"])
+def test_blocks_and_their_mirror_images_give_the_same_scores(name):
+    problem = PROBLEMS[name]
+    beta = np.array([fmpq(k % 4, 3) for k in range(50)], object)  # every fourth is 0
+    values = problem.kernel.bind(problem.X).balls
+    whole, parts = gram_scores(values, beta, 512), gram_scores(values, beta, 7)
+    exact = problem.kernel(problem.X, problem.X) @ [float(k % 4) / 3 for k in range(50)]
+    assert all(u.overlaps(v) for u, v in zip(whole, parts, strict=True))
+    assert exact == pytest.approx([float(v) for v in parts], rel=1e-12, abs=1e-12)
+
+
+def test_balls_too_wide_are_evaluated_again_with_more_digits():
+    """Samples 2^−40 apart at a distance of 2^200 need more than 106 bits."""
+    samples = np.array([[2.0**60, 2.0**-60], [2.0**60, -(2.0**-60)]])
+    bounds = proven_bounds(HardMarginPrimal(samples, Y2), np.full(2, 2.0**119), None, (0.0,))
+    assert bounds == Bounds(2.0**119, 2.0**119, proven=True)
+
+
+def test_a_point_that_separates_nothing_has_no_upper_bound():
+    certificate = certify(PROBLEMS["hard"], Point(np.r_[1.0, np.zeros(49)]), rigorous=True)
+    assert certificate.primal_objective == certificate.gap == np.inf
+    assert certificate.reason
+
+
+def test_one_class_needs_no_weights():
+    problem = HardMarginPrimal(X, np.ones(50))
+    certificate = certify(problem, Point(np.zeros(50)), rigorous=True)
+    assert certificate.dual_objective == certificate.primal_objective == certificate.gap == 0.0
+
+
+def test_a_point_beyond_float64_is_not_proven():
+    with pytest.raises(Unprovable, match="beyond float64"):
+        proven_bounds(PROBLEMS["hard"], np.full(50, np.inf), None, (0.0,))
+
+
+@pytest.mark.parametrize(
+    "kernel", [Sigmoid(0.1, 0.0), Precomputed()], ids=["sigmoid", "precomputed"]
+)
+def test_what_cannot_be_proven_says_so(kernel):
+    samples = X @ X.T - np.eye(50) if isinstance(kernel, Precomputed) else X
+    certificate = certify(SoftMarginDual(samples, Y, 1.0, kernel), Point(0 * Y), rigorous=True)
+    assert np.isnan(certificate.gap)
+    assert "not proven" in certificate.reason
+
+
+def test_a_proven_infeasible_margin_needs_no_bounds():
+    certificate = certify(HardMarginPrimal(X, Y), Point(np.ones(50)), rigorous=True)
+    assert certificate.infeasible
+    assert certificate.primal_objective == certificate.dual_objective == np.inf

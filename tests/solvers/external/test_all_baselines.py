@@ -1,0 +1,180 @@
+"""What all baselines have in common: what they refuse, and without which package they do not run."""
+
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from problems import (
+    RBF,
+    SVDD,
+    Formulation,
+    HardMarginDual,
+    HingeERM,
+    Precomputed,
+    RegularizedERM,
+    Sigmoid,
+    SoftMarginDual,
+    SoftMarginPrimal,
+    datasets,
+)
+from solvers import (
+    LDA,
+    SGD,
+    LibLinear,
+    LibLinearMulticore,
+    LibSVM,
+    LibSVMOpenMP,
+    Mystic,
+    OneDAL,
+    QPSolversQP,
+    ScipyMinimize,
+    SnapML,
+    Solver,
+    Status,
+    SVMLight,
+    solve,
+)
+from tests.solvers.external.baseline_problems import KERNEL, LINEAR, NU, WITHOUT, X, Y
+
+ONES = np.ones(Y.size)
+MANY = datasets.load("four_gaussians", n=1200, seed=0)
+WEIGHTED = "rbf, a C for each"
+
+# of the linear machines without an intercept
+ONE_CLASS = HingeERM(X, ONES, 0.1)
+# of the duals with one
+POSED: dict[str, Formulation] = {
+    "a risk that is none": RegularizedERM(X, Y, 0.1, "logistic", intercept=True),
+    "SVDD with k(x, x) of its own": SVDD(X, 0.2),
+    "hard margin": HardMarginDual(X, Y),
+    "hard margin, no intercept": HardMarginDual(X, Y, **WITHOUT),
+    "one class": SoftMarginDual(X, ONES),
+    "no intercept": LINEAR["one C"],
+    "precomputed": SoftMarginDual(X @ X.T, Y, 1.0, Precomputed()),
+    "sigmoid": SoftMarginDual(X, Y, 1.0, Sigmoid(0.5, -1.0)),
+    "many": SoftMarginDual(MANY.X, MANY.y, kernel=RBF(0.05)),
+}
+ONLY_FOUR = "linear, RBF, polynomial and sigmoid kernels only"
+REFUSED: list[tuple[Solver, Formulation, str]] = [
+    (LibLinear(), KERNEL[WEIGHTED], "no kernels"),
+    (LibLinear(), KERNEL["linear"], "regularises its intercept"),
+    (LibLinear(), ONE_CLASS, "both classes"),
+    (LibLinearMulticore(), KERNEL[WEIGHTED], "no kernels"),
+    (LibLinearMulticore(), KERNEL["linear"], "regularises its intercept"),
+    (LibLinearMulticore(), ONE_CLASS, "both classes"),
+    (LibLinearMulticore(), LINEAR["regression"], "by one thread"),
+    (LibLinearMulticore(), LINEAR["a C for each"], "one C for all samples"),
+    (LibSVM(), POSED["no intercept"], "LIBSVM always has an intercept"),
+    (LibSVM(), POSED["hard margin"], "no hard margin"),
+    (LibSVM(), POSED["one class"], "both classes"),
+    (LibSVM(), POSED["a risk that is none"], "solves only the duals of C-SVC"),
+    (LibSVM(), POSED["SVDD with k(x, x) of its own"], "solves only the duals of C-SVC"),
+    (LibSVMOpenMP(), POSED["precomputed"], ONLY_FOUR),
+    (LibSVMOpenMP(), POSED["no intercept"], "libsvm_openmp always has an intercept"),
+    (LibSVMOpenMP(), KERNEL[WEIGHTED], "one C for all samples"),
+    (LibSVMOpenMP(), KERNEL["regression, a C for each"], "one C for all samples"),
+    (OneDAL(), NU["one class"], "only the duals of C-SVC, epsilon-SVR, ν-SVC and ν-SVR"),
+    (OneDAL(), POSED["precomputed"], ONLY_FOUR),
+    (OneDAL(), POSED["no intercept"], "oneDAL always has an intercept"),
+    (OneDAL(), POSED["hard margin"], "oneDAL has no hard margin"),
+    (SVMLight(), POSED["sigmoid"], "a sigmoid can hang it"),
+    (SVMLight(), POSED["hard margin, no intercept"], "SVMlight has no hard margin"),
+    (SGD(), KERNEL[WEIGHTED], "no kernels"),
+    (SGD(), KERNEL["linear"], "damps its intercept"),
+    (SnapML(), KERNEL[WEIGHTED], "only approximates kernels"),
+    (SnapML(), KERNEL["linear"], "regularises its intercept"),
+    (SnapML(), LINEAR["regression"], "no support vector regression"),
+    (SnapML(), LINEAR["a C for each"], "one C for all"),
+    (SnapML(), ONE_CLASS, "both classes"),
+    (LDA(), SoftMarginPrimal(X, ONES), "both classes"),
+    (Mystic(), POSED["many"], "at most"),
+    (ScipyMinimize(), POSED["many"], "at most"),
+    (QPSolversQP(), POSED["sigmoid"], "indefinite"),
+    (QPSolversQP("quadprog", max_iter=5), KERNEL["linear"], "no limit on its iterations"),
+]
+
+
+@pytest.mark.parametrize(("solver", "problem", "words"), REFUSED)
+def test_what_a_baseline_cannot_do_is_refused_in_a_sentence(
+    solver: Solver, problem: Formulation, words: str
+) -> None:
+    solution = solve(problem, solver)
+    assert solution.status is Status.UNSUPPORTED
+    assert words in solution.note
+
+
+@pytest.mark.parametrize(
+    ("solver", "problem", "module", "package"),
+    [
+        (LibLinear(), LINEAR["one C"], "sklearn.svm", "scikit-learn"),
+        (LibSVM(), KERNEL["linear"], "sklearn.svm", "scikit-learn"),
+        (SGD(), LINEAR["one C"], "sklearn.linear_model", "scikit-learn"),
+        (OneDAL(), KERNEL["linear"], "sklearnex.svm", "scikit-learn-intelex"),
+        (SnapML(), LINEAR["one C"], "snapml", "snapml"),
+        (LibSVMOpenMP(), KERNEL["linear"], "libsvm.svm", "libsvm-official"),
+        (LibLinearMulticore(), LINEAR["one C"], "liblinear.liblinear", "liblinear-multicore"),
+        (QPSolversQP(), KERNEL["linear"], "qpsolvers", "qpsolvers clarabel"),
+    ],
+)
+def test_an_absent_package_is_named(
+    solver: Solver,
+    problem: Formulation,
+    module: str,
+    package: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    solution = solve(problem, solver)
+    assert solution.status is Status.NOT_INSTALLED
+    assert f"pip install {package}" in solution.note
+
+
+@pytest.mark.parametrize(
+    ("solver", "problem", "limit"),
+    [
+        (LibLinear(tol=1e-12), LINEAR["one C"], 3),
+        (LibSVM(), KERNEL[WEIGHTED], 5),
+        (OneDAL(tol=1e-9), KERNEL[WEIGHTED], 2),
+        (SnapML(tol=1e-12), LINEAR["one C"], 3),
+    ],
+)
+def test_at_its_limit_a_baseline_makes_no_claim(
+    solver: Solver, problem: Formulation, limit: int
+) -> None:
+    solution = solve(problem, solver, max_iter=limit)
+    if solution.status is Status.NOT_INSTALLED:
+        pytest.skip(solution.note)
+    assert solution.status is Status.MAX_ITER
+    assert solution.claimed == "stopped"
+    assert solution.iterations == limit
+
+
+@pytest.mark.parametrize("solver", [LibLinear(tol=0.1), SGD(epochs=3)], ids=lambda s: s.name)
+def test_another_seed_gives_another_answer_and_the_same_seed_the_same(solver: Solver) -> None:
+    first, again = (solve(LINEAR["one C"], solver).point.w for _ in range(2))
+    other = solve(LINEAR["one C"], replace(solver, seed=5)).point.w
+    assert np.array_equal(first, again)
+    assert not np.array_equal(first, other)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: SnapML(threads=0), "threads"),
+        (lambda: SGD(epochs=0), "epochs"),
+        (lambda: OneDAL(cache_size=0.0), "cache_size"),
+        (lambda: SVMLight(cache_size=0.0), "cache_size"),
+        (lambda: OneDAL(dtype="single"), "dtype: must be one of float64, float32, got 'single'"),
+        (lambda: SGD(dtype="single"), "dtype: must be one of float64, float32, got 'single'"),
+        (lambda: ScipyMinimize("x"), "method: must be one of slsqp, trust-constr, got 'x'"),
+        (lambda: QPSolversQP("gurobi"), "clarabel, highs, osqp, .* got 'gurobi'"),
+    ],
+)
+def test_a_setting_that_is_none_is_refused_by_its_name(
+    make: Callable[[], Solver], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        make()

@@ -1,0 +1,114 @@
+"""Kept rows: the products and blocks that are read from them are those of K."""
+
+from dataclasses import replace
+from itertools import zip_longest
+
+import numpy as np
+import pytest
+
+from problems import RBF, BoxQP, FormPoint, Gram, NuSVR, Point, SoftMarginDual, certify, reduce
+from problems.gram.tiles import Tiles
+from solvers import SMO, solve
+from solvers.smo.cache import RowCache
+from solvers.smo.state import State
+
+N = 1500
+X = np.random.default_rng(0).standard_normal((N, 5))
+FORM = reduce(SoftMarginDual(X, np.sign(X[:, 0]), 1.0, RBF(0.3)), BoxQP).form
+
+
+@pytest.mark.parametrize("chosen", [1, 8, 45, 700])
+def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
+    rng = np.random.default_rng(chosen)
+    with Tiles(FORM.gram, 2) as tiles:
+        state = State(FORM, tiles, 1000.0, 10)
+        members = rng.permutation(state.variables.n)[:1200]
+        rows = RowCache(state.matrix, members, state.memory)
+        some = rng.choice(members.size, chosen, replace=False)
+        assert rows.fetch(some).all()
+        sample = state.variables.sample
+        K = RBF(0.3)(X[sample[members]], X[sample[members]])
+        f, weights = np.ones(members.size), rng.standard_normal(chosen)
+        rows.add_to(f, some, weights)
+        assert np.allclose(f, 1.0 + K[:, some] @ weights, rtol=0, atol=1e-5)
+        below = np.tril_indices(chosen)
+        assert np.allclose(rows.block(some), K[np.ix_(some, some)], atol=1e-6)
+        assert np.allclose(
+            rows.lower_half(some, np.float32)[below], K[np.ix_(some, some)][below], atol=1e-6
+        )
+
+
+def test_the_two_variables_that_a_sample_has_share_a_row() -> None:
+    form = reduce(NuSVR(X, X[:, 0], 0.3, 1.0, RBF(0.3)), BoxQP).form
+    with Tiles(form.gram, 1) as tiles:
+        state = State(form, tiles, 1000.0, 10)
+        members = np.r_[100:N, N : 2 * N]
+        rows, some = (
+            RowCache(state.matrix, members, state.memory),
+            np.array([0, N - 100, N, 3]),
+        )  # samples 100, 0, 100, 103
+        before = form.gram.evaluations
+        assert rows.fetch(some).all()
+        assert form.gram.evaluations - before == 3 * N
+        K = RBF(0.3)(X[members % N], X[members[some] % N])
+        f = np.zeros(members.size)
+        rows.add_to(f, some, weights := np.array([1.0, 2.0, 0.5, -1.0]))
+        assert np.allclose(f, K @ weights, rtol=0, atol=1e-5)
+        assert np.allclose(
+            rows.block(some)[np.tril_indices(4)], K[some][np.tril_indices(4)], atol=1e-6
+        )
+
+
+def test_rows_that_stay_get_the_columns_of_new_members() -> None:
+    with Tiles(FORM.gram, 1) as tiles:
+        state = State(FORM, tiles, 1000.0, 10)
+        rows = RowCache(state.matrix, np.arange(1100), state.memory)
+        rows.fetch(np.arange(50))
+        rows.replace(np.array([3, 700]), np.array([1200, 1300]))
+        assert rows.place[3] == -1
+        f = np.zeros(1100)
+        rows.add_to(f, np.array([7]), np.ones(1))
+        sample = state.variables.sample
+        assert np.allclose(f, RBF(0.3)(X[sample[rows.members]], X[sample[[7]]]).ravel(), atol=1e-6)
+
+
+def test_without_room_only_some_rows_are_kept() -> None:
+    with Tiles(FORM.gram, 1) as tiles:
+        state = State(FORM, tiles, 4.0, 10)  # a million values: 1000 active variables, 1000 rows
+        rows = RowCache(state.matrix, np.arange(state.size), state.memory)
+        room = rows.owner.size
+        rows.owner[5:] = 0  # as if taken
+        have = rows.fetch(np.arange(20))
+        assert room >= 20
+        assert have.sum() == 5
+
+
+MANY = np.random.default_rng(1).standard_normal((4200, 3))  # products take several threads
+LABELS = np.sign(MANY[:, 0] + 0.5 * MANY[:, 1] ** 3)
+
+
+def test_many_rows_are_left_to_a_problem_that_begins_at_the_last_answer() -> None:
+    gram = Gram(MANY, RBF(0.3), keep=True)
+    problem = SoftMarginDual(MANY, LABELS, 1.0, RBF(0.3))
+    first = solve(problem, SMO(gap=1e-2), gram=gram)
+    computed = gram.evaluations
+    second = solve(replace(problem, C=1.1), SMO(gap=1e-2), gram=gram, initial=first)
+    assert second.certificate.relative_gap <= 1e-2
+    assert gram.evaluations < 1.5 * computed
+
+
+@pytest.mark.parametrize("n", [600, 4200])  # rows on demand, and fetched for working sets
+def test_problems_that_are_solved_in_turns_on_one_gram_matrix_share_no_rows(n: int) -> None:
+    gram = Gram(MANY[:n], RBF(0.3), keep=True)
+    problem = SoftMarginDual(MANY[:n], LABELS[:n], 1.0, RBF(0.3))
+    problems = problem, replace(problem, y=-problem.y, C=10.0), replace(problem, C=0.1)
+    runs = [
+        SMO(tol=tol).iterates(reduce(posed, BoxQP, gram=gram).form)
+        for posed, tol in zip(problems, (1e-6, 1e-6, 1e-1), strict=True)
+    ]  # the last one ends first
+    last: dict[int, FormPoint] = {}
+    for points in zip_longest(*runs):
+        last |= {k: point for k, point in enumerate(points) if point is not None}
+    for k, gap in enumerate((1e-6, 1e-6, 1e-2)):
+        assert last[k].claim == "optimal"
+        assert certify(problems[k], Point(last[k].x)).relative_gap <= gap

@@ -1,0 +1,77 @@
+"""SMO's outermost level: precision, and more variables than can be active."""
+
+import numpy as np
+import pytest
+
+from problems import RBF, SoftMarginDual, SVRDual, reduce
+from problems.forms import BoxQP
+from problems.gram.tiles import Tiles
+from solvers import SMO, solve
+from solvers.smo import decomposition, state
+
+
+def classes(n: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((n, 3))
+    return X, np.where(X[:, 0] + rng.standard_normal(n) > 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize(("futile", "bits"), [(5, 32), (-1, 64)])
+def test_refinement_reaches_a_tight_gap_with_rows_in_single_precision(
+    monkeypatch: pytest.MonkeyPatch, futile: int, bits: int
+) -> None:
+    monkeypatch.setattr(decomposition, "_FUTILE", futile)
+    X, y = classes(1500)
+    solution = solve(SoftMarginDual(X, y, 10.0, RBF(1.0)), SMO(tol=1e-9))
+    assert solution.claimed == "optimal"
+    assert solution.counters["bits"] == bits
+    assert solution.certificate.relative_gap <= 1e-9
+
+
+def test_a_score_that_was_far_from_the_margin_is_refreshed_once_it_is_near() -> None:
+    X, y = classes(1500)
+    form = reduce(SoftMarginDual(X, y, 1.0, RBF(1.0)), BoxQP).form
+    with Tiles(form.gram, 1) as tiles:
+        at = state.State(form, tiles, None, 1)
+        at.violation()
+        at.note_change(np.array([1e5]))
+        at.refresh(np.arange(10))
+        at.note_change(np.array([1.0]))
+        at.violation()
+        assert at.errors[:10] == pytest.approx(1e-7)
+        assert at.errors[10:] == pytest.approx(1e-2)
+        assert set(at.doubtful(1e-2)) == set(range(10, 1500))
+        assert at.noise == pytest.approx(1e-2)
+
+
+@pytest.mark.parametrize("kind", ["classification", "regression"])
+def test_few_active_variables_and_little_memory_reach_the_same_optimum(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.setattr(state, "_MOST_ACTIVE", 600)
+    X, y = classes(2500)
+    problem = (
+        SoftMarginDual(X, y, 5.0, RBF(1.0))
+        if kind == "classification"
+        else SVRDual(X, X[:, 0] * X[:, 1], 5.0, 0.05, RBF(0.3))
+    )
+    solution = solve(problem, SMO(tol=1e-6, cache_size=2.0))
+    assert solution.claimed == "optimal"
+    assert solution.verdict == "solved"
+
+
+def test_by_default_more_become_active_where_needed_and_the_room_is_said(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in (("_MOST_ACTIVE", 300), ("_ALL_ACTIVE", 10**6), ("_UNASKED", 10**6)):
+        monkeypatch.setattr(state, name, value)
+    X, y = classes(1500)
+    problem = SoftMarginDual(X, y, 5.0, RBF(1.0))
+    solution = solve(problem, SMO(tol=1e-6))
+    assert solution.verdict == "solved"
+    assert 300 < solution.counters["active"] <= 1500
+    assert solution.counters["cache_size"] == pytest.approx(4e-6 * 1500**2)
+    monkeypatch.setattr(state, "available", lambda: 8_000_000)
+    limited = solve(problem, SMO(tol=1e-6))
+    assert limited.verdict == "solved"
+    assert limited.counters["cache_size"] == pytest.approx(4.0)

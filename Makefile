@@ -21,8 +21,8 @@ TESTS := env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n 3 --dist work
 test: $(STAMP)
 	$(TESTS)
 
-# The long tests too, and more of the cases that are drawn at random.
-test-all: $(STAMP)
+# All of those, then the long ones, and more of the cases that are drawn at random.
+test-all: test
 	$(TESTS) --exhaustive
 
 # The baselines and the browser's driver, without which some tests are skipped. The baselines with OpenMP

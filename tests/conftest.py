@@ -7,7 +7,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import is_hypothesis_test, settings
 
 for name, examples in (("fast", 30), ("exhaustive", 300)):
     settings.register_profile(
@@ -21,7 +21,8 @@ ALLOWED = Path(__file__).with_name("allowed_skips.txt")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--exhaustive", action="store_true", help="run every test, on all its cases")
+    left = "run what is left out otherwise: long tests, and more cases of those that draw them at random"
+    parser.addoption("--exhaustive", action="store_true", help=left)
     told = f"a test that is skipped fails, but for the reasons in {ALLOWED.name}"
     parser.addoption("--strict-skips", action="store_true", help=told)
 
@@ -32,13 +33,18 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests marked `exhaustive`, but those that are named one by one."""
+    """Leave out the tests marked `exhaustive`, or the others; none of those that are named one by one."""
     long = [item for item in items if item.get_closest_marker("exhaustive")]
     for item in long:
         item.add_marker(pytest.mark.timeout(600))
-    if not config.getoption("exhaustive") and not any("::" in name for name in config.args):
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if item not in long]
+    if any("::" in name for name in config.args):
+        return
+    left_out = long
+    if config.getoption("exhaustive"):
+        left_out = [item for item in items if item not in long and not is_hypothesis_test(item.obj)]
+    config.hook.pytest_deselected(items=left_out)
+    left_out = set(left_out)
+    items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.hookimpl(wrapper=True)

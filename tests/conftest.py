@@ -33,7 +33,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the tests marked `exhaustive`, or the others; none of those that are named one by one."""
+    """Leave out the tests marked `exhaustive`, or the others; none of those named one by one."""
     long = [item for item in items if item.get_closest_marker("exhaustive")]
     for item in long:
         item.add_marker(pytest.mark.timeout(600))

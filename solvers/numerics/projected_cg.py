@@ -32,7 +32,11 @@ def on_plane(
     def onto(v: Vector) -> Vector:
         return v - across @ (inner @ (E.T @ v))
 
-    return lambda v: onto(invert(v)), onto
+    def invert_on_plane(v: Vector) -> Vector:
+        """Invert without the part of v that leads across the plane, whose rounding would add up."""
+        return onto(invert(v - E @ (inner @ (across.T @ v))))
+
+    return invert_on_plane, onto
 
 
 def conjugate_gradients(

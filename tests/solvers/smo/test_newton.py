@@ -59,7 +59,8 @@ def test_what_leaves_the_box_is_fixed_and_the_others_are_best_placed(equalities:
     residual = K @ end + G
     for group in each:
         assert abs(end[group].sum()) <= 1e-9
-        residual[group] -= residual[group][inside[group]].mean()
+        if inside[group].any():
+            residual[group] -= residual[group][inside[group]].mean()
     assert np.abs(residual[inside]).max() <= 1e-5
     clipped = np.clip(np.linalg.solve(K, -G), -1.0, 1.0)
     value = [0.5 * z @ K @ z + G @ z for z in (end, clipped)]

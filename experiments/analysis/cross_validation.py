@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from experiments.analysis.labels import has_fold, solver_labels, without_fold
+from experiments.analysis.labels import solver_labels, words_of
 
 CHOICE = ["dataset", "formulation", "solver"]
 
@@ -24,12 +24,15 @@ def mean_scores(results: pd.DataFrame) -> pd.DataFrame:
     any score are left out.
     """
     labelled = results.assign(solver=solver_labels(results))
-    held_out = labelled[has_fold(labelled["problem_id"])]
+    models = {name: " ".join(words) for name, words in words_of(results, {"fold"}).items()}
+    named = {name: " ".join(words) for name, words in words_of(results).items()}
+    folds = [name for name in named if named[name] != models[name]]
+    held_out = labelled[labelled["problem_id"].isin(folds)]
     if held_out.empty:
         columns = [*CHOICE, "model", "kernel", "C", "epsilon", "lam"]
         return pd.DataFrame(columns=[*columns, "folds", "mean", "error", "best"])
     scored = held_out.assign(
-        model=held_out["problem_id"].map(without_fold),
+        model=held_out["problem_id"].map(models),
         score=held_out["test_accuracy"].where(held_out["verdict"] == "solved"),
     )
     table = scored.groupby([*CHOICE, "model"], sort=False).agg(

@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.labels import without_size
 from experiments.analysis.times import Row
 
 _LEAST = 3  # different n, at least, that a line is fitted to
 
 
-def growing(table: pd.DataFrame, column: str) -> Iterator[tuple[str, pd.DataFrame]]:
+def growing(
+    table: pd.DataFrame, column: str, names: Mapping[str, str]
+) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield (name without n, rows) of the problems that occur with three n or more, otherwise equal.
 
     Parameters
     ----------
-    column : of `table`, with the names of the problems.
+    column : of `table`, with the ids of the problems. names : theirs without n, by id.
     """
-    names = table[column].astype(str).map(without_size)
-    for name, rows in table.groupby(names, sort=False):
+    for name, rows in table.groupby(table[column].map(names), sort=False):
         if rows["n"].nunique() >= _LEAST:
             yield str(name), rows
 
@@ -40,14 +40,14 @@ def exponent(times: pd.Series) -> float:
     return float(np.polyfit(n, np.log(times.to_numpy(dtype=np.float64)), 1)[0])
 
 
-def growth(table: pd.DataFrame) -> pd.DataFrame:
+def growth(table: pd.DataFrame, names: Mapping[str, str]) -> pd.DataFrame:
     """Return how time grows with n, for problems that differ in n alone; empty if there are none.
 
     Columns: target, problem (without its n), solver, exponent (k of time ∝ n^k), sizes (how
     many n it was fitted to), largest (n that it solved), time and memory (bytes) there.
     """
     found: list[Row] = []
-    for name, problems in growing(table, "problem"):
+    for name, problems in growing(table, "problem", names):
         for (target, solver), rows in problems.groupby(["target", "solver"], sort=False):
             solved = rows.dropna(subset=["time"]).sort_values("n").set_index("n")
             n = solved.index.max()  # NaN, where nothing is solved

@@ -7,7 +7,6 @@ series, because nominal tolerances are not comparable between solvers.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
@@ -15,7 +14,7 @@ import pandas as pd
 
 from experiments.analysis.noise import is_repeat
 from experiments.cases.plan import AA_REPEAT
-from experiments.files.specs import value_text
+from experiments.records.names import problem_words, value_text
 from solvers import SOLVERS
 
 ACCURACY = ("tol", "gap", "epochs")  # the one that a table shows first
@@ -23,8 +22,7 @@ BOUND_ON_TIME = "KernelFloor"  # measures the arithmetic that no solver can do w
 _Entry = tuple[
     str, str, str, bool
 ]  # a solver, its settings as JSON, its label, whether an A/A repeat
-_FOLD = r"\bfold=\d+(?:, )?"
-_SIZE = r"\b(?:n|limit)=\d+(?:, )?"
+SIZES = frozenset({"n", "limit"})  # options of data sets
 
 
 def kind_of(solver: str) -> str:
@@ -124,42 +122,21 @@ def _label(solver: str, settings: dict[str, Any], mark: list[str]) -> str:
     return f"{solver} ({', '.join(named + mark)})" if named or mark else solver
 
 
-def has_fold(problems: pd.Series) -> pd.Series:
-    """Whether each problem's name is that of one fold of a cross-validation."""
-    return problems.str.contains(_FOLD)
+def specifications(results: pd.DataFrame) -> dict[str, dict[str, Any]]:
+    """Return what `problem` says of each problem, by its id; nothing of those that it is missing for."""
+    if "problem" not in results:
+        return {}
+    known = results.dropna(subset=["problem"]).drop_duplicates("problem_id")
+    return dict(zip(known["problem_id"], map(json.loads, known["problem"]), strict=True))
 
 
-def without_fold(problem: str) -> str:
-    """Return a problem's name without the number of its fold."""
-    return _without(_FOLD, problem)
+def words_of(
+    results: pd.DataFrame, leave_out: Set[str] = frozenset()
+) -> dict[str, tuple[str, ...]]:
+    """Return the words of each problem's name, by its id, see `problem_words`.
 
-
-def without_size(problem: str) -> str:
-    """Return a problem's name without its number of samples."""
-    return _without(_SIZE, problem)
-
-
-def _without(pattern: str, problem: str) -> str:
-    return re.sub(pattern, "", problem).replace(", )", ")").replace("()", "")
-
-
-def distinct_names(problems: Sequence[str]) -> list[str]:
-    """Return the problems' names without the words that all share, except the data set's name."""
-    words, common = list(map(_words, problems)), common_words(problems)
-    return [" ".join([w[0], *(word for word in w[1:] if word not in common)]) for w in words]
-
-
-def common_words(problems: Sequence[str]) -> list[str]:
-    """Return the words after the data set's name that all problems share, in their order."""
-    first, *others = [_words(problem)[1:] for problem in problems]
-    return [word for word in first if others and all(word in other for other in others)]
-
-
-def data_set_name(problem: str) -> str:
-    """Return the name of a problem's data set, with its arguments."""
-    return _words(problem)[0]
-
-
-def _words(problem: str) -> list[str]:
-    """Return the words of a problem's name; arguments belong to what they are arguments of."""
-    return re.split(r"(?<!,)\s+", problem)
+    Of a problem whose specification is missing the id stands.
+    """
+    known = specifications(results)
+    words = dict(zip(known, problem_words(known.values(), leave_out), strict=True))
+    return {str(name): words.get(name, (str(name),)) for name in results["problem_id"].unique()}

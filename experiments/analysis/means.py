@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from experiments.analysis.labels import kind_of
+from experiments.analysis.labels import kind_of, specifications, words_of
 from experiments.analysis.noise import (
     Comparison,
     aa_pairs,
@@ -23,8 +23,6 @@ from experiments.analysis.times import (
     times,
     tried_in_vain,
 )
-
-_WITHOUT = " intercept=False"
 
 
 class Benchmark(NamedTuple):
@@ -147,17 +145,20 @@ def _mean(rows: pd.DataFrame, noise: float) -> Row:
     }
 
 
-def intercepts(table: pd.DataFrame) -> pd.DataFrame:
+def intercepts(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
     """Return the cost of the unregularised intercept, for problems that were also solved without it.
 
     Columns: target, problem (with it), solver, without and with (s), ratio; one row for each target,
-    problem and solver that solved both.
+    problem and solver that solved both. `table` is that of `compared` for the same results.
     """
-    without = table[table["problem"].str.contains(_WITHOUT)]
-    renamed = without.assign(problem=without["problem"].str.replace(_WITHOUT, ""))
-    keys = ["target", "problem", "solver"]
-    both = renamed[[*keys, "time"]].merge(
-        table[[*keys, "time"]], on=keys, suffixes=("_without", "_with")
+    known = specifications(results)
+    has = table["problem"].map(
+        {name: own["parameters"].get("intercept") for name, own in known.items()}
+    )
+    alike = table.assign(alike=table["problem"].map(words_of(results, {"intercept"})))
+    keys = ["target", "alike", "solver"]
+    both = alike[has.eq(False)][[*keys, "time"]].merge(
+        alike[has.eq(True)][[*keys, "problem", "time"]], on=keys, suffixes=("_without", "_with")
     )
     both = both.rename(columns={"time_without": "without", "time_with": "with"})
     return both.assign(ratio=both["with"] / both["without"]).dropna(subset=["ratio"])
@@ -166,4 +167,4 @@ def intercepts(table: pd.DataFrame) -> pd.DataFrame:
 def passes(results: pd.DataFrame) -> pd.DataFrame:
     """Return the configurations of solvers that count passes over the data; empty if there are none."""
     known = configurations(results)
-    return known[known["setting"].str.contains("epochs")]
+    return known[known["passes"]]

@@ -14,7 +14,7 @@ from typing import Any, cast
 from experiments.cases.answer import Answer, Found
 from experiments.cases.failure import sentence
 from experiments.cases.plan import Case, digest
-from experiments.files.specs import path_text
+from experiments.records.names import path_text
 from problems import Formulation, Point
 from problems.answers.parametric_bounds import Parameter, with_value
 from solvers import NoPath, Path, Solution, Solver, Status, solve_path

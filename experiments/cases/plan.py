@@ -18,11 +18,9 @@ import numpy as np
 from experiments.files.specs import (
     ProblemSpec,
     SolverSpec,
-    kernel_text,
     outside_names,
-    path_text,
-    settings_text,
 )
+from experiments.records.names import problem_names
 from problems import FORMULATIONS
 from problems.datasets import SOURCES
 from problems.registry import is_outside
@@ -73,7 +71,7 @@ class Case:
 
 def plan(experiment: Experiment) -> list[Case]:
     """Return the cases of an experiment in the order in which they are started."""
-    names = problem_ids(experiment.problems)
+    names = problem_names(map(vars, experiment.problems))
     return list(_cases(experiment, names))
 
 
@@ -210,48 +208,3 @@ def digest(*parts: Any) -> str:
 def _rng(seed: int, *parts: Any) -> np.random.Generator:
     entropy = [seed, int(digest(*parts)[:16], 16)]
     return np.random.default_rng(np.random.SeedSequence(entropy))
-
-
-def problem_ids(problems: list[ProblemSpec]) -> list[str]:
-    """Return a readable name for each problem, with the options that distinguish its data set."""
-    differing = _differing(problems)
-    return [
-        _problem_id(p, {k: v for k, v in p.dataset.items() if k in differing[dataset_text(p)]})
-        for p in problems
-    ]
-
-
-def _differing(problems: list[ProblemSpec]) -> dict[str, set[str]]:
-    """Return for each data set's name the options in which the plan's data sets of it differ."""
-    first: dict[str, dict[str, Any]] = {}
-    differing: dict[str, set[str]] = {}
-    for problem in problems:
-        name, options = dataset_text(problem), problem.dataset
-        like = first.setdefault(name, options)
-        differing.setdefault(name, set()).update(
-            k for k in {**like, **options} if like.get(k) != options.get(k)
-        )
-    return differing
-
-
-def _problem_id(problem: ProblemSpec, options: dict[str, Any]) -> str:
-    values = dict(problem.parameters)
-    words = [settings_text(dataset_text(problem), options), problem.formulation]
-    if "kernel" in values:
-        words.append(kernel_text(values.pop("kernel")))
-    if "loss" in values:
-        words.append(kernel_text(values.pop("loss")))
-    default = problem.formulation not in ("hinge_erm", "regularized_erm")
-    if values.get("intercept") == default:
-        del values["intercept"]
-    shown = (f"{value:.12g}" if isinstance(value, float) else value for value in values.values())
-    words += [f"{k}={v}" for k, v in zip(values, shown, strict=True)]
-    if problem.path:
-        words.append(f"path {path_text(problem.path)} gap={problem.path['gap']:.12g}")
-    return " ".join(words)
-
-
-def dataset_text(problem: ProblemSpec) -> str:
-    """Return the name of a problem's data set; of a file, its own name."""
-    path = problem.dataset.get("path")
-    return problem.dataset["name"] if path is None else str(path).replace("\\", "/").split("/")[-1]

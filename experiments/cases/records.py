@@ -11,9 +11,10 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from experiments.cases.plan import Case, dataset_text, place_in_search
-from experiments.files.specs import absolute, kernel_text, path_text, problem_plain
+from experiments.cases.plan import Case, place_in_search
+from experiments.files.specs import absolute, problem_plain
 from experiments.records.columns import COLUMNS, DESCRIBED, RESULTS
+from experiments.records.names import dataset_text, kernel_text, path_text
 from experiments.workers.wire import Layout, Malformed, Shapes, pack
 
 _PACKAGES = """
@@ -62,7 +63,7 @@ def blank_record(case: Case) -> dict[str, Any]:
         "run_id": case.run_id,
         "problem_id": case.problem_id,
         "formulation": case.problem.formulation,
-        "dataset": dataset_text(case.problem),
+        "dataset": dataset_text(case.problem.dataset),
         "kernel": kernel_text(parameters.get("kernel")),
         "C": parameters.get("C"),
         "epsilon": parameters.get("epsilon"),

@@ -26,8 +26,8 @@ from experiments.files.specs import (
     build_problem,
     build_solver,
     plain,
-    settings_text,
 )
+from experiments.records.names import settings_text
 from experiments.store.manifest import StoreError
 from experiments.store.reading import RunFolder
 from experiments.tables.formats import duration

@@ -7,7 +7,6 @@ manifest, and sent to the worker, which builds the objects from it.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
@@ -140,29 +139,6 @@ def absolute(spec: Spec, folder: str) -> Spec:
 def outside_file(name: str, folder: str) -> Path:
     """Return the file of `path/to/file.py:ClassName`; ValueError as `find_path`."""
     return find_path(name.rpartition(":")[0], folder)
-
-
-def kernel_text(spec: Spec | None) -> str:
-    """Return a kernel as text, such as `rbf(gamma=0.01)`; a missing kernel is linear."""
-    return "linear" if spec is None else settings_text(spec["name"], _settings(spec))
-
-
-def settings_text(name: str, settings: Mapping[str, Any]) -> str:
-    """Return `name(setting=value, ...)`."""
-    inside = ", ".join(f"{key}={value_text(value)}" for key, value in settings.items())
-    return f"{name}({inside})" if inside else name
-
-
-def path_text(path: Spec) -> str:
-    """Return a path as text, such as `C=0.01..100`; empty if there is none."""
-    return f"{path['parameter']}={path['low']:.12g}..{path['high']:.12g}" if path else ""
-
-
-def value_text(value: Any) -> str:
-    """Return a setting as text: numbers with at most 12 digits, and a whole one without a point."""
-    if isinstance(value, dict):
-        return kernel_text(value)
-    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def _settings(spec: Spec) -> Spec:

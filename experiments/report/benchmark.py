@@ -16,6 +16,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.analysis.hosts import split_by_host
+from experiments.analysis.labels import words_of
 from experiments.analysis.means import Benchmark
 from experiments.plots.figures.speedup import speedup
 from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
@@ -60,7 +61,7 @@ def _figures(found: Benchmark, target: Path) -> list[Path]:
     bound = found.bounds.assign(solver="lower bound on time")
     with style():
         if (table["ratio"].notna() & ((table["kind"] == "peer") | (table["ratio"] > 1))).any():
-            written += save(speedup(table), target, "speedup")
+            written += save(speedup(table, words_of(found.results)), target, "speedup")
         for gap in table["target"].unique():
             reached = table[table["target"] == gap]
             # a run for each problem and solver that reached the target, and for the lower bound
@@ -70,7 +71,7 @@ def _figures(found: Benchmark, target: Path) -> list[Path]:
                 verdict="solved", series=rows["solver"], configuration=rows["solver"]
             )
             runs = Runs(rows, pd.DataFrame(), lambda _: None, solver_styles(rows["series"]))
-            for title, grown in solved_sizes(runs):
+            for title, grown in solved_sizes(runs, found.results):
                 figure = time_against_n(runs, f"{title}, gap ≤ {gap:.0e}", grown)
                 written += save(figure, target, file_name("time_against_n", title, f"{gap:.0e}"))
     return written

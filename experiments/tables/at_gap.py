@@ -10,10 +10,11 @@ import pandas as pd
 from scipy.stats import gmean
 
 from experiments.analysis.growth import growth
-from experiments.analysis.labels import common_words, distinct_names
+from experiments.analysis.labels import SIZES, words_of
 from experiments.analysis.means import Benchmark, intercepts, passes
 from experiments.analysis.noise import FEWEST, MARK, Comparison, noise_of_means
 from experiments.analysis.times import READINGS, missed
+from experiments.records.names import common_words, distinct_names
 from experiments.tables.formats import (
     SINGLE,
     duration,
@@ -107,28 +108,36 @@ def to_markdown(found: Benchmark, title: str, machine: Sequence[str]) -> str:
     found : its tables. machine : the sentences of `machine_text`.
     """
     results, pairs = found.results, found.pairs
-    names = [str(problem) for problem in results["problem_id"].unique()]
-    short = dict(zip(names, distinct_names(names), strict=True))
-    table, bounds, made = (
+    words = words_of(results)
+    short, without_size = (
+        dict(zip(own, distinct_names([*own.values()]), strict=True))
+        for own in (words, words_of(results, SIZES))
+    )
+    table, bounds, made, costs = (
         known.assign(problem=known["problem"].map(short))
-        for known in (found.compared, found.bounds, passes(results))
+        for known in (
+            found.compared,
+            found.bounds,
+            passes(results),
+            intercepts(found.compared, results),
+        )
     )
     listed = "\n".join(f"- {line}" for line in machine)
-    words = common_words(names)
-    common = f"All problems are {' '.join(words)}. " if words else ""
+    shared = common_words([*words.values()])
+    common = f"All problems are {' '.join(shared)}. " if shared else ""
     repeated = results["repetition"].max() + 1 >= FEWEST
     legend = f"{common}{_LEGEND} {_INTERVALS if repeated else _NO_INTERVALS}"
     legend = f"{legend} {precision_text({title: results})}".strip()
     parts = [f"# {title}", listed, legend]
     for target, rows in table.groupby("target", sort=False):
         parts += [f"## Certified relative gap at most {target:.0e}", _at_target(rows)]
-    parts += ["## Ratios to our fastest solver", _means(found.means, len(names)), _noise(pairs)]
+    parts += ["## Ratios to our fastest solver", _means(found.means, len(words)), _noise(pairs)]
     bounded = bool(bounds["time"].notna().any())
     sections = {
         "Problems": Table.of(bounds, _SIZES | _BOUNDS if bounded else _SIZES).markdown(),
         "": _LOWER_BOUND if bounded else "",
-        "Growth with n": Table.of(growth(table), _GROWTH).markdown(),
-        "What the intercept costs": Table.of(intercepts(table), _INTERCEPTS).markdown(),
+        "Growth with n": Table.of(growth(found.compared, without_size), _GROWTH).markdown(),
+        "What the intercept costs": Table.of(costs, _INTERCEPTS).markdown(),
         "At equal passes over the data": _passes(made),
     }
     for head, text in sections.items():

@@ -8,8 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.labels import common_words
+from experiments.analysis.labels import words_of
 from experiments.analysis.noise import FEWEST
+from experiments.records.names import common_words
 from experiments.records.outcomes import FINAL, NOT_RUN
 from experiments.store.manifest import StoreError, read_manifest
 from experiments.tables.formats import machine_text
@@ -34,7 +35,7 @@ def caption(
     target : the relative gap that the times are to, if it is not the experiment's.
     """
     values = [VALUES[name] for name in names]
-    words = "; ".join(value.words for value in values)
+    shown = "; ".join(value.words for value in values)
     counts = sorted({int(runs) for runs in entries["runs"]} - {0})
     counts = counts or [int(results["repetition"].max()) + 1]
     several = f"{counts[0]} to {counts[-1]}" if counts[0] < counts[-1] else str(counts[-1])
@@ -43,10 +44,11 @@ def caption(
     accepted = ", ".join(f"{gap:g}" for gap in gaps)
     cheapest = "" if target is None else ", at the cheapest tolerance that reaches it"
     sentences = [
-        f"{words[0].upper()}{words[1:]}, {medians}.",
+        f"{shown[0].upper()}{shown[1:]}, {medians}.",
         f"Solved: certified relative gap at most {accepted}{cheapest}.",
     ]
-    if common := common_words([str(problem) for problem in entries["problem"].unique()]):
+    words = words_of(results)
+    if common := common_words([words[str(problem)] for problem in entries["problem"].unique()]):
         sentences.append(f"All problems: {' '.join(common)}.")
     if any(value.is_time for value in values):
         sentences += _signs(entries, len(unknown))

@@ -18,9 +18,10 @@ import numpy as np
 import pandas as pd
 
 from experiments.analysis.hosts import split_by_host
-from experiments.analysis.labels import distinct_names, kind_of
+from experiments.analysis.labels import kind_of, words_of
 from experiments.analysis.noise import FEWEST, aa_pairs, noise_of_problems, ranked, without_repeats
 from experiments.analysis.times import joined_by_optimum, solved_of, times
+from experiments.records.names import distinct_names
 from experiments.records.outcomes import FINAL, NOT_RUN
 from experiments.store.reading import load_results
 from experiments.tables.caption import caption
@@ -82,7 +83,8 @@ def paper_table(
         for row in entries.to_dict("records")
     }
     blank = [Cell("")] * len(shown)
-    short = distinct_names(problems)
+    words = words_of(results)
+    short = distinct_names([words[problem] for problem in problems])
     sides = [(problems, short), (solvers, solvers)]
     (down, names), (across, groups) = sides if by == "problem" else sides[::-1]
     lines: list[list[Cell]] = []

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent, indent
 
-import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
 from experiments.cases.records import Outcome
-from experiments.records.columns import COLUMNS, FULL_TRACES
 from experiments.store.folder import Store
 from tests.experiments.functions import given, in_this_process
+from tests.experiments.rows import crashed, looked_at, run, timed
 
-NAN = float("nan")
 GOOD = """\
 name: small
 problems:
@@ -48,7 +45,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 import os, signal, sys, time
-import numpy as np
 from problems import BoxQP, FormPoint
 from solvers import NotInstalled, Solver
 {before}
@@ -158,51 +154,6 @@ def outcome(tmp_path):
     return _outcome
 
 
-def run(problem="p", solver="smo", **changes):
-    """Return a record of a run that was solved in half a second."""
-    row = dict.fromkeys(COLUMNS) | {
-        "problem_id": problem,
-        "problem_hash": f"hash of {problem}",
-        "family_hash": f"family of {problem}",
-        "formulation": "soft_margin_dual",
-        "n": 99,
-        "d": 5,
-        "solver": solver,
-        "params": json.dumps({"tol": 1e-6}),
-        "repetition": 0,
-        "target_gap": 1e-6,
-        "status": "finished",
-        "claimed": "optimal",
-        "verdict": "solved",
-        "reason": "",
-        "primal_objective": 10.0,
-        "dual_objective": 10.0,
-        "relative_gap": 1e-8,
-        "bound_source": "alpha",
-        "time_solve": 0.5,
-        "threads": 1,
-        "host": "here",
-    }
-    return row | changes
-
-
-def crashed(problem="p", solver="smo", reason="boom"):
-    nothing = dict.fromkeys(["relative_gap", "primal_objective", "dual_objective", "time_solve"])
-    return run(problem, solver, status="crashed", verdict="uncertified", reason=reason, **nothing)
-
-
-def looked_at(row, gaps, times=None):
-    """Return the evaluations of a run with these relative gaps, evenly in time if not said otherwise."""
-    times = times or np.linspace(0.1, 1.0, len(gaps)) * row["time_solve"]
-    known = {"iteration": 1, "primal_objective": 10.0, "kkt_violation": 0.1}
-    return [
-        dict.fromkeys(own.name for own in FULL_TRACES if own.name != "relative_gap")
-        | {"time": float(t), "gap": 10 * g, "dual_objective": 10 * (1 - g)}
-        | known
-        for t, g in zip(times, gaps, strict=True)
-    ]
-
-
 def stored(folder, rows, traces=None, name="small", more=""):
     """Record rows, and the evaluations of some of them by their places, as a folder of results."""
     ids = [f"run{i}" for i in range(len(rows))]
@@ -212,30 +163,6 @@ def stored(folder, rows, traces=None, name="small", more=""):
         store.append(Outcome(row | {"run_id": ids[i]}, evaluations))
     store.close()
     return folder
-
-
-def timed(solver="smo", tol=1e-3, time=1.0, gap=1e-4, problem="p", repetition=0, **changes):
-    """Return a row of results; `changes` replace columns."""
-    row = dict.fromkeys(COLUMNS, NAN) | {
-        "problem_id": problem,
-        "formulation": "soft_margin_dual",
-        "solver": solver,
-        "params": json.dumps({"tol": tol}),
-        "repetition": repetition,
-        "target_gap": 1e-9,
-        "status": "finished",
-        "claimed": "optimal",
-        "bound_source": "alpha",
-        "primal_objective": 2.0,
-        "suboptimality": 0.0,
-        "relative_gap": gap,
-        "time_solve": time,
-        "n": 100.0,
-        "d": 5.0,
-        "n_support": 40.0,
-        "threads": 2.0,
-    }
-    return row | changes
 
 
 def table_of(*rows):

@@ -3,7 +3,7 @@
 At the optimum of the soft margin Σαᵢ = ν·C·n states its ν; divided by its ρ, the answer of ν-SVC is
 that of the soft margin with C = 1/ρ (Schölkopf, Smola, Williamson & Bartlett 2000, proposition 13). Both
 follow from the records: Σαᵢ is the dual objective + ½‖w‖², 2/‖w‖ or 2ρ/‖w‖ is the margin, and ν is in
-the problem's id.
+the problem's specification.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from experiments.analysis.labels import specifications
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import BLUE, GREY, VERMILION, key, label_outside, legend, panels
@@ -58,7 +59,10 @@ def mapped(table: pd.DataFrame) -> pd.DataFrame:
     norm = np.where(is_soft, 2 / best["margin"], np.sqrt(np.maximum(-2 * dual, 0.0)))
     rho = best["margin"] * norm / 2
     C = np.where(is_soft, best["C"], 1 / rho)
-    stated = best["problem_id"].astype(str).str.extract(r"\bnu=(\S+)")[0].astype(float)
+    parameters = {k: v["parameters"] for k, v in specifications(best).items()}
+    stated = (
+        best["problem_id"].map({k: own.get("nu") for k, own in parameters.items()}).astype(float)
+    )
     nu = np.where(is_soft, (dual + 0.5 * norm**2) / (C * best["n"]), stated)
     titles = best["dataset"].astype(str) + " " + best["kernel"].astype(str)
     known = best.assign(C=C, nu=nu, title=titles)

@@ -7,7 +7,7 @@ missed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from experiments.analysis.labels import data_set_name, distinct_names
 from experiments.analysis.times import tried_in_vain
 from experiments.plots.solver_styles import solver_styles
 from experiments.plots.style import (
@@ -28,6 +27,7 @@ from experiments.plots.style import (
     solver_keys,
     wrap,
 )
+from experiments.records.names import distinct_names
 
 _ROW_INCHES = 0.34
 _NAME = 30  # characters of a problem's name in a line, of which there are two
@@ -35,10 +35,11 @@ _SPREAD = 0.4  # of a row, for the points of all solvers
 _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
 
 
-def speedup(table: pd.DataFrame) -> Figure:
+def speedup(table: pd.DataFrame, words: Mapping[str, Sequence[str]]) -> Figure:
     """Draw the ratios of the table of `means.compared`, for the targets that have any.
 
-    Ours are drawn only if there are several: the fastest is at 1 by definition.
+    Ours are drawn only if there are several: the fastest is at 1 by definition. `words` are those of the
+    problems' names.
     """
     ratios = table.dropna(subset=["ratio"])
     targets = list(ratios["target"].unique())
@@ -71,7 +72,7 @@ def speedup(table: pd.DataFrame) -> Figure:
             if missed:  # what is not clipped has a place in the layout, even a line without points
                 hollow: dict[str, Any] = {**line, **_HOLLOW, "clip_on": False}
                 ax.plot([limits[1]] * len(missed), missed, **hollow)
-        _decorate(ax, limits, i == 1, problems)
+        _decorate(ax, limits, i == 1, [words[problem] for problem in problems])
     entries = solver_keys(styles, linestyle="none")
     if any(line.get_markerfacecolor() == "white" for ax in new.axes for line in ax.lines):
         entries.append((key(color=GREY, marker="o", **_HOLLOW), "at the edge: target not reached"))
@@ -83,7 +84,7 @@ def speedup(table: pd.DataFrame) -> Figure:
 
 
 def _decorate(
-    ax: Axes, limits: tuple[float, float], leftmost: bool, problems: Sequence[str]
+    ax: Axes, limits: tuple[float, float], leftmost: bool, problems: Sequence[Sequence[str]]
 ) -> None:
     ax.axvline(1.0, color="#555555", linewidth=0.8)
     ax.set(xscale="log", xlim=limits, ylim=(len(problems) - 0.5, -0.5))
@@ -95,7 +96,7 @@ def _decorate(
     if leftmost:
         # what tells the problems apart; where that is too long, their data sets if these do
         names = [wrap(name, _NAME) for name in distinct_names(problems)]
-        data = list(map(data_set_name, problems))
+        data = [words[0] for words in problems]
         if "…" in "".join(names) and len(set(data)) == len(data):
             names = [wrap(name, _NAME) for name in data]
         ax.set_yticklabels(names)

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.analysis.growth import exponent, growing
+from experiments.analysis.labels import SIZES, words_of
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import TEXT_WIDTH, LineStyle, figure, key, label_sizes, plain, wrap
@@ -20,9 +21,13 @@ from experiments.tables.formats import file_name
 _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
 
 
-def solved_sizes(runs: Runs) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Yield (title, runs) of each problem that was run at three or more n, otherwise equal."""
-    return growing(runs.table.dropna(subset=["n", "time_solve"]), "problem_id")
+def solved_sizes(runs: Runs, results: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield (title, runs) of each problem that was run at three or more n, otherwise equal.
+
+    `results` are those that the problems' names are made from.
+    """
+    names = {name: " ".join(words) for name, words in words_of(results, SIZES).items()}
+    return growing(runs.table.dropna(subset=["n", "time_solve"]), "problem_id", names)
 
 
 class TimeAgainstN(Drawing):
@@ -30,7 +35,7 @@ class TimeAgainstN(Drawing):
 
     def draw(self, runs: Runs) -> Iterator[Named]:
         """Yield a figure for each problem that was run at three or more n."""
-        for title, table in solved_sizes(runs):
+        for title, table in solved_sizes(runs, runs.table):
             yield file_name(self.name, title), time_against_n(runs, title, table)
 
 

@@ -5,11 +5,8 @@ import json
 import pandas as pd
 
 from experiments.analysis.labels import (
-    common_words,
-    distinct_names,
     kind_of,
     solver_labels,
-    without_fold,
 )
 from experiments.analysis.noise import is_repeat, without_repeats
 from experiments.cases.plan import AA_REPEAT, plan
@@ -28,13 +25,6 @@ def test_solvers_are_ours_or_baselines():
         "experiments/floor.py:KernelFloor",
     ]
     assert [kind_of(name) for name in names] == ["ours", "ours", "peer", "peer", "peer", "floor"]
-
-
-def test_names_leave_out_what_all_problems_have_in_common():
-    problems = ["a9a soft rbf(gamma=1) C=1", "w8a soft rbf(gamma=2) C=1"]
-    assert distinct_names(problems) == ["a9a rbf(gamma=1)", "w8a rbf(gamma=2)"]
-    assert common_words(problems) == ["soft", "C=1"]
-    assert distinct_names(problems[:1]) == problems[:1]
 
 
 TEXT = """\
@@ -119,12 +109,6 @@ def test_what_is_on_by_default_is_not_named():
     assert names == ["(plain)", "(accelerated)", "(accelerated, restart=False)"]
 
 
-def test_a_folds_number_is_left_out_of_a_name():
-    assert without_fold("a(fold=3) b") == "a b"
-    assert without_fold("a(seed=1, fold=3) b") == "a(seed=1) b"
-    assert without_fold("a(fold=3, n=5) b fold") == "a(n=5) b fold"
-
-
 def _runs(solver, seeds, repetitions=2):
     """Return runs of a solver whose seeds in each repetition are these."""
     return [
@@ -142,8 +126,3 @@ def test_several_seeds_of_a_repetition_are_named_and_those_of_repetitions_are_no
     labels = solver_labels(runs)
     assert set(labels) == {"pegasos (3 seeds)", "sdca"}
     assert labels.count("pegasos (3 seeds)") == 12
-
-
-def test_arguments_that_all_share_stay_in_the_data_sets_name():
-    problems = [f"friedman(n={n}, d=20, noise=1) svr_dual C=1" for n in (100, 200)]
-    assert distinct_names(problems) == [p.removesuffix(" svr_dual C=1") for p in problems]

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from experiments.analysis.means import compared, intercepts, means, passes
+from tests.experiments.rows import posed
 
 
 def test_geometric_means_leave_out_and_count_the_problems_that_one_side_failed(timed, table_of):
@@ -26,10 +27,20 @@ def test_geometric_means_leave_out_and_count_the_problems_that_one_side_failed(t
 
 
 def test_the_intercept_costs_what_it_takes_more_than_the_same_problem_without(timed, table_of):
-    rows = [timed(problem="a9a intercept=False C=1"), timed(problem="a9a C=1", time=1.5)]
-    rows += [timed(problem="w8a intercept=False C=1"), timed(problem="w8a C=1", gap=1.0)]
-    (cost,) = intercepts(compared(table_of(*rows), [1e-3])).to_dict("records")
-    assert (cost["problem"], cost["without"], cost["with"]) == ("a9a C=1", 1.0, 1.5)
+    own = {
+        (name, intercept): posed(name, params={"C": 1.0, "intercept": intercept})
+        for name in ("a9a", "w8a")
+        for intercept in (False, True)
+    }
+    rows = [timed(problem=own["a9a", False]), timed(problem=own["a9a", True], time=1.5)]
+    rows += [timed(problem=own["w8a", False]), timed(problem=own["w8a", True], gap=1.0)]
+    results = table_of(*rows)
+    (cost,) = intercepts(compared(results, [1e-3]), results).to_dict("records")
+    assert (cost["problem"], cost["without"], cost["with"]) == (
+        "a9a soft_margin_dual C=1",
+        1.0,
+        1.5,
+    )
     assert cost["ratio"] == 1.5
 
 

@@ -12,13 +12,13 @@ from experiments.analysis.noise import (
     noise_of_problems,
     ranks,
 )
-from tests.experiments.noisy import runs_of, times_of
+from tests.experiments.rows import repeated, scattered
 
 
 @pytest.mark.parametrize(("count", "least"), [(4, 0.88), (10, 0.92)])
 def test_intervals_cover_the_true_ratio_about_as_often_as_they_say(count, least):
     rng = np.random.default_rng(7)
-    draws = [(times_of(rng, 1.2, count), times_of(rng, 1.0, count)) for _ in range(250)]
+    draws = [(scattered(rng, 1.2, count), scattered(rng, 1.0, count)) for _ in range(250)]
     found = [compare([draw]) for draw in draws]
     covered = np.mean([c.low <= 1.2 <= c.high for c in found])
     assert least <= covered <= 0.995
@@ -27,9 +27,11 @@ def test_intervals_cover_the_true_ratio_about_as_often_as_they_say(count, least)
 def test_intervals_of_a_geometric_mean_cover_it():
     rng = np.random.default_rng(8)
     factors = (0.5, 2.0, 8.0)
-    found = [compare([(times_of(rng, f), times_of(rng, 1.0)) for f in factors]) for _ in range(150)]
+    found = [
+        compare([(scattered(rng, f), scattered(rng, 1.0)) for f in factors]) for _ in range(150)
+    ]
     assert 0.9 <= np.mean([c.low <= 2.0 <= c.high for c in found]) <= 1
-    single = compare([(times_of(rng, 2.0), times_of(rng))])
+    single = compare([(scattered(rng, 2.0), scattered(rng))])
     assert found[0].high / found[0].low < single.high / single.low  # scatter averages out
 
 
@@ -42,7 +44,7 @@ def test_a_solver_that_is_itself_the_reference_counts_as_a_ratio_of_1():
 
 def test_the_same_runs_give_the_same_interval():
     rng = np.random.default_rng(1)
-    mine, other = times_of(rng), times_of(rng)
+    mine, other = scattered(rng), scattered(rng)
     assert compare([(mine, other)]) == compare([(mine, other)])
 
 
@@ -91,15 +93,17 @@ def test_ranks_are_shared_within_the_noise_of_the_fastest_of_the_rank():
     assert ranks([]) == []
 
 
-def test_pairs_are_compared_to_runs_of_the_same_settings_alone():
-    rows = runs_of("smo", [1.0] * 3) + runs_of("smo", [1.5] * 3, repeat=True)
-    rows += runs_of("smo", [9.0] * 3, tol=1e-9) + runs_of("libsvm", [9.0] * 3)
+def test_pairs_are_compared_to_repeated_the_same_settings_alone():
+    rows = repeated("smo", [1.0] * 3) + repeated("smo", [1.5] * 3, aa_repeat=True)
+    rows += repeated("smo", [9.0] * 3, tol=1e-9) + repeated("libsvm", [9.0] * 3)
     (pair,) = aa_pairs(pd.DataFrame(rows)).to_dict("records")
     assert (pair["problem"], pair["solver"], pair["ratio"]) == ("p", "smo", pytest.approx(1.5))
 
 
 def test_a_pair_with_a_run_that_did_not_finish_measures_nothing():
-    rows = runs_of("smo", [1.0] * 3) + runs_of("smo", [1.0] * 3, repeat=True, status="time_limit")
+    rows = repeated("smo", [1.0] * 3) + repeated(
+        "smo", [1.0] * 3, aa_repeat=True, status="time_limit"
+    )
     pairs = aa_pairs(pd.DataFrame(rows))
     assert pairs.empty
     assert noise_of_problems(pairs) == {}
@@ -109,10 +113,10 @@ def test_a_pair_with_a_run_that_did_not_finish_measures_nothing():
 def test_the_noise_is_the_largest_factor_of_a_pair_and_of_a_mean():
     rows = []
     for problem, factor in (("a", 0.5), ("b", 2.0)):
-        rows += runs_of("smo", [1.0] * 3, problem)
-        rows += runs_of("smo", [factor] * 3, problem, repeat=True)
-        rows += runs_of("libsvm", [1.0] * 3, problem)
-        rows += runs_of("libsvm", [1.1] * 3, problem, repeat=True)
+        rows += repeated("smo", [1.0] * 3, problem)
+        rows += repeated("smo", [factor] * 3, problem, aa_repeat=True)
+        rows += repeated("libsvm", [1.0] * 3, problem)
+        rows += repeated("libsvm", [1.1] * 3, problem, aa_repeat=True)
     pairs = aa_pairs(pd.DataFrame(rows))
     assert noise_of_problems(pairs) == pytest.approx({"a": 2.0, "b": 2.0})
     assert noise_of_means(pairs) == pytest.approx(1.1)

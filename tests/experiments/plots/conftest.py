@@ -3,48 +3,17 @@
 import pandas as pd
 import pytest
 
-from experiments.cases.records import COLUMNS
 from experiments.plots.runs import gather
 from experiments.plots.style import style
 from problems import RBF, SoftMarginDual
 from problems.datasets import TwoMoons
 from tests.experiments.functions import given
+from tests.experiments.rows import run
 
 NAN = float("nan")
 
 LOOKS = ["run_id", "time", "iteration", "primal_objective", "dual_objective", "gap"]
 LOOKS += ["kkt_violation", "n_support", "objective", "relative_gap"]
-
-
-def run(problem="p", solver="smo", **changes):
-    """Return a row of results; `changes` replace columns."""
-    row = dict.fromkeys(COLUMNS, NAN) | {
-        "problem_id": problem,
-        "formulation": "soft_margin_dual",
-        "n": 100.0,
-        "d": 5.0,
-        "C": 1.0,
-        "solver": solver,
-        "params": "{}",
-        "repetition": 0.0,
-        "target_gap": 1e-6,
-        "status": "finished",
-        "claimed": "optimal",
-        "verdict": "solved",
-        "primal_objective": 10.0,
-        "dual_objective": 10.0,
-        "gap": 0.0,
-        "relative_gap": 1e-8,
-        "time_solve": 0.5,
-        "iterations": 7.0,
-    }
-    return row | changes
-
-
-def crashed(problem="p", solver="smo", status="crashed"):
-    nothing = dict.fromkeys(["relative_gap", "gap", "primal_objective", "dual_objective"], NAN)
-    gone = {"time_solve": NAN, "iterations": NAN, "d": NAN, "verdict": "uncertified"}
-    return run(problem, solver, status=status, **nothing, **gone)
 
 
 def tables(rows, gaps=None):
@@ -97,8 +66,6 @@ def row_of(solution, **changes):
     return run(**known, **values, **changes)
 
 
-run_fixture = given(run)
-crashed_fixture = given(crashed)
 tables_fixture = given(tables)
 runs_of_fixture = given(runs_of)
 named_fixture = given(named)

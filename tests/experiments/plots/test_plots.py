@@ -52,7 +52,7 @@ def folder(tmp_path, moons, run, crashed, model_of, row_of):
     rows = [
         row_of(solution, problem="moons(n=40) C=2"),
         crashed("moons(n=40) C=2", "qp"),
-        crashed("../odd/$name", "qp", "out_of_memory"),
+        crashed("../odd/$name", "qp", status="out_of_memory"),
         run("../odd/$name", "smo", relative_gap=0.0, status="time_limit"),
     ]
     ids = [f"r{i}" for i in range(len(rows))]

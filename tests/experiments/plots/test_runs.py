@@ -5,7 +5,7 @@ import json
 import pandas as pd
 
 from experiments.plots.runs import gather
-from tests.experiments.noisy import noisy_results
+from tests.experiments.rows import noisy_results
 
 
 def test_of_repetitions_the_one_with_the_median_time_is_drawn(run, runs_of):

@@ -10,43 +10,21 @@ import pytest
 from experiments.cases.records import COLUMNS
 from experiments.store.manifest import SCHEMA
 from tests.experiments.functions import given
-
-TARGET = 1e-6
-
-
-def _run(problem, solver, repetition, time, **more):
-    gap = more.pop("relative_gap", 1e-9)
-    verdict = "solved" if gap <= TARGET else "inaccurate"
-    known = {
-        "run_id": f"{problem} {solver} {repetition} {more.get('params')}",
-        "problem_id": problem,
-        "family_hash": problem,
-        "formulation": "soft_margin_dual",
-        "solver": solver,
-        "params": json.dumps({"tol": 1e-3}),
-        "repetition": repetition,
-        "target_gap": TARGET,
-        "status": "finished",
-        "claimed": "optimal",
-        "verdict": verdict,
-        "bound_source": "alpha",
-        "primal_objective": 10.0,
-        "dual_objective": 10.0 * (1 - gap),
-        "objective": -10.0,
-        "relative_gap": gap,
-        "suboptimality": 0.0,
-        "time_solve": time,
-        "time_setup": 0.0,
-        "threads": 2,
-        "n": 100,
-        "d": 2,
-        "host": "here",
-    }
-    return dict.fromkeys(COLUMNS) | known | more
+from tests.experiments.rows import run
 
 
-def times(problem, solver, times, **more):
-    return [_run(problem, solver, i, time, **more) for i, time in enumerate(times)]
+def times(problem, solver, times, relative_gap=1e-9, **more):
+    verdict = "solved" if relative_gap <= 1e-6 else "inaccurate"
+    known = {"tol": 1e-3, "verdict": verdict, "relative_gap": relative_gap}
+    known["dual_objective"] = 10.0 * (1 - relative_gap)
+    rows = [
+        run(problem, solver, time_solve=t, repetition=i, **(known | more))
+        for i, t in enumerate(times)
+    ]
+    return [
+        row | {"run_id": f"{row['problem_id']} {solver} {row['repetition']} {row['params']}"}
+        for row in rows
+    ]
 
 
 @pytest.fixture

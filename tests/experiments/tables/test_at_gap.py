@@ -9,7 +9,7 @@ from experiments.analysis.means import Benchmark, compared, means
 from experiments.tables.at_gap import to_markdown
 from experiments.tables.formats import machine_text, precision_text
 from solvers.base import Precision
-from tests.experiments.noisy import noisy_results
+from tests.experiments.rows import noisy_results
 
 NAN = float("nan")
 PRECISIONS = get_args(Precision)

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from experiments.tables.summary import summarise, to_terminal
-from tests.experiments.noisy import noisy_results, runs_of
+from tests.experiments.rows import noisy_results, repeated
 
 
 def printed(summary):
@@ -29,7 +29,7 @@ def test_the_summary_shares_ranks_and_marks_what_is_noise():
 
 
 def test_one_repetition_is_ranked_by_time_alone():
-    rows = [*runs_of("smo", [1.0]), *runs_of("libsvm", [1.01]), *runs_of("one_dal", [1.01])]
+    rows = [*repeated("smo", [1.0]), *repeated("libsvm", [1.01]), *repeated("one_dal", [1.01])]
     summary = summarise(pd.DataFrame(rows))
     assert summary["rank"].tolist() == [1, 2, 2]
     assert summary["low"].isna().all()
@@ -38,8 +38,8 @@ def test_one_repetition_is_ranked_by_time_alone():
 
 @pytest.mark.parametrize("verdict", ["uncertified", "inaccurate", "wrong"])
 def test_only_what_is_certified_is_ranked_and_others_are_compared_with(verdict):
-    quick = [row | {"verdict": verdict} for row in runs_of("libsvm", [0.1, 0.1, 0.1])]
-    summary = summarise(pd.DataFrame([*quick, *runs_of("smo", [1.0, 1.0, 1.0])]))
+    quick = [row | {"verdict": verdict} for row in repeated("libsvm", [0.1, 0.1, 0.1])]
+    summary = summarise(pd.DataFrame([*quick, *repeated("smo", [1.0, 1.0, 1.0])]))
     assert summary["solver"].tolist() == ["smo", "libsvm"]
     assert summary["rank"].tolist()[0] == 1
     assert summary["ratio"].tolist()[0] == 1
@@ -47,7 +47,7 @@ def test_only_what_is_certified_is_ranked_and_others_are_compared_with(verdict):
 
 
 def test_an_aa_repeat_that_has_no_answer_either_is_not_told_twice():
-    rows = runs_of("smo", [1.0]) + runs_of("smo", [1.0], repeat=True)
+    rows = repeated("smo", [1.0]) + repeated("smo", [1.0], aa_repeat=True)
     rows = [row | {"verdict": "uncertified", "status": "unsupported"} for row in rows]
     assert summarise(pd.DataFrame(rows))["solver"].tolist() == ["smo"]
     rows[1]["status"] = "crashed"
@@ -64,8 +64,8 @@ def test_intervals_fit_into_a_terminal_of_100_columns():
 
 
 def test_of_many_problems_the_terminal_shows_the_broken_first_and_counts_the_rest():
-    rows = [row for i in range(99) for row in runs_of("smo", [1.0], f"p{i}")]
-    rows += runs_of("smo", [1.0], "last", status="crashed", verdict="uncertified")
+    rows = [row for i in range(99) for row in repeated("smo", [1.0], f"p{i}")]
+    rows += repeated("smo", [1.0], "last", status="crashed", verdict="uncertified")
     shown = printed(summarise(pd.DataFrame(rows)))
     titles = [line.strip() for line in shown.splitlines() if re.fullmatch(r"(p\d+|last) *", line)]
     assert titles == ["last", *(f"p{i}" for i in range(39))]

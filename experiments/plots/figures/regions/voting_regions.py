@@ -7,7 +7,6 @@ class.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any, cast, get_args
@@ -20,6 +19,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from experiments.analysis.labels import words_of
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.plane import Answer, contour, grid, in_blocks, planar
 from experiments.plots.runs import Model, Runs
@@ -54,13 +54,13 @@ def strategy(runs: Runs, problem: str) -> str | None:
 def voted(runs: Runs) -> dict[str, list[Answer]]:
     """Return the best certified answer of each strategy, by problem without its strategy."""
     groups: dict[str, dict[str, Answer]] = {}
+    # all rules are drawn, whichever one the runs were scored with
+    words = words_of(runs.table, {"formulation", "voting"})
     for problem in runs.problems:
         formulation = strategy(runs, problem)
         if formulation is not None:
-            # all rules are drawn, whichever one the runs were scored with
-            shared = re.sub(rf" {formulation}\b| voting=\w+", "", problem)
             for answer in planar(runs, problem)[:1]:
-                groups.setdefault(shared, {}).setdefault(formulation, answer)
+                groups.setdefault(" ".join(words[problem]), {}).setdefault(formulation, answer)
     return {shared: list(answers.values()) for shared, answers in groups.items()}
 
 

@@ -1,5 +1,7 @@
 """The map between ν and C: both machines, solved here, are on one curve."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from experiments.plots.figures.nu_against_c import NuAgainstC, mapped
 from experiments.plots.runs import gather
 from problems import RBF, NuSVC, SoftMarginDual
 from solvers import SMO, solve
+from tests.experiments.rows import posed
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +36,14 @@ def table(row_of):
             "dual_objective": solution.certificate.dual_objective,
         }
         name = "nu" if isinstance(problem, NuSVC) else "C"
-        rows.append(row_of(solution) | known | {"problem_id": f"{problem.name} {name}={value}"})
+        rows.append(
+            row_of(solution)
+            | known
+            | {
+                "problem_id": f"{problem.name} {name}={value}",
+                "problem": json.dumps(posed("drawn", problem.name, params={name: value})),
+            }
+        )
     return pd.DataFrame(rows)
 
 

@@ -1,7 +1,13 @@
 """Times relative to our fastest solver, drawn."""
 
+from experiments.analysis.labels import words_of
 from experiments.analysis.means import compared
 from experiments.plots.figures.speedup import speedup
+from tests.experiments.rows import posed
+
+
+def drawn_of(results):
+    return speedup(compared(results), words_of(results))
 
 
 def test_a_figure_has_a_panel_for_each_target_that_ours_reached(timed, table_of):
@@ -11,7 +17,7 @@ def test_a_figure_has_a_panel_for_each_target_that_ours_reached(timed, table_of)
         *(timed("one_dal", tol=t, gap=1.0) for t in (1e-3, 1e-6)),
         timed("liblinear", gap=1.0),  # which was not asked for more
     ]
-    axes = speedup(compared(table_of(*rows))).axes
+    axes = drawn_of(table_of(*rows)).axes
     assert [ax.get_title() for ax in axes] == ["gap ≤ 1e-03", "gap ≤ 1e-06"]
     drawn = [[float(x) for line in ax.lines for x in line.get_xdata()] for ax in axes]
     edge = axes[0].get_xlim()[1]
@@ -27,22 +33,27 @@ def test_the_fastest_of_several_of_ours_is_drawn_too(timed, table_of):
         timed("semismooth_newton", problem="q", tol=1e-3),
         *(timed("libsvm", problem=name, tol=1e-3, time=5.0) for name in "pq"),
     ]
-    ax = speedup(compared(table_of(*rows))).axes[0]
+    ax = drawn_of(table_of(*rows)).axes[0]
     points = [line for line in ax.lines if line.get_linestyle() == "None"]
     drawn = sorted(float(x) for line in points for x in line.get_xdata())
     assert drawn == [1.0, 1.0, 3.0, 5.0, 5.0]
 
 
 def test_rows_that_do_not_fit_are_named_by_their_data_sets(timed, table_of):
+    kernels = [{"name": "rbf", "gamma": gamma} for gamma in (0.0833333, 0.125)]
     problems = [
-        "cpusmall svr_dual rbf(gamma=0.0833333) C=184.008 epsilon=1.84008",
-        "friedman(n=20000, d=20) svr_dual rbf(gamma=0.125) C=56.8325 epsilon=0.568325",
+        posed(
+            "cpusmall", "svr_dual", params={"kernel": kernels[0], "C": 184.008, "epsilon": 1.84008}
+        ),
+        posed(
+            "friedman", "svr_dual", params={"kernel": kernels[1], "C": 56.8325, "epsilon": 0.56832}
+        ),
     ]
     rows = [
         timed(solver, problem=name, tol=1e-3, time=time)
         for name in problems
         for solver, time in (("smo", 1.0), ("libsvm", 5.0))
     ]
-    axes = speedup(compared(table_of(*rows))).axes
+    axes = drawn_of(table_of(*rows)).axes
     names = [label.get_text() for label in axes[0].get_yticklabels()]
-    assert names == ["cpusmall", "friedman(n=20000, d=20)"]
+    assert names == ["cpusmall", "friedman"]

@@ -3,20 +3,23 @@
 import numpy as np
 
 from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
+from tests.experiments.rows import posed
 
 
 def test_growth_needs_three_sizes_of_an_otherwise_equal_problem(run, runs_of):
-    rows = [run(f"moons(n={n}, noise={x}) C=1", n=n) for n, x in ((1, 0), (2, 0), (3, 1))]
-    assert not list(solved_sizes(runs_of(rows)))
-    rows.append(run("moons(n=9, noise=0) C=1", n=9))
-    assert [title for title, _ in solved_sizes(runs_of(rows))] == ["moons(noise=0) C=1"]
+    drawn = ((1, 0), (2, 0), (3, 1), (9, 0))
+    rows = [run(posed(n=n, noise=x, params={"C": 1.0}), n=n) for n, x in drawn]
+    few, all_sizes = runs_of(rows[:3]), runs_of(rows)
+    assert not list(solved_sizes(few, few.table))
+    found = solved_sizes(all_sizes, all_sizes.table)
+    assert [title for title, _ in found] == ["moons(noise=0) soft_margin_dual C=1"]
 
 
 def test_time_lines_hold_medians_of_solved_runs_and_hollow_ones_the_rest(run, crashed, runs_of):
-    rows = [run(f"g(n={n})", n=n, time_solve=t * n**2) for n in (10, 20, 40) for t in (1, 2, 9)]
-    rows += [run("g(n=80)", n=80, time_solve=7.0, verdict="inaccurate"), crashed("g(n=90)")]
+    rows = [run(posed(n=n), n=n, time_solve=t * n**2) for n in (10, 20, 40) for t in (1, 2, 9)]
+    rows += [run(posed(n=80), n=80, time_solve=7.0, verdict="inaccurate"), crashed(posed(n=90))]
     runs = runs_of(rows)
-    ((title, table),) = solved_sizes(runs)
+    ((title, table),) = solved_sizes(runs, runs.table)
     figure = time_against_n(runs, title, table)
     solved, others = figure.axes[0].lines
     np.testing.assert_allclose(solved.get_ydata(), 2 * np.array([10, 20, 40]) ** 2)

@@ -1,0 +1,101 @@
+"""Readable names of problems and solvers, made from their specifications; none is ever taken apart.
+
+The specification of a problem is a mapping of its formulation, dataset, parameters and path (see
+`files.specs.ProblemSpec`), as the column `problem` has it in JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import Any, cast
+
+Spec = Mapping[str, Any]  # {"name": ..., setting: value}
+_WITHOUT_INTERCEPT = ("hinge_erm", "regularized_erm")  # by default
+
+
+def value_text(value: Any) -> str:
+    """Return a setting as text: numbers with at most 12 digits, and a whole one without a point."""
+    if isinstance(value, dict):
+        return kernel_text(cast("Spec", value))
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def settings_text(name: str, settings: Spec) -> str:
+    """Return `name(setting=value, ...)`."""
+    inside = ", ".join(f"{key}={value_text(value)}" for key, value in settings.items())
+    return f"{name}({inside})" if inside else name
+
+
+def kernel_text(spec: Spec | None) -> str:
+    """Return a kernel or loss as text, such as `rbf(gamma=0.01)`; a missing kernel is linear."""
+    known = {"name": "linear"} if spec is None else spec
+    return settings_text(known["name"], {k: v for k, v in known.items() if k != "name"})
+
+
+def path_text(path: Spec) -> str:
+    """Return a path as text, such as `C=0.01..100`; empty if there is none."""
+    return f"{path['parameter']}={path['low']:.12g}..{path['high']:.12g}" if path else ""
+
+
+def dataset_text(dataset: Spec) -> str:
+    """Return the name of a data set; of a file, its own name."""
+    path = dataset.get("path")
+    return dataset["name"] if path is None else str(path).replace("\\", "/").split("/")[-1]
+
+
+def problem_words(
+    problems: Iterable[Spec], leave_out: Set[str] = frozenset()
+) -> list[tuple[str, ...]]:
+    """Return the words of which the name of each problem consists, that of its data set first.
+
+    Options of a data set are named where those of the same name differ in them, and an intercept where
+    its formulation has another by default.
+
+    Parameters
+    ----------
+    leave_out : keys of specifications, data sets and parameters that are not named.
+    """
+    problems = list(problems)
+    first: dict[str, Spec] = {}
+    differing: dict[str, set[str]] = {}
+    for options in (problem["dataset"] for problem in problems):
+        like = first.setdefault(dataset_text(options), options)
+        found = {k for k in {**like, **options} if like.get(k) != options.get(k)}
+        differing.setdefault(dataset_text(options), set()).update(found - leave_out)
+    return [
+        tuple(_words(problem, differing[dataset_text(problem["dataset"])], leave_out))
+        for problem in problems
+    ]
+
+
+def _words(problem: Spec, options: Set[str], leave_out: Set[str]) -> Iterable[str]:
+    dataset, formulation = problem["dataset"], problem["formulation"]
+    yield settings_text(dataset_text(dataset), {k: v for k, v in dataset.items() if k in options})
+    if "formulation" not in leave_out:
+        yield formulation
+    values = {k: v for k, v in problem["parameters"].items() if k not in leave_out}
+    for part in ("kernel", "loss"):
+        if part in values:
+            yield kernel_text(values.pop(part))
+    if values.get("intercept") == (formulation not in _WITHOUT_INTERCEPT):
+        del values["intercept"]
+    yield from (f"{key}={value_text(value)}" for key, value in values.items())
+    if path := problem["path"]:
+        yield f"path {path_text(path)} gap={path['gap']:.12g}"
+
+
+def problem_names(problems: Iterable[Spec]) -> list[str]:
+    """Return a readable name for each problem, unique where all are different."""
+    return list(map(" ".join, problem_words(problems)))
+
+
+def common_words(problems: Sequence[Sequence[str]]) -> list[str]:
+    """Return the words after the data set's name that all problems share, in their order."""
+    first, *others = [words[1:] for words in problems]
+    return [word for word in first if others and all(word in other for other in others)]
+
+
+def distinct_names(problems: Sequence[Sequence[str]]) -> list[str]:
+    """Return the problems' names without the words that all share, except the data set's name."""
+    common = common_words(problems)
+    return [" ".join([w[0], *(word for word in w[1:] if word not in common)]) for w in problems]

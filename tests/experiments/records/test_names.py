@@ -1,0 +1,52 @@
+"""Names of problems, made from their specifications."""
+
+import pandas as pd
+import pytest
+
+from experiments.analysis.labels import words_of
+from experiments.records.names import common_words, distinct_names, problem_names, problem_words
+from tests.experiments.rows import posed, run
+
+
+def test_names_leave_out_what_all_problems_have_in_common():
+    own = [("a9a", "rbf", 1), ("w8a", "rbf", 2)]
+    words = problem_words(
+        posed(name, params={"kernel": {"name": kernel, "gamma": gamma}, "C": 1.0})
+        for name, kernel, gamma in own
+    )
+    assert distinct_names(words) == ["a9a rbf(gamma=1)", "w8a rbf(gamma=2)"]
+    assert common_words(words) == ["soft_margin_dual", "C=1"]
+    assert distinct_names(words[:1]) == ["a9a soft_margin_dual rbf(gamma=1) C=1"]
+
+
+@pytest.mark.parametrize(
+    ("formulation", "default"), [("soft_margin_dual", True), ("hinge_erm", False)]
+)
+def test_an_intercept_is_named_where_it_is_not_what_the_formulation_has_by_default(
+    formulation, default
+):
+    for intercept in (False, True):
+        (name,) = problem_names([posed("a", formulation, params={"intercept": intercept})])
+        assert ("intercept=" in name) == (intercept != default)
+
+
+def test_options_of_a_data_set_are_named_where_they_differ_and_can_be_left_out():
+    problems = [posed(fold=fold, n=9, seed=seed) for fold, seed in ((0, 1), (1, 1), (0, 2))]
+    assert [words[0] for words in problem_words(problems)] == [
+        "moons(fold=0, seed=1)",
+        "moons(fold=1, seed=1)",
+        "moons(fold=0, seed=2)",
+    ]
+    assert [words[0] for words in problem_words(problems, {"fold"})] == [
+        "moons(seed=1)",
+        "moons(seed=1)",
+        "moons(seed=2)",
+    ]
+
+
+def test_a_problem_whose_specification_is_missing_goes_by_its_id():
+    results = pd.DataFrame([run("an id"), run(posed("a"))])
+    assert words_of(results) == {
+        "an id": ("an id",),
+        "a soft_margin_dual": ("a", "soft_margin_dual"),
+    }

@@ -1,0 +1,130 @@
+"""Rows of results: the one factory of all tests."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+
+from experiments.records.columns import FULL_TRACES, RESULTS
+from experiments.records.names import problem_names
+
+NAN = float("nan")
+_EMPTY = {own.name: NAN if own.kind in ("number", "whole") else None for own in RESULTS}
+_GONE = ("relative_gap", "gap", "primal_objective", "dual_objective", "time_solve", "iterations")
+
+
+def posed(dataset="moons", formulation="soft_margin_dual", /, *, params=None, **options):
+    """Return the specification of a problem on a data set with these options."""
+    known = {"formulation": formulation, "dataset": {"name": dataset} | options}
+    return known | {"parameters": params or {}, "path": {}}
+
+
+def run(problem="p", solver="smo", *, tol=1e-6, **changes):
+    """Return a row of a run that solved a problem in half a second; `changes` replace columns.
+
+    The problem is an id, or a specification as of `posed`.
+    """
+    known = {"problem_id": problem}
+    if not isinstance(problem, str):
+        others = dict.fromkeys(problem["dataset"])  # so that all options are named
+        plain = problem | {"dataset": others | {"name": problem["dataset"]["name"]}}
+        name = problem_names([problem, plain])[0]
+        known = {"problem_id": name, "problem": json.dumps(problem)}
+        known["formulation"] = problem["formulation"]
+    known = {
+        "problem_hash": f"hash of {known['problem_id']}",
+        "family_hash": f"family of {known['problem_id']}",
+        "formulation": "soft_margin_dual",
+        "n": 100.0,
+        "d": 5.0,
+        "n_support": 40.0,
+        "solver": solver,
+        "params": json.dumps({"tol": tol}),
+        "aa_repeat": False,
+        "repetition": 0,
+        "target_gap": 1e-6,
+        "status": "finished",
+        "claimed": "optimal",
+        "verdict": "solved",
+        "reason": "",
+        "bound_source": "alpha",
+        "objective": -244.99551,
+        "primal_objective": 10.0,
+        "dual_objective": 10.0,
+        "gap": 0.0,
+        "relative_gap": 1e-8,
+        "suboptimality": 0.0,
+        "time_solve": 0.5,
+        "time_setup": 0.0,
+        "iterations": 7.0,
+        "threads": 2,
+        "host": "here",
+    } | known
+    return _EMPTY | known | changes
+
+
+def crashed(problem="p", solver="smo", **changes):
+    """Return a row of a run that gave no answer."""
+    known = {"status": "crashed", "claimed": "none", "verdict": "uncertified", "reason": "boom"}
+    return run(problem, solver, **(known | dict.fromkeys(_GONE, NAN) | changes))
+
+
+def timed(solver="smo", tol=1e-3, time=1.0, gap=1e-4, problem="p", **changes):
+    """Return a row of a benchmark that goes down to a gap of 1e-9."""
+    known = {"time_solve": time, "relative_gap": gap, "target_gap": 1e-9, "primal_objective": 2.0}
+    return run(problem, solver, tol=tol, **(known | {"time_setup": NAN} | changes))
+
+
+def repeated(solver, times, problem="p", **changes):
+    """Return the rows of a solver's repetitions, which took these times, to a gap of 1e-3."""
+    known = {"tol": 1e-3, "target_gap": 1e-3, "relative_gap": 1e-4, "time_setup": NAN} | changes
+    rows = [run(problem, solver, **({"time_solve": time} | known)) for time in times]
+    return [own | {"repetition": i} for i, own in enumerate(rows)]
+
+
+def scattered(rng, factor=1.0, count=5, scatter=0.05):
+    """Return times whose median is `factor`, scattered by so much of it."""
+    return (factor * rng.lognormal(0.0, scatter, count)).tolist()
+
+
+def noisy_results(problem="p"):
+    """Return runs of two solvers that are equally fast, a slow one, and an A/A pair."""
+    rng = np.random.default_rng(3)
+    rows = repeated("smo", scattered(rng), problem)
+    rows += repeated("smo", scattered(rng), problem, aa_repeat=True)
+    rows += repeated("libsvm", scattered(rng, 1.01), problem)
+    return pd.DataFrame(rows + repeated("one_dal", scattered(rng, 3.0), problem))
+
+
+def results_of_folds(folds=3):
+    """Return runs of two values of C on three folds, and of a third that one fold did not solve."""
+    scores = {0.1: [0.5, 0.6, 0.7], 1.0: [0.7, 0.8, 0.9], 10.0: [1.0, 1.0, 1.0]}
+    kernel = {"name": "rbf", "gamma": 1.0}
+    rows = [
+        run(
+            posed(fold=fold, folds=folds, params={"kernel": kernel, "C": C}),
+            run_id=f"{C}-{fold}",
+            dataset="moons",
+            kernel="rbf(gamma=1)",
+            C=C,
+            verdict="inaccurate" if C == 10 and fold == 2 else "solved",
+            test_accuracy=score,
+        )
+        for C, of_folds in scores.items()
+        for fold, score in enumerate(of_folds[:folds])
+    ]
+    return pd.DataFrame(rows)
+
+
+def looked_at(own, gaps, times=None):
+    """Return the evaluations of a run with these relative gaps, evenly in time if not said otherwise."""
+    times = times or np.linspace(0.1, 1.0, len(gaps)) * own["time_solve"]
+    known = {"iteration": 1, "primal_objective": 10.0, "kkt_violation": 0.1}
+    return [
+        dict.fromkeys(each.name for each in FULL_TRACES if each.name != "relative_gap")
+        | {"time": float(t), "gap": 10 * g, "dual_objective": 10 * (1 - g)}
+        | known
+        for t, g in zip(times, gaps, strict=True)
+    ]

@@ -7,13 +7,13 @@ from the problem follows which arrays there may be.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import nan
 from typing import BinaryIO
 
 from experiments.cases.failure import Failure, sentence
 from experiments.workers.wire import Layout, Malformed, Shapes, pack
-from problems import Formulation, Point, Vector
+from problems import Formulation, Point
 from problems.forms import Claim
 from solvers import Solution, Status
 
@@ -38,16 +38,8 @@ class Found:
     @classmethod
     def of(cls, solution: Solution) -> Found:
         """Return what is kept of a solution."""
-        return cls(
-            solution.status,
-            solution.claimed,
-            sentence(solution.note),
-            solution.time_solve,
-            solution.time_setup,
-            solution.cpu_time,
-            solution.iterations,
-            dict(solution.counters),
-        )
+        own = {each.name: getattr(solution, each.name) for each in fields(cls)}
+        return cls(**own | {"note": sentence(solution.note), "counters": dict(solution.counters)})
 
 
 @dataclass(frozen=True)
@@ -122,8 +114,6 @@ def read(
     if answer.failure is None and len(answer.found) != expected:
         raise Malformed(f"found: has {len(answer.found)} answers, expected {expected}")
     found = [[arrays.get(f"{part} {i}") for part in _PARTS] for i in range(answer.points)]
-    return answer, [Point(alpha, w, _intercept(b)) for alpha, w, b in found]
-
-
-def _intercept(b: Vector | None) -> float | Vector | None:
-    return float(b) if b is not None and b.ndim == 0 else b
+    return answer, [
+        Point(alpha, w, float(b) if b is not None and b.ndim == 0 else b) for alpha, w, b in found
+    ]

@@ -14,7 +14,7 @@ from typing import Any
 
 import psutil
 
-from experiments.cases.judging import Measured, judged, judged_apart
+from experiments.cases.judging import judged, judged_apart
 from experiments.cases.plan import Case, problem_needs_outside
 from experiments.cases.records import Outcome, failed, read_outcome
 from experiments.cases.solving import load_shared, solved
@@ -51,11 +51,10 @@ def run_case(
     report("solving")
     given = apart(solved, case)
     report("certifying")
-    measured = Measured(*given[1:], threads or cores())
     with given.file:
         if not problem_needs_outside(case):
-            return judged(case, given.file, measured)
-        found = apart(judged_apart, case, given.file, measured)
+            return judged(case, given, threads or cores())
+        found = apart(judged_apart, case, given, threads or cores())
     with found.file:
         try:
             return read_outcome(found.file, case)

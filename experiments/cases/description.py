@@ -14,7 +14,6 @@ import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from problems import Matrix, Vector
-from problems.dataset import Indices
 from problems.forms import BoxQP
 from problems.kernels import Block
 from solvers import Solution
@@ -82,25 +81,19 @@ def at_optimum(box: BoxQP, x: Vector) -> dict[str, float]:
         "start_distance": float(np.linalg.norm(x - box.first_point())),
     }
     if 0 < free.size <= _MOST_FREE:
-        found["condition_free"] = _condition(box, free)
+        Q, (A, _) = box.Q.block(free, free), box.equality_rows()
+        if A is not None:
+            keeping = scipy.linalg.null_space(A.toarray()[:, free])
+            Q = keeping.T @ Q @ keeping
+        values = np.linalg.eigvalsh(Q) if Q.size else np.ones(1)
+        positive = values[0] > _NULL * values[-1]
+        found["condition_free"] = float(values[-1] / values[0]) if positive else np.inf
     if box.gram.is_linear or box.gram.n <= _MOST_PRODUCTS:
         product = LinearOperator((box.n, box.n), matvec=box.Q.matvec, dtype=np.float64)
         start = np.random.default_rng(0).standard_normal(box.n)
         L = eigsh(product, k=1, v0=start, tol=1e-3, return_eigenvectors=False)[0]
         found["largest_eigenvalue"] = float(L)
     return found
-
-
-def _condition(box: BoxQP, free: Indices) -> float:
-    """Return the ratio of the ends of Q's spectrum on the free variables that keep the equalities."""
-    Q, (A, _) = box.Q.block(free, free), box.equality_rows()
-    if A is not None:
-        keeping = scipy.linalg.null_space(A.toarray()[:, free])
-        Q = keeping.T @ Q @ keeping
-    if not Q.size:
-        return 1.0
-    values = np.linalg.eigvalsh(Q)
-    return float(values[-1] / values[0]) if values[0] > _NULL * values[-1] else np.inf
 
 
 def distinct(X: Matrix) -> int:

@@ -24,16 +24,20 @@ class Failure(NamedTuple):
         """Return the failure that an exception is; what cannot be posed is unsupported, no crash."""
         if isinstance(error, NoSuchProblem):
             return cls(Status.UNSUPPORTED, sentence(str(error)), "")
+        lines = "".join(traceback.format_exception_only(error)).strip().splitlines()
+        reason = sentence(next((line for line in reversed(lines) if line.strip()), ""))
+        frames = traceback.extract_tb(error.__traceback__)
+        if isinstance(error, SyntaxError):  # the last frame is the import's
+            reason = f"{reason} ({Path(error.filename or '').name}:{error.lineno})"
+        elif frames:
+            reason = f"{reason} ({Path(frames[-1].filename).name}:{frames[-1].lineno})"
+        try:
+            told = traceback.format_exc()
+        except BaseException as other:  # of an exception whose own methods fail
+            told = f"no traceback: {type(other).__name__}"
         lacking = isinstance(error, MemoryError)
         status = Status.OUT_OF_MEMORY if lacking else Status.CRASHED
-        return cls(status, _last_line(error), _printable(_traceback()))
-
-
-def _traceback() -> str:
-    try:
-        return traceback.format_exc()
-    except BaseException as error:  # of an exception whose own methods fail
-        return f"no traceback: {type(error).__name__}"
+        return cls(status, reason, _printable(told))
 
 
 def _printable(text: str) -> str:
@@ -46,12 +50,3 @@ def sentence(text: str) -> str:
     plain = "".join(c if c.isprintable() else " " for c in _printable(text[: 2 * _LONGEST]))
     line = " ".join(plain.split())
     return line if len(line) <= _LONGEST else f"{line[:_LONGEST]} ..."
-
-
-def _last_line(error: BaseException) -> str:
-    lines = "".join(traceback.format_exception_only(error)).strip().splitlines()
-    text = sentence(next((line for line in reversed(lines) if line.strip()), ""))
-    frames = traceback.extract_tb(error.__traceback__)
-    if isinstance(error, SyntaxError):  # the last frame is the import's
-        return f"{text} ({Path(error.filename or '').name}:{error.lineno})"
-    return f"{text} ({Path(frames[-1].filename).name}:{frames[-1].lineno})" if frames else text

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from time import perf_counter
-from typing import Any, BinaryIO, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,8 +20,9 @@ from experiments.cases.failure import Failure, sentence
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome, blank_record, failed, kernel_of, packed
 from experiments.cases.solving import outside_of, posed
+from experiments.workers.isolation import Returned
 from experiments.workers.wire import Malformed
-from problems import Dataset, Formulation, Point, Precomputed, describe
+from problems import Dataset, Point, Precomputed, describe
 from problems.compilation import compiled_apart
 from problems.formulations.task import LABELS
 from solvers import Evaluation, Solution, Solver, Status
@@ -40,46 +41,28 @@ _ROWS = 1000  # predicted at a time
 _MOST_DRAWN = 5000  # samples of a model that is kept for a picture
 
 
-class Measured(NamedTuple):
-    """What the process of a solver took, as the one that watched it and the system measured it.
+def judged(case: Case, given: Returned, threads: int) -> Outcome:
+    """Return the outcome of a case for what its solver's process left, whatever that is.
 
-    Attributes
-    ----------
-    seconds : from before the solver was imported to the end of its process.
-    delayed : of these, those in which it was kept waiting for a processor.
-    cpu_seconds : of the process and its children.
-    peak_rss : largest resident memory, in bytes.
-    threads : how many the solver may use.
+    `threads` is how many the solver may use.
     """
-
-    seconds: float
-    delayed: float
-    cpu_seconds: float
-    peak_rss: int
-    threads: int
-
-
-def judged(case: Case, message: BinaryIO, measured: Measured) -> Outcome:
-    """Return the outcome of a case for the message that its solver's process left, whatever that is."""
     try:
         with warnings.catch_warnings(), np.errstate():
-            return _judged(case, message, measured)
+            return _judged(case, given, threads)
     except BaseException as error:
         return failed(case, *Failure.of(error))
 
 
-def judged_apart(
-    _: Callable[[], object], case: Case, message: BinaryIO, measured: Measured
-) -> bytes:
+def judged_apart(_: Callable[[], object], case: Case, given: Returned, threads: int) -> bytes:
     """Return the same as a message, from a process of its own."""
     with compiled_apart(outside_of(case)):
-        return packed(judged(case, message, measured))
+        return packed(judged(case, given, threads))
 
 
-def _judged(case: Case, message: BinaryIO, measured: Measured) -> Outcome:
+def _judged(case: Case, given: Returned, threads: int) -> Outcome:
     problem, data = posed(case)
     try:
-        answer, points = answers.read(message, problem, on_path=bool(case.problem.path))
+        answer, points = answers.read(given.file, problem, on_path=bool(case.problem.path))
     except Malformed as error:
         return failed(case, "crashed", f"its process left something that is no answer: {error}")
     if answer.failure is not None:
@@ -89,24 +72,41 @@ def _judged(case: Case, message: BinaryIO, measured: Measured) -> Outcome:
         "family_hash": problem.family_hash,
         "n": problem.n,
         "d": problem.d,
-        "peak_rss": measured.peak_rss,
+        "peak_rss": given.peak_rss,
         "threads": answer.threads,
     }
     if case.problem.path:
         begun = perf_counter()
         columns, rows = paths.judged(problem, case, answer, points)
         record |= columns
-        record |= _added(record, measured, 2 * (perf_counter() - begun))
+        record |= _added(record, given, 2 * (perf_counter() - begun))
         return Outcome(record, path=rows)
-    solution = _solution(problem, case, answer, points[0])
+    unknown = cast("Solver", None)
+    parts = (Solution(problem, unknown, Point(), Status.FINISHED, c) for c in answer.claims)
+    solution = Solution(
+        problem,
+        unknown,
+        points[0],
+        **vars(answer.found[0]),
+        target_gap=case.target_gap,
+        rigorous=case.proven,
+        parts=tuple(parts),
+    )
     evaluations = [
         Evaluation(time, count, problem, point)
         for (time, count), point in zip(answer.trace, points[1:], strict=True)
     ]
-    evaluating = _seconds_of_evaluating(evaluations)
+    evaluating = 0.0
+    if evaluations and (problem.may_be_infeasible or len(problem.parts) > 1):
+        # the first and the last are made while solving; those between them take at most half of its
+        # time, see `solvers.running.loop`
+        begun = perf_counter()
+        _ = evaluations[-1].certificate
+        evaluating = 2 * (perf_counter() - begun)
     record |= _answer(solution, answer.importing)
-    record |= _added(record, measured, evaluating)
-    record["reason"] = _joined(str(record["reason"]), *_remarks(record, measured))
+    record |= _added(record, given, evaluating)
+    remarks = [str(record["reason"]), *_remarks(record, given, threads)]
+    record["reason"] = "; ".join(filter(None, remarks))
     record |= _quality(solution, data) | (described(solution) if case.described else {})
     diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
     alpha = None if case.after is None else solution.alpha
@@ -114,56 +114,23 @@ def _judged(case: Case, message: BinaryIO, measured: Measured) -> Outcome:
     return Outcome(record, trace, model, diagnosis=diagnosis, answer=alpha)
 
 
-def _solution(problem: Formulation, case: Case, answer: answers.Answer, point: Point) -> Solution:
-    """Return what a solver gave as the solution of this problem, with this case's target."""
-    unknown, found = cast("Solver", None), answer.found[0]
-    parts = (Solution(problem, unknown, Point(), Status.FINISHED, c) for c in answer.claims)
-    return Solution(
-        problem,
-        unknown,
-        point,
-        **vars(found),
-        target_gap=case.target_gap,
-        rigorous=case.proven,
-        parts=tuple(parts),
-    )
-
-
-def _seconds_of_evaluating(evaluations: list[Evaluation]) -> float:
-    """Return how long the first and the last evaluation may take, where they are made while solving.
-
-    Those between them take at most half of the time of solving, see `solvers.running.loop`.
-    """
-    if not evaluations:
-        return 0.0
-    problem, begun = evaluations[-1].problem, perf_counter()
-    if not (problem.may_be_infeasible or len(problem.parts) > 1):
-        return 0.0
-    _ = evaluations[-1].certificate
-    return 2 * (perf_counter() - begun)
-
-
-def _added(record: Mapping[str, Any], measured: Measured, excused: float) -> dict[str, Any]:
+def _added(record: Mapping[str, Any], given: Returned, excused: float) -> dict[str, Any]:
     """Return a row's times with what a process took and its solver claims neither as set-up nor solving.
 
     Empty where that is little: `_UNCLAIMED` above what is excused or it was kept waiting for, or half of
     all.
     """
     setup, solve = (record[name] or 0.0 for name in ("time_setup", "time_solve"))
-    unclaimed = measured.seconds - setup - solve
-    excused += measured.delayed
-    if not (unclaimed > max(_UNCLAIMED + excused, measured.seconds / 2)):
+    unclaimed = given.seconds - setup - solve
+    excused += given.delayed
+    if not (unclaimed > max(_UNCLAIMED + excused, given.seconds / 2)):
         return {}
     told = f"took {unclaimed:.2g} s claimed neither as set-up nor as solving, which are added"
     return {
         "time_solve": solve + unclaimed,
-        "cpu_time": max(record["cpu_time"] or 0.0, measured.cpu_seconds - setup),
-        "reason": _joined(record["reason"], told),
+        "cpu_time": max(record["cpu_time"] or 0.0, given.cpu_seconds - setup),
+        "reason": "; ".join(filter(None, [record["reason"], told])),
     }
-
-
-def _joined(*reasons: str) -> str:
-    return "; ".join(filter(None, reasons))
 
 
 def _trace(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:
@@ -211,14 +178,14 @@ def _answer(solution: Solution, importing: float) -> dict[str, Any]:
     }
 
 
-def _remarks(record: Mapping[str, Any], measured: Measured) -> Iterator[str]:
+def _remarks(record: Mapping[str, Any], given: Returned, threads: int) -> Iterator[str]:
     """Yield a sentence on each way in which a solver took more than its time shows."""
     setup, solve, cpu = (record[name] for name in ("time_setup", "time_solve", "cpu_time"))
-    if solve > _MEASURABLE and (busy := cpu / solve) > measured.threads + 0.5:
-        yield f"used {busy:.1f} threads, {measured.threads} were allowed"
+    if solve > _MEASURABLE and (busy := cpu / solve) > threads + 0.5:
+        yield f"used {busy:.1f} threads, {threads} were allowed"
     if setup > max(_LONG, _MUCH * solve):
         yield f"set-up took {setup:.1f} s, solving {solve:.2g} s"
-    elsewhere = measured.cpu_seconds - setup - cpu
+    elsewhere = given.cpu_seconds - setup - cpu
     if elsewhere > max(_LONG, _MUCH * solve):
         yield f"its process computed for {elsewhere:.1f} s besides set-up and solving"
 
@@ -247,8 +214,7 @@ def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:
 def _model(case: Case, solution: Solution) -> dict[str, Any]:
     """Return what draws the decision function of samples in the plane."""
     problem, point = solution.problem, solution.certificate.point
-    drawable = problem.d == 2 and problem.n <= _MOST_DRAWN
-    drawable = drawable and problem.outputs == len(problem.parts)
+    drawable = problem.d == 2 and problem.n <= _MOST_DRAWN and problem.outputs == len(problem.parts)
     drawable = drawable and (problem.has_margin or problem.task is not LABELS)
     if not drawable or isinstance(problem.kernel, Precomputed) or point.alpha is None:
         return {}

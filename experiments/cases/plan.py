@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -72,7 +71,64 @@ class Case:
 def plan(experiment: Experiment) -> list[Case]:
     """Return the cases of an experiment in the order in which they are started."""
     names = problem_names(map(vars, experiment.problems))
-    return list(_cases(experiment, names))
+    first = {solver.name: solver for solver in reversed(experiment.solvers)}
+    repeats = first.values() if experiment.noise else ()
+    entrants = [*((s, False) for s in experiment.solvers), *((s, True) for s in repeats)]
+    cases, last = list[Case](), dict[Any, Case]()
+    for problem, name in zip(experiment.problems, names, strict=True):
+        others = {k: v for k, v in problem.parameters.items() if k not in ("C", "lam", "epsilon")}
+        alike = str(replace(problem, parameters=others)) if experiment.warm_start else ""
+        for repetition in range(experiment.repetitions):
+            order = _rng(experiment.seed, "order", name, repetition).permutation(len(entrants))
+            for index in order.tolist():
+                before = last.get((alike, index, repetition))
+                case = _case(experiment, problem, name, *entrants[index], repetition, before)
+                last[alike, index, repetition] = case
+                cases.append(case)
+    return cases
+
+
+def _case(
+    experiment: Experiment,
+    problem: ProblemSpec,
+    name: str,
+    solver: SolverSpec,
+    aa_repeat: bool,
+    repetition: int,
+    last: Case | None,
+) -> Case:
+    warm = experiment.warm_start and not problem.path
+    entrant = {"name": solver.name, "settings": solver.settings, "seeded": solver.seeded}
+    seed = solver.settings.get("seed")
+    if solver.seeded:
+        seed = int(_rng(experiment.seed, entrant, repetition).integers(2**31))
+    decides = {
+        "target_gap": problem.path.get("gap", experiment.target_gap),
+        "time_limit": experiment.time_limit,
+        "memory_limit": experiment.memory_limit,
+        "trace": experiment.trace,
+        "proven": experiment.target == "proven",
+        "described": experiment.describe,
+        "after": (last.run_id if last else "") if warm else None,
+    }
+    known = [vars(problem), entrant, decides]
+    if solver.searched:  # the first run of a search, see `cases.search`
+        follows = f".{repetition}{'a' * aa_repeat}" if repetition or aa_repeat else ""
+        run_id = f"{digest(known)[:16]}{follows}-00"
+    else:
+        run_id = digest(known, repetition, seed, aa_repeat)[:16]
+    return Case(
+        run_id,
+        name,
+        problem,
+        solver,
+        repetition,
+        seed,
+        folder=experiment.folder,
+        aa_repeat=aa_repeat,
+        before=last.problem if last and decides["after"] else None,
+        **decides,
+    )
 
 
 def names_from_outside(case: Case) -> set[str]:
@@ -97,95 +153,6 @@ def data_need_outside(case: Case) -> bool:
     """Return whether the samples of a case come from code from outside."""
     dataset = case.problem.dataset
     return dataset["name"] in SOURCES.plugins or bool(outside_names(dataset))
-
-
-def _cases(experiment: Experiment, names: list[str]) -> Iterator[Case]:
-    first = {solver.name: solver for solver in reversed(experiment.solvers)}
-    repeats = tuple(first.values()) if experiment.noise else ()
-    entrants = [*((s, False) for s in experiment.solvers), *((s, True) for s in repeats)]
-    last: dict[Any, Case] = {}
-    for problem, name in zip(experiment.problems, names, strict=True):
-        alike = _series(problem) if experiment.warm_start else ""
-        for repetition in range(experiment.repetitions):
-            order = _rng(experiment.seed, "order", name, repetition).permutation(len(entrants))
-            for index in order:
-                series = alike, index, repetition
-                case = _case(
-                    experiment, problem, name, entrants[index], repetition, last.get(series)
-                )
-                last[series] = case
-                yield case
-
-
-def _series(problem: ProblemSpec) -> str:
-    """Return what problems have in common that differ in C, lam or epsilon alone."""
-    others = {k: v for k, v in problem.parameters.items() if k not in ("C", "lam", "epsilon")}
-    return str(replace(problem, parameters=others))
-
-
-def _case(
-    experiment: Experiment,
-    problem: ProblemSpec,
-    name: str,
-    entrant: tuple[SolverSpec, bool],
-    repetition: int,
-    last: Case | None,
-) -> Case:
-    solver, aa_repeat = entrant
-    warm = experiment.warm_start and not problem.path
-    seed = solver.settings.get("seed")
-    if solver.seeded:
-        drawn = _rng(experiment.seed, _identity(solver), repetition)
-        seed = int(drawn.integers(2**31))
-    case = Case(
-        run_id="",
-        problem_id=name,
-        problem=problem,
-        solver=solver,
-        repetition=repetition,
-        seed=seed,
-        target_gap=problem.path.get("gap", experiment.target_gap),
-        time_limit=experiment.time_limit,
-        memory_limit=experiment.memory_limit,
-        trace=experiment.trace,
-        folder="",
-        proven=experiment.target == "proven",
-        described=experiment.describe,
-        after=(last.run_id if last else "") if warm else None,
-    )
-    # neither the folder nor the readable name decides what is run
-    decides = dict(vars(case)) | {"problem_id": "", "solver": _identity(solver)}
-    decides["problem"] = {k: v for k, v in vars(problem).items() if k != "path" or v}
-    del decides["aa_repeat"]
-    for choice in ("proven", "described"):  # ids are the same as before there was a choice
-        if not decides[choice]:
-            del decides[choice]
-    del decides["before"], decides["initial"]
-    if case.after is None:
-        del decides["after"]
-    if solver.searched:
-        run_id = _search_id(decides, repetition, aa_repeat)
-    else:
-        run_id = (digest(decides, AA_REPEAT) if aa_repeat else digest(decides))[:16]
-    before = last.problem if last and case.after else None
-    known = {"run_id": run_id, "folder": experiment.folder, "aa_repeat": aa_repeat}
-    return replace(case, before=before, **known)
-
-
-def _search_id(decides: dict[str, Any], repetition: int, aa_repeat: bool) -> str:
-    """Return the id of the first run of a search, see `cases.search`."""
-    first = digest({key: decides[key] for key in decides if key not in ("repetition", "seed")})[:16]
-    follows = f".{repetition}{'a' * aa_repeat}" if repetition or aa_repeat else ""
-    return f"{first}{follows}-00"
-
-
-def _identity(solver: SolverSpec) -> dict[str, Any]:
-    """Return what decides which solver is run."""
-    known = dict(vars(solver))
-    del known["label"]  # it decides what is shown, not what is run
-    if not solver.searched:  # ids are the same as before there was a choice
-        del known["searched"]
-    return known
 
 
 def search_of(run_id: str) -> str:

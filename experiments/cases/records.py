@@ -105,20 +105,8 @@ def kernel_of(case: Case) -> np.str_:
 
 Cell = bool | int | float | str | None
 Row = dict[str, Cell]
-
-
-@dataclass(frozen=True)
-class _Header:
-    """An outcome without its arrays."""
-
-    record: Row
-    trace: list[Row]
-    output: str
-    diagnosis: Row
-    path: list[Row]
-
-
-_LAYOUT = Layout[_Header](_Header)
+_Told = tuple[Row, list[Row], str, Row, list[Row]]  # an outcome without its arrays
+_LAYOUT = Layout[_Told](_Told)
 _ANSWER = "answer"
 _KNOWN = {own.name for own in (*RESULTS, *DESCRIBED)}
 # what decides is known where a run is planned, and what it ran on where it ran
@@ -130,7 +118,7 @@ def packed(outcome: Outcome) -> bytes:
     arrays = {name: array for name, array in outcome.model.items() if name != "kernel"}
     arrays |= {} if outcome.answer is None else {_ANSWER: outcome.answer}
     told = outcome.record, outcome.trace, outcome.output, outcome.diagnosis, outcome.path
-    return pack(_Header(*told), arrays)
+    return pack(told, arrays)
 
 
 def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
@@ -141,26 +129,20 @@ def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
     Malformed
         If the message is no outcome of this case.
     """
-    header, arrays = _LAYOUT.read(message, _shapes)
-    record, known = header.record, blank_record(case)
-    lacking, more = (
-        set(COLUMNS) - record.keys(),
-        record.keys() - _KNOWN,
-    )
-    if lacking or more:
-        raise Malformed(f"columns: {', '.join(sorted(lacking | more))[:200]}")
+    (record, trace, output, diagnosis, path), arrays = _LAYOUT.read(message, _shapes)
+    if wrong := (set(COLUMNS) - record.keys()) | (record.keys() - _KNOWN):
+        raise Malformed(f"columns: {', '.join(sorted(wrong))[:200]}")
+    known = blank_record(case)
     decided = {k: known[k] for k in COLUMNS if known[k] is not None and k not in _OF_THE_RUN}
-    evaluated = [row | {"run_id": case.run_id} for row in header.trace]
-    along = [row | {"run_id": case.run_id} for row in header.path]
+    trace, path = ([row | {"run_id": case.run_id} for row in rows] for rows in (trace, path))
     model: dict[str, Any] = {name: a for name, a in arrays.items() if name != _ANSWER}
     model |= {"kernel": kernel_of(case)} if model else {}
-    rows = record | decided, evaluated, model, header.output, header.diagnosis, along
-    return Outcome(*rows, arrays.get(_ANSWER))
+    return Outcome(record | decided, trace, model, output, diagnosis, path, arrays.get(_ANSWER))
 
 
-def _shapes(header: _Header) -> Shapes:
+def _shapes(told: _Told) -> Shapes:
     """Return which arrays an outcome has on so many samples: a picture's, and dual variables."""
-    n = header.record.get("n")
+    n = told[0].get("n")
     if not isinstance(n, int):
         return {}
     alpha, weights = ((n,), (n, None)), ((2,), (2, None))

@@ -24,7 +24,7 @@ from experiments.files.specs import build_problem, build_solver, build_source
 from experiments.workers.start import COMPILING
 from problems import Dataset, Formulation, Point, reduce
 from problems.compilation import compiled_apart, compiling
-from solvers import Evaluation, Solution, Solver, Status, solve
+from solvers import Solution, Status, solve
 from solvers.numerics.warm_up import warm_up
 
 _WAKING = 80  # rows of a product that OpenBLAS computes on all threads
@@ -45,28 +45,33 @@ def solved(begin: Callable[[], object], case: Case) -> bytes:
 def _solved(begin: Callable[[], object], case: Case) -> bytes:
     clock, (problem, _) = perf_counter, posed(case)
     np.random.seed(case.repetition)  # noqa: NPY002 - for solvers from outside that draw from it
-    _wake_threads()
+    square = np.ones((_WAKING, _WAKING))
+    dgemm(1.0, square, square)  # starts the threads that a copy of a process begins without
     begin()
     begun = clock()
     solver = build_solver(case.solver, case.folder, case.seed)
     importing = clock() - begun
     if case.problem.path:
         ended, solutions = paths.traced(problem, solver, case)
-        answer = replace(ended, importing=importing, threads=_threads())
+        answer = replace(ended, importing=importing, threads=_most_threads())
         return packed(answer, [solution.point for solution in solutions])
+    initial = None
+    if case.initial is not None and case.before is not None:
+        other, _ = posed(replace(case, problem=case.before))
+        initial = Solution(other, solver, Point(alpha=case.initial), Status.FINISHED)
     solution = solve(
         problem,
         solver,
         target_gap=case.target_gap,
         time_limit=case.time_limit,
-        initial=_initial(case, solver),
-        callback=_keep if case.trace else None,
+        initial=initial,
+        callback=(lambda _: None) if case.trace else None,  # evaluations are certified later on
     )
     answer = Answer(
         found=[Found.of(solution)],
         claims=[each.claimed for each in solution.parts],
         trace=[(evaluation.time, evaluation.iteration) for evaluation in solution.trace],
-        threads=_threads(),
+        threads=_most_threads(),
         importing=importing,
     )
     return packed(answer, [solution.point, *(evaluation.point for evaluation in solution.trace)])
@@ -105,24 +110,6 @@ def load_shared(case: Case, report: Callable[[str], object]) -> None:
             solver.prepare(form)
 
 
-def _initial(case: Case, solver: Solver) -> Solution | None:
-    """Return the answer to another problem on the same samples at which a case begins."""
-    if case.initial is None or case.before is None:
-        return None
-    problem, _ = posed(replace(case, problem=case.before))
-    return Solution(problem, solver, Point(alpha=case.initial), Status.FINISHED)
-
-
-def _threads() -> int | None:
+def _most_threads() -> int | None:
     """Return the most threads that a numerical library of this process may use."""
     return max((int(pool["num_threads"]) for pool in threadpool_info()), default=None)
-
-
-def _wake_threads() -> None:
-    """Let linear algebra start the threads that a copy of a process begins without."""
-    square = np.ones((_WAKING, _WAKING))
-    dgemm(1.0, square, square)
-
-
-def _keep(_: Evaluation) -> None:
-    """Ask for evaluations, which are certified later on."""

@@ -47,6 +47,10 @@ class Returned(NamedTuple):
     cpu_seconds: float = 0.0
     peak_rss: int = 0
 
+    def fileno(self) -> int:
+        """Return the descriptor of the file."""
+        return self.file.fileno()
+
 
 def call_in_copy(function: Callable[..., bytes], *arguments: Any) -> Returned:
     """Call a function in a copy of this process, with a function to call when it begins what counts.

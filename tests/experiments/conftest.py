@@ -45,6 +45,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 import os, signal, sys, time
+import numpy as np
 from problems import BoxQP, FormPoint
 from solvers import NotInstalled, Solver
 {before}

@@ -27,8 +27,8 @@ from experiments.commands.terminal import (
 )
 
 _EVERYTHING = (
-    *("solvers", "problems", "losses", "datasets", "kernels", "experiments", "columns"),
-    "properties",
+    *("solvers", "problems", "losses", "datasets", "kernels", "experiments"),
+    *("keys", "columns", "outcomes", "properties"),
 )
 _PATH = click.Path(path_type=Path)
 _FILE = click.Path(dir_okay=False, path_type=Path)
@@ -182,7 +182,7 @@ def gallery(names: tuple[str, ...], out: Path | None, show: bool) -> None:
 @main.command("list")
 @click.argument("kind", type=click.Choice(_EVERYTHING), required=False)
 def list_names(kind: str | None) -> None:
-    """List the names that experiment files accept, with their settings, and the columns of results."""
+    """List the names that experiment files accept, with their settings, and what results say."""
     from experiments.commands.listing import listing  # noqa: PLC0415
 
     for chosen in [kind] if kind else _EVERYTHING:

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from inspect import getdoc
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
-
 from experiments.files.catalogue import default_text, entries, first_sentence
 from experiments.files.experiment import experiment_names, find_experiments
+from experiments.files.keys import ExperimentFile
 from experiments.files.settings import Option, options_of
-from experiments.records.columns import DESCRIBED, RESULTS, TRACES
+from experiments.records.columns import DESCRIBED, PATHS, RESULTS, TRACES
+from experiments.records.outcomes import OUTCOMES
 from experiments.selftest import PROPERTIES
+from experiments.tables.table import Column, Table
 from problems import datasets
 from problems.formulations.softmax import Softmax
 
@@ -26,22 +25,26 @@ _HEADS = {
     "datasets": ("data set", "settings", "what it is"),
     "kernels": ("kernel", "settings", "what it is", "source"),
     "experiments": ("experiment", "what it is"),
+    "keys": ("key of a file", "default", "what it is"),
     "columns": ("column", "what it is"),
+    "outcomes": ("outcome", "what it is"),
     "properties": ("property", "what must hold in a selftest", "tried on"),
 }
 
 
 def listing(kind: str) -> Table:
     """Return the table of one kind of names."""
-    heads = _HEADS[kind]
-    others = {"experiments": _experiments, "columns": _columns, "properties": _properties}
+    others = {
+        "experiments": _experiments,
+        "keys": _keys,
+        "columns": _columns,
+        "outcomes": lambda: ((name, known.meaning) for name, known in OUTCOMES.items()),
+        "properties": _properties,
+    }
     rows = others.get(kind, lambda: _named(kind))()
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for head in heads:
-        table.add_column(head, overflow="fold", no_wrap=head == heads[0])
-    for row in rows:
-        table.add_row(*map(Text, row))
-    return table
+    first, *more = _HEADS[kind]
+    columns = {first: Column(first, side="left")} | {n: Column(n, side="words") for n in more}
+    return Table.of((dict(zip(columns, row, strict=True)) for row in rows), columns)
 
 
 def _named(kind: str) -> Iterator[_Row]:
@@ -66,10 +69,21 @@ def _experiments() -> Iterator[_Row]:
             yield name, "all of these: " + ", ".join(file.stem for file in files)
 
 
+def _keys() -> Iterator[_Row]:
+    for name, field in ExperimentFile.model_fields.items():
+        default = "required" if field.is_required() else default_text(field.default)
+        yield name, default, str(field.description)
+
+
 def _columns() -> Iterator[_Row]:
-    yield from ((own.name, own.meaning) for own in (*RESULTS, *DESCRIBED))
-    yield "of traces:", "a row for each evaluation of a running solver"
-    yield from ((own.name, own.meaning) for own in TRACES)
+    for about, columns in (
+        ("", (*RESULTS, *DESCRIBED)),
+        ("a row for each evaluation of a running solver", TRACES),
+        ("a row for each answer on a path", PATHS),
+    ):
+        if about:
+            yield "of traces:" if columns is TRACES else "of paths:", about
+        yield from ((own.name, own.meaning) for own in columns)
 
 
 def _properties() -> Iterator[_Row]:

@@ -31,7 +31,6 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "docstrings",
     "executed",
-    "reference",
 ]
 exclude_patterns = ["figures", "_extensions", "_templates", "**/_run"]
 highlight_language = "none"

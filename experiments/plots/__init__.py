@@ -15,8 +15,10 @@ from pathlib import Path
 import pandas as pd
 
 from experiments.analysis.hosts import split_by_host
+from experiments.analysis.noise import without_repeats
+from experiments.analysis.times import labelled
 from experiments.plots.drawing import Drawing, Named, drawings
-from experiments.plots.runs import Runs, gather
+from experiments.plots.runs import Runs
 from experiments.plots.style import save, style
 from experiments.store.reading import RunFolder, load_model
 from experiments.tables.verification import CHECKS
@@ -46,8 +48,8 @@ def plot_all(directory: Path, names: Sequence[str] = ()) -> list[Path]:
     """
     chosen = drawings(names) if names else None
     checks, recorded = directory / CHECKS, RunFolder(directory)
-    runs = gather(
-        split_by_host(recorded.results),
+    runs = Runs(
+        labelled(without_repeats(split_by_host(recorded.results))),  # A/A pairs are drawn once
         recorded.traces,
         partial(load_model, directory),
         pd.read_csv(checks) if checks.is_file() else pd.DataFrame(),

@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from experiments.analysis.noise import without_repeats
 from experiments.analysis.profiles import LEAST_GAP
-from experiments.analysis.times import SHORTEST_TIME, grouped, labelled
+from experiments.analysis.times import SHORTEST_TIME, grouped
 from experiments.plots.solver_styles import solver_styles
 from experiments.plots.style import LineStyle
 from problems import Vector
@@ -35,22 +34,23 @@ class Runs:
 
     Attributes
     ----------
-    table : one row a run, the columns of `load_results` and two more: `configuration`, the solver
-        with the settings in which its runs differ, and `series`, the same without the settings that
-        trade time for accuracy.
+    table : one row a run, the columns of `load_results` and those of `analysis.times.labelled`.
     traces : one row an evaluation: run_id, time (s), iteration, bounds, n_support.
     model : run_id -> X, y, alpha, w, b, kernel of its answer, or None if none was kept.
-    styles : how each series is drawn, in all figures.
     checks : what `dualgap verify` has found, empty if it was not run.
     paths : one row an answer on a path, see `records.columns.PATHS`.
     """
 
     table: pd.DataFrame
     traces: pd.DataFrame
-    model: Callable[[str], Model | None]
-    styles: dict[str, LineStyle]
+    model: Callable[[str], Model | None] = lambda _: None
     checks: pd.DataFrame = field(default_factory=pd.DataFrame)
     paths: pd.DataFrame = field(default_factory=pd.DataFrame)
+
+    @cached_property
+    def styles(self) -> dict[str, LineStyle]:
+        """How each series is drawn, in all figures."""
+        return solver_styles(self.table["series"])
 
     @property
     def problems(self) -> list[str]:
@@ -115,20 +115,3 @@ class Runs:
                 gaps = gaps[certified].clip(LEAST_GAP)
                 found.append(Curve(str(run["series"]), str(run["configuration"]), times, gaps))
         return found
-
-
-def gather(
-    results: pd.DataFrame,
-    traces: pd.DataFrame,
-    model: Callable[[str], Model | None] = lambda _: None,
-    checks: pd.DataFrame | None = None,
-    paths: pd.DataFrame | None = None,
-) -> Runs:
-    """Return the runs of a folder from its tables and the loader of its answers.
-
-    The second runs of A/A pairs are left out: they are drawn already.
-    """
-    table = labelled(without_repeats(results))
-    styles = solver_styles(table["series"])
-    checks, paths = (pd.DataFrame() if other is None else other for other in (checks, paths))
-    return Runs(table, traces, model, styles, checks, paths)

@@ -8,7 +8,6 @@ from matplotlib.axes import Axes
 
 from experiments.plots.plane import draw_regions
 from experiments.plots.runs import Model, Runs
-from experiments.plots.solver_styles import solver_styles
 from problems import FORMULATIONS, Vector
 from solvers import Solution
 
@@ -69,5 +68,4 @@ def runs_of(solution: Solution) -> Runs:
         for evaluation in solution.trace
         for alpha in (evaluation.certificate.point.alpha,)
     ]
-    styles = solver_styles([run["series"]])
-    return Runs(pd.DataFrame([run]), pd.DataFrame(taken), lambda _: None, styles)
+    return Runs(pd.DataFrame([run]), pd.DataFrame(taken))

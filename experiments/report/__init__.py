@@ -17,7 +17,6 @@ content security policy lets nothing else run in it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +36,6 @@ from experiments.analysis.profiles import (
 from experiments.analysis.times import READINGS, fastest, joined_by_optimum, labelled, times
 from experiments.plots.figures.certified_path import CertifiedPath
 from experiments.plots.runs import Runs
-from experiments.plots.solver_styles import solver_styles
 from experiments.plots.style import style, svg_address
 from experiments.report import sections
 from experiments.report.charts import Chart, convergence_chart, profile_chart
@@ -93,17 +91,16 @@ def page_of(
     table = table.assign(outcome=sections.outcomes(table))
     drawn = without_repeats(table)
     drawn = drawn[drawn["solver"].map(kind_of) != "floor"]  # the lower bound on time has no line
-    styles = solver_styles(drawn["series"])
-    runs = Runs(table, traces, lambda _: None, styles, paths=paths)
-    penalty, penalty_text = penalty_of(manifest["time_limit"], results)
+    runs, path_figure = Runs(drawn, traces, paths=paths), CertifiedPath()
     noise = noise_of_problems(aa_pairs(joined_by_optimum(apart)))
     reached = times(apart, "first_within", traces=traces)
     reached = reached.assign(fastest=fastest(reached, noise))
-    means = shifted_means(reached, penalty)
-    kind = CertifiedPath()
+    targets = {f"{gap:.0e}": own for gap, own in reached.groupby("target", sort=False)}
+    penalty, penalty_text = penalty_of(manifest["time_limit"], results)
+    means = {name: shifted_means(own, penalty) for name, own in targets.items()}
     with style():
-        figures = [each for _, each in kind.draw(runs)] if kind.ready(runs) else []
-        pictures = [svg_address(each) for each in figures if isinstance(each, Figure)]
+        figures = path_figure.draw(runs) if path_figure.ready(runs) else ()
+        pictures = [svg_address(each) for _, each in figures if isinstance(each, Figure)]
     failures, more = sections.failures(table)
     content = {
         "title": manifest["name"],
@@ -116,13 +113,11 @@ def page_of(
         "by_solver": sections.by_solver(table),
         "targets": [
             {
-                "target": target,
-                "times": sections.times_to(rows),
-                "means": sections.shifted_means_table(at_target),
+                "target": name,
+                "times": sections.times_to(own),
+                "means": sections.shifted_means_table(means[name]),
             }
-            for (target, rows), (_, at_target) in zip(
-                _by_target(reached), _by_target(means), strict=True
-            )
+            for name, own in targets.items()
         ],
         "reading": READINGS["first_within"],
         "penalty": penalty_text,
@@ -130,29 +125,17 @@ def page_of(
         "paths": sections.path_answers(paths, table),
         "runs": sections.all_runs(table),
         "machine": machine_text([manifest], results),
-        "repeat": sections.repeat(manifest, manifest["name"]),
+        "repeat": sections.repeat(manifest),
     }
-    charts = _charts(runs, reached, drawn)
-    return render(content, charts, styles, library)
-
-
-def _by_target(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    if table.empty:
-        return []
-    return [(f"{target:.0e}", rows) for target, rows in table.groupby("target", sort=False)]
-
-
-def _charts(runs: Runs, reached: pd.DataFrame, drawn: pd.DataFrame) -> list[Chart]:
-    """Return the charts that there are numbers for; a single solver has no performance profile."""
-    if reached.empty or drawn.empty:
-        return []
-    targets = _by_target(reached)
-    profiles = {
-        "performance": {t: performance_profile(rows) for t, rows in targets},
-        "data": {t: data_profile(rows) for t, rows in targets},
-        "quality": {"all": quality_profile(runs.table)},
-    }
-    if len(runs.styles) < 2:
-        del profiles["performance"]
-    charts = [profile_chart(kind, views, runs.styles) for kind, views in profiles.items()]
-    return [*charts, convergence_chart(replace(runs, table=drawn))]
+    charts: list[Chart] = []
+    if targets and len(drawn):
+        profiles = {
+            "performance": {name: performance_profile(own) for name, own in targets.items()},
+            "data": {name: data_profile(own) for name, own in targets.items()},
+            "quality": {"all": quality_profile(drawn)},
+        }
+        if len(runs.styles) < 2:  # a single solver is the fastest everywhere
+            del profiles["performance"]
+        charts = [profile_chart(kind, views, runs.styles) for kind, views in profiles.items()]
+        charts.append(convergence_chart(runs))
+    return render(content, charts, runs.styles, library)

@@ -21,7 +21,6 @@ from experiments.analysis.means import Benchmark
 from experiments.plots.figures.speedup import speedup
 from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
 from experiments.plots.runs import Runs
-from experiments.plots.solver_styles import solver_styles
 from experiments.plots.style import save, style
 from experiments.tables.at_gap import to_markdown
 from experiments.tables.formats import file_name, machine_text
@@ -70,7 +69,7 @@ def _figures(found: Benchmark, target: Path) -> list[Path]:
             rows = rows.assign(
                 verdict="solved", series=rows["solver"], configuration=rows["solver"]
             )
-            runs = Runs(rows, pd.DataFrame(), lambda _: None, solver_styles(rows["series"]))
+            runs = Runs(rows, pd.DataFrame())
             for title, grown in solved_sizes(runs, found.results):
                 figure = time_against_n(runs, f"{title}, gap ≤ {gap:.0e}", grown)
                 written += save(figure, target, file_name("time_against_n", title, f"{gap:.0e}"))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import base64
 import re
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,42 +69,36 @@ def _count(times: int) -> str:
     return str(times) if times else ""
 
 
-@dataclass(frozen=True)
-class Failure:
-    """Runs of one solver that failed for one reason."""
-
-    outcome: str
-    solver: str
-    reason: str
-    runs: int
-    problems: list[str]
-
-
-def failures(results: pd.DataFrame) -> tuple[list[Failure], int]:
+def failures(results: pd.DataFrame) -> tuple[list[dict[str, Any]], int]:
     """Return what failed and why, worst first, and how many further reasons there are.
 
     Reasons that differ only in their numbers are one, with the least and the most of each. Runs that are
     merely inaccurate, or unsupported, are in the counts and the table of runs.
+
+    Returns
+    -------
+    list of dict
+        outcome, solver, reason, runs (how many), problems.
     """
     failed = results[results["outcome"].isin(_FAILURES)]
     reasons = [reason(run) for run in failed.to_dict("records")]
-    failed = failed.assign(reason=reasons, wording=[_NUMBER.sub("#", text) for text in reasons])
-    groups = failed.groupby(["outcome", "series", "wording"], sort=False)
-    found = [
-        Failure(
-            str(word),
-            str(solver),
-            _with_ranges(list(rows["reason"])),
-            len(rows),
-            [*map(str, rows["problem_id"].unique())],
-        )
-        for (word, solver, _), rows in groups
-    ]
-    found.sort(key=lambda failure: (_FAILURES.index(failure.outcome), -failure.runs))
+    wordings = [_NUMBER.sub("#", text) for text in reasons]
+    groups = grouped(
+        zip(reasons, failed["problem_id"], strict=True),
+        failed["outcome"],
+        failed["series"],
+        wordings,
+    )
+    found: list[dict[str, Any]] = []
+    for (outcome, solver, _), runs in groups.items():
+        texts, problems = zip(*runs, strict=True)
+        known = {"outcome": outcome, "solver": solver, "reason": _with_ranges(texts)}
+        found.append(known | {"runs": len(runs), "problems": [*dict.fromkeys(map(str, problems))]})
+    found.sort(key=lambda failure: (_FAILURES.index(failure["outcome"]), -failure["runs"]))
     return found[:_MOST_FAILURES], len(found[_MOST_FAILURES:])
 
 
-def _with_ranges(reasons: list[str]) -> str:
+def _with_ranges(reasons: Sequence[str]) -> str:
     """Return texts that differ in their numbers as one, `ended after 20 to 31 s`."""
     columns = zip(*map(_NUMBER.findall, reasons), strict=True)
     ranges = (sorted(set(column), key=float) for column in columns)
@@ -204,7 +197,7 @@ def shifted_means_table(means: pd.DataFrame) -> Table:
     return Table.of(rows, _MEANS)
 
 
-def repeat(manifest: Mapping[str, Any], name: str) -> dict[str, Any]:
+def repeat(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return how to run the experiment of a manifest again.
 
     Returns
@@ -215,7 +208,7 @@ def repeat(manifest: Mapping[str, Any], name: str) -> dict[str, Any]:
         the folder differed, a sentence each; usually none.
     """
     text = str(manifest["experiment"])
-    file = f"{file_name(name)}.yaml"
+    file = f"{file_name(manifest['name'])}.yaml"
     return {
         "file": file,
         "text": text,

@@ -9,10 +9,11 @@ is not solved, by its certificate, never is; where the noise is not known, nothi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,15 +22,53 @@ from experiments.analysis.hosts import split_by_host
 from experiments.analysis.labels import kind_of, words_of
 from experiments.analysis.noise import FEWEST, aa_pairs, noise_of_problems, ranked, without_repeats
 from experiments.analysis.times import joined_by_optimum, solved_of, times
-from experiments.records.names import distinct_names
+from experiments.records.names import common_words, distinct_names
 from experiments.records.outcomes import FINAL, NOT_RUN
+from experiments.store.manifest import StoreError, read_manifest
 from experiments.store.reading import load_results
-from experiments.tables.caption import caption
-from experiments.tables.formats import rounded
+from experiments.tables.formats import machine_text, rounded
 from experiments.tables.table import Cell, Column, Table
-from experiments.tables.values import VALUES, parse_value
 
 Side = Literal["problem", "solver"]
+
+
+class Value(NamedTuple):
+    """A number that a table can show.
+
+    Attributes
+    ----------
+    words : its name in the caption. column : where it is among the records.
+    digits : significant ones, unless given; 0 for whole numbers. scale : units of one.
+    small : whether it is shown as 4e-07.
+    """
+
+    words: str
+    column: str
+    digits: int
+    scale: float = 1.0
+    small: bool = False
+
+
+VALUES = {
+    "time": Value("solving time in seconds", "time_solve", 3),
+    "ratio": Value("time over that of the fastest", "time_solve", 3),
+    "gap": Value("certified relative gap", "relative_gap", 2, small=True),
+    "suboptimality": Value(
+        "relative distance to the best bound", "relative_suboptimality", 2, small=True
+    ),
+    "objective": Value("objective", "objective", 8),
+    "kkt": Value("natural residual", "kkt_violation", 2, small=True),
+    "setup": Value("setup time in seconds", "time_setup", 3),
+    "iterations": Value("iterations", "iterations", 0),
+    "evaluations": Value("kernel evaluations", "n_kernel_evals", 3),
+    "support": Value("support vectors", "n_support", 0),
+    "memory": Value("peak memory in MiB", "peak_rss", 3, scale=2.0**20),
+    "margin": Value("margin", "margin", 4),
+    "train_accuracy": Value("training accuracy", "train_accuracy", 3),
+    "test_accuracy": Value("test accuracy", "test_accuracy", 3),
+}
+_TIMES = ("time", "ratio")  # only solved answers have them, and the fastest of these are bold
+_AT_TARGET = ("time", "ratio", "gap", "memory")
 
 
 def paper_table(
@@ -58,15 +97,26 @@ def paper_table(
     StoreError
         If the folder holds no results.
     ValueError
-        If a pattern fits nothing, or a value is not known; the message has what is.
+        If it has no runs, a pattern fits nothing, or a value is not known; the message has what is.
     """
-    shown = dict(parse_value(name, digits, target) for name in values)
+    shown = dict(_value(name, digits, target) for name in values)
     results = split_by_host(load_results(folder))
     results = results[results["solver"].map(kind_of) != "floor"]
+    if results.empty:
+        raise ValueError(f"{folder}: has no runs of solvers, of which a table could be made")
     results = results if target is None else joined_by_optimum(results)
     noise = noise_of_problems(aa_pairs(results))
-    known = without_repeats(results)
-    entries = times(known, "whole_run") if target is None else _at_target(results, target)
+    if target is None:
+        entries = times(without_repeats(results), "whole_run")
+    else:  # what whole runs have, of each solver's cheapest run that reached the target
+        entries = times(results, "cheapest_setting", [target])
+        entries = entries.rename(columns={"time": "time_solve", "memory": "peak_rss"}).assign(
+            outcome=entries["outcome"].replace("reached", "solved"),
+            relative_gap=entries["gap"],
+            worst_gap=entries["gap"],
+            runs=0,
+            solved=0,
+        )
     patterns = (rows, columns) if by == "problem" else (columns, rows)
     problems = _chosen("problem", patterns[0], entries["problem"].unique())
     # those first that solved most problems, and took least time for them
@@ -84,20 +134,34 @@ def paper_table(
     }
     blank = [Cell("")] * len(shown)
     words = words_of(results)
-    short = distinct_names([words[problem] for problem in problems])
-    sides = [(problems, short), (solvers, solvers)]
-    (down, names), (across, groups) = sides if by == "problem" else sides[::-1]
-    lines: list[list[Cell]] = []
-    for d, shown_name in zip(down, names, strict=True):
-        places = [(d, a) if by == "problem" else (a, d) for a in across]
-        lines.append([Cell(shown_name), *(c for place in places for c in cells.get(place, blank))])
-    heads = [
-        Column(group) if len(shown) == 1 else Column(v, group=group)
-        for group in groups
-        for v in shown
+    names, groups = distinct_names([words[problem] for problem in problems]), solvers
+    places = [[(problem, solver) for solver in solvers] for problem in problems]
+    if by == "solver":
+        names, groups, places = groups, names, [[*own] for own in zip(*places, strict=True)]
+    lines = [
+        [Cell(name), *(cell for place in own for cell in cells.get(place, blank))]
+        for name, own in zip(names, places, strict=True)
     ]
-    title = caption(folder, results, entries, shown, unknown, target)
+    heads = [
+        Column(group) if len(shown) == 1 else Column(value, group=group)
+        for group in groups
+        for value in shown
+    ]
+    title = _caption(folder, results, entries, shown, unknown, target)
     return Table([Column(by), *heads], lines, title)
+
+
+def _value(text: str, digits: int | None, target: float | None) -> tuple[str, int]:
+    """Return a value's name and its digits; ValueError if there is none of that name."""
+    name, _, own = text.partition(":")
+    known = VALUES if target is None else _AT_TARGET
+    if name not in known:
+        where = "" if target is None else " with a target"
+        raise ValueError(f"values: must be of {', '.join(known)}{where}, got {name!r}")
+    if own and not re.fullmatch("[0-9]{1,2}", own):
+        raise ValueError(f"values: the digits in {text!r} must be a whole number")
+    default = VALUES[name].digits
+    return name, int(own) if own else default if digits is None or default == 0 else digits
 
 
 def _chosen(what: str, patterns: Sequence[str], names: Iterable[Any]) -> list[str]:
@@ -112,20 +176,6 @@ def _chosen(what: str, patterns: Sequence[str], names: Iterable[Any]) -> list[st
     return list(dict.fromkeys(chosen)) if patterns else known
 
 
-def _at_target(results: pd.DataFrame, target: float) -> pd.DataFrame:
-    """Return what whole runs have, of each solver's cheapest run that reached the target."""
-    table = times(results, "cheapest_setting", [target])
-    return table.assign(
-        outcome=table["outcome"].replace("reached", "solved"),
-        time_solve=table["time"],
-        relative_gap=table["gap"],
-        worst_gap=table["gap"],
-        peak_rss=table["memory"],
-        runs=0,
-        solved=0,
-    )
-
-
 def _with_winners(
     entries: pd.DataFrame, noise: Mapping[str, float]
 ) -> tuple[pd.DataFrame, list[str]]:
@@ -136,19 +186,19 @@ def _with_winners(
     """
     final = entries[entries["outcome"].isin(FINAL)]
     least = entries["problem"].map(final.groupby("problem")["time_solve"].min())
+    if entries["solver"].nunique() < 2:
+        return entries.assign(wins=False, least=least), []
     several = final.groupby("problem", sort=False)["solver"].transform("size") > 1
     few = final["times"].map(len).groupby(final["problem"]).transform("min") < FEWEST
     unclear = final[several & few & ~final["problem"].isin(list(noise))]
     wins = ranked(final.drop(unclear.index), "time_solve", noise).reindex(entries.index) == 1
-    if entries["solver"].nunique() < 2:
-        return entries.assign(wins=False, least=least), []
     return entries.assign(wins=wins, least=least), [*map(str, unclear["problem"].unique())]
 
 
 def _cell(row: Mapping[Any, Any], name: str, digits: int) -> Cell:
     """Return a number; in place of a time why there is none, or the gap that was reached."""
     value = VALUES[name]
-    if value.is_time and row["outcome"] not in FINAL:
+    if name in _TIMES and row["outcome"] not in FINAL:
         if row["outcome"] in NOT_RUN:
             return Cell("–")
         known = row["outcome"] != "wrong" and np.isfinite(row["worst_gap"])
@@ -156,4 +206,46 @@ def _cell(row: Mapping[Any, Any], name: str, digits: int) -> Cell:
         return Cell(f"{text} ({some})" if (some := solved_of(row)) else text)
     number = float(row[value.column]) / (row["least"] if name == "ratio" else value.scale)
     text = f"{number:.{max(digits - 1, 0)}e}" if value.small and number else rounded(number, digits)
-    return Cell("–" if np.isnan(number) else text, number, value.is_time and bool(row["wins"]))
+    return Cell("–" if np.isnan(number) else text, number, name in _TIMES and bool(row["wins"]))
+
+
+def _caption(
+    folder: Path,
+    results: pd.DataFrame,
+    entries: pd.DataFrame,
+    names: Iterable[str],
+    unknown: Sequence[str],
+    target: float | None,
+) -> str:
+    """Return the numbers, the target gap, the meaning of bold and other signs, and the machine."""
+    words = "; ".join(VALUES[name].words for name in names)
+    counts = sorted({int(runs) for runs in entries["runs"]} - {0})
+    counts = counts or [int(results["repetition"].max()) + 1]
+    several = f"{counts[0]} to {counts[-1]}" if counts[0] < counts[-1] else str(counts[-1])
+    medians = f"medians of {several} runs" if counts[-1] > 1 else "of single runs"
+    gaps = sorted(results["target_gap"].unique()) if target is None else [target]
+    accepted = ", ".join(f"{gap:g}" for gap in gaps)
+    cheapest = "" if target is None else ", at the cheapest tolerance that reaches it"
+    known = words_of(results)
+    common = common_words([known[str(problem)] for problem in entries["problem"].unique()])
+    unsolved = entries[~entries["outcome"].isin(FINAL)]
+    impossible = unsolved["outcome"].isin(NOT_RUN)
+    near = ~impossible & (unsolved["outcome"] != "wrong") & np.isfinite(unsolved["worst_gap"])
+    bold, timed = entries["wins"].any(), not set(names).isdisjoint(_TIMES)
+    of = f"of {len(unknown)} problems" if bold else "of these times"
+    said = {
+        f"{words[0].upper()}{words[1:]}, {medians}.": True,
+        f"Solved: certified relative gap at most {accepted}{cheapest}.": True,
+        f"All problems: {' '.join(common)}.": common,
+        "Bold: the fastest that solved the problem, and all whose times are within the noise of it "
+        "(95 % interval of the ratio of medians, or A/A pairs).": timed and bold,
+        f"The noise {of} is not known (fewer than {FEWEST} runs): none is bold there.": timed
+        and unknown,
+        "≈: not solved, with the relative gap that was reached.": timed and near.any(),
+        "–: the solver cannot take this problem, or is not installed.": timed and impossible.any(),
+    }
+    try:
+        *described, _versions = machine_text([read_manifest(folder)], results)
+    except StoreError:  # benchmarks that were published together have one each
+        described = []
+    return " ".join([*(sentence for sentence, holds in said.items() if holds), *described])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,9 @@ from experiments.tables.table import Cell, Column, Table
 _UNLISTED = ("same", "unclear")  # counted, but not listed
 _GOOD = ("faster", "solved", "mended")
 _COLUMNS = {
-    **{name: Column(name, side="words") for name in ("change", "problem", "solver", "outcome")},
+    "change": Column("change", side="words"),
+    "what": Column("solver and problem", side="words"),
+    "outcome": Column("outcome", side="words"),
     "gap": Column("gap", side="left", optional=1),
     "time": Column("time", side="left", optional=2),
     "ratio": Column("ratio", side="left"),
@@ -42,7 +43,7 @@ def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[
     old, new : the manifests of the first and the second folder.
     """
     listed = [change for change in changes if change.change not in _UNLISTED]
-    table = Table.of(map(_shown, _joined(listed)), _COLUMNS, "What changed")
+    table = Table.of(_rows(listed), _COLUMNS, "What changed")
     parts: list[Any] = [table, ""] if listed else []
     parts += [_by_solver(changes), "", *_notes(changes, old, new), ""]
     if not changes:
@@ -55,36 +56,29 @@ def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[
     return Group(*parts, Text(f"{said}: {_counted(changes)}", style=f"bold {colour}"))
 
 
-def _joined(changes: Sequence[Change]) -> list[Change]:
-    """Return the changes, with those where nothing was compared as one a solver, or a problem."""
+def _rows(changes: Sequence[Change]) -> Iterator[dict[str, str | Cell]]:
+    """Yield a row for each change; where nothing was compared one for each solver, or problem."""
     groups: dict[Change | tuple[str, str], list[Change]] = {}
     for change in changes:
         shared = change.problem if change.change == "other data" else change.solver
         compared = change.change not in _NOT_COMPARED
         groups.setdefault(change if compared else (change.change, shared), []).append(change)
-    joined: list[Change] = []
     for first, *others in groups.values():
+        what = [first.solver, first.problem]
+        if others:
+            several = 0 if first.change == "other data" else 1
+            what[several] = f"{len(others) + 1} {('solvers', 'problems')[several]}"
         same = all((c.before, c.after) == (first.before, first.after) for c in others)
-        outcomes = {} if same else {"before": "", "after": ""}
-        part = "solver" if first.change == "other data" else "problem"
-        count = {part: f"{len(others) + 1} {part}s"} if others else {}
-        joined.append(replace(first, **count, **outcomes))
-    return joined
-
-
-def _shown(change: Change) -> dict[str, str | Cell]:
-    word = change.change
-    colour = "red" if word in REGRESSIONS else "green" if word in _GOOD else "yellow"
-    gaps = [f"{gap:.1e}" if np.isfinite(gap) else "" for gap in change.gaps]
-    return {
-        "change": Cell(word, style=colour),
-        "problem": change.problem,
-        "solver": change.solver,
-        "outcome": _arrow(change.before, change.after),
-        "gap": _arrow(*gaps),
-        "time": _arrow(*map(duration, change.times)),
-        "ratio": str(change.comparison),
-    }
+        gaps = [f"{gap:.1e}" if np.isfinite(gap) else "" for gap in first.gaps]
+        worse, better = first.change in REGRESSIONS, first.change in _GOOD
+        yield {
+            "change": Cell(first.change, style="red" if worse else "green" if better else "yellow"),
+            "what": " on ".join(what),
+            "outcome": _arrow(first.before, first.after) if same else "",
+            "gap": _arrow(*gaps),
+            "time": _arrow(*map(duration, first.times)),
+            "ratio": str(first.comparison),
+        }
 
 
 def _arrow(before: str, after: str) -> str:
@@ -112,17 +106,15 @@ def _counted(changes: Sequence[Change]) -> str:
 def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, Any]) -> list[Text]:
     seen = {change.change for change in changes}
     notes = [f"{word}: {text}." for word, text in CHANGES.items() if word in seen]
-    intervals = sum(not np.isnan(change.comparison.low) for change in changes)
-    if intervals:
-        notes += [
+    if intervals := sum(not np.isnan(change.comparison.low) for change in changes):
+        notes.append(
             f"{MARK}: 1 is inside the 95 % interval, or an A/A pair differs as much. Of the "
             f"{intervals} intervals, one in twenty misses the true ratio by chance."
-        ]
-    left_out = sum(change.change in ("wrong", "unsolved") for change in changes)
-    if left_out:
-        notes += [
+        )
+    if left_out := sum(change.change in ("wrong", "unsolved") for change in changes):
+        notes.append(
             f"In no ratio of times: the {left_out} that became wrong or unsolved, however fast."
-        ]
+        )
     notes += [f"The folders differ: {text}." for text in differences(old, new)]
     if old["host"] != new["host"]:
         notes.append(f"The folders were measured on different hosts: {old['host']}, {new['host']}.")

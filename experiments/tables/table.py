@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, groupby, pairwise
 from math import isfinite, isnan, nan
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
-from pandas.io.formats.style import Styler
 from rich import box
 from rich.console import Console, ConsoleOptions
 from rich.measure import Measurement, measure_renderables
@@ -21,7 +19,6 @@ from tabulate import tabulate
 
 FORMATS = ("latex", "markdown", "csv")
 _WIDEST = 10_000  # columns of a terminal
-_LATEX_BOLD = "boldmath: --nowrap; textbf: --rwrap;"
 _ESCAPES = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -94,7 +91,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells under their columns; a terminal prints it and a notebook shows it.
+    """Rows of cells under their columns; a terminal prints it.
 
     Attributes
     ----------
@@ -130,11 +127,14 @@ class Table:
             spare = options.max_width - Measurement.get(console, anywhere, table).minimum
             if spare >= 0:
                 break
-        # left to itself, rich makes the widest column as narrow as the others, and breaks its words
-        for column in reversed([c for c in table.columns if not c.no_wrap] if spare >= 0 else []):
-            least, most = measure_renderables(console, anywhere, [column.header, *column.cells])
-            column.width = min(most, least + spare)
-            spare -= column.width - least
+        if spare >= 0:  # left to itself, rich makes the widest column as narrow as the others
+            words = [column for column in table.columns if not column.no_wrap]
+            sizes = [measure_renderables(console, anywhere, [c.header, *c.cells]) for c in words]
+            # those that need little more than their longest word are given it first
+            by_need = sorted(zip(sizes, words, strict=True), key=lambda pair: pair[0].span)
+            for (least, most), column in by_need:
+                column.width = min(most, least + spare)
+                spare -= column.width - least
         yield table
 
     def _for_terminal(self, dropped: int) -> RichTable:
@@ -191,41 +191,33 @@ class Table:
     def latex(self, name: str) -> str:
         """Return a LaTeX table with this label; it needs the package booktabs, and nothing else."""
         label = re.sub(r"[^A-Za-z0-9-]+", "-", name).strip("-")
-        styled = (
-            self._styled(latex, _LATEX_BOLD).format_index(latex, axis=0).format_index(latex, axis=1)
-        )
-        text = styled.to_latex(
-            caption=latex(self.title),
-            label=f"tab:{label}",
-            position_float="centering",
-            column_format="l" + "r" * len(styled.columns),
-            multicol_align="c",
-            hrules=True,
-        )
-        if self.columns[-1].group:  # a rule below each group, which pandas does not draw
-            per = sum(column.group == self.columns[-1].group for column in self.columns)
-            starts = range(2, 1 + len(self.columns), per)
-            rules = " ".join(f"\\cmidrule(lr){{{start}-{start + per - 1}}}" for start in starts)
-            text = text.replace("\\\\\n", f"\\\\\n{rules}\n", 1)
-        return f"% needs \\usepackage{{booktabs}}\n{text}"
+        groups = [(group, [*own]) for group, own in groupby(c.group for c in self.columns[1:])]
+        ends = accumulate((len(own) for _, own in groups), initial=1)
+        spans = [rf"\multicolumn{{{len(own)}}}{{c}}{{{latex(group)}}}" for group, own in groups]
+        rules = " ".join(rf"\cmidrule(lr){{{low + 1}-{high}}}" for low, high in pairwise(ends))
+        lines = [
+            r"% needs \usepackage{booktabs}",
+            *(r"\begin{table}", r"\centering", rf"\caption{{{latex(self.title)}}}"),
+            rf"\label{{tab:{label}}}",
+            rf"\begin{{tabular}}{{l{'r' * len(self.columns[1:])}}}",
+            r"\toprule",
+            *([_latex_line(["", *spans]), rules] if self.columns[-1].group else []),
+            _latex_line(latex(column.head) for column in self.columns),
+            r"\midrule",
+            *(
+                _latex_line(
+                    rf"\boldmath \textbf{{{latex(cell.text)}}}" if cell.bold else latex(cell.text)
+                    for cell in row
+                )
+                for row in self.rows
+            ),
+            *(r"\bottomrule", r"\end{tabular}", r"\end{table}"),
+        ]
+        return "\n".join(lines) + "\n"
 
-    def _repr_html_(self) -> str:
-        styled = self._styled(str, "font-weight: bold").format(escape="html")
-        styled = styled.format_index(escape="html", axis=0).format_index(escape="html", axis=1)
-        return styled.set_caption(html.escape(self.title)).to_html()
 
-    def _styled(self, shown: Callable[[object], str], bold: str) -> Styler:
-        """Return the texts of the cells as a table, those of the winners with the style `bold`."""
-        first, *others = self.columns
-        heads: pd.Index[Any] = pd.Index([column.head for column in others], name=first.head)
-        if others and others[-1].group:
-            groups = [column.group for column in others]
-            heads = pd.MultiIndex.from_arrays([groups, heads], names=["", first.head])
-        cells = [row[1:] for row in self.rows]
-        styles = [[bold if cell.bold else "" for cell in row] for row in cells]
-        texts = [[cell.text for cell in row] for row in cells]
-        table = pd.DataFrame(texts, [row[0].text for row in self.rows], heads, dtype=object)
-        return table.style.format(shown).apply(lambda _: np.array(styles), axis=None)
+def _latex_line(cells: Iterable[str]) -> str:
+    return " & ".join(cells) + r" \\"
 
 
 def latex(text: object) -> str:

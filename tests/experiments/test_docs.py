@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.files.keys import ExperimentFile
+from experiments.cli import main
 from tests.shown import README
 
 DOCS = Path(__file__).parents[2] / "experiments" / "docs"
@@ -39,37 +39,24 @@ def test_mathematics_is_no_markup(text: str, escaped: str):
     assert _extension("docstrings").escape(text) == escaped
 
 
-def test_indented_lines_and_columns_are_shown_as_they_are():
+def test_formulas_lists_and_names_are_what_they_are_and_other_sections_stay():
     page = pages(
-        "The problem is\n    min |x|\nwith two cases:\none    this *\nmore   that\nThe end."
+        "The problem is\n    min |x|\nwith two cases:\none    this *\nmore   that\nVariants:\n"
+        "- plain: one that\n  goes on\n- other\n\nParameters\n----------\nx : where to begin,\n"
+        "    a vector.\ncoef_ :\n    weights.\na, b\n    Both.\nc,\nd_, e : as of x.\n\n"
+        "Returns\n-------\nVector\n    It."
     )
     assert "The problem is\n\n::\n\n        min |x|\n\nwith two cases:" in page
-    assert "::\n\n    one    this *\n    more   that\n\nThe end." in page
-
-
-def test_a_list_that_follows_a_sentence_is_a_list():
-    page = pages("Variants:\n- plain: one that\n  goes on\n- other")
-    assert page.startswith("Variants:\n\n- plain: one that\n  goes on\n- other")
-
-
-def test_names_and_what_they_are_become_a_list_and_other_sections_stay():
-    page = pages(
-        "Sum.\n\nParameters\n----------\nx : where to begin,\n    a vector.\ncoef_ :\n    weights.\n"
-        "a, b\n    Both.\nc,\nd_, e : as of x.\n\nReturns\n-------\nVector\n    It."
-    )
-    assert ".. rubric:: Parameters" in page
     assert (
-        "- ``x``: where to begin,\n  a vector.\n- ``coef_``: \n  weights.\n- ``a, b``:\n  Both.\n"
-        "- ``c, d_, e``: as of x." in page
+        "::\n\n    one    this *\n    more   that\n\nVariants:\n\n- plain: one that\n  goes on\n- other"
+        in page
     )
+    assert (
+        ".. rubric:: Parameters\n\n- ``x``: where to begin,\n  a vector.\n- ``coef_``: \n  weights."
+        in page
+    )
+    assert "- ``a, b``: \n  Both.\n- ``c, d_, e``: as of x." in page
     assert "Returns\n-------\nVector\n    It." in page
-
-
-def test_names_on_one_line_are_items_of_their_own():
-    page = pages(
-        "Sum.\n\nAttributes\n----------\ngap : primal − dual; share : of it. n, d : sizes."
-    )
-    assert "- ``gap``: primal − dual;\n- ``share``: of it.\n- ``n, d``: sizes." in page
 
 
 @pytest.mark.parametrize(
@@ -83,29 +70,17 @@ def test_every_page_has_a_title(page):
 def test_every_page_is_in_the_index():
     index = (DOCS / "index.rst").read_text()
     pages = [path.relative_to(DOCS).with_suffix("") for path in DOCS.glob("*/*.rst")]
-    assert len(pages) == 18
+    assert len(pages) == 19
     assert all(f"   {page}\n" in index for page in pages)
 
 
-@pytest.mark.parametrize("kind", ["solvers", "problems", "losses", "kernels", "datasets"])
-def test_every_setting_has_a_type_a_default_and_a_meaning(kind: str, monkeypatch):
-    monkeypatch.syspath_prepend(DOCS / "_extensions")
-    tables = _extension("settings_tables")
-    entries = list(tables.documented(kind))
-    assert len(entries) > 5
-    for entry in entries:
-        for setting in tables.settings(entry):
-            assert all(setting), f"{entry.name}: {setting}"
-            assert "typing." not in setting.type
-
-
-def test_keys_of_an_experiment_file_are_told_as_a_reader_of_yaml_says_them(monkeypatch):
-    monkeypatch.syspath_prepend(DOCS / "_extensions")
-    keys = {key.name: key for key in _extension("settings_tables").file_keys()}
-    assert list(keys) == list(ExperimentFile.model_fields)
-    assert keys["problems"].default == "required"
-    assert (keys["time_limit"].type, keys["time_limit"].default) == ("a number or null", "null")
-    assert keys["trace"].default == "true"
+def test_every_command_and_every_kind_of_names_is_on_a_page():
+    shown = "".join(page.read_text() for page in DOCS.glob("reference/*.rst"))
+    assert all(f"   dualgap {name} --help\n" in f"{shown}\n" for name in main.commands)
+    (kind,) = (own for own in main.commands["list"].params if own.name == "kind")
+    assert all(
+        f"dualgap list {name}" in shown for name in kind.type.choices if name != "properties"
+    )
 
 
 def test_the_solver_of_the_tutorial_is_the_one_of_the_readme():

@@ -15,9 +15,10 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import directives
+from sphinx.directives.code import CodeBlock
 from sphinx.util.docutils import SphinxDirective
 
-_WIDTH = "100"
+_SETTINGS = {"COLUMNS": "100", "PYTHONWARNINGS": "error"}
 _SECONDS = 300
 _LANGUAGES = {".py": "python", ".yaml": "yaml"}
 
@@ -27,21 +28,17 @@ def _folder(env: Any, docname: str) -> Path:
     return page.parent / "_run" / page.name
 
 
-class File(SphinxDirective):
+class File(CodeBlock):
     """Writes its content to the file that it names, and shows it."""
-
-    required_arguments = 1
-    has_content = True
 
     def run(self) -> list[nodes.Node]:
         """Write the file; return it under its name."""
-        name, text = self.arguments[0], "\n".join(self.content) + "\n"
+        name = self.arguments[0]
         path = _folder(self.env, self.env.docname) / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-        caption = nodes.caption("", "", nodes.literal("", name))
-        block = nodes.literal_block(text, text, language=_LANGUAGES[path.suffix])
-        return [nodes.container("", caption, block, literal_block=True)]
+        path.write_text("\n".join(self.content) + "\n", encoding="utf-8")
+        self.arguments[0], self.options["caption"] = _LANGUAGES[path.suffix], f"``{name}``"
+        return super().run()
 
 
 class Terminal(SphinxDirective):
@@ -54,9 +51,20 @@ class Terminal(SphinxDirective):
         """Run the commands; return what a terminal would show."""
         folder = _folder(self.env, self.env.docname)
         folder.mkdir(parents=True, exist_ok=True)
+        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
         shown: list[str] = []
         for command in self.content:
-            done = self._run(command, folder)
+            done = subprocess.run(
+                command,
+                shell=True,
+                cwd=folder,
+                env={**os.environ, **_SETTINGS, "PATH": path},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=_SECONDS,
+                check=False,
+            )
             shown.append(f"$ {command}\n{done.stdout}".strip())
             if done.returncode != self.options.get("exit", 0):
                 raise self.severe(f"{command!r} exited with {done.returncode}:\n{done.stdout}")
@@ -64,28 +72,13 @@ class Terminal(SphinxDirective):
         # not "console": there a line that begins with # is a prompt
         return [nodes.literal_block(text, text, language="none", classes=["terminal"])]
 
-    def _run(self, command: str, folder: Path) -> subprocess.CompletedProcess[str]:
-        path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-        return subprocess.run(
-            command,
-            shell=True,
-            cwd=folder,
-            env={**os.environ, "PATH": path, "COLUMNS": _WIDTH, "PYTHONWARNINGS": "error"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-
-
-def _empty(_app: Any, env: Any, docname: str) -> None:
-    shutil.rmtree(_folder(env, docname), ignore_errors=True)
-
 
 def setup(app: Any) -> dict[str, Any]:
     """Add both directives."""
     app.add_directive("file", File)
     app.add_directive("terminal", Terminal)
-    app.connect("env-purge-doc", _empty)
+    app.connect(
+        "env-purge-doc",
+        lambda _app, env, docname: shutil.rmtree(_folder(env, docname), ignore_errors=True),
+    )
     return {"parallel_read_safe": False}

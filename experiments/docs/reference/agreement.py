@@ -1,18 +1,18 @@
 """Write agreement.csv: how far decision functions are from LIBSVM's, on held-out folds.
 
     python experiments/docs/reference/agreement.py
+
 Each data set is standardised and split into three folds; machines with their defaults are fitted to two
 of them and compared on the third. Differences are relative to the standard deviation of LIBSVM's f.
 """
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn import datasets, svm
 from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
@@ -21,22 +21,15 @@ from sklearn.preprocessing import StandardScaler
 from solvers import estimators
 
 _CLASSES = {
-    "iris": datasets.load_iris(return_X_y=True),
-    "wine": datasets.load_wine(return_X_y=True),
-    "breast_cancer": datasets.load_breast_cancer(return_X_y=True),
-    "digits": datasets.load_digits(return_X_y=True),
+    name: getattr(datasets, f"load_{name}")(return_X_y=True)
+    for name in ("iris", "wine", "breast_cancer", "digits")
 }
 _TARGETS = {
     "diabetes": datasets.load_diabetes(return_X_y=True),
     "friedman1": datasets.make_friedman1(1000, noise=1.0, random_state=0),
 }
-_MACHINES = {
-    "SVC": _CLASSES,
-    "NuSVC": _CLASSES,
-    "OneClassSVM": _CLASSES,
-    "SVR": _TARGETS,
-    "NuSVR": _TARGETS,
-}
+_MACHINES = dict.fromkeys(("SVC", "NuSVC", "OneClassSVM"), _CLASSES)
+_MACHINES |= dict.fromkeys(("SVR", "NuSVR"), _TARGETS)
 _SHARP = (
     1e-8  # a tol at which LIBSVM's answers have the digits that its float32 kernel values allow
 )
@@ -55,34 +48,23 @@ def row(machine: str, data: str, X: Any, y: Any) -> dict[str, str]:
     """Return the line of the table for one machine and data set."""
     differences, sharp, equal = [], [], []
     for train, test in KFold(3, shuffle=True, random_state=0).split(X):
-        fold, own = (X[train], y[train]), getattr(estimators, machine)
-        f, predicted = values(own(), fold, X[test])
-        theirs, labels = values(getattr(svm, machine)(), fold, X[test])
-        exact, _ = values(getattr(svm, machine)(tol=_SHARP), fold, X[test])
-        differences.append(np.abs(f - theirs).ravel() / np.std(theirs))
-        sharp.append(np.abs(f - exact).ravel() / np.std(exact))
-        equal.append(predicted == labels)
-    shares = f"{np.concatenate(equal).mean():.2%}" if machine[-1] != "R" else "–"
+        fold, theirs = (X[train], y[train]), getattr(svm, machine)
+        f, predicted = values(getattr(estimators, machine)(), fold, X[test])
+        expected, labels = values(theirs(), fold, X[test])
+        exact, _ = values(theirs(tol=_SHARP), fold, X[test])
+        differences.extend(np.abs(f - expected).ravel() / np.std(expected))
+        sharp.extend(np.abs(f - exact).ravel() / np.std(exact))
+        equal.extend(predicted == labels)
     return {
         "estimator": machine,
         "data": data,
-        "median difference": f"{np.median(np.concatenate(differences)):.0e}",
-        "largest difference": f"{np.concatenate(differences).max():.0e}",
-        "largest to LIBSVM with tol=1e-8": f"{np.concatenate(sharp).max():.0e}",
-        "equal predictions": shares,
+        "median difference": f"{np.median(differences):.0e}",
+        "largest difference": f"{max(differences):.0e}",
+        "largest to LIBSVM with tol=1e-8": f"{max(sharp):.0e}",
+        "equal predictions": f"{np.mean(equal):.2%}" if machine[-1] != "R" else "–",
     }
 
 
-def rows() -> Iterator[dict[str, str]]:
-    """Yield the lines of the table."""
-    for machine, sets in _MACHINES.items():
-        for data, (X, y) in sets.items():
-            yield row(machine, data, X, y)
-
-
 if __name__ == "__main__":
-    lines = list(rows())
-    with Path(__file__).with_suffix(".csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(lines[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(lines)
+    rows = [row(m, data, *of) for m, sets in _MACHINES.items() for data, of in sets.items()]
+    pd.DataFrame(rows).to_csv(Path(__file__).with_suffix(".csv"), index=False)

@@ -50,6 +50,7 @@ def only(first, second):
 
 CRASHED = {"status": "crashed", "verdict": "uncertified", "relative_gap": float("nan")}
 INACCURATE = {"verdict": "inaccurate", "relative_gap": 1e-4}
+MANIFEST = {"host": "here", "run_ids": [], "versions": {}, "code": {}}
 
 
 def test_a_folder_beside_itself_has_no_changes():
@@ -170,13 +171,12 @@ def test_what_cannot_be_compared_is_one_line_a_solver_and_is_not_praised(capsys)
     second = [
         row | {"problem_hash": "another"} if row["problem_id"] == "s" else row for row in second
     ]
-    manifest = {"host": "here", "run_ids": [], "versions": {}, "code": {}}
-    Console(width=120).print(to_terminal(changes(first, second), manifest, manifest))
+    Console(width=120).print(to_terminal(changes(first, second), MANIFEST, MANIFEST))
     told = capsys.readouterr().out
     lines = [line.split() for line in told.splitlines()]
-    assert ["missing", "3", "problems", "smo", "solved", "→", "–"] in lines
-    assert ["new", "3", "problems", "pegasos", "–", "→", "solved"] in lines
-    assert ["other", "data", "s", "libsvm", "solved", "→", "crashed"] in lines
+    assert ["missing", "smo", "on", "3", "problems", "solved", "→", "–"] in lines
+    assert ["new", "pegasos", "on", "3", "problems", "–", "→", "solved"] in lines
+    assert ["other", "data", "libsvm", "on", "s", "solved", "→", "crashed"] in lines
     assert "nothing could be compared: 1 other data, 3 missing, 3 new" in told
 
 
@@ -189,8 +189,7 @@ def test_the_times_of_what_became_wrong_or_unsolved_are_in_no_ratio(capsys):
         ("wrong", ((), ())),
         ("unsolved", ((), ())),
     ]
-    manifest = {"host": "here", "run_ids": [], "versions": {}, "code": {}}
-    Console(width=120).print(to_terminal(found, manifest, manifest))
+    Console(width=120).print(to_terminal(found, MANIFEST, MANIFEST))
     told = capsys.readouterr().out
     assert "In no ratio of times: the 2 that became wrong or unsolved, however fast." in told
     assert [line.split()[:2] for line in told.splitlines() if line.startswith(" smo")] == [
@@ -205,3 +204,13 @@ def test_several_seeds_are_named():
         for row in runs(solver="pegasos", times=(1.0,))
     ]
     assert only(seeds, seeds).solver == "pegasos (3 seeds)"
+
+
+def test_changes_of_long_names_fit_into_80_columns_with_whole_words(capsys):
+    problem = "friedman(n=20000, d=20) svr_dual rbf(gamma=0.0833333) C=184.008 epsilon=1.84008"
+    known = {"problem": problem, "solver": "dual_coordinate_descent", **INACCURATE}
+    slow = runs(times=[2 * t for t in QUIET], **known | {"relative_gap": 1e-2})
+    Console(width=80).print(to_terminal(changes(runs(**known), slow), MANIFEST, MANIFEST))
+    told = capsys.readouterr().out.partition("By solver")[0]
+    assert {"dual_coordinate_descent", "rbf(gamma=0.0833333)", "inaccurate"} <= set(told.split())
+    assert "2.00× [1.98, 2.02]" in told

@@ -3,7 +3,9 @@
 import pandas as pd
 import pytest
 
-from experiments.plots.runs import gather
+from experiments.analysis.noise import without_repeats
+from experiments.analysis.times import labelled
+from experiments.plots.runs import Runs
 from experiments.plots.style import style
 from problems import RBF, SoftMarginDual
 from problems.datasets import TwoMoons
@@ -28,8 +30,13 @@ def tables(rows, gaps=None):
     return results, pd.DataFrame(traced, columns=LOOKS)
 
 
+def drawn(results, *others, **more):
+    """Return runs as the figures of a folder have them."""
+    return Runs(labelled(without_repeats(results)), *(others or [pd.DataFrame()]), **more)
+
+
 def runs_of(rows, gaps=None):
-    return gather(*tables(rows, gaps))
+    return drawn(*tables(rows, gaps))
 
 
 def named(ax, label):

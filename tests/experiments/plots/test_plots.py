@@ -11,9 +11,9 @@ from PIL import Image
 from experiments.cases.records import Outcome
 from experiments.plots import plot_all, plot_runs
 from experiments.plots.figures.gap_against_time import gap_against_time
-from experiments.plots.runs import gather
 from experiments.store.folder import Store
 from solvers import SMO, solve
+from tests.experiments.plots.conftest import drawn
 
 NAN = float("nan")
 
@@ -98,4 +98,4 @@ def test_a_folder_in_which_everything_crashed_is_drawn(tmp_path, crashed, runs_o
 
 def test_no_runs_no_figures(tmp_path, run, tables):
     empty, traces = tables([run()])
-    assert plot_runs(gather(empty.iloc[:0], traces), tmp_path) == []
+    assert plot_runs(drawn(empty.iloc[:0], traces), tmp_path) == []

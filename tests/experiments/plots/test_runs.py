@@ -2,9 +2,7 @@
 
 import json
 
-import pandas as pd
-
-from experiments.plots.runs import gather
+from tests.experiments.plots.conftest import drawn
 from tests.experiments.rows import noisy_results
 
 
@@ -29,4 +27,4 @@ def test_solvers_from_files_have_short_names_unless_two_share_it(run, runs_of):
 
 def test_twins_are_not_drawn():
     results = noisy_results().assign(run_id=[f"r{i}" for i in range(20)])
-    assert set(gather(results, pd.DataFrame()).table["series"]) == {"smo", "libsvm", "one_dal"}
+    assert set(drawn(results).table["series"]) == {"smo", "libsvm", "one_dal"}

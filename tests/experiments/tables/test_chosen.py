@@ -3,8 +3,10 @@
 import json
 
 import numpy as np
+from click.testing import CliRunner
 
 from experiments.analysis.noise import FEWEST
+from experiments.cli import main
 from experiments.store.reading import load_results
 from experiments.tables.chosen import paper_table
 from experiments.tables.summary import summarise, to_markdown
@@ -29,6 +31,12 @@ def _bold(table):
         for column, cell in zip(table.columns, row, strict=True)
         if cell.bold
     }
+
+
+def test_the_caption_names_target_machine_and_repetitions(results, times):
+    caption = paper_table(results(times("moons", "smo", [1.0, 1.1, 1.2]))).title
+    for shown in ("1e-06", "A & B_1, 2 cores, 16.00 GiB", "medians of 3 runs", "2026-01-02"):
+        assert shown in caption
 
 
 def test_all_within_the_noise_of_the_fastest_are_bold(results, times):
@@ -130,6 +138,13 @@ def test_rows_and_columns_are_chosen_in_order_and_may_change_places(results, tim
 def test_the_ratio_is_to_the_fastest_that_is_shown(results, times):
     folder = results([*times(EASY, "smo", [2.0] * 3), *times(EASY, "sgd", [5.0] * 3)])
     assert [c.value for c in paper_table(folder, values=["ratio"]).rows[0][1:]] == [1.0, 2.5]
+
+
+def test_a_folder_without_runs_is_refused_in_a_sentence(results):
+    folder = results([])
+    told = CliRunner().invoke(main, ["table", str(folder)])
+    assert told.exit_code == 2
+    assert told.output == f"{folder}: has no runs of solvers, of which a table could be made\n"
 
 
 def test_at_a_target_each_solver_has_its_cheapest_run_that_reaches_it(results, times):

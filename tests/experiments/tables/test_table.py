@@ -1,4 +1,4 @@
-"""A table as text: for the terminal, LaTeX, Markdown, CSV and notebooks, whatever its names are."""
+"""A table as text: for the terminal, LaTeX, Markdown and CSV, whatever its names are."""
 
 import csv
 import io
@@ -78,13 +78,6 @@ def test_csv_has_every_digit_and_leaves_out_what_is_no_number():
     heads, first, _ = csv.reader(io.StringIO(TABLE.csv()))
     assert heads == ["problem", "smo_1 time", "smo_1 gap", "li|b time", "li|b gap"]
     assert first == [HOSTILE, "1.5", "1e-07", "", "2"]
-
-
-def test_a_notebook_shows_the_table_escaped():
-    page = TABLE._repr_html_()
-    assert "&lt;|&gt;" in page
-    (bold,) = re.findall(r"(#T_\S+, #T_\S+) \{\s+font-weight: bold", page)
-    assert [cell.rpartition("_row")[2] for cell in bold.split(", ")] == ["0_col0", "1_col0"]
 
 
 COLUMNS = {

@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 from experiments.plots.figures.certified_path import CertifiedPath
-from experiments.plots.runs import gather
 from problems import SoftMarginDual, datasets
 from solvers import solve_path
+from tests.experiments.plots.conftest import drawn
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,7 @@ def runs(row_of):
     path = solve_path(SoftMarginDual(data.X, data.y), C=(0.1, 10), gap=1e-2)
     answers = path.table().rename(columns={"C": "value"}).assign(run_id="followed", parameter="C")
     row = row_of(path.pieces[0].solution) | {"run_id": "followed", "problem_id": "path C=0.1..10"}
-    return gather(pd.DataFrame([row]), pd.DataFrame(), paths=answers)
+    return drawn(pd.DataFrame([row]), pd.DataFrame(), paths=answers)
 
 
 def test_each_answer_is_a_point(runs):
@@ -31,4 +31,4 @@ def test_each_answer_is_a_point(runs):
 
 
 def test_without_paths_there_is_nothing_to_draw(runs):
-    assert not CertifiedPath().ready(gather(runs.table, pd.DataFrame()))
+    assert not CertifiedPath().ready(drawn(runs.table))

@@ -1,11 +1,10 @@
 """Mean scores against a parameter."""
 
-import pandas as pd
 import pytest
 
 from experiments.analysis.cross_validation import mean_scores
 from experiments.plots.figures.cross_validation import cross_validation, to_markdown, validated
-from experiments.plots.runs import gather
+from tests.experiments.plots.conftest import drawn
 from tests.experiments.rows import results_of_folds
 
 
@@ -19,10 +18,9 @@ def test_the_table_shows_the_best_in_bold():
 
 
 def test_the_figure_rings_the_best_model():
-    figure = cross_validation(validated(gather(results_of_folds(), pd.DataFrame())))
+    figure = cross_validation(validated(drawn(results_of_folds())))
     (ax,) = figure.axes
     ring = ax.lines[-1]
     assert (ring.get_xdata()[0], ring.get_ydata()[0]) == (1.0, pytest.approx(0.8))
     assert ax.get_xlabel() == "C"
-    without = results_of_folds(folds=1)
-    assert validated(gather(without, pd.DataFrame())).empty
+    assert validated(drawn(results_of_folds(folds=1))).empty

@@ -7,8 +7,8 @@ import numpy as np
 from experiments.plots.figures.regions.decision_regions import alike, decision_regions
 from experiments.plots.figures.regions.training import training
 from experiments.plots.plane import planar
-from experiments.plots.runs import gather
 from solvers import SMO, solve
+from tests.experiments.plots.conftest import drawn
 
 
 def test_planar_figures_mark_every_support_vector_and_the_best_answer_comes_first(
@@ -17,7 +17,7 @@ def test_planar_figures_mark_every_support_vector_and_the_best_answer_comes_firs
     answers = {f"r{i}": solve(moons, SMO(tol=t)) for i, t in enumerate((1e-1, 1e-8))}
     rows = [row_of(s, params=json.dumps({"c": i})) for i, s in enumerate(answers.values())]
     results, traces = tables(rows, {1: [1, 0.1]})
-    runs = gather(results, traces, lambda run_id: model_of(answers[run_id]))
+    runs = drawn(results, traces, lambda run_id: model_of(answers[run_id]))
     kept = planar(runs, "p")
     assert [row["run_id"] for row, _ in kept] == ["r1", "r0"]
     support = len(answers["r1"].geometry.support)

@@ -8,9 +8,9 @@ from experiments.cases.plan import plan
 from experiments.files.experiment import read_experiment
 from experiments.plots import plot_runs
 from experiments.plots.figures.regions.voting_regions import voted, voting_regions
-from experiments.plots.runs import gather
 from experiments.store.folder import Store
 from experiments.store.reading import RunFolder, load_model, load_results
+from tests.experiments.plots.conftest import drawn
 
 TEXT = """\
 name: regions
@@ -48,7 +48,7 @@ def test_every_part_is_solved_and_classes_are_predicted(folder):
 
 def test_the_figure_has_a_panel_for_each_strategy_and_rule(folder):
     model = {name: load_model(folder, name) for name in load_results(folder)["run_id"]}
-    runs = gather(load_results(folder), RunFolder(folder).traces, model.get)
+    runs = drawn(load_results(folder), RunFolder(folder).traces, model.get)
     groups = voted(runs)
     assert len(groups) == 2
     assert not any("one_vs" in title or "voting" in title for title in groups)
@@ -67,7 +67,7 @@ def test_the_figure_has_a_panel_for_each_strategy_and_rule(folder):
 def test_figures_of_several_classes_are_drawn_among_the_others(folder, tmp_path):
     table = load_results(folder)
     table = table[table["problem_id"].str.contains("linear.*majority")]
-    runs = gather(table, RunFolder(folder).traces, lambda name: load_model(folder, name))
+    runs = drawn(table, RunFolder(folder).traces, lambda name: load_model(folder, name))
     names = {path.stem.split("-")[0] for path in plot_runs(runs, tmp_path)}
     assert "voting_regions" in names
     assert not names & {"decision_regions", "training"}

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from experiments.analysis.explanations.rates import approach, fitted
+from experiments.analysis.rates import approach, fitted
 from experiments.cases.description import described
 from problems import HingeERM
 from problems.datasets import TwoGaussians

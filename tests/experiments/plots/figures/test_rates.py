@@ -1,9 +1,8 @@
-"""Figures that explain runs hold what was measured, and what is known beside it."""
+"""Distances, fitted lines and published bounds are drawn as they were measured."""
 
 import numpy as np
 
-from experiments.plots.figures.explanations.predictors import Predictors
-from experiments.plots.figures.explanations.rates import Rates
+from experiments.plots.figures.rates import Rates
 from experiments.records.columns import DESCRIBED
 
 NAMES = [own.name for own in DESCRIBED]
@@ -22,18 +21,3 @@ def test_distances_are_drawn_below_the_published_bound_with_a_row_for_each_run(r
     np.testing.assert_allclose(line.get_ydata(), 2 * 0.5 ** np.arange(8))
     np.testing.assert_allclose(bound.get_ydata(), 10 / 3.0 ** np.arange(8))
     assert "k^-0.631" in table  # a half for each factor of three
-
-
-def test_predictors_have_a_cell_for_every_solver_and_property(run, runs_of):
-    rows = []
-    for i in range(6):
-        known = dict.fromkeys(NAMES, 0.0) | {
-            "condition_free": 10.0**i,
-            "bound_source": "alpha",
-        }
-        for solver, time in (("smo", 1.0), ("libsvm", 2.0**i)):
-            rows.append(run(f"p{i}", solver, time_solve=time, **known))
-    (_, figure), (_, table), *_ = Predictors().draw(runs_of(rows))
-    assert [label.get_text() for label in figure.axes[0].get_xticklabels()] == ["condition free"]
-    assert [text.get_text() for text in figure.axes[0].texts] == ["1.00", "-1.00"]
-    assert "| libsvm" in table

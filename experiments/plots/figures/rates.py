@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.analysis.explanations.rates import Approach, approach
+from experiments.analysis.rates import Approach, approach
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
 from experiments.plots.style import (

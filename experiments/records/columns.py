@@ -150,7 +150,6 @@ relative_gap number: gap / max(|primal_objective|, |dual_objective|)
 """)
 FULL_TRACES = (*TRACES, *_OF_TRACES)
 COLUMNS, TRACE_COLUMNS = [c.name for c in RESULTS], [c.name for c in TRACES]
-NUMBER_COLUMNS = [c.name for c in (*RESULTS, *DESCRIBED) if c.kind in ("number", "whole")]
 FILES = {"runs.csv": (*RESULTS, *DESCRIBED), "traces.csv": FULL_TRACES, "paths.csv": PATHS}
 
 

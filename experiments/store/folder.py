@@ -39,7 +39,7 @@ from experiments.store.manifest import (
     EXPERIMENT,
     NAME,
     StoreError,
-    differences,
+    common_columns,
     new_manifest,
     read_manifest,
     restarted,
@@ -97,20 +97,22 @@ class Store:
             _refuse_used(folder, any(folder.iterdir()), resume)
             file = disk.open_to_append(folder / LOG)
             try:
-                _lock(file, folder)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 _refuse_used(folder, not _is_beginning(folder), resume)  # others may have begun
                 old = None if _is_beginning(folder) else read_manifest(folder)
                 data = old.get("data") if old else None
                 manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, data)
                 restart = restarted(old, manifest, inputs or {}) if old else []
                 if old:
-                    manifest = _succeeding(folder, old, manifest, restart, force)
+                    manifest = succeeding(folder, old, manifest, restart, force)
                 session = Session(restarted=restart)
                 manifest.setdefault("sessions", []).append(session.entry())
                 write_manifest(folder, manifest)
             except BaseException:
                 os.close(file)
                 raise
+        except BlockingIOError:
+            raise StoreError(f"{folder}: another process is writing to it; wait for it") from None
         except (FileExistsError, NotADirectoryError):
             raise StoreError(f"{folder}: is no folder; choose another --out") from None
         except OSError as error:
@@ -141,7 +143,12 @@ class Store:
             np.save(content, outcome.answer)
             disk.replace(answer, content.getvalue())
         content = {name: getattr(outcome, name) for name in _RECORDED}
-        disk.append(self.file, _end_of_torn_line(self.file) + self.session.sealed(content))
+        common = common_columns(self.manifest, outcome.record["problem_id"])
+        own = {k: v for k, v in outcome.record.items() if v is None or v != common.get(k)}
+        size = os.fstat(self.file).st_size
+        torn = size > 0 and os.pread(self.file, 1, size - 1) != b"\n"
+        line = self.session.sealed(content | {"record": own})
+        disk.append(self.file, b"\n" * torn + line)  # on a line of its own
         self.session.lines += 1
 
     def close(self) -> None:
@@ -188,31 +195,3 @@ def _is_beginning(folder: Path) -> bool:
     sizes = {path.name: path.lstat().st_size for path in folder.iterdir()}
     # without a log, an experiment file is one that somebody has put there
     return sizes.keys() <= _BEGINNINGS and not sizes.get(LOG, len(sizes))
-
-
-def _succeeding(
-    folder: Path, old: dict[str, Any], new: dict[str, Any], restart: list[str], force: bool
-) -> dict[str, Any]:
-    """Return the manifest of a folder that is resumed; StoreError if it needs force, and has none."""
-    if not (changed := differences(old, new)):
-        return old
-    if not force:
-        again = f", with the {len(restart)} of {len(new['run_ids'])} runs that use it begun anew"
-        raise StoreError(
-            f"{folder}: was begun with {', '.join(changed)}; add --force to resume it nevertheless"
-            f"{again if restart else ''}, or choose another --out"
-        )
-    return succeeding(old, new)
-
-
-def _lock(file: int, folder: Path) -> None:
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise StoreError(f"{folder}: another process is writing to it; wait for it") from None
-
-
-def _end_of_torn_line(file: int) -> bytes:
-    """Return what ends a last line that is torn, so that the next record begins on its own."""
-    size = os.fstat(file).st_size
-    return b"\n" if size and os.pread(file, 1, size - 1) != b"\n" else b""

@@ -15,32 +15,41 @@ import platform
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from pydantic import BaseModel, Field, ValidationError
 from ruamel.yaml import YAML
 
 from experiments.cases.plan import search_of
 from experiments.cases.records import versions
 from experiments.store import disk
 from experiments.store.inputs import InputFile
-from experiments.store.log import Seals
 from experiments.workers.machine import machine
 
 SCHEMA = 2
 NAME, EXPERIMENT = "manifest.json", "experiment.yaml"
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("problems", "solvers", "experiments")
-_KINDS = {
-    "run_ids": list,
-    "name": str,
-    "problems": dict,
-    "code": dict,
-    "versions": dict,
-    "data": dict,
-    "sessions": list,
-}
-_OPTIONAL = ("data", "sessions")  # a published folder has no sessions
 _BEGUN_WITH = ("experiment", "code", "versions", "host", "date")
+
+
+class _Session(BaseModel):
+    first: str
+    key: Annotated[str, Field(pattern="^([0-9a-f]{2})*$")]
+    lines: int
+    restarted: list[str]
+
+
+class _Manifest(BaseModel):
+    """What of a manifest is read later; a published folder has no sessions."""
+
+    run_ids: list[str]
+    name: str
+    problems: dict[str, Any]
+    code: dict[str, str]
+    versions: dict[str, str]
+    data: dict[str, dict[str, str]] = {}
+    sessions: list[_Session] = []
 
 
 class StoreError(Exception):
@@ -90,15 +99,12 @@ def code_version(files: Iterable[Path] = ()) -> dict[str, str]:
     packages = {name: sorted((_ROOT / name).rglob("*.py")) for name in _PACKAGES}
     for path in sorted(files):
         packages.setdefault(path.name, []).append(path)
-    return {name: _hash(paths) for name, paths in packages.items()}
-
-
-def _hash(paths: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in paths:
-        content = path.read_bytes() if path.is_file() else b""
-        digest.update(f"{path.name} {len(content)}\n".encode() + content)
-    return digest.hexdigest()[:16]
+    digests = {name: hashlib.sha256() for name in packages}
+    for name, paths in packages.items():
+        for path in paths:
+            content = path.read_bytes() if path.is_file() else b""
+            digests[name].update(f"{path.name} {len(content)}\n".encode() + content)
+    return {name: digest.hexdigest()[:16] for name, digest in digests.items()}
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
@@ -126,41 +132,41 @@ def read_manifest(folder: Path, prefix: str = "") -> dict[str, Any]:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         schema = manifest["schema"]
         if schema == SCHEMA:
-            _check_kinds(manifest)
+            _Manifest.model_validate(manifest, strict=True)
             text = (folder / f"{prefix}{EXPERIMENT}").read_bytes()
             manifest["experiment"] = text.decode(errors="replace")
     except FileNotFoundError as error:
         raise StoreError(f"{folder}: holds no results (there is no {error.filename})") from None
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = ".".join(map(str, fault["loc"]))
+        raise StoreError(f"{path}: cannot be read: {place}: {fault['msg']}") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise StoreError(f"{path}: cannot be read: {error}") from None
     if schema != SCHEMA:
-        release = manifest.get("versions", {}).get("dualgap", "")
+        release = manifest.get("versions", {}).get("dualgap", "") or "of that time"
+        # several states of the code may have one release's number
+        packages = manifest.get("code", {})
+        code = ", ".join(f"{name} {packages[name]}" for name in _PACKAGES if name in packages)
         raise StoreError(
             f"{folder}: holds results of schema {schema}, and this release reads schema {SCHEMA} alone; "
-            f"read it with the one that wrote it, dualgap {release or 'of that time'}"
-            f"{_code(manifest)}: nothing in it was changed"
+            f"read it with the one that wrote it, dualgap {release}"
+            f"{f' (code of {code})' if code else ''}: nothing in it was changed"
         )
     return manifest
 
 
-def _code(manifest: Mapping[str, Any]) -> str:
-    """Return which code wrote a manifest, as several states of it may have one release's number."""
-    packages = manifest.get("code", {})
-    code = ", ".join(f"{name} {packages[name]}" for name in _PACKAGES if name in packages)
-    return f" (code of {code})" if code else ""
+def common_columns(manifest: Mapping[str, Any], problem: str) -> dict[str, str | None]:
+    """Return what the manifest has of all runs on a problem, and records do not repeat.
 
-
-def _check_kinds(manifest: Mapping[str, Any]) -> None:
-    """Raise KeyError or ValueError if what is read later is missing or of another kind."""
-    run_ids = manifest["run_ids"]
-    for name, kind in _KINDS.items():
-        if not isinstance(
-            manifest.get(name, kind()) if name in _OPTIONAL else manifest[name], kind
-        ):
-            raise ValueError(f"{name!r} is not a {kind.__name__}")
-    if not all(isinstance(run_id, str) for run_id in run_ids):
-        raise ValueError("'run_ids' are not all text")
-    Seals(manifest.get("sessions", []))
+    The versions are those that the folder was begun with: others are in the records that have them.
+    """
+    begun = [*manifest.get("earlier", []), manifest][0]
+    spec = manifest["problems"].get(problem)
+    return {
+        "versions": json.dumps(begun["versions"]),
+        "problem": None if spec is None else json.dumps(spec),
+    }
 
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
@@ -211,9 +217,30 @@ def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[tuple[str, 
     return [entry for entry in both if entry[1] != entry[2]]
 
 
-def succeeding(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `new` with an entry on `old` and how it differed."""
-    begun = {key: old[key] for key in _BEGUN_WITH if key in old}
-    earlier = begun | {"differs": differences(old, new)}
-    sessions = old.get("sessions", [])
-    return dict(new) | {"earlier": [*old.get("earlier", []), earlier], "sessions": sessions}
+def succeeding(
+    folder: Path,
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    restart: Sequence[str],
+    force: bool,
+) -> dict[str, Any]:
+    """Return the manifest of a folder that is resumed: the old one, or with `force` a changed one.
+
+    That has an entry on the old one and how it differed. `restart` are the runs that begin anew then.
+
+    Raises
+    ------
+    StoreError
+        If it has changed, and there is no force.
+    """
+    if not (changed := differences(old, new)):
+        return dict(old)
+    if not force:
+        again = f", with the {len(restart)} of {len(new['run_ids'])} runs that use it begun anew"
+        raise StoreError(
+            f"{folder}: was begun with {', '.join(changed)}; add --force to resume it nevertheless"
+            f"{again if restart else ''}, or choose another --out"
+        )
+    begun = {key: old[key] for key in _BEGUN_WITH if key in old} | {"differs": changed}
+    earlier = [*old.get("earlier", []), begun]
+    return dict(new) | {"earlier": earlier, "sessions": old.get("sessions", [])}

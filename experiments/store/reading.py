@@ -24,7 +24,6 @@ from experiments.files.specs import build_kernel
 from experiments.records.columns import (
     DESCRIBED,
     FULL_TRACES,
-    NUMBER_COLUMNS,
     PATHS,
     RESULTS,
     TRACE_COLUMNS,
@@ -32,13 +31,12 @@ from experiments.records.columns import (
     typed,
 )
 from experiments.store.log import LOG, Seals
-from experiments.store.manifest import NAME, StoreError, read_manifest
+from experiments.store.manifest import NAME, StoreError, common_columns, read_manifest
 from problems import Vector
 
 ANSWERS = "answers"
 _log = logging.getLogger("dualgap")
-_NUMBERS = frozenset(NUMBER_COLUMNS)
-_TRACED = frozenset(own.name for own in FULL_TRACES[1:] if own.name != "relative_gap")
+_RUNS = (*RESULTS, *DESCRIBED)
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
 
 
@@ -81,7 +79,7 @@ class RunFolder:
         with path.open("rb") if path.exists() else BytesIO() as file:
             for line in file:
                 with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
-                    content = _checked(json.loads(line))
+                    content = json.loads(line)
                     if own := seals.fit(line.rstrip(b"\n")):
                         latest[content["record"]["run_id"]] = seals.session, content
                     foreign += not own
@@ -119,12 +117,18 @@ class RunFolder:
     @cached_property
     def results(self) -> pd.DataFrame:
         """The runs, as `load_results` returns them."""
-        if (published := self._published("runs.csv", (*RESULTS, *DESCRIBED))) is None:
-            return _results([line["record"] for line in self._planned])
-        table = _without_empty(published)
-        return table.assign(
-            **{name: table[name].fillna(v) for name, v in self._common(table).items()}
-        )
+        table = self._published("runs.csv", _RUNS)
+        if table is None:
+            table = typed(pd.DataFrame([line["record"] for line in self._planned]), _RUNS)
+            # a killed run could not record the problem's size; others on the same problem have it
+            table[_OF_THE_PROBLEM] = table[_OF_THE_PROBLEM].fillna(
+                table.groupby("problem_id")[_OF_THE_PROBLEM].transform("first")
+            )
+            best = table.groupby("family_hash")["dual_objective"].transform("max")
+            table["suboptimality"] = table["primal_objective"] - best
+        common = self._common(table)
+        table = table.assign(**{name: table[name].fillna(common[name]) for name in common})
+        return table.drop(columns=[own.name for own in DESCRIBED if table[own.name].isna().all()])
 
     @cached_property
     def traces(self) -> pd.DataFrame:
@@ -147,16 +151,18 @@ class RunFolder:
     def tables(self) -> dict[str, pd.DataFrame]:
         """What CSV files hold, by their names; what the manifest says of all runs is not repeated."""
         runs = self.results
-        own = {name: runs[name].mask(runs[name] == v) for name, v in self._common(runs).items()}
+        common = self._common(runs)
+        own = runs[[*common]].mask(runs[[*common]] == common)
         kept = runs.assign(**own).drop(columns=[name for name in own if own[name].isna().all()])
         others = {"traces.csv": self.traces, "paths.csv": self.paths}
         return {"runs.csv": kept} | {name: table for name, table in others.items() if len(table)}
 
-    def _common(self, runs: pd.DataFrame) -> dict[str, pd.Series]:
-        """Return of each run what the manifest has: versions, and the specification of its problem."""
-        problems = {name: json.dumps(spec) for name, spec in self.manifest["problems"].items()}
-        versions = pd.Series(json.dumps(self.manifest["versions"]), runs.index, dtype=object)
-        return {"versions": versions, "problem": runs["problem_id"].map(problems).astype(object)}
+    def _common(self, runs: pd.DataFrame) -> pd.DataFrame:
+        """Return of each run what the manifest has, see `common_columns`."""
+        names = runs["problem_id"]
+        known = {name: common_columns(self.manifest, name) for name in names.unique()}
+        rows = [known[name] for name in names]
+        return pd.DataFrame(rows, runs.index, ["versions", "problem"], dtype=object)
 
     def _published(self, name: str, columns: Iterable[Column]) -> pd.DataFrame | None:
         """Return a table as it was published: every digit, and the text "NA" as text; None of a run."""
@@ -235,23 +241,6 @@ def _relative_gap(traces: pd.DataFrame) -> Vector:
         return np.where(gap == 0, 0.0, gap / size)
 
 
-def _results(records: list[dict[str, Any]]) -> pd.DataFrame:
-    table = typed(pd.DataFrame(records), (*RESULTS, *DESCRIBED))
-    # a run that was killed could not record the problem's size; others on the same problem have it
-    table[_OF_THE_PROBLEM] = table[_OF_THE_PROBLEM].fillna(
-        table.groupby("problem_id")[_OF_THE_PROBLEM].transform("first")
-    )
-    table = _without_empty(table)
-    best = table.groupby("family_hash")["dual_objective"].transform("max")
-    table["suboptimality"] = table["primal_objective"] - best
-    return table
-
-
-def _without_empty(table: pd.DataFrame) -> pd.DataFrame:
-    """Return a table of runs without those columns of descriptions that no run has."""
-    return table.drop(columns=[own.name for own in DESCRIBED if table[own.name].isna().all()])
-
-
 def load_answer(folder: Path, run_id: str) -> Vector | None:
     """Return the dual variables that a run has left for another to begin at; None if it left none."""
     try:
@@ -279,19 +268,3 @@ def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
         "b": arrays["b"] if arrays["b"].ndim else float(arrays["b"]),
         "kernel": build_kernel(json.loads(str(arrays["kernel"]))),
     }
-
-
-def _checked(content: dict[str, Any]) -> dict[str, Any]:
-    """Return a line as it is, if tables can hold it; an error otherwise, see `_check_numbers`."""
-    _check_numbers(content["record"], _NUMBERS)
-    for row in content["trace"]:
-        _check_numbers(row, _TRACED)
-    return content
-
-
-def _check_numbers(row: dict[str, Any], columns: Collection[str]) -> None:
-    """Raise ValueError, TypeError, KeyError or AttributeError for what a table cannot hold."""
-    hash(row["run_id"])
-    for name, value in row.items():
-        if not (type(value) is float or value is None) and name in columns:
-            float(value)

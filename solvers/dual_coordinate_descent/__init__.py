@@ -4,17 +4,11 @@
 A coordinate step x ← clip(x − g/h, lb, ub) costs one sample (Hsieh et al. 2008). Epochs of them, on
 all samples or on a random sixteenth that predicts the others, find roughly which variables end at which
 bound; the last digits, and degenerate data, would take thousands. Proximal steps solved by Newton's
-method take over there: `descent` holds both, `epochs` and `proximal` are the compiled loops.
+method take over there: `descent` holds both, `blocks` and `proximal` have the compiled loops.
 
-What each measure gained at a relative gap of 1e-6, on one core: a9a (C = 1) by epochs alone had a gap of
-1e-5 after 2000 of them; ten epochs and then proximal steps on all samples took 0.17 s; shrinking samples
-far from their margin, 0.10; a start from a random sixteenth, 0.07; loops with unsigned indices and
-a slower growth of σ, 0.05 (LIBLINEAR: 0.13). w8a took 0.085 s for 0.12 (0.22) with neighbours left
-together in the order of an epoch; farm-ads 0.97 for 1.5 with float32 factors of its large systems. An
-intercept adds a tenth to a third. 20 values of C from 0.01 to 100, each started at the answer before,
-take 0.32 (a9a), 0.33 (w8a) and 0.33 (ijcnn1) of the cold CPU time at a gap of 1e-3, and 0.40, 0.38 and
-0.34 at 1e-6. From α scaled with the box they took 0.51 on a9a, extrapolated from the last two answers
-0.86. Merging equal samples did not help: a9a has 20% fewer rows then, and took 20% longer.
+Starts at the answer for another C took a third of the cold time on a9a, w8a and ijcnn1 (20 values from
+0.01 to 100), from α scaled with the box half of it. Merging equal samples did not help: a9a has 20%
+fewer rows then, and took 20% longer.
 """
 
 from __future__ import annotations
@@ -88,7 +82,9 @@ class DualCoordinateDescent(Solver):
         yield from Threads().one_at_a_time(self._points(form))
 
     def _points(self, form: BoxQP) -> Iterator[FormPoint]:
-        if _is_unbounded(form):
+        free = np.isinf(form.ub) & (form.p < 0)
+        if form.a is None and free.any() and (form.Q.diagonal()[free] == 0).any():
+            # a variable without curvature or upper bound has a falling cost
             yield FormPoint(form.first_point(), claim="infeasible")
             return
         state = Descent(
@@ -96,13 +92,19 @@ class DualCoordinateDescent(Solver):
         )
         claim: Claim = "optimal"
         for count, _ in enumerate(self._improvements(state, form.start is not None), 1):
-            if state.count.iterations >= self.max_iter or state.stuck:
+            if state.count.total() >= self.max_iter or state.stuck:
                 claim = "stopped"
                 state.balance()
                 break
             if count % state.improvements_before_pause == 0:
-                yield _point(state, "none")
-        yield _point(state, claim)
+                yield self._point(state, "none")
+        yield self._point(state, claim)
+
+    def _point(self, state: Descent, claim: Claim) -> FormPoint:
+        count = state.count
+        return FormPoint(
+            state.x.copy(), iterations=count.total(), claim=claim, counters=dict(count)
+        )
 
     def _improvements(self, state: Descent, warm: bool) -> Iterator[None]:
         """Run the algorithm until the full check is passed, pausing now and then."""
@@ -120,9 +122,9 @@ class DualCoordinateDescent(Solver):
             state.start_from(sample)
         failed = 0
         while not self._reached(state):
-            steps_before = state.count.newton
+            steps_before = state.count["newton_steps"]
             yield from state.proximal_step()
-            idle = state.count.newton == steps_before
+            idle = state.count["newton_steps"] == steps_before
             if self._reached(state) or idle:  # judged by the active variables alone
                 watched = state.active.size
                 state.measure()
@@ -150,14 +152,3 @@ def _sample(state: Descent, rng: np.random.Generator) -> Descent | None:
     sample = Descent(taken, state.delta, state.equality, start, state.count)
     sample.sigma *= n / size
     return sample
-
-
-def _is_unbounded(form: BoxQP) -> bool:
-    """Whether a variable without curvature or upper bound, and no equality, has a falling cost."""
-    free = np.isinf(form.ub) & (form.p < 0)
-    return form.a is None and bool(free.any()) and bool((form.Q.diagonal()[free] == 0).any())
-
-
-def _point(state: Descent, claim: Claim) -> FormPoint:
-    counters = {"epochs": state.count.epochs, "newton_steps": state.count.newton}
-    return FormPoint(state.x.copy(), None, None, None, state.count.iterations, claim, counters)

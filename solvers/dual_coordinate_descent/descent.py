@@ -1,6 +1,6 @@
 """The point x of a block of a box QP, with what follows from it, and the two ways to improve it.
 
-Coordinate descent (`epochs`) is cheap and finds roughly where every variable ends; there it converges
+Coordinate descent (`epoch`) is cheap and finds roughly where every variable ends; there it converges
 linearly. Proximal steps (`proximal_step`) then converge faster than linearly, for each is solved by
 Newton's method on all free variables at once and weakens the proximal term: x ← the minimum with
 Σ (xₖ − cₖ)²·Qₖₖ/(2σ) added, σ growing (Rockafellar 1976). An equality aᵀx = delta is held by an
@@ -9,16 +9,15 @@ augmented Lagrangian in both.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from problems.box_gap import best_multiplier, gap_terms, middle, violating_pair
 from problems.dataset import Indices, Vector
 from problems.projection import project
-from solvers.dual_coordinate_descent.blocks import VariableBlock, combine, scores
-from solvers.dual_coordinate_descent.epochs import epoch
+from solvers.dual_coordinate_descent.blocks import VariableBlock, combine, epoch, scores
 from solvers.dual_coordinate_descent.proximal import ProximalStep
 
 _FIRST_SIGMA = 10.0
@@ -36,25 +35,13 @@ _SURE = 0.25  # a score from which a start at the lower bound is shrunk, relativ
 _SPREAD = 1.0  # of a predicted variable: the scores, relative to their mean, where it is inside
 
 
-@dataclass
-class Count:
-    """Epochs and Newton steps so far."""
-
-    epochs: int = 0
-    newton: int = 0
-
-    @property
-    def iterations(self) -> int:
-        """Epochs and Newton steps together."""
-        return self.epochs + self.newton
-
-
 class Descent:
     """A feasible start, and what the two methods keep up to date.
 
     Attributes
     ----------
     x, w, t : the point, Mᵀx and aᵀx − delta. nu : the multiplier of the equality.
+    count : "epochs" and "newton_steps" so far.
     reach : 1/(Qₖₖ + ρaₖ²), the scale of steps.
     active : the variables that may still move. may_shrink : whether they may become fewer.
     violation, gap : as of the last measurement, the violating pair and the relative duality gap.
@@ -67,10 +54,10 @@ class Descent:
         delta: float,
         equality: bool,
         x: Vector,
-        count: Count | None = None,
+        count: Counter[str] | None = None,
     ) -> None:
         self.block, self.delta, self.equality, self.x = block, delta, equality, x
-        self.count = Count() if count is None else count
+        self.count = Counter(epochs=0, newton_steps=0) if count is None else count
         curvature = float(block.diagonal.mean()) or 1.0
         width = block.ub - block.lb
         width = float(width[np.isfinite(width)].mean()) if np.isfinite(width).any() else np.inf
@@ -99,7 +86,8 @@ class Descent:
         pause = max(1, int(_ENTRIES_BEFORE_PAUSE / entries))
         order, high, low = self.active.copy(), np.inf, -np.inf
         for _ in range(number):
-            order = _shuffled(order, rng)
+            blocks = order[: order.size // _NEIGHBOURS * _NEIGHBOURS].reshape(-1, _NEIGHBOURS)
+            order = np.append(blocks[rng.permutation(len(blocks))], order[blocks.size :])
             bounds = (high if high > 0 else np.inf, low if low < 0 else -np.inf)
             high = low = 0.0
             staying: list[Indices] = []
@@ -114,7 +102,7 @@ class Descent:
                     yield
             order = np.concatenate([order[:0], *staying])
             self.nu += self.rho * self.t
-            self.count.epochs += 1
+            self.count["epochs"] += 1
             yield
 
     @property
@@ -140,7 +128,7 @@ class Descent:
         )
         before = step.u
         for _ in step.run(_NEWTON_STEPS):
-            self.count.newton += 1
+            self.count["newton_steps"] += 1
             yield
         if step.solved:
             self._accept(step, before)
@@ -197,20 +185,16 @@ class Descent:
         feasible x is taken as it is; one product gives both ν and the first measurement.
         """
         self.sigma *= max(1.0, self.largest_sigma / _LARGEST_SIGMA)
-        g = scores(self.block, self.w, 0.0) + self.block.p
-        if self.equality:
-            self.nu = self._multiplier(g)
-        r = self._measure(self.block, self.x, g)
+        block, width = self.block, self.block.ub - self.block.lb
+        g = scores(block, self.w, 0.0) + block.p
+        if (
+            self.equality and np.isfinite(width).all()
+        ):  # the ν of least gap, whichever box x is from
+            constant = self.delta - float(block.a @ block.lb)
+            self.nu = middle(*best_multiplier(g, block.a, width, constant))
+        r = self._measure(block, self.x, g)
         sure = (self.x <= self.block.lb) & (r > _SURE * np.abs(r).mean())
         self.active = np.flatnonzero(~sure)
-
-    def _multiplier(self, g: Vector) -> float:
-        """Return the ν of least gap at this w, whichever box x was found in; 0 in an infinite box."""
-        block = self.block
-        width = block.ub - block.lb
-        if not np.isfinite(width).all():
-            return 0.0
-        return middle(*best_multiplier(g, block.a, width, self.delta - float(block.a @ block.lb)))
 
     def _recompute(self) -> None:
         """Compute w and t afresh: updates leave rounding errors."""
@@ -218,7 +202,11 @@ class Descent:
         self.t = combine(self.block, self.x, self.w) - self.delta
 
     def _accept(self, step: ProximalStep, before: Vector) -> None:
-        """Move to the answer of a proximal step."""
+        """Move to the answer of a proximal step, and shrink variables that will hardly move any more.
+
+        The check on all variables finds those that were shrunk too early; shrinking made later steps up
+        to ten times cheaper.
+        """
         active, d = self.active, self.w.size
         self.x[active] = step.x
         self.w, self.guess = step.target[:d].copy(), step.v[:d]
@@ -226,19 +214,11 @@ class Descent:
             self.t = float(step.target[-1] / np.sqrt(self.rho))
             self.nu += float(np.sqrt(self.rho) * step.v[-1])
         self._measure(step.block, step.x, scores(step.block, self.w, 0.0) + step.block.p)
-        if self.may_shrink:
-            self._shrink(step, before)
-
-    def _shrink(self, step: ProximalStep, before: Vector) -> None:
-        """Shrink variables whose scores are far from 0 by their last change.
-
-        Scores change in proportion to the norm of the sample. The check on all variables finds
-        those that were shrunk too early; shrinking made later steps up to ten times cheaper.
-        """
-        norm = np.sqrt(self.reach[self.active])
-        near = np.abs(step.u) * norm <= _NEAR * (np.abs(step.u - before) * norm).max(initial=0)
-        near[step.free] = True
-        self.active = self.active[near]
+        if self.may_shrink:  # what is far from 0 by its last change, in units of the sample's norm
+            norm = np.sqrt(self.reach[active])
+            near = np.abs(step.u) * norm <= _NEAR * (np.abs(step.u - before) * norm).max(initial=0)
+            near[step.free] = True
+            self.active = active[near]
 
     def _measure(self, block: VariableBlock, x: Vector, g: Vector) -> Vector:
         """Measure violation and gap on a block of gradient g; return that of the Lagrangian."""
@@ -251,9 +231,3 @@ class Descent:
         dual = 0.5 * float(self.w @ self.w) + float(self.block.p @ self.x)
         self.gap = gap / abs(dual) if dual < 0 else np.inf if gap > 0 else 0.0
         return r
-
-
-def _shuffled(order: Indices, rng: np.random.Generator) -> Indices:
-    """Return `order` with its blocks of neighbours shuffled."""
-    blocks = order[: order.size // _NEIGHBOURS * _NEIGHBOURS].reshape(-1, _NEIGHBOURS)
-    return np.append(blocks[rng.permutation(len(blocks))], order[blocks.size :])

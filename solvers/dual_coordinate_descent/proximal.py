@@ -12,6 +12,7 @@ tenth of the distance term the step is good enough, for the objective has gone d
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import numba
 import numpy as np
@@ -98,46 +99,35 @@ class ProximalStep:
         self.solved = gap <= _ACCURACY * distance + _ROUNDING * float(self.v @ self.v)
 
     def _newton_direction(self) -> Vector:
-        """Return (I + ZᵀZ)⁻¹·residual for Z = S_F^½·M_F, by the smaller of two systems."""
+        """Return (I + ZᵀZ)⁻¹·residual for Z = S_F^½·M_F, by the smaller of two systems.
+
+        (I + ZᵀZ)⁻¹ = I − Zᵀ(I + ZZᵀ)⁻¹Z. Of either matrix the lower half counts.
+        """
         free, root = self.block.take(self.free), np.sqrt(self.step[self.free])
         extra = self.weight * free.a * root  # Z's last column, under an equality
-        if free.sign.size >= self.v.size:
-            return _solved(self._small_in_d(free, root, extra), self.residual)
         if free.sign.size == 0:
             return self.residual
-        # (I + ZᵀZ)⁻¹ = I − Zᵀ(I + ZZᵀ)⁻¹Z
-        image = root * self._scores(free, self.residual)
-        y = root * _solved(self._small_in_free(free, root, extra), image)
+        small_in_d, Z = free.sign.size >= self.v.size, None
+        if free.rows.dense.size > 0:
+            Z = free.rows.dense[free.row_of] * (free.sign * root)[:, None]
+            Z = np.column_stack([Z, extra]) if self.equality else Z
+        if small_in_d:
+            H = normal_matrix(free, root**2, self.v.size) if Z is None else Z.T @ Z
+            if self.equality and Z is None:
+                across = np.zeros(self.v.size)
+                combine(free, root * extra, across)
+                across[-1] = extra @ extra
+                H[-1] = across
+            return _solved(H, self.residual)
+        K = row_products(free, root, self.d) if Z is None else Z @ Z.T
+        if self.equality and Z is None:
+            K += np.multiply.outer(extra, extra)
+        y = root * _solved(K, root * self._scores(free, self.residual))
         direction = self.residual.copy()
         t = combine(free, -y, direction)
         if self.equality:
             direction[-1] += self.weight * t
         return direction
-
-    def _small_in_d(self, free: VariableBlock, root: Vector, extra: Vector) -> Block:
-        """Return ZᵀZ, of which the lower half counts."""
-        if free.rows.dense.size > 0:
-            Z = self._dense(free, root, extra)
-            return Z.T @ Z
-        H = normal_matrix(free, root**2, self.v.size)
-        if self.equality:
-            across = np.zeros(self.v.size)
-            combine(free, root * extra, across)
-            across[-1] = extra @ extra
-            H[-1] = across
-        return H
-
-    def _small_in_free(self, free: VariableBlock, root: Vector, extra: Vector) -> Block:
-        """Return ZZᵀ, of which the lower half counts."""
-        if free.rows.dense.size > 0:
-            Z = self._dense(free, root, extra)
-            return Z @ Z.T
-        K = row_products(free, root, self.d)
-        return K + np.multiply.outer(extra, extra) if self.equality else K
-
-    def _dense(self, free: VariableBlock, root: Vector, extra: Vector) -> Block:
-        Z = free.rows.dense[free.row_of] * (free.sign * root)[:, None]
-        return np.column_stack([Z, extra]) if self.equality else Z
 
     def _search(self, direction: Vector) -> None:
         """Move v along the direction, at most by all of it, to where the dual is about highest."""
@@ -177,36 +167,26 @@ def _falling_root(slope: Callable[[float], float], first: float) -> float:
 
 
 def _solved(A: Block, right: Vector) -> Vector:
-    """Return (I + A)⁻¹·right for a semidefinite A, of which the lower half counts; A is spent."""
+    """Return (I + A)⁻¹·right for a semidefinite A, of which the lower half counts; A is spent.
+
+    Large systems by a float32 factor and refinement, where A's condition allows it: on farm-ads, with
+    1500 equations a step, it took half the time of a float64 factor.
+    """
     A.flat[:: right.size + 1] += 1.0
     upper = A.T  # as LAPACK stores matrices, which saves it a copy
-    y = _refined(upper, right) if right.size >= _LARGE else None
-    if y is None:
-        factor = cho_factor(upper, overwrite_a=True, check_finite=False)
-        y = cho_solve(factor, right, check_finite=False)
-    return y
-
-
-def _refined(A: Block, right: Vector) -> Vector | None:
-    """Return A⁻¹·right by a float32 factor and refinement, None where A's condition is against it.
-
-    On farm-ads, with 1500 equations a step, it took half the time of a float64 factor.
-    """
-    if A.diagonal().max() > _LARGEST_FLOAT32:
-        return None
-    try:
-        factor = cho_factor(A.astype(np.float32), overwrite_a=True, check_finite=False)
-    except LinAlgError:
-        return None
-    y, residual = np.zeros(right.size), right
-    for _ in range(_REFINEMENTS):
-        scale = float(np.abs(residual).max()) or 1.0  # float32 has a short range
-        correction = cho_solve(factor, (residual / scale).astype(np.float32), check_finite=False)
-        y += scale * correction.astype(np.float64)
-        residual = right - dsymv(1.0, A, y)
-        if np.linalg.norm(residual) <= _REFINED * np.linalg.norm(right):
-            return y
-    return None
+    if right.size >= _LARGE and upper.diagonal().max() <= _LARGEST_FLOAT32:
+        with suppress(LinAlgError):
+            factor = cho_factor(upper.astype(np.float32), overwrite_a=True, check_finite=False)
+            y, residual = np.zeros(right.size), right
+            for _ in range(_REFINEMENTS):
+                scale = float(np.abs(residual).max()) or 1.0  # float32 has a short range
+                scaled = (residual / scale).astype(np.float32)
+                y += scale * cho_solve(factor, scaled, check_finite=False).astype(np.float64)
+                residual = right - dsymv(1.0, upper, y)
+                if np.linalg.norm(residual) <= _REFINED * np.linalg.norm(right):
+                    return y
+    factor = cho_factor(upper, overwrite_a=True, check_finite=False)
+    return cho_solve(factor, right, check_finite=False)
 
 
 @numba.njit(cache=True, fastmath=FAST)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 import warnings
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -24,7 +24,6 @@ from problems.losses import EpsilonInsensitive, Hinge, Perceptron
 from problems.rounding import UNIT
 from solvers.base import Solver
 
-NATIVE_KERNELS = (Linear, RBF, Polynomial, Sigmoid)
 DUALS = {  # by scikit-learn's estimators
     "SVC": "C-SVC",
     "SVR": "epsilon-SVR",
@@ -76,30 +75,42 @@ def dual_of(problem: Formulation) -> Dual | None:
     return made
 
 
-def refuse_other_duals(
-    problem: Formulation,
-    solver: str,
-    solved: Sequence[str] = tuple(DUALS),
-    intercept: bool = True,
-) -> str | None:
-    """Return why a problem has none of the duals that are `solved`, or None if it has one.
+@dataclass(frozen=True)
+class DualBaseline(Solver):
+    """Base of solvers of LIBSVM's duals, or of some of them.
 
-    Parameters
+    Attributes
     ----------
-    solver : its name.
-    solved : the estimators whose duals it solves.
-    intercept : whether it has an intercept always.
+    duals : scikit-learn's estimators of those that it solves.
+    kernels : those that it computes itself.
+    needs_intercept : whether it has an intercept always.
+    one_weight : whether it takes one C for all samples only.
     """
-    dual = dual_of(problem)
-    if dual is None or dual.estimator not in solved:
-        *names, last = (DUALS[name] for name in solved)
-        return f"{solver} solves only the duals of {', '.join(names)} and {last}"
-    if intercept and not problem.intercept:
-        return f"{solver} always has an intercept"
-    if not problem.is_bounded:
-        return f"{solver} has no hard margin: C must be finite"
-    one = dual.estimator == "SVC" and np.ptp(problem.y) == 0
-    return f"{solver} needs samples of both classes" if one else None
+
+    duals: ClassVar[tuple[str, ...]] = tuple(DUALS)
+    kernels: ClassVar[tuple[type[Kernel], ...]] = (Linear, RBF, Polynomial, Sigmoid)
+    needs_intercept: ClassVar[bool] = True
+    one_weight: ClassVar[bool] = False
+    form: ClassVar = Formulation
+    warm_up_sizes: ClassVar = (32,)
+
+    def refuses(self, problem: Formulation) -> str | None:
+        """Problems with other duals, other kernels, and what no such solver takes."""
+        if not isinstance(problem.kernel, self.kernels):
+            known = ", ".join(kernel.__name__ for kernel in self.kernels)
+            return f"{self.name} computes these kernels only: {known}"
+        dual = dual_of(problem)
+        if dual is None or dual.estimator not in self.duals:
+            *names, last = (DUALS[name] for name in self.duals)
+            return f"{self.name} solves only the duals of {', '.join(names)} and {last}"
+        if self.needs_intercept and not problem.intercept:
+            return f"{self.name} always has an intercept"
+        if not problem.is_bounded:
+            return f"{self.name} has no hard margin: C must be finite"
+        if self.one_weight and np.ptp(problem.weight) > 0:
+            return f"{self.name} takes one C for all samples, not one for each"
+        one = dual.estimator == "SVC" and np.ptp(problem.y) == 0
+        return f"{self.name} needs samples of both classes" if one else None
 
 
 def kernel_settings(kernel: Kernel) -> dict[str, Any]:
@@ -118,15 +129,12 @@ def kernel_settings(kernel: Kernel) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class SupportVectorBaseline(Solver):
+class EstimatorBaseline(DualBaseline):
     """Base of LIBSVM and oneDAL, which are reached through scikit-learn's estimators."""
 
     tol: float = 1e-3
     max_iter: int | None = None
     cache_size: float = 1000.0
-
-    form: ClassVar = Formulation
-    warm_up_sizes: ClassVar = (32,)
 
     def prepare(self, problem: Formulation) -> tuple[Formulation, Matrix]:
         """Import the library; return the problem and the samples that the library is given."""
@@ -135,11 +143,8 @@ class SupportVectorBaseline(Solver):
     def iterates(self, state: tuple[Formulation, Matrix]) -> Iterator[FormPoint]:
         """Yield once, at the end."""
         problem, samples = state
-        svm, gram, dual = (
-            importlib.import_module(self.needs[0][0]),
-            problem.gram(),
-            dual_of(problem),
-        )
+        svm, dual = importlib.import_module(self.needs[0][0]), dual_of(problem)
+        gram, native = problem.gram(), isinstance(problem.kernel, DualBaseline.kernels)
         assert dual is not None
         estimator = getattr(svm, dual.estimator)(
             tol=self.tol,
@@ -152,7 +157,7 @@ class SupportVectorBaseline(Solver):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of its limit, which the claim states
             estimator.fit(
-                samples if isinstance(problem.kernel, NATIVE_KERNELS) else gram.dense(),
+                samples if native else gram.dense(),
                 problem.y,
                 sample_weight=problem.weight,  # times C = 1
             )

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 
-from problems.dataset import Vector
 from problems.forms import ERM, FormPoint
 from problems.kernels import as_dense
 from problems.losses import Hinge
@@ -31,7 +31,10 @@ class LDA(Solver):
     form: ClassVar = ERM
     source: ClassVar[str] = "Fisher 1936; scikit-learn; Gori's notes"
     name: ClassVar[str] = "lda"
-    needs: ClassVar = (("sklearn.discriminant_analysis", "scikit-learn"),)
+    needs: ClassVar = (
+        ("sklearn.discriminant_analysis", "scikit-learn"),
+        ("scipy.optimize", "scipy"),
+    )
 
     def refuses(self, form: ERM) -> str | None:
         """Two classes in the space of the samples themselves."""
@@ -50,26 +53,17 @@ class LDA(Solver):
         model = models.LinearDiscriminantAnalysis(solver="lsqr", shrinkage=None)
         model.fit(as_dense(form.gram.X), form.y)
         w, b = np.ravel(model.coef_), float(model.intercept_[0])
-        scale = _best_scale(form, w, form.y * (form.gram.X @ w + b))
+        margins, square = form.y * (form.gram.X @ w + b), float(w @ w)
+        pulls = form.C * margins
+
+        def slope(scale: float) -> float:
+            """Return the risk's derivative in the scale, which rises and jumps at samples' margins."""
+            return scale * square - float(pulls[scale * margins < 1].sum())
+
+        scale = 0.0
+        if (
+            square > 0 and slope(0.0) < 0
+        ):  # it pays to leave 0, and no sample pulls beyond the second end
+            most = 2.0 * float(pulls[margins > 0].sum()) / square
+            scale = float(scipy.optimize.brentq(slope, 0.0, most))
         yield FormPoint(scale * w, b=scale * b, iterations=1, claim="stopped")
-
-
-def _best_scale(form: ERM, w: Vector, margins: Vector) -> float:
-    """Return the t ≥ 0 of least ½t²‖w‖² + Σ Cᵢ·max(0, 1 − t·marginᵢ).
-
-    Its derivative t‖w‖² − Σ Cᵢmarginᵢ over the samples with t·marginᵢ < 1 rises with t and jumps
-    where a sample comes to its margin: the zero is between two of these, or at one.
-    """
-    square = float(w @ w)
-    if square == 0:
-        return 0.0
-    helped = np.flatnonzero(margins > 0)
-    helped = helped[np.argsort(-margins[helped], kind="stable")]  # first to come to their margins
-    pulls = form.C * margins
-    left = float(pulls.sum()) - np.concatenate([[0.0], np.cumsum(pulls[helped])])
-    ends = np.append(1.0 / margins[helped], np.inf)
-    piece = int(
-        np.argmax(square * ends >= left)
-    )  # the first at whose end the slope is not negative
-    begin = 0.0 if piece == 0 else float(ends[piece - 1])
-    return max(begin, float(left[piece]) / square)

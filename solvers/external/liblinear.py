@@ -18,12 +18,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from problems.forms import ERM, FormPoint
-from problems.losses import EpsilonInsensitive, Hinge
-from solvers.base import Solver
+from problems.losses import EpsilonInsensitive
+from solvers.external.linear import LinearBaseline
 
 
 @dataclass(frozen=True)
-class LibLinear(Solver):
+class LibLinear(LinearBaseline):
     """LIBLINEAR's dual solvers for the hinge and the epsilon-insensitive loss.
 
     scikit-learn passes on w alone, no dual variables: the certificate recovers some from w.
@@ -40,44 +40,15 @@ class LibLinear(Solver):
     max_iter: int = 100_000
     seed: int = 0
 
-    form: ClassVar = ERM
-    warm_up_sizes: ClassVar = (32,)
     source: ClassVar[str] = "Hsieh et al. 2008; Ho & Lin 2012; Fan et al. 2008"
     name: ClassVar[str] = "liblinear"
     single_threaded: ClassVar[bool] = True
     needs: ClassVar = (("sklearn.svm", "scikit-learn"),)
 
-    def refuses(self, form: ERM) -> str | None:
-        """LIBLINEAR has no kernels, no unregularised intercept, and needs two classes."""
-        if not form.gram.is_linear:
-            return "LIBLINEAR has no kernels: it solves linear machines only"
-        if form.intercept:
-            return "LIBLINEAR regularises its intercept, which is another problem"
-        if not isinstance(form.loss, (Hinge, EpsilonInsensitive)):
-            return f"LIBLINEAR is run with hinge and epsilon-insensitive losses, not {form.loss!r}"
-        if not isinstance(form.loss, EpsilonInsensitive) and np.unique(form.y).size < 2:
-            return "LIBLINEAR needs samples of both classes"
-        return None
-
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield once, at the end."""
-        estimator = self._estimator(form)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            estimator.fit(form.gram.X, form.y, sample_weight=form.C)
-        at_limit = any(w.category.__name__ == "ConvergenceWarning" for w in caught)
-        yield FormPoint(
-            np.ravel(estimator.coef_),
-            b=0.0,
-            iterations=int(np.max(estimator.n_iter_)),
-            claim="stopped" if at_limit else "optimal",
-        )
-
-    def _estimator(self, form: ERM) -> Any:
-        """Return LinearSVC or LinearSVR with C = 1: each Cᵢ is the weight of its sample."""
         svm = importlib.import_module("sklearn.svm")
         settings: dict[str, Any] = {
-            "C": 1.0,
             "dual": True,
             "fit_intercept": False,
             "tol": self.tol,
@@ -85,6 +56,17 @@ class LibLinear(Solver):
             "random_state": int(self.seed),
         }
         if isinstance(form.loss, EpsilonInsensitive):
-            epsilon = form.loss.epsilon
-            return svm.LinearSVR(loss="epsilon_insensitive", epsilon=epsilon, **settings)
-        return svm.LinearSVC(loss="hinge", **settings)
+            settings |= {"loss": "epsilon_insensitive", "epsilon": form.loss.epsilon}
+            estimator = svm.LinearSVR(**settings)
+        else:
+            estimator = svm.LinearSVC(loss="hinge", **settings)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            estimator.fit(form.gram.X, form.y, sample_weight=form.C)  # times C = 1
+        at_limit = any(w.category.__name__ == "ConvergenceWarning" for w in caught)
+        yield FormPoint(
+            np.ravel(estimator.coef_),
+            b=0.0,
+            iterations=int(np.max(estimator.n_iter_)),
+            claim="stopped" if at_limit else "optimal",
+        )

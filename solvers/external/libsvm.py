@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from problems.formulations.formulation import Formulation
-from solvers.external.duals import NATIVE_KERNELS, SupportVectorBaseline, refuse_other_duals
+from problems.kernels import Kernel
+from solvers.external.duals import DualBaseline, EstimatorBaseline
 
 
 @dataclass(frozen=True)
-class LibSVM(SupportVectorBaseline):
+class LibSVM(EstimatorBaseline):
     """LIBSVM's solvers of its five problems, as scikit-learn ships them.
 
     Attributes
@@ -37,13 +38,14 @@ class LibSVM(SupportVectorBaseline):
     name: ClassVar[str] = "libsvm"
     single_threaded: ClassVar[bool] = True
     needs: ClassVar = (("sklearn.svm", "scikit-learn"),)
+    kernels: ClassVar = (Kernel,)
 
     def refuses(self, problem: Formulation) -> str | None:
-        """LIBSVM knows its five problems only."""
-        refusal = refuse_other_duals(problem, "LIBSVM")
-        native = isinstance(problem.kernel, NATIVE_KERNELS)
+        """LIBSVM knows its five problems only, and needs the matrix of a kernel that it has not."""
+        refusal = super().refuses(problem)
+        native = isinstance(problem.kernel, DualBaseline.kernels)
         if refusal is None and not native and not problem.gram().fits:
-            return "LIBSVM needs the whole matrix of this kernel, and it does not fit in memory"
+            return "libsvm needs the whole matrix of this kernel, and it does not fit in memory"
         return refusal
 
     def _settings(self) -> dict[str, Any]:

@@ -68,7 +68,11 @@ class Mystic(Solver):
     def iterates(self, state: tuple[BoxQP, Any]) -> Iterator[FormPoint]:
         """Yield after each iteration."""
         form, mystic = state
-        Q, p = form.Q.dense(), form.p
+        termination = importlib.import_module("mystic.termination")
+        Q, p, start = form.Q.dense(), form.p, form.start
+        if start is None:  # inside the box: at a corner every direction may lead outside
+            width = np.where(np.isfinite(form.ub), form.ub - form.lb, 1.0)
+            start = form.project(form.lb + 0.1 * width)
 
         def feasible(x: Vector) -> Vector:
             return form.project(np.asarray(x, dtype=np.float64))
@@ -79,9 +83,9 @@ class Mystic(Solver):
 
         with _same_random_state():
             search = mystic.PowellDirectionalSolver(form.n)
-            search.SetInitialPoints(self._start(form))
+            search.SetInitialPoints(start.tolist())
             search.SetObjective(objective)
-            search.SetTermination(self._termination())
+            search.SetTermination(termination.NormalizedChangeOverGeneration(self.tol, 10))
         for count in range(1, self.max_iter + 1):
             with _same_random_state():
                 ended = bool(search.Step())
@@ -90,14 +94,3 @@ class Mystic(Solver):
             yield FormPoint(feasible(search.bestSolution), iterations=count, claim=claim)
             if ended:
                 return
-
-    def _start(self, form: BoxQP) -> list[float]:
-        """Return a feasible point inside the box: at a corner every direction may lead outside."""
-        if form.start is not None:
-            return form.start.tolist()
-        width = np.where(np.isfinite(form.ub), form.ub - form.lb, 1.0)
-        return form.project(form.lb + 0.1 * width).tolist()
-
-    def _termination(self) -> Any:
-        termination = importlib.import_module("mystic.termination")
-        return termination.NormalizedChangeOverGeneration(self.tol, 10)

@@ -17,13 +17,13 @@ import numpy as np
 from problems.dataset import Matrix
 from problems.formulations.formulation import Formulation
 from solvers.base import Precision
-from solvers.external.duals import NATIVE_KERNELS, SupportVectorBaseline, refuse_other_duals
+from solvers.external.duals import EstimatorBaseline
 
 _UNCAPPED = 2**31 - 1  # of rounds; its own default of 10,000 cuts hard problems short
 
 
 @dataclass(frozen=True)
-class OneDAL(SupportVectorBaseline):
+class OneDAL(EstimatorBaseline):
     """oneDAL's solvers of C-SVC, epsilon-SVR, ν-SVC and ν-SVR.
 
     It uses as many threads as OpenMP is allowed in this process. It computes in the precision of the
@@ -45,14 +45,9 @@ class OneDAL(SupportVectorBaseline):
     source: ClassVar[str] = "Wen et al. 2018; oneDAL, svm_train_thunder"
     name: ClassVar[str] = "one_dal"
     copies_samples: ClassVar[bool] = True
+    duals: ClassVar = ("SVC", "SVR", "NuSVC", "NuSVR")
     # scikit-learn-intelex, which leaves scikit-learn as it is
     needs: ClassVar = (("sklearnex.svm", "scikit-learn-intelex"),)
-
-    def refuses(self, problem: Formulation) -> str | None:
-        """What LIBSVM cannot do, and kernels other than the four it computes itself."""
-        if not isinstance(problem.kernel, NATIVE_KERNELS):
-            return "oneDAL has linear, RBF, polynomial and sigmoid kernels only"
-        return refuse_other_duals(problem, "oneDAL", ("SVC", "SVR", "NuSVC", "NuSVR"))
 
     def prepare(self, problem: Formulation) -> tuple[Formulation, Matrix]:
         """Import oneDAL; return the problem and its samples in the precision that oneDAL computes in."""

@@ -12,13 +12,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import ClassVar, Literal, get_args
 
 import numpy as np
+import scipy
 
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
-from problems.kernels import Block
 from problems.validation import check_choice
 from solvers.base import Solver
 from solvers.numerics.claims import is_near
@@ -60,45 +60,34 @@ class ScipyMinimize(Solver):
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield once, at the end."""
-        from scipy.optimize import Bounds, minimize  # noqa: PLC0415 - slow to import
-
+        optimize, (A, _) = scipy.optimize, form.equality_rows()
         Q, p = form.Q.dense(), form.p
         start = np.zeros(form.n) if form.start is None else form.start
+        equality = (
+            () if A is None else optimize.LinearConstraint(A.toarray(), form.delta, form.delta)
+        )
+        is_slsqp = self.method == "slsqp"
+        named = ("ftol",) if is_slsqp else ("gtol", "barrier_tol")
+        options = {"maxiter": self.max_iter} | dict.fromkeys(named, self.tol)
 
         def objective(x: Vector) -> tuple[float, Vector]:
             Qx = Q @ x
             return 0.5 * float(x @ Qx) + float(p @ x), Qx + p
 
-        def hessian(_: Vector) -> Block:
-            return Q
-
         with warnings.catch_warnings():
             # of steps clipped to the bounds, of flat quasi-Newton steps
             warnings.simplefilter("ignore")
-            result = minimize(
+            result = optimize.minimize(
                 objective,
                 form.project(start),
                 method=self.method,
                 jac=True,
-                bounds=Bounds(form.lb, form.ub),
-                constraints=self._equality(form),
-                options=self._options(),
-                hess=hessian if self.method == "trust-constr" else None,
+                bounds=optimize.Bounds(form.lb, form.ub),
+                constraints=equality,
+                options=options if is_slsqp else options | {"xtol": 0.0},
+                hess=None if is_slsqp else lambda _: Q,
             )
         x = form.project(result.x)
         # on features of 1e8 it is content with its start
         near = result.status in _OPTIMAL[self.method] and is_near(form, x, Q @ x + p)
         yield FormPoint(x, iterations=int(result.nit), claim="optimal" if near else "stopped")
-
-    def _equality(self, form: BoxQP) -> Any:
-        A, _ = form.equality_rows()
-        if A is None:
-            return ()
-        from scipy.optimize import LinearConstraint  # noqa: PLC0415 - slow to import
-
-        return LinearConstraint(A.toarray(), form.delta, form.delta)
-
-    def _options(self) -> dict[str, float]:
-        if self.method == "slsqp":
-            return {"ftol": self.tol, "maxiter": self.max_iter}
-        return {"gtol": self.tol, "xtol": 0.0, "barrier_tol": self.tol, "maxiter": self.max_iter}

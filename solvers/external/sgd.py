@@ -18,12 +18,13 @@ import numpy as np
 
 from problems.dataset import Matrix
 from problems.forms import ERM, FormPoint
-from problems.losses import EpsilonInsensitive, Hinge
-from solvers.base import Precision, Solver
+from problems.losses import EpsilonInsensitive
+from solvers.base import Precision
+from solvers.external.linear import LinearBaseline
 
 
 @dataclass(frozen=True)
-class SGD(Solver):
+class SGD(LinearBaseline):
     """scikit-learn's SGDClassifier and SGDRegressor, one epoch at a time; it makes no claim.
 
     Attributes
@@ -39,25 +40,11 @@ class SGD(Solver):
     seed: int = 0
     dtype: Precision = "float64"
 
-    form: ClassVar = ERM
-    warm_up_sizes: ClassVar = (32,)
     source: ClassVar[str] = "Bottou 2010; Xu 2011"
     name: ClassVar[str] = "sgd"
     single_threaded: ClassVar[bool] = True
     copies_samples: ClassVar[bool] = True
     needs: ClassVar = (("sklearn.linear_model", "scikit-learn"),)
-
-    def refuses(self, form: ERM) -> str | None:
-        """No kernels; its intercept learns at a rate of its own."""
-        if not form.gram.is_linear:
-            return "scikit-learn's SGD has no kernels: it solves linear machines only"
-        if not isinstance(form.loss, (Hinge, EpsilonInsensitive)):
-            return f"SGD is run with its hinge and epsilon-insensitive losses, not {form.loss!r}"
-        if form.intercept:
-            return (
-                "scikit-learn's SGD damps its intercept's steps: only problems without one are run"
-            )
-        return None
 
     def prepare(self, form: ERM) -> tuple[ERM, Matrix]:
         """Return a form and its samples in the precision that SGD computes in."""
@@ -66,7 +53,20 @@ class SGD(Solver):
     def iterates(self, state: tuple[ERM, Matrix]) -> Iterator[FormPoint]:
         """Yield after each epoch."""
         form, samples = state
-        estimator, labels = self._estimator(form)
+        models = importlib.import_module("sklearn.linear_model")
+        settings: dict[str, Any] = {
+            "alpha": 1.0 / float(form.C.sum()),
+            "fit_intercept": False,
+            "average": bool(self.average),
+            "learning_rate": "optimal",  # the regressor's own default decays too fast for λ small
+        }
+        labels: dict[str, Any] = {}
+        if isinstance(form.loss, EpsilonInsensitive):
+            settings |= {"loss": "epsilon_insensitive", "epsilon": form.loss.epsilon}
+            estimator = models.SGDRegressor(**settings)
+        else:
+            estimator = models.SGDClassifier(loss="hinge", **settings)
+            labels["classes"] = np.array([-1.0, 1.0])
         weights = form.C * (form.n / form.C.sum())
         # an estimator draws its permutation from its seed anew in each call: without a new seed
         # every epoch would visit the samples in one order
@@ -77,20 +77,3 @@ class SGD(Solver):
             yield FormPoint(
                 np.ravel(estimator.coef_).copy(), b=0.0, iterations=epoch, claim="stopped"
             )
-
-    def _estimator(self, form: ERM) -> tuple[Any, dict[str, Any]]:
-        """Return the estimator, and what `partial_fit` needs to know of the labels."""
-        models = importlib.import_module("sklearn.linear_model")
-        settings: dict[str, Any] = {
-            "penalty": "l2",
-            "alpha": 1.0 / float(form.C.sum()),
-            "fit_intercept": False,
-            "average": bool(self.average),
-            "shuffle": True,
-            "learning_rate": "optimal",  # the regressor's own default decays too fast for λ small
-        }
-        if isinstance(form.loss, EpsilonInsensitive):
-            epsilon = form.loss.epsilon
-            loss = "epsilon_insensitive"
-            return models.SGDRegressor(loss=loss, epsilon=epsilon, **settings), {}
-        return models.SGDClassifier(loss="hinge", **settings), {"classes": np.array([-1.0, 1.0])}

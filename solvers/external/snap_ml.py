@@ -9,7 +9,6 @@ weight of ½‖w‖² beside the plain sum of losses: 1/C.
 from __future__ import annotations
 
 import ctypes
-import importlib
 import sys
 import warnings
 from collections.abc import Iterator
@@ -21,13 +20,14 @@ import scipy
 
 from problems.dataset import Matrix
 from problems.forms import ERM, FormPoint
-from problems.losses import EpsilonInsensitive, Hinge
+from problems.losses import Hinge
 from problems.validation import check_whole
-from solvers.base import Solver, optional
+from solvers.base import optional
+from solvers.external.linear import LinearBaseline
 
 
 @dataclass(frozen=True)
-class SnapML(Solver):
+class SnapML(LinearBaseline):
     """Snap ML's linear support vector machine on the CPU. It passes on w alone.
 
     It has one precision: whatever the samples are, it rounds them to float32, and its weights are
@@ -45,8 +45,8 @@ class SnapML(Solver):
     max_iter: int = 10_000
     threads: int = 1
 
-    form: ClassVar = ERM
-    warm_up_sizes: ClassVar = (32,)
+    losses: ClassVar = (Hinge,)
+    one_weight: ClassVar[bool] = True
     source: ClassVar[str] = "Dünner et al. 2018"
     name: ClassVar[str] = "snap_ml"
     copies_samples: ClassVar[bool] = True
@@ -55,32 +55,35 @@ class SnapML(Solver):
         super().__post_init__()
         check_whole(self.threads, "threads")
 
-    def refuses(self, form: ERM) -> str | None:
-        """Snap ML has one loss, one C, no kernel but approximate ones, and needs two classes."""
-        if not form.gram.is_linear:
-            return "Snap ML only approximates kernels: it solves linear machines"
-        if form.intercept:
-            return "Snap ML regularises its intercept, which is another problem"
-        if not isinstance(form.loss, Hinge):
-            regression = isinstance(form.loss, EpsilonInsensitive)
-            lacks = "support vector regression" if regression else f"{form.loss.name} loss here"
-            return f"Snap ML has no {lacks}"
-        if np.unique(form.C).size > 1:
-            return "Snap ML takes one C for all samples, not one for each"
-        if np.unique(form.y).size < 2:
-            return "Snap ML needs samples of both classes"
-        return None
+    def prepare(self, form: ERM) -> tuple[ERM, Matrix, Any]:
+        """Import Snap ML; return a form, and its samples and the estimator as Snap ML has them.
 
-    def prepare(self, form: ERM) -> tuple[ERM, Matrix]:
-        """Import Snap ML; return a form and its samples in the types that it takes."""
-        _import()
+        Built with -ffast-math, it makes the processor flush subnormal numbers to 0, for everyone.
+        """
+        with warnings.catch_warnings():
+            warnings.simplefilter(
+                "ignore"
+            )  # it reads the processor's features from numpy's insides
+            library = optional("snapml", "Snap ML", "snapml")
+        if sys.platform == "linux":
+            default_environment = ctypes.c_void_p(-1)  # C's FE_DFL_ENV
+            ctypes.CDLL(None).fesetenv(default_environment)
+        estimator = library.SupportVectorMachine(
+            loss="hinge",
+            regularizer=1.0 / float(form.C[0]),
+            tol=self.tol,
+            max_iter=int(self.max_iter),
+            n_jobs=int(self.threads),
+            fit_intercept=False,
+            generate_training_history="summary",  # nothing else states the number of epochs
+        )
         X = form.gram.X.astype(np.float32)
-        return form, scipy.sparse.csr_matrix(X) if scipy.sparse.issparse(X) else X  # no csr_array
+        samples = scipy.sparse.csr_matrix(X) if scipy.sparse.issparse(X) else X  # no csr_array
+        return form, samples, estimator
 
-    def iterates(self, state: tuple[ERM, Matrix]) -> Iterator[FormPoint]:
+    def iterates(self, state: tuple[ERM, Matrix, Any]) -> Iterator[FormPoint]:
         """Yield once, at the end."""
-        form, samples = state
-        estimator = self._estimator(form)
+        form, samples, estimator = state
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             estimator.fit(samples, form.y)
@@ -90,27 +93,3 @@ class SnapML(Solver):
             iterations=int(estimator.training_history_[0]["epochs"]),
             claim="stopped",
         )
-
-    def _estimator(self, form: ERM) -> Any:
-        return importlib.import_module("snapml").SupportVectorMachine(
-            loss="hinge",
-            regularizer=1.0 / float(form.C[0]),
-            tol=self.tol,
-            max_iter=int(self.max_iter),
-            n_jobs=int(self.threads),
-            fit_intercept=False,
-            generate_training_history="summary",  # nothing else states the number of epochs
-        )
-
-
-def _import() -> None:
-    """Import Snap ML without what that does to the process.
-
-    Built with -ffast-math, it makes the processor flush subnormal numbers to 0, for everyone.
-    """
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it reads the processor's features from numpy's insides
-        optional("snapml", "Snap ML", "snapml")
-    if sys.platform == "linux":
-        default_environment = ctypes.c_void_p(-1)  # C's FE_DFL_ENV
-        ctypes.CDLL(None).fesetenv(default_environment)

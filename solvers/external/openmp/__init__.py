@@ -11,15 +11,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import scipy
-
-from problems.dataset import Matrix
-
-
-def rows_of(X: Matrix) -> Any:
-    """Return samples as the one type that both interfaces convert in compiled code; no copy of CSR."""
-    return scipy.sparse.csr_matrix(X)
-
 
 def call_and_listen(set_print: Any, call: Callable[[], Any]) -> tuple[Any, str]:
     """Return what a call into a library returns, and what the library prints meanwhile.

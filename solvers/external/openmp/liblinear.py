@@ -16,16 +16,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 
 from problems.forms import ERM, FormPoint
 from problems.losses import Hinge
-from solvers.base import Solver
-from solvers.external.liblinear import LibLinear
-from solvers.external.openmp import call_and_listen, rows_of
+from solvers.external.linear import LinearBaseline
+from solvers.external.openmp import call_and_listen
 
 
 @dataclass(frozen=True)
-class LibLinearMulticore(Solver):
+class LibLinearMulticore(LinearBaseline):
     """Multi-core LIBLINEAR's dual solver for the hinge loss (its option -s 3).
 
     It passes on w alone. Its limit of 300 epochs cannot be set, nor can the seed of its permutations,
@@ -38,26 +38,17 @@ class LibLinearMulticore(Solver):
 
     tol: float = 1e-4
 
-    form: ClassVar = ERM
-    warm_up_sizes: ClassVar = (32,)
+    losses: ClassVar = (Hinge,)  # regression is solved by one thread: `liblinear` does that
+    one_weight: ClassVar[bool] = True
     source: ClassVar[str] = "Chiang, Lee & Lin 2016; Fan et al. 2008"
     name: ClassVar[str] = "liblinear_multicore"
     copies_samples: ClassVar[bool] = True
     needs: ClassVar = (("liblinear.liblinear", "liblinear-multicore"),)
 
-    def refuses(self, form: ERM) -> str | None:
-        """What LIBLINEAR cannot do, the loss that it has no parallel solver for, a C for each sample."""
-        refusal = LibLinear().refuses(form)
-        if refusal is None and not isinstance(form.loss, Hinge):
-            return "multi-core LIBLINEAR solves regression by one thread: liblinear does that"
-        if refusal is None and np.ptp(form.C) > 0:
-            return "LIBLINEAR as published takes one C for all samples, not one for each"
-        return refusal
-
     def prepare(self, form: ERM) -> tuple[ERM, Any]:
         """Return a form and its samples and labels as LIBLINEAR has them."""
         form, module = super().prepare(form), importlib.import_module("liblinear.liblinear")
-        return form, module.problem(form.y, rows_of(form.gram.X))
+        return form, module.problem(form.y, scipy.sparse.csr_matrix(form.gram.X))  # no copy of CSR
 
     def iterates(self, state: tuple[ERM, Any]) -> Iterator[FormPoint]:
         """Yield once, at the end."""

@@ -15,18 +15,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy
 
 from problems.forms import FormPoint
 from problems.formulations.formulation import Formulation
-from solvers.base import Solver
-from solvers.external.duals import (
-    NATIVE_KERNELS,
-    Dual,
-    dual_of,
-    kernel_settings,
-    refuse_other_duals,
-)
-from solvers.external.openmp import call_and_listen, rows_of
+from solvers.external.duals import Dual, DualBaseline, dual_of, kernel_settings
+from solvers.external.openmp import call_and_listen
 
 _TYPES = {
     "SVC": "C_SVC",
@@ -41,7 +35,7 @@ _MOST_ITERATIONS = 10_000_000
 
 
 @dataclass(frozen=True)
-class LibSVMOpenMP(Solver):
+class LibSVMOpenMP(DualBaseline):
     """LIBSVM's solvers of its five problems, as its authors publish them, with OpenMP.
 
     Attributes
@@ -56,34 +50,32 @@ class LibSVMOpenMP(Solver):
     cache_size: float = 1000.0
     shrinking: bool = True
 
-    form: ClassVar = Formulation
-    warm_up_sizes: ClassVar = (32,)
+    one_weight: ClassVar[bool] = True
     source: ClassVar[str] = "Chang & Lin 2011; Fan, Chen & Lin 2005"
     name: ClassVar[str] = "libsvm_openmp"
     copies_samples: ClassVar[bool] = True
     needs: ClassVar = (("libsvm.svm", "libsvm-official"),)
-
-    def refuses(self, problem: Formulation) -> str | None:
-        """What LIBSVM cannot do, kernels other than the four it computes, and a C for each sample."""
-        if not isinstance(problem.kernel, NATIVE_KERNELS):
-            return "libsvm_openmp is given linear, RBF, polynomial and sigmoid kernels only"
-        refusal = refuse_other_duals(problem, "libsvm_openmp")
-        if refusal is None and np.ptp(problem.weight) > 0:
-            return "LIBSVM as published takes one C for all samples, not one for each"
-        return refusal
 
     def prepare(self, problem: Formulation) -> tuple[Dual, Any]:
         """Return the dual, and its samples and targets as LIBSVM has them."""
         super().prepare(problem)
         dual, svm = dual_of(problem), importlib.import_module("libsvm.svm")
         assert dual is not None
-        return dual, svm.svm_problem(problem.y, rows_of(problem.X))
+        return dual, svm.svm_problem(problem.y, scipy.sparse.csr_matrix(problem.X))
 
     def iterates(self, state: tuple[Dual, Any]) -> Iterator[FormPoint]:
         """Yield once, at the end."""
         dual, samples = state
-        svm, parameter = importlib.import_module("libsvm.svm"), self._parameter(dual)
-        library, n = svm.libsvm, dual.problem.n
+        svm, n = importlib.import_module("libsvm.svm"), dual.problem.n
+        library, parameter = svm.libsvm, svm.svm_parameter()
+        settings = kernel_settings(dual.problem.kernel) | dual.settings
+        settings["kernel_type"] = svm.kernel_names[settings.pop("kernel").upper()]
+        settings["svm_type"] = getattr(svm.svm_forms, _TYPES[dual.estimator])
+        settings["p"] = settings.pop("epsilon", 0.0)
+        settings |= {"C": dual.problem.weight[0], "eps": self.tol}
+        settings |= {"cache_size": self.cache_size, "shrinking": self.shrinking}
+        for name, value in settings.items():
+            setattr(parameter, name, value)
         trained, printed = call_and_listen(
             library.svm_set_print_string_function, lambda: library.svm_train(samples, parameter)
         )
@@ -92,24 +84,10 @@ class LibSVMOpenMP(Solver):
             support = np.ctypeslib.as_array(model.sv_indices, (model.l,)) - 1
             beta[support] = np.ctypeslib.as_array(model.sv_coef[0], (model.l,))
         iterations = int(re.findall(r"#iter = (\d+)", printed)[-1])
-        variables = 2 * n if dual.problem.is_regression else n
-        at_limit = iterations >= max(_MOST_ITERATIONS, 100 * variables)
+        at_limit = iterations >= max(_MOST_ITERATIONS, 100 * n * len(dual.problem.pieces or ()))
         yield FormPoint(
             dual.alpha(beta),
             b=None if dual.problem.costs.any() else -model.rho[0],
             iterations=iterations,
             claim="stopped" if at_limit else "optimal",
         )
-
-    def _parameter(self, dual: Dual) -> Any:
-        svm, settings = importlib.import_module("libsvm.svm"), kernel_settings(dual.problem.kernel)
-        settings["kernel_type"] = svm.kernel_names[settings.pop("kernel").upper()]
-        settings |= {"eps": self.tol, "cache_size": self.cache_size, "shrinking": self.shrinking}
-        settings |= dual.settings
-        settings["p"] = settings.pop("epsilon", 0.0)
-        settings["C"] = dual.problem.weight[0]
-        settings["svm_type"] = getattr(svm.svm_forms, _TYPES[dual.estimator])
-        parameter = svm.svm_parameter()
-        for name, value in settings.items():
-            setattr(parameter, name, value)
-        return parameter

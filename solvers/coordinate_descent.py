@@ -59,18 +59,18 @@ def minimise(
     x = np.asarray(x, dtype=np.float64)
     if x.ndim != 1 or not np.isfinite(x).all():
         raise ValueError(f"x: must be a vector of finite numbers, got {x!r}")
+
+    def on_line(t: float, x: Vector, unit: Vector) -> float:
+        return f(x + t * unit)
+
     path = [x]
     for _ in range(sweeps):
         for unit in np.eye(x.size):
-            along: Any = minimize_scalar(_line(f, path[-1], unit))
+            along: Any = minimize_scalar(on_line, args=(path[-1], unit))
             path.append(path[-1] + float(along.x) * unit)
         if np.abs(path[-1] - path[-1 - x.size]).max(initial=0.0) <= tol:
             break
     return np.array(path)
-
-
-def _line(f: Callable[[Vector], float], x: Vector, unit: Vector) -> Callable[[float], float]:
-    return lambda t: f(x + t * unit)
 
 
 @dataclass(frozen=True)
@@ -96,14 +96,11 @@ class CoordinateDescent(Solver):
         """One variable must be free to move, and its step reads a row of Q."""
         if form.a is not None:
             return (
-                "CoordinateDescent moves one variable at a time, and the equality that comes with "
-                "an intercept holds each of them fast: leave the intercept out, or take SMO"
+                "an intercept's equality holds every single variable fast: leave the intercept out, or "
+                "take SMO"
             )
         if not form.Q.fits:
-            return (
-                f"CoordinateDescent works on the whole matrix Q, which for {form.n} variables does "
-                "not fit"
-            )
+            return f"it works on the whole matrix Q, which for {form.n} variables does not fit"
         return None
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

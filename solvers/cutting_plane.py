@@ -87,7 +87,7 @@ class _Planes:
         self.idle = np.append(self.idle, 0.0)
 
     def solve(self) -> Vector:
-        """Solve the dual over the planes; return w = Σ αⱼgⱼ."""
+        """Solve the dual over the planes, forget those without weight for long; return w = Σ αⱼgⱼ."""
         C, count = self.chains.C, self.c.size
         # in units of C: weights that sum to one, whatever the scale of the problem
         form = QP(
@@ -105,20 +105,15 @@ class _Planes:
         assert last.x is not None
         share = np.maximum(last.x, 0.0)
         self.alpha = C * share / share.sum()
-        self._forget()
+        self.idle = np.where(self.alpha > 1e-12 * C, 0.0, self.idle + 1.0)
+        keep = self.idle < _IDLE
+        keep[0] = True  # of the labels as they are, so that R ≥ 0
+        self.labels = [labels for labels, kept in zip(self.labels, keep, strict=True) if kept]
+        self.g, self.c, self.idle = self.g[keep], self.c[keep], self.idle[keep]
+        self.alpha = self.alpha[keep] * (C / self.alpha[keep].sum())
         w = self.alpha @ self.g
         self.value = float(self.alpha @ self.c) - 0.5 * float(w @ w)
         return w
-
-    def _forget(self) -> None:
-        """Drop planes that had no weight for long, but for the first one."""
-        used = self.alpha > 1e-12 * self.chains.C
-        self.idle = np.where(used, 0.0, self.idle + 1.0)
-        keep = self.idle < _IDLE
-        keep[0] = True
-        self.labels = [labels for labels, kept in zip(self.labels, keep, strict=True) if kept]
-        self.g, self.c, self.idle = self.g[keep], self.c[keep], self.idle[keep]
-        self.alpha = self.alpha[keep] * (self.chains.C / self.alpha[keep].sum())
 
     def marginals(self) -> Block:
         """Return Σ αⱼ·marginals(labelsⱼ), shape (n, K²)."""

@@ -21,11 +21,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import ClassVar, NamedTuple
+from typing import ClassVar
 
 import numpy as np
 
-from problems.dataset import Matrix
 from problems.forms import BoxQP, FormPoint
 from problems.gram.gram import Gram, SignedGram
 from problems.kernels import RBF, Block, Linear, inner_products
@@ -33,7 +32,7 @@ from problems.validation import check_whole
 from solvers.base import Solver
 from solvers.dual_coordinate_descent import DualCoordinateDescent
 
-_PAIRS = 64  # times as many: pairs of samples on which the error is measured
+_SAMPLES_OF_ERROR = 64  # times as many are the pairs of samples on which the error is measured
 
 
 @dataclass(frozen=True)
@@ -70,20 +69,34 @@ class Nystroem(Solver):
         """Map the samples, then yield as the linear solver does."""
         rng = np.random.default_rng(self.seed)
         Z = self.features(form.gram, rng)
-        error = kernel_error(form.gram, Z, rng)
-        measured = {"kernel_error_max": error.largest, "kernel_error_mean": error.mean}
+        size = min(_SAMPLES_OF_ERROR, form.gram.n)
+        rows, cols = (rng.choice(form.gram.n, size, replace=False) for _ in range(2))
+        error = np.abs(form.gram.block(rows, cols) - Z[rows] @ Z[cols].T)
+        mean, largest = float(error.mean()), float(error.max())
         note = (
-            f"{Z.shape[1]} features: |K - ZZ'| is {error.mean:.2g} on average and at most "
-            f"{error.largest:.2g} on {error.pairs} pairs"
+            f"{Z.shape[1]} features: |K - ZZ'| is {mean:.2g} on average and at most {largest:.2g} on "
+            f"{error.size} pairs"
         )
+        measured = {"kernel_error_max": largest, "kernel_error_mean": mean}
         approximate = _with_gram(form, Gram(Z, Linear(), form.gram.memory))
         for point in self._linear().iterates(approximate):
             counters = {**point.counters, **measured}
             yield replace(point, claim="stopped", counters=counters, note=note)
 
     def features(self, gram: Gram, rng: np.random.Generator) -> Block:
-        """Return the features (n, m) that stand for the samples."""
-        return nystroem_features(gram, self.components, rng)
+        """Return features (n, r) from random landmarks, at most `components` of them.
+
+        r is the rank of K[L, L]: directions that may be 0 but for rounding are left out, and negative
+        ones, which only an indefinite kernel has.
+        """
+        landmarks = np.sort(rng.permutation(gram.n)[: self.components])
+        columns = gram.block(landmarks, slice(None)).T
+        values, vectors = np.linalg.eigh(columns[landmarks])
+        rounding = landmarks.size * np.finfo(float).eps * float(np.abs(values).max(initial=0.0))
+        kept = values > rounding
+        if not kept.any():
+            return np.zeros((gram.n, 1))
+        return np.ascontiguousarray(columns @ (vectors[:, kept] / np.sqrt(values[kept])))
 
     def _linear(self) -> DualCoordinateDescent:
         return DualCoordinateDescent(self.tol, max_iter=self.max_iter, seed=self.seed)
@@ -116,52 +129,16 @@ class RandomFourier(Nystroem):
         return super().refuses(form)
 
     def features(self, gram: Gram, rng: np.random.Generator) -> Block:
-        """Return the features (n, components) that stand for the samples."""
+        """Return features (n, components) at random frequencies."""
         assert isinstance(gram.kernel, RBF)
-        return random_fourier_features(gram.X, gram.kernel, self.components, rng)
+        m = self.components
+        frequencies = np.sqrt(2 * gram.kernel.gamma) * rng.standard_normal(
+            (m // 2, gram.X.shape[1])
+        )
+        angles = inner_products(gram.X, frequencies)
+        return np.sqrt(2 / m) * np.hstack([np.cos(angles), np.sin(angles)])
 
 
 def _with_gram(form: BoxQP, gram: Gram) -> BoxQP:
     """Return `form` with another Gram matrix."""
     return replace(form, Q=SignedGram(gram, form.Q.sign, form.Q.index))
-
-
-class KernelError(NamedTuple):
-    """|K − Z Zᵀ| over some pairs of samples."""
-
-    largest: float
-    mean: float
-    pairs: int
-
-
-def random_fourier_features(
-    X: Matrix, kernel: RBF, components: int, rng: np.random.Generator
-) -> Block:
-    """Return random Fourier features (n, components) of the samples `X` (n, d), an even number."""
-    frequencies = np.sqrt(2 * kernel.gamma) * rng.standard_normal((components // 2, X.shape[1]))
-    angles = inner_products(X, frequencies)
-    return np.sqrt(2 / components) * np.hstack([np.cos(angles), np.sin(angles)])
-
-
-def nystroem_features(gram: Gram, components: int, rng: np.random.Generator) -> Block:
-    """Return Nyström features (n, r) from at most `components` random landmarks.
-
-    r is the rank of K[L, L]: directions that may be 0 but for rounding are left out, and negative
-    ones, which only an indefinite kernel has.
-    """
-    landmarks = np.sort(rng.permutation(gram.n)[:components])
-    columns = gram.block(landmarks, slice(None)).T
-    values, vectors = np.linalg.eigh(columns[landmarks])
-    rounding = landmarks.size * np.finfo(float).eps * float(np.abs(values).max(initial=0.0))
-    kept = values > rounding
-    if not kept.any():
-        return np.zeros((gram.n, 1))
-    return np.ascontiguousarray(columns @ (vectors[:, kept] / np.sqrt(values[kept])))
-
-
-def kernel_error(gram: Gram, Z: Block, rng: np.random.Generator) -> KernelError:
-    """Return how far Z Zᵀ is from K, on all pairs of two random choices of samples."""
-    size = min(_PAIRS, gram.n)
-    rows, cols = (rng.choice(gram.n, size, replace=False) for _ in range(2))
-    error = np.abs(gram.block(rows, cols) - Z[rows] @ Z[cols].T)
-    return KernelError(float(error.max()), float(error.mean()), error.size)

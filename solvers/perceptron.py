@@ -25,7 +25,6 @@ from problems.certificates.certificate import Certificate
 from problems.dataset import Vector
 from problems.forms import FormPoint
 from problems.formulations.formulation import Formulation
-from problems.formulations.svm import HardMarginDual, HardMarginPrimal
 from problems.kernels import Block
 from problems.validation import check_whole
 from solvers.base import Solver
@@ -53,7 +52,7 @@ class Perceptron(Solver):
 
     def refuses(self, problem: Formulation) -> str | None:
         """Mistakes are counted without a bound, and their scores need the whole Q."""
-        if not isinstance(problem, (HardMarginDual, HardMarginPrimal)):
+        if np.isfinite(problem.weight).any():
             return "the perceptron separates samples: it has no slack, for hard margins only"
         if not problem.gram().fits:
             return f"Perceptron works on the whole matrix Q, which for {problem.n} samples does not fit"

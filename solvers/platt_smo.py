@@ -66,7 +66,8 @@ class PlattSMO(Solver):
         draws = np.random.default_rng(self.seed)
         block = max(1, _BLOCK_ENTRIES // form.n)
         errors = t * (Q @ x + form.p)  # E without b
-        b, central, steps, claim = _central_bias(t, C, x, errors), True, 0, "none"
+        b, central, steps = _central_bias(t, C, x, errors), True, 0
+        claim: Claim = "none"
         while claim == "none":
             size = min(block, self.max_iter - steps)
             E = errors + b
@@ -78,12 +79,11 @@ class PlattSMO(Solver):
             if exhausted:
                 b = _central_bias(t, C, x, errors)
             optimal = _violators(t, C, x, errors + b, self.tol, False).size == 0
-            claim = _claim(optimal, stuck or steps >= self.max_iter)
+            if optimal:
+                claim = "optimal"
+            elif stuck or steps >= self.max_iter:
+                claim = "stopped"
             yield FormPoint(x.copy(), iterations=steps, claim=claim)
-
-
-def _claim(optimal: bool, ended: bool) -> Claim:
-    return "optimal" if optimal else "stopped" if ended else "none"
 
 
 def _central_bias(t: Vector, C: Vector, x: Vector, errors: Vector) -> float:

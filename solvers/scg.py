@@ -88,7 +88,9 @@ class SCG(Solver):
             x, spent = now.x, spent + now.iterations
             violation = lagrangian.update(x)
             if now.converged and violation <= self.tol * float(np.abs(x).max()):
-                claim = "optimal" if lagrangian.is_near(x) else "stopped"
+                feasible = form.project(x)
+                near = is_near(form, feasible, lagrangian.Q @ feasible + form.p)
+                claim = "optimal" if near else "stopped"
             elif spent >= self.max_iter:
                 claim = "stopped"
             elif violation > 0.25 * before:
@@ -118,11 +120,6 @@ class _Lagrangian:
             value += self.nu[k] * off + 0.5 * mu * off**2
             gradient[i] += (self.nu[k] + mu * off) * a
         return value, gradient
-
-    def is_near(self, x: Vector) -> bool:
-        """Whether the duality gap at x, made feasible, allows to call it optimal."""
-        x = self.form.project(x)
-        return is_near(self.form, x, self.Q @ x + self.form.p)
 
     def update(self, x: Vector) -> float:
         """Take the multipliers that x gives; return the largest violation of a constraint."""

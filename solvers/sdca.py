@@ -26,6 +26,7 @@ from problems.losses.logistic import logistic_step
 from solvers.base import Solver
 from solvers.numerics.claims import relative_gap
 from solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only
+from solvers.pegasos.steps import scored_samples
 
 _CHECK_GROWTH = 1.2  # between the epochs after which the gap is evaluated, which costs an epoch
 _NO_COLUMN = np.empty((0, 0))
@@ -34,8 +35,7 @@ _NO_COLUMN = np.empty((0, 0))
 class Dual(NamedTuple):
     """What an epoch reads: rows for the linear kernel, the Gram matrix for another.
 
-    samples (n, 4) : the ends of the interval without loss (for the logistic loss y twice), Cᵢ, and
-        Kᵢᵢ. smoothing, lipschitz : of the loss, see `IntervalLoss`.
+    The others are those of `Risk` for the weights Cᵢ.
     """
 
     rows: Rows
@@ -78,9 +78,12 @@ class SDCA(Solver):
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each epoch."""
-        dual = _dual(form)
+        linear = form.gram.is_linear
+        rows = as_rows(form.gram.X if linear else _NO_COLUMN)
+        gram = read_only(_NO_COLUMN if linear else form.gram.dense())
+        dual = Dual(rows, gram, *scored_samples(form, form.C))
         beta = np.zeros(form.n) if form.start is None else form.start.copy()
-        state = form.gram.X.T @ beta if form.gram.is_linear else form.gram.matvec(beta)
+        state = form.gram.X.T @ beta if linear else form.gram.matvec(beta)
         draws, next_check = np.random.default_rng(self.seed), 1
         for epochs in range(1, self.max_iter + 1):
             _epoch(dual, draws.permutation(form.n), beta, state)
@@ -94,22 +97,6 @@ class SDCA(Solver):
             )
             if done:
                 return
-
-
-def _dual(form: ERM) -> Dual:
-    loss, y = form.loss, form.y
-    lower, upper = loss.ends(y) if isinstance(loss, IntervalLoss) else (y, y)
-    samples = np.column_stack([lower, upper, form.C, form.gram.diagonal()])
-    smoothing = loss.smoothing if isinstance(loss, IntervalLoss) else 0.0
-    linear = form.gram.is_linear
-    return Dual(
-        as_rows(form.gram.X if linear else _NO_COLUMN),
-        read_only(_NO_COLUMN if linear else form.gram.dense()),
-        read_only(samples),
-        smoothing,
-        float(loss.lipschitz),
-        isinstance(loss, Logistic),
-    )
 
 
 @numba.njit(cache=True, fastmath=FAST)

@@ -21,7 +21,7 @@ from problems.forms import ERM, FormPoint
 from problems.losses import IntervalLoss, Logistic
 from solvers.base import Solver
 from solvers.numerics.rows import as_rows
-from solvers.pegasos.steps import DRAWN, WEIGHTS, Risk, initial_state, risk_of, settle, steps
+from solvers.pegasos.steps import DRAWN, WEIGHTS, initial_state, risk_of, settle, steps
 
 _BLOCK = 2**14  # samples between two yields
 
@@ -56,7 +56,10 @@ class StochasticSubgradient(Solver):
 
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each block of steps."""
-        risk, rows = _risk(form), as_rows(form.gram.X)
+        smoothness = form.loss.smoothness if form.loss.smoothness < np.inf else 0.0
+        first = smoothness * float(form.gram.diagonal().max()) * float(form.C.sum())
+        risk = risk_of(form, np.ones(form.n), first, True, 1)
+        rows = as_rows(form.gram.X)
         state = initial_state(form.gram.X.shape[1], form.n)
         draws, shares = np.random.default_rng(self.seed), form.C / form.C.sum()
         limit = form.n * int(self.epochs)
@@ -71,11 +74,3 @@ class StochasticSubgradient(Solver):
                 iterations=int(state.numbers[DRAWN]),
                 claim="stopped" if done + _BLOCK >= limit else "none",
             )
-
-
-def _risk(form: ERM) -> Risk:
-    loss, total = form.loss, float(form.C.sum())
-    at_zero = float(form.C @ loss.value(form.y, np.zeros(form.n)))  # ΣC·L(0)
-    smoothness = loss.smoothness if loss.smoothness < np.inf else 0.0
-    first = smoothness * float(form.gram.diagonal().max()) * total
-    return risk_of(form, np.ones(form.n), first, float(np.sqrt(at_zero)), 1)

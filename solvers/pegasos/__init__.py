@@ -6,9 +6,6 @@ In step t, on a batch A of k samples with A⁺ those whose loss has a slope −s
     w ← (1 − 1/t)·w + 1/(lam·t·k)·Σ_{i ∈ A⁺} signᵢφ(xᵢ),   w ← min(1, radius/‖w‖)·w
 (Shalev-Shwartz, Singer, Srebro & Cotter 2011, figures 1 to 3). Hence w = Σ βᵢφ(xᵢ) with β the shrunk
 counts of violations: a dual point, carried through projection and averaging.
-
-radius: at the optimum lam‖w*‖² + L(w*) = −Σ (Cᵢ/ΣC)·loss*ᵢ ≤ L(0) for the mean loss L, by strong
-duality and Fenchel-Young, so ‖w*‖ ≤ √(L(0)/lam); for the hinge loss L(0) = 1.
 """
 
 from __future__ import annotations
@@ -22,12 +19,12 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
-from problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
+from problems.losses import EpsilonInsensitive, Hinge
 from problems.validation import check_choice, check_whole
 from solvers.base import Solver
 from solvers.numerics.claims import relative_gap
 from solvers.numerics.rows import Rows, as_rows
-from solvers.pegasos.steps import WEIGHTS, Risk, State, initial_state, risk_of, settle, steps
+from solvers.pegasos.steps import WEIGHTS, State, initial_state, risk_of, settle, steps
 
 Sampling = Literal["permutation", "iid"]
 _BLOCK_ENTRIES = 2**21  # entries of X or K read between two yields: some 10 ms
@@ -113,8 +110,12 @@ class Pegasos(Solver):
     def iterates(self, form: ERM) -> Iterator[FormPoint]:
         """Yield after each epoch, and within long ones after each block of batches."""
         linear = form.gram.is_linear
-        risk = self._risk(form)
+        shares = form.C / form.C.sum()
+        weight = form.n * shares if self.sampling == "permutation" else np.ones(form.n)
+        risk = risk_of(form, weight, 0.0, self.project, 3 if self.average else 0)
         state = initial_state(form.gram.X.shape[1] if linear else 0, form.n)
+        lower, upper = form.loss.ends(form.y)
+        box = np.where(upper < inf, -form.C, 0.0), np.where(lower > -inf, form.C, 0.0)
         draws = np.random.default_rng(self.seed)
         limit = inf if self.max_iter is None else self.max_iter
         done, next_check = 0, _FIRST_CHECK
@@ -131,19 +132,12 @@ class Pegasos(Solver):
             last = epoch == self.epochs or done >= limit
             if not last and epoch >= next_check:
                 next_check = int(_CHECK_GROWTH * epoch)
+                clipped = np.clip(point.beta, *box)
                 # abs: rounding, or an indefinite kernel, may put the primal value below the dual
-                last = abs(_clipped_gap(form, point.beta)) <= self.tol
+                last = abs(relative_gap(form, clipped)) <= self.tol
             yield replace(point, claim="stopped" if last else "none")
             if last:
                 return
-
-    def _risk(self, form: ERM) -> Risk:
-        shares = form.C / form.C.sum()
-        weight = form.n * shares if self.sampling == "permutation" else np.ones(form.n)
-        lam = 1.0 / float(form.C.sum())
-        loss_at_zero = float((shares * form.loss.value(form.y, np.zeros(form.n))).sum())
-        radius = float(np.sqrt(loss_at_zero / lam)) if self.project else inf
-        return risk_of(form, weight, 0.0, radius, 3 if self.average else 0)
 
     def _draw(self, form: ERM, draws: np.random.Generator) -> Indices:
         """Return the n samples of an epoch, in order."""
@@ -181,13 +175,3 @@ def _blocks(
             yield some, np.arange(block.size), block
         else:
             yield rows, block, block
-
-
-def _clipped_gap(form: ERM, beta: Vector | None) -> float:
-    """Return the relative duality gap of β clipped to its box, with the w that it gives."""
-    assert beta is not None
-    assert isinstance(form.loss, IntervalLoss)
-    lower, upper = form.loss.ends(form.y)
-    highest, lowest = np.where(lower > -inf, form.C, 0.0), np.where(upper < inf, -form.C, 0.0)
-    beta = np.clip(beta, lowest, highest)
-    return relative_gap(form, beta)

@@ -18,7 +18,7 @@ from problems.dataset import Indices, Vector
 from problems.forms import ERM
 from problems.kernels import Block
 from problems.losses import IntervalLoss, Logistic
-from solvers.numerics.rows import FAST, Rows, add, dot
+from solvers.numerics.rows import FAST, Rows, add, dot, read_only
 
 # Below it v is rescaled: the lazy average loses as many digits as the scale.
 _SMALLEST_SCALE = 1e-3
@@ -65,20 +65,29 @@ class Risk(NamedTuple):
     power: int
 
 
-def risk_of(form: ERM, weight: Vector, first: float, radius: float, power: int) -> Risk:
-    """Return the risk of `form` with these weights (n,) of its samples."""
+def risk_of(form: ERM, weight: Vector, first: float, projected: bool, power: int) -> Risk:
+    """Return the risk of `form` with these weights (n,) of its samples.
+
+    radius = √(ΣC·L(0)) holds the optimum, as at it ‖w‖² + ΣC·L(w) ≤ ΣC·L(0) for the mean loss L, by
+    strong duality and Fenchel-Young.
+    """
+    at_zero = float(form.C @ form.loss.value(form.y, np.zeros(form.n)))
+    return Risk(
+        *scored_samples(form, weight),
+        lam=1.0 / float(form.C.sum()),
+        first=first,
+        radius=float(np.sqrt(at_zero)) if projected else np.inf,
+        power=power,
+    )
+
+
+def scored_samples(form: ERM, weight: Vector) -> tuple[Block, float, float, bool]:
+    """Return the fields of `Risk` that say what loss each sample has, for these weights (n,)."""
     loss, y = form.loss, form.y
     lower, upper = loss.ends(y) if isinstance(loss, IntervalLoss) else (y, y)
-    return Risk(
-        np.column_stack([lower, upper, weight, form.gram.diagonal()]),
-        loss.smoothing if isinstance(loss, IntervalLoss) else 0.0,
-        float(loss.lipschitz),
-        isinstance(loss, Logistic),
-        1.0 / float(form.C.sum()),
-        first,
-        radius,
-        power,
-    )
+    samples = np.column_stack([lower, upper, weight, form.gram.diagonal()])
+    smoothing = loss.smoothing if isinstance(loss, IntervalLoss) else 0.0
+    return read_only(samples), smoothing, float(loss.lipschitz), isinstance(loss, Logistic)
 
 
 def initial_state(d: int, n: int) -> State:

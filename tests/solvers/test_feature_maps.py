@@ -26,7 +26,6 @@ from solvers import (
     Status,
     solve,
 )
-from solvers.feature_maps import kernel_error, nystroem_features, random_fourier_features
 
 MOONS = datasets.load("two_moons", n=160, seed=2)
 GAMMA = 2.0
@@ -44,7 +43,7 @@ def test_random_fourier_features_approach_the_kernel_with_the_root_of_their_numb
     for components in (50, 200, 800, 3200):
         squares = []
         for _ in range(10):
-            Z = random_fourier_features(X, RBF(GAMMA), components, rng)
+            Z = RandomFourier(components=components).features(Gram(X, RBF(GAMMA)), rng)
             np.testing.assert_allclose((Z**2).sum(axis=1), 1.0)  # sin² + cos²
             squares.append(np.mean((Z @ Z.T - K) ** 2))
         assert Z.shape == (50, components)
@@ -58,7 +57,7 @@ def test_random_fourier_features_are_unbiased():
     X, rng = MOONS.X[:60], np.random.default_rng(1)
     total = np.zeros((60, 60))
     for _ in range(50):
-        Z = random_fourier_features(X, RBF(GAMMA), 400, rng)
+        Z = RandomFourier(components=400).features(Gram(X, RBF(GAMMA)), rng)
         total += Z @ Z.T / 50
     assert np.abs(total - RBF(GAMMA)(X, X)).max() < 0.035  # 5 standard deviations
 
@@ -67,7 +66,7 @@ def test_nystroem_features_approach_the_kernel_and_end_there():
     gram = Gram(MOONS.X, RBF(GAMMA))
     K, errors = gram.dense(), []
     for components in (5, 10, 20, 40, 160):
-        Z = nystroem_features(gram, components, np.random.default_rng(0))
+        Z = Nystroem(components=components).features(gram, np.random.default_rng(0))
         residual = K - Z @ Z.T
         assert np.linalg.eigvalsh(residual)[0] >= -1e-8  # it approaches from below
         errors.append(float(np.abs(residual).max()))
@@ -82,7 +81,7 @@ def test_nystroem_features_are_those_of_scikit_learn_up_to_a_rotation():
     rng = np.random.default_rng(0)
     drawn = np.random.default_rng(0).permutation(160)[:15]
     fitted.components_, fitted.normalization_ = _normalisation(MOONS.X[np.sort(drawn)])
-    theirs, ours = fitted.transform(MOONS.X), nystroem_features(gram, 15, rng)
+    theirs, ours = fitted.transform(MOONS.X), Nystroem(components=15).features(gram, rng)
     np.testing.assert_allclose(ours @ ours.T, theirs @ theirs.T, atol=1e-7)
 
 
@@ -104,7 +103,7 @@ def _normalisation(landmarks):
 )
 def test_nystroem_is_exact_for_any_kernel_with_landmarks_of_full_rank(X, kernel):
     gram = Gram(X, kernel)
-    Z = nystroem_features(gram, 60, np.random.default_rng(0))
+    Z = Nystroem(components=60).features(gram, np.random.default_rng(0))
     np.testing.assert_allclose(Z @ Z.T, gram.dense(), atol=1e-8 * max(1.0, gram.dense().max()))
 
 
@@ -143,10 +142,13 @@ def test_the_record_tells_the_error_that_was_measured(name):
 
 
 def test_the_measured_error_is_that_of_the_pairs_drawn():
-    gram = Gram(MOONS.X[:40], RBF(GAMMA))  # fewer than a draw: all pairs are
-    Z = random_fourier_features(gram.X, RBF(GAMMA), 30, np.random.default_rng(0))
-    error, true = kernel_error(gram, Z, np.random.default_rng(1)), np.abs(gram.dense() - Z @ Z.T)
-    assert error == pytest.approx((true.max(), true.mean(), 1600))
+    few = SoftMarginDual(MOONS.X[:40], MOONS.y[:40], 1.0, RBF(GAMMA))  # so that all pairs are drawn
+    solver, gram = RandomFourier(components=30, seed=1), few.gram()
+    Z = solver.features(gram, np.random.default_rng(1))
+    true = np.abs(gram.dense() - Z @ Z.T)
+    counters = solve(few, solver).counters
+    assert counters["kernel_error_max"] == pytest.approx(true.max())
+    assert counters["kernel_error_mean"] == pytest.approx(true.mean())
 
 
 @pytest.mark.parametrize("make", [Nystroem, RandomFourier])

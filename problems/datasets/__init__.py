@@ -13,8 +13,6 @@ from typing import Any
 
 from problems.dataset import Dataset
 from problems.datasets.bundled import BreastCancer, Diabetes, Digits, Iris, Wine
-from problems.datasets.catalogue import ENTRIES
-from problems.datasets.chains import HiddenMarkov
 from problems.datasets.generators import (
     Blobs,
     Classification,
@@ -28,9 +26,9 @@ from problems.datasets.generators import (
 )
 from problems.datasets.libsvm import LibsvmFile
 from problems.datasets.openml import OpenML
-from problems.datasets.published import Published, cache_folder, data_folder
+from problems.datasets.published import ENTRIES, Published, cache_folder, data_folder
 from problems.datasets.source import Raw, Source
-from problems.datasets.symbolic import GraphFamilies, MotifStrings, PlantedSets
+from problems.datasets.symbolic import GraphFamilies, HiddenMarkov, MotifStrings, PlantedSets
 from problems.registry import Registry, is_outside
 
 __all__ = [

@@ -16,6 +16,7 @@ import lzma
 import zipfile
 import zlib
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -85,11 +86,15 @@ def check_readable(path: Path) -> None:
 
 
 def _read_text(path: Path, zero_based: bool, n_features: int | None) -> tuple[Matrix, Vector]:
+    unpacked, limit = 0, _unpacked_limit(path)
+    if path.suffix in _OPENERS:
+        with suppress(*_DAMAGE), _open(path) as stream:  # of damage is told where it is met again
+            while unpacked <= limit and (block := stream.read(2**20)):
+                unpacked += len(block)
+        _check_unpacked(path, unpacked, "unpack it first: plain text has no limit")
     try:
         with _open(path) as stream:
             X, y = _parsed(stream, zero_based)
-    except _TooLarge:
-        raise
     except (*_DAMAGE, ValueError, OverflowError) as error:
         raise ValueError(f"{path}{_first_fault(path, zero_based) or f': {error}'}") from error
     if y.size == 0:
@@ -126,60 +131,37 @@ def _first_fault(path: Path, zero_based: bool) -> str:
     return ""
 
 
-def _open(path: Path) -> IO[bytes]:
-    if path.suffix not in _OPENERS:
-        return path.open("rb")
-    return io.BufferedReader(_Unpacked(path, _OPENERS[path.suffix](path, "rb")), 2**16)
+def _open(path: Path) -> Any:
+    return _OPENERS.get(path.suffix, open)(path, "rb")
 
 
-class _TooLarge(ValueError):
-    """An archive unpacks to more than its size allows."""
-
-
-class _Unpacked(io.RawIOBase):
-    """What an archive holds, up to what its size allows."""
-
-    def __init__(self, path: Path, stream: Any) -> None:
-        self._path, self._stream, self._read = path, stream, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        count = self._stream.readinto(buffer)
-        self._read += count
-        _check_unpacked(self._path, self._read, "unpack it first: plain text has no limit")
-        return count
-
-    def close(self) -> None:
-        self._stream.close()
-        super().close()
+def _unpacked_limit(path: Path) -> int:
+    return max(UNPACKED_ALWAYS, UNPACKED_RATIO * path.stat().st_size)
 
 
 def _check_unpacked(path: Path, unpacked: int, remedy: str) -> None:
     """Raise ValueError if an archive unpacks to more than its size allows."""
-    size = path.stat().st_size
-    limit = max(UNPACKED_ALWAYS, UNPACKED_RATIO * size)
+    limit = _unpacked_limit(path)
     if unpacked > limit:
-        raise _TooLarge(
-            f"{path}: the archive of {size} bytes unpacks to more than {limit / 2**20:.0f} MiB, the "
-            f"limit for an archive of its size ({UNPACKED_RATIO} times that, and at least "
-            f"{UNPACKED_ALWAYS / 2**20:.0f} MiB); if that is what it should hold, {remedy}"
+        raise ValueError(
+            f"{path}: the archive of {path.stat().st_size} bytes unpacks to more than "
+            f"{limit / 2**20:.0f} MiB, the limit for an archive of its size ({UNPACKED_RATIO} times "
+            f"that, and at least {UNPACKED_ALWAYS / 2**20:.0f} MiB); if that is what it should hold, "
+            f"{remedy}"
         )
 
 
 def _read_npz(path: Path) -> tuple[Matrix, NDArray[Any]]:
     try:
         # np.load alone takes whatever is no archive for a pickle, and says so
-        with path.open("rb") as stream, zipfile.ZipFile(stream) as members:
-            unpacked = sum(member.file_size for member in members.infolist())
-        _check_unpacked(path, unpacked, "save it with numpy.savez, which does not compress")
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except _TooLarge:
-        raise
+        with zipfile.ZipFile(path) as members:
+            unpacked, arrays = sum(member.file_size for member in members.infolist()), {}
+        if unpacked <= _unpacked_limit(path):
+            with np.load(path, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
     except (*_DAMAGE, zipfile.BadZipFile, ValueError) as error:
         raise ValueError(f"{path}: is not a complete .npz archive ({error})") from error
+    _check_unpacked(path, unpacked, "save it with numpy.savez, which does not compress")
     if not {"X", "y"} <= arrays.keys():
         found = ", ".join(sorted(arrays)) or "nothing"
         raise ValueError(f"{path}: needs the arrays X and y, has {found}")

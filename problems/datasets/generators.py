@@ -12,8 +12,7 @@ import scipy
 from numpy.typing import NDArray
 
 from problems.dataset import Vector
-from problems.datasets.options import count, number
-from problems.datasets.source import Generator, Raw
+from problems.datasets.source import Generator, Raw, count, number
 
 
 @dataclass(frozen=True, kw_only=True)

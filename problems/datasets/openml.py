@@ -16,9 +16,8 @@ import numpy as np
 
 from problems.dataset import content_hash
 from problems.datasets.libsvm import Foreign, raw_of
-from problems.datasets.options import Range
 from problems.datasets.published import TIMEOUT, cache_folder
-from problems.datasets.source import Raw
+from problems.datasets.source import Range, Raw
 from problems.datasets.steps import by_density
 
 

@@ -4,7 +4,7 @@ Limit, split and data are drawn from separate streams of one seed, so that askin
 held-out part does not change which rows are kept, nor how they were generated.
 """
 
-from dataclasses import dataclass
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -64,22 +64,27 @@ def to_signs(
         If `positive` is no label, or if it is None and the classes are not two.
     """
     labels = np.unique(y)
-    if positive is None:
-        chosen = _larger_label(labels, class_names)
-    else:
-        chosen = _named_label(labels, positive, class_names)
-    return np.where(y == chosen, 1.0, -1.0)
-
-
-def _larger_label(labels: NDArray[Any], class_names: tuple[str, ...]) -> Any:
-    if labels.dtype.kind != "U" and np.isin(labels, (-1, 1)).all():
-        return 1
-    if labels.size == 2:
-        return labels[1]
-    shown = show_labels(labels, class_names)
-    if labels.size == 1:
+    shown, is_text = show_labels(labels, class_names), labels.dtype.kind == "U"
+    chosen: Any = positive
+    if positive is not None:
+        if is_text:
+            chosen = str(positive)
+        elif positive in class_names:
+            chosen = class_names.index(str(positive))
+        else:
+            with suppress(ValueError):
+                chosen = float(positive)
+        if chosen not in labels.tolist():
+            raise ValueError(f"positive: {positive!r} is not a label; the labels are {shown}")
+    elif not is_text and np.isin(labels, (-1, 1)).all():
+        chosen = 1
+    elif labels.size == 2:
+        chosen = labels[1]
+    elif labels.size == 1:
         raise ValueError(f"positive: every label is {shown}; say which label is +1 with 'positive'")
-    raise ValueError(several_classes(labels.size, f" ({shown})"))
+    else:
+        raise ValueError(several_classes(labels.size, f" ({shown})"))
+    return np.where(y == chosen, 1.0, -1.0)
 
 
 def several_classes(count: int, shown: str = "") -> str:
@@ -88,24 +93,6 @@ def several_classes(count: int, shown: str = "") -> str:
         f"positive: the data have {count} classes{shown}; say with 'positive' which one becomes +1, "
         "all others become -1, or keep all with 'multiclass' for a formulation of several classes"
     )
-
-
-def _named_label(
-    labels: NDArray[Any], positive: float | str, class_names: tuple[str, ...]
-) -> float | str:
-    if labels.dtype.kind == "U":
-        chosen: float | str = str(positive)
-    elif positive in class_names:
-        chosen = float(class_names.index(str(positive)))
-    else:
-        try:
-            chosen = float(positive)
-        except ValueError:
-            chosen = float("nan")  # equal to no label
-    if chosen not in labels.tolist():
-        shown = show_labels(labels, class_names)
-        raise ValueError(f"positive: {positive!r} is not a label; the labels are {shown}")
-    return chosen
 
 
 def show_labels(labels: NDArray[Any], class_names: tuple[str, ...] = ()) -> str:
@@ -174,50 +161,30 @@ def fold_rows(
     return rows[train], rows[test]
 
 
-@dataclass(frozen=True, eq=False)
-class Scaling:
-    """The map x ↦ (x − shift) / scale, feature by feature; CSR is never shifted."""
+def standardized(train: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
+    """Return both as (x − shift)/scale, feature by feature; shift and scale are those of `train`.
 
-    shift: Vector
-    scale: Vector
-
-    def apply(self, X: Matrix) -> Matrix:
-        """Scale the rows of `X` (n, d)."""
-        if isinstance(X, np.ndarray):
-            return (X - self.shift) / self.scale
-        data = X.data / self.scale[X.indices]
-        return scipy.sparse.csr_array((data, X.indices, X.indptr), shape=X.shape)
-
-
-def fit_scaling(X: Matrix) -> Scaling:
-    """Fit shift (mean) and scale (standard deviation, 1/n) to `X`.
-
-    A feature is constant if all its values are equal, not if its computed deviation is 0: the
-    mean of n times 0.1 is not 0.1. Deviations are taken relative to their largest, so that
-    features of size 1e±200 neither overflow nor vanish.
+    The scale is the standard deviation (1/n), the shift the mean, or 0 of CSR. A feature is constant,
+    and of scale 1, if all its values are equal, not if its computed deviation is 0: the mean of n times
+    0.1 is not 0.1. Deviations are taken relative to their largest, so that features of size 1e±200
+    neither overflow nor vanish.
     """
-    if isinstance(X, np.ndarray):
-        return _fit_dense(X)
-    return _fit_sparse(X)
-
-
-def _fit_dense(X: Vector) -> Scaling:
-    constant = X.min(axis=0) == X.max(axis=0)
-    shift = np.where(constant, X[0], X.mean(axis=0))
-    peak = np.where(constant, 1.0, np.abs(X - shift).max(axis=0))
-    spread = np.sqrt(np.mean(((X - shift) / peak) ** 2, axis=0))
-    return Scaling(shift, np.where(constant, 1.0, peak * spread))
-
-
-def _fit_sparse(X: scipy.sparse.csr_array) -> Scaling:
-    n, d = X.shape
-    low, high = X.min(axis=0).toarray().ravel(), X.max(axis=0).toarray().ravel()
+    n, d = train.shape
+    if isinstance(train, np.ndarray):
+        constant = train.min(axis=0) == train.max(axis=0)
+        shift = np.where(constant, train[0], train.mean(axis=0))
+        peak = np.where(constant, 1.0, np.abs(train - shift).max(axis=0))
+        scale = peak * np.sqrt(np.mean(((train - shift) / peak) ** 2, axis=0))
+        scale[constant] = 1.0
+        return (train - shift) / scale, (test - shift) / scale
+    low, high = train.min(axis=0).toarray().ravel(), train.max(axis=0).toarray().ravel()
     constant = low == high
-    peak = np.maximum(np.abs(low), np.abs(high))
-    peak[constant] = 1.0
-    data = X.data / peak[X.indices]
-    mean = np.bincount(X.indices, data, minlength=d) / n
-    zeros = n - np.bincount(X.indices, minlength=d)
-    squares = np.bincount(X.indices, (data - mean[X.indices]) ** 2, minlength=d)
-    spread = np.sqrt((squares + zeros * mean**2) / n)
-    return Scaling(np.zeros(d), np.where(constant, 1.0, peak * spread))
+    peak = np.where(constant, 1.0, np.maximum(np.abs(low), np.abs(high)))
+    data = train.data / peak[train.indices]
+    mean = np.bincount(train.indices, data, minlength=d) / n
+    zeros = n - np.bincount(train.indices, minlength=d)
+    squares = np.bincount(train.indices, (data - mean[train.indices]) ** 2, minlength=d)
+    scale = np.where(constant, 1.0, peak * np.sqrt((squares + zeros * mean**2) / n))
+    parts = ((X, (X.data / scale[X.indices], X.indices, X.indptr)) for X in (train, test))
+    first, second = (scipy.sparse.csr_array(csr, shape=X.shape) for X, csr in parts)
+    return first, second

@@ -1,8 +1,9 @@
-"""What all estimators share: `certificate_`, checked parameters, and the way through `solve`."""
+"""What all estimators share: `certificate_`, a quick way for small problems, and that by `solve`."""
 
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cache
@@ -11,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import (
     Interval,
@@ -20,20 +22,17 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from problems import Certificate, Formulation, Point, Vector, certify
+from problems import Certificate, Formulation, Matrix, Point, Precomputed, Vector, certify
 from problems.certificates.certificate import summed
 from problems.dataset import Indices
 from problems.dual_problem.offsets import free_offset
 from problems.gram.threads import Threads
-from problems.kernels import Block
 from problems.validation import shown
-from solvers import Evaluation, Solver, Status, find_solver, solve
-from solvers.smo import SMO
+from solvers import Evaluation, Solver, Status, default_solver, find_solver, solve
 from solvers.smo.small import solve_small
 
 SHARPER = 1e-6  # times `tol`, to which `refine` solves ...
-SMALL = 1000  # ... problems of up to so many samples, as it takes milliseconds ...
-_FEW_STEPS, _FEW_EPOCHS = 20_000, 200  # ... if SMO, or coordinate descent, needs no more
+SMALL = 1000  # ... problems of up to so many samples, as it takes milliseconds
 _AT_BOUND = 1e-8  # relative to Cᵢ: interior points never touch a bound
 _CONSTRAINTS: dict[str, Any] = {
     "refine": ["boolean"],
@@ -44,13 +43,13 @@ _CONSTRAINTS: dict[str, Any] = {
 }
 
 _log = logging.getLogger(__name__)
-Posed = Callable[[], Formulation]  # makes a problem of an estimator, which takes a while
+Posed = Callable[[], Formulation]  # makes a problem, whose samples may be a copy
 
 
 class Answer(NamedTuple):
     """What one machine was trained to; `margin` is ρ, by which LIBSVM divides ν-SVC's decisions."""
 
-    point: Any  # a Point
+    point: Point
     iterations: int
     converged: bool
     margin: float = 1.0
@@ -78,7 +77,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         pickled.
         """
         check_is_fitted(self)
-        if "_certificate" not in vars(self):
+        if self._certificate is None:
             if not vars(self).get("_answers"):
                 raise AttributeError(
                     "certificate_: the samples were left behind when this was pickled; read "
@@ -87,12 +86,6 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
             parts = [certify(posed(), point) for posed, point in self._answers]
             self._certificate = parts[0] if len(parts) == 1 else summed(parts)
         return self._certificate
-
-    def _keep(self, problems: list[Posed], answers: list[Answer]) -> None:
-        """Remember what `certificate_` and a warm start need."""
-        self._answers = [(p, a.point) for p, a in zip(problems, answers, strict=True)]
-        self._last_C = self.C
-        self.__dict__.pop("_certificate", None)
 
     def _validate_params(self) -> None:
         """Check the parameters as scikit-learn does; the message begins with the parameter's name."""
@@ -103,7 +96,93 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
                 accepted = " or ".join(map(str, constraints))
                 raise InvalidParameterError(f"{name}: must be {accepted}, got {value!r}")
 
-    def _chosen(self, default: type[Solver], tol: float | None = None) -> Any:
+    def _answered(self, problems: list[Posed]) -> list[Answer]:
+        """Return the answers to the problems, which `certificate_` and a warm start go by.
+
+        Large problems, and those for which somebody wants a solver of their own or to see progress,
+        are solved through `solve`.
+        """
+        found: list[Answer | None] = [None] * len(problems)
+        if self.solver is None and self.callback is None and not self.verbose:
+            with Threads().limited(1):  # several wait for each other longer than they work
+                for at, posed in enumerate(problems):
+                    problem = posed()
+                    found[at] = self._quickly(problem, self._start(at, problem))
+        for at, posed in enumerate(problems):
+            if found[at] is None:
+                problem = posed()
+                found[at] = self._by_solver(problem, self._start(at, problem))
+        answers = [answer for answer in found if answer is not None]
+        self._answers = [(p, a.point) for p, a in zip(problems, answers, strict=True)]
+        self._certificate, self._last_C = None, self.C
+        self.fit_status_ = int(not all(answer.converged for answer in answers))
+        if self.fit_status_:
+            warnings.warn(
+                f"the solver ended without reaching its tolerance (max_iter={self.max_iter}); scale the "
+                "features, raise max_iter, or read certificate_ for what the answer is worth",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return answers
+
+    def _start(self, at: int, problem: Formulation) -> Point:
+        """Return where to begin a machine: at the last answer, of which what was at a bound stays."""
+        answers = vars(self).get("_answers", []) if self.warm_start else []
+        if at >= len(answers):
+            return Point()
+        last, ratio = answers[at][1], self.C / self._last_C
+        if last.alpha is None:  # of a squared loss
+            return last if last.w.size == problem.d else Point()
+        known = last.alpha.size == problem.n and np.isfinite(ratio)
+        return Point(problem.feasible(ratio * last.alpha)) if known else Point()
+
+    @property
+    def _most_iterations(self) -> int:
+        """What `max_iter` allows, of which −1 is no limit."""
+        return 10_000_000 if self.max_iter == -1 else int(self.max_iter)
+
+    def _quickly(self, problem: Formulation, start: Point) -> Answer | None:
+        """Solve a small problem in one compiled call; None for a large one, or if it leads nowhere."""
+        return self._by_pairs(problem, start, self._most_iterations)
+
+    def _by_pairs(self, problem: Formulation, start: Point, most: int) -> Answer | None:
+        """Solve by the whole Gram matrix."""
+        n, costs, groups = problem.n, problem.costs, problem.groups
+        if n > SMALL or not problem.is_bounded:
+            return None
+        if groups is None:  # of regression with nu both α and α* have a sum
+            groups = np.repeat([0, 1], n) if costs.size > 1 else np.full(n, costs.size - 1)
+        linear, tube, limits = linear_terms(problem)
+        beta = None if start.alpha is None else problem.beta(start.alpha)
+        beta, b, steps, violation = solve_small(
+            problem.gram().dense(), linear, tube, limits, groups,
+            tuple(costs) if costs.any() else (), beta, self.tol, self._fine, most,
+        )  # fmt: skip
+        if violation > self.tol and steps < most:
+            return None
+        margin = 1.0
+        if problem.groups is not None:
+            # with the largest nu a class is at its bounds: `solve` finds the interval of its offset
+            free = (beta != 0) & (np.abs(beta) < (1.0 - _AT_BOUND) * problem.upper)
+            if not np.bincount(groups[free], minlength=costs.size).all():
+                return None
+            margin = problem.decision_scale(tuple(b))
+        w = problem.X.T @ beta if problem.is_linear else None
+        point = Point(problem.alpha(beta), w, float(b.mean()) if b.size else 0.0)
+        return Answer(point, steps, violation <= self.tol, margin)
+
+    @property
+    def _fine(self) -> float:
+        """The tolerance for small problems."""
+        return self.tol * (SHARPER if self.refine else 1.0)
+
+    def _default_solver(self, problem: Formulation) -> Any:
+        """Return the solver for problems that are not solved quickly: that of `solve`, for our `tol`."""
+        solver: Any = default_solver(problem)  # which reaches a relative gap of 1e-6
+        small = self.refine and problem.n <= SMALL
+        return solver if small else replace(solver, tol=self.tol, gap=None)
+
+    def _chosen(self, problem: Formulation) -> Any:
         """Return the solver: an instance as it is, else one with what it has of the parameters."""
         if isinstance(self.solver, Solver):
             return self.solver
@@ -111,67 +190,40 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
             raise ValueError(
                 f"solver: must be a Solver, the name of one, or None, got {shown(self.solver)}"
             )
-        cls = default if self.solver is None else find_solver(self.solver)
-        settings = {k: v for k, v in vars(self).items() if k in ("cache_size", "shrinking")}
-        seed = vars(self).get("random_state") or 0
+        seed = self.random_state or 0
         if not isinstance(seed, Integral):
             seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
-        settings |= {"tol": self.tol if tol is None else tol, "seed": int(seed)}
-        if self.max_iter != -1:  # which is no limit
-            settings["max_iter"] = int(self.max_iter)
-        known = {f.name for f in fields(cls)}
-        return cls(**{name: value for name, value in settings.items() if name in known})
+        settings = {**self.get_params(deep=False), "seed": int(seed)}
+        names = {"seed", "cache_size", "shrinking", "max_iter"}
+        if self.max_iter == -1:  # which is no limit
+            names.remove("max_iter")
+        if self.solver is None:
+            solver = self._default_solver(problem)
+        else:
+            solver = find_solver(self.solver)()
+            names.add("tol")
+        names &= {field.name for field in fields(solver)} & settings.keys()
+        return replace(solver, **{name: settings[name] for name in names})
 
-    @property
-    def _is_quick(self) -> bool:
-        """Whether nobody wants a solver of their own, or to see how the answer is obtained."""
-        return self.solver is None and not self.verbose and self.callback is None
-
-    def _start(self, at: int, posed: Posed) -> Vector | None:
-        """Return a feasible α to begin a machine from, of its last fit; what was at a bound stays."""
-        answers = vars(self).get("_answers", []) if self.warm_start else []
-        if at >= len(answers):
-            return None
-        problem, point, ratio = posed(), answers[at][1], self.C / self._last_C
-        if problem.loss.is_smooth and point.w.size == problem.d:
-            f = problem.X @ point.w + (point.b or 0.0)
-            return problem.alpha(-problem.weight * problem.loss.subgradient(problem.y, f))
-        known = point.alpha is not None and point.alpha.size == problem.n and np.isfinite(ratio)
-        return problem.feasible(ratio * point.alpha) if known else None
-
-    def _by_solver(self, problem: Formulation, solver: Any, start: Vector | None) -> Answer:
-        """Solve a problem through `solve`; a small one to 1e-6·`tol`, if a few steps lead there.
+    def _by_solver(self, problem: Formulation, start: Point) -> Answer:
+        """Solve a problem through `solve`.
 
         The intercept is LIBSVM's for the default solvers, whose free variables are exact and feasible,
         and the certificate's for others.
         """
-        how: dict[str, Any] = {
-            "initial": None if start is None else Point(start),
-            "callback": None if self._is_quick else self._show,
-        }
-        solution, by_default = None, self.solver is None and not problem.loss.is_smooth
-        if self.refine and by_default and problem.n <= SMALL:
-            few = min(solver.max_iter, _FEW_STEPS if isinstance(solver, SMO) else _FEW_EPOCHS)
-            sharp = replace(solver, tol=SHARPER * solver.tol, max_iter=few)
-            solution = solve(problem, sharp, **how)
-        if solution is None or solution.claimed != "optimal":
-            solution = solve(problem, solver, **how)
-        if self.verbose:
-            text = "%s: %d samples, %s after %d iterations, %.3g s"
-            end = solution.status, solution.iterations, solution.time_solve
-            _log.info(text, solver.name, problem.n, *end)
+        solver = self._chosen(problem)
+        initial = None if start.alpha is None else Point(start.alpha)
+        listener = self._show if self.callback is not None or self.verbose else None
+        solution = solve(problem, solver, initial=initial, callback=listener)
         if solution.status is Status.INFEASIBLE:
             raise ValueError("C: is infinite, and no surface separates the classes; use a finite C")
         alpha, margin = solution.point.alpha, 1.0
-        if (
-            by_default
-            and not problem.costs.any()
-            and alpha is not None
-            and np.isfinite(alpha).all()
-        ):
+        exact = self.solver is None and not problem.costs.any()
+        if exact and alpha is not None and np.isfinite(alpha).all():
             with Threads().limited(1):  # small products
                 b = free_offset(problem, alpha) if problem.intercept else 0.0
-            point = Point(alpha, b=b)
+                w = problem.X.T @ problem.beta(alpha) if problem.is_linear else None
+            point = Point(alpha, w, b)
         elif solution.alpha is None:
             raise ValueError(f"solver: {solver.name} gave no answer: {solution.reason}")
         else:
@@ -180,8 +232,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
             point = Point(np.where(zero, 0.0, solution.alpha), solution.w, solution.b)
             margin = problem.decision_scale(solution.certificate.offsets)
         converged = solution.claimed == "optimal"
-        if not converged:
-            converged = solution.certificate.violating_pair <= getattr(solver, "tol", 0.0)
+        converged = converged or solution.certificate.violating_pair <= self.tol
         return Answer(point, max(1, solution.iterations), converged, margin)
 
     def _show(self, evaluation: Evaluation) -> None:
@@ -189,9 +240,9 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         if self.callback is not None:
             self.callback(evaluation)
         if self.verbose:
+            text = "%d samples: %.3g s, %d iterations, certified relative gap %.2g"
             gap = evaluation.certificate.relative_gap
-            text = "%.3g s, %d iterations, certified relative gap %.2g"
-            _log.info(text, evaluation.time, evaluation.iteration, gap)
+            _log.info(text, evaluation.problem.n, evaluation.time, evaluation.iteration, gap)
 
 
 @cache
@@ -202,49 +253,37 @@ def _constraints(cls: Any) -> dict[str, list[Any]]:
     return {name: [make_constraint(each) for each in accepted[name]] for name in names}
 
 
-def by_pairs(
-    problem: Formulation, K: Block, start: Vector | None, tol: float, fine: float, max_iter: int
-) -> Answer | None:
-    """Solve by the Gram matrix (n, n) to `fine`, or to `tol`; None where that leads nowhere."""
-    (lower, upper), costs, groups = problem.loss.kinks(problem.y), problem.costs, problem.groups
+def pose(formulation: type[Formulation], X: Matrix, rows: Any = None, **others: Any) -> Posed:
+    """Return what makes the problem of some of the samples, of all for None, and its other fields.
+
+    These were checked, which would take as long again as solving a small problem.
+    """
+
+    def problem() -> Formulation:
+        own = X if rows is None else X[rows]
+        gram = rows is not None and isinstance(others.get("kernel"), Precomputed)
+        made = object.__new__(formulation)
+        vars(made).update(others, X=own[:, rows] if gram else own)
+        return made
+
+    return problem
+
+
+def linear_terms(problem: Formulation) -> tuple[Vector, float, tuple[Vector, Vector]]:
+    """Return q, tube and the limits of min ½βᵀKβ + qᵀβ + tube·Σ|βᵢ|, the dual in coefficients β."""
+    lower, upper = problem.loss.kinks(problem.y)
     ends = [problem.signs * limit for limit in problem.limits]
-    if groups is None:  # of regression with nu both α and α* have a sum
-        count = costs.size - 1
-        groups = np.repeat([0, 1], problem.n) if count > 0 else np.full(problem.n, count)
-    posed = (np.minimum(*ends), np.maximum(*ends)), groups, tuple(costs) if costs.any() else ()
-    begun = None if start is None else problem.beta(start)
-    beta, b, steps, violation = solve_small(
-        K, -0.5 * (lower + upper), problem.tube, *posed, begun, tol, fine, max_iter
-    )
-    if violation > tol and steps < max_iter:
-        return None
-    margin = 1.0
-    if problem.groups is not None:
-        # with the largest nu a class is at its bounds: `solve` finds the interval of its offset
-        free = (beta != 0) & (np.abs(beta) < (1.0 - _AT_BOUND) * problem.upper)
-        if not np.bincount(groups[free], minlength=costs.size).all():
-            return None
-        margin = problem.decision_scale(tuple(b))
-    point = Point(problem.alpha(beta), b=float(b.mean()) if b.size else 0.0)
-    return Answer(point, steps, violation <= tol, margin)
+    return -0.5 * (lower + upper), problem.tube, (np.minimum(*ends), np.maximum(*ends))
 
 
 def positive_weights(sample_weight: Any, n: int) -> tuple[Indices, Vector]:
-    """Return the samples with a weight above 0, and their weights; None or no weights are ones.
-
-    Raises
-    ------
-    ValueError
-        If there are not n finite weights, one of them positive.
-    """
+    """Return the samples with a weight above 0, and their weights; None or no weights are ones."""
     weight = np.asarray([] if sample_weight is None else sample_weight, dtype=np.float64)
     if weight.size == 0:
         return np.arange(n), np.ones(n)
-    if weight.shape not in ((), (n,)):
-        raise ValueError(f"sample_weight: expected shape ({n},), got {weight.shape}")
+    if weight.shape not in ((), (n,)) or not np.isfinite(weight).all():
+        raise ValueError(f"sample_weight: must be {n} finite numbers, got {shown(sample_weight)}")
     weight = np.broadcast_to(weight, n)
-    if not np.isfinite(weight).all():
-        raise ValueError("sample_weight: must be finite; a sample of weight 0 is left out")
     kept = np.flatnonzero(weight > 0)
     if kept.size == 0:
         raise ValueError(

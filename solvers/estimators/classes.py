@@ -15,9 +15,9 @@ from solvers.estimators.machines import KernelMachine, PairMachine
 _ALLOWED = 1.0 - 1e-12  # of the largest nu, which rounding could put above it
 # a decision that is rounding: of ρ, and of Σ αᵢk(xᵢ, xᵢ), as ρ is 0 where a plane is around the origin
 _ON_BOUNDARY, _CANCELLED = 1e-8, 1e-14
-_PRICES = (1e2, 1e5, 1e8)  # of a slack where none is allowed, in units of the targets
+_PRICE = 1e8  # of a slack where none is allowed, in units of the targets
 
-Posed = tuple[type[Formulation], dict[str, Any]]
+Problem = tuple[type[Formulation], dict[str, Any]]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -33,8 +33,9 @@ class SVC(PairMachine, svm.SVC):  # pyright: ignore[reportUntypedBaseClass]
     kernel : also a kernel of `problems`, such as `RBF(0.1) + Linear()`.
     gamma : "scale" is 1/(d·Var(X)), where a sample counts as often as its weight says.
     shrinking : for solvers that have it as a setting ("libsvm"); SMO always shrinks.
-    refine : whether problems of up to 1000 samples are solved to a millionth of `tol`. That takes little
-        longer, and weights of samples do exactly what repeating the samples does.
+    refine : whether problems of up to 1000 samples are solved to a millionth of `tol` (with `callback` or
+        `verbose`, or where that leads nowhere, to a relative gap of 1e-6). That takes little longer, and
+        weights of samples do exactly what repeating the samples does.
     verbose : log the certified progress of each problem (logger "solvers.estimators.certified", level
         INFO): `logging.basicConfig(level=logging.INFO)` shows it.
     callback : called with each `solvers.Evaluation` while a problem is solved; its `certificate` says
@@ -44,9 +45,9 @@ class SVC(PairMachine, svm.SVC):  # pyright: ignore[reportUntypedBaseClass]
     max_iter : of each problem, in the solver's own count; -1 for the solver's own limit.
     random_state : seed of solvers that draw; None is 0.
     solver : a `Solver`, used as it is; the name of one, which takes what it has of `tol`, `max_iter`,
-        `cache_size`, `shrinking` and the seed; None for dual coordinate descent where the kernel is
-        linear and there are more than 1000 samples, semismooth Newton where some rows of a larger
-        K say that it is nearly its diagonal (and `max_iter` is -1), SMO for all others.
+        `cache_size`, `shrinking` and the seed; None for the default of `solve` (dual coordinate descent
+        where the kernel is linear, semismooth Newton where K is nearly its diagonal, else SMO), but
+        for SMO up to 1000 samples.
 
     `certificate_` says what the answer is worth; `classes_` are those of samples with a positive weight.
     """
@@ -55,7 +56,7 @@ class SVC(PairMachine, svm.SVC):  # pyright: ignore[reportUntypedBaseClass]
     fit_intercept: Any = True
     warm_start: Any = False
 
-    def _posed(self, y: Vector, weight: Vector) -> Posed:
+    def _problem(self, y: Vector, weight: Vector) -> Problem:
         how = {"intercept": bool(self.fit_intercept)}
         if np.isinf(self.C):
             return HardMarginDual, how
@@ -76,7 +77,7 @@ class NuSVC(PairMachine, svm.NuSVC):  # pyright: ignore[reportUntypedBaseClass]
 
     nu: Any = 0.5
 
-    def _posed(self, y: Vector, weight: Vector) -> Posed:
+    def _problem(self, y: Vector, weight: Vector) -> Problem:
         half = min(weight[y > 0].sum(), weight[y < 0].sum())
         nu = min(self.nu, _ALLOWED * 2.0 * float(half / weight.sum()))
         return problems.NuSVC, {"nu": nu, "C": weight}
@@ -97,24 +98,21 @@ class SVR(KernelMachine, svm.SVR):  # pyright: ignore[reportUntypedBaseClass]
     fit_intercept: Any = True
     warm_start: Any = False
 
-    def _posed(self, y: Vector, weight: Vector) -> Posed:
+    def _problem(self, y: Vector, weight: Vector) -> Problem:
+        self._price = _PRICE * (float(np.abs(y - y.mean()).max()) or 1.0)
         C = self.C * weight if np.isfinite(self.C) else np.full(y.size, self._price)
         how = {"epsilon": self.epsilon, "intercept": bool(self.fit_intercept)}
         return SVRDual, {"C": C, **how}
 
-    def _train(self, X: Any, y: Vector, sample_weight: Any, kernel: str) -> None:
+    def _train(self, *arguments: Any) -> None:
         """Train, without slacks too: a C that no |βᵢ| reaches is as good as inf."""
-        unit = float(np.abs(y - y.mean()).max()) or 1.0
-        for price in _PRICES:
-            self._price = price * unit
-            super()._train(X, y, sample_weight, kernel)
-            inside = np.abs(self.dual_coef_).max(initial=0.0) < 0.99 * self._price
-            if np.isfinite(self.C) or (inside and self.fit_status_ == 0):
-                return
-        raise ValueError(
-            "C: is infinite, and no function was found that keeps within epsilon of all targets; use a "
-            "finite C, or a larger epsilon"
-        )
+        super()._train(*arguments)
+        inside = np.abs(self.dual_coef_).max(initial=0.0) < 0.99 * self._price
+        if np.isinf(self.C) and not (inside and self.fit_status_ == 0):
+            raise ValueError(
+                "C: is infinite, and no function was found that keeps within epsilon of all targets; "
+                "use a finite C, or a larger epsilon"
+            )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -129,7 +127,7 @@ class NuSVR(KernelMachine, svm.NuSVR):  # pyright: ignore[reportUntypedBaseClass
     nu: Any = 0.5
     C: Any = 1.0
 
-    def _posed(self, y: Vector, weight: Vector) -> Posed:
+    def _problem(self, y: Vector, weight: Vector) -> Problem:
         return problems.NuSVR, {"nu": self.nu, "C": self.C * weight}
 
 
@@ -144,17 +142,13 @@ class OneClassSVM(KernelMachine, svm.OneClassSVM):  # pyright: ignore[reportUnty
 
     nu: Any = 0.5
 
-    def _posed(self, y: Vector, weight: Vector) -> Posed:
+    def _problem(self, y: Vector, weight: Vector) -> Problem:
         return problems.OneClassSVM, {"nu": self.nu, "C": weight}
 
-    def _validate_targets(self, y: Vector) -> Vector:
-        return y  # ones, of scikit-learn
-
-    def _train(self, X: Any, y: Vector, sample_weight: Any, kernel: str) -> None:
-        super()._train(X, y, sample_weight, kernel)
-        largest = float(
-            self.dual_coef_.sum() * self._kernel.diagonal(self._answers[0][0]().X).max()
-        )
+    def _train(self, *arguments: Any) -> None:
+        super()._train(*arguments)
+        problem = self._answers[0][0]()
+        largest = float(problem.costs.sum() * problem.kernel.diagonal(problem.X).max())
         self._rounding = max(_ON_BOUNDARY * abs(self.intercept_[0]), _CANCELLED * largest)
 
     def decision_function(self, X: Any) -> Any:

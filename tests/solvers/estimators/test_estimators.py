@@ -259,9 +259,9 @@ def test_too_few_iterations_warn_and_set_fit_status():
 def test_verbose_logs_each_problem(caplog):
     with caplog.at_level(logging.INFO, logger="solvers"):
         SVC(verbose=True).fit(*IRIS)
-    ends = [record for record in caplog.records if "after" in record.msg]
-    assert [record.args[0] for record in ends] == ["smo"] * 3
-    assert any("certified relative gap" in record.msg for record in caplog.records)
+    sizes = [record.args[0] for record in caplog.records if "certified relative gap" in record.msg]
+    assert len(sizes) >= 3  # of each pair of classes
+    assert set(sizes) <= {32, 33, 34}
 
 
 def test_infinite_C_is_the_hard_margin_and_refuses_what_it_cannot_separate():

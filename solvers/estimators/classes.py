@@ -33,8 +33,8 @@ class SVC(PairMachine, svm.SVC):  # pyright: ignore[reportUntypedBaseClass]
     kernel : also a kernel of `problems`, such as `RBF(0.1) + Linear()`.
     gamma : "scale" is 1/(d·Var(X)), where a sample counts as often as its weight says.
     shrinking : for solvers that have it as a setting ("libsvm"); SMO always shrinks.
-    refine : whether problems of up to 1000 samples are solved to a millionth of `tol` (with `callback` or
-        `verbose`, or where that leads nowhere, to a relative gap of 1e-6). That takes little longer, and
+    refine : whether problems of up to 1000 samples are solved to a millionth of `tol` (with `callback`,
+        `verbose`, or where that leads nowhere to a relative gap of 1e-6). That takes little longer, and
         weights of samples do exactly what repeating the samples does.
     verbose : log the certified progress of each problem (logger "solvers.estimators.certified", level
         INFO): `logging.basicConfig(level=logging.INFO)` shows it.

@@ -14,6 +14,7 @@ from operator import attrgetter
 from typing import Any
 
 import pandas as pd
+from numpy import nan_to_num
 
 from experiments.analysis.labels import solver_labels
 from experiments.records.outcomes import FINAL
@@ -23,6 +24,7 @@ REFERENCES = ("cvxopt_qp", "cvxpy_qp")
 TOLERANCE = 1e-6
 _ROUNDING = 1e-12
 
+_NUMBERS = ("n", "objective", "primal_objective", "dual_objective", "gap", "relative_gap")
 _Run = dict[str, Any]  # one row of the results
 
 
@@ -123,10 +125,24 @@ def compare(
     a problem must have a number in common. A run whose own intercept is wrong fails too, which the
     bounds do not depend on.
     """
-    labelled = results.assign(solver_label=solver_labels(results))
-    groups = labelled.groupby("problem_id", sort=False)
-    problems: list[list[Any]] = [group.to_dict("records") for _, group in groups]
-    pairs = [pair for runs in problems for pair in _checks(runs, tolerance, proven)]
+    missing = {"gap": nan, "n": nan, "diagnosis": None}
+    known = results.assign(**{k: v for k, v in missing.items() if k not in results})
+    known = known.assign(
+        solver_label=solver_labels(results),
+        reason=[text if isinstance(text, str) else "" for text in known["reason"]],
+        diagnosis=[
+            Diagnosis(**found) if isinstance(found, dict) else None for found in known["diagnosis"]
+        ],
+    ).astype(dict.fromkeys(_NUMBERS, float))
+    pairs: list[tuple[Check, _Run]] = []
+    for _, own in known.groupby("problem_id", sort=False):
+        runs: list[_Run] = own.to_dict("records")  # type: ignore[assignment]
+        references = [run for run in runs if run["solver"] in REFERENCES]
+        fault = _disagreement(references)
+        best = min(references, key=lambda run: nan_to_num(run["relative_gap"], nan=inf), default={})
+        for run in runs:
+            conflict = fault or (_conflict(run, runs) if proven else "")
+            pairs.append((_check(run, best, conflict, tolerance), run))
     failed = [(check, run) for check, run in pairs if not check.passed]
     solvers = dict.fromkeys(check.solver for check, _ in failed)
     diagnosed = (_diagnosed([pair for pair in failed if pair[0].solver == s]) for s in solvers)
@@ -135,8 +151,7 @@ def compare(
 
 def _diagnosed(failed: list[tuple[Check, _Run]]) -> Diagnosed | None:
     """Return what is wrong with one solver, from its runs that failed."""
-    smallest_first = sorted(failed, key=lambda pair: _number(pair[1].get("n"), inf))
-    found = [(check, _diagnosis(run)) for check, run in smallest_first]
+    found = [(check, run["diagnosis"]) for check, run in sorted(failed, key=lambda p: p[1]["n"])]
     most = most_frequent(diagnosis for _, diagnosis in found if diagnosis)
     if most is None:
         return None
@@ -144,53 +159,38 @@ def _diagnosed(failed: list[tuple[Check, _Run]]) -> Diagnosed | None:
     return Diagnosed(first.solver, first.problem_id, most[0], len(failed), most[1])
 
 
-def _diagnosis(run: _Run) -> Diagnosis | None:
-    """Return the diagnosis that was recorded, None for a run or a table without one."""
-    recorded = run.get("diagnosis")
-    return Diagnosis(**recorded) if isinstance(recorded, dict) else None
-
-
-def _checks(runs: list[_Run], tolerance: float, proven: bool) -> list[tuple[Check, _Run]]:
-    references = [run for run in runs if run["solver"] in REFERENCES]
-    fault = _disagreement(references)
-    best = min(references, key=lambda run: _number(run["relative_gap"], inf), default=None)
-    faults = [fault or (_conflict(run, runs) if proven else "") for run in runs]
-    return [(_check(r, best, f, tolerance), r) for r, f in zip(runs, faults, strict=True)]
-
-
-def _check(run: _Run, best: _Run | None, fault: str, tolerance: float) -> Check:
-    difference = nan if best is None else _difference(run, best)
+def _check(run: _Run, best: _Run, fault: str, tolerance: float) -> Check:
+    """Return one run against the better reference; without one `best` is empty."""
+    difference = _difference(run, best) if best else nan
     reason = _objection(run, best, fault, difference, tolerance)
     return Check(
         problem_id=run["problem_id"],
         solver=run["solver_label"],
-        objective=_number(run["objective"], nan),
-        reference=nan if best is None else _number(best["objective"], nan),
+        objective=run["objective"],
+        reference=best.get("objective", nan),
         difference=difference,
         status=run["status"],
         verdict=run["verdict"],
         passed=not reason,
-        reason=reason or _recorded(run),
+        reason=reason or run["reason"],
     )
 
 
-def _objection(
-    run: _Run, best: _Run | None, fault: str, difference: float, tolerance: float
-) -> str:
+def _objection(run: _Run, best: _Run, fault: str, difference: float, tolerance: float) -> str:
     """Return why a run does not pass, or an empty string."""
     if run["status"] == "unsupported":
         return ""
-    if best is None or fault:
+    if fault:
         return fault
     verdicts = run["verdict"], best["verdict"]
     if "infeasible" in verdicts:
         return "" if verdicts[0] == verdicts[1] else f"{verdicts[0]}, but the QP is {verdicts[1]}"
     if isnan(difference):
-        return _recorded(run) or f"no objective ({run['status']})"
+        return run["reason"] or f"no objective ({run['status']})"
     if difference > tolerance:
         off = f"differs by {difference:.1e} from the QP optimum"
-        return "; ".join(filter(None, (_recorded(run), off)))
-    found = _diagnosis(run)
+        return "; ".join(filter(None, (run["reason"], off)))
+    found = run["diagnosis"]
     return found.finding if found and found.condition == "intercept" else ""
 
 
@@ -201,7 +201,7 @@ def _disagreement(references: list[_Run]) -> str:
         return f"needs both QP references, {' and '.join(REFERENCES)}"
     for run in present:
         if run["verdict"] not in FINAL:
-            return f"the reference {run['solver']} is {run['verdict']}: {_recorded(run)}"
+            return f"the reference {run['solver']} is {run['verdict']}: {run['reason']}"
     if len({run["verdict"] for run in present}) > 1:
         return "the QP back ends disagree about feasibility"
     lower = max(run["dual_objective"] for run in present)
@@ -228,28 +228,13 @@ def _conflict(run: _Run, runs: list[_Run]) -> str:
 def _difference(run: _Run, best: _Run) -> float:
     """Return how far the worse of both bounds is from the reference's, relative to the optimum.
 
-    Both bounds count: a right α does not excuse a wrong w.
+    Both bounds count: a right α does not excuse a wrong w. Where the optimum is as good as 0, the unit is
+    that which gaps are relative to.
     """
     bounds = ("primal_objective", "dual_objective")
-    distances = [abs(_number(run[name], nan) - _number(best[name], nan)) for name in bounds]
-    if not all(isfinite(distance) for distance in distances):
+    distance = max(abs(run[name] - best[name]) for name in bounds)
+    if not all(isfinite(run[name] - best[name]) for name in bounds):
         return nan
-    distance = max(distances)
-    return distance / _size(best) if distance else 0.0
-
-
-def _size(best: _Run) -> float:
-    """Return the size of the optimum, or the unit that gaps are relative to where it is as good as 0."""
-    bounds = [abs(_number(best[name], 0.0)) for name in ("primal_objective", "dual_objective")]
-    gap, relative_gap = (_number(best.get(name), 0.0) for name in ("gap", "relative_gap"))
-    unit = gap / relative_gap if relative_gap > 0 else 0.0
-    return unit if unit > 2 * max(bounds) else bounds[1]
-
-
-def _recorded(run: _Run) -> str:
-    """Return the recorded reason, empty if there is none (None, or NaN in a published table)."""
-    return run["reason"] if isinstance(run["reason"], str) else ""
-
-
-def _number(value: Any, missing: float) -> float:
-    return missing if value is None or isnan(value) else float(value)
+    sizes = [abs(best[name]) for name in bounds]
+    unit = best["gap"] / best["relative_gap"] if best["relative_gap"] > 0 else nan
+    return distance / (unit if unit > 2 * max(sizes) else sizes[1]) if distance else 0.0

@@ -228,8 +228,8 @@ def _conflict(run: _Run, runs: list[_Run]) -> str:
 def _difference(run: _Run, best: _Run) -> float:
     """Return how far the worse of both bounds is from the reference's, relative to the optimum.
 
-    Both bounds count: a right α does not excuse a wrong w. Where the optimum is as good as 0, the unit is
-    that which gaps are relative to.
+    Both bounds count: a right α does not excuse a wrong w. Where the optimum is as good as 0, the unit
+    is that which gaps are relative to.
     """
     bounds = ("primal_objective", "dual_objective")
     distance = max(abs(run[name] - best[name]) for name in bounds)

@@ -171,11 +171,8 @@ def csv_of(table: pd.DataFrame, file: str) -> bytes:
     return table.astype(dict.fromkeys(kept, "Int64")).to_csv(index=False).encode()
 
 
-def datapackage(name: str, tables: Mapping[str, pd.DataFrame], prefix: str = "") -> dict[str, Any]:
-    """Return what describes these tables, by the names of their files, some of `FILES`.
-
-    Which may have a `prefix`.
-    """
+def datapackage(name: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+    """Return what describes these tables, by the names of their files, some of `FILES`."""
     return {
         "profile": "tabular-data-package",
         "name": name.lower(),
@@ -183,7 +180,7 @@ def datapackage(name: str, tables: Mapping[str, pd.DataFrame], prefix: str = "")
             {
                 "profile": "tabular-data-resource",
                 "name": file.removesuffix(".csv"),
-                "path": f"{prefix}{file}",
+                "path": file,
                 "schema": {
                     "fields": [
                         {"name": own.name, "type": _KINDS[own.kind], "description": own.meaning}

@@ -124,7 +124,7 @@ def page_of(
         "path_figures": pictures,
         "paths": sections.path_answers(paths, table),
         "runs": sections.all_runs(table),
-        "machine": machine_text([manifest], results),
+        "machine": machine_text(manifest, results),
         "repeat": sections.repeat(manifest),
     }
     charts: list[Chart] = []

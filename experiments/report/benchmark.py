@@ -9,7 +9,7 @@ does the arithmetic, `tables.at_gap` writes it down, `figures.speedup` draws it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +28,17 @@ from experiments.tables.formats import file_name, machine_text
 __all__ = ["tables_of", "write_benchmark"]
 
 
-def write_benchmark(
-    results: pd.DataFrame, manifests: Sequence[Mapping[str, Any]], target: Path, title: str
-) -> None:
-    """Write what the runs of one or several benchmarks together show into `target`.
+def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: Path) -> None:
+    """Write what the runs of a benchmark show into `target`.
 
     benchmark.md, benchmark.csv (the table of `compared`), means.csv, floors.csv, speedup.svg, and
-    for problems that grow time_against_n*.svg. Ratios are of times within one experiment, as long as no
-    problem is in two of them, and within one host.
+    for problems that grow time_against_n*.svg. Ratios are of times within one host.
     """
     found = Benchmark.of(split_by_host(results))
     for name, table in tables_of(found).items():
         # twelve digits: the last ones of a mean differ between machines
         table.to_csv(target / f"{name}.csv", index=False, float_format="%.12g")
-    text = to_markdown(found, title, machine_text(manifests, found.results))
+    text = to_markdown(found, manifest["name"], machine_text(manifest, found.results))
     (target / "benchmark.md").write_text(text)
     for path in _figures(found, target):
         if path.suffix == ".png":  # a published folder keeps the SVG

@@ -116,24 +116,21 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     disk.replace(folder / NAME, json.dumps(kept, indent=1).encode())
 
 
-def read_manifest(folder: Path, prefix: str = "") -> dict[str, Any]:
+def read_manifest(folder: Path) -> dict[str, Any]:
     """Return the manifest of a folder, with the text of its experiment file as `experiment`.
-
-    Of several experiments that were published together each has files of its own, whose names begin with
-    a `prefix`.
 
     Raises
     ------
     StoreError
         If the folder holds no results, or results of another version.
     """
-    path = folder / f"{prefix}{NAME}"
+    path = folder / NAME
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
         schema = manifest["schema"]
         if schema == SCHEMA:
             _Manifest.model_validate(manifest, strict=True)
-            text = (folder / f"{prefix}{EXPERIMENT}").read_bytes()
+            text = (folder / EXPERIMENT).read_bytes()
             manifest["experiment"] = text.decode(errors="replace")
     except FileNotFoundError as error:
         raise StoreError(f"{folder}: holds no results (there is no {error.filename})") from None

@@ -31,7 +31,7 @@ from experiments.records.columns import (
     typed,
 )
 from experiments.store.log import LOG, Seals
-from experiments.store.manifest import NAME, StoreError, common_columns, read_manifest
+from experiments.store.manifest import StoreError, common_columns, read_manifest
 from problems import Vector
 
 ANSWERS = "answers"
@@ -51,16 +51,15 @@ class RunFolder:
     Attributes
     ----------
     path : the folder.
-    prefix : what its files' names begin with, where several experiments were published as one.
     """
 
-    def __init__(self, path: Path | str, prefix: str = "") -> None:
-        self.path, self.prefix = Path(path), prefix
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
 
     @cached_property
     def manifest(self) -> dict[str, Any]:
         """What the folder was begun with, see `manifest`."""
-        return read_manifest(self.path, self.prefix)
+        return read_manifest(self.path)
 
     @cached_property
     def lines(self) -> dict[str, dict[str, Any]]:
@@ -167,7 +166,7 @@ class RunFolder:
     def _published(self, name: str, columns: Iterable[Column]) -> pd.DataFrame | None:
         """Return a table as it was published: every digit, and the text "NA" as text; None of a run."""
         _ = self.manifest  # of another schema it is refused
-        runs, file = (self.path / f"{self.prefix}{each}" for each in ("runs.csv", name))
+        runs, file = (self.path / each for each in ("runs.csv", name))
         if (self.path / LOG).is_file() or not runs.is_file():
             return None
         if not file.is_file():  # runs had none to keep
@@ -186,14 +185,6 @@ class RunFolder:
         return {k: line["diagnosis"] for k, line in self.lines.items() if line.get("diagnosis")}
 
 
-def experiments_in(folder: Path | str) -> list[RunFolder]:
-    """Return the experiments of a folder: one, or those that were published together, by their names."""
-    manifests = sorted(Path(folder).glob(f"*{NAME}"))
-    return [RunFolder(folder, path.name.removesuffix(NAME)) for path in manifests] or [
-        RunFolder(folder)
-    ]
-
-
 def load_results(folder: Path | str) -> pd.DataFrame:
     """Return the runs of a folder in the order of the plan, one row each; missing values are NaN.
 
@@ -205,8 +196,7 @@ def load_results(folder: Path | str) -> pd.DataFrame:
     StoreError
         If the folder holds no results.
     """
-    tables = [each.results for each in experiments_in(folder)]
-    return tables[0] if len(tables) == 1 else pd.concat(tables, ignore_index=True)
+    return RunFolder(folder).results
 
 
 def load_traces(folder: Path | str) -> pd.DataFrame:

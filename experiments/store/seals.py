@@ -1,7 +1,7 @@
 """The folders of `results/`: is all as it was published?
 
-The records are `runs.csv`, `traces.csv` and `paths.csv` (or several `<name>-runs.csv`) with their
-manifests. What was made from them is held to the digests in `digests.json`, written last when a folder
+The records are `runs.csv`, `traces.csv` and `paths.csv` with their manifest. What was made from them is
+held to the digests in `digests.json`, written last when a folder
 is published: figures of answers in the plane cannot be derived again from the records alone.
 """
 

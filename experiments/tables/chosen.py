@@ -24,7 +24,7 @@ from experiments.analysis.noise import FEWEST, aa_pairs, noise_of_problems, rank
 from experiments.analysis.times import joined_by_optimum, solved_of, times
 from experiments.records.names import common_words, distinct_names
 from experiments.records.outcomes import FINAL, NOT_RUN
-from experiments.store.manifest import StoreError, read_manifest
+from experiments.store.manifest import read_manifest
 from experiments.store.reading import load_results
 from experiments.tables.formats import machine_text, rounded
 from experiments.tables.table import Cell, Column, Table
@@ -244,8 +244,5 @@ def _caption(
         "≈: not solved, with the relative gap that was reached.": timed and near.any(),
         "–: the solver cannot take this problem, or is not installed.": timed and impossible.any(),
     }
-    try:
-        *described, _versions = machine_text([read_manifest(folder)], results)
-    except StoreError:  # benchmarks that were published together have one each
-        described = []
+    *described, _versions = machine_text(read_manifest(folder), results)
     return " ".join([*(sentence for sentence, holds in said.items() if holds), *described])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import isfinite
 from typing import Any
 
@@ -84,26 +84,20 @@ def precision_text(records: Mapping[str, pd.DataFrame]) -> str:
     return f"{_PRECISION}: {', '.join(texts)}." if texts else ""
 
 
-def machine_text(manifests: Sequence[Mapping[str, Any]], results: pd.DataFrame) -> list[str]:
-    """Return the machine, threads, and versions of the runs, a sentence each.
-
-    Parameters
-    ----------
-    manifests, results : of the folders, and their runs.
-    """
-    lines: list[str] = []
-    for manifest in manifests:
-        if machine := manifest.get("machine"):
-            memory, date = bytes_text(machine["memory"]), str(manifest.get("date", ""))[:10]
-            place = f"{date}: {machine['processor']}, {machine['cores']} cores, {memory}"
-        else:
-            place = manifest["host"]
-        lines.append(f"Measured on {place}, {manifest['platform']}.")
-    lines = [*dict.fromkeys(lines), *filter(None, [hosts_note(results["host"])])]
+def machine_text(manifest: Mapping[str, Any], results: pd.DataFrame) -> list[str]:
+    """Return the machine, threads, and versions of the runs of a folder, a sentence each."""
+    place = manifest["host"]
+    if machine := manifest.get("machine"):
+        memory, date = bytes_text(machine["memory"]), str(manifest.get("date", ""))[:10]
+        place = f"{date}: {machine['processor']}, {machine['cores']} cores, {memory}"
     threads = sorted(int(count) for count in results["threads"].dropna().unique())
-    lines.append(f"Threads of every solver: {', '.join(map(str, threads)) or 'not recorded'}.")
-    versions = {k: v for manifest in manifests for k, v in manifest["versions"].items()}
     qp = bool((results["solver"] == "qpsolvers_qp").any())
+    versions = manifest["versions"]
     shown = [k for k in (*_PACKAGES, *(_QP_PACKAGES if qp else ())) if k in versions]
-    lines.append(f"Versions: {', '.join(f'{k} {versions[k]}' for k in shown)}.")
-    return lines
+    lines = [
+        f"Measured on {place}, {manifest['platform']}.",
+        hosts_note(results["host"]),
+        f"Threads of every solver: {', '.join(map(str, threads)) or 'not recorded'}.",
+        f"Versions: {', '.join(f'{k} {versions[k]}' for k in shown)}.",
+    ]
+    return [line for line in lines if line]

@@ -8,16 +8,15 @@ benchmarks), benchmarks (a row for each baseline), or index (a row for each publ
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
 from experiments.analysis.noise import MARK, Comparison, without_repeats
 from experiments.store import disk
 from experiments.store.manifest import StoreError
-from experiments.store.reading import experiments_in, load_results
+from experiments.store.reading import RunFolder, load_results
 from experiments.store.seals import folders_in
 from experiments.tables.at_gap import bold
 from experiments.tables.formats import SINGLE, precise_duration, precision_text
@@ -108,18 +107,17 @@ def index_table(results: Path) -> str:
     lines: list[dict[str, str]] = []
     for folder in folders_in(results):
         place = folder.relative_to(results)
-        manifests = [each.manifest for each in experiments_in(folder)]
-        manifest = next(each for each in manifests if each["name"] == folder.name)
+        found = RunFolder(folder)
         tables = next(path for path in map(folder.joinpath, _TABLES) if path.is_file())
         lines.append(
             {
                 "experiment": f"[{place}]({place / tables.name})",
-                "what it is": purpose(manifest["experiment"]),
-                "runs": str(len(load_results(folder))),
-                "measured": str(manifest.get("date", ""))[:10],
+                "what it is": purpose(found.manifest["experiment"]),
+                "runs": str(len(found.results)),
+                "measured": str(found.manifest.get("date", ""))[:10],
             }
         )
-    return Table.of(pd.DataFrame(lines)).markdown()
+    return Table.of(lines).markdown()
 
 
 def purpose(experiment: str) -> str:
@@ -134,16 +132,13 @@ def benchmarks_table(results: Path) -> str:
     files = sorted(results.glob("*/means.csv"))
     if not files:
         raise StoreError(f"{results}: no benchmark is published there")
-    rows = _baselines(files)
-    rows = rows.assign(
-        benchmark=[
-            f"[{name.removeprefix('bench_')}]({name}/benchmark.md)" for name in rows["folder"]
-        ],
-        ours=rows.groupby(["folder", "solver"])["ours"].transform(_joined),
-    )
-    places, columns = ["benchmark", "baseline", "ours"], rows.sort_values("target")["gap"].unique()
-    table = rows.pivot_table("cell", places, "gap", aggfunc="first", sort=False)
-    return Table.of(table[list(columns[::-1])].fillna("").reset_index()).markdown()
+    rows = _baselines(files).sort_values(["benchmark", "target"], ascending=[True, False])
+    ours = rows.groupby(["benchmark", "baseline"])["ours"]
+    rows["ours"] = ours.transform(lambda names: "; ".join(dict.fromkeys(names)))
+    places = ["benchmark", "baseline", "ours"]
+    gaps = [f"gap {target:.0e}" for target in sorted(rows["target"].unique(), reverse=True)]
+    table = rows.pivot_table("cell", places, "gap", aggfunc="first", sort=False)[gaps]
+    return Table.of(table.fillna("").reset_index()).markdown()
 
 
 def performance_table(results: Path) -> str:
@@ -162,42 +157,36 @@ def performance_table(results: Path) -> str:
                 ["failed", "problems", "mean"], ascending=[True, False, True]
             )
             best = known.drop_duplicates("library").sort_values("mean")
-            line[f"to a gap of {gap:.0e}"] = ", ".join(map(_short_ratio, best.to_dict("records")))
+            line[f"to a gap of {gap:.0e}"] = ", ".join(
+                f"{row.library} **{row.mean:.2g}×**"
+                + (f" (failed {row.failed} of {row.failed + row.problems})" if row.failed else "")
+                for row in best.itertuples()
+            )
         lines.append(line)
     precision = precision_text({name: load_results(results / name) for name in _PERFORMANCE})
-    return f"{Table.of(pd.DataFrame(lines)).markdown()}\n\n{precision}"
+    return f"{Table.of(lines).markdown()}\n\n{precision}"
 
 
 def _baselines(files: Sequence[Path]) -> pd.DataFrame:
     """Return what `means.csv` of benchmarks says of each baseline, with the texts of its cells."""
     try:
-        rows = pd.concat([pd.read_csv(file).assign(folder=file.parent.name) for file in files])
+        rows = pd.concat([pd.read_csv(file).assign(benchmark=file.parent.name) for file in files])
     except OSError as error:
         raise StoreError(str(error)) from error
     rows = rows[(rows["kind"] == "peer") & rows["mean"].notna()]
+    cells: list[str] = []
+    for row in rows.itertuples():
+        several = f"{row.least:.2g} to {row.most:.2g}, {row.problems} problems"
+        ratio = bold(Comparison(row.mean, row.low, row.high, row.within_noise is True))
+        failed = f", failed {row.failed}" if row.failed else ""
+        cells.append(f"{ratio} ({several if row.problems > 1 else '1 problem'}){failed}")
+    names = rows["benchmark"]
     return rows.assign(
+        benchmark="[" + names.str.removeprefix("bench_") + "](" + names + "/benchmark.md)",
         baseline=rows["solver"] + rows["single"].map({True: f" {SINGLE}", False: ""}),
-        cell=[_ratio(row) for row in rows.to_dict("records")],
+        cell=cells,
         gap=rows["target"].map("gap {:.0e}".format),
     )
-
-
-def _joined(names: pd.Series) -> str:
-    """Return our solvers of several gaps: those of the first one, if they are the same in all."""
-    return "; ".join(dict.fromkeys(names.astype(str)))
-
-
-def _ratio(row: Mapping[Any, Any]) -> str:
-    text = bold(Comparison(row["mean"], row["low"], row["high"], row["within_noise"] is True))
-    several = f"{row['least']:.2g} to {row['most']:.2g}, {row['problems']} problems"
-    text += f" ({several})" if row["problems"] > 1 else " (1 problem)"
-    return text + (f", failed {row['failed']}" if row["failed"] else "")
-
-
-def _short_ratio(row: Mapping[Any, Any]) -> str:
-    text = f"{row['library']} **{row['mean']:.2g}×**"
-    asked = row["failed"] + row["problems"]
-    return text + (f" (failed {row['failed']} of {asked})" if row["failed"] else "")
 
 
 def first_problem_table(summary: pd.DataFrame) -> str:

@@ -18,8 +18,8 @@ from experiments.analysis.means import Benchmark
 from experiments.analysis.verify import compare
 from experiments.report.benchmark import tables_of
 from experiments.report.published.documents import ROOT, documents, outdated_tables
-from experiments.store.manifest import StoreError
-from experiments.store.reading import experiments_in, load_results
+from experiments.store.manifest import StoreError, read_manifest
+from experiments.store.reading import RunFolder
 from experiments.store.seals import broken_seals, folders_in
 from experiments.tables.verification import CHECKS, to_frame
 
@@ -33,7 +33,7 @@ def outdated(root: Path = ROOT) -> list[str]:
 def _in_folder(folder: Path) -> Iterator[str]:
     yield from broken_seals(folder)
     try:
-        records, kind = load_results(folder), experiments_in(folder)[0].manifest["kind"]
+        records, kind = RunFolder(folder).results, read_manifest(folder)["kind"]
     except StoreError as error:
         yield str(error)
         return

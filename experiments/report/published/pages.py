@@ -13,7 +13,7 @@ import bokeh
 
 from experiments.report import chart_library, page_of, render_index
 from experiments.report.published.documents import ROOT, purpose
-from experiments.store.reading import experiments_in
+from experiments.store.reading import RunFolder
 from experiments.store.seals import folders_in
 
 
@@ -32,24 +32,22 @@ def write_pages(out: Path, root: Path = ROOT) -> Iterator[Path]:
     library.write_text(chart_library())
     reports: list[dict[str, str]] = []
     for folder in folders_in(root / "results"):
-        place = folder.relative_to(root)
-        for found in experiments_in(folder):
-            page = out / place.relative_to("results") / f"{found.prefix}report.html"
-            page.parent.mkdir(parents=True, exist_ok=True)
-            address = Path(os.path.relpath(library, page.parent)).as_posix()
-            records = found.results, found.traces, found.paths
-            text = page_of(str(place), found.manifest, *records, library=address)
-            page.write_text(text)
-            yield page
-            reports.append(
-                {
-                    "href": page.relative_to(out).as_posix(),
-                    "name": found.manifest["name"],
-                    "purpose": purpose(found.manifest["experiment"]).replace("`", ""),
-                    "runs": str(len(found.results)),
-                    "date": str(found.manifest.get("date", ""))[:10],
-                }
-            )
+        place, found = folder.relative_to(root), RunFolder(folder)
+        page = out / place.relative_to("results") / "report.html"
+        page.parent.mkdir(parents=True, exist_ok=True)
+        address = Path(os.path.relpath(library, page.parent)).as_posix()
+        records = found.results, found.traces, found.paths
+        page.write_text(page_of(str(place), found.manifest, *records, library=address))
+        yield page
+        reports.append(
+            {
+                "href": page.relative_to(out).as_posix(),
+                "name": found.manifest["name"],
+                "purpose": purpose(found.manifest["experiment"]).replace("`", ""),
+                "runs": str(len(found.results)),
+                "date": str(found.manifest.get("date", ""))[:10],
+            }
+        )
     index = out / "index.html"
     index.write_text(render_index(reports))
     yield index

@@ -1,13 +1,12 @@
 """Publish finished runs into `results/`: their records, tables and figures.
 
-    python -m experiments.report.published.publish [DIR]... | --check | --pages DIR
+    python -m experiments.report.published.publish [DIR] | --check | --pages DIR
 
 `publish` copies the records of a run, draws the figures, writes the tables, and renews the tables of
 `README.md` and `results/README.md`; `pages` writes reports from the records. A folder of several runs,
 such as `runs/published/notes`, is published run by run, into a folder of its name. Of an
 experiment with `kind: benchmark` it writes what `report.benchmark` makes of it, of one with
-`kind: verification` the checks; several benchmarks that belong together are published as one, under the
-name of the first.
+`kind: verification` the checks.
 """
 
 from __future__ import annotations
@@ -17,10 +16,8 @@ import re
 import shutil
 import sys
 from argparse import ArgumentParser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-
-import pandas as pd
 
 from experiments.analysis.verify import compare
 from experiments.plots import plot_all
@@ -30,7 +27,7 @@ from experiments.report.published.documents import ROOT, rewrite
 from experiments.report.published.outdated import outdated
 from experiments.report.published.pages import write_pages
 from experiments.store.manifest import EXPERIMENT, NAME, StoreError
-from experiments.store.reading import RunFolder, experiments_in, load_results
+from experiments.store.reading import RunFolder
 from experiments.store.seals import broken_seals, folders_in, seal
 from experiments.tables.summary import summarise, to_markdown
 from experiments.tables.verification import CHECKS, verification_texts
@@ -39,58 +36,50 @@ from experiments.tables.verification import CHECKS, verification_texts
 _TOO_MANY = re.compile(r"training|gap_against_time-(?!1$)\d+$")
 
 
-def publish(folders: Sequence[Path], root: Path = ROOT) -> Iterator[Path]:
+def publish(folder: Path | None, root: Path = ROOT) -> Iterator[Path]:
     """Publish runs into `root`/results, and yield each folder that was written there.
 
     Parameters
     ----------
-    folders : one run, a folder of runs, or several benchmarks that belong together. Without any, all
-        tables are written again from the published records, where these are as they were published.
+    folder : one run, or a folder of runs. Without it all tables are written again from the published
+        records, where these are as they were published.
 
     Raises
     ------
     ValueError
-        If planned runs are missing, or several runs that are no benchmarks are to be published as one.
+        If planned runs are missing.
     StoreError
         If a folder holds no results.
     """
     results = root / "results"
-    if len(folders) == 1 and not (folders[0] / NAME).is_file():
-        for run in sorted(path.parent for path in folders[0].glob(f"*/{NAME}")):
-            yield _write([run], results / folders[0].name)
-    elif folders:
-        yield _write(folders, results)
+    if folder is None:
+        for published in folders_in(results):
+            if not list(broken_seals(published)):
+                yield _renew(published)
+    elif runs := sorted(path.parent for path in folder.glob(f"*/{NAME}")):
+        yield from (_write(RunFolder(run), results / folder.name) for run in runs)
     else:
-        for folder in folders_in(results):
-            if not list(broken_seals(folder)):
-                yield _renew(folder)
+        yield _write(RunFolder(folder), results)
     rewrite(root)
 
 
-def _write(folders: Sequence[Path], results: Path) -> Path:
-    """Write what runs say to a folder of `results` that has the name of the first; return it."""
-    recorded = list(map(RunFolder, folders))
-    names = [each.manifest["name"] for each in recorded]
-    benchmarks = all(each.manifest["kind"] == "benchmark" for each in recorded)
-    if len(names) > 1 and not benchmarks:
-        told = "only experiments with `kind: benchmark` are published together"
-        raise ValueError(f"{told}, got {', '.join(names)}")
-    for each in recorded:
-        if lacking := each.missing:
-            raise ValueError(
-                f"{each.path}: {lacking} of its planned runs are missing; resume it first"
-            )
-    target = results / names[0]
+def _write(run: RunFolder, results: Path) -> Path:
+    """Write what a run says to a folder of `results` that has its name; return it."""
+    if lacking := run.missing:
+        raise ValueError(f"{run.path}: {lacking} of its planned runs are missing; resume it first")
+    target = results / run.manifest["name"]
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    for each, name in zip(recorded, names, strict=True):
-        prefix = "" if len(names) == 1 else f"{name}-"
-        for record in (EXPERIMENT, NAME):
-            shutil.copy(each.path / record, target / f"{prefix}{record}")
-        write_records(target, each.tables, name, prefix)
-    if not benchmarks:
-        checks = folders[0] / CHECKS
-        figures = plot_all(folders[0], ["differences"] if checks.is_file() else ())
+    for record in (EXPERIMENT, NAME):
+        shutil.copy(run.path / record, target)
+    for file, table in run.tables.items():
+        (target / file).write_bytes(csv_of(table, file))
+    package = datapackage(run.manifest["name"], run.tables)
+    text = json.dumps(package, indent=1, ensure_ascii=False)
+    (target / "datapackage.json").write_text(text)
+    if run.manifest["kind"] != "benchmark":
+        checks = run.path / CHECKS
+        figures = plot_all(run.path, ["differences"] if checks.is_file() else ())
         for path in (*figures, *filter(Path.is_file, [checks])):
             drawn_twice = path.suffix == ".png" and path.with_suffix(".svg") in figures
             if not (drawn_twice or _TOO_MANY.match(path.stem)):
@@ -98,23 +87,13 @@ def _write(folders: Sequence[Path], results: Path) -> Path:
     return _renew(target)
 
 
-def write_records(
-    target: Path, tables: Mapping[str, pd.DataFrame], name: str, prefix: str = ""
-) -> None:
-    """Write the tables of an experiment as CSV, and what their columns mean."""
-    for file, table in tables.items():
-        (target / f"{prefix}{file}").write_bytes(csv_of(table, file))
-    package = datapackage(name, tables, prefix)
-    text = json.dumps(package, indent=1, ensure_ascii=False)
-    (target / f"{prefix}datapackage.json").write_text(text)
-
-
 def _renew(folder: Path) -> Path:
     """Write what the records of a published folder alone give, and seal it; return the folder."""
-    records, manifests = load_results(folder), [each.manifest for each in experiments_in(folder)]
-    title, kind = ", ".join(manifest["name"] for manifest in manifests), manifests[0]["kind"]
+    published = RunFolder(folder)
+    records, title = published.results, published.manifest["name"]
+    kind = published.manifest["kind"]
     if kind == "benchmark":
-        write_benchmark(records, manifests, folder, title)
+        write_benchmark(records, published.manifest, folder)
     else:
         (folder / "summary.md").write_text(to_markdown(summarise(records), title))
     if kind == "verification":
@@ -125,19 +104,17 @@ def _renew(folder: Path) -> Path:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Publish folders, or all tables of `results/` anew; check that all is derived; write reports."""
+    """Publish a folder, or all tables of `results/` anew; check that all is derived; write reports."""
     parser = ArgumentParser(description=main.__doc__)
-    parser.add_argument("folders", nargs="*", type=Path, help="a run, a folder of them, benchmarks")
     only = parser.add_mutually_exclusive_group()
+    only.add_argument("folder", nargs="?", type=Path, help="a run, or a folder of them")
     only.add_argument("--check", action="store_true", help="only say what is out of date")
     only.add_argument("--pages", metavar="DIR", type=Path, help="only write reports to this folder")
     given = parser.parse_args(arguments)
-    if given.folders and (given.check or given.pages):
-        parser.error("--check and --pages are of all that is published: leave out the folders")
     if given.check:
         sys.exit("\n".join(outdated()) or None)
     try:
-        for written in write_pages(given.pages) if given.pages else publish(given.folders):
+        for written in write_pages(given.pages) if given.pages else publish(given.folder):
             sys.stdout.write(f"{written}\n")
     except (StoreError, ValueError, OSError) as error:
         parser.error(str(error))

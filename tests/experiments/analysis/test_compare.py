@@ -8,33 +8,19 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from experiments.analysis.compare import regressed, set_side_by_side
-from experiments.cases.records import COLUMNS, Outcome
+from experiments.cases.records import COLUMNS
 from experiments.cli import main
-from experiments.store.folder import Store
 from experiments.tables.comparison import to_terminal
+from tests.experiments.rows import repeated
 
 QUIET = (1.0, 1.01, 0.99, 1.0)
+SLOW = (2.0, 2.02, 1.98, 2.0)
 
 
 def runs(problem="p", solver="smo", times=QUIET, **changes):
     """Return the repetitions of a solver on a problem, solved in these times."""
-    known = {
-        "problem_id": problem,
-        "problem_hash": f"hash of {problem}",
-        "family_hash": f"family of {problem}",
-        "formulation": "soft_margin_dual",
-        "solver": solver,
-        "params": json.dumps({"tol": 1e-6}),
-        "target_gap": 1e-6,
-        "status": "finished",
-        "claimed": "optimal",
-        "verdict": "solved",
-        "reason": "",
-        "relative_gap": 1e-8,
-        "host": "here",
-    }
-    rows = [dict.fromkeys(COLUMNS) | known | {"time_solve": t} for t in times]
-    return [row | {"repetition": i} | changes for i, row in enumerate(rows)]
+    known = {"tol": 1e-6, "target_gap": 1e-6, "relative_gap": 1e-8} | changes
+    return repeated(solver, times, problem, **known)
 
 
 def changes(first, second):
@@ -86,24 +72,23 @@ def test_a_failure_of_one_repetition_is_a_failure():
     assert only(runs(), after).change == "unsolved"
 
 
-def test_only_what_exceeds_the_noise_is_faster_or_slower():
-    slow = [2 * t for t in QUIET]
-    assert only(runs(), runs(times=slow)).change == "slower"
-    assert only(runs(times=slow), runs()).change == "faster"
-    assert only(runs(times=slow), runs()).comparison.ratio == pytest.approx(0.5)
-    assert only(runs(times=(1, 2, 3, 4)), runs(times=(1.2, 2.4, 3.6, 4.8))).change == "same"
-
-
-def test_too_few_repetitions_tell_nothing_about_times():
-    change = only(runs(times=(1.0,)), runs(times=(5.0,)))
-    assert change.change == "unclear"
-    assert change.comparison.ratio == 5
+@pytest.mark.parametrize(
+    ("before", "after", "word", "ratio"),
+    [
+        (QUIET, SLOW, "slower", 2.0),
+        (SLOW, QUIET, "faster", 0.5),
+        ((1, 2, 3, 4), (1.2, 2.4, 3.6, 4.8), "same", 1.2),
+        ((1.0,), (5.0,), "unclear", 5.0),  # too few to tell
+    ],
+)
+def test_only_what_exceeds_the_noise_is_faster_or_slower(before, after, word, ratio):
+    change = only(runs(times=before), runs(times=after))
+    assert (change.change, change.comparison.ratio) == (word, pytest.approx(ratio))
 
 
 def test_times_of_different_hosts_are_not_compared():
     change = only(runs(), runs(times=[9 * t for t in QUIET], host="there"))
-    assert change.change == "unclear"
-    assert change.samples == ((), ())
+    assert (change.change, change.samples) == ("unclear", ((), ()))
 
 
 def test_a_pair_that_differs_as_much_makes_a_difference_noise():
@@ -119,42 +104,29 @@ def test_runs_of_one_folder_alone_are_missing_or_new():
     assert not regressed(found)
 
 
-def test_a_problem_that_was_renamed_is_found_by_its_hash():
+def test_a_problem_is_known_by_its_name_or_else_by_its_data():
     change = only(runs(), runs("another name", problem_hash="hash of p"))
     assert (change.change, change.problem) == ("same", "p")
-
-
-def test_a_problem_whose_data_changed_is_not_compared():
     assert only(runs(), runs(problem_hash="another", **CRASHED)).change == "other data"
 
 
-def test_a_new_setting_does_not_part_a_solver_from_what_it_was():
+def test_a_new_setting_does_not_part_a_solver_from_what_it_was_but_its_variants_stay_apart():
     known, grown = {"tol": 1e-6, "seed": 1}, {"shrinking": True, "tol": 1e-6, "seed": 2}
     found = changes(runs(params=json.dumps(known)), runs(params=json.dumps(grown)))
     assert [change.change for change in found] == ["same"]
-
-
-def test_variants_of_a_new_setting_are_kept_apart():
-    grown = [
-        row
-        for on in (True, False)
-        for row in runs(params=json.dumps({"tol": 1e-6, "shrinking": on}))
+    variants = [
+        row for on in (True, False) for row in runs(params=json.dumps(grown | {"shrinking": on}))
     ]
-    assert sorted(c.change for c in changes(runs(), grown)) == ["missing", "new", "new"]
+    assert sorted(c.change for c in changes(runs(), variants)) == ["missing", "new", "new"]
 
 
-def test_the_command_tells_what_changed_and_exits_with_one_for_a_regression(tmp_path, monkeypatch):
+def test_the_command_tells_what_changed_and_exits_with_one_for_a_regression(
+    tmp_path, monkeypatch, stored
+):
     monkeypatch.setenv("COLUMNS", "200")  # the folders' names are long
 
-    def stored(name, rows):
-        store = Store.open(tmp_path / name, "name: x\n", ids := [f"r{i}" for i in range(len(rows))])
-        for run_id, row in zip(ids, rows, strict=True):
-            store.append(Outcome(row | {"run_id": run_id}))
-        store.close()
-        return str(tmp_path / name)
-
-    good = stored("good", runs() + runs("q"))
-    bad = stored("bad", runs(times=[3 * t for t in QUIET]) + runs("q", **CRASHED))
+    good = str(stored(tmp_path / "good", runs() + runs("q")))
+    bad = str(stored(tmp_path / "bad", runs(times=SLOW) + runs("q", **CRASHED)))
     same = CliRunner().invoke(main, ["compare", good, good])
     assert same.exit_code == 0, same.output
     assert "nothing became wrong, unsolved or broken: 2 same" in same.output
@@ -209,7 +181,7 @@ def test_several_seeds_are_named():
 def test_changes_of_long_names_fit_into_80_columns_with_whole_words(capsys):
     problem = "friedman(n=20000, d=20) svr_dual rbf(gamma=0.0833333) C=184.008 epsilon=1.84008"
     known = {"problem": problem, "solver": "dual_coordinate_descent", **INACCURATE}
-    slow = runs(times=[2 * t for t in QUIET], **known | {"relative_gap": 1e-2})
+    slow = runs(times=SLOW, **known | {"relative_gap": 1e-2})
     Console(width=80).print(to_terminal(changes(runs(**known), slow), MANIFEST, MANIFEST))
     told = capsys.readouterr().out.partition("By solver")[0]
     assert {"dual_coordinate_descent", "rbf(gamma=0.0833333)", "inaccurate"} <= set(told.split())

@@ -3,6 +3,7 @@
 import json
 
 import pandas as pd
+import pytest
 
 from experiments.analysis.labels import (
     kind_of,
@@ -79,34 +80,26 @@ def test_an_entry_goes_by_its_label_with_the_settings_in_which_its_own_runs_diff
     assert not any("Ours" in label for label in solver_labels(without))
 
 
-def test_whole_numbers_are_named_without_a_point():
-    settings = [{"cache_size": 200.0}, {"cache_size": 0.5}]
-    runs = pd.DataFrame({"solver": "one_dal", "params": [json.dumps(s) for s in settings]})
-    assert solver_labels(runs) == ["one_dal (cache_size=200)", "one_dal (cache_size=0.5)"]
-
-
-def test_precisions_are_named_beside_other_settings():
-    settings = [
-        {"cache_size": c, "dtype": d} for c in (1000.0, 8000.0) for d in ("float64", "float32")
-    ]
-    runs = pd.DataFrame({"solver": "one_dal", "params": [json.dumps(s) for s in settings]})
-    assert solver_labels(runs)[1:3] == [
-        "one_dal (cache_size=1000, float32)",
-        "one_dal (cache_size=8000, float64)",
-    ]
-
-
-def test_what_is_on_by_default_is_not_named():
-    own = [
-        {"variant": "plain", "restart": True},
-        {"variant": "accelerated", "restart": True},
-        {"variant": "accelerated", "restart": False},
-    ]
-    runs = {"solver": "projected_gradient", "params": [json.dumps(settings) for settings in own]}
-    names = [
-        label.removeprefix("projected_gradient ") for label in solver_labels(pd.DataFrame(runs))
-    ]
-    assert names == ["(plain)", "(accelerated)", "(accelerated, restart=False)"]
+@pytest.mark.parametrize(
+    ("solver", "settings", "labels"),
+    [  # whole numbers have no point, text no key, what is on by default no name
+        ("one_dal", [{"size": 200.0}, {"size": 0.5}], ["size=200", "size=0.5"]),
+        (
+            "one_dal",
+            [{"size": s, "dtype": d} for s in (1e3, 8e3) for d in ("float64", "float32")][1:],
+            ["size=1000, float32", "size=8000, float64", "size=8000, float32"],
+        ),
+        (
+            "projected_gradient",
+            [{"variant": v, "restart": r} for v, r in (("plain", 1), ("fast", 1), ("fast", 0))],
+            ["plain", "fast", "fast, restart=False"],
+        ),
+    ],
+)
+def test_settings_that_differ_are_named(solver, settings, labels):
+    plain = [own | {k: bool(v) for k, v in own.items() if k == "restart"} for own in settings]
+    runs = pd.DataFrame({"solver": solver, "params": list(map(json.dumps, plain))})
+    assert solver_labels(runs) == [f"{solver} ({label})" for label in labels]
 
 
 def _runs(solver, seeds, repetitions=2):

@@ -2,6 +2,7 @@
 
 import ast
 import importlib
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -111,13 +112,29 @@ def test_what_is_no_script_of_a_figure_is_refused(tmp_path: Path, code: Any, mes
     assert message in result.output
 
 
-def test_support_vectors_of_the_maximal_margin_lie_on_it_and_others_beyond() -> None:
-    solution = numbers("margin_and_support_vectors")
-    margins, support = slacks(solution), solution.geometry.support
-    assert solution.verdict == "solved"
-    assert np.allclose(margins[support], 1.0, atol=1e-6)
-    assert (np.delete(margins, support) > 1.0).all()
-    assert len(support) == 3
+def solutions_in(found: Any) -> Iterator[Solution]:
+    """Yield the answers among a figure's numbers, however deep they are."""
+    if isinstance(found, Solution):
+        yield found
+    elif isinstance(found, (tuple, list, dict)):
+        for inside in found.values() if isinstance(found, dict) else found:
+            yield from solutions_in(inside)
+
+
+@pytest.mark.parametrize("name", gallery.FIGURES)
+def test_every_answer_is_certified_and_its_free_vectors_are_on_the_margin(name: str) -> None:
+    for solution in solutions_in(numbers(name)):
+        if solution.solver.name not in ("lda", "perceptron"):
+            assert solution.verdict == "solved"
+            if name != "several_classes":
+                free, problem = solution.geometry.kinds == "free", solution.problem
+                off = (
+                    problem.y - solution.geometry.decision
+                    if name == "svr_tube"
+                    else slacks(solution)
+                )
+                expected = problem.tube if name == "svr_tube" else 1.0
+                assert np.allclose(np.abs(off)[free], expected, atol=1e-2)
 
 
 def test_the_perceptrons_separate_with_smaller_margins_and_few_mistakes() -> None:
@@ -130,47 +147,12 @@ def test_the_perceptrons_separate_with_smaller_margins_and_few_mistakes() -> Non
         assert solution.geometry.distances.min() <= maximal.geometry.distances.min()
 
 
-def test_slacks_show_every_case() -> None:
-    solution = numbers("slack_cases")
-    xi, kinds = solution.geometry.slacks, solution.geometry.kinds
-    assert solution.verdict == "solved"
-    assert (xi > 1).any()
-    assert ((xi > 1e-6) & (xi < 1)).any()
-    assert (kinds[xi > 1e-6] == "bounded").all()
-    assert np.allclose(slacks(solution)[kinds == "free"], 1.0, atol=1e-6)
-    assert (xi[kinds == "zero"] <= 1e-6).all()
-
-
-@pytest.mark.parametrize("name", ["loss_comparison", "surrogate_losses"])
-def test_losses_are_what_their_names_say(name: str) -> None:
-    margin, losses = numbers(name)
-    hinge = next(v for k, v in losses.items() if k.startswith("hinge"))
-    assert np.allclose(hinge, np.maximum(0, 1 - margin))
-    assert np.array_equal(losses["0-1"], margin < 0)
-
-
 def test_surrogates_lie_above_the_number_of_mistakes_and_pass_through_0_1() -> None:
     margin, losses = numbers("surrogate_losses")
     at_zero = int(np.abs(margin).argmin())
     for name, value in losses.items():
         assert (value >= losses["0-1"]).all()
         assert name == "0-1" or value[at_zero] == pytest.approx(1.0)
-
-
-def test_a_gaussian_kernel_separates_the_moons_and_its_vectors_are_on_the_margin() -> None:
-    solution = numbers("gaussian_kernel")
-    assert solution.verdict == "solved"
-    assert np.allclose(slacks(solution)[solution.geometry.support], 1.0, atol=1e-3)
-
-
-def test_every_rbf_surface_is_solved_and_C_takes_vectors_away() -> None:
-    solutions = numbers("rbf_surfaces")
-    assert all(solution.verdict == "solved" for solution in solutions.values())
-    for gamma in {gamma for _, gamma in solutions}:
-        (_, few), (_, many) = sorted(
-            (C, len(solutions[C, gamma].geometry.support)) for C in (0.3, 100.0)
-        )
-        assert few > many
 
 
 def test_votes_and_the_intercept_add_up_to_the_decision() -> None:
@@ -181,14 +163,6 @@ def test_votes_and_the_intercept_add_up_to_the_decision() -> None:
     ):
         total = rbf_as_neighbours.votes(solution, points).sum(axis=1) + solution.b
         assert np.allclose(total, solution.decision_function(points))
-
-
-def test_only_curved_kernels_separate_four_gaussians() -> None:
-    solutions = numbers("kernel_comparison")
-    right = {k: (s.predict(s.problem.X) == s.problem.y).mean() for k, s in solutions.items()}
-    assert all(solution.verdict == "solved" for solution in solutions.values())
-    assert right["linear"] < 0.9
-    assert min(right["Gaussian"], right["polynomial, degree 4"]) > 0.99
 
 
 def test_far_samples_turn_the_discriminant_and_not_the_machine() -> None:
@@ -245,13 +219,6 @@ def test_the_dual_rises_to_the_primal_and_the_path_stays_in_its_box() -> None:
     assert primal[-1] - dual[-1] <= 1e-2 * primal[-1]
 
 
-def test_the_training_picture_ends_certified_with_fewer_support_vectors() -> None:
-    solution = numbers("training_picture")
-    counts = [int(np.count_nonzero(look.certificate.point.alpha)) for look in solution.trace]
-    assert solution.verdict == "solved"
-    assert counts[-1] < max(counts)  # the first look may be at the start, where α = 0
-
-
 def test_pegasos_stays_in_its_ball_and_its_average_ends_near_the_optimum() -> None:
     problem, paths, optimum = numbers("pegasos_trajectory")
     best = risk(problem, optimum)
@@ -259,22 +226,6 @@ def test_pegasos_stays_in_its_ball_and_its_average_ends_near_the_optimum() -> No
         assert (np.linalg.norm(path, axis=1) <= LAM**-0.5 + 1e-9).all()
         assert min(risk(problem, w) for w in path) >= best - 1e-9
     assert risk(problem, paths["their average"][-1]) <= 1.1 * best
-
-
-def test_support_vectors_of_the_regression_are_on_or_outside_the_tube() -> None:
-    for solution in numbers("svr_tube").values():
-        error = np.abs(solution.problem.y - solution.geometry.decision)
-        kinds, epsilon = solution.geometry.kinds, solution.problem.tube
-        assert solution.verdict == "solved"
-        assert (error[kinds == "zero"] <= epsilon + 1e-3).all()
-        assert np.allclose(error[kinds == "free"], epsilon, atol=1e-3)
-        assert (error[kinds == "bounded"] >= epsilon - 1e-3).all()
-
-
-def test_both_strategies_for_several_classes_are_solved_and_know_their_samples() -> None:
-    for solution in numbers("several_classes"):
-        assert solution.verdict == "solved"
-        assert (solution.predict(solution.problem.X) == solution.problem.y).mean() > 0.9
 
 
 def test_nu_is_between_the_shares_of_errors_and_of_support_vectors() -> None:

@@ -1,6 +1,5 @@
 """A benchmark that is run, and published."""
 
-import json
 import shutil
 from pathlib import Path
 
@@ -46,7 +45,7 @@ def tiny(tmp_path_factory):
 
 
 def test_a_run_with_a_lower_bound_succeeds_and_is_published(tiny, tmp_path, readme):
-    (target,) = publish([tiny], tmp_path)
+    (target,) = publish(tiny, tmp_path)
     assert target == tmp_path / "results" / "bench_tiny"
     written = {file.name for file in target.iterdir()}
     tables = {"benchmark.csv", "means.csv", "floors.csv", "runs.csv"}
@@ -71,25 +70,8 @@ def test_the_row_of_the_floor_is_no_answer(tiny):
     assert (floor["verdict"] == "uncertified").all()
 
 
-def test_benchmarks_that_belong_together_are_published_under_the_first_name(tiny, tmp_path, readme):
-    (target,) = publish([tiny, _renamed(tiny, tmp_path, "bench_alike")], tmp_path)
-    assert target.name == "bench_tiny"
-    text = (target / "benchmark.md").read_text()
-    assert text.startswith("# bench_alike, bench_tiny")
+def test_tables_are_written_again_as_they_were(tiny, tmp_path, readme):
+    (target,) = publish(tiny, tmp_path)
     before = {path.name: path.read_bytes() for path in target.iterdir()}
-    assert list(publish([], tmp_path)) == [target]
+    assert list(publish(None, tmp_path)) == [target]
     assert {path.name: path.read_bytes() for path in target.iterdir()} == before
-
-
-def _renamed(folder, place, name, **changes):
-    other = place / name
-    shutil.copytree(folder, other)
-    manifest = json.loads((other / "manifest.json").read_text()) | {"name": name} | changes
-    (other / "manifest.json").write_text(json.dumps(manifest))
-    return other
-
-
-def test_only_benchmarks_are_published_together(tiny, tmp_path):
-    other = _renamed(tiny, tmp_path, "plain", kind="comparison")
-    with pytest.raises(ValueError, match="only experiments with `kind: benchmark`"):
-        list(publish([tiny, other], tmp_path))

@@ -18,7 +18,7 @@ def test_failures_stand_first_with_their_reasons(tmp_path, run, crashed, stored)
     assert cells[0][3] == "claimed optimal; relative gap 5.0e-01, target 1e-06"
     assert cells[1][3] == "boom"
     shown, more = failures(results)
-    assert [failure.outcome for failure in shown] == ["wrong", "crashed"]
+    assert [failure["outcome"] for failure in shown] == ["wrong", "crashed"]
     assert more == 0
 
 
@@ -53,6 +53,10 @@ def test_failures_that_differ_in_their_numbers_are_one(tmp_path, run, stored):
     late = {"status": "time_limit", "relative_gap": 0.1, "verdict": "inaccurate"}
     rows = [run(f"p{i}", time_solve=20.0 + i, claimed="none", **late) for i in range(3)]
     ((failure,), _) = failures(judged(stored(tmp_path / "x", rows)))
-    assert (failure.solver, failure.runs, failure.problems) == ("smo", 3, ["p0", "p1", "p2"])
+    assert (failure["solver"], failure["runs"], failure["problems"]) == (
+        "smo",
+        3,
+        ["p0", "p1", "p2"],
+    )
     said = "made no claim; relative gap 1.0e-01, target 1e-06; ended after 20 to 22 s"
-    assert failure.reason == said
+    assert failure["reason"] == said

@@ -31,7 +31,7 @@ def test_every_sign_of_the_report_is_there(timed, table_of):
         "platform": "x",
     }
     results = table_of(*rows)
-    text = to_markdown(Benchmark.of(results), "bench_x", machine_text([manifest], results))
+    text = to_markdown(Benchmark.of(results), "bench_x", machine_text(manifest, results))
     assert "A chip, 2 cores, 16.00 GiB" in text
     assert "Threads of every solver: 2." in text
     assert "30 s (tol 1e-05), **20×**" in text

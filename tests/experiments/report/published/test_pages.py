@@ -8,7 +8,7 @@ import pytest
 
 from experiments.report import chart_library, report
 from experiments.report.published.pages import write_pages
-from experiments.report.published.publish import main, publish
+from experiments.report.published.publish import publish
 from experiments.store.manifest import StoreError
 from experiments.store.reading import load_results
 
@@ -26,7 +26,7 @@ def folder(tmp_path_factory, run, looked_at, stored):
 @pytest.fixture(scope="module")
 def pages(folder):
     """Return where the pages of the published runs are."""
-    list(publish([folder], folder.parent))
+    list(publish(folder, folder.parent))
     pages = folder.with_name("pages")
     written = [path.relative_to(pages).as_posix() for path in write_pages(pages, folder.parent)]
     assert written == ["small/report.html", "index.html"]
@@ -77,9 +77,3 @@ def test_records_that_cannot_be_read_are_named(pages, tmp_path):
     (tmp_path / "results" / "small" / "traces.csv").write_text("run_id,time\na,soon\n")
     with pytest.raises(StoreError, match=r"small/traces\.csv: cannot be read: could not convert"):
         list(write_pages(tmp_path / "pages", tmp_path))
-
-
-def test_pages_are_of_all_that_is_published(tmp_path, capsys):
-    with pytest.raises(SystemExit, match="2"):
-        main([str(tmp_path), "--pages", "x"])
-    assert "--check and --pages are of all that is published" in capsys.readouterr().err

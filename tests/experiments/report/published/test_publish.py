@@ -40,7 +40,7 @@ def _names(folder):
 
 def test_a_run_is_published_with_its_traces_and_its_table_put_between_the_markers(ran, tmp_path):
     (tmp_path / "README.md").write_text(DOCUMENT)
-    (target,) = publish([ran("run")], tmp_path)
+    (target,) = publish(ran("run"), tmp_path)
     assert target == tmp_path / "results" / "tiny"
     assert {"manifest.json", "runs.csv", "traces.csv", "summary.md"} <= _names(target)
     assert {"overview.svg", "digests.json"} <= _names(target)
@@ -58,7 +58,7 @@ def test_answers_on_a_path_are_published_checked_and_reported(ran, tmp_path):
     text = EXPERIMENT.replace("n: 30}}", "n: 30}, path: {C: [1, 2], gap: 0.1}}")
     text = text.replace("solvers: [{name: smo, tol: 1e-8}, cvxopt_qp, cvxpy_qp]", "solvers: [smo]")
     folder = ran("run", text)
-    (target,) = publish([folder], tmp_path)
+    (target,) = publish(folder, tmp_path)
     assert (target / "paths.csv").read_bytes() == (folder / "paths.csv").read_bytes()
     assert "certified_path" in " ".join(_names(target))
     pages = [page.read_text() for page in write_pages(tmp_path / "pages", tmp_path)]
@@ -75,7 +75,7 @@ def test_a_group_of_runs_has_a_folder_and_rows_in_the_index(ran, tmp_path):
     (tmp_path / "notes").mkdir()
     index.write_text("<!-- index table -->\n<!-- end of table -->\n")
     ran("run").rename(tmp_path / "notes" / "run")
-    assert len(list(publish([tmp_path / "notes"], tmp_path))) == 1
+    assert len(list(publish(tmp_path / "notes", tmp_path))) == 1
     (row,) = index.read_text().splitlines()[4:-2]
     cells = [cell.strip() for cell in row.split("|")[1:-1]]
     assert cells[0] == "[notes/tiny](notes/tiny/summary.md)"
@@ -85,7 +85,7 @@ def test_a_group_of_runs_has_a_folder_and_rows_in_the_index(ran, tmp_path):
 
 
 def test_a_verification_is_published_as_its_differences(ran, tmp_path):
-    (target,) = publish([ran("verify", CHECKED)], tmp_path)
+    (target,) = publish(ran("verify", CHECKED), tmp_path)
     assert {"verification.csv", "verification.md", "differences.svg"} <= _names(target)
     text = (target / "verification.md").read_text()
     assert "passed; the worst difference is" in text
@@ -94,7 +94,7 @@ def test_a_verification_is_published_as_its_differences(ran, tmp_path):
 
 def test_a_difference_that_the_records_do_not_give_is_found(ran, tmp_path):
     (tmp_path / "README.md").write_text("")
-    (target,) = publish([ran("verify", CHECKED)], tmp_path)
+    (target,) = publish(ran("verify", CHECKED), tmp_path)
     table = target / "verification.csv"
     checks = pd.read_csv(table).assign(difference=0.0)
     checks.to_csv(table, index=False)
@@ -109,11 +109,5 @@ def test_an_unfinished_run_is_refused(ran, tmp_path):
     lines = (folder / "runs.jsonl").read_text().splitlines(keepends=True)
     (folder / "runs.jsonl").write_text("".join(lines[:2]))
     with pytest.raises(ValueError, match="1 of its planned runs are missing; resume it first"):
-        list(publish([folder], tmp_path))
+        list(publish(folder, tmp_path))
     assert not (tmp_path / "results").exists()
-
-
-def test_only_benchmarks_are_published_together(ran, tmp_path):
-    folder = ran("run")
-    with pytest.raises(ValueError, match="only experiments with `kind: benchmark`"):
-        list(publish([folder, folder], tmp_path))

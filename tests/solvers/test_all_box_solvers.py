@@ -1,4 +1,4 @@
-"""Box QPs with an equality for each of several groups, and with delta ≠ 0: ν-SVC, ν-SVR, one class."""
+"""Every solver of box QPs: shifted boxes, several equalities, starts, limits, and what it refuses."""
 
 from dataclasses import replace
 
@@ -10,13 +10,16 @@ from problems import (
     RBF,
     BoxQP,
     FormPoint,
+    HardMarginDual,
     Kernel,
     Linear,
     NuSVC,
     NuSVR,
     OneClassSVM,
+    SoftMarginDual,
     reduce,
 )
+from problems.gram.gram import Gram, SignedGram
 from solvers import (
     SCG,
     SMO,
@@ -25,15 +28,17 @@ from solvers import (
     CvxpyQP,
     DualCoordinateDescent,
     InteriorPoint,
-    Nystroem,
     PlattSMO,
     ProjectedGradient,
     QPSolversQP,
     ScipyMinimize,
     SimplifiedSMO,
     Solver,
+    Status,
+    solve,
 )
 from solvers.smo import active, newton_policy, state
+from tests.solvers.boxes import SHAPES, shifted_box
 
 KERNELS = {"linear": Linear(), "rbf": RBF(0.3)}
 
@@ -147,23 +152,6 @@ def test_both_variables_of_a_step_are_of_one_group() -> None:
         x = new
 
 
-@pytest.mark.parametrize(
-    "solver",
-    [
-        DualCoordinateDescent(),
-        CoordinateDescent(),
-        Nystroem(),
-        PlattSMO(),
-        SimplifiedSMO(),
-    ],
-    ids=lambda s: s.name,
-)
-def test_what_holds_one_equality_refuses_two(solver: Solver) -> None:
-    refusal = solver.refuses(nu_svc(20, Linear()))
-    assert refusal is not None
-    assert len(refusal.split()) > 5
-
-
 def test_smo_refuses_variables_outside_of_all_groups() -> None:
     form = nu_svc(20, Linear())
     groups = form.groups.copy()
@@ -176,3 +164,94 @@ def test_the_back_ends_take_two_equalities() -> None:
     qp = QP(form.Q, form.p, None, None, *form.equality_rows(), form.lb, form.ub)
     lower, upper = bounds(form, last(QPSolversQP("clarabel"), qp))
     assert upper - lower <= 1e-6 * upper
+
+
+SOLVERS: dict[str, Solver] = {
+    "coordinate_descent": CoordinateDescent(tol=1e-8),
+    "dual_coordinate_descent": DualCoordinateDescent(tol=1e-9),
+    "interior_point": InteriorPoint(),
+    "platt_smo": PlattSMO(tol=1e-6),
+    "plain": ProjectedGradient("plain", tol=1e-7),
+    "accelerated": ProjectedGradient("accelerated", tol=1e-7),
+    "barzilai_borwein": ProjectedGradient(tol=1e-8),
+    "scg": SCG(tol=1e-9),
+    "simplified_smo": SimplifiedSMO(tol=1e-6, max_passes=100),
+    "smo": SMO(tol=1e-9),
+}
+REFUSED = {
+    "coordinate_descent": {*SHAPES} - {"no equality"},
+    "dual_coordinate_descent": {"a coefficient of 0", "two equalities"},
+    "platt_smo": {*SHAPES} - {"signs, from 0"},
+    "simplified_smo": {*SHAPES} - {"signs, from 0"},
+    "smo": {"a coefficient of 0"},
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("d", "seed"), [(4, 0), (4, 1), (60, 2)])
+def test_shifted_boxes_are_solved_or_refused_in_a_sentence(
+    name: str, shape: str, d: int, seed: int
+) -> None:
+    solver, form = SOLVERS[name], shifted_box(shape, d, seed)
+    if shape in REFUSED.get(name, ()):
+        assert len((solver.refuses(form) or "").split()) > 5
+        return
+    assert solver.refuses(form) is None
+    point = last(solver, form)
+    assert point.claim == ("stopped" if name == "simplified_smo" else "optimal")
+    lower, upper = bounds(form, point)
+    assert upper - lower <= (1e-2 if name == "simplified_smo" else 1e-5) * (1 + abs(upper))
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_nothing_given_is_changed(name: str) -> None:
+    form = shifted_box("no equality" if name == "coordinate_descent" else "signs, from 0", 4, 3)
+    form = replace(form, start=form.first_point())
+    given = (form.gram.X, form.p, form.a, form.lb, form.ub, form.start, form.Q.sign)
+    arrays = [array for array in given if array is not None]
+    before = [array.copy() for array in arrays]
+    last(SOLVERS[name], form)
+    assert all(np.array_equal(u, v) for u, v in zip(arrays, before, strict=True))
+
+
+def posed(name: str, C: float = 10.0) -> SoftMarginDual:
+    """Return a soft margin that a solver takes: linear for one, without an intercept for another."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(60) % 5 < 2, 1.0, -1.0)
+    X = rng.standard_normal((60, 3)) + 0.5 * y[:, None]
+    linear = name == "dual_coordinate_descent"
+    return SoftMarginDual(X, y, C, Linear() if linear else RBF(1.0), name != "coordinate_descent")
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in SOLVERS if name not in ("interior_point", "scg")]
+)
+def test_a_warm_start_at_the_optimum_ends_at_once_or_is_no_worse(name: str) -> None:
+    problem = posed(name)
+    solver = replace(SOLVERS[name], tol=1e-5)
+    cold = solve(problem, solver)
+    again = solve(problem, solver, initial=solve(problem, target_gap=1e-12))
+    least = solver.max_passes if isinstance(solver, SimplifiedSMO) else 1
+    assert again.iterations <= max(least, 0.5 * cold.iterations)
+    assert again.certificate.relative_gap <= max(1e-5, cold.certificate.relative_gap)
+
+
+@pytest.mark.parametrize("name", [*SOLVERS, "notebook"])
+@pytest.mark.parametrize("limit", [1, 7])
+def test_the_limit_of_iterations_is_kept_and_said(name: str, limit: int) -> None:
+    fine = {} if name == "interior_point" else {"tol": 1e-13}
+    notebook = name == "notebook"
+    solver = ProjectedGradient("notebook") if notebook else SOLVERS[name]
+    problem = HardMarginDual(posed("").X, posed("").y, RBF(1.0)) if notebook else posed(name, 100.0)
+    solution = solve(problem, replace(solver, **fine), max_iter=limit)
+    assert solution.iterations == limit
+    assert solution.status is Status.MAX_ITER
+    assert solution.claimed in ("stopped", "none")
+
+
+@pytest.mark.parametrize("name", ["coordinate_descent", "platt_smo", "scg", "simplified_smo"])
+def test_a_matrix_that_does_not_fit_is_refused(name: str) -> None:
+    form = shifted_box("no equality" if name == "coordinate_descent" else "signs, from 0", 4, 3)
+    small = SignedGram(Gram(form.gram.X, RBF(1.0), memory=100), form.Q.sign)
+    assert "does not fit" in (SOLVERS[name].refuses(replace(form, Q=small)) or "")

@@ -161,6 +161,7 @@ def test_the_perceptron_risk_ends_at_zero_and_says_so(solver):
         (SDCA(), RISKS["softmax"], "SDCA has no step for the softmax loss"),
         (StochasticSubgradient(), RISKS["softmax"], "no step for the softmax loss"),
         (Pegasos(), RISKS["logistic"], "takes the hinge and epsilon-insensitive losses"),
+        (Pegasos(), RISKS["tube, intercept"], "no unregularised intercept"),
     ],
 )
 def test_what_a_solver_cannot_take_it_refuses_in_a_sentence(solver, problem, sentence):
@@ -179,3 +180,19 @@ def test_the_prediction_of_softmax_is_its_largest_score():
     scores = solution.decision_function(WINE.X)
     assert solution.w.shape == (WINE.d, 3)
     assert np.mean(scores.argmax(axis=1) == WINE.y) > 0.98
+
+
+@pytest.mark.parametrize(
+    "solver",
+    [Pegasos(), Pegasos(batch_size=32), SDCA(tol=1e-15), StochasticSubgradient()],
+    ids=repr,
+)
+def test_the_limit_of_iterations_is_kept_and_said(solver):
+    solution = solve(RISKS["hinge"], solver, max_iter=11)
+    assert solution.iterations == 11
+    assert solution.status is Status.MAX_ITER
+
+
+def test_coordinate_ascent_starts_where_it_should():
+    first = solve(RISKS["squared"], SDCA(tol=1e-10))
+    assert solve(RISKS["squared"], SDCA(tol=1e-10), initial=first).iterations == 1

@@ -13,7 +13,19 @@ import pytest
 import scipy.sparse as sp
 
 from problems import RBF, Formulation, HingeERM, SoftMarginDual
-from solvers import Solver, Status, all_solvers, solve
+from solvers import (
+    DualCoordinateDescent,
+    Nystroem,
+    Pegasos,
+    PlattSMO,
+    ProjectedGradient,
+    RandomFourier,
+    SimplifiedSMO,
+    Solver,
+    Status,
+    all_solvers,
+    solve,
+)
 
 TARGET = 1e-6
 RISK_SOLVERS = ("CvxpyERM", "LBFGS", "NewtonCG", "SDCA")
@@ -103,6 +115,52 @@ def test_two_runs_give_the_same_answer(name: str) -> None:
         if first.point.alpha is None:
             continue
         assert np.array_equal(first.point.alpha, second.point.alpha)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name, cls in all_solvers().items() if "seed" in {f.name for f in fields(cls)}]
+)
+def test_another_seed_takes_another_way(name: str) -> None:
+    X = np.random.default_rng(3).standard_normal((40, 3))
+    y = np.sign(X[:, 0] + 0.3)
+    cls, answers = all_solvers()[name], []
+    for problem in (
+        HingeERM(X, y, 0.1),
+        SoftMarginDual(X, y, 1.0),
+        SoftMarginDual(X, y, 1.0, RBF(0.5)),
+    ):
+        found = [solve(problem, cls(seed=seed), max_iter=3).point for seed in (1, 2)]
+        answers += [[point.w if point.alpha is None else point.alpha for point in found]]
+    known = [pair for pair in answers if pair[0] is not None]
+    assert known
+    assert not any(np.array_equal(*pair) for pair in known)
+
+
+@pytest.mark.parametrize(
+    ("cls", "settings", "message"),
+    [
+        (SimplifiedSMO, {"max_passes": 0}, "max_passes: must be a whole number of 1 or more"),
+        (PlattSMO, {"tol": 0.0}, "tol: must be a finite number above 0"),
+        (DualCoordinateDescent, {"gap": float("nan")}, "gap: must be a finite number above 0"),
+        (Pegasos, {"batch_size": 0}, "batch_size: must be a whole number"),
+        (Pegasos, {"epochs": 1.5}, "epochs: must be a whole number"),
+        (Pegasos, {"sampling": "random"}, "sampling: must be one of permutation, iid"),
+        (Nystroem, {"components": 2.5}, "components: must be a whole number of 1 or more, got 2.5"),
+        (RandomFourier, {"components": 7}, "components: must be even, half cosines"),
+        (ProjectedGradient, {"variant": "newton"}, "variant: .*notebook, got 'newton'"),
+        (ProjectedGradient, {"rate": 0.5}, "rate: barzilai_borwein finds its own steps"),
+        (
+            ProjectedGradient,
+            {"variant": "plain", "rate": -1.0},
+            "rate: must be a finite number above",
+        ),
+    ],
+)
+def test_a_setting_that_cannot_be_used_is_refused_by_its_name(
+    cls: type[Solver], settings: dict[str, object], message: str
+) -> None:
+    with pytest.raises(ValueError, match=f"^{message}"):
+        cls(**settings)
 
 
 def test_baselines_are_not_imported_before_they_are_prepared() -> None:

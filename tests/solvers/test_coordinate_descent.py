@@ -5,19 +5,14 @@ import pytest
 
 from problems import (
     RBF,
-    BoxQP,
     HardMarginDual,
     Kernel,
     Linear,
-    Precomputed,
     SoftMarginDual,
     SVRDual,
-    certify,
     datasets,
 )
-from problems.box_gap import kkt_violation
-from problems.gram.gram import Gram, SignedGram
-from solvers import CoordinateDescent, CvxoptQP, Status, solve
+from solvers import CoordinateDescent, CvxoptQP, solve
 from solvers.coordinate_descent import minimise
 
 KERNELS = [Linear(), RBF(0.5)]
@@ -109,43 +104,3 @@ def test_the_dual_never_falls_from_sweep_to_sweep() -> None:
         for k in range(1, 15)
     ]
     assert (np.diff(values) >= -1e-12 * abs(values[-1])).all()
-
-
-def test_boxes_may_be_shifted_and_variables_without_curvature_go_to_their_bounds() -> None:
-    rng = np.random.default_rng(4)
-    A = rng.standard_normal((12, 20))
-    A[:2] = 0.0  # no curvature
-    lb = rng.uniform(-3, 1, 12)
-    p = np.append([-1.0, 1.0], rng.standard_normal(10))
-    Q = SignedGram(Gram(A @ A.T, Precomputed()))
-    form = BoxQP(Q, p, None, None, np.zeros(0), lb, lb + rng.uniform(0, 4, 12))
-    *_, last = CoordinateDescent(tol=1e-9).iterates(form)
-    x = last.x
-    assert last.claim == "optimal"
-    assert (x[0], x[1]) == (form.ub[0], form.lb[1])
-    g = Q.matvec(x) + p
-    assert kkt_violation(g, None, x - form.lb, form.ub - x) <= 1e-9
-
-
-def test_it_begins_where_it_is_told_to() -> None:
-    data = datasets.load("two_moons", n=60)
-    problem = SoftMarginDual(data.X, data.y, 1.0, RBF(1.0), intercept=False)
-    first = solve(problem, CoordinateDescent(tol=1e-6))
-    again = solve(problem, CoordinateDescent(tol=1e-6), initial=first)
-    assert first.iterations > 1
-    assert again.iterations <= 1
-
-
-def test_an_intercept_is_refused_with_a_way_out() -> None:
-    data = datasets.load("two_moons", n=20)
-    solution = solve(SoftMarginDual(data.X, data.y), CoordinateDescent())
-    assert solution.status is Status.UNSUPPORTED
-    assert "leave the intercept out, or take SMO" in solution.note
-
-
-def test_it_stops_without_a_claim_after_its_sweeps() -> None:
-    data = datasets.load("two_moons", n=60)
-    problem = SoftMarginDual(data.X, data.y, 100.0, RBF(1.0), intercept=False)
-    solution = solve(problem, CoordinateDescent(tol=1e-12, max_iter=3))
-    assert (solution.iterations, solution.claimed) == (3, "stopped")
-    assert certify(problem, solution).gap > 0

@@ -178,16 +178,3 @@ def test_an_indefinite_kernel_is_approximated_but_never_certified():
     solution = solve(SoftMarginDual(MOONS.X, MOONS.y, 1.0, Sigmoid(1.0, -1.0)), Nystroem())
     assert solution.verdict == "uncertified"
     assert "indefinite kernel" in solution.reason
-
-
-@pytest.mark.parametrize(
-    ("build", "message"),
-    [
-        (lambda: Nystroem(components=0), "components: must be a whole number of 1 or more, got 0"),
-        (lambda: Nystroem(components=2.5), "components: must be a whole number"),
-        (lambda: RandomFourier(components=7), "components: must be even, half cosines"),
-    ],
-)
-def test_a_bad_setting_is_refused_by_name(build, message):
-    with pytest.raises(ValueError, match=message):
-        build()

@@ -97,23 +97,6 @@ def test_a_matrix_too_singular_for_single_precision_is_factored_in_double() -> N
     assert np.abs(system.product(v) + e * v - r).max() <= 1e-9 * np.abs(r).max()
 
 
-def test_a_box_that_is_shifted_and_an_equality_that_is_not_zero() -> None:
-    rng = np.random.default_rng(3)
-    n = X.shape[0]
-    lb, q = rng.uniform(-1.0, 0.0, n), rng.standard_normal(n)
-    ub = lb + rng.uniform(0.5, 2.0, n)
-    form = BoxQP(SignedGram(Gram(X, RBF(0.5)), Y), q, Y, None, np.array([0.7]), lb, ub)
-    x = list(InteriorPoint().iterates(form))[-1].x
-    assert x is not None
-    assert abs(Y @ x - 0.7) <= 1e-9
-    reduced = form.Q.dense() @ x + q  # Σ (x−lb)·max(r,0) + (ub−x)·max(−r,0) at the best multiplier
-    gaps = [
-        (x - lb) @ np.maximum(r, 0) + (ub - x) @ np.maximum(-r, 0)
-        for r in (reduced - nu * Y for nu in reduced / Y)
-    ]
-    assert min(gaps) <= 1e-7
-
-
 def test_the_matrix_of_a_linear_dual_is_never_formed() -> None:
     rng = np.random.default_rng(6)
     y = np.where(rng.random(20_000) < 0.5, 1.0, -1.0)

@@ -3,7 +3,7 @@
 from itertools import pairwise
 
 from problems import ERM, Point, RegularizedERM, certify, datasets, reduce
-from solvers import SDCA, solve
+from solvers import SDCA
 
 CANCER = datasets.load("breast_cancer", standardize=True, limit=200, seed=0)
 DIABETES = datasets.load("diabetes", standardize=True, limit=200, seed=0)
@@ -17,9 +17,3 @@ def test_coordinate_ascent_never_lowers_the_dual():
     duals = [certify(problem, Point(problem.alpha(p.beta))).dual_objective for p in points]
     assert len(duals) > 5
     assert all(new >= old * (1 - 1e-14) for old, new in pairwise(duals))
-
-
-def test_coordinate_ascent_starts_where_it_should():
-    first = solve(SQUARED, SDCA(tol=1e-10))
-    again = solve(SQUARED, SDCA(tol=1e-10), initial=first)
-    assert again.iterations == 1

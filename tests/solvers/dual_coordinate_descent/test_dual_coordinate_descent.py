@@ -1,15 +1,11 @@
 """Dual coordinate descent: optima by certificate, starts, limits, refusals, odd data."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from problems import (
-    RBF,
     BoxQP,
-    FormPoint,
     Formulation,
     HardMarginDual,
     HingeERM,
@@ -17,9 +13,6 @@ from problems import (
     SVRDual,
     reduce,
 )
-from problems.box_gap import kkt_violation, violating_pair
-from problems.gram.gram import Gram, SignedGram
-from problems.kernels import Linear
 from solvers import SMO, DualCoordinateDescent, Status, solve
 from solvers.dual_coordinate_descent import descent, proximal
 from solvers.dual_coordinate_descent.blocks import (
@@ -43,21 +36,6 @@ def sparse(n: int, d: int, seed: int = 0) -> tuple[sp.csr_array, np.ndarray]:
     rng = np.random.default_rng(seed)
     X = sp.csr_array(sp.random_array((n, d), density=0.1, rng=rng))
     return X, np.where(X @ rng.standard_normal(d) + 0.2 * rng.standard_normal(n) > 0, 1.0, -1.0)
-
-
-def last(solver: DualCoordinateDescent, form: BoxQP) -> FormPoint:
-    return list(solver.iterates(solver.prepare(form)))[-1]
-
-
-def shifted_box(n: int, d: int, equality: bool, seed: int) -> BoxQP:
-    """A box QP with lb ≠ 0, delta ≠ 0, and signs and coefficients of every size."""
-    rng = np.random.default_rng(seed)
-    lb = rng.uniform(-3, 1, n)
-    ub = lb + rng.uniform(0.0, 4, n)
-    a = rng.uniform(0.2, 3, n) * rng.choice([-1.0, 1.0], n) if equality else None
-    delta = np.zeros(0) if a is None else np.array([a @ rng.uniform(lb, ub)])
-    Q = SignedGram(Gram(rng.standard_normal((n, d)), Linear()), rng.uniform(-2, 2, n))
-    return BoxQP(Q, rng.standard_normal(n), a, None, delta, lb, ub)
 
 
 def kinds(intercept: bool) -> list[Formulation]:
@@ -100,23 +78,6 @@ def test_dense_and_sparse_samples_give_the_same_answer(intercept: bool) -> None:
     np.testing.assert_allclose(dense.w, other.w, atol=1e-7)
 
 
-@pytest.mark.parametrize("equality", [True, False])
-@pytest.mark.parametrize("d", [4, 60])
-@pytest.mark.parametrize("seed", range(4))
-def test_shifted_boxes_are_solved(equality: bool, d: int, seed: int) -> None:
-    form = shifted_box(40, d, equality, seed)
-    point = last(TIGHT, form)
-    x = point.x
-    g = form.Q.matvec(x) + form.p
-    assert point.claim == "optimal"
-    assert (x >= form.lb).all()
-    assert (x <= form.ub).all()
-    assert kkt_violation(g, form.a, x - form.lb, form.ub - x) <= 1e-8
-    assert violating_pair(g, form.a, x - form.lb, form.ub - x) <= 2e-9
-    if form.a is not None:
-        assert form.a @ x == pytest.approx(form.delta[0], abs=1e-12)
-
-
 @pytest.mark.parametrize("intercept", [True, False])
 def test_a_sample_starts_a_large_problem_and_the_gap_ends_it(intercept: bool) -> None:
     X, y = samples(40_000, 8)
@@ -136,33 +97,6 @@ def test_tol_bounds_the_maximal_violating_pair() -> None:
             assert solution.certificate.violating_pair <= tol * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("intercept", [True, False])
-def test_a_warm_start_at_the_optimum_needs_no_steps(intercept: bool) -> None:
-    X, y = samples(2000)
-    problem = SoftMarginDual(X, y, 1.0, intercept=intercept)
-    cold = solve(problem, DualCoordinateDescent(tol=1e-6))
-    again = solve(problem, DualCoordinateDescent(tol=2e-6), initial=cold)
-    nearby = solve(
-        SoftMarginDual(X, y, 1.1, intercept=intercept),
-        DualCoordinateDescent(tol=1e-6),
-        initial=cold,
-    )
-    assert again.iterations == 0
-    assert again.claimed == "optimal"
-    assert nearby.verdict == "solved"
-
-
-@pytest.mark.parametrize("limit", [1, 7, 13])
-def test_iteration_limit_is_exact_and_said(limit: int) -> None:
-    X, y = samples(400)
-    for intercept in (True, False):
-        problem = SoftMarginDual(X, y, 100.0, intercept=intercept)
-        solution = solve(problem, DualCoordinateDescent(tol=1e-10), max_iter=limit)
-        assert solution.iterations == limit
-        assert solution.status is Status.MAX_ITER
-        assert solution.claimed in ("stopped", "none")
-
-
 def test_a_tol_below_rounding_ends_without_a_claim() -> None:
     X, y = samples(300)
     for intercept in (True, False):
@@ -171,41 +105,6 @@ def test_a_tol_below_rounding_ends_without_a_claim() -> None:
         assert solution.claimed == "stopped"
         assert solution.status is Status.FINISHED
         assert solution.certificate.relative_gap <= 1e-12
-
-
-def test_two_runs_are_equal_and_another_seed_has_the_same_optimum() -> None:
-    X, y = samples(600)
-    problem = SoftMarginDual(X, y, 1.0)
-    first, second = solve(problem, TIGHT), solve(problem, TIGHT)
-    other = solve(problem, replace(TIGHT, seed=5))
-    assert np.array_equal(first.point.alpha, second.point.alpha)
-    assert other.objective == pytest.approx(first.objective, rel=1e-9)
-
-
-def test_a_kernel_and_a_partial_equality_are_refused_in_a_sentence() -> None:
-    X, y = samples(20)
-    refused = solve(SoftMarginDual(X, y, 1.0, RBF(1.0)), TIGHT)
-    assert refused.status is Status.UNSUPPORTED
-    assert "linear kernel" in refused.note
-    form = shifted_box(10, 3, True, 0)
-    a = form.a.copy()
-    a[3] = 0.0
-    assert "nonzero" in TIGHT.refuses(replace(form, a=a))
-
-
-@pytest.mark.parametrize("gap", [0.0, -1.0, float("nan")])
-def test_a_gap_that_is_not_positive_is_refused(gap: float) -> None:
-    with pytest.raises(ValueError, match="gap"):
-        DualCoordinateDescent(gap=gap)
-
-
-def test_nothing_given_is_changed() -> None:
-    form = shifted_box(30, 4, True, 1)
-    form = replace(form, start=last(DualCoordinateDescent(tol=0.1), form).x)
-    arrays = [form.gram.X, form.p, form.a, form.lb, form.ub, form.start, form.Q.sign]
-    before = [v.copy() for v in arrays]
-    last(TIGHT, form)
-    assert all(np.array_equal(v, w) for v, w in zip(arrays, before, strict=True))
 
 
 @pytest.mark.parametrize("intercept", [True, False])

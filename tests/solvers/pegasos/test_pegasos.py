@@ -20,7 +20,6 @@ from problems import (
 )
 from problems.gram.gram import Gram
 from solvers import solve
-from solvers.base import Status
 from solvers.pegasos import Pegasos
 
 
@@ -185,24 +184,6 @@ def test_stops_by_its_own_estimate_of_the_gap():
     assert answer.claimed == "stopped"
 
 
-def test_same_seed_same_path_and_nothing_else_changes():
-    X, y = samples()
-    before = X.copy(), y.copy(), np.random.get_state()[1].copy()  # noqa: NPY002
-    problem = HingeERM(X, y, 0.01)
-    first, again, other = (solve(problem, Pegasos(epochs=3, seed=s)) for s in (1, 1, 2))
-    assert (first.w == again.w).all()
-    assert (first.w != other.w).any()
-    after = X, y, np.random.get_state()[1]  # noqa: NPY002
-    assert all((u == v).all() for u, v in zip(before, after, strict=True))
-
-
-@pytest.mark.parametrize("batch_size", [1, 32])
-def test_limit_of_steps_is_kept(batch_size):
-    answer = solve(problems()["risk"], Pegasos(batch_size=batch_size), max_iter=11)
-    assert answer.iterations == 11
-    assert answer.status is Status.MAX_ITER
-
-
 @pytest.mark.parametrize("sampling", ["permutation", "iid"])
 def test_batch_larger_than_the_data_is_one_step_an_epoch(sampling):
     problem = problems()["risk"]
@@ -227,25 +208,11 @@ def test_tube_that_holds_all_targets_is_solved_by_zero():
     assert (answer.w == 0).all()
 
 
-def test_intercept_is_refused():
-    answer = solve(HingeERM(*samples(), 0.1, intercept=True), Pegasos())
-    assert answer.status is Status.UNSUPPORTED
-    assert answer.reason.startswith("Pegasos has no unregularised intercept")
-
-
 def test_batch_whose_kernel_rows_do_not_fit_is_refused():
     form = reduce(problems()["rbf"], ERM).form
     small = ERM(Gram(form.gram.X, form.gram.kernel, 2000), form.y, form.C, form.loss, False)
     assert Pegasos(batch_size=1).refuses(small) is None
     assert "do not fit" in Pegasos(batch_size=2).refuses(small)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"batch_size": 0}, {"epochs": 1.5}, {"sampling": "random"}, {"tol": -1.0}]
-)
-def test_settings_are_checked(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        Pegasos(**wrong)
 
 
 def test_recovered_point_is_certified_with_its_own_dual():

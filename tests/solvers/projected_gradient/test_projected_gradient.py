@@ -16,10 +16,10 @@ from problems import (
     certify,
     reduce,
 )
-from problems.box_gap import kkt_violation, violating_pair
-from problems.gram.gram import Gram, SignedGram
+from problems.box_gap import violating_pair
 from solvers import ProjectedGradient, Status, projected_gradient, solve
 from solvers.smo import decomposition
+from tests.solvers.boxes import shifted_box
 
 EXACT = ["plain", "accelerated", "barzilai_borwein"]
 FAST = ["accelerated", "barzilai_borwein"]
@@ -29,27 +29,6 @@ def samples(n: int = 40, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndar
     rng = np.random.default_rng(seed)
     y = np.where(np.arange(n) % 5 < 2, 1.0, -1.0)
     return rng.standard_normal((n, d)) + 0.5 * y[:, None], y
-
-
-def shifted_box(n: int, equality: bool, seed: int) -> BoxQP:
-    """A box QP with lb ≠ 0, delta ≠ 0, and coefficients of every size and sign, one of them 0."""
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((n, n + 20))
-    lb = rng.uniform(-3, 1, n)
-    ub = lb + rng.uniform(0.0, 4, n)
-    ub[0], a = np.inf, rng.uniform(0.2, 3, n) * rng.choice([-1.0, 1.0], n)
-    a[1] = 0.0
-    delta = float(a @ rng.uniform(lb, np.minimum(ub, 2)))
-    Q = SignedGram(Gram(A @ A.T / n, Precomputed()), rng.choice([-1.0, 1.0], n))
-    return BoxQP(
-        Q,
-        5 * rng.standard_normal(n),
-        a if equality else None,
-        None,
-        np.full(int(equality), delta),
-        lb,
-        ub,
-    )
 
 
 @pytest.fixture(params=["at once", "in subsets"])
@@ -67,21 +46,6 @@ def objective(form: BoxQP, x: np.ndarray) -> float:
     return 0.5 * float(x @ form.Q.matvec(x)) + float(form.p @ x)
 
 
-@pytest.mark.parametrize("variant", EXACT)
-@pytest.mark.parametrize("equality", [True, False])
-@pytest.mark.parametrize("seed", range(3))
-def test_shifted_boxes_are_solved(variant: str, equality: bool, seed: int) -> None:
-    form = shifted_box(25, equality, seed)
-    answer = points(ProjectedGradient(variant, tol=1e-8), form)[-1]
-    x, g = answer.x, form.Q.matvec(answer.x) + form.p
-    below, above = x - form.lb, form.ub - x
-    assert answer.claim == "optimal"
-    assert min(below.min(), above.min()) >= 0
-    assert kkt_violation(g, form.a, below, above) <= 1e-7
-    if form.a is not None:
-        assert abs(form.a @ x - form.delta[0]) <= 1e-11 * (1 + abs(form.delta[0]))
-
-
 @pytest.mark.usefixtures("subsets")
 @pytest.mark.parametrize("variant", FAST)
 def test_the_claim_means_the_violating_pair_is_at_most_tol(
@@ -94,32 +58,8 @@ def test_the_claim_means_the_violating_pair_is_at_most_tol(
     assert solution.certificate.projection_distance <= 1e-9 * np.linalg.norm(solution.alpha)
 
 
-@pytest.mark.usefixtures("subsets")
-@pytest.mark.parametrize("variant", EXACT)
-def test_a_warm_start_takes_fewer_iterations(variant: str) -> None:
-    X, y = samples()
-    problem = SoftMarginDual(X, y, 1.0, RBF(1.0))
-    solver = ProjectedGradient(variant, tol=1e-6)
-    cold = solve(problem, solver)
-    assert solve(problem, solver, initial=cold).iterations == 0
-    near = np.clip(cold.alpha + 1e-3, 0, 1)
-    assert solve(problem, solver, initial=near).iterations < cold.iterations
-
-
-@pytest.mark.usefixtures("subsets")
-@pytest.mark.parametrize("variant", [*EXACT, "notebook"])
-@pytest.mark.parametrize("limit", [1, 7])
-def test_max_iter_is_honoured(variant: str, limit: int) -> None:
-    X, y = samples()
-    problem = HardMarginDual(X, y, RBF(1.0))
-    solution = solve(problem, ProjectedGradient(variant, tol=1e-12), max_iter=limit)
-    assert solution.iterations == limit
-    assert solution.claimed == "stopped"
-    assert solve(problem, ProjectedGradient(variant, tol=1e-12, max_iter=limit)).iterations == limit
-
-
 def test_every_point_is_feasible_and_the_plain_objective_never_rises() -> None:
-    form = shifted_box(25, True, 4)
+    form = shifted_box("a coefficient of 0", 40, 4)
     for variant in EXACT:
         seen = points(ProjectedGradient(variant, tol=1e-6), form)
         assert all((p.x >= form.lb).all() and (p.x <= form.ub).all() for p in seen)
@@ -129,7 +69,7 @@ def test_every_point_is_feasible_and_the_plain_objective_never_rises() -> None:
 
 
 def test_rate_scales_the_step() -> None:
-    form = shifted_box(25, True, 5)
+    form = shifted_box("a coefficient of 0", 40, 5)
     once, twice = (
         points(ProjectedGradient("plain", rate=r, max_iter=1), form) for r in (1e-6, 2e-6)
     )
@@ -149,7 +89,7 @@ def test_a_start_that_is_optimal_ends_at_once() -> None:
 
 
 def test_past_the_last_digit_it_stops_without_a_claim() -> None:
-    form = shifted_box(25, True, 6)
+    form = shifted_box("a coefficient of 0", 40, 6)
     answer = points(ProjectedGradient(tol=1e-300, max_iter=5000), form)[-1]
     g = form.Q.matvec(answer.x) + form.p
     assert answer.claim == "stopped"
@@ -203,15 +143,6 @@ def test_inseparable_samples_have_no_hard_margin(variant: str) -> None:
     X, y = samples(n=60, d=2)
     solution = solve(HardMarginDual(X, y), ProjectedGradient(variant), max_iter=2000)
     assert solution.claimed != "optimal"
-
-
-def test_settings_that_cannot_be_used_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"variant: .*notebook, got 'newton'"):
-        ProjectedGradient("newton")
-    with pytest.raises(ValueError, match="rate: barzilai_borwein finds its own steps"):
-        ProjectedGradient(rate=0.5)
-    with pytest.raises(ValueError, match="rate: must be a finite number above 0"):
-        ProjectedGradient("plain", rate=-1.0)
 
 
 def as_in_the_notes(K: np.ndarray, T: np.ndarray, rho: float, steps: int) -> np.ndarray:

@@ -1,0 +1,34 @@
+"""Box QPs with shifted boxes, and an equality of every shape, for the solvers that take them."""
+
+import numpy as np
+
+from problems import BoxQP, Linear
+from problems.gram.gram import Gram, SignedGram
+
+SHAPES = (
+    "no equality",
+    "signs, from 0",
+    "signs",
+    "any coefficients",
+    "a coefficient of 0",
+    "two equalities",
+)
+
+
+def shifted_box(shape: str, d: int, seed: int, n: int = 30) -> BoxQP:
+    """Return a box QP with delta ≠ 0, lb ≠ 0 but "from 0", and a Q of rank d, two of its rows 0."""
+    rng = np.random.default_rng(seed)
+    lb = np.zeros(n) if shape == "signs, from 0" else rng.uniform(-3, 1, n)
+    ub = lb + rng.uniform(0.0, 4, n)
+    a = rng.choice([-1.0, 1.0], n)
+    if shape in ("any coefficients", "a coefficient of 0"):
+        a *= rng.uniform(0.2, 3, n)
+        a[0] *= shape == "any coefficients"
+    groups = np.arange(n) % 2 if shape == "two equalities" else np.zeros(n, np.intp)
+    delta = np.bincount(groups, a * rng.uniform(lb, ub))
+    X = rng.standard_normal((n, d))
+    X[:2] = 0.0
+    Q, p = SignedGram(Gram(X, Linear()), rng.choice([-1.0, 1.0], n)), rng.standard_normal(n)
+    if shape == "no equality":
+        return BoxQP(Q, p, None, None, np.zeros(0), lb, ub)
+    return BoxQP(Q, p, a, groups if delta.size > 1 else None, delta, lb, ub)

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from experiments.cases.plan import Case, place_in_search
-from experiments.files.specs import absolute, problem_plain
+from experiments.files.specs import absolute
 from experiments.records.columns import COLUMNS, DESCRIBED, RESULTS
 from experiments.records.names import dataset_text, kernel_text, path_text
 from experiments.workers.wire import Layout, Malformed, Shapes, pack
@@ -81,7 +81,7 @@ def blank_record(case: Case) -> dict[str, Any]:
         "host": platform.node(),
         "versions": json.dumps(versions()),
         "label": case.solver.label,
-        "problem": json.dumps(problem_plain(case.problem)),
+        "problem": json.dumps(vars(case.problem)),
         "aa_repeat": case.aa_repeat,
         "search": search,
         "step": step,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import fields
 from math import inf
 from pathlib import Path
 
@@ -18,8 +17,9 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.cases.plan import Case, needs_outside, plan
-from experiments.executors.base import Limits
+from experiments.executors.base import limit_of
 from experiments.files.experiment import Experiment
+from experiments.files.settings import options_of
 from experiments.files.specs import (
     SolverSpec,
     build_kernel,
@@ -60,11 +60,17 @@ def preview(experiment: Experiment, folder: Path, workers: int = 1, resume: bool
     ]
     searched = "; more where a tolerance is searched" * any(c.solver.searched for c in cases)
     missing = "" if resume else "; add --resume to continue, or choose another --out"
+    limits, memory = "no time limit", "no memory limit"
+    if experiment.time_limit is not None:
+        ended = f"killed after {limit_of(cases[0], 'solving'):g} s if it does not stop by itself"
+        limits = f"{experiment.time_limit:g} s of solving a run ({ended})"
+    if experiment.memory_limit is not None:
+        memory = f"{experiment.memory_limit / 2**30:.3g} GiB a worker"
     facts = {
         "problems": _listed(dict.fromkeys(case.problem_id for case in cases)),
         "solvers": _listed([*map(_solver_text, experiment.solvers), *repeats]),
         "repetitions": str(experiment.repetitions),
-        "limits": _limits(experiment),
+        "limits": f"{limits}, {memory}",
         "target gap": f"{experiment.target_gap:g}, {experiment.target}",
         "impossible": _listed(
             f"{solver}: {why} ({count} {'pair' if count == 1 else 'pairs'})"
@@ -87,20 +93,11 @@ def time_text(cases: Sequence[Case], workers: int) -> str:
     """Return by when so many processes have ended these runs, where that is known."""
     if not cases:
         return "nothing to run"
-    limits = [_ended_after(case) for case in cases]
-    known = [limit for limit in limits if limit < inf]
-    at_most = f"at most {duration(sum(known) / workers)} for {_runs(len(known))}, until killed"
-    unknown = f"unknown for {_runs(len(limits) - len(known))}: no time limit"
-    return "; ".join([at_most] * bool(known) + [unknown] * (len(known) < len(limits)))
-
-
-def _runs(count: int) -> str:
-    return f"{count} run{'s' * (count > 1)}"
-
-
-def _ended_after(limits: Case | Experiment) -> float:
-    """Return after how many seconds a run is ended from outside, infinity where it never is."""
-    return Limits(limits.time_limit).limit_of("solving")
+    runs = f"{len(cases)} run{'s' * (len(cases) > 1)}"
+    limit = limit_of(cases[0], "solving")  # which all runs of an experiment share
+    if limit == inf:
+        return f"unknown for {runs}: no time limit"
+    return f"at most {duration(limit * len(cases) / workers)} for {runs}, until killed"
 
 
 def impossible(cases: Iterable[Case]) -> dict[tuple[str, str], str]:
@@ -141,10 +138,9 @@ def _pair(case: Case) -> tuple[str, str]:
 
 def _solver_text(solver: SolverSpec) -> str:
     """Return a solver with those of its settings that differ from their defaults, and its label."""
-    chosen = solver.settings
-    if solver.name in SOLVERS:
-        defaults = {f.name: plain(f.default) for f in fields(SOLVERS[solver.name])}
-        chosen = {k: v for k, v in chosen.items() if v != defaults[k]}
+    options = options_of(SOLVERS[solver.name]) if solver.name in SOLVERS else {}
+    usual = {key: plain(option.default) for key, option in options.items()}
+    chosen = {k: v for k, v in solver.settings.items() if k not in usual or v != usual[k]}
     text = settings_text(solver.name, chosen)
     return f"{solver.label}: {text}" if solver.label else text
 
@@ -154,12 +150,3 @@ def _listed(names: Iterable[str]) -> str:
     every = list(names)
     more = [f"... and {len(every) - _MOST} more"] if len(every) > _MOST else []
     return "\n".join(every[:_MOST] + more)
-
-
-def _limits(experiment: Experiment) -> str:
-    time, memory = experiment.time_limit, experiment.memory_limit
-    ended = f"killed after {_ended_after(experiment):g} s if it does not stop by itself"
-    limits = "no time limit" if time is None else f"{time:g} s of solving a run ({ended})"
-    return f"{limits}, " + (
-        "no memory limit" if memory is None else f"{memory / 2**30:.3g} GiB a worker"
-    )

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from experiments.commands.terminal import refuse, refusing
 from experiments.files.answers import read_answer
 from experiments.files.experiment import ConfigError, read_problem
@@ -58,6 +56,14 @@ def judgement(found: Solution) -> str:
     """Return what is known of an answer, a line for each."""
     c = found.certificate
     rounding = f"of which float64's rounding may be {c.resolution:.1g}, " if c.resolution else ""
+    intercept = ""
+    if found.problem.intercept and found.b is not None:
+        given = [b for b in (found.b, found.point.b) if b is not None]
+        best, *own = (
+            ", ".join(f"{value:.10g}" for value in ([b] if isinstance(b, float) else b))
+            for b in given
+        )
+        intercept = "; the answer's own is ".join([f"{best} is best", *own])
     lines = {
         "verdict": found.verdict,
         "optimum ≤": f"{c.primal_objective:.15g}",
@@ -65,21 +71,10 @@ def judgement(found: Solution) -> str:
         "relative gap": f"{c.relative_gap:.3g}, {rounding}target {found.target_gap:g}",
         "KKT violation": f"{c.kkt_violation:.3g}",
         "off its constraints": f"{c.primal_residual:.3g}",
-        "intercept": _intercept(found),
+        "intercept": intercept,
         "bounds from": c.bound_source,
         "reason": found.reason,
         "diagnosis": found.diagnosis.text if found.diagnosis else "",
     }
     width = max(map(len, lines)) + 2
     return "\n".join(f"{name + ':':<{width}}{text}" for name, text in lines.items() if text)
-
-
-def _intercept(found: Solution) -> str:
-    """Return the best intercept beside the answer's own."""
-    if not found.problem.intercept or found.b is None:
-        return ""
-    best, own = (
-        ", ".join(f"{value:.10g}" for value in np.ravel([] if b is None else b))
-        for b in (found.b, found.point.b)
-    )
-    return f"{best} is best" + (f"; the answer's own is {own}" if own else "")

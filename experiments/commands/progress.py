@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import click
 from rich.console import Console
@@ -26,19 +26,41 @@ _BAR = 16  # columns
 _EVERY = 5.0  # seconds between two lines
 
 T = TypeVar("T")
-Shown_contra = TypeVar("Shown_contra", contravariant=True)
 
 
-class Advance(Protocol[Shown_contra]):
-    """Counts an outcome, and `more` that are to come than was said at first."""
+class Advance(Generic[T]):
+    """Counts outcomes: moves a bar, or prints a line at most every few seconds.
 
-    def __call__(self, outcome: Shown_contra, more: int = 0) -> None:
-        """Count it."""
-        ...
+    Parameters
+    ----------
+    total : outcomes that are to come. line : what is shown of one.
+    bar : None where there is no terminal.
+    """
+
+    def __init__(self, total: int, line: Callable[[T], str], bar: Progress | None) -> None:
+        self.total, self.line, self.bar = total, line, bar
+        self.task = TaskID(0) if bar is None else bar.add_task("", total=total)
+        self.done, self.printed, self.phase = 0, -_EVERY, ""
+
+    def __call__(self, outcome: T, more: int = 0) -> None:
+        """Count an outcome, and `more` that are to come than was said at first."""
+        self.done, self.total = self.done + 1, self.total + more
+        now = time.monotonic()
+        due = self.done == self.total or now - self.printed >= _EVERY
+        self.printed = now if due else self.printed
+        self._show(self.line(outcome), due)
 
     def begin(self, phase: str) -> None:
         """Show what a running case does now, such as "compiling smo"; once for each phase."""
-        ...
+        if phase != self.phase:
+            self._show(phase, due=True)
+        self.phase = phase
+
+    def _show(self, text: str, due: bool) -> None:
+        if self.bar is not None:
+            self.bar.update(self.task, completed=self.done, total=self.total, description=text)
+        elif due:
+            click.echo(f"{self.done}/{self.total} {text}", err=True)
 
 
 def line_of(outcome: Outcome) -> str:
@@ -52,7 +74,7 @@ def line_of(outcome: Outcome) -> str:
 def progress(total: int, line: Callable[[T], str] = line_of) -> Generator[Advance[T]]:
     """Yield a function to call with each outcome of `total`, of which `line` is shown."""
     if not sys.stderr.isatty():
-        yield _Lines(total, line)
+        yield Advance(total, line, None)
         return
     # the description alone has a ratio, and so takes what the others leave: it is shortened first
     columns = (
@@ -66,38 +88,4 @@ def progress(total: int, line: Callable[[T], str] = line_of) -> Generator[Advanc
         ),
     )
     with Progress(*columns, console=Console(stderr=True), expand=True) as bar:
-        yield _Bar(bar, bar.add_task("", total=total), line)
-
-
-class _Bar(Generic[T]):
-    """Moves a bar, and describes the last outcome, or the phase that has begun since."""
-
-    def __init__(self, bar: Progress, task: TaskID, line: Callable[[T], str]) -> None:
-        self.bar, self.task, self.line = bar, task, line
-
-    def __call__(self, outcome: T, more: int = 0) -> None:
-        whole = (self.bar.tasks[self.task].total or 0) + more
-        self.bar.update(self.task, advance=1, total=whole, description=self.line(outcome))
-
-    def begin(self, phase: str) -> None:
-        self.bar.update(self.task, description=phase)
-
-
-class _Lines(Generic[T]):
-    """Prints a line at most every few seconds, one for the last outcome, and one for a new phase."""
-
-    def __init__(self, total: int, line: Callable[[T], str]) -> None:
-        self.total, self.line = total, line
-        self.done, self.printed, self.phase = 0, -_EVERY, ""
-
-    def __call__(self, outcome: T, more: int = 0) -> None:
-        self.done, self.total = self.done + 1, self.total + more
-        now = time.monotonic()
-        if now - self.printed >= _EVERY or self.done == self.total:
-            click.echo(f"{self.done}/{self.total} {self.line(outcome)}", err=True)
-            self.printed = now
-
-    def begin(self, phase: str) -> None:
-        if phase != self.phase:
-            click.echo(f"{self.done}/{self.total} {phase}", err=True)
-        self.phase = phase
+        yield Advance(total, line, bar)

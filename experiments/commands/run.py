@@ -16,9 +16,8 @@ from experiments.cases.search import Record, Waiting, is_followed
 from experiments.commands.dry_run import preview
 from experiments.commands.progress import progress
 from experiments.commands.terminal import INTERRUPTED, console, find, read, refuse, refusing
-from experiments.executors.base import EXECUTORS, Executor, ExecutorError, Limits
+from experiments.executors.base import EXECUTORS, Executor, ExecutorError
 from experiments.files.experiment import Experiment
-from experiments.files.specs import problem_plain
 from experiments.records.outcomes import FAILING
 from experiments.store.folder import Store, write_tables
 from experiments.store.inputs import input_files
@@ -95,7 +94,7 @@ def run_into(described: Experiment, folder: Path, options: RunOptions) -> tuple[
 def record(described: Experiment, folder: Path, options: RunOptions) -> tuple[RunFolder, str]:
     """Run what a folder lacks; return what it has then, and why that is not all, or an empty string."""
     cases = plan(described)
-    executor = executor_for(described, options)
+    executor = executor_for(options)
     with refusing(StoreError):
         store = Store.open(
             folder,
@@ -104,7 +103,7 @@ def record(described: Experiment, folder: Path, options: RunOptions) -> tuple[Ru
             resume=options.resume,
             force=options.force,
             inputs=input_files(cases),
-            problems={case.problem_id: problem_plain(case.problem) for case in cases},
+            problems={case.problem_id: vars(case.problem) for case in cases},
         )
     recorded = RunFolder(folder)
     try:
@@ -163,14 +162,13 @@ def retried(names: str | None) -> tuple[str, ...]:
     return tuple(chosen)
 
 
-def executor_for(experiment: Experiment, options: RunOptions) -> Executor:
+def executor_for(options: RunOptions) -> Executor:
     """Return where the cases are run; exit with 2 if that is impossible."""
-    limits = Limits(experiment.time_limit, experiment.memory_limit)
     try:
         chosen = EXECUTORS.find(options.executor)
     except ValueError as error:
         refuse(f"--executor: {error}")
-    executor = chosen(limits, options.workers, options.address)
+    executor = chosen(options.workers, options.address)
     with refusing(ExecutorError):
         executor.check()
     return executor

@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
+from math import inf
 from typing import ClassVar
 
 from experiments.cases.plan import Case
@@ -26,28 +27,11 @@ class ExecutorError(Exception):
     """Cases cannot be run, or not any more, with what to do; those recorded so far are kept."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What a worker may take.
-
-    Attributes
-    ----------
-    time_limit : seconds of solving, None for no limit.
-    memory_limit : bytes of a worker and of all that it starts, None for no limit.
-    grace : seconds beyond 1.5 times `time_limit` after which a solver that does not stop is killed.
-    """
-
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    grace: float = GRACE
-
-    def limit_of(self, phase: str) -> float:
-        """Return after how many seconds of a phase a worker is killed."""
-        if phase != "solving":
-            return _CERTIFYING if phase == "certifying" else _LOADING
-        if self.time_limit is None:
-            return float("inf")
-        return _INSPECTED * self.time_limit + self.grace
+def limit_of(case: Case, phase: str, grace: float = GRACE) -> float:
+    """Return after how many seconds of a phase the worker that runs a case is killed."""
+    if phase != "solving":
+        return _CERTIFYING if phase == "certifying" else _LOADING
+    return inf if case.time_limit is None else _INSPECTED * case.time_limit + grace
 
 
 @dataclass(frozen=True)
@@ -57,17 +41,17 @@ class Executor(ABC):
     Attributes
     ----------
     name : how `--executor` calls it.
-    limits : of one run.
     workers : processes that run cases at the same time; None for the executor's own number.
     address : of a service that runs already; None where there is none.
     told : called with what a run waits for besides its solver, such as "compiling smo".
+    grace : seconds beyond 1.5 times its time limit after which a solver that does not stop is killed.
     """
 
     name: ClassVar[str] = ""
-    limits: Limits = Limits()
     workers: int | None = None
     address: str | None = None
     told: Callable[[str], object] = str
+    grace: float = GRACE
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:

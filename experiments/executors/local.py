@@ -31,7 +31,7 @@ class LocalExecutor(Executor):
         """Yield the outcome of every case, as they complete; all processes end with the iterator."""
         waiting, workers = iter(cases), self.workers or 1
         threads = max(1, cores() // workers)
-        slots = [WorkerSlot(self.limits, threads) for _ in range(workers)]
+        slots = [WorkerSlot(threads, self.grace) for _ in range(workers)]
         try:
             while True:
                 for slot in slots:

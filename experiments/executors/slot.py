@@ -22,7 +22,7 @@ from dataclasses import replace
 
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome, failed, read_outcome
-from experiments.executors.base import Limits
+from experiments.executors.base import GRACE, limit_of
 from experiments.executors.child import run
 from experiments.workers.capture import last_words
 from experiments.workers.machine import bytes_text
@@ -32,9 +32,6 @@ from experiments.workers.wire import Malformed, WorkerError, WorkerExit
 
 _OUTPUT = 4000  # characters kept of what a run prints
 _INSPECTION = 1.0  # seconds between two looks at what a worker has started, without a memory limit
-_KILLED = (
-    "the process was killed by SIGKILL, not by dualgap: perhaps by the kernel, for want of memory"
-)
 
 
 class WorkerSlot:
@@ -42,8 +39,8 @@ class WorkerSlot:
 
     Parameters
     ----------
-    limits : what the worker may take.
     threads : how many its numerical libraries use.
+    grace : see `Executor`.
 
     Attributes
     ----------
@@ -51,8 +48,8 @@ class WorkerSlot:
         the worker's `handles`, and now and then before, `outcome` is to be asked.
     """
 
-    def __init__(self, limits: Limits, threads: int) -> None:
-        self.limits, self.worker = limits, Worker(threads)
+    def __init__(self, threads: int, grace: float = GRACE) -> None:
+        self.grace, self.worker = grace, Worker(threads)
         self.case: Case | None = None
         self._oom_kills, self._inspected = 0, 0.0
 
@@ -67,7 +64,15 @@ class WorkerSlot:
             return None
         ended = self.worker.ended()
         outcome = self._finished(self.case) if ended else self._limited(self.case)
-        return None if outcome is None else self._ended(outcome, fit=ended)
+        if outcome is None:
+            return None
+        printed, record = self.worker.printed(), outcome.record
+        if record["signal"] and (line := last_words(printed)):
+            record = record | {"reason": f"{record['reason']}; its output: {line}"}
+        self.case = None
+        if not (ended and self.worker.can_go_on()):
+            self.stop()
+        return replace(outcome, record=record, output=(printed + outcome.output)[-_OUTPUT:])
 
     def run(self, case: Case, given_up: Callable[[], bool] = lambda: False) -> Outcome:
         """Run a case to its end; RuntimeError if it is given up before."""
@@ -87,13 +92,19 @@ class WorkerSlot:
     def _finished(self, case: Case) -> Outcome:
         try:
             return read_outcome(self.worker.result(), case)
-        except WorkerExit as death:
-            return self._died(case, death)
         except (WorkerError, Malformed) as error:
             return failed(case, "crashed", str(error))
+        except WorkerExit as death:
+            status, reason, sign = "crashed", str(death), death.signal or f"exit {death.code}"
+            if sign == "SIGKILL" and oom_kills() > self._oom_kills:
+                status = "out_of_memory"
+                reason += ", by the kernel: the memory was full"
+            elif sign == "SIGKILL":
+                reason += ", not by dualgap: perhaps by the kernel, for want of memory"
+            return failed(case, status, reason, signal=sign)
 
     def _limited(self, case: Case) -> Outcome | None:
-        allowed, now = self.limits.memory_limit, time.monotonic()
+        allowed, now = case.memory_limit, time.monotonic()
         if allowed is not None or now > self._inspected + _INSPECTION:
             # what the worker has started is noted as well: once it is dead, nothing else tells
             self._inspected, used = now, self.worker.resident()
@@ -101,27 +112,9 @@ class WorkerSlot:
                 reason = f"used {bytes_text(used)} of memory, memory_limit is {bytes_text(allowed)}"
                 return failed(case, "out_of_memory", reason, signal="SIGKILL")
         phase, seconds = self.worker.phase()
-        if seconds > self.limits.limit_of(phase):
-            reason = f"killed after {seconds:.0f} s of {phase} without an end"
-            if phase == "solving":
-                reason += f", as it did not yield within time_limit = {self.limits.time_limit:g} s"
-            return failed(case, "time_limit", reason, signal=self.worker.terminate())
-        return None
-
-    def _died(self, case: Case, death: WorkerExit) -> Outcome:
-        if death.signal != "SIGKILL":
-            return failed(case, "crashed", str(death), signal=death.signal or f"exit {death.code}")
-        if oom_kills() > self._oom_kills:
-            reason = "the process was killed by SIGKILL, by the kernel: the memory was full"
-            return failed(case, "out_of_memory", reason, signal=death.signal)
-        return failed(case, "crashed", _KILLED, signal=death.signal)
-
-    def _ended(self, outcome: Outcome, fit: bool) -> Outcome:
-        """Return the outcome with what was printed; free the slot, and end what is left running."""
-        printed, record = self.worker.printed(), outcome.record
-        if record["signal"] and (line := last_words(printed)):
-            record = record | {"reason": f"{record['reason']}; its output: {line}"}
-        self.case = None
-        if not (fit and self.worker.can_go_on()):
-            self.stop()
-        return replace(outcome, record=record, output=(printed + outcome.output)[-_OUTPUT:])
+        if seconds <= limit_of(case, phase, self.grace):
+            return None
+        reason = f"killed after {seconds:.0f} s of {phase} without an end"
+        if phase == "solving":
+            reason += f", as it did not yield within time_limit = {case.time_limit:g} s"
+        return failed(case, "time_limit", reason, signal=self.worker.terminate())

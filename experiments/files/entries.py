@@ -40,7 +40,6 @@ _DESCRIPTION = Layout[ProblemSpec | SolverSpec | tuple[int, str]](
 )
 
 _IMPORT_LIMIT = 30.0  # seconds
-_LATER_OPTIONS = {"multiclass": False, "folds": None, "fold": None}
 
 
 class Describer:
@@ -250,9 +249,6 @@ def _dataset(node: Node, folder: str, needs_signs: bool) -> tuple[dict[str, Any]
     make = partial(datasets.make, name.value, folder)
     source = build(make, options, settings, name.value)
     values = {k: v for k, v in values_of(source).items() if k in options}
-    for option, default in _LATER_OPTIONS.items():  # ids are the same as before there was a choice
-        if values.get(option) == default:
-            values.pop(option, None)
     spec = {"name": name.value} | values
     file = find_path(values["path"], folder) if "path" in values else None
     changed = file.stat().st_mtime_ns if file is not None and file.exists() else 0

@@ -10,7 +10,8 @@ Source: JSON Schema, draft 2020-12 (json-schema.org).
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -26,9 +27,7 @@ from problems import Kernel
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 _OUTSIDE = {"type": "string", "pattern": r"\.py:[^:]+$"}  # a class from a file
 _ABOUT = "Problems and solvers: each solver is run on each problem, and each answer is certified."
-_ENTRIES = {"problems": "problem", "solvers": "solver"}
 _NAMED = {"solver": "solvers", "dataset": "datasets", "kernel": "kernels", "loss": "losses"}
-_OF_A_PROBLEM = ("formulation", "dataset")
 _LABEL = {
     "type": "string",
     "pattern": LABEL,
@@ -41,12 +40,23 @@ def experiment_schema() -> Schema:
     """Return the JSON Schema (draft 2020-12) of experiment files, as plain dicts and lists."""
     shape = ExperimentFile.model_json_schema()
     keys = shape["properties"]
-    for key, entry in _ENTRIES.items():
-        keys[key] |= {"items": _axis(_ref(entry))}
+    keys["problems"] |= {"items": _axis(_ref("problem"))}
+    keys["solvers"] |= {"items": _axis(_ref("solver"))}
     keys["memory_limit"]["anyOf"].append({"type": "string", "pattern": SIZE})
     formulations = list(entries("problems"))
-    definitions = {"problem": _problem([entry.name for entry in formulations])}
-    definitions |= _settings("formulation", formulations, [*_OF_A_PROBLEM, KEY])
+    names = [entry.name for entry in formulations]
+    problem = {
+        "type": "object",
+        "required": ["formulation", "dataset"],
+        "properties": {
+            "formulation": _axis(_name(names)),
+            "dataset": _axis(_ref("dataset")),
+            KEY: _path(),
+        },
+        "allOf": list(_chosen("formulation", "formulation", names)),
+    }
+    definitions = {"problem": problem}
+    definitions |= _settings("formulation", formulations, ["formulation", "dataset", KEY])
     for kind, key in _NAMED.items():
         named = list(entries(key))
         others = ["name", "label"] if kind == "solver" else ["name"]
@@ -61,18 +71,12 @@ def schema_text() -> str:
     return json.dumps(experiment_schema(), indent=1) + "\n"
 
 
-def _type(key: str, hint: Any) -> Schema:
-    """Return the schema of one value of a type."""
-    if key == "C":
-        return {
-            "type": "number"
-        }  # how many there would be, one for each sample, depends on the data
-    if key == "loss" or hint is Kernel:
-        return _ref("loss" if key == "loss" else "kernel")
-    try:
-        return TypeAdapter(hint).json_schema()
-    except (PydanticSchemaGenerationError, PydanticInvalidForJsonSchema):
-        return {}
+def _ref(name: str) -> Schema:
+    return {"$ref": f"#/$defs/{name}"}
+
+
+def _name(names: list[str]) -> Schema:
+    return {"anyOf": [{"enum": names}, _OUTSIDE]}
 
 
 def _axis(value: Schema) -> Schema:
@@ -102,10 +106,6 @@ def _name_or_mapping(kind: str, named: Collection[Entry]) -> Schema:
     }
 
 
-def _name(names: list[str]) -> Schema:
-    return {"anyOf": [{"enum": names}, _OUTSIDE]}
-
-
 def _chosen(kind: str, key: str, names: Collection[str]) -> Iterator[Schema]:
     """Yield for each name the settings that go with it; those of all names where they are a list."""
     for name in names:
@@ -120,55 +120,39 @@ def _settings(kind: str, named: Collection[Entry], others: Collection[str]) -> d
     return {
         f"{kind}.{entry.name}": {
             "description": entry.source if kind == "solver" else entry.about,
-            "properties": {key: {} for key in others} | _properties(kind, entry.options),
+            "properties": {key: {} for key in others}
+            | {key: _setting(kind, key, option) for key, option in entry.options.items()},
             "additionalProperties": False,
+            **_required([k for k, option in entry.options.items() if option.required], others),
         }
-        | _required(
-            [key for key, option in entry.options.items() if option.required], KEY in others
-        )
         for entry in named
     }
 
 
-def _required(keys: list[str], has_path: bool) -> Schema:
-    """Return which keys must be there; a path stands for the parameter that it follows."""
-    if not has_path or not any(key in FOLLOWED for key in keys):
-        return {"required": keys}
-    left = [[other for other in keys if other != key] for key in keys if key in FOLLOWED]
-    followed = {"anyOf": [{"required": others} for others in left]}
-    return {"if": {"required": [KEY]}, "then": followed, "else": {"required": keys}}
-
-
-def _or_auto(kind: str, key: str, value: Schema) -> Schema:
+def _setting(kind: str, key: str, option: Option) -> Schema:
     """Return the schema of a setting; a solver's accuracy may be searched."""
-    searched = kind == "solver" and key in SEARCHED
-    return {"anyOf": [{"const": "auto"}, value]} if searched else value
+    value: Schema = {}
+    if key == "C":  # how many there would be, one for each sample, depends on the data
+        value = {"type": "number"}
+    elif key == "loss" or option.type is Kernel:
+        value = _ref("loss" if key == "loss" else "kernel")
+    else:
+        with suppress(PydanticSchemaGenerationError, PydanticInvalidForJsonSchema):
+            value = TypeAdapter(option.type).json_schema()
+    if kind == "solver" and key in SEARCHED:
+        value = {"anyOf": [{"const": "auto"}, value]}
+    default = plain(option.default)
+    known = not option.required and isinstance(default, (bool, int, float, str, list, dict))
+    return _axis(value) | ({"default": default} if known else {})
 
 
-def _properties(kind: str, options: Mapping[str, Option]) -> dict[str, Schema]:
-    return {
-        key: _axis(_or_auto(kind, key, _type(key, option.type)))
-        | ({} if option.required else _default(option.default))
-        for key, option in options.items()
-    }
-
-
-def _default(value: Any) -> Schema:
-    value = plain(value)
-    return {"default": value} if isinstance(value, (bool, int, float, str, list, dict)) else {}
-
-
-def _problem(formulations: list[str]) -> Schema:
-    return {
-        "type": "object",
-        "required": list(_OF_A_PROBLEM),
-        "properties": {
-            "formulation": _axis(_name(formulations)),
-            "dataset": _axis(_ref("dataset")),
-            KEY: _path(),
-        },
-        "allOf": list(_chosen("formulation", "formulation", formulations)),
-    }
+def _required(keys: list[str], others: Collection[str]) -> Schema:
+    """Return which keys must be there; a path stands for the parameter that it follows."""
+    followed = [key for key in keys if key in FOLLOWED and KEY in others]
+    if not followed:
+        return {"required": keys}
+    left = [{"required": [other for other in keys if other != key]} for key in followed]
+    return {"if": {"required": [KEY]}, "then": {"anyOf": left}, "else": {"required": keys}}
 
 
 def _path() -> Schema:
@@ -182,7 +166,3 @@ def _path() -> Schema:
         "additionalProperties": False,
         "description": "follow a parameter from one value to another, certified in between",
     }
-
-
-def _ref(name: str) -> Schema:
-    return {"$ref": f"#/$defs/{name}"}

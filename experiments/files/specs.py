@@ -6,7 +6,6 @@ manifest, and sent to the worker, which builds the objects from it.
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
@@ -55,11 +54,6 @@ class SolverSpec:
     seeded: bool = False
     searched: str = ""
     label: str = field(default="", repr=False)
-
-
-def problem_plain(spec: ProblemSpec) -> Spec:
-    """Return the description of a problem as JSON can hold it."""
-    return json.loads(json.dumps(vars(spec), default=str))
 
 
 def values_of(instance: Any, leave_out: tuple[str, ...] = ()) -> Spec:

@@ -69,4 +69,4 @@ class DaskExecutor(Executor):
         """
         from experiments.executors.dask.tasks import run_tasks  # noqa: PLC0415 - optional
 
-        yield from run_tasks(cases, self.limits, self.workers or 1, self.address)
+        yield from run_tasks(cases, self.grace, self.workers or 1, self.address)

@@ -17,7 +17,7 @@ from distributed.utils import silence_logging_cmgr
 
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome, failed, read_outcome, versions
-from experiments.executors.base import ExecutorError, Limits
+from experiments.executors.base import ExecutorError
 from experiments.executors.dask.worker import Isolation, run_beside
 from experiments.workers.wire import Malformed
 
@@ -42,10 +42,10 @@ def check_address(address: str) -> None:
 
 
 def run_tasks(
-    cases: Iterable[Case], limits: Limits, workers: int, address: str | None
+    cases: Iterable[Case], grace: float, workers: int, address: str | None
 ) -> Generator[Outcome]:
     """Yield the outcome of every case, as they complete; see `DaskExecutor.run`."""
-    planned, isolation = list(cases), Isolation(limits)
+    planned, isolation = list(cases), Isolation(grace)
     if not planned:
         return
     cluster = _cluster(workers) if address is None else _reach(address)

@@ -19,7 +19,6 @@ from tornado.ioloop import PeriodicCallback
 
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome, packed
-from experiments.executors.base import Limits
 from experiments.executors.slot import WorkerSlot
 from experiments.workers.machine import cores
 
@@ -43,8 +42,8 @@ class Isolation(WorkerPlugin):
     was killed.
     """
 
-    def __init__(self, limits: Limits) -> None:
-        self.name, self.limits = f"dualgap-{uuid4().hex}", limits
+    def __init__(self, grace: float) -> None:
+        self.name, self.grace = f"dualgap-{uuid4().hex}", grace
 
     def setup(self, worker: Worker) -> None:
         """Begin on a Dask worker."""
@@ -79,7 +78,7 @@ class Isolation(WorkerPlugin):
         try:
             slot, _ = self.free.pop()
         except IndexError:
-            slot = WorkerSlot(self.limits, _threads(self.worker))
+            slot = WorkerSlot(_threads(self.worker), self.grace)
         self.running[key] = given_up
         try:
             return slot.run(case, given_up.is_set)

@@ -100,66 +100,37 @@ class Late:
 class Other(FormPoint):
     pass
 """
-# what a solver does, and the status and reason that its row must have
-FAILURES = {
-    "raises in iterates": ({"iterates": "1 / 0\nyield"}, "crashed", "ZeroDivisionError: division"),
-    "raises in prepare": (
-        {"prepare": "raise KeyError('k')"},
-        "crashed",
-        "KeyError: 'k' (strange.py",
-    ),
-    "raises at import": (
-        {"before": "import nosuchmodule"},
-        "crashed",
-        "No module named 'nosuchmodule'",
-    ),
-    "syntax error": ({"before": "def ("}, "crashed", "SyntaxError: invalid syntax (strange.py:8)"),
-    "exits": ({"iterates": "sys.exit(3)\nyield"}, "crashed", "SystemExit: 3"),
-    "out of memory": ({"iterates": "raise MemoryError\nyield"}, "out_of_memory", "MemoryError"),
-    "not a number": ({"iterates": "yield FormPoint(x * np.nan)"}, "diverged", "NaN"),
-    "unsupported": ({"refuses": "return 'only on Sundays'"}, "unsupported", "only on Sundays"),
-    "not installed": ({"prepare": "raise NotInstalled('get it')"}, "not_installed", "get it"),
-    "raises while recovering": (
-        {"iterates": "yield FormPoint(Late())", "before": LATE},
-        "crashed",
-        "OverflowError: late",
-    ),
-    "computes its answer later": (
-        {"iterates": "yield Other(x)", "before": LATE},
-        "crashed",
-        "yields FormPoint, this one Other",
-    ),
-    "complex numbers": ({"iterates": "yield FormPoint(x + 1j)"}, "crashed", "floats, got complex"),
-    "masked": ({"iterates": "yield FormPoint(np.ma.array(x))"}, "crashed", "a masked array"),
-    "claims anything": (
-        {"iterates": "yield FormPoint(x, claim=['optimal'])"},
-        "crashed",
-        "claim: must be one of optimal, infeasible, stopped, none",
-    ),
-    "iterations below zero": (
-        {"iterates": "yield FormPoint(x, iterations=-1)"},
-        "crashed",
-        "iterations: must be a whole number of 0 or more, got -1",
-    ),
-    "an exception without text": (
-        {
-            "before": "class E(Exception):\n    def __str__(self):\n        1 / 0",
-            "iterates": "raise E\nyield",
-        },
-        "crashed",
-        "<exception str() failed>",
-    ),
-    "no point": ({"iterates": "return\nyield"}, "finished", "ended without giving a point"),
-    "yields None": ({"iterates": "yield None"}, "crashed", "yields FormPoint, this one NoneType"),
-    "yields nothing": ({"iterates": "return; yield"}, "finished", "ended without giving a point"),
-    "wrong shape": ({"iterates": "yield FormPoint(x[:3])"}, "crashed", "alpha"),
-    "writes to X": ({"iterates": "form.gram.X[0] = 3\nyield FormPoint(x)"}, "crashed", "read-only"),
-}
+SILENT = "class E(Exception):\n    def __str__(self):\n        1 / 0"
+# what a solver does in its iterates, and the status and reason that its row must have
+IN_ITERATES = [
+    ("1 / 0\nyield", "crashed", "ZeroDivisionError: division"),
+    ("sys.exit(3)\nyield", "crashed", "SystemExit: 3"),
+    ("raise MemoryError\nyield", "out_of_memory", "MemoryError"),
+    ("yield FormPoint(x * np.nan)", "diverged", "NaN"),
+    ("yield FormPoint(x + 1j)", "crashed", "floats, got complex"),
+    ("yield FormPoint(np.ma.array(x))", "crashed", "a masked array"),
+    ("yield FormPoint(x, claim=['optimal'])", "crashed", "must be one of optimal, infeasible, stopped"),
+    ("yield FormPoint(x, iterations=-1)", "crashed", "must be a whole number of 0 or more, got -1"),
+    ("return\nyield", "finished", "ended without giving a point"),
+    ("yield None", "crashed", "yields FormPoint, this one NoneType"),
+    ("yield FormPoint(x[:3])", "crashed", "alpha"),
+    ("form.gram.X[0] = 3\nyield FormPoint(x)", "crashed", "read-only"),
+]  # fmt: skip
+ELSEWHERE = [
+    ({"prepare": "raise KeyError('k')"}, "crashed", "KeyError: 'k' (strange.py"),
+    ({"before": "import nosuchmodule"}, "crashed", "No module named 'nosuchmodule'"),
+    ({"before": "def ("}, "crashed", "SyntaxError: invalid syntax (strange.py:8)"),
+    ({"refuses": "return 'only on Sundays'"}, "unsupported", "only on Sundays"),
+    ({"prepare": "raise NotInstalled('get it')"}, "not_installed", "get it"),
+    ({"iterates": "yield FormPoint(Late())", "before": LATE}, "crashed", "OverflowError: late"),
+    ({"iterates": "yield Other(x)", "before": LATE}, "crashed", "yields FormPoint, this one Other"),
+    ({"iterates": "raise E\nyield", "before": SILENT}, "crashed", "<exception str() failed>"),
+]  # fmt: skip
+FAILURES = [*(({"iterates": body}, *ended) for body, *ended in IN_ITERATES), *ELSEWHERE]
 
 
-@pytest.mark.parametrize("kind", FAILURES)
-def test_a_solver_that_fails_is_a_row_with_its_reason(case_of, strange, kind):
-    bodies, status, reason = FAILURES[kind]
+@pytest.mark.parametrize(("bodies", "status", "reason"), FAILURES)
+def test_a_solver_that_fails_is_a_row_with_its_reason(case_of, strange, bodies, status, reason):
     record = _row(case_of(strange(**bodies)))
     assert record["status"] == status
     assert reason in record["reason"]

@@ -157,44 +157,25 @@ def test_sparse_samples_are_exported_as_scipy_reads_them(command, tmp_path):
     assert (load_npz("s.npz") != load("sparse_classification").X).nnz == 0
 
 
-@pytest.mark.parametrize(
-    ("problem", "name", "text", "message"),
-    [
-        ("p.yaml", "a.csv", "alpha\n1\n2\n", "alpha: has 2 entries, expected 120"),
-        ("p.yaml", "a.csv", "a,b\n1,2\n", "has none of alpha, x, coefs, w"),
-        ("p.yaml", "a.csv", "0.5\n1\n", "call it alpha, coefs or w"),
-        (
-            "p.yaml",
-            "a.csv",
-            "index,coefs\n121,1\n",
-            "index: must be 1 different numbers from 1 to 120",
-        ),
-        ("p.yaml", "a.model", "hello", "is no LIBSVM model"),
-        ("p.yaml", "a.npz", "hello", "a.npz: "),
-        (
-            "linear.yaml",
-            "a.model",
-            svm_train_model(PROBLEM, COEFS, SUPPORT, RHO),
-            "its kernel is rbf",
-        ),
-        (
-            "svr.yaml",
-            "a.model",
-            svm_train_model(PROBLEM, COEFS, SUPPORT, RHO),
-            "is a model of c_svc",
-        ),
-        ("p.yaml", "a.csv", "w\n" + "1\n" * 30, "alpha: is needed with a kernel"),
-        ("two.yaml", "a.csv", "alpha\n1\n", "poses 2 problems; leave one value in each list"),
-        (
-            "p.yaml",
-            "a.model",
-            svm_train_model(
-                SoftMarginDual(2 * DATA.X, DATA.y, 1.0, RBF(0.02)), COEFS, SUPPORT, RHO
-            ),
-            "support vector 1 is none of the problem's samples",
-        ),
-    ],
-)
+OF_PROBLEM = svm_train_model(PROBLEM, COEFS, SUPPORT, RHO)
+SCALED = SoftMarginDual(2 * DATA.X, DATA.y, 1.0, RBF(0.02))
+OF_SCALED = svm_train_model(SCALED, COEFS, SUPPORT, RHO)
+REFUSED = [
+    ("p.yaml", "a.csv", "alpha\n1\n2\n", "alpha: has 2 entries, expected 120"),
+    ("p.yaml", "a.csv", "a,b\n1,2\n", "has none of alpha, x, coefs, w"),
+    ("p.yaml", "a.csv", "0.5\n1\n", "call it alpha, coefs or w"),
+    ("p.yaml", "a.csv", "index,coefs\n121,1\n", "index: must be 1 different numbers from 1 to 120"),
+    ("p.yaml", "a.csv", "w\n" + "1\n" * 30, "alpha: is needed with a kernel"),
+    ("p.yaml", "a.model", "hello", "is no LIBSVM model"),
+    ("p.yaml", "a.model", OF_SCALED, "support vector 1 is none of the problem's samples"),
+    ("p.yaml", "a.npz", "hello", "a.npz: "),
+    ("linear.yaml", "a.model", OF_PROBLEM, "its kernel is rbf"),
+    ("svr.yaml", "a.model", OF_PROBLEM, "is a model of c_svc"),
+    ("two.yaml", "a.csv", "alpha\n1\n", "poses 2 problems; leave one value in each list"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("problem", "name", "text", "message"), REFUSED)
 def test_what_is_no_answer_is_refused(command, tmp_path, problem, name, text, message):
     (tmp_path / name).write_text(text)
     refused = command("certify", problem, name)

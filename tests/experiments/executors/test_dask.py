@@ -20,7 +20,7 @@ from experiments.analysis.hosts import split_by_host
 from experiments.cases.plan import plan
 from experiments.cases.records import blank_record
 from experiments.cli import main
-from experiments.executors.base import ExecutorError, Limits
+from experiments.executors.base import ExecutorError
 from experiments.executors.dask import DaskExecutor
 from experiments.executors.local import LocalExecutor
 from experiments.files.experiment import read_experiment
@@ -36,8 +36,8 @@ problems:
     C: [1, 2, 4]
 solvers: [{name: smo, tol: 1e-6}, {name: smo, tol: 1e-8}]
 trace: false
+time_limit: 30
 """
-LIMITS = Limits(time_limit=30)
 SLEEPS = "import pathlib\npathlib.Path({mark!r}).touch()\ntime.sleep({seconds})\nyield FormPoint(x)"
 
 
@@ -75,25 +75,14 @@ def _table(rows):
 
 @pytest.mark.exhaustive
 def test_a_grid_gives_the_same_table_as_on_this_machine_alone(cases, another, tmp_path):
-    """And one that hangs, crashes, or whose file is missing costs its own row, whatever it does."""
-    hangs = another(
-        "hangs", "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass\nyield"
-    )
-    faults = another("faults", "import ctypes; ctypes.string_at(0)\nyield")
+    """And a run whose file is missing costs its own row."""
     missing = another("missing", "yield FormPoint(x)")
     (tmp_path / "missing.py").unlink()
-    mine = [hangs, faults, missing, *cases]
-    distributed = _rows(DaskExecutor(Limits(time_limit=0.5, grace=4), workers=2).run(mine))
-    alone = _rows(LocalExecutor(LIMITS, workers=2).run(cases))
-    assert set(distributed) == {case.run_id for case in mine}
+    distributed = _rows(DaskExecutor(workers=2).run([missing, *cases]))
+    alone = _rows(LocalExecutor(workers=2).run(cases))
+    assert set(distributed) == {case.run_id for case in (missing, *cases)}
     assert _table({key: distributed[key] for key in alone}) == _table(alone)
     assert {row["verdict"] for row in alone.values()} == {"solved"}
-    assert distributed["hangs"]["status"] == "time_limit"
-    assert "killed after" in distributed["hangs"]["reason"]
-    assert (distributed["faults"]["status"], distributed["faults"]["signal"]) == (
-        "crashed",
-        "SIGSEGV",
-    )
     assert f"{tmp_path}/missing.py" in distributed["missing"]["reason"]
     assert not _left()
 
@@ -105,7 +94,7 @@ def test_runs_of_a_lost_worker_are_run_elsewhere(cases, another, tmp_path):
     kill = "import psutil\nos.kill(psutil.Process().parents()[1].pid, signal.SIGKILL)"
     kills = another("kills", f"{kill}\ntime.sleep(60)\nyield")
     rows = {}
-    with closing(DaskExecutor(LIMITS, workers=2).run([waits, *cases, kills])) as outcomes:
+    with closing(DaskExecutor(workers=2).run([waits, *cases, kills])) as outcomes:
         for outcome in outcomes:
             if not rows:  # one is done, and `waits` is perhaps in the middle
                 _dask_worker_of(mark).kill()
@@ -186,14 +175,9 @@ def test_without_dask_the_command_tells_how_to_install_it(write, tmp_path, monke
     assert "pip install 'dualgap[dask]'" in result.output
 
 
-def test_a_number_of_workers_below_1_is_refused():
-    with pytest.raises(ValueError, match="workers: must be 1 or more, got 0"):
-        DaskExecutor(workers=0)
-
-
 def test_running_at_an_address_where_nothing_answers_is_an_error(cases):
     with pytest.raises(ExecutorError, match="no Dask scheduler answers"):
-        next(DaskExecutor(LIMITS, address="nowhere").run(cases))
+        next(DaskExecutor(address="nowhere").run(cases))
 
 
 def _results(cases, hosts):

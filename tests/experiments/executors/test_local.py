@@ -9,67 +9,34 @@ import pytest
 from click.testing import CliRunner
 
 from experiments.cli import main
-from experiments.executors.base import EXECUTORS, Limits
+from experiments.executors.base import EXECUTORS, limit_of
 from experiments.executors.local import LocalExecutor
 from experiments.files.specs import SolverSpec
 from experiments.records.columns import COLUMNS
 
+STUCK = "import itertools; sum(itertools.repeat(0))\nyield"  # and holds the GIL
+THREAD = (
+    "import threading; threading.Thread(target=os._exit, args=[3]).start(); time.sleep(9)\nyield"
+)
+IGNORES = "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)\nyield"
+GREEDY = "x = [np.ones(2**22) for _ in range(40)]; time.sleep(60)\nyield"
+NEVER = "without an end, as it did not yield within time_limit = 0.5 s"
 # what a solver does, and the status, signal and reason that its row must have
 DEATHS = {
     "exits": ("os._exit(7)\nyield", "crashed", "exit 7", "exit code 7"),
     "exits with 0": ("os._exit(0)\nyield", "crashed", "exit 0", "exit code 0"),
-    "is killed": (
-        "os.kill(os.getpid(), signal.SIGKILL)\nyield",
-        "crashed",
-        "SIGKILL",
-        "not by dualgap",
-    ),
-    "faults": (
-        "import ctypes; ctypes.string_at(0)\nyield",
-        "crashed",
-        "SIGSEGV",
-        "killed by SIGSEGV",
-    ),
+    "is killed": ("os.kill(os.getpid(), 9)\nyield", "crashed", "SIGKILL", "not by dualgap: perhaps by"),
+    "faults": ("import ctypes; ctypes.string_at(0)\nyield", "crashed", "SIGSEGV", "by SIGSEGV"),
     "aborts": ("os.abort()\nyield", "crashed", "SIGABRT", "SIGABRT"),
     "dies at import": ("yield", "crashed", "exit 5", "exit code 5"),
-    "ends from a thread": (
-        "import threading; threading.Thread(target=os._exit, args=[3]).start(); time.sleep(9)\nyield",
-        "crashed",
-        "exit 3",
-        "exit code 3",
-    ),
+    "ends from a thread": (THREAD, "crashed", "exit 3", "exit code 3"),
     "hangs silently": ("time.sleep(600)\nyield", "time_limit", "SIGTERM", "strange.py"),
-    "hangs in compiled code that holds the GIL": (
-        "import itertools; sum(itertools.repeat(0))\nyield",
-        "time_limit",
-        "SIGTERM",
-        "strange.py",
-    ),
-    "hangs and prints all the time": (
-        "while True: print('.' * 99, flush=True)\nyield",
-        "time_limit",
-        "SIGTERM",
-        "without an end, as it did not yield within time_limit = 0.5 s",
-    ),
-    "ignores SIGTERM": (
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: time.sleep(1)\nyield",
-        "time_limit",
-        "SIGKILL",
-        "killed after",
-    ),
-    "cannot be sent": (
-        "yield FormPoint(x, counters={'a': Number()})",
-        "crashed",
-        None,
-        "cannot be sent",
-    ),
-    "takes memory": (
-        "x = [np.ones(2**22) for _ in range(40)]; time.sleep(60)\nyield",
-        "out_of_memory",
-        "SIGKILL",
-        "memory_limit is 400 MiB",
-    ),
-}
+    "hangs in compiled code": (STUCK, "time_limit", "SIGTERM", "strange.py"),
+    "hangs and prints": ("while True: print('.' * 99)\nyield", "time_limit", "SIGTERM", NEVER),
+    "ignores SIGTERM": (IGNORES, "time_limit", "SIGKILL", "killed after"),
+    "cannot be sent": ("yield FormPoint(x, counters={'a': Number()})", "crashed", None, "be sent"),
+    "takes memory": (GREEDY, "out_of_memory", "SIGKILL", "memory_limit is 400 MiB"),
+}  # fmt: skip
 
 NUMBER = """
 class Number:
@@ -85,7 +52,7 @@ FEW = ("exits", "faults", "hangs silently", "cannot be sent", "takes memory")
 @pytest.fixture
 def strange_cases(case_of, strange, tmp_path, kinds):
     """A case for some ways to die, each between two that are fine."""
-    fine = case_of()
+    fine = case_of(time_limit=0.5, memory_limit="400MiB")
     cases = [replace(fine, run_id="fine before")]
     for kind in kinds:
         body = DEATHS[kind][0]
@@ -100,12 +67,18 @@ def strange_cases(case_of, strange, tmp_path, kinds):
 
 
 @pytest.mark.parametrize(
-    "kinds", [FEW, pytest.param(tuple(DEATHS), marks=pytest.mark.exhaustive)], ids=["few", "all"]
+    ("kinds", "executor"),
+    [
+        (FEW, "local"),
+        pytest.param(tuple(DEATHS), "local", marks=pytest.mark.exhaustive),
+        pytest.param(tuple(DEATHS), "dask", marks=pytest.mark.exhaustive),
+    ],
 )
-def test_a_process_that_dies_costs_its_own_row(strange_cases, kinds):
-    limits = Limits(time_limit=0.5, memory_limit=400 * 2**20, grace=6)
-    executor = LocalExecutor(limits, workers=2)
-    outcomes = {outcome.run_id: outcome.record for outcome in executor.run(strange_cases)}
+def test_a_process_that_dies_costs_its_own_row(strange_cases, kinds, executor):
+    if executor == "dask":
+        pytest.importorskip("distributed", reason="dask is not installed")
+    chosen = EXECUTORS[executor](workers=2, grace=6)
+    outcomes = {outcome.run_id: outcome.record for outcome in chosen.run(strange_cases)}
     assert set(outcomes) == {case.run_id for case in strange_cases}
     for name in ("fine before", "fine after"):
         assert outcomes[name]["verdict"] == "solved"
@@ -142,14 +115,15 @@ def test_a_worker_has_its_share_of_threads(case_of):
     assert outcome.record["threads"] == 1
 
 
-def test_a_solver_that_never_yields_has_half_its_limit_more_and_ten_seconds():
-    assert Limits(time_limit=2.0).limit_of("solving") == 1.5 * 2.0 + 10.0
-    assert Limits().limit_of("solving") == float("inf")
+def test_a_solver_that_never_yields_has_half_its_limit_more_and_ten_seconds(case_of):
+    assert limit_of(case_of(time_limit=2), "solving") == 1.5 * 2.0 + 10.0
+    assert limit_of(case_of(), "solving") == float("inf")
 
 
-def test_a_number_of_workers_below_1_is_refused():
+@pytest.mark.parametrize("executor", ["local", "dask"])
+def test_a_number_of_workers_below_1_is_refused(executor):
     with pytest.raises(ValueError, match="workers: must be 1 or more, got 0"):
-        LocalExecutor(workers=0)
+        EXECUTORS[executor](workers=0)
 
 
 def test_an_executor_is_found_in_its_folder_or_from_outside(write, tmp_path):

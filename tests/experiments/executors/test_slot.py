@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import time
-from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -15,13 +14,11 @@ import psutil
 import pytest
 
 from experiments.cases.case import run_case
-from experiments.executors.base import Limits
 from experiments.executors.local import LocalExecutor
 from experiments.executors.slot import WorkerSlot
 from solvers import SOLVERS
 
 ZOO = Path(__file__).parents[2] / "zoo"
-LIMITS = Limits(time_limit=0.2, grace=0.5)
 BORN = """
 import subprocess
 child = subprocess.Popen(["sleep", "600"], start_new_session={alone})
@@ -30,22 +27,11 @@ open({mark!r}, "w").write(str(child.pid))
 
 
 @pytest.fixture(scope="module")
-def shared():
+def slot():
     """A slot whose process is that of the test before, if it may be used again."""
-    slot = WorkerSlot(LIMITS, 1)
-    with closing(_Stopped(slot)):
-        yield slot
-
-
-@pytest.fixture
-def slot(shared):
-    shared.limits = LIMITS
-    return shared
-
-
-class _Stopped:
-    def __init__(self, slot):
-        self.close = slot.stop
+    shared = WorkerSlot(1, grace=1.0)
+    yield shared
+    shared.stop()
 
 
 def test_every_run_has_a_copy_of_one_process(slot, case_of, strange):
@@ -76,7 +62,8 @@ def test_a_process_that_dies_between_two_cases_costs_no_run(slot, case_of, stran
 def test_no_grandchild_outlives_the_run(slot, case_of, strange, tmp_path, alone, then):
     born = BORN.format(alone=alone, mark=str(tmp_path / "mark"))
     wait = "time.sleep(0.5)" if alone and then == "os._exit(1)" else "pass"  # until it was seen
-    outcome = slot.run(case_of(strange(f"{born}\n{wait}\n{then}\nyield FormPoint(x)")))
+    solver = strange(f"{born}\n{wait}\n{then}\nyield FormPoint(x)")
+    outcome = slot.run(case_of(solver, time_limit=0.2))
     expected = {"time.sleep(600)": "time_limit", "os._exit(1)": "crashed", "pass": "finished"}
     assert outcome.record["status"] == expected[then], outcome.record["reason"]
     _wait_until_gone(int((tmp_path / "mark").read_text()))
@@ -90,8 +77,7 @@ subprocess.run([sys.executable, "-c", {born!r}], check=True)
 time.sleep(600)
 yield
 """
-    slot.limits = Limits(time_limit=0.2, grace=2)
-    assert slot.run(case_of(strange(body))).record["status"] == "time_limit"
+    assert slot.run(case_of(strange(body), time_limit=0.2)).record["status"] == "time_limit"
     _wait_until_gone(int((tmp_path / "mark").read_text()))
 
 
@@ -102,11 +88,9 @@ def test_what_a_worker_has_put_into_another_group_is_gone_after_its_death(
     """It has another parent then: it must have been noted before, also where there are no limits."""
     born = BORN.format(alone=True, mark=str(tmp_path / "mark"))
     death = "time.sleep(2.5)\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(600)\nyield"
-    case, slot.limits = case_of(strange(f"{born}\n{death}")), Limits()
-    if executor == "slot":
-        record = slot.run(case).record
-    else:
-        record = next(LocalExecutor(Limits()).run([case])).record
+    case = case_of(strange(f"{born}\n{death}"))
+    run = slot.run if executor == "slot" else lambda case: next(LocalExecutor().run([case]))
+    record = run(case).record
     assert (record["status"], record["signal"]) == ("crashed", "SIGKILL")
     _wait_until_gone(int((tmp_path / "mark").read_text()))
 
@@ -120,7 +104,6 @@ def test_the_end_of_a_flood_is_kept_and_the_solver_is_not_blocked(slot, case_of,
         print("last", end="")
         yield FormPoint(x)
         """
-    slot.limits = Limits()
     outcome = slot.run(case_of(strange(body)))
     assert outcome.record["status"] == "finished"
     assert len(outcome.output) == 4000
@@ -129,7 +112,6 @@ def test_the_end_of_a_flood_is_kept_and_the_solver_is_not_blocked(slot, case_of,
 
 
 def test_a_run_that_crashed_tells_where_it_was(slot, case_of, strange):
-    slot.limits = Limits()
     outcome = slot.run(case_of(strange("import ctypes; ctypes.string_at(0)\nyield")))
     assert "Fatal Python error: Segmentation fault" in outcome.output
     assert "strange.py" in outcome.output
@@ -204,7 +186,6 @@ def test_a_forged_answer_is_judged_by_its_point_and_timed_by_the_one_who_watches
         os._exit(0)
         yield
         """
-    slot.limits = Limits()
     record = slot.run(case_of(strange(body))).record
     assert (record["status"], record["verdict"]) == ("finished", "wrong")
     assert record["time_solve"] > 0.3
@@ -226,7 +207,6 @@ def test_a_death_while_a_result_is_sent_does_not_hold_up_the_slot(slot, case_of,
         os._exit(1)
         yield
         """
-    slot.limits = Limits()
     assert slot.run(case_of(strange(body))).record["status"] == "crashed"
     assert slot.run(case_of()).record["verdict"] == "solved"
 
@@ -234,17 +214,7 @@ def test_a_death_while_a_result_is_sent_does_not_hold_up_the_slot(slot, case_of,
 KILLED = "os.kill(os.getpid(), signal.SIGKILL)\nyield"
 
 
-def test_a_kill_by_another_is_told_as_such(slot, case_of, strange):
-    slot.limits = Limits()
-    record = slot.run(case_of(strange(KILLED))).record
-    assert (record["status"], record["signal"]) == ("crashed", "SIGKILL")
-    assert record["reason"].startswith(
-        "the process was killed by SIGKILL, not by dualgap: perhaps by"
-    )
-
-
 def test_a_kill_that_the_kernel_counts_is_out_of_memory(slot, case_of, strange, monkeypatch):
-    slot.limits = Limits()
     monkeypatch.setattr("experiments.executors.slot.oom_kills", itertools.count(7).__next__)
     record = slot.run(case_of(strange(KILLED))).record
     assert (record["status"], record["signal"]) == ("out_of_memory", "SIGKILL")
@@ -256,7 +226,6 @@ def test_a_kill_that_the_kernel_counts_is_out_of_memory(slot, case_of, strange, 
 GRANDPARENT = """
 import sys
 from experiments.files.experiment import read_experiment
-from experiments.executors.base import Limits
 from experiments.executors.local import LocalExecutor
 from experiments.executors.slot import WorkerSlot
 from experiments.cases.plan import plan
@@ -264,7 +233,7 @@ from pathlib import Path
 
 if __name__ == "__main__":
     case = plan(read_experiment(Path(sys.argv[1])))[0]
-    WorkerSlot(Limits(), 1).run(case)
+    WorkerSlot(1).run(case)
 """
 
 
@@ -318,7 +287,6 @@ if find_spec("snapml") is not None:  # importing it here would change this proce
 
 @pytest.mark.parametrize("kind", DAMAGE)
 def test_what_a_solver_does_to_its_process_touches_no_other_run(slot, case_of, strange, kind):
-    slot.limits = Limits()
     solver = strange(f"{DAMAGE[kind]}\nyield FormPoint(x, claim='optimal')")
     record = slot.run(case_of(solver)).record
     assert (record["status"], record["verdict"]) in (
@@ -355,7 +323,7 @@ def test_a_solver_is_not_judged_by_what_it_put_in_the_place_of_our_functions(
     ],
 )
 def test_work_off_the_clock_is_on_it_or_seen_beside_it_or_does_not_count(slot, case_of, name):
-    slot.limits, solver = Limits(), f"{ZOO / 'off_the_clock.py'}:{name}"
+    solver = f"{ZOO / 'off_the_clock.py'}:{name}"
     record, shown = slot.run(case_of(solver)).record, SOLVERS.find(solver).shown
     if shown == "wrong":
         assert record["verdict"] == "wrong"

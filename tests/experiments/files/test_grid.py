@@ -28,29 +28,6 @@ def test_lists_of_intervals_and_gaps_are_axes_and_one_interval_is_not(write):
     assert {case.target_gap for case in plan(four)} == {1e-2, 1e-3}
 
 
-@pytest.mark.parametrize(
-    ("problem", "message"),
-    [
-        (f"{SOFT}, path: {{C: 3}}", "C: must be a list or null, got 3"),
-        (f"{SOFT}, path: {{C: [3]}}", "C: must be a list"),
-        (f"{SOFT}, path: {{C: [3, 1]}}", "C: must be an interval .low, high. above 0"),
-        (f"{SOFT}, path: {{C: [1, 3], gap: 2}}", "gap: must be between 0 and 1"),
-        (f"{SOFT}, path: {{lam: [1, 3]}}", "unknown setting 'lam'"),
-        (f"{SOFT}, path: {{c: [1, 3]}}", "unknown setting 'c'"),
-        (f"{SOFT}, path: {{gap: 0.1}}", "give the interval of one of them"),
-        (f"{SOFT}, path: C", "path: must be a mapping such as {C: .0.01, 100.}, got 'C'"),
-        (f"{SOFT}, C: 1, path: {{C: [1, 3]}}", "C: is what the path follows; leave it out here"),
-        (
-            "formulation: one_vs_rest, dataset: wine, path: {C: [1, 3]}",
-            "a path is of one function",
-        ),
-    ],
-)
-def test_what_is_no_path_is_refused_with_its_line(write, problem, message):
-    with pytest.raises(ConfigError, match=f"yaml:3: .*{message}"):
-        read(write, problem)
-
-
 def test_a_path_is_neither_proven_nor_one_problem(write):
     text = TEXT.replace("PROBLEM", f"{SOFT}, path: {{C: [0.1, 10]}}")
     with pytest.raises(ConfigError, match="yaml:5: target: the bounds of a path"):

@@ -58,7 +58,8 @@ WORDS = [
     *("\x00", "\x1b[31m", '"', "é" * 50_000, "SV", "svm_type", "-0", "1.", "1e", "True", "1+2j"),
 ]
 NUMBERS = [np.nan, np.inf, -np.inf, -1.0, 0.0, 1e308, -1e308, 5e-324, 1e154, 1e-300, 1.0]
-TYPES = ["c16", "M8[s]", "m8[ns]", "O", "U5", "S3", "f2", "f4", ">f8", "longdouble", "i1", "?", "V4"]
+TYPES = ["c16", "M8[s]", "m8[ns]", "O", "U5", "S3", "f2", "f4", ">f8", "longdouble", "i1"]
+TYPES += ["?", "V4"]
 METHODS = [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA]
 HEADERS = [
     "{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000000,), }",

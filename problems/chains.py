@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from problems.arithmetic import Intervals
+from problems.arithmetic.rounding import gamma, products, transposed_products
 from problems.dataset import Indices, Vector
 from problems.kernels import Block
-from problems.rounding import absolute_products, gamma, products, total, transposed_products
 
 Cube = NDArray[np.float64]
 
@@ -67,26 +68,22 @@ class Chains:
         """Return (g, c) with Σₛ [Δ + wᵀΨ(ŷ) − wᵀΨ(y)] = c − gᵀw for these labellings ŷ."""
         return self.features(self.y) - self.features(labels), float((labels != self.y).sum())
 
-    def primal(self, w: Vector) -> tuple[float, float]:
-        """Return the primal objective at w, and by how much it may be wrong.
+    def primal(self, w: Vector) -> Intervals:
+        """Return the primal objective at w.
 
         Scores are taken as differences to those of the labels given, so that what all labels have in
         common is not in the sums.
         """
         U, T = self.split(w)
-        nodes, errors = products(self.rows, U.T)
-        nodes, errors = nodes.reshape(*self.y.shape, -1), errors.reshape(*self.y.shape, -1)
-        given = self.y[:, :, None]
-        nodes = nodes - np.take_along_axis(nodes, given, axis=2) + (np.arange(self.K) != given)
-        errors += np.take_along_axis(errors, given, axis=2)
-        edges = T - T[self.y[:, :-1], self.y[:, 1:]][:, :, None, None]
-        losses = _path_values(nodes, edges)
-        largest = np.abs(nodes).max(axis=2).sum() + np.abs(edges).max(axis=(2, 3)).sum()
-        (loss, lost), (norm2, off) = total(losses), total(w * w)
-        lost += float(errors.max(axis=2).sum())
-        lost += gamma(3 * self.y.shape[1] + 3) * float(largest + self.y.size)
-        value = 0.5 * norm2 + self.C * loss
-        return value, 1.01 * (off + self.C * lost) + gamma(8) * value
+        nodes, given = products(self.rows, U.T), self.y.ravel()
+        own = nodes[np.arange(given.size), given]
+        nodes = nodes - own[:, None] + (np.arange(self.K) != given[:, None])
+        nodes = nodes.reshape(*self.y.shape, self.K)
+        edges = Intervals(T) - T[self.y[:, :-1], self.y[:, 1:]][:, :, None, None]
+        best = nodes[:, 0]
+        for t in range(1, self.y.shape[1]):
+            best = (best[:, :, None] + edges[:, t - 1]).max(axis=1) + nodes[:, t]
+        return 0.5 * (Intervals(w) * w).sum() + self.C * best.max(axis=1).sum()
 
     def marginals(self, labels: Indices) -> Cube:
         """Return the μ of one labelling of weight 1, shape (m, L, K²); at t = 0 it has a = 0."""
@@ -107,27 +104,21 @@ class Chains:
             nodes = result[:, t].sum(axis=1)
         return result.reshape(*self.y.shape, -1)
 
-    def dual(self, mu: Cube) -> tuple[float, float, Vector]:
-        """Return the dual objective of marginals made by `consistent`, its error at most, and w(μ).
+    def dual(self, mu: Cube) -> tuple[Intervals, Vector]:
+        """Return the dual objective of exactly consistent marginals next to `mu`, and about its w(μ).
 
-        Each is that of exactly consistent ones but for a relative error. The labels given lack what
+        Those that `consistent` has made are wrong by a relative error each. The labels given lack what
         all others have: no large numbers are subtracted.
         """
         m, length = self.y.shape
-        pairs = mu.reshape(m, length, self.K, self.K)
-        nodes, wrong = _differences(pairs.sum(axis=2), self.y)
+        nodes, wrong = _differences(mu.reshape(m, length, self.K, self.K).sum(axis=2), self.y)
         edges, _ = _differences(mu[:, 1:], self.y[:, :-1] * self.K + self.y[:, 1:])
         steps = gamma(length * (2 * self.K + 6) + self.K**2)
-        nodes, edges = nodes.reshape(-1, self.K), edges.reshape(-1, self.K**2)
-        U, errors = transposed_products(self.rows, nodes)
-        errors += 1.01 * steps * absolute_products(self.rows.T, np.abs(nodes))
-        w = np.concatenate([U.T.ravel(), edges.sum(axis=0)])
-        of_edges = (gamma(len(edges)) + 1.01 * steps) * np.abs(edges).sum(axis=0)
-        errors = np.concatenate([errors.T.ravel(), of_edges])
-        (value, lost), (norm2, off) = total(wrong), total(w * w)
-        off += 2.02 * float(np.abs(w) @ errors + errors @ errors)
-        value -= 0.5 * norm2
-        return value, 1.01 * (lost + steps * float(wrong.sum()) + off) + gamma(8) * abs(value), w
+        nodes, edges, wrong = (Intervals(v, steps * np.abs(v)) for v in (nodes, edges, wrong))
+        U = transposed_products(self.rows, nodes.reshape(-1, self.K))
+        T = edges.reshape(-1, self.K**2).sum(axis=0)
+        value = wrong.sum() - 0.5 * ((U * U).sum() + (T * T).sum())
+        return value, np.concatenate([U.mid.T.ravel(), T.mid])
 
 
 def _differences(mu: Cube, given: Indices) -> tuple[Cube, Block]:
@@ -147,14 +138,6 @@ def _shares(weights: Cube) -> Cube:
     """Return the weights divided by their sums over the last axis; equal shares where all are 0."""
     total = weights.sum(axis=-1, keepdims=True)
     return np.where(total > 0, weights / np.where(total > 0, total, 1.0), 1.0 / weights.shape[-1])
-
-
-def _path_values(nodes: Cube, edges: Cube) -> Vector:
-    """Return max over ŷ of Σₜ nodes[s, t, ŷₜ] + Σₜ edges[s, t − 1, ŷₜ₋₁, ŷₜ], shape (m,)."""
-    best = nodes[:, 0]
-    for t in range(1, nodes.shape[1]):
-        best = (best[:, :, None] + edges[:, t - 1]).max(axis=1) + nodes[:, t]
-    return best.max(axis=1)
 
 
 def best_path(nodes: Cube, T: Block) -> Indices:

@@ -22,7 +22,6 @@ ORDER = {
             "validation",
             "html_table",
             "dataset",
-            "rounding",
             "arithmetic",
             "kernels",
             "losses",

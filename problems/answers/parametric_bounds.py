@@ -20,12 +20,12 @@ from typing import Literal
 
 import numpy as np
 
-from problems.arithmetic import Intervals, positive
+from problems.arithmetic import Intervals
+from problems.arithmetic.rounding import UNIT
 from problems.certificates.certificate import Bounds, Certificate, assembled
 from problems.dual_problem.recovery import feasible_dual
 from problems.forms import Point
 from problems.formulations.formulation import Formulation
-from problems.rounding import UNIT
 from problems.validation import check_positive
 
 Parameter = Literal["C", "lam", "epsilon"]
@@ -132,7 +132,7 @@ class Along:
         c, sizes, (low, high) = self.certificate, self._residuals, sorted((value, self.own))
         assert c.point.alpha is not None
         # of each loss what one tube has and the other has not
-        apart = positive(sizes - low) - positive(sizes - high)
+        apart = np.maximum(sizes - low, 0.0) - np.maximum(sizes - high, 0.0)
         change = (self.problem.weight * apart).sum()
         less = change if value > self.own else -change
         norm1 = Intervals(np.abs(c.point.alpha)).sum()

@@ -1,4 +1,4 @@
-"""Arrays of balls, on which a kernel that is written in operators is evaluated as on float64 arrays.
+"""Arrays of balls, on which what is written in operators is evaluated as on float64 arrays.
 
 A ball [m ± r] holds every value that its operands allow, at the precision of `flint.ctx` (Johansson
 2017, "Arb: efficient arbitrary-precision midpoint-radius interval arithmetic"). NumPy's operators and
@@ -10,15 +10,16 @@ balls' midpoints for the numbers themselves.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache, cached_property, partial
-from math import prod
+from math import inf, nextafter, prod
 from typing import Any
 
 import numpy as np
 import scipy
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+_BITS = 106  # to distinguish a ball's end from its neighbours in float64
 _MOST_FACTORS = 1024  # of a power that is a product
 # Functions of NumPy that only arrange, add and multiply.
 _ARRANGING = {np.concatenate, np.hstack, np.vstack, np.stack, np.einsum, np.sum, np.prod, np.dot}
@@ -51,6 +52,11 @@ class Balls(NDArrayOperatorsMixin):
         self.entries = np.asarray(array, object)
         self.shape = self.entries.shape
 
+    @classmethod
+    def joined(cls, values: Sequence[Balls]) -> Balls:
+        """Return several numbers as an array."""
+        return cls(np.array([v.item() for v in values], object))
+
     @cached_property
     def entries(self) -> Any:
         """The balls, as an array of objects."""
@@ -72,6 +78,35 @@ class Balls(NDArrayOperatorsMixin):
         return len(self.shape)
 
     @property
+    def size(self) -> int:
+        """Number of entries."""
+        return self.entries.size
+
+    @property
+    def mid(self) -> Any:
+        """The nearest float64 numbers."""
+        return self._each(float)
+
+    @property
+    def low(self) -> Any:
+        """Float64 numbers that are no more than any in each ball, and next to its lower end."""
+        return self._each(below)
+
+    @property
+    def high(self) -> Any:
+        """Float64 numbers that are no less than any in each ball, and next to its upper end."""
+        return self._each(above)
+
+    def _each(self, function: Callable[[Any], float]) -> Any:
+        with np.errstate(over="ignore"):  # infinite beyond float64's range
+            return np.asarray(np.frompyfunc(function, 1, 1)(self.entries), np.float64)
+
+    @property
+    def centres(self) -> Balls:
+        """The midpoints, as exact as they are."""
+        return Balls(np.frompyfunc(operator.methodcaller("mid"), 1, 1)(self.entries))
+
+    @property
     def T(self) -> Balls:
         """Its transpose."""
         return Balls(self.entries.T)
@@ -82,6 +117,20 @@ class Balls(NDArrayOperatorsMixin):
     def __getitem__(self, key: Any) -> Balls:
         return Balls(self.entries[key])
 
+    def item(self) -> Any:
+        """Return the only ball."""
+        return self.entries.item()
+
+    def replaced(self, at: Any, new: Balls) -> Balls:
+        """Return them with others at some indices."""
+        entries = self.entries.copy()
+        entries[at] = new.entries
+        return Balls(entries)
+
+    def nonzero(self) -> Any:
+        """Return the indices of the balls of a vector that are not exactly 0."""
+        return np.flatnonzero([not ball.is_zero() for ball in self.entries])
+
     def reshape(self, *shape: Any) -> Balls:
         """Return it in another shape."""
         return Balls(self.entries.reshape(*shape))
@@ -89,6 +138,23 @@ class Balls(NDArrayOperatorsMixin):
     def sum(self, axis: int | None = None, keepdims: bool = False) -> Balls:
         """Return the sums along an axis, or of all entries."""
         return Balls(self.entries.sum(axis=axis, keepdims=keepdims))
+
+    def lacking(self, total: float) -> Balls:
+        """Return what they lack of their sum."""
+        return total - self.sum()
+
+    def min(self) -> Balls:
+        """Return the smallest number."""
+        return np.minimum.reduce(self, axis=None)
+
+    def max(self) -> Balls:
+        """Return the largest number."""
+        return np.maximum.reduce(self, axis=None)
+
+    def entropy(self) -> Balls:
+        """Return p·ln p; 0, which is no less, of a ball that may be 0."""
+        positive = np.frompyfunc(lambda p: p if p > 0 else p * 0 + 1, 1, 1)(self.entries)
+        return self * np.log(Balls(positive))
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         raise Unprovable("it is converted to float64 numbers")
@@ -146,16 +212,39 @@ def _functions() -> dict[Any, Callable[..., Any]]:
         np.exp2: arb(2).__pow__,
         np.sqrt: _root,
         np.arctan: arb.atan,
+        np.logaddexp: _log_add,
         np.maximum: arb.max,
         np.minimum: arb.min,
         **{getattr(np, name): getattr(arb, name) for name in elementary.split()},
     }
 
 
+def below(ball: Any) -> float:
+    """Return a float64 that is at most every number in a ball, and next to its lower end."""
+    from flint import arb, ctx  # noqa: PLC0415 - needed for proofs alone
+
+    with ctx.workprec(_BITS):
+        end = ball.lower()
+        rounded = float(end)
+        return rounded if arb(rounded) <= end else nextafter(rounded, -inf)
+
+
+def above(ball: Any) -> float:
+    """Return a float64 that is at least every number in a ball, and next to its upper end."""
+    from flint import ctx  # noqa: PLC0415 - needed for proofs alone
+
+    with ctx.workprec(_BITS):  # negation rounds too
+        return 0.0 - below(-ball)  # never −0.0
+
+
 def _product(left: Balls, right: Balls) -> Balls:
     if left.ndim == right.ndim == 2:
         return Balls(left.matrix() * right.matrix())
     return Balls(left.entries @ right.entries)
+
+
+def _log_add(left: Any, right: Any) -> Any:
+    return (left.exp() + right.exp()).log()
 
 
 def _power(base: Any, exponent: Any) -> Any:

@@ -10,8 +10,8 @@ rounded of it.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from math import exp, inf
+from collections.abc import Callable, Sequence
+from math import exp, fsum, inf
 from typing import Any
 
 import numpy as np
@@ -25,10 +25,14 @@ _OPERATORS: dict[Any, Callable[..., Any]] = {
     np.subtract: operator.sub,
     np.multiply: operator.mul,
     np.true_divide: operator.truediv,
+    np.negative: operator.neg,
+    np.absolute: operator.abs,
 }
+# Functions that rise in each argument, and by how much float64 has them wrong.
+_RISING = {np.maximum: 0.0, np.minimum: 0.0, np.exp: _ELEMENTARY, np.logaddexp: _ELEMENTARY}
 _UNKNOWN = (
     "{} is not known of numbers with radii, on which a loss is certified: write its value and "
-    "conjugate with +, -, *, /, abs and the functions of problems.arithmetic (positive, softplus, ...)"
+    "conjugate with +, -, *, /, abs, np.maximum, np.logaddexp and the functions of problems.arithmetic"
 )
 
 
@@ -40,6 +44,11 @@ class Intervals:
     def __init__(self, mid: Any, rad: Any = 0.0) -> None:
         self.mid: Any = np.asarray(mid, np.float64)
         self.rad: Any = np.asarray(rad, np.float64)
+
+    @classmethod
+    def joined(cls, values: Sequence[Intervals]) -> Intervals:
+        """Return several numbers as an array."""
+        return cls([v.mid for v in values], [v.rad for v in values])
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -57,13 +66,14 @@ class Intervals:
         return np.where(self.rad == 0, self.mid, np.nextafter(self.mid + self.rad, inf))
 
     @property
+    def centres(self) -> Any:
+        """The midpoints, as exact as they are."""
+        return self.mid
+
+    @property
     def size(self) -> int:
         """Number of entries."""
         return self.mid.size
-
-    def any(self) -> bool:
-        """Return whether a number may not be 0."""
-        return bool(self.mid.any() or self.rad.any())
 
     def _nonzero(self) -> Any:
         return (self.mid != 0) | (self.rad != 0)
@@ -72,11 +82,25 @@ class Intervals:
         """Return balls around the same midpoints whose radii are larger."""
         return Intervals(self.mid, _UP * (self.rad + by))
 
+    def replaced(self, at: Any, new: Intervals) -> Intervals:
+        """Return them with others at some indices."""
+        mid, rad = self.mid.copy(), np.broadcast_to(self.rad, self.shape).copy()
+        mid[at], rad[at] = new.mid, new.rad
+        return Intervals(mid, rad)
+
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **_: Any) -> Intervals:
-        """An operator between an array and balls is one of balls; other functions would lose radii."""
-        if method != "__call__" or ufunc not in _OPERATORS:
+        """A function of an array and balls is one of balls; functions not known would lose radii."""
+        if method == "__call__" and ufunc in _OPERATORS:
+            return _OPERATORS[ufunc](*map(_intervals, operands))
+        if method != "__call__" or ufunc not in _RISING:
             raise TypeError(_UNKNOWN.format(ufunc.__name__))
-        return _OPERATORS[ufunc](*map(_intervals, operands))
+        balls, wrong = [_intervals(v) for v in operands], _RISING[ufunc]
+        low, mid, high = (
+            ufunc(*(getattr(v, part) for v in balls)) for part in ("low", "mid", "high")
+        )
+        size = wrong * np.maximum(np.abs(low), np.abs(high))
+        rad = np.maximum(high - mid, mid - low)
+        return Intervals(mid, _UP * (rad + 2 * size) + (_TINY if wrong else 0.0))
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         """Refuse: the array would be of midpoints alone."""
@@ -122,6 +146,12 @@ class Intervals:
 
     __radd__, __rmul__ = __add__, __mul__
 
+    def reshape(self, *shape: int) -> Intervals:
+        """Return them in another shape."""
+        return Intervals(
+            self.mid.reshape(shape), np.broadcast_to(self.rad, self.shape).reshape(shape)
+        )
+
     def sum(self, axis: int | None = None) -> Intervals:
         """Return the sum of all entries, or of those along an axis."""
         rad = np.broadcast_to(self.rad, self.shape)
@@ -133,17 +163,18 @@ class Intervals:
             self.mid.sum(axis=axis), (1.0 + count * _UNIT) * (rad.sum(axis=axis) + lost)
         )
 
+    def lacking(self, total: float) -> Intervals:
+        """Return what exact numbers lack of their sum, rounded once."""
+        return _rounded(np.float64(fsum([*(-self.mid).tolist(), total])), 0.0)
+
     def min(self) -> Intervals:
         """Return a ball around the smallest number."""
         return _enclosing(self.low.min(), self.high.min(), lost=0.0)
 
-    def positive(self) -> Intervals:
-        """Return max(v, 0)."""
-        return Intervals(np.maximum(self.mid, 0.0), np.where(self.mid < -self.rad, 0.0, self.rad))
-
-    def softplus(self) -> Intervals:
-        """Return ln(1 + exp(v))."""
-        return self._rising(lambda v: np.logaddexp(0.0, v))
+    def max(self, axis: int | None = None) -> Intervals:
+        """Return balls around the largest number, or those along an axis."""
+        low, mid, high = (v.max(axis=axis) for v in (self.low, self.mid, self.high))
+        return Intervals(mid, _UP * np.maximum(high - mid, mid - low))
 
     def entropy(self) -> Intervals:
         """Return p·ln p of the p ≥ 0 in each."""
@@ -163,11 +194,6 @@ class Intervals:
         # each p·|f − largest| is below 1/e, and K of them are added
         lost = self.shape[1] * (_ELEMENTARY + _UNIT * self.shape[1])
         return _rounded(mid, rad + lost + _ELEMENTARY * (np.abs(mid) + np.abs(largest)))
-
-    def _rising(self, function: Callable[[Any], Any]) -> Intervals:
-        """Return a function that rises, and that float64 has to `_ELEMENTARY`."""
-        low, high = function(self.low), function(self.high)
-        return _enclosing(low - _ELEMENTARY * np.abs(low), high + _ELEMENTARY * np.abs(high))
 
 
 def _intervals(v: Any) -> Intervals:

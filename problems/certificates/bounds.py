@@ -12,14 +12,14 @@ room is what the others leave of it, so that the lower bound is that of an exact
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from math import inf
+from math import inf, nextafter
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from problems.arithmetic import positive
+from problems.arithmetic import Intervals
 from problems.box_gap import middle
-from problems.dataset import Indices, Vector
+from problems.dataset import Vector
 from problems.dual_problem.dual import DualProblem
 from problems.dual_problem.offsets import Interval, root_offset
 from problems.dual_problem.recovery import Weights
@@ -30,12 +30,42 @@ _ROOM = 2.0**-49  # of a coefficient's largest size, that C = 1/(n·lam) may be 
 _MOST_MOVED = 32  # coefficients that an equality takes
 
 
+class Float64:
+    """Arithmetic of float64 numbers with radii.
+
+    Attributes
+    ----------
+    array : the class of its arrays.
+    worth : of the primal value, that another norm of w has to gain.
+    y, C, costs : a problem's targets, weights (1 where there is no bound) and costs of the offsets.
+    """
+
+    array = Intervals
+    worth = 1e-12
+
+    def __init__(self, problem: DualProblem, target_errors: Vector) -> None:
+        self.y: Any = Intervals(problem.y, target_errors) if target_errors.any() else problem.y
+        self.C: Any = np.where(np.isinf(problem.weight), 1.0, problem.weight)
+        self.costs = Intervals(problem.costs)
+
+    def coefficients(self, problem: DualProblem, alpha: Vector) -> Intervals:
+        """Return β for `alpha`, within limits but for their rounding."""
+        return Intervals(problem.beta(alpha))
+
+    def norm2(self, problem: DualProblem, at: Any, moves: Intervals) -> Intervals:
+        """Return a ball around ‖Σ movesᵢφ(xᵢ)‖², by no more than the sum of the lengths."""
+        rows = at[0] if isinstance(at, tuple) else at
+        length = abs(moves).high @ np.sqrt(problem.kernel.diagonal(problem.X)[rows])
+        half = 0.51 * float(length * length)
+        return Intervals(half, half)
+
+
 class Primal(NamedTuple):
     """The primal objective `value` at (scale·w, offsets)."""
 
     value: Any
     offsets: Any
-    scale: Any = 1.0
+    scale: float = 1.0
 
 
 def dual_terms(problem: DualProblem, A: Any, beta: Any, own: Weights) -> tuple[Any, Any]:
@@ -48,67 +78,64 @@ def dual_terms(problem: DualProblem, A: Any, beta: Any, own: Weights) -> tuple[A
     ArithmeticError
         If no such point is found.
     """
-    exact, norm2 = exactly_feasible(problem, A, A.array(beta), own)
+    exact, norm2 = exactly_feasible(problem, A, beta, own)
     C = A.C.reshape(-1, *(1 for _ in exact.shape[1:]))
     linear = -(A.C * problem.loss.conjugate(A.y, -(exact / C))).sum()
     size = abs(exact).sum()
-    if problem.budget < inf and A.nearest(size):  # the dual is concave, and 0 at 0
-        share = 1 - positive(1 - A.array(problem.budget) / size)
+    if problem.budget < inf and size.mid:  # the dual is concave, and 0 at 0
+        share = 1 - np.maximum(1 - problem.budget / size, 0.0)
         linear, norm2 = share * linear, share * norm2
     return linear, norm2
 
 
 def exactly_feasible(problem: DualProblem, A: Any, beta: Any, own: Weights) -> tuple[Any, Any]:
     """Return an exactly feasible point next to β, and ‖Σ βᵢφ(xᵢ)‖² of it."""
-    near = A.nearest(beta)
-    low, high = np.sort([problem.beta(end) for end in problem.limits], axis=0)
-    if near.ndim > 1:  # those of a sample add up to 0, and the farthest from its upper end has room
-        at: Any = np.arange(problem.n), (high - near).argmax(axis=1)
+    if (
+        len(beta.shape) > 1
+    ):  # those of a sample add up to 0: the farthest from its upper end has room
+        _, high = problem.limits
+        at: Any = np.arange(problem.n), (high - beta.mid).argmax(axis=1)
         moves = -beta.sum(axis=1)
     else:
-        at, moves = _moves(problem, A, beta, low, high)
-    size = A.largest(abs(moves))
-    if not size.any():
+        at, moves = _moves(problem, A, beta)
+    if not len(moves) or not abs(moves).high.any():
         return beta, own.norm2
-    rows = at if near.ndim == 1 else at[0]
-    spread = 1.01 * float(size @ np.sqrt(problem.kernel.diagonal(problem.X)[rows]))
-    norm2 = own.norm2 + 2 * (moves * own.scores[at]).sum() + A.from_zero_to(spread * spread)
-    return A.replaced(beta, at, beta[at] + moves), norm2
+    norm2 = own.norm2 + 2 * (moves * own.scores[at]).sum() + A.norm2(problem, at, moves)
+    return beta.replaced(at, beta[at] + moves), norm2
 
 
-def _moves(
-    problem: DualProblem, A: Any, beta: Any, low: Vector, high: Vector
-) -> tuple[Indices, Any]:
+def _moves(problem: DualProblem, A: Any, beta: Any) -> tuple[Any, Any]:
     """Return by how much some coefficients are moved so that each equality holds exactly.
 
     One of each group, or a few of which all but one come to an end of their interval.
     """
-    near, sums, groups = A.nearest(beta).copy(), A.array(problem.sums), problem.groups
+    near, sums, groups = beta.mid.copy(), problem.sums, problem.groups
+    low, high = np.sort([problem.beta(end) for end in problem.limits], axis=0)
     whole = [np.arange(problem.n)] * sums.size
     members = whole if groups is None else members_of(groups, sums.size)
     ends = np.maximum(np.abs(low), np.abs(high))
     spare = _ROOM * np.where(np.isfinite(ends), ends, 0.0)
     moves: dict[int, Any] = {}
-    for own, total in zip(members, sums, strict=True):
+    for own, total in zip(members, sums.tolist(), strict=True):
         for _ in range(_MOST_MOVED):
-            move = A.lacking(beta[own], total)
-            size = float(A.largest(abs(move)))
+            move = beta[own].lacking(total)
+            size = float(abs(move).high)
             if not size:
                 break
             below, above = near[own] - low[own], high[own] - near[own]
-            room = above if A.nearest(move) > 0 else below
+            room = above if move.mid > 0 else below
             free = np.where(room - spare[own] >= 2 * size, np.minimum(below, above), -1.0)
             if free.max() >= 0:
                 moves[int(own[free.argmax()])] = move
                 break
             i = int(own[room.argmax()])
-            near[i] = (high if A.nearest(move) > 0 else low)[i]
+            near[i] = (high if move.mid > 0 else low)[i]
             ended = A.coefficients(problem, problem.alpha(near))
             moves[i] = ended[i] - beta[i]
-            beta = A.replaced(beta, [i], ended[[i]])
+            beta = beta.replaced([i], ended[[i]])
         else:
             raise ArithmeticError("no dual point meets an equality exactly")
-    return np.array([*moves], np.intp), A.joined([*moves.values()])
+    return np.array([*moves], np.intp), A.array.joined([*moves.values()])
 
 
 def primal_value(problem: DualProblem, A: Any, weights: Weights, offsets: Any) -> Any:
@@ -123,30 +150,30 @@ def best_primal(problem: DualProblem, A: Any, weights: Weights, choices: Iterabl
     Where C is huge, a margin that rounding left 1e-13 short of one costs C·1e-13.
     """
     found = [Primal(primal_value(problem, A, weights, own), own) for own in choices]
-    best = min(found, key=lambda primal: A.largest(primal.value))
+    best = min(found, key=lambda primal: primal.value.high)
     for s in _stretches(problem, A, weights, best.offsets):
-        longer, offsets = stretched(weights, s), s * best.offsets
-        value = primal_value(problem, A, longer, offsets)
-        least = A.largest(best.value)
-        if A.largest(value) < least - A.worth * abs(least):
+        offsets = s * best.offsets
+        value = primal_value(problem, A, stretched(weights, s), offsets)
+        least = best.value.high
+        if value.high < least - A.worth * abs(least):
             best = Primal(value, offsets, s)
     return best
 
 
-def stretched(weights: Weights, s: Any) -> Weights:
+def stretched(weights: Weights, s: float) -> Weights:
     """Return what a bound takes of s·w."""
     return Weights(s * weights.scores, s * (s * weights.norm2))
 
 
-def _stretches(problem: DualProblem, A: Any, weights: Weights, offsets: Any) -> Iterator[Any]:
+def _stretches(problem: DualProblem, A: Any, weights: Weights, offsets: Any) -> Iterator[float]:
     """Yield what takes margins just short of one to one."""
     if not problem.loss.unit_margin:
         return
-    short = A.largest(1 - A.y * (weights.scores + problem.shifts(offsets)))
+    short = (1 - A.y * (weights.scores + problem.shifts(offsets))).high
     for reach in _REACHES:
         near = short[(short > 0) & (short < reach)]
         if near.size:
-            yield 1 / (1 - A.number(float(near.max())))
+            yield nextafter(1 / (1 - float(near.max())), inf)
 
 
 def corrections(problem: DualProblem, A: Any, scores: Any, offsets: Any = None) -> list[Interval]:
@@ -160,19 +187,20 @@ def corrections(problem: DualProblem, A: Any, scores: Any, offsets: Any = None) 
     if problem.pieces is None:
         near = scores if offsets is None else scores + problem.shifts(offsets)
         if problem.loss.sees_differences:
-            left = A.nearest(A.y - near)
+            left = (A.y - near).mid
             if not np.isfinite(left).all():
                 return [(0.0, 0.0)]
             b = root_offset(problem.changed(y=left), 0.0 * left)
         else:
-            b = root_offset(problem, A.nearest(near))
+            b = root_offset(problem, near.mid)
         return [(b, b)]
     pieces, groups = problem.loss.dual_pieces(A.y), problem.box.groups
     added: Any = np.zeros(len(pieces))
-    if offsets is not None:
-        each = np.append(offsets, 0.0)[groups] if groups is not None else offsets[0]
-        added = each.reshape(len(pieces), -1) if groups is not None else [each] * len(pieces)
-    residuals = [A.nearest(p.residual(scores + u)) for p, u in zip(pieces, added, strict=True)]
+    if offsets is not None and groups is None:
+        added = [offsets[0]] * len(pieces)
+    elif offsets is not None:
+        added = np.concatenate([offsets, [0.0]])[groups].reshape(len(pieces), -1)
+    residuals = [p.residual(scores + u).mid for p, u in zip(pieces, added, strict=True)]
     return problem.box.multipliers(np.concatenate(residuals))
 
 
@@ -181,12 +209,12 @@ def middles(intervals: list[Interval]) -> Vector:
     return np.array([middle(*interval) for interval in intervals])
 
 
-def shifted(A: Any, weights: Weights, beta: Any, delta: float) -> Weights:
+def shifted(weights: Weights, beta: Any, delta: float) -> Weights:
     """Return weights Σ βᵢφ(xᵢ) in the feature space of K + δI.
 
     Where K ⪰ 0 is known up to δ only, with the dual and primal objectives D and P
         D_K(α) = D_{K+δI}(α) + ½δ‖α‖²  ≤  P_{K+δI}(w, u) + ½δ Σ max αᵢ²   for all feasible α,
     so the largest value of the dual of K itself, which is what such a problem asks for, is enclosed.
     """
-    more = delta * A.array(beta)
+    more = delta * beta
     return Weights(weights.scores + more, weights.norm2 + (more * beta).sum(), weights.w)

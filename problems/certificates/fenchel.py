@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from problems.arithmetic import Intervals
+from problems.box_gap import gap_terms
 from problems.certificates.bounds import (
+    Float64,
+    Primal,
     best_primal,
     corrections,
     dual_terms,
@@ -18,13 +21,12 @@ from problems.certificates.bounds import (
     stretched,
 )
 from problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
-from problems.certificates.conditions import optimality
-from problems.certificates.float64 import Float64
 from problems.certificates.units import unit_of_gaps
 from problems.dataset import Vector
 from problems.dual_problem.dual import DualProblem
-from problems.dual_problem.recovery import Weights, dual_from_weights, feasible_dual, weights_of
+from problems.dual_problem.recovery import DualPoint, Weights, dual_point, weights_of
 from problems.forms import Point
+from problems.losses import ScalarLoss
 
 # Of both bounds, that weights may be wrong by: C = 1/(n·lam) and its inverse are four operations. The
 # optimum rises with C, at most as fast.
@@ -39,77 +41,104 @@ def fenchel_bounds(given: DualProblem, point: Point) -> Certificate:
     problem, shift, moved = near_zero(given)
     A = Float64(problem, moved)
     own_w = point.w if problem.is_linear else None
-    if point.alpha is None:
-        assert own_w is not None
-        dual, source = dual_from_weights(problem, own_w), "recovered from w"
-    else:
-        dual = feasible_dual(problem, point.alpha)
-        source = "alpha" if own_w is None else "alpha and w"
-    beta = problem.beta(dual.alpha)
+    dual, source = dual_point(problem, point)
+    beta = Intervals(problem.beta(dual.alpha))
     try:
-        linear, dual_norm2 = dual_terms(problem, A, beta, dual.exact)
-        lower = linear - 0.5 * dual_norm2
+        linear, norm2 = dual_terms(problem, A, beta, dual.exact)
+        lower = linear - 0.5 * norm2
     except ArithmeticError:
-        lower, dual_norm2 = Intervals(-inf), Intervals(nan)
+        lower, norm2 = Intervals(-inf), Intervals(nan)
     delta = problem.psd_shift if problem.is_bounded else 0.0
     weights = dual.rounded if own_w is None else weights_of(problem, own_w)
     if delta and own_w is None:
-        weights = shifted(A, weights, beta, delta)
+        weights = shifted(weights, beta, delta)
     intervals = corrections(problem, A, weights.scores)
     choices = problem.offset_choices(middles(intervals), weights.scores.mid)
     primal = best_primal(problem, A, weights, choices)
-    # no better point than a float64 sum of α's samples can be
-    blurred = Weights(weights.scores.widened(dual.exact.scores.rad), weights.norm2)
-    if delta:  # nor one that knows of eigenvalues more than K + δI ⪰ 0
-        blurred = Weights(
-            blurred.scores.widened(delta * np.abs(beta)), blurred.norm2.widened(delta * beta @ beta)
-        )
-    worst = primal_value(problem, A, stretched(blurred, primal.scale), primal.offsets)
     spare = 0.505 * delta * float(np.sum(problem.upper**2)) if delta else 0.0
+    rounding = _rounding(problem, A, dual, weights, primal, delta)
+    rounding += spare + 2 * float(lower.mid - lower.low)
     low, high = float(lower.low), float(primal.value.high) + spare
-    rounding = 2 * float(worst.high - primal.value.mid) + 2 * float(lower.mid - lower.low) + spare
     low, high = low - _OF_WEIGHTS * abs(low), high + _OF_WEIGHTS * abs(high)
     bounds = Bounds(low, high if given.is_psd else nan, rounding)
-    unit, reason = unit_of_gaps(given, problem, middles(corrections(problem, A, zero(problem))))
-    own = intervals if own_w is None else corrections(problem, A, dual.exact.scores)
-    at = optimality(problem, dual.alpha, dual.scores, middles(own).tolist())
-    scale = float(primal.scale)
-    lows, highs = zip(*intervals, strict=True) if intervals else ((0.0,), (0.0,))
-    b_ends = [
-        given.decision_offset([scale * end + shift for end in own_ends])
-        for own_ends in (lows, highs)
-    ]
+    unit, reason = unit_of_gaps(given, problem, A)
+    scale = primal.scale
+    squares = norm2, stretched(weights, scale).norm2
+    least, most = (min(v.low for v in squares), max(v.high for v in squares))
+    ends = scale * np.reshape(intervals, (-1, 2)).T + shift
     offsets = tuple(float(u) + shift for u in primal.offsets)
     w = weights.w if scale == 1.0 or weights.w is None else scale * weights.w
+    own = intervals if own_w is None else corrections(problem, A, dual.exact.scores)
     return assembled(
         bounds,
         unit,
-        kkt_violation=at.kkt_violation,
-        violating_pair=at.violating_pair,
+        **_conditions(problem, dual, middles(own)),
         primal_residual=dual.primal_residual,
         dual_residual=0.0,
-        complementarity=at.complementarity,
         projection_distance=dual.projection_distance,
         bound_source=source,
         point=Point(dual.alpha, w, given.decision_offset(offsets)),
-        b_interval=(b_ends[0], b_ends[1]),
+        b_interval=(given.decision_offset(ends[0]), given.decision_offset(ends[1])),
         offsets=offsets,
-        norm2=(nan, nan)
-        if own_w is not None
-        else _hull(dual_norm2, stretched(weights, scale).norm2),
+        norm2=(max(0.0, float(least)), float(most)) if own_w is None else (nan, nan),
         scale=scale,
         reason=missing_bound(given, bounds) or reason,
     )
 
 
-def zero(problem: DualProblem) -> Intervals:
-    """Return the scores of w = 0."""
-    return Intervals(np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n))
+def _rounding(
+    problem: DualProblem,
+    A: Float64,
+    dual: DualPoint,
+    weights: Weights,
+    primal: Primal,
+    delta: float,
+) -> float:
+    """Return how much of the primal value is rounding.
+
+    No point is better than a float64 sum of α's samples can be, where w is one, nor than one that knows
+    of eigenvalues no more than K + δI ⪰ 0.
+    """
+    beta = problem.beta(dual.alpha)
+    blur = dual.exact.scores.rad if problem.is_linear else 0.0
+    scores, norm2 = weights.scores.widened(blur), weights.norm2
+    if delta:
+        scores = scores.widened(delta * np.abs(beta))
+        norm2 = norm2.widened(delta * float(beta @ beta))
+    worst = primal_value(
+        problem, A, stretched(Weights(scores, norm2), primal.scale), primal.offsets
+    )
+    return 2 * float(worst.high - primal.value.mid)
 
 
-def _hull(one: Any, other: Any) -> tuple[float, float]:
-    """Return both ends of what two squares are within."""
-    return max(0.0, float(min(one.low, other.low))), float(max(one.high, other.high))
+def _conditions(problem: DualProblem, dual: DualPoint, offsets: Vector) -> dict[str, Any]:
+    """Return how far a dual point is from optimal, at some offsets, in the terms of `Certificate`.
+
+    A loss with pieces (hinge, tube) has a box QP as its dual, whose gap is a sum of products that are
+    not negative, so that no two large numbers are subtracted (`box_gap`). For any convex loss the gap is
+    the sum of Cᵢℓ(yᵢ, fᵢ) + Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) + βᵢfᵢ ≥ 0 (Fenchel and Young; Rockafellar 1970, theorem
+    31.3), and the natural residual is |β − step(β)|, where step(β) maximises the dual plus −½(β' − β)²
+    in each coefficient; with several scores it is |β + Cℓ'(f)|.
+    """
+    if problem.pieces is not None:
+        box, x = problem.box, problem.to_box_variables(dual.alpha)
+        g = problem.box_gradient(dual.scores)
+        terms = gap_terms(box.lagrangian_gradient(g, offsets.tolist()), x - box.lb, box.ub - x)
+        pair, residual = box.violating_pair(g, x), box.kkt_violation(g, x)
+    else:
+        y, loss, beta = problem.y, problem.loss, problem.beta(dual.alpha)
+        C = problem.weight.reshape(-1, *(1 for _ in beta.shape[1:]))
+        f = dual.scores + offsets.sum()
+        terms = problem.weight * (loss.value(y, f) + loss.conjugate(y, -beta / C))
+        terms = terms + (beta * f).reshape(problem.n, -1).sum(axis=1)
+        scalar = isinstance(loss, ScalarLoss)
+        goal = loss.dual_step(y, f - beta, C) if scalar else -loss.subgradient(y, f)
+        pair, residual = nan, float(np.abs(beta - C * goal).max())
+    return {
+        "complementarity": max(0.0, float(terms.max())),
+        "kkt_violation": residual,
+        "violating_pair": pair,
+    }
 
 
 def near_zero(problem: DualProblem) -> tuple[DualProblem, float, Vector]:

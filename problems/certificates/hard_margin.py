@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 
 from problems.arithmetic import Intervals
-from problems.certificates.bounds import dual_terms
+from problems.certificates.bounds import Float64, dual_terms
 from problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
-from problems.certificates.float64 import Float64
 from problems.dataset import Vector
 from problems.dual_problem.dual import DualProblem
 from problems.dual_problem.offsets import one_class, widest_margin
-from problems.dual_problem.recovery import Weights, dual_from_weights, feasible_dual, weights_of
+from problems.dual_problem.recovery import Weights, dual_point, weights_of
 from problems.forms import Point
 
 _UNDERFLOW = 1e-290  # margins that are rounding alone, of weights of about one
@@ -29,16 +28,16 @@ NO_HYPERPLANE = "no hyperplane separates the samples (exact weights)"
 def hard_dual(problem: DualProblem, A: Any, beta: Any, own: Weights) -> tuple[Any, Any]:
     """Return the dual objective of sα at the best s, and that s; 0 where none is above."""
     linear, norm2 = dual_terms(problem, A, beta, own)
-    length, square = float(A.nearest(linear)), float(A.nearest(own.norm2))
+    length, square = float(linear.mid), float(own.norm2.mid)
     if not length:
-        return A.number(0.0) * linear, 1.0
+        return 0.0 * linear, 1.0
     return linear * (linear / (2 * norm2)), length / square if square > 0 else 1.0
 
 
 def hard_primal(problem: DualProblem, A: Any, weights: Weights) -> tuple[Any, Any, Any]:
     """Return ½‖w‖² over the squared smallest margin, that margin, and the offset b."""
-    b, _ = widest_margin(problem, A.middles(weights.scores))
-    margin = A.minimum(A.y * (weights.scores + b))
+    b, _ = widest_margin(problem, weights.scores.centres)
+    margin = (A.y * (weights.scores + b)).min()
     return (weights.norm2 / margin) / (2 * margin), margin, b
 
 
@@ -46,17 +45,12 @@ def hard_bounds(problem: DualProblem, point: Point) -> Certificate:
     """Both bounds are the best on a ray: α scaled to its best norm, w to a smallest margin of one."""
     own_w = point.w if problem.is_linear else None
     # any multiple gives the same bounds: one whose squares neither underflow nor overflow
-    size = 1.0
-    if point.alpha is None:
-        assert own_w is not None
-        dual, source = dual_from_weights(problem, own_w), "recovered from w"
-    else:
-        size = _power_of_two(point.alpha)
-        dual = feasible_dual(problem, point.alpha / size)
-        source = "alpha" if own_w is None else "alpha and w"
+    size = 1.0 if point.alpha is None else _power_of_two(point.alpha)
+    alpha = None if point.alpha is None else point.alpha / size
+    dual, source = dual_point(problem, Point(alpha, point.w))
     A = Float64(problem, problem.target_errors)
     try:
-        lower, scale = hard_dual(problem, A, problem.beta(dual.alpha), dual.exact)
+        lower, scale = hard_dual(problem, A, Intervals(problem.beta(dual.alpha)), dual.exact)
     except ArithmeticError:
         lower, scale = Intervals(0.0), 1.0
     weights = dual.rounded

@@ -11,20 +11,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf
-from typing import Any
 
 import numpy as np
-from flint import arb, ctx
+from flint import ctx
 
+from problems.arithmetic import Balls
 from problems.arithmetic.balls import Unprovable
-from problems.certificates.arb import Arb, above, below, combination, weights_of
+from problems.certificates.arb import Arb, combination, weights_of
 from problems.certificates.bounds import (
+    Primal,
     best_primal,
     corrections,
     dual_terms,
     middles,
     shifted,
-    stretched,
 )
 from problems.certificates.certificate import WRONG_GAP, Bounds, Certificate, assembled, not_proven
 from problems.certificates.hard_margin import hard_dual, hard_primal, no_margin
@@ -47,15 +47,14 @@ def proven(problem: DualProblem, certificate: Certificate) -> Certificate:
     assert point.alpha is not None
     is_own = certificate.bound_source != "alpha"
     try:
-        bounds = proven_bounds(
-            problem, point.alpha, point.w, certificate.offsets, certificate.scale, is_own
-        )
+        bounds, scale = proven_bounds(problem, point.alpha, point.w, certificate.offsets, is_own)
     except (Unprovable, ArithmeticError) as missing:
         return not_proven(certificate, missing)
     if np.isinf(problem.weight).any():
         point = _to_bounds(point, bounds)
     reason = "" if np.isfinite(bounds.upper) else no_margin(bounds.lower)
     said = {"point": point, "bound_source": source, "reason": reason}
+    said |= {"scale": certificate.scale if scale is None else scale}
     made = assembled(bounds, certificate.unit, certificate, **said)
     if (is_own and point.w is not None) or certificate.is_undecided(WRONG_GAP):
         # float64 has no better point next to this one
@@ -85,14 +84,13 @@ def proven_bounds(
     alpha: Vector,
     w: Vector | None,
     offsets: tuple[float, ...] = (),
-    scale: float = 1.0,
     is_own: bool = True,
-) -> Bounds:
+) -> tuple[Bounds, float | None]:
     """Return proven bounds from a dual point `alpha` and, for a linear kernel, weights `w`.
 
-    Without `w` the primal point is w = `scale`·Σ βᵢφ(xᵢ); a `w` that is not `is_own` is that one
-    rounded, and the better of both counts. `offsets`, one a group, are where the search for the best
-    ones begins; the hard margin's is found anew.
+    Without `w` the primal point is a w = s·Σ βᵢφ(xᵢ), and s is returned too; a `w` that is not `is_own`
+    is that one rounded, and the better of both counts. `offsets`, one a group, are where the search for
+    the best ones begins; the hard margin's is found anew.
 
     Raises
     ------
@@ -102,13 +100,14 @@ def proven_bounds(
     ArithmeticError
         If no exactly feasible point is found.
     """
-    given = np.concatenate([alpha.ravel(), offsets, [scale], [] if w is None else w.ravel()])
+    given = np.concatenate([alpha.ravel(), offsets, [] if w is None else w.ravel()])
     if not np.isfinite(given).all():
         raise Unprovable("the point is beyond float64's range")
     delta = psd_shift(problem.gram(memory=0), proven=True)
     if delta and not problem.is_bounded:
         raise Unprovable(f"the kernel's matrix may have eigenvalues down to {-delta:.1e}")
-    lower = upper = arb.nan()
+    lower = upper = Balls(np.nan)
+    scale: float | None = None
     for bits in _PRECISIONS:
         with ctx.workprec(bits):
             A = Arb(problem)
@@ -116,29 +115,34 @@ def proven_bounds(
             own = combination(problem, beta)
             points = [] if w is None else [weights_of(problem, w)]
             if w is None or not is_own:  # what is certified as a primal point need not be feasible
-                given = A.array(problem.beta(alpha))
-                whole = own if (beta == given).all() else combination(problem, given)
-                points.append(stretched(shifted(A, whole, given, delta), arb(scale)))
-            start = A.array(np.array(offsets))
+                given = Balls(problem.beta(alpha))
+                same = bool((beta.entries == given.entries).all())
+                whole = own if same else combination(problem, given)
+                points.append(shifted(whole, given, delta))
             if problem.may_be_infeasible:
                 lower, _ = hard_dual(problem, A, beta, own)
                 uppers = [_hard_upper(problem, A, point) for point in points]
             else:
                 linear, norm2 = dual_terms(problem, A, beta, own)
                 lower = linear - 0.5 * norm2
+                start = Balls(np.array(offsets))
                 uppers = [_upper(problem, A, point, start) for point in points]
-            upper = min(uppers, key=lambda value: value.upper())
-            upper += arb(delta) / 2 * sum((arb(c) ** 2 for c in problem.upper if delta), arb(0))
+            best = min(range(len(uppers)), key=lambda k: uppers[k].value.item().upper())
+            upper, scale = uppers[best].value, uppers[best].scale
+            scale = scale if points[best].w is None else None
+            if delta:
+                upper = upper + delta / 2 * (Balls(problem.upper) ** 2).sum()
         if _is_narrow(lower) and _is_narrow(upper):
             break
-    if not lower.is_finite():
+    if not lower.item().is_finite():
         raise Unprovable("αᵀQα cannot be distinguished from 0")
     # ½δ Σ max αᵢ², as much of ½‖w‖², and twice that of the losses
     spare = 2 * delta * float(np.sum(problem.upper**2)) if delta else 0.0
-    return Bounds(below(lower), above(upper) if upper.is_finite() else inf, spare, proven=True)
+    high = float(upper.high) if upper.item().is_finite() else inf
+    return Bounds(float(lower.low), high, spare, proven=True), scale
 
 
-def _upper(problem: DualProblem, A: Arb, weights: Weights, start: Any) -> Any:
+def _upper(problem: DualProblem, A: Arb, weights: Weights, start: Balls) -> Primal:
     """Return the primal objective at the offsets that are given, or at better ones.
 
     Each correction has as many digits as float64.
@@ -146,15 +150,17 @@ def _upper(problem: DualProblem, A: Arb, weights: Weights, start: Any) -> Any:
     choices = [start]
     for _ in range(_CORRECTIONS if start.size else 0):
         choices.append(choices[-1] + middles(corrections(problem, A, weights.scores, choices[-1])))
-    return best_primal(problem, A, weights, filter(problem.allows, choices)).value
+    allowed = [own for own in choices if problem.allows(own.entries)]
+    return best_primal(problem, A, weights, allowed)
 
 
-def _hard_upper(problem: DualProblem, A: Arb, weights: Weights) -> Any:
-    value, margin, _ = hard_primal(problem, A, weights)
-    if margin > 0:
-        return value
-    return arb.pos_inf() if margin <= 0 else arb.nan()
+def _hard_upper(problem: DualProblem, A: Arb, weights: Weights) -> Primal:
+    value, margin, b = hard_primal(problem, A, weights)
+    if not margin.item() > 0:
+        value = Balls(inf if margin.item() <= 0 else np.nan)
+    return Primal(value, b)
 
 
-def _is_narrow(value: Any) -> bool:
-    return not value.is_nan() and bool(value.rad() <= _NARROW * abs(value))
+def _is_narrow(value: Balls) -> bool:
+    ball = value.item()
+    return not ball.is_nan() and bool(ball.rad() <= _NARROW * abs(ball))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from problems.arithmetic import Intervals
+from problems.certificates.bounds import Float64, corrections, middles
 from problems.dataset import Vector
 from problems.dual_problem.dual import DualProblem
 
@@ -16,7 +17,7 @@ _MEASURED = 256  # samples
 _UNSEEN = 1e-12  # of the mean squared length of the samples, what their variance may be wrong by
 
 
-def unit_of_gaps(given: DualProblem, problem: DualProblem, best: Vector) -> tuple[float, str]:
+def unit_of_gaps(given: DualProblem, problem: DualProblem, A: Float64) -> tuple[float, str]:
     """Return what a gap is relative to where w = 0 is optimal and has no loss, else 0; and a reason.
 
     That is the objective at w = 0 without an offset, or the weights' sum times the tube's width; of
@@ -24,18 +25,17 @@ def unit_of_gaps(given: DualProblem, problem: DualProblem, best: Vector) -> tupl
 
     Parameters
     ----------
-    problem : the one that is given, with targets near 0.
-    best : its best offsets (groups,) for w = 0.
+    problem : the one that is given, with targets near 0. A : its arithmetic.
     """
     if problem.costs.any():
         return _size_of_offsets(problem), ""
     zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
-    slopes = problem.pieces is None
+    best = middles(corrections(problem, A, Intervals(zero)))
     if not any(_is_lossless(problem, zero + problem.shifts(u)) for u in (best, 0.0 * best)):
         return 0.0, ""
     without = float(given.weight @ given.loss.value(given.y, zero))
     unit = without or float(given.weight.sum()) * (given.tube or 1.0)
-    return unit, "w = 0 is optimal: no sample has a loss there" if slopes else ""
+    return unit, "" if problem.pieces else "w = 0 is optimal: no sample has a loss there"
 
 
 def _is_lossless(problem: DualProblem, decision: Vector) -> bool:

@@ -98,7 +98,7 @@ class DualProblem:
         """Return what the offsets of the groups add to each score: one number without groups."""
         if self.groups is None:
             return offsets[0] if len(offsets) else 0.0
-        return np.append(offsets, 0.0)[self.groups]
+        return np.concatenate([offsets, [0.0]])[self.groups]
 
     def allows(self, offsets: Any) -> bool:
         """Return whether offsets are feasible: all are, by default."""

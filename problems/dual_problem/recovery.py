@@ -11,13 +11,14 @@ import numpy as np
 import scipy
 
 from problems.arithmetic import Intervals
+from problems.arithmetic.rounding import products, transposed_products
 from problems.box_gap import middle
 from problems.dataset import Indices, Vector
 from problems.dual_problem.dual import DualProblem
 from problems.dual_problem.offsets import best_offsets, root_offset, widest_margin
+from problems.forms import Point
 from problems.gram.products import gram_products
 from problems.kernels import squared_norms
-from problems.rounding import absolute_products, products, transposed_products
 
 INF = float("inf")
 _SMOOTHINGS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
@@ -45,7 +46,7 @@ class Weights(NamedTuple):
 def weights_of(problem: DualProblem, w: Vector) -> Weights:
     """Return what a primal bound takes of weights of the features."""
     exact = Intervals(w)
-    return Weights(Intervals(*products(problem.X, w)), (exact * exact).sum(), w)
+    return Weights(products(problem.X, w), (exact * exact).sum(), w)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,14 +77,22 @@ def feasible_dual(problem: DualProblem, alpha: Vector) -> DualPoint:
     off = float(np.linalg.norm(feasible - alpha.reshape(feasible.shape)))
     beta = problem.beta(feasible)
     if problem.is_linear:
-        w, errors = transposed_products(problem.X, beta)
-        rounded, sums = weights_of(problem, w), Intervals(w, errors)
-        scores = rounded.scores.widened(absolute_products(problem.X, errors))
-        exact = Weights(scores, (sums * sums).sum(), w)
+        sums = transposed_products(problem.X, beta)
+        rounded = weights_of(problem, sums.mid)
+        exact = Weights(products(problem.X, sums), (sums * sums).sum(), sums.mid)
     else:
         scores = Intervals(*gram_products(problem.gram(memory=0), beta))
         exact = rounded = Weights(scores, (scores * beta).sum())
     return DualPoint(feasible, exact, rounded, residual, off)
+
+
+def dual_point(problem: DualProblem, point: Point) -> tuple[DualPoint, str]:
+    """Return the dual point of an answer, and what bounds are from: of weights alone it is recovered."""
+    own_w = point.w if problem.is_linear else None
+    if point.alpha is not None:
+        return feasible_dual(problem, point.alpha), "alpha" if own_w is None else "alpha and w"
+    assert own_w is not None
+    return dual_from_weights(problem, own_w), "recovered from w"
 
 
 def dual_from_weights(problem: DualProblem, w: Vector) -> DualPoint:

@@ -24,7 +24,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.arithmetic import positive
 from problems.box_gap import middle
 from problems.certificates.certificate import Certificate, assembled
 from problems.dataset import Matrix, Vector
@@ -122,7 +121,7 @@ class NuSVR(Formulation):
     def losses(self, y: Any, scores: Any, offsets: Any) -> Any:
         """Return max(0, |yᵢ − fᵢ − b| − ε) for the offsets b + ε and b − ε."""
         upper, lower = offsets
-        return positive(y - (scores + upper)) + positive((scores + lower) - y)
+        return np.maximum(y - (scores + upper), 0.0) + np.maximum((scores + lower) - y, 0.0)
 
     def allows(self, offsets: Any) -> bool:
         """Return whether ε ≥ 0."""

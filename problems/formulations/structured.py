@@ -30,7 +30,6 @@ from problems.formulations.task import CLASSES, Task
 from problems.gram.gram import Gram
 from problems.kernels import Block, as_dense
 from problems.losses import Piece
-from problems.rounding import UNIT
 from problems.validation import check_positive, check_whole
 
 # of a sequence that a description is tried on
@@ -134,15 +133,14 @@ class ChainMargin(Formulation):
         labels = chains.C * chains.marginals(chains.y)
         given = labels if point.alpha is None else point.alpha.reshape(shape)
         mu = chains.consistent(given)
-        dual, lost, own = chains.dual(mu)
+        dual, own = chains.dual(mu)
         weights = own if point.w is None else point.w
-        primal, excess = chains.primal(weights)
-        lower = max(0.0, (dual - lost) * (1.0 - 4 * UNIT))  # that of the labels given is 0
-        upper = (primal + excess) * (1.0 + 4 * UNIT)
+        primal = chains.primal(weights)
+        lower = max(0.0, float(dual.low))  # that of the labels given is 0
         off = np.abs(mu - given)
         source = "alpha" if point.w is None else "alpha and w"
         return assembled(
-            Bounds(lower, upper, lost + excess),
+            Bounds(lower, float(primal.high), float(dual.rad + primal.rad)),
             primal_residual=float(off.max()),
             dual_residual=0.0,
             projection_distance=float(np.linalg.norm(off)),

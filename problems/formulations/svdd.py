@@ -15,11 +15,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from problems.arithmetic import Balls
+from problems.arithmetic.rounding import gamma
 from problems.dataset import Matrix, Vector
 from problems.formulations.one_class import DescriptionOfOneClass
 from problems.kernels import Kernel, Linear
 from problems.losses import Piece, PiecewiseLinear
-from problems.rounding import gamma
 
 
 @dataclass(frozen=True)
@@ -89,4 +90,4 @@ class SVDD(DescriptionOfOneClass):
     def ball_targets(self) -> Any:
         """Return balls around tᵢ."""
         values, each = self.kernel.bind(self.X).balls, np.arange(self.n)[:, None]
-        return np.array([values(i, i)[0, 0] for i in each], object) * self.costs[0] / 2
+        return Balls([values(i, i)[0, 0] for i in each]) * self.costs[0] / 2

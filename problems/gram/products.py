@@ -6,12 +6,12 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from problems.arithmetic.rounding import SPARE, gamma, leading_digits, lost_to_underflow, split
 from problems.dataset import Indices, Vector
 from problems.gram.gram import Gram
 from problems.gram.threads import Threads
 from problems.kernels import uses_gram_matrix
 from problems.kernels.samples import distinct
-from problems.rounding import SPARE, gamma, leading_digits, lost_to_underflow, split
 
 _VALUES = 2**19  # of K at a time: large enough for BLAS, small enough for a cache
 

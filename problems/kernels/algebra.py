@@ -13,10 +13,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from problems.arithmetic.rounding import ELEMENTARY, gamma
 from problems.dataset import Vector
 from problems.kernels.base import Bound, Composite, Kernel, added
 from problems.kernels.standard import Precomputed
-from problems.rounding import ELEMENTARY, gamma
 from problems.validation import check_positive
 
 

@@ -13,10 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from problems.arithmetic.balls import Balls, Unprovable
+from problems.arithmetic.rounding import gamma
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels.samples import Block, PreciseColumns, Selection
 from problems.registry import snake_case
-from problems.rounding import gamma
 from problems.validation import check_positive, shown
 
 ALGEBRA = "Schur 1911; Shawe-Taylor & Cristianini 2004"

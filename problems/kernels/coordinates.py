@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from problems.arithmetic.rounding import gamma
 from problems.dataset import Matrix, Vector, check_samples
 from problems.kernels.base import Bound, Composite, Kernel
 from problems.kernels.samples import Block, as_dense, squared_norms
-from problems.rounding import gamma
 from problems.validation import check_whole
 
 _SOURCE = "Shawe-Taylor & Cristianini 2004"

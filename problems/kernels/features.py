@@ -10,6 +10,7 @@ import numpy as np
 import scipy
 
 from problems.arithmetic.balls import Balls
+from problems.arithmetic.rounding import gamma, terms
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels.base import OPERATIONS, Bound, Kernel
 from problems.kernels.samples import (
@@ -20,7 +21,6 @@ from problems.kernels.samples import (
     squared_norms,
     stacked,
 )
-from problems.rounding import gamma, terms
 
 _DENSE_BYTES = 2**26  # up to which features are stored dense: their products take less time
 

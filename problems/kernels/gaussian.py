@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 
 from problems.arithmetic.balls import Balls
+from problems.arithmetic.rounding import EXPONENTIAL, gamma, grown, terms
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels.base import Bound, Kernel
 from problems.kernels.expansion import MOST_FEATURES, exact_type, products_with
@@ -21,7 +22,6 @@ from problems.kernels.samples import (
     inner_products,
     squared_norms,
 )
-from problems.rounding import EXPONENTIAL, gamma, grown, terms
 from problems.validation import check_positive
 
 

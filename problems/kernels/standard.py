@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from problems.arithmetic.balls import Balls
+from problems.arithmetic.rounding import ELEMENTARY, gamma, grown, terms
 from problems.dataset import Indices, Matrix, Vector
 from problems.kernels.base import Bound, Kernel, relative_errors
 from problems.kernels.samples import Block, Selection, as_dense, inner_products, squared_norms
-from problems.rounding import ELEMENTARY, gamma, grown, terms
 from problems.validation import check_finite, check_positive, check_whole
 
 

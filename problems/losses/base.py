@@ -15,7 +15,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from problems.arithmetic import positive
 from problems.dataset import Vector
 from problems.registry import snake_case
 
@@ -95,8 +94,8 @@ class Loss(ABC):
     def value(self, y: Any, f: Any) -> Any:
         """Return ℓ(y, f), shape (n,).
 
-        Values and conjugates are formulas of +, −, *, /, `abs` and what `problems.arithmetic` offers:
-        certificates evaluate them on numbers that know their rounding too.
+        Values and conjugates are formulas of +, −, *, /, `abs`, `np.maximum`, `np.logaddexp` and what
+        `problems.arithmetic` offers: certificates evaluate them on numbers that know their rounding.
         """
 
     @abstractmethod
@@ -181,7 +180,7 @@ class PiecewiseLinear(ScalarLoss):
     def value(self, y: Any, f: Any) -> Any:
         """Return the sum of the pieces."""
         residuals = [(p, p.residual(f)) for p in self.dual_pieces(y)]
-        return sum(positive(-p.high * r) + positive(-p.low * r) for p, r in residuals)
+        return sum(np.maximum(-p.high * r, 0.0) + np.maximum(-p.low * r, 0.0) for p, r in residuals)
 
     def subgradient(self, y: Vector, f: Vector) -> Vector:
         """Return the slope, and at a kink that part of it nearest to 0."""
@@ -199,7 +198,7 @@ class PiecewiseLinear(ScalarLoss):
         pieces = self.dual_pieces(y)
         if len(pieces) == 1:
             return -pieces[0].cost * pieces[0].sign * s
-        return sum(p.cost * positive(-p.sign * s) for p in pieces)
+        return sum(p.cost * np.maximum(-p.sign * s, 0.0) for p in pieces)
 
     def dual_step(self, y: Vector, m: Vector, t: Vector) -> Vector:
         """Return Σ sign·x with x = −r(m)/t within its limits."""

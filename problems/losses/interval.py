@@ -17,7 +17,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.arithmetic import positive
 from problems.dataset import Vector
 from problems.losses.base import Piece, ScalarLoss
 from problems.validation import check_positive
@@ -41,12 +40,12 @@ class IntervalLoss(ScalarLoss):
     def excess(self, y: Any, f: Any) -> Any:
         """Return |e|."""
         lower, upper = self.ends(y)
-        return positive(lower - f) + positive(f - upper)
+        return np.maximum(lower - f, 0.0) + np.maximum(f - upper, 0.0)
 
     def support(self, y: Any, s: Any) -> Any:
         """Return the largest s·f over the interval, for an s that has one."""
         lower, upper = self.ends(y)
-        return positive(s) * upper - positive(-s) * lower
+        return np.maximum(s, 0.0) * upper - np.maximum(-s, 0.0) * lower
 
     @property
     def lipschitz(self) -> float:
@@ -102,7 +101,7 @@ class _Margin(IntervalLoss):
 
     def excess(self, y: Any, f: Any) -> Any:
         """Return max(0, margin − y·f)."""
-        return positive(self.margin - y * f)
+        return np.maximum(self.margin - y * f, 0.0)
 
     def support(self, y: Any, s: Any) -> Any:
         """Return margin·y·s, of y·s ≤ 0."""
@@ -181,7 +180,7 @@ class _Tube(IntervalLoss):
 
     def excess(self, y: Any, f: Any) -> Any:
         """Return max(0, |y − f| − epsilon)."""
-        return positive(abs(y - f) - self.epsilon)
+        return np.maximum(abs(y - f) - self.epsilon, 0.0)
 
     def support(self, y: Any, s: Any) -> Any:
         """Return y·s + epsilon·|s|."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numba
 import numpy as np
 
-from problems.arithmetic import entropy, softplus
+from problems.arithmetic import entropy
 from problems.dataset import Vector
 from problems.losses.base import ScalarLoss
 
@@ -84,7 +84,7 @@ class Logistic(ScalarLoss):
 
     def value(self, y: Any, f: Any) -> Any:
         """Return ln(1 + exp(−y·f))."""
-        return softplus(-y * f)
+        return np.logaddexp(0.0, -y * f)
 
     def subgradient(self, y: Vector, f: Vector) -> Vector:
         """Return −y·σ(−y·f)."""

@@ -15,13 +15,13 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from problems.arithmetic.rounding import UNIT
 from problems.dataset import Matrix, Vector
 from problems.forms import FormPoint
 from problems.formulations.formulation import Formulation
 from problems.formulations.svdd import Shortfall
 from problems.kernels import RBF, Kernel, Linear, Polynomial, Sigmoid, as_dense
 from problems.losses import EpsilonInsensitive, Hinge, Perceptron
-from problems.rounding import UNIT
 from solvers.base import Solver
 
 DUALS = {  # by scikit-learn's estimators

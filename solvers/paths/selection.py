@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from problems import Formulation, Gram, Matrix, Precomputed, Vector
+from problems.arithmetic.rounding import ELEMENTARY, gamma, products
 from problems.dataset import check_samples
 from problems.dual_problem.offsets import best_intercept
 from problems.gram.products import gram_products
 from problems.kernels.samples import stacked
-from problems.rounding import ELEMENTARY, gamma, products
 from solvers.paths.path import Path, Piece
 
 if TYPE_CHECKING:

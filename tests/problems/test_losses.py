@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from problems.arithmetic import Intervals
+from problems.arithmetic import Balls, Intervals
 from problems.losses import (
     LOSSES,
     EpsilonInsensitive,
@@ -177,7 +177,7 @@ def test_every_arithmetic_holds_the_value_and_the_conjugate(name, y, f, share, w
     for function, at in ((loss.value, f), (loss.conjugate, s)):
         value, held = function(label, at)[0], function(label, Intervals(at, wrong * abs(s)))
         with ctx.workprec(200):
-            ball = function(*(np.array([arb(float(v[0]))], object) for v in (label, at)))[0]
+            ball = function(Balls(label), Balls(at)).item()
             assert float(ball.rad()) <= 1e-30 * max(1.0, abs(value))
             assert float(ball.mid()) == pytest.approx(value, rel=1e-10, abs=1e-12)
             assert arb(float(held.mid[0]), float(held.rad[0])).contains(ball)

@@ -207,7 +207,7 @@ def test_a_hard_margin_far_from_the_origin_is_as_tight_as_near_it():
     for offset in (0.0, 2.0**40):
         problem = HardMarginPrimal(X + offset, y)
         alpha = np.array([float(v) for v in optimum(problem, Fraction)[1]])
-        bounds = proven_bounds(problem, alpha, None, (0.0,))
+        bounds, _ = proven_bounds(problem, alpha, None, (0.0,))
         assert bounds.gap <= 1e-14 * bounds.upper
 
 

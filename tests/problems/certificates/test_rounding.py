@@ -22,9 +22,10 @@ from problems import (
     SVRDual,
     certify,
 )
+from problems.arithmetic import Intervals
+from problems.arithmetic.rounding import EXPONENTIAL, UNIT, products, transposed_products
 from problems.gram.products import gram_products
 from problems.kernels import inner_products
-from problems.rounding import EXPONENTIAL, UNIT, products, total, transposed_products
 from solvers import SMO, Solution, Status, solve
 from tests.differential.reference import exact_reference
 
@@ -198,9 +199,9 @@ def test_sums_and_products_are_within_their_errors(seed):
             (products(samples, w), wide @ w),
             (transposed_products(samples, v), wide.T @ v),
         ):
-            assert (np.abs(found[0] - exact) <= found[1] + 1e-18 * np.abs(exact)).all()
-    value, error = total(v)
-    assert abs(value - v.astype(np.longdouble).sum()) <= error
+            assert (np.abs(found.mid - exact) <= found.rad + 1e-18 * np.abs(exact)).all()
+    added = Intervals(v).sum()
+    assert abs(added.mid - v.astype(np.longdouble).sum()) <= added.rad
 
 
 @pytest.mark.parametrize("kernel", [RBF(0.3), RBF(1e4), Polynomial(3), RBF(0.1) * Linear()])

@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from problems import RBF, Gram, Precomputed
+from problems.arithmetic.rounding import UNIT
 from problems.gram import products
 from problems.gram.products import gram_products
-from problems.rounding import UNIT
 
 
 def drawn(kind):

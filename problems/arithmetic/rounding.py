@@ -9,8 +9,11 @@ the length of a block plus their number, rather than n.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from problems.arithmetic.midpoint_radius import Intervals
 from problems.dataset import Matrix, Vector
 
 UNIT = 2.0**-53
@@ -34,41 +37,28 @@ def grown(relative: float) -> float:
     return float(1.01 * np.expm1(relative))
 
 
-def total(values: Vector) -> tuple[float, float]:
-    """Return the sum of all values, and by how much it may be wrong as a sum of these."""
-    flat = np.ascontiguousarray(values).reshape(-1)
-    error = gamma(_additions(flat.size)) * float(np.abs(flat).sum()) + lost_to_underflow(
-        flat, flat.size
-    )
-    return float(flat.sum()), error
-
-
-def products(X: Matrix, w: Vector) -> tuple[Vector, Vector]:
-    """Return Xw for `X` (n, d) and `w` (d,) or (d, K), and by how much each entry may be wrong."""
+def products(X: Matrix, w: Any) -> Intervals:
+    """Return balls around Xw for `X` (n, d) and `w` (d,) or (d, K), of numbers or balls."""
+    w = w if isinstance(w, Intervals) else Intervals(w)
     scores, errors = (np.empty((X.shape[0], *w.shape[1:])) for _ in range(2))
-    most, size = 0, np.abs(w)
     for rows in _blocks(X):
         part = X[rows]
-        scores[rows], errors[rows] = part @ w, abs(part) @ size
-        most = max(most, terms(part))
-    return scores, gamma(most) * errors + lost_to_underflow(w, X.shape[1])
+        scores[rows] = part @ w.mid
+        errors[rows] = abs(part) @ (gamma(terms(part)) * np.abs(w.mid) + SPARE * w.rad)
+    return Intervals(scores, errors + lost_to_underflow(w.mid, X.shape[1]))
 
 
-def absolute_products(X: Matrix, w: Vector) -> Vector:
-    """Return |X|w for `X` (n, d) and `w` (d,) or (d, K) of no entries below 0."""
-    return np.concatenate([abs(X[rows]) @ w for rows in _blocks(X)])
-
-
-def transposed_products(X: Matrix, v: Vector) -> tuple[Vector, Vector]:
-    """Return Xᵀv for `X` (n, d) and `v` (n,) or (n, K), and by how much each entry may be wrong."""
-    sums, sizes = (np.zeros((X.shape[1], *v.shape[1:])) for _ in range(2))
+def transposed_products(X: Matrix, v: Any) -> Intervals:
+    """Return balls around Xᵀv for `X` (n, d) and `v` (n,) or (n, K), of numbers or balls."""
+    v = v if isinstance(v, Intervals) else Intervals(v)
+    sums, errors = (np.zeros((X.shape[1], *v.shape[1:])) for _ in range(2))
     blocks = _blocks(X)
+    wrong = gamma(blocks[0].stop + len(blocks)) * np.abs(v.mid) + SPARE * v.rad
     for rows in blocks:
         part = X[rows].T
-        sums += part @ v[rows]
-        sizes += abs(part) @ np.abs(v[rows])
-    operations = blocks[0].stop + len(blocks)
-    return sums, gamma(operations) * sizes + lost_to_underflow(v, X.shape[0])
+        sums += part @ v.mid[rows]
+        errors += abs(part) @ wrong[rows]
+    return Intervals(sums, errors + lost_to_underflow(v.mid, X.shape[0]))
 
 
 def leading_digits(count: int, precision: int = 53) -> int:
@@ -101,14 +91,6 @@ def terms(X: Matrix) -> int:
     return int(np.diff(X.indptr).max(initial=0))
 
 
-def _additions(count: int) -> float:
-    """Return how many additions a number takes part in where NumPy adds so many.
-
-    It adds blocks of 128 in eight sums of 16, and blocks in pairs.
-    """
-    return 20.0 + float(np.log2(max(1, count)))
-
-
 def lost_to_underflow(factors: Vector, count: int) -> float:
     """Return what so many products with some numbers may lose below the normal numbers."""
     return count * SMALLEST if factors.any() else 0.0
@@ -119,8 +101,3 @@ def _blocks(X: Matrix) -> list[slice]:
     n = X.shape[0]
     size = int(np.ceil(np.sqrt(n)))
     return [slice(k, min(k + size, n)) for k in range(0, n, size)]
-
-
-def underflow(C: Vector) -> Vector:
-    """Return what a few products and C times one may lose below the normal numbers, shape (n,)."""
-    return 4 * SMALLEST * (1.0 + C)

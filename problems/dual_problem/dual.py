@@ -200,20 +200,26 @@ class DualProblem:
         return self.beta(beta)
 
     def feasible(self, alpha: Vector) -> Vector:
-        """Return the nearest dual feasible point to `alpha` (n,)."""
-        a = self.signs if self.costs.size else None
-        return project(alpha, *self.limits, a, self.costs, self.groups)
+        """Return the nearest dual feasible point to `alpha` (n,), shrunk to the budget if there is one.
+
+        What sums leave above the budget by rounding stays: bounds take it into account.
+        """
+        a = self.signs if self.sums.size else None
+        near = project(alpha, *self.limits, a, self.sums, self.groups)
+        size = float(np.abs(near).sum())
+        return near * (self.budget / size) if size > (1 + 1e-12) * self.budget else near
 
     def infeasibility(self, alpha: Vector) -> float:
-        """Return by how much `alpha` (n,) violates a bound or an equality of the dual at most."""
+        """Return by how much `alpha` (n,) violates a bound, an equality or the budget at most."""
         low, high = self.limits
-        worst = max(0.0, float(np.maximum(alpha - high, low - alpha).max()))
-        if not self.costs.size:
+        box, over = np.maximum(alpha - high, low - alpha), np.abs(alpha).sum() - self.budget
+        worst = max(0.0, float(box.max()), float(over))
+        if not self.sums.size:
             return worst
         sums = self.beta(alpha).sum(keepdims=True)
         if self.groups is not None:  # bin 0 is of the samples in no group
-            sums = np.bincount(self.groups + 1, self.beta(alpha), self.costs.size + 1)[1:]
-        return max(worst, float(np.abs(sums - self.costs).max()))
+            sums = np.bincount(self.groups + 1, self.beta(alpha), self.sums.size + 1)[1:]
+        return max(worst, float(np.abs(sums - self.sums).max()))
 
     @cached_property
     def box(self) -> BoxQP:

@@ -27,7 +27,6 @@ from problems.losses import (
     ScalarLoss,
     SquaredHinge,
 )
-from problems.validation import check_positive
 
 
 def named_loss(loss: Any) -> Any:
@@ -45,10 +44,10 @@ class RegularizedRisk(Formulation):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        lam = check_positive(self.lam, "lam")
-        if not 0 < 1.0 / max(self.n * lam, np.finfo(float).tiny) <= 1e300:
-            raise ValueError(f"lam: C = 1/(n*lam) must be within (0, 1e300], got lam = {lam!r}")
-        self._set("lam", lam)
+        if not 0 < 1.0 / max(self.n * self.lam, np.finfo(float).tiny) <= 1e300:
+            raise ValueError(
+                f"lam: C = 1/(n*lam) must be within (0, 1e300], got lam = {self.lam!r}"
+            )
 
     @property
     def weight(self) -> Vector:

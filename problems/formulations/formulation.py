@@ -14,9 +14,9 @@ its weights Cᵢ, groups and costs. Everything else has a default here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 from typing import Any, ClassVar, Self
 
@@ -39,8 +39,15 @@ from problems.forms import Point
 from problems.formulations.task import CLASSES, LABELS, TARGETS, Task
 from problems.kernels import Kernel
 from problems.registry import snake_case
-from problems.validation import check_switch, shown
+from problems.validation import check_positive, check_share, check_switch, check_whole, shown
 
+_CHECKS: dict[str, Callable[[Any, str], Any]] = {  # of fields that formulations have in common
+    "intercept": check_switch,
+    "nu": check_share,
+    "epsilon": partial(check_positive, zero=True),
+    "lam": check_positive,
+    "length": check_whole,
+}
 _NOT_IDENTITY = ("X", "y", "C", "lam", "kernel", "intercept")  # they enter the hash separately
 
 
@@ -83,8 +90,9 @@ class Formulation(DualProblem):
     def __post_init__(self) -> None:
         X = check_samples(self.X)
         self._set("X", X)
+        for name in [f.name for f in fields(self) if f.name in _CHECKS]:  # type: ignore[arg-type]
+            self._set(name, _CHECKS[name](getattr(self, name), name))
         self._set("y", self._check_y())
-        self._set("intercept", check_switch(self.intercept, "intercept"))
         if not isinstance(self.kernel, Kernel):
             raise ValueError(
                 f"kernel: must be a kernel such as RBF(gamma=0.1), got {self.kernel!r}"

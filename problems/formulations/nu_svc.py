@@ -21,7 +21,7 @@ from problems.dataset import Indices, Matrix, Vector
 from problems.formulations.formulation import Formulation
 from problems.kernels import Kernel, Linear
 from problems.losses import Perceptron
-from problems.validation import NoSuchProblem, check_share
+from problems.validation import NoSuchProblem
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,6 @@ class NuSVC(Formulation):
     source: ClassVar[str] = "Schölkopf, Smola, Williamson & Bartlett 2000"
 
     def __post_init__(self) -> None:
-        self._set("nu", check_share(self.nu, "nu"))
         super().__post_init__()
         fewer = min(fsum(self.weight[self.y > 0]), fsum(self.weight[self.y < 0]))
         if self._half > fewer:

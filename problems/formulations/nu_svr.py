@@ -34,8 +34,6 @@ from problems.formulations.svr import SVRDual
 from problems.gram.gram import Gram
 from problems.kernels import Kernel, Linear
 from problems.losses import EpsilonInsensitive
-from problems.projection import project
-from problems.validation import check_share
 
 _BUDGET_ROUNDING = 1e-12  # of the budget, that a sum of float64 may be off
 
@@ -52,10 +50,6 @@ class NuSVR(Formulation):
 
     intercept: ClassVar[bool] = True  # type: ignore[misc]
     source: ClassVar[str] = "Schölkopf, Smola, Williamson & Bartlett 2000"
-
-    def __post_init__(self) -> None:
-        self._set("nu", check_share(self.nu, "nu"))
-        super().__post_init__()
 
     @property
     def loss(self) -> EpsilonInsensitive:
@@ -80,22 +74,6 @@ class NuSVR(Formulation):
     def slacks(self, f: Vector, offsets: tuple[float, ...]) -> Vector:
         """Return how far each sample is outside of the tube."""
         return EpsilonInsensitive(self.tube_at(offsets)).value(self.y, f)
-
-    def feasible(self, alpha: Vector) -> Vector:
-        """Return a dual feasible point near `alpha` (n,): projected, then shrunk to the budget.
-
-        What sums leave above the budget by rounding stays: `bounds` takes it into account.
-        """
-        beta = project(alpha, *self.limits, np.ones(self.n), 0.0)
-        size = float(np.abs(beta).sum())
-        return beta * (self.budget / size) if size > (1 + _BUDGET_ROUNDING) * self.budget else beta
-
-    def infeasibility(self, alpha: Vector) -> float:
-        """Return by how much `alpha` (n,) violates a bound, the equality or the budget at most."""
-        low, high = self.limits
-        over = float(np.abs(alpha).sum()) - self.budget
-        box = float(np.maximum(alpha - high, low - alpha).max())
-        return max(0.0, box, abs(float(alpha.sum())), over)
 
     def to_box(self, gram: Gram, start: Point | None = None) -> Reduction[BoxQP]:
         """Return the dual in α and α*, a group each."""

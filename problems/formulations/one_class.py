@@ -20,7 +20,6 @@ from problems.formulations.formulation import Formulation
 from problems.formulations.task import LABELS, Task
 from problems.kernels import Kernel, Linear
 from problems.losses import Perceptron
-from problems.validation import check_share
 
 
 class DescriptionOfOneClass(Formulation):
@@ -34,10 +33,6 @@ class DescriptionOfOneClass(Formulation):
     intercept: ClassVar[bool] = True  # type: ignore[misc]
     task: ClassVar[Task] = LABELS  # type: ignore[misc]
     listed: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        self._set("nu", check_share(self.nu, "nu"))
-        super().__post_init__()
 
     def _check_y(self) -> Vector:
         return np.ones(self.n)

@@ -30,7 +30,7 @@ from problems.formulations.task import CLASSES, Task
 from problems.gram.gram import Gram
 from problems.kernels import Block, as_dense
 from problems.losses import Piece
-from problems.validation import check_positive, check_whole
+from problems.validation import check_positive
 
 # of a sequence that a description is tried on
 _LONGEST_EXAMPLE = 10_000
@@ -59,7 +59,6 @@ class ChainMargin(Formulation):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_positive(self.C, "C")
-        check_whole(self.length, "length")
         if self.n % self.length:
             raise ValueError(
                 f"length: {self.n} samples are no whole number of sequences of {self.length}"

@@ -15,7 +15,6 @@ from problems.dual_problem.dual import View
 from problems.formulations.formulation import Formulation
 from problems.kernels import Kernel, Linear
 from problems.losses import EpsilonInsensitive
-from problems.validation import check_positive
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +28,6 @@ class _Regression(Formulation):
 
     problem_class: ClassVar[str] = "svr"
     source: ClassVar[str] = "Vapnik 1995; Smola & Schölkopf 2004"
-
-    def __post_init__(self) -> None:
-        self._set("epsilon", check_positive(self.epsilon, "epsilon", zero=True))
-        super().__post_init__()
 
     @property
     def loss(self) -> EpsilonInsensitive:

@@ -1,24 +1,18 @@
 """The figures of the lecture notes, one short script each, to be read and changed in class.
 
-A script has `compute()`, which returns the numbers, and `draw(numbers)`, which returns the figure;
-`write` calls it in the style of all figures. A script runs on its own (`python
-experiments/gallery/formulations/svr_tube.py` writes build/gallery/svr_tube.png and .svg), and `dualgap
-gallery` runs them all, or those of your own that it is given by their paths.
+A script has `compute()`, which returns the numbers, and `draw(numbers)`, which returns the figure.
+`dualgap gallery` runs them all, or those of your own that it is given by their paths, and writes their
+figures in the style of all figures to build/gallery.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any
 
 from problems.registry import class_names, find_path, module_from
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-T = TypeVar("T")
 
 FOLDER = Path("build/gallery")
 FIGURES = {  # by name, the folder of each; in the order of a course
@@ -53,7 +47,7 @@ def draw_figures(folder: Path, names: Sequence[str] = ()) -> Iterator[list[Path]
         If there is no such figure or script; nothing is drawn then.
     """
     scripts = [(Path(name).stem, _script(name)) for name in names or FIGURES]
-    return (write(script.draw, script.compute(), name, folder) for name, script in scripts)
+    return (write(script, script.compute(), name, folder) for name, script in scripts)
 
 
 def _script(name: str) -> Any:
@@ -79,9 +73,9 @@ def _script(name: str) -> Any:
     return script
 
 
-def write(draw: Callable[[T], Figure], numbers: T, name: str, folder: Path = FOLDER) -> list[Path]:
-    """Write the figure that `draw` makes of the numbers as SVG and PNG, and return both paths."""
+def write(script: Any, numbers: Any, name: str, folder: Path = FOLDER) -> list[Path]:
+    """Write the figure that a script draws of the numbers as SVG and PNG, and return both paths."""
     from experiments.plots.style import save, style  # noqa: PLC0415
 
     with style():
-        return save(draw(numbers), folder, name)
+        return save(script.draw(numbers), folder, name)

@@ -1,9 +1,10 @@
-"""The gallery's scripts in sphinx-gallery: their order, and the figures that they write."""
+"""The gallery's scripts in sphinx-gallery: their order, and their figures."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
-from experiments.gallery import FIGURES, FOLDER
+from experiments.gallery import FIGURES, write
 
 
 class CourseOrder:
@@ -18,11 +19,12 @@ class CourseOrder:
 
 
 def scrape(_block: Any, block_vars: dict[str, Any], gallery_conf: dict[str, Any]) -> str:
-    """Return the page's text for the figures that a script has just written."""
+    """Draw the figure of a script, and return the page's text for it."""
     from sphinx_gallery.scrapers import figure_rst  # noqa: PLC0415
 
-    written = sorted(FOLDER.glob("*.png"))
-    images = [next(block_vars["image_path_iterator"]) for _ in written]
-    for png, image in zip(written, images, strict=True):
-        png.replace(image)
-    return figure_rst(images, gallery_conf["src_dir"])
+    image = Path(next(block_vars["image_path_iterator"]))
+    script = SimpleNamespace(**block_vars["example_globals"])
+    for path in write(script, script.compute(), image.stem, image.parent):
+        if path.suffix == ".svg":
+            path.unlink()
+    return figure_rst([image], gallery_conf["src_dir"])

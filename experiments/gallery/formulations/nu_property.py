@@ -22,7 +22,6 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.style import BLUE, GREY, VERMILION, key, label_outside, legend, panels
 from problems import RBF, Formulation, NuSVC, NuSVR, OneClassSVM, Vector, datasets
 from solvers import solve
@@ -82,7 +81,3 @@ def draw(machines: dict[str, Shares]) -> Figure:
         columns=3,
     )
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "nu_property")

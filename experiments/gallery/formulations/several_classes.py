@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.figures.regions.voting_regions import voting_regions
 from experiments.plots.solved import model_of, run_of
 from problems import OneVsOne, OneVsRest, datasets
@@ -30,7 +29,3 @@ def draw(solutions: list[Solution]) -> Figure:
     """Draw a row for each strategy, a panel for each way to count."""
     answers = [(run_of(solution), model_of(solution)) for solution in solutions]
     return voting_regions("three clouds, linear machines", answers)
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "several_classes")

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.style import BLACK, BLUE, GREY, VERMILION, key, label_outside, legend, panels
 from problems import RBF, Linear, SVRDual
 from solvers import Solution, solve
@@ -57,7 +56,3 @@ def draw(solutions: dict[str, Solution]) -> Figure:
     points = [(key(linestyle="none", **mark), name) for name, mark in STYLES.values()]
     legend(new, [tube, *points], columns=2)
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "svr_tube")

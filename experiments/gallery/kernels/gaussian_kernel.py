@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.plane import region_keys
 from experiments.plots.solved import draw_solution
 from experiments.plots.style import GREY, figure, legend
@@ -41,7 +40,3 @@ def draw(solution: Solution) -> Figure:
     ax.set(xlabel="$x_1$", ylabel="$x_2$")
     legend(new, region_keys(hard=True), columns=3)
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "gaussian_kernel")

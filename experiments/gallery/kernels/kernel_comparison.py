@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.plane import region_keys
 from experiments.plots.solved import draw_solution
 from experiments.plots.style import label_outside, legend, panels
@@ -42,7 +41,3 @@ def draw(solutions: dict[str, Solution]) -> Figure:
     label_outside(axes, "$x_1$", "$x_2$")
     legend(new, region_keys(), columns=3)
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "kernel_comparison")

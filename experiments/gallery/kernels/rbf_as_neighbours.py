@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.plane import CLASSES, draw_samples, region_keys
 from experiments.plots.style import BLACK, GREY, legend, panels
 from problems import RBF, SoftMarginDual, Vector, datasets
@@ -68,7 +67,3 @@ def draw(solutions: tuple[Solution, Solution]) -> Figure:
     right.set(xlabel="$x_1$", ylabel="$x_2$")
     legend(new, region_keys()[:2])
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "rbf_as_neighbours")

@@ -15,7 +15,6 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.plane import draw_samples, region_keys
 from experiments.plots.solved import line_of
 from experiments.plots.style import BLACK, GREEN, key, label_outside, legend, panels
@@ -60,7 +59,3 @@ def draw(answers: dict[str, dict[str, Solution]]) -> Figure:
     lines = [(key(color=c, linestyle=dash), name) for name, (c, dash) in STYLES.items()]
     legend(new, [*region_keys()[:2], *lines])
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "lda_against_svm")

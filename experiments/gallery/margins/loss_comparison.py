@@ -19,7 +19,6 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.style import BLACK, BLUE, GREEN, ORANGE, VERMILION, figure, legend
 from problems import Vector
 from problems.losses import Hinge, Logistic, Perceptron, Squared, SquaredHinge
@@ -59,7 +58,3 @@ def draw(numbers: tuple[Vector, dict[str, Vector]]) -> Figure:
     ax.set(xlim=(-2, 3), ylim=(-0.1, 4), xlabel="margin  y·f(x)", ylabel="loss")
     legend(new, entries, columns=2)
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "loss_comparison")

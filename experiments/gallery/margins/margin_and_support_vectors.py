@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.plane import region_keys
 from experiments.plots.solved import draw_solution, line_of
 from experiments.plots.style import figure, legend
@@ -44,7 +43,3 @@ def draw(solution: Solution) -> Figure:
     ax.annotate("2/‖w‖", ends[0], (6, 2), textcoords="offset points")
     legend(new, region_keys(hard=True), columns=3)
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "margin_and_support_vectors")

@@ -17,7 +17,6 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.plane import draw_samples, region_keys
 from experiments.plots.solved import line_of
 from experiments.plots.style import GREEN, PURPLE, VERMILION, key, label_outside, legend, panels
@@ -60,7 +59,3 @@ def _draw_line(ax: Axes, solution: Solution, level: float, **mark: Any) -> None:
     """Draw where wᵀx + b = level."""
     w, b = line_of(solution)
     ax.axline((0, (level - b) / w[1]), slope=-w[0] / w[1], linewidth=1.1, **mark)
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "perceptron_and_margin")

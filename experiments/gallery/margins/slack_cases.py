@@ -22,7 +22,6 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.plane import region_keys
 from experiments.plots.solved import draw_solution, line_of
 from experiments.plots.style import figure, legend
@@ -56,7 +55,3 @@ def draw(solution: Solution) -> Figure:
         ax.annotate(f"ξ = {xi[i]:.2g}", X[i], textcoords="offset points", **side)
     legend(new, region_keys(), columns=3)
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "slack_cases")

@@ -14,7 +14,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.style import BLACK, BLUE, GREEN, VERMILION, figure
 from problems import Vector
 from problems.losses import Hinge, Logistic, Squared
@@ -45,7 +44,3 @@ def draw(numbers: tuple[Vector, dict[str, Vector]]) -> Figure:
     ax.set(xlim=(-2, 2.5), ylim=(-0.1, 4), xlabel="margin  y·f(x)", ylabel="loss")
     ax.legend(loc="upper right")
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "surrogate_losses")

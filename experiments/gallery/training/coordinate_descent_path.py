@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.style import BLACK, BLUE, GREY, VERMILION, figure
 from problems import Vector
 from problems.kernels import Block
@@ -49,7 +48,3 @@ def draw(path: Block) -> Figure:
     ax.set(xlabel="$x_1$", ylabel="$x_2$", aspect="equal")
     ax.grid(visible=False)
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "coordinate_descent_path")

@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.style import BLACK, BLUE, GREY, SKY, VERMILION, panels
 from problems import RBF, BoxQP, Point, SoftMarginDual, Vector, certify, datasets, reduce
 from problems.kernels import Block
@@ -63,7 +62,3 @@ def draw(numbers: tuple[Block, Block]) -> Figure:
     right.set(xlabel="step", xscale="symlog", xlim=(0, len(bounds)))
     right.legend()
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "dual_ascent_trajectory")

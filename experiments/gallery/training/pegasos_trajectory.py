@@ -16,7 +16,6 @@ from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle
 
-from experiments.gallery import write
 from experiments.plots.solved import line_of
 from experiments.plots.style import BLACK, BLUE, GREY, ORANGE, VERMILION, figure, key, legend
 from problems import HingeERM, Vector, datasets
@@ -66,7 +65,3 @@ def draw(numbers: tuple[HingeERM, dict[str, Block], Vector]) -> Figure:
     ball = key(color=BLACK, linestyle=":")
     legend(new, [*entries, (ball, "‖w‖ = 1/√lam"), (star, "optimum")])
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "pegasos_trajectory")

@@ -15,7 +15,6 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.style import BLACK, BLUE, GREY, SKY, label_outside, panels
 from problems.kernels import Block
 from problems.projection import project
@@ -59,7 +58,3 @@ def draw(numbers: tuple[Block, dict[str, Block]]) -> Figure:
         ax.set(xlim=(-0.8, 1.8), ylim=(-0.8, 1.8), aspect="equal")
     label_outside(axes, "$α_1$", "$α_2$")
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "projections")

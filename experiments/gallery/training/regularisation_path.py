@@ -19,7 +19,6 @@ from itertools import pairwise
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.style import BLUE, GREY, VERMILION, decades, key, legend, panels
 from problems import RBF, SoftMarginDual, datasets
 from solvers import Selection, select, solve_path
@@ -69,7 +68,3 @@ def draw(selection: Selection) -> Figure:
     }
     legend(new, [(mark, name) for name, mark in entries.items()])
     return new
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "regularisation_path")

@@ -18,7 +18,6 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.style import BLACK, BLUE, GREY, VERMILION, key, legend, panels
 
 C = 1.0
@@ -79,7 +78,3 @@ def _draw_move(ax: Axes, colour: str, move: dict[str, float], depth: float) -> N
         down = on_line(move[name])[1], depth + 0.06
         ax.plot([move[name]] * 2, down, ":", color=colour, linewidth=0.9)
         ax.text(move[name], depth, name, color=colour, ha="center", va="center")
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "smo_clipping_box")

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
-from experiments.gallery import write
 from experiments.plots.figures.regions.training import training
 from experiments.plots.solved import model_of, run_of, runs_of
 from problems import RBF, SoftMarginDual, datasets
@@ -32,7 +31,3 @@ def draw(solution: Solution) -> Figure:
     """Draw the four panels."""
     run = run_of(solution, "four Gaussians, Gaussian kernel, C = 10")
     return training(runs_of(solution), run, model_of(solution))
-
-
-if __name__ == "__main__":
-    write(draw, compute(), "training_picture")

@@ -41,7 +41,7 @@ def slacks(solution: Solution) -> Vector:
 
 @pytest.mark.parametrize("name", gallery.FIGURES)
 def test_every_figure_is_drawn(name: str, tmp_path: Path) -> None:
-    svg, png = gallery.write(script_of(name).draw, numbers(name), name, tmp_path)
+    svg, png = gallery.write(script_of(name), numbers(name), name, tmp_path)
     assert (svg.name, png.name) == (f"{name}.svg", f"{name}.png")
     assert "<svg" in svg.read_text()
 

@@ -19,9 +19,8 @@ from solvers import SOLVERS
 
 ACCURACY = ("tol", "gap", "epochs")  # the one that a table shows first
 BOUND_ON_TIME = "KernelFloor"  # measures the arithmetic that no solver can do without
-_Entry = tuple[
-    str, str, str, bool
-]  # a solver, its settings as JSON, its label, whether an A/A repeat
+# a solver, its settings as JSON, its label, whether an A/A repeat
+_Entry = tuple[str, str, str, bool]
 SIZES = frozenset({"n", "limit"})  # options of data sets
 
 
@@ -55,7 +54,9 @@ def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> l
     settings = {  # of runs that differ in nothing else once
         entry: json.loads(entry[1]) for entry in dict.fromkeys(entries)
     }
-    short = _short_names([solver for solver, *_ in settings])
+    tails = {solver: solver.rsplit("/", 1)[-1] for solver, *_ in settings}
+    used = list(tails.values())  # a file's own name, unless two files share it
+    short = {solver: tail if used.count(tail) == 1 else solver for solver, tail in tails.items()}
     names = {entry: entry[2] or short[entry[0]] for entry in settings}
     keys = {
         name: _distinguishing(
@@ -66,10 +67,10 @@ def solver_labels(results: pd.DataFrame, leave_out: Set[str] = frozenset()) -> l
     texts: dict[_Entry, str] = {}
     for entry, count in zip(entries, _seed_counts(results, entries, settings), strict=True):
         if entry not in texts:
-            mark = [f"{count} seeds"] * (count > 1)
-            mark += [AA_REPEAT] * (entry[3] and AA_REPEAT not in leave_out)
-            shown = _shown(entry[0], settings[entry], keys[names[entry]])
-            texts[entry] = _label(names[entry], shown, mark)
+            named = _named(entry[0], {key: settings[entry].get(key) for key in keys[names[entry]]})
+            named += [f"{count} seeds"] * (count > 1)
+            named += [AA_REPEAT] * (entry[3] and AA_REPEAT not in leave_out)
+            texts[entry] = f"{names[entry]} ({', '.join(named)})" if named else names[entry]
     return [texts[entry] for entry in entries]
 
 
@@ -100,26 +101,14 @@ def _distinguishing(settings: list[dict[str, Any]], leave_out: Set[str]) -> list
     return chosen
 
 
-def _shown(solver: str, settings: dict[str, Any], keys: list[str]) -> dict[str, Any]:
-    """Return the settings of some keys, but for those that switch on or off what is so by default."""
-    default, values = SOLVERS.get(solver), {key: settings.get(key) for key in keys}
-    switched = {
-        k for k, v in values.items() if isinstance(v, bool) and getattr(default, k, None) is v
-    }
-    return {key: value for key, value in values.items() if key not in switched}
-
-
-def _short_names(solvers: list[str]) -> dict[str, str]:
-    """Return each solver's name; one from a file is named after the file, unless two share that name."""
-    tails = {solver: solver.rsplit("/", 1)[-1] for solver in dict.fromkeys(solvers)}
-    used = list(tails.values())
-    return {solver: t if used.count(t) == 1 else solver for solver, t in tails.items()}
-
-
-def _label(solver: str, settings: dict[str, Any], mark: list[str]) -> str:
-    """Return `solver (tol=1e-06, cache_size=200, notebook)`; a text value stands without its key."""
-    named = [v if isinstance(v, str) else f"{k}={value_text(v)}" for k, v in settings.items()]
-    return f"{solver} ({', '.join(named + mark)})" if named or mark else solver
+def _named(solver: str, settings: Mapping[str, Any]) -> list[str]:
+    """Return settings as texts, a text value without its key, and no switch that is so by default."""
+    default = SOLVERS.get(solver)
+    return [
+        value if isinstance(value, str) else f"{key}={value_text(value)}"
+        for key, value in settings.items()
+        if not (isinstance(value, bool) and getattr(default, key, None) is value)
+    ]
 
 
 def specifications(results: pd.DataFrame) -> dict[str, dict[str, Any]]:

@@ -87,21 +87,19 @@ def arithmetic_bounds(results: pd.DataFrame) -> pd.DataFrame:
     values must be computed, with nSV of the answer with the least certified gap, and each takes the
     median time that `KernelFloor` measured in the same runs. Without such runs the last two are NaN.
     """
-    groups = joined_by_optimum(results).groupby("problem_id", sort=False)
-    return pd.DataFrame([_arithmetic_bound(str(problem), runs) for problem, runs in groups])
-
-
-def _arithmetic_bound(problem: str, runs: pd.DataFrame) -> Row:
-    is_bound = runs["solver"].map(kind_of) == "floor"
-    answers = runs[~is_bound].dropna(subset=["relative_gap", "n_support"])
-    n = float(runs["n"].iloc[0])
-    best = answers.sort_values("relative_gap", kind="stable")["n_support"]
-    support = float(best.iloc[0]) if len(best) else float("nan")
-    measured = runs[is_bound]
-    each = float((measured["time_solve"] / measured["n_kernel_evals"]).median())
-    values = n * support - support**2 / 2
-    known = {"problem": problem, "n": n, "d": float(runs["d"].iloc[0]), "support": support}
-    return known | {"values": values, "nanoseconds": 1e9 * each, "time": each * values}
+    rows: list[Row] = []
+    for problem, runs in joined_by_optimum(results).groupby("problem_id", sort=False):
+        is_bound = runs["solver"].map(kind_of) == "floor"
+        answers = runs[~is_bound].dropna(subset=["relative_gap", "n_support"])
+        best = answers.sort_values("relative_gap", kind="stable")["n_support"]
+        n, d = runs[["n", "d"]].iloc[0].astype(float)
+        support = float(best.iloc[0]) if len(best) else float("nan")
+        values = n * support - support**2 / 2
+        measured = runs[is_bound]
+        each = float((measured["time_solve"] / measured["n_kernel_evals"]).median())
+        row = {"problem": str(problem), "n": n, "d": d, "support": support, "values": values}
+        rows.append(row | {"nanoseconds": 1e9 * each, "time": each * values})
+    return pd.DataFrame(rows)
 
 
 def means(table: pd.DataFrame, noise: float = 1.0) -> pd.DataFrame:

@@ -82,20 +82,19 @@ def _steps(values: Vector, left: float, right: float) -> tuple[Vector, Vector]:
 
 
 def shifted_means(table: pd.DataFrame, penalty: float) -> pd.DataFrame:
-    """Return one row for each target and solver, the least mean first.
+    """Return one row for each solver at one target of `times`, the least mean first.
 
-    Columns: target, solver, mean (s; shifted geometric, `penalty` seconds where the target was not
-    reached), ratio (to the least), solved, impossible and problems (how many).
+    Columns: solver, mean (s; shifted geometric, `penalty` seconds where the target was not reached),
+    ratio (to the least), solved, impossible and problems (how many).
     """
     known = table.assign(impossible=table["outcome"].isin(NOT_RUN))
-    groups = known.groupby(["target", "solver"], sort=False)
+    groups = known.groupby("solver", sort=False)
     rows = groups.agg(
         solved=("time", "count"), impossible=("impossible", "sum"), problems=("time", "size")
     )
     rows["mean"] = [shifted_mean(times.fillna(penalty)) for _, times in groups["time"]]
-    rows["ratio"] = rows["mean"] / rows.groupby("target")["mean"].transform("min")
-    rows = rows.reset_index()
-    return rows.sort_values(["target", "mean"], ascending=[False, True], kind="stable")
+    rows["ratio"] = rows["mean"] / rows["mean"].min()
+    return rows.reset_index().sort_values("mean", kind="stable")
 
 
 def shifted_mean(times: Iterable[float]) -> float:

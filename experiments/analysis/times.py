@@ -248,23 +248,15 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
 def _accuracy_texts(results: pd.DataFrame) -> list[str]:
     """Return each run's accuracy, `tol 1e-06`: the settings in which its solver's runs differ."""
     settings = [json.loads(text) for text in results["params"]]
-    solvers = [str(solver) for solver in results["solver"]]
-    varied = {
-        (solver, key)
-        for solver in set(solvers)
-        for key in ACCURACY
-        if len({s.get(key) for s, own in zip(settings, solvers, strict=True) if own == solver}) > 1
-    }
+    given = pd.DataFrame(settings, results.index, [*ACCURACY])
+    varied = given.groupby(results["solver"]).transform("nunique", dropna=False) > 1
     texts: list[str] = []
-    for own, solver in zip(settings, solvers, strict=True):
-        known = [key for key in ACCURACY if own.get(key) is not None]
-        chosen = [key for key in known if (solver, key) in varied] or known[:1]
-        texts.append(", ".join(f"{key} {_short(own[key])}" for key in chosen))
+    for own, differing in zip(given.to_numpy(), varied.to_numpy(), strict=True):
+        known = [i for i, value in enumerate(own) if pd.notna(value)]
+        chosen = [i for i in known if differing[i]] or known[:1]
+        numbers = [f"{own[i]:{'.0e' if own[i] < 0.1 else 'g'}}" for i in chosen]
+        texts.append(", ".join(f"{ACCURACY[i]} {n}" for i, n in zip(chosen, numbers, strict=True)))
     return texts
-
-
-def _short(value: float) -> str:
-    return f"{value:.0e}" if isinstance(value, float) and value < 0.1 else f"{value:g}"
 
 
 def labelled(results: pd.DataFrame) -> pd.DataFrame:

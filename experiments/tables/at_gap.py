@@ -34,12 +34,12 @@ _LEGEND = (
     f"the gap was larger, and still falling. {SINGLE}: a baseline that uses one thread, however many it "
     "may use."
 )
-_INTERVALS = (
+_INTERVALS = (  # without and with repetitions
+    f"Ratios have no intervals: no run was repeated {FEWEST} times.",
     "In brackets is the 95 % interval of a ratio: bootstrap of the ratio of medians, where there are "
     f"{FEWEST} repetitions. `{MARK}` stands for a difference within the noise: the interval contains 1, "
-    "or an A/A pair differs as much."
+    "or an A/A pair differs as much.",
 )
-_NO_INTERVALS = f"Ratios have no intervals: no run was repeated {FEWEST} times."
 _LOWER_BOUND = (
     "The arithmetic lower bound on time: the number of kernel values that any certificate needs, "
     "n·nSV − nSV²/2, times the time of one value in float32 matrix products with exponentials on this "
@@ -125,8 +125,8 @@ def to_markdown(found: Benchmark, title: str, machine: Sequence[str]) -> str:
     listed = "\n".join(f"- {line}" for line in machine)
     shared = common_words([*words.values()])
     common = f"All problems are {' '.join(shared)}. " if shared else ""
-    repeated = results["repetition"].max() + 1 >= FEWEST
-    legend = f"{common}{_LEGEND} {_INTERVALS if repeated else _NO_INTERVALS}"
+    repeated = bool(results["repetition"].max() + 1 >= FEWEST)
+    legend = f"{common}{_LEGEND} {_INTERVALS[repeated]}"
     legend = f"{legend} {precision_text({title: results})}".strip()
     parts = [f"# {title}", listed, legend]
     for target, rows in table.groupby("target", sort=False):

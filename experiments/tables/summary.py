@@ -7,7 +7,7 @@ reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -42,8 +42,8 @@ _MEDIANS = {
 }
 
 
-def _number(form: str) -> Callable[[float], str]:
-    return lambda value: "0" if value == 0 else f"{value:{form}}"
+def _exponent(value: float) -> str:
+    return "0" if value == 0 else f"{value:.1e}"
 
 
 _COLUMNS = {
@@ -52,11 +52,11 @@ _COLUMNS = {
     "time": Column("time", precise_duration),
     "set-up": Column("set-up", precise_duration, optional=4),
     "compared": Column("ratio", side="left"),
-    "objective": Column("objective", _number(".8g"), optional=5),
-    "gap": Column("gap", _number(".1e")),
-    "subopt.": Column("subopt.", _number(".1e"), optional=1),
-    "KKT": Column("KKT", _number(".1e"), optional=2),
-    "SV": Column("SV", _number(".0f"), optional=3),
+    "objective": Column("objective", "{:.8g}".format, optional=5),
+    "gap": Column("gap", _exponent),
+    "subopt.": Column("subopt.", _exponent, optional=1),
+    "KKT": Column("KKT", _exponent, optional=2),
+    "SV": Column("SV", "{:.0f}".format, optional=3),
     "ended": Column("outcome", side="words"),
 }
 _LEGEND = (

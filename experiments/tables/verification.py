@@ -51,18 +51,11 @@ def _by_solver(checks: Sequence[Check]) -> Table:
     rows: list[dict[str, Any]] = []
     for solver in dict.fromkeys(check.solver for check in checks):
         mine = [check for check in checks if check.solver == solver]
-        judged = [check for check in mine if check.status != "unsupported"]
-        known = [check.difference for check in mine if not isnan(check.difference)]
-        rows.append(
-            {
-                "solver": solver,
-                "problems": len(mine),
-                "passed": sum(check.passed for check in judged),
-                "failed": sum(not check.passed for check in mine),
-                "unsupported": len(mine) - len(judged),
-                "worst difference": max(known, default=nan),
-            }
-        )
+        judged = [check.passed for check in mine if check.status != "unsupported"]
+        failed, known = judged.count(False), [c.difference for c in mine if not isnan(c.difference)]
+        counts = len(mine), len(judged) - failed, failed, len(mine) - len(judged)
+        values = (solver, *counts, max(known, default=nan))
+        rows.append(dict(zip(_SOLVERS, values, strict=True)))
     return Table.of(rows, _SOLVERS)
 
 

@@ -29,6 +29,7 @@ def test_every_sign_of_the_report_is_there(timed, table_of):
         "machine": machine,
         "date": "2026-01-02T",
         "platform": "x",
+        "host": "h",
     }
     results = table_of(*rows)
     text = to_markdown(Benchmark.of(results), "bench_x", machine_text(manifest, results))

@@ -25,6 +25,7 @@ _PER_VALUE, _PER_PRODUCT, _PER_ENTRY, _PER_SAMPLE = 1e-6, 5e-9, 5e-7, 2e-5
 _MOST_SECONDS = 20.0
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def certify(
     problem: Formulation,
     solution_or_point: Any,
@@ -57,13 +58,6 @@ def certify(
         return problem.without_point("the solver gave no point")
     if not all(np.isfinite(v).all() for v in given):
         return problem.without_point("the point has NaN or infinite entries")
-    with np.errstate(over="ignore", invalid="ignore"):
-        return _certified(problem, point, rigorous, target_gap)
-
-
-def _certified(
-    problem: Formulation, point: Point, rigorous: bool, target_gap: float
-) -> Certificate:
     certificate = problem.bounds(point)
     if rigorous:
         return problem.proven(certificate)

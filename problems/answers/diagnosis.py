@@ -19,7 +19,7 @@ Everything is found from the point, the data and the claim alone.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -46,7 +46,6 @@ _ENDS = (
     "L = max(0, αⱼ − αᵢ), H = min(C, C + αⱼ − αᵢ); the new αⱼ is clipped to them before αᵢ follows"
 )
 _SIGN = "the sign of the answer, or of every step: w = Σ αᵢyᵢxᵢ with αᵢ ≥ 0, in regression Σ αᵢxᵢ"
-_PARTNER = "the second multiplier: when αⱼ changes, αᵢ must change by −yᵢyⱼ times as much"
 _NO_ROOM = (
     "the first step: for αⱼ + yⱼ(Eᵢ − Eⱼ)/η the curvature is η = Kᵢᵢ + Kⱼⱼ − 2Kᵢⱼ > 0, and with a wrong "
     "sign of η αⱼ is clipped back to 0; or [L, H] has no room, as L and H are swapped, or are those of "
@@ -108,17 +107,7 @@ def diagnose(
     if problem.pieces is None or certificate.infeasible:
         return None
     own_b = float(point.b) if isinstance(point.b, (int, float)) else None
-    answer = _Answer(problem, alpha, own_b, certificate)
-    if certificate.primal_residual > answer.tolerance:
-        return _opposite(answer) or _off_constraints(answer)
-    checks: list[Callable[[_Answer], Diagnosis | None]] = []
-    if certificate.relative_gap > _FAR_GAP:
-        checks = [_opposite, _downhill]
-        checks = checks if claimed == "none" else [_stuck, _at_ends, *checks, _plateau]
-    checks.append(_wrong_intercept)
-    if certificate.relative_gap > _FAR_GAP and claimed == "optimal":
-        checks.append(_not_stationary)
-    return next(filter(None, (check(answer) for check in checks)), None)
+    return next(_faults(_Answer(problem, alpha, own_b, certificate), claimed), None)
 
 
 def most_frequent(diagnoses: Iterable[Diagnosis]) -> tuple[int, Diagnosis] | None:
@@ -143,36 +132,52 @@ class _Answer:
     @property
     def tolerance(self) -> float:
         """What α may be off its constraints, relative to the largest |α| that may be, or that is."""
-        problem = self.problem
-        return _OFF_CONSTRAINTS * float(
-            problem.upper.max() if problem.is_bounded else np.abs(self.alpha).max()
-        )
+        largest = self.problem.upper if self.problem.is_bounded else np.abs(self.alpha)
+        return _OFF_CONSTRAINTS * float(largest.max())
 
     @cached_property
     def scores(self) -> Vector:
         """Kβ, shape (n,)."""
         return gram_scores(self.problem.gram(memory=0), self.problem.beta(self.alpha))
 
-    @property
-    def has_pairs(self) -> bool:
-        """Whether SMO moves pairs along one equality, with samples of both classes."""
-        problem = self.problem
-        return problem.intercept and problem.groups is None and bool(np.ptp(problem.signs) > 0)
+
+def _faults(answer: _Answer, claimed: Claim) -> Iterator[Diagnosis]:
+    """Yield what is wrong, what says most of the faulty step first."""
+    c = answer.certificate
+    if c.primal_residual > answer.tolerance:
+        yield from _opposite(answer)
+        yield _off_constraints(answer)
+        return
+    far = c.relative_gap > _FAR_GAP
+    if far and claimed != "none":
+        yield from _at_ends(answer)
+    if far:
+        yield from _opposite(answer)
+        # a bound of 0 is moved outwards
+        rounding = _SAME_MULTIPLIER * float(np.nan_to_num(abs(c.primal_objective), posinf=0.0))
+        if c.dual_objective < -rounding and not answer.problem.costs.any():
+            finding = (
+                f"the dual objective is {c.dual_objective:.3g}, below the 0 that it begins with"
+            )
+            yield Diagnosis("stationarity", -c.dual_objective, None, finding, _ERRORS)
+    if far and claimed != "none":
+        yield from _plateau(answer)
+    yield from _wrong_intercept(answer)
+    if far and claimed == "optimal":
+        yield from _not_stationary(answer)
 
 
-def _opposite(answer: _Answer) -> Diagnosis | None:
-    """Return that −α keeps to the constraints, and has a dual objective above the 0 of α = 0."""
+def _opposite(answer: _Answer) -> Iterator[Diagnosis]:
+    """−α keeps to the constraints, and has a dual objective above the 0 of α = 0."""
     problem, alpha, certificate = answer.problem, answer.alpha, answer.certificate
-    if problem.infeasibility(-alpha) > answer.tolerance:
-        return None
     linear = float(problem.box.p @ problem.to_box_variables(-alpha))
     dual = -linear - 0.5 * float(problem.beta(alpha) @ answer.scores)
-    if dual <= 0:
-        return None
+    if dual <= 0 or problem.infeasibility(-alpha) > answer.tolerance:
+        return
     finding = f"all signs are opposite: −α is feasible, and its dual objective {dual:.3g}"
-    if certificate.primal_residual > answer.tolerance:
-        return Diagnosis("box", certificate.primal_residual, None, finding, _SIGN)
-    return Diagnosis("stationarity", certificate.relative_gap, None, finding, _SIGN)
+    off, gap = certificate.primal_residual, certificate.relative_gap
+    condition, amount = ("box", off) if off > answer.tolerance else ("stationarity", gap)
+    yield Diagnosis(condition, amount, None, finding, _SIGN)
 
 
 def _off_constraints(answer: _Answer) -> Diagnosis:
@@ -210,76 +215,58 @@ def _lost(answer: _Answer) -> str:
     largest = [float(alpha[problem.y == label].max(initial=0.0)) for label in (-1.0, 1.0)]
     if min(largest) <= _SAME_MULTIPLIER * answer.tolerance / _OFF_CONSTRAINTS < max(largest):
         return "the labels: they are −1 and +1; one class has no multiplier, as if its label were 0"
-    if answer.own_b:  # it has an intercept
-        return _PARTNER
     x, box = problem.to_box_variables(alpha), problem.box
-    g = problem.box_gradient(answer.scores)
-    if violating_pair(g, None, x - box.lb, box.ub - x) <= _FAR_GAP:
+    violation = violating_pair(problem.box_gradient(answer.scores), None, x - box.lb, box.ub - x)
+    if violation <= _FAR_GAP and not answer.own_b:
         return "the intercept: these α solve the problem without one, which has no equality"
-    return _PARTNER
+    return "the second multiplier: when αⱼ changes, αᵢ must change by −yᵢyⱼ times as much"
 
 
-def _stuck(answer: _Answer) -> Diagnosis | None:
-    """Return that no step was ever taken, with a pair that should have taken one."""
-    problem = answer.problem
-    if answer.alpha.any():
-        return None
-    finding = "every α is 0: no step was ever taken"
-    if not answer.has_pairs:
-        return Diagnosis("stationarity", 1.0, None, finding)
-    pair = np.array([problem.y.argmax(), problem.y.argmin()])
-    K, C = problem.gram(memory=0).block(pair, pair), float(problem.weight[pair].min())
-    eta = float(K[0, 0] + K[1, 1] - 2 * K[0, 1])
-    best = min(2.0 / eta, C) if eta > 0 else C
-    finding += (
-        f"; samples {pair[0]} and {pair[1]}, of different labels, have Eᵢ − Eⱼ = −2, η = {eta:.3g}, "
-        f"L = 0, H = {C:.3g}, and should go to α = {best:.3g}"
-    )
-    step = _NO_ROOM if eta > 0 else _FLAT
-    return Diagnosis("stationarity", 1.0, int(pair[0]), finding, step)
-
-
-def _at_ends(answer: _Answer) -> Diagnosis | None:
-    """Return that every multiplier is at a bound."""
-    size, C = np.abs(answer.alpha), answer.problem.upper
+def _at_ends(answer: _Answer) -> Iterator[Diagnosis]:
+    """No step was ever taken, with a pair that should have taken one; or every α is at a bound."""
+    problem, size, C = answer.problem, np.abs(answer.alpha), answer.problem.upper
+    # SMO moves pairs along one equality, with samples of both classes
+    has_pairs = problem.intercept and problem.groups is None and bool(np.ptp(problem.signs) > 0)
     at_C = size >= (1 - _SAME_MULTIPLIER) * C
-    if not at_C.any() or (size[~at_C] > _SAME_MULTIPLIER * _SAME_MULTIPLIER * size.max()).any():
-        return None
-    finding = "every α is at an end of its box, 0 or C, and none between"
-    step = f"{_ENDS}; or, if these are right, {_ERRORS}" if answer.has_pairs else ""
-    return Diagnosis("stationarity", answer.certificate.relative_gap, None, finding, step)
+    if not size.any():
+        finding, sample, step = "every α is 0: no step was ever taken", None, ""
+        if has_pairs:
+            pair = np.array([problem.y.argmax(), problem.y.argmin()])
+            K, end = problem.gram(memory=0).block(pair, pair), float(problem.weight[pair].min())
+            eta = float(K[0, 0] + K[1, 1] - 2 * K[0, 1])
+            best = min(2.0 / eta, end) if eta > 0 else end
+            finding += (
+                f"; samples {pair[0]} and {pair[1]}, of different labels, have Eᵢ − Eⱼ = −2, "
+                f"η = {eta:.3g}, L = 0, H = {end:.3g}, and should go to α = {best:.3g}"
+            )
+            sample, step = int(pair[0]), _NO_ROOM if eta > 0 else _FLAT
+        yield Diagnosis("stationarity", 1.0, sample, finding, step)
+    elif at_C.any() and (size[~at_C] <= _SAME_MULTIPLIER * _SAME_MULTIPLIER * size.max()).all():
+        finding = "every α is at an end of its box, 0 or C, and none between"
+        step = f"{_ENDS}; or, if these are right, {_ERRORS}" if has_pairs else ""
+        yield Diagnosis("stationarity", answer.certificate.relative_gap, None, finding, step)
 
 
-def _downhill(answer: _Answer) -> Diagnosis | None:
-    """Return that the dual objective is below that of α = 0, which is 0."""
-    c, dual = answer.certificate, answer.certificate.dual_objective
-    rounding = _SAME_MULTIPLIER * float(np.nan_to_num(abs(c.primal_objective), posinf=0.0))
-    if dual >= -rounding or answer.problem.costs.any():  # a bound of 0 is moved outwards
-        return None
-    finding = f"the dual objective is {dual:.3g}, below the 0 that it begins with"
-    return Diagnosis("stationarity", -dual, None, finding, _ERRORS)
-
-
-def _plateau(answer: _Answer) -> Diagnosis | None:
-    """Return that α ends at a fraction of C, where several samples are at that bound."""
+def _plateau(answer: _Answer) -> Iterator[Diagnosis]:
+    """α ends at a fraction of C, where several samples are at that bound."""
     problem, sizes = answer.problem, np.abs(answer.alpha)
     size, C = float(sizes.max()), problem.upper
     at_end = int((sizes >= size * (1 - _SAME_MULTIPLIER)).sum())
     if not problem.is_bounded or np.ptp(C) or size > (1 - _FAR_GAP) * C[0] or at_end < 3:
-        return None
+        return
     share = C[0] / size
     is_mean = abs(share - problem.n) < _FAR_GAP * problem.n
     finding = f"{at_end} samples have the largest α, {size:.3g}, as if C = {C[0]:.3g} were that"
     what = "the weights: the losses are summed, and C/n is that of their mean" if is_mean else "C"
-    return Diagnosis("scale", share, None, finding, what)
+    yield Diagnosis("scale", share, None, finding, what)
 
 
-def _wrong_intercept(answer: _Answer) -> Diagnosis | None:
-    """Return that the solver's own b is wrong: far from every sample's, or costly where α is right."""
+def _wrong_intercept(answer: _Answer) -> Iterator[Diagnosis]:
+    """The solver's own b is wrong: far from every sample's, or costly where α is right."""
     problem, own, certificate = answer.problem, answer.own_b, answer.certificate
     one_offset = problem.intercept and problem.groups is None and problem.is_bounded
     if own is None or not one_offset:
-        return None
+        return
     scores = answer.scores
     best = middle(*best_intercept(problem, scores))
     kinks = problem.y - scores
@@ -289,16 +276,15 @@ def _wrong_intercept(answer: _Answer) -> Diagnosis | None:
         float(problem.weight @ problem.loss.value(problem.y, scores + b)) for b in (own, best)
     )
     least = _FAR_GAP if nowhere else max(_FAR_GAP, certificate.relative_gap)
-    if not at_own - at_best > least * max(abs(certificate.primal_objective), certificate.unit):
-        return None
-    finding = f"b = {own:.3g}, where the best is {best:.3g}"
-    opposite = abs(own + best) <= _FAR_GAP * abs(best)
-    step = "the sign of b: f(x) = Σ αᵢyᵢK(xᵢ, x) + b, and not − b" if opposite else _BIAS
-    return Diagnosis("intercept", abs(own - best), None, finding, step)
+    if at_own - at_best > least * max(abs(certificate.primal_objective), certificate.unit):
+        finding = f"b = {own:.3g}, where the best is {best:.3g}"
+        opposite = abs(own + best) <= _FAR_GAP * abs(best)
+        step = "the sign of b: f(x) = Σ αᵢyᵢK(xᵢ, x) + b, and not − b" if opposite else _BIAS
+        yield Diagnosis("intercept", abs(own - best), None, finding, step)
 
 
-def _not_stationary(answer: _Answer) -> Diagnosis | None:
-    """Return the samples of the most violating pair, at the b at which both violate equally.
+def _not_stationary(answer: _Answer) -> Iterator[Diagnosis]:
+    """The samples of the most violating pair, at the b at which both violate equally.
 
     One sample and b = 0 without an equality. What an interior point method leaves of an α that should
     be 0, or short of C, violates only where nothing else does.
@@ -310,7 +296,7 @@ def _not_stationary(answer: _Answer) -> Diagnosis | None:
         below, above = (np.where(room > least, room, 0.0) for room in (x - box.lb, box.ub - x))
         found = violators(g, box.a, below, above, box.groups)[1] if not found.size else found
     if not found.size:
-        return None
+        return
     b = -float((g[found] / box.a[found]).mean()) if box.a is not None and found.size > 1 else 0.0
     samples, targets = [int(i) % problem.n for i in found], problem.loss.is_regression
     places: list[str] = []
@@ -327,4 +313,4 @@ def _not_stationary(answer: _Answer) -> Diagnosis | None:
         f"a share of {gap:.2g} of the objective is to be gained{multiple}"
     )
     step = "" if targets else f"{_ERRORS}; or the b in them: {_BIAS}"
-    return Diagnosis("stationarity", gap, samples[0], finding, step)
+    yield Diagnosis("stationarity", gap, samples[0], finding, step)

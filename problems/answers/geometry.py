@@ -14,9 +14,8 @@ from problems.forms import Point
 from problems.formulations.formulation import Formulation
 from problems.gram.products import gram_scores
 
-_BOUND_TOLERANCE = (
-    1e-8  # relative to C (hard margin: to the largest α): interior points never touch a bound
-)
+# relative to C (hard margin: to the largest α): interior points never touch a bound
+_BOUND_TOLERANCE = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,14 +24,12 @@ class Geometry:
 
     Attributes
     ----------
-    b_interval : all optimal intercepts for these weights.
     offsets : the best offset of each group of samples.
     scale : of w, where it has no coordinates: w = scale·Σ βᵢφ(xᵢ).
     """
 
     problem: Formulation
     point: Point
-    b_interval: tuple[float, float]
     offsets: tuple[float, ...] = ()
     scale: float = 1.0
 
@@ -134,13 +131,7 @@ class Geometry:
         return self.problem.combine(self.outputs(X) - self.problem.baseline(X))
 
     def outputs(self, X: Matrix) -> Vector:
-        """Return wᵀφ(x) + b for the rows of `X` (m, d), before several of them vote.
-
-        Raises
-        ------
-        ValueError
-            As `decision_function`.
-        """
+        """Return wᵀφ(x) + b for the rows of `X` (m, d), before several of them vote."""
         X = check_samples(X)
         if X.shape[1] != self.problem.d:
             raise ValueError(f"X: has {X.shape[1]} features, the problem has {self.problem.d}")
@@ -176,4 +167,4 @@ class Geometry:
 def describe(problem: Formulation, certificate: Certificate) -> Geometry:
     """Return the geometry of the point that a certificate speaks of."""
     c = certificate
-    return Geometry(problem, c.point, c.b_interval, c.offsets, c.scale)
+    return Geometry(problem, c.point, c.offsets, c.scale)

@@ -110,33 +110,27 @@ class Along:
 
     def _bounds(self, value: float) -> Bounds:
         """Return both bounds, moved outwards by what is rounded here."""
-        c = self.certificate
+        c, problem = self.certificate, self.problem
+        assert c.point.alpha is not None
         if self.parameter == "epsilon":
-            upper, lower = self._with_tube(value)
+            # of each loss what one tube has and the other has not
+            sizes, (least, most) = self._residuals, sorted((value, self.own))
+            apart = np.maximum(sizes - least, 0.0) - np.maximum(sizes - most, 0.0)
+            apart = (problem.weight * apart).sum()
+            upper = c.primal_objective - (apart if value > self.own else -apart)
+            norm1 = Intervals(np.abs(c.point.alpha)).sum()
+            lower = c.dual_objective - (Intervals(value) - self.own) * norm1
         else:
-            parts = (value, self.own) if self.parameter == "C" else (self.own, value)
-            s, norm2 = Intervals(parts[0]) / parts[1], _between(*c.norm2)
+            ends = (value, self.own) if self.parameter == "C" else (self.own, value)
+            s, (low, high) = Intervals(ends[0]) / ends[1], c.norm2
+            norm2 = Intervals(0.5 * low + 0.5 * high, 0.51 * (high - low) + UNIT * high)
             upper = s * c.primal_objective + 0.5 * ((1.0 - s) * norm2)
-            upper = upper + max(0.0, float((s * s - s).high)) * self._spare
+            if delta := problem.psd_shift:  # K is known up to δI only: ½δ Σ max αᵢ², as s²
+                spare = 0.51 * delta * float(np.sum(problem.upper**2))
+                upper = upper + max(0.0, float((s * s - s).high)) * spare
             lower = s * c.dual_objective + 0.5 * (s * (1.0 - s) * norm2)
         rounding = self._scale(value) * c.bounds.rounding + 2 * float(upper.rad + lower.rad)
         return Bounds(float(lower.low), float(upper.high), rounding)
-
-    @cached_property
-    def _spare(self) -> float:
-        """What the upper bound has for a K that is known up to δI only: ½δ Σ max αᵢ², as s²."""
-        delta = self.problem.psd_shift
-        return 0.51 * delta * float(np.sum(self.problem.upper**2)) if delta else 0.0
-
-    def _with_tube(self, value: float) -> tuple[Intervals, Intervals]:
-        c, sizes, (low, high) = self.certificate, self._residuals, sorted((value, self.own))
-        assert c.point.alpha is not None
-        # of each loss what one tube has and the other has not
-        apart = np.maximum(sizes - low, 0.0) - np.maximum(sizes - high, 0.0)
-        change = (self.problem.weight * apart).sum()
-        less = change if value > self.own else -change
-        norm1 = Intervals(np.abs(c.point.alpha)).sum()
-        return c.primal_objective - less, c.dual_objective - (Intervals(value) - self.own) * norm1
 
     @cached_property
     def _residuals(self) -> Intervals:
@@ -145,8 +139,3 @@ class Along:
         assert c.point.alpha is not None
         scores = feasible_dual(self.problem, c.point.alpha).rounded.scores
         return abs(self.problem.y - (c.scale * scores + float(c.point.b or 0.0)))
-
-
-def _between(low: float, high: float) -> Intervals:
-    """Return what holds all numbers from `low` to `high`."""
-    return Intervals(0.5 * low + 0.5 * high, 0.51 * (high - low) + UNIT * high)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from typing import get_args
 
 import numpy as np
 
@@ -39,14 +40,6 @@ def interval_of(
     least_ok = low >= 0 if name == "epsilon" else low > 0
     if not (least_ok and low < high < np.inf):
         raise ValueError(f"{name}: must be an interval (low, high) above 0, got {ends!r}")
-    _refuse(problem, name)
-    for end in (low, high):  # on the way between them nothing is checked again
-        replace(problem, **{name: end})  # type: ignore[type-var]
-    return name, low, high
-
-
-def _refuse(problem: Formulation, name: Parameter) -> None:
-    """Raise ValueError, saying why, if the bounds of `along` do not hold for a problem."""
     kind = type(problem).__name__
     several = problem.outputs > 1 or problem.parts[0].problem is not problem
     if several or np.isinf(problem.weight).any():
@@ -55,6 +48,9 @@ def _refuse(problem: Formulation, name: Parameter) -> None:
         )
     if problem.costs.any():
         raise ValueError(f"problem: a path needs Σβ = 0, and in {kind} it is not")
-    known = [field.name for field in fields(problem) if field.name in ("C", "lam", "epsilon")]  # type: ignore[arg-type]
+    known = [field.name for field in fields(problem) if field.name in get_args(Parameter)]  # type: ignore[arg-type]
     if name not in known:
         raise ValueError(f"{name}: {kind} has none; follow its {' or its '.join(known)}")
+    for end in (low, high):  # on the way between them nothing is checked again
+        replace(problem, **{name: end})  # type: ignore[type-var]
+    return name, low, high

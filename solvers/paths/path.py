@@ -12,7 +12,7 @@ to the free αᵢ, and it takes about 1/gap.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -129,7 +129,7 @@ class Path:
     @property
     def time_solve(self) -> float:
         """Seconds that the answers took to find together."""
-        return sum(piece.solution.time_solve for piece in self.pieces)
+        return _seconds(self.pieces)
 
     def table(self) -> pd.DataFrame:
         """Return a row for each answer: where it was found, where it stands, and its bounds."""
@@ -190,29 +190,29 @@ def solve_path(
     """
     given: dict[Parameter, Ends | None] = {"C": C, "lam": lam, "epsilon": epsilon}
     parameter, low, high = interval_of(problem, given, gap)
-    solver = (
-        default_solver(with_value(problem, parameter, high), _SHARE * gap)
-        if solver is None
-        else solver
-    )
+    if solver is None:
+        solver = default_solver(with_value(problem, parameter, high), _SHARE * gap)
     gram = Gram(problem.X, problem.kernel, keep=True)
     pieces: list[Piece] = []
-
-    def add(value: float) -> None:
+    while (value := _next_value(pieces, low, high, parameter != "epsilon")) is not None:
+        left = None if time_limit is None else time_limit - _seconds(pieces)
+        if left is not None and left <= 0:
+            last = pieces[-1]
+            raise NoPath(
+                f"the time limit of {time_limit:g} s ended with {len(pieces)} answers, which reach to "
+                f"{parameter} = {last.high:.6g}",
+                replace(last.solution, status=Status.TIME_LIMIT),
+            )
         place = sum(piece.value < value for piece in pieces)
-        initial = pieces[max(0, place - 1)].solution if pieces else None
-        posed = with_value(problem, parameter, value)
         answer = solve(
-            posed,
+            with_value(problem, parameter, value),
             solver,
-            initial=initial,
+            initial=pieces[max(0, place - 1)].solution if pieces else None,
             gram=gram,
             target_gap=_SHARE * gap,
-            time_limit=_left(time_limit, pieces),
+            time_limit=left,
         )
         pieces.insert(place, _piece(answer, parameter, value, (low, high), gap))
-
-    _cover(pieces, add, low, high, logarithmic=parameter != "epsilon")
     return Path(problem, parameter, low, high, gap, tuple(pieces))
 
 
@@ -238,19 +238,8 @@ def path_of(
     return Path(problem, parameter, low, high, gap, tuple(pieces))
 
 
-def _left(time_limit: float | None, pieces: list[Piece]) -> float | None:
-    """Return the seconds that are left after some answers; NoPath if there are none."""
-    if time_limit is None or not pieces:
-        return time_limit
-    left = time_limit - sum(piece.solution.time_solve for piece in pieces)
-    if left <= 0:
-        last = pieces[-1]
-        raise NoPath(
-            f"the time limit of {time_limit:g} s ended with {len(pieces)} answers, which reach to "
-            f"{last.along.parameter} = {last.high:.6g}",
-            replace(last.solution, status=Status.TIME_LIMIT),
-        )
-    return left
+def _seconds(pieces: Iterable[Piece]) -> float:
+    return sum(piece.solution.time_solve for piece in pieces)
 
 
 def _piece(
@@ -277,23 +266,21 @@ def _piece(
     return Piece(answer, along, low, high)
 
 
-def _cover(
-    pieces: list[Piece], add: Callable[[float], None], low: float, high: float, logarithmic: bool
-) -> None:
-    """Add pieces until each value from `low` to `high` is in the interval of one next to it."""
-    scale, back = (np.log, np.exp) if logarithmic else (np.float64, np.float64)
-    add(low)
-    while len(pieces) < _MOST_PIECES:
-        hole = next((h for h in pairwise(pieces) if h[0].high < h[1].low), None)
-        last = pieces[-1]
-        if hole is not None:
-            add(0.5 * (hole[0].high + hole[1].low))
-        elif last.high < high:
-            half = _AHEAD * float(scale(last.high) - scale(last.value))
-            add(min(high, float(back(scale(last.high) + half))))
-        else:
-            return
-    raise NoPath(
-        f"{_MOST_PIECES} answers only reach to {pieces[-1].along.parameter} = {pieces[-1].high:.6g}: "
-        "the optimum nears 0, or the gap is very small; end the interval there, or allow a larger gap"
-    )
+def _next_value(pieces: list[Piece], low: float, high: float, logarithmic: bool) -> float | None:
+    """Return where an answer is missing, None if each value is in the interval of one next to it."""
+    if not pieces:
+        return low
+    hole = next((h for h in pairwise(pieces) if h[0].high < h[1].low), None)
+    last = pieces[-1]
+    if hole is None and last.high >= high:
+        return None
+    if len(pieces) == _MOST_PIECES:
+        raise NoPath(
+            f"{_MOST_PIECES} answers only reach to {last.along.parameter} = {last.high:.6g}: the "
+            "optimum nears 0, or the gap is very small; end the interval there, or allow a larger gap"
+        )
+    if hole is not None:
+        return 0.5 * (hole[0].high + hole[1].low)
+    if logarithmic:
+        return min(high, last.high * (last.high / last.value) ** _AHEAD)
+    return min(high, last.high + _AHEAD * (last.high - last.value))

@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from problems import Formulation, Gram, Matrix, Precomputed, Vector
+from problems.answers.parametric_bounds import Along
+from problems.arithmetic import Intervals
 from problems.arithmetic.rounding import ELEMENTARY, gamma, products
 from problems.dataset import check_samples
 from problems.dual_problem.offsets import best_intercept
@@ -107,10 +109,18 @@ def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
 
 def _row(piece: Piece, low: float, high: float, X: Matrix, y: Vector) -> dict[str, float]:
     """Return the errors of a piece's answer, and of all optima between two values."""
-    scores = _Scores.of(piece, X)
-    b, problem = float(piece.along.certificate.point.b or 0.0), piece.along.problem
-    f = scores.new + b
-    found = [_extremes(problem, y, *ends) for ends in scores.optimal(piece, low, high)]
+    problem, point = piece.along.problem, piece.along.certificate.point
+    both: Any = stacked(problem.X, X)
+    if point.w is not None:
+        scores = products(both, point.w)
+    else:
+        assert point.alpha is not None
+        beta = np.append(problem.beta(point.alpha), np.zeros(X.shape[0]))
+        scores = Intervals(*gram_products(Gram(both, problem.kernel, memory=0), beta))
+    norms = np.sqrt(1.01 * problem.kernel.diagonal(both))
+    optimal = _optimal_decisions(piece.along, scores, norms, low, high)
+    found = [_extremes(problem, y, *ends) for ends in optimal]
+    f = scores.mid[problem.n :] + float(point.b or 0.0)
     return {
         "from": low,
         "to": high,
@@ -129,45 +139,22 @@ def _extremes(problem: Formulation, y: Vector, low: Vector, high: Vector) -> tup
     return max(0.0, least - rounding), most + rounding
 
 
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """wᵀφ(x) of training and of new samples, by how much each may be wrong, and √k(x, x)."""
+def _optimal_decisions(
+    along: Along, scores: Intervals, norms: Vector, low: float, high: float
+) -> Iterator[tuple[Vector, Vector]]:
+    """Yield the least and the largest optimal decisions on the new samples, slice by slice.
 
-    old: Vector
-    new: Vector
-    old_errors: Vector
-    new_errors: Vector
-    old_norms: Vector
-    new_norms: Vector
-
-    @classmethod
-    def of(cls, piece: Piece, X: Matrix) -> _Scores:
-        """Return those of a piece's answer."""
-        problem, point = piece.along.problem, piece.along.certificate.point
-        both: Any = stacked(problem.X, X)
-        if point.w is not None:
-            scores, errors = products(both, point.w)
-        else:
-            assert point.alpha is not None
-            beta = np.append(problem.beta(point.alpha), np.zeros(X.shape[0]))
-            scores, errors = gram_products(Gram(both, problem.kernel, memory=0), beta)
-        norms = np.sqrt(1.01 * problem.kernel.diagonal(both))
-        n = problem.n
-        return cls(scores[:n], scores[n:], errors[:n], errors[n:], norms[:n], norms[n:])
-
-    def optimal(self, piece: Piece, low: float, high: float) -> Iterator[tuple[Vector, Vector]]:
-        """Yield the least and the largest optimal scores, intercept included, slice by slice."""
-        problem, along = piece.along.problem, piece.along
-        for first, last in pairwise(np.linspace(low, high, _SLICES + 1).tolist()):
-            centre, radius = along.ball(first, last)
-            wider = max(abs(first - along.own), abs(last - along.own))
-            wider = wider if along.parameter == "epsilon" else 0.0
-            old = radius * self.old_norms + 1.01 * centre * self.old_errors + wider
-            f = centre * self.old
-            old += gamma(ELEMENTARY) * (np.abs(f) + np.abs(problem.y) + 1.0)
-            least, most = best_intercept(problem, f + old)[0], best_intercept(problem, f - old)[1]
-            least, most = least - _SORTED * abs(least), most + _SORTED * abs(most)
-            new = radius * self.new_norms + 1.01 * centre * self.new_errors
-            g = centre * self.new
-            new += gamma(ELEMENTARY) * np.abs(g)
-            yield g - new + least, g + new + most
+    Of the training samples and then the new ones: wᵀφ(x), and √k(x, x).
+    """
+    problem, n = along.problem, along.problem.n
+    for first, last in pairwise(np.linspace(low, high, _SLICES + 1).tolist()):
+        centre, radius = along.ball(first, last)
+        wider = max(abs(first - along.own), abs(last - along.own))
+        f, off = centre * scores.mid, radius * norms + 1.01 * centre * scores.rad
+        off += gamma(ELEMENTARY) * np.abs(f)
+        off[:n] += wider if along.parameter == "epsilon" else 0.0
+        off[:n] += gamma(ELEMENTARY) * (np.abs(problem.y) + 1.0)
+        least = best_intercept(problem, f[:n] + off[:n])[0]
+        most = best_intercept(problem, f[:n] - off[:n])[1]
+        least, most = least - _SORTED * abs(least), most + _SORTED * abs(most)
+        yield f[n:] - off[n:] + least, f[n:] + off[n:] + most

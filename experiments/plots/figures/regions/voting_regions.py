@@ -110,7 +110,7 @@ class _Votes:
         self.problem: Multiclass = make(model["X"], model["y"], kernel=model["kernel"])
         self.x1, self.x2, points = grid(model["X"], _GRID)
         point = Point(model["alpha"], model["w"], model["b"])
-        geometry = Geometry(self.problem, point, (np.nan, np.nan))
+        geometry = Geometry(self.problem, point)
         self.f: Block = in_blocks(geometry.outputs, points).reshape(_GRID**2, -1)
 
     def draw(self, ax: Axes, rule: Voting) -> None:

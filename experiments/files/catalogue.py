@@ -40,28 +40,22 @@ class Entry(NamedTuple):
 
 def entries(kind: str) -> Iterator[Entry]:
     """Yield every solver, problem, loss, kernel or data set, whichever `kind` names, in order."""
-    if kind == "datasets":
-        yield from _datasets()
-        return
     registries: dict[str, Mapping[str, Any]] = {
         "solvers": SOLVERS,
         "problems": FORMULATIONS,
         "losses": LOSSES,
         "kernels": KERNELS,
+        "datasets": {name: SOURCES.get(name, datasets.Published) for name in datasets.names()},
     }
+    are_data = kind == "datasets"
+    common = options_of(datasets.Source) if are_data else {}
     for name, cls in registries[kind].items():
         options = options_of(cls)
-        yield Entry(name, first_sentence(cls), cls.source, options, options, cls)
-
-
-def _datasets() -> Iterator[Entry]:
-    common = options_of(datasets.Source)
-    for name in datasets.names():
-        cls = SOURCES.get(name, datasets.Published)
-        options = options_of(cls)
         own = {key: option for key, option in options.items() if option != common.get(key)}
-        about = datasets.describe(name).removeprefix(f"{name}: ")
-        yield Entry(name, about, "", options, own, cls)
+        told = (
+            datasets.describe(name).removeprefix(f"{name}: ") if are_data else first_sentence(cls)
+        )
+        yield Entry(name, told, "" if are_data else cls.source, options, own, cls)
 
 
 def first_sentence(cls: type) -> str:

@@ -58,33 +58,32 @@ class Describer:
 
     def problem(self, node: Node) -> ProblemSpec:
         """Return the description of one problem; Fault at the line of what is not accepted."""
-        return self._described(_problem, node, _unchecked_problem)
+        return self._described(_problem, node) or _unchecked_problem(node)
 
     def solver(self, node: Node) -> SolverSpec:
         """Return the description of one solver; Fault at the line of what is not accepted."""
-        return self._described(_solver, node, _unchecked_solver)
+        return self._described(_solver, node) or _unchecked_solver(node)
 
-    def _described(
-        self, describe: Callable[[Node, str], S], node: Node, unchecked: Callable[[Node], S]
-    ) -> S:
+    def _described(self, describe: Callable[[Node, str], S], node: Node) -> S | None:
+        """Return a description, None where the file that it is in cannot be imported."""
         outside = {name.value: self._file_of(name) for name in _outside_names(node)}
         if not outside:
             return describe(node, self.folder)
-        if self.unimportable.isdisjoint(outside):
-            if (files := {*outside.values()}) != self.imported:
-                self.worker.stop()  # no file describes what another one holds
-            self.imported = files
-            self.worker.call(_description, describe, node, self.folder)
-            try:
-                found, _ = _DESCRIPTION.read(self.worker.finish(_IMPORT_LIMIT))
-                _check_names(found)
-            except (TimeoutError, WorkerExit, WorkerError, Malformed):
-                self.unimportable |= outside.keys()  # whatever that does; the runs will record it
-                return unchecked(node)
-            if isinstance(found, tuple):
-                raise Fault(*found)
-            return cast("S", found)
-        return unchecked(node)
+        if not self.unimportable.isdisjoint(outside):
+            return None
+        if (files := {*outside.values()}) != self.imported:
+            self.worker.stop()  # no file describes what another one holds
+        self.imported = files
+        self.worker.call(_description, describe, node, self.folder)
+        try:
+            found, _ = _DESCRIPTION.read(self.worker.finish(_IMPORT_LIMIT))
+            _check_names(found)
+        except (TimeoutError, WorkerExit, WorkerError, Malformed):
+            self.unimportable |= outside.keys()  # whatever that does; the runs will record it
+            return None
+        if isinstance(found, tuple):
+            raise Fault(*found)
+        return cast("S", found)
 
     def _file_of(self, name: Node) -> str:
         try:
@@ -244,18 +243,16 @@ def _dataset(node: Node, folder: str, needs_signs: bool) -> tuple[dict[str, Any]
     name, settings = name_and_settings(node, "dataset")
     if not is_outside(name.value) and name.value not in datasets.names():
         raise Fault(name.line, unknown("data set", name.value, datasets.names()))
-    published = name.value in ENTRIES
-    options = options_of(datasets.Published if published else _class(SOURCES, name, folder))
+    is_published = name.value in ENTRIES
+    options = options_of(datasets.Published if is_published else _class(SOURCES, name, folder))
     make = partial(datasets.make, name.value, folder)
     source = build(make, options, settings, name.value)
     values = {k: v for k, v in values_of(source).items() if k in options}
     spec = {"name": name.value} | values
     file = find_path(values["path"], folder) if "path" in values else None
     changed = file.stat().st_mtime_ns if file is not None and file.exists() else 0
-    used = (
-        spec | {"task": "classification"} if needs_signs and values.get("task") == "auto" else spec
-    )
-    if fault := _unusable(json.dumps(used), folder, changed):
+    signs = {"task": "classification"} if needs_signs and values.get("task") == "auto" else {}
+    if fault := _unusable(json.dumps(spec | signs), folder, changed):
         line = settings.value.get("path", name).line
         raise Fault(line, f"{name.value}: {fault}") from None
     return spec, str(source.task)

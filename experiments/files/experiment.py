@@ -7,7 +7,7 @@ anywhere inside an entry is an axis of a grid. See `configs/quickstart.yaml` for
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
@@ -151,8 +151,12 @@ def _experiment(path: Path, content: bytes) -> Experiment:
     with closing(Describer(folder)) as describer:
         problems = _checked(entries["problems"], describer.problem, faults)
         solvers = _checked(entries["solvers"], describer.solver, faults)
-    if shape:
-        faults += _contradictions(shape, root, problems, solvers)
+    if shape and shape.target == "proven" and any(problem.path for problem in problems):
+        line = root.value["target"].line
+        faults.append(Fault(line, "target: the bounds of a path are certified, not proven"))
+    if shape and shape.warm_start and any(solver.searched for solver in solvers):
+        told = "warm_start: needs solvers with a tolerance of their own, not auto"
+        faults.append(Fault(root.value["warm_start"].line, told))
     if faults or shape is None:
         raise ConfigError(path, faults)
     return Experiment(
@@ -162,18 +166,6 @@ def _experiment(path: Path, content: bytes) -> Experiment:
         folder=folder,
         text=content.decode(),
     )
-
-
-def _contradictions(
-    shape: ExperimentFile, root: Node, problems: list[ProblemSpec], solvers: list[SolverSpec]
-) -> Iterator[Fault]:
-    """Yield what of the whole file does not go with one of its entries."""
-    if shape.target == "proven" and any(problem.path for problem in problems):
-        line = root.value["target"].line
-        yield Fault(line, "target: the bounds of a path are certified, not proven")
-    if shape.warm_start and any(solver.searched for solver in solvers):
-        line = root.value["warm_start"].line
-        yield Fault(line, "warm_start: needs solvers with a tolerance of their own, not auto")
 
 
 def _entries(listed: Node | None, faults: list[Fault]) -> list[Node]:
@@ -193,17 +185,13 @@ def _refuse_enormous(root: Node, entries: dict[str, list[Node]], repetitions: in
     problems, solvers = (sum(map(grid_size, entries[key])) for key in ("problems", "solvers"))
     cases = max(problems, 1) * max(solvers, 1) * repetitions
     if cases > _MOST_CASES:
-        longer = "problems" if problems >= solvers else "solvers"
+        counts = (cases, problems, solvers, repetitions)
+        shown = [f"{count:,}" if count < 10**18 else "more than 10^18" for count in counts]
         raise Fault(
-            root.value.get(longer, root).line,
-            f"the grid has {_many(cases)} cases ({_many(problems)} problems, {_many(solvers)} "
-            f"solvers, {_many(repetitions)} repetitions); at most {_MOST_CASES:,} are accepted: "
-            "shorten its lists",
+            root.value.get("problems" if problems >= solvers else "solvers", root).line,
+            f"the grid has {shown[0]} cases ({shown[1]} problems, {shown[2]} solvers, {shown[3]} "
+            f"repetitions); at most {_MOST_CASES:,} are accepted: shorten its lists",
         )
-
-
-def _many(count: int) -> str:
-    return f"{count:,}" if count < 10**18 else "more than 10^18"
 
 
 def _checked(entries: list[Node], check: Callable[[Node], S], faults: list[Fault]) -> list[S]:

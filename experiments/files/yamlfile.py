@@ -36,17 +36,16 @@ class ConfigError(Exception):
     """An experiment file that cannot be run; the message has one line for each fault."""
 
     def __init__(self, file: Path | str, faults: Iterable[Fault]) -> None:
-        ordered = sorted({(fault.line, _on_one_line(fault.text)) for fault in faults})
+        told = {(fault.line, " ".join(fault.text.split())) for fault in faults}
+        ordered = sorted(
+            (line, text if len(text) <= _TEXT else f"{text[: _TEXT - 4]} ...")
+            for line, text in told
+        )
         places = [f"{file}:{line}" if line else str(file) for line, _ in ordered]
         lines = [f"{place}: {text}" for place, (_, text) in zip(places, ordered, strict=True)]
         more = len(lines) - _MOST_SHOWN
         last = [f"{file}: and {more} more faults"] if more > 0 else []
         super().__init__("\n".join(lines[:_MOST_SHOWN] + last))
-
-
-def _on_one_line(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= _TEXT else f"{words[: _TEXT - 4]} ..."
 
 
 @dataclass(frozen=True)

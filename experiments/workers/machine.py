@@ -13,24 +13,18 @@ import psutil
 
 def machine() -> dict[str, Any]:
     """Return the processor's name, the cores this process may use, and the memory in bytes."""
-    return {
-        "processor": _processor(),
-        "cores": cores(),
-        "memory": int(psutil.virtual_memory().total),
-    }
+    processor = platform.processor() or platform.machine()
+    with suppress(OSError, StopIteration):
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        named = next(line for line in lines if line.startswith("model name"))
+        processor = named.partition(":")[2].strip()
+    memory = int(psutil.virtual_memory().total)
+    return {"processor": processor, "cores": cores(), "memory": memory}
 
 
 def cores() -> int:
     """Return how many processor cores this process may use."""
     return len(psutil.Process().cpu_affinity() or [0]) if psutil.LINUX else os.cpu_count() or 1
-
-
-def _processor() -> str:
-    with suppress(OSError, StopIteration):
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        named = next(line for line in lines if line.startswith("model name"))
-        return named.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def bytes_text(size: float) -> str:

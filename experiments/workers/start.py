@@ -14,7 +14,7 @@ import signal
 import sys
 from typing import TYPE_CHECKING
 
-from experiments.workers.wire import PHASE, RETURNED, frame, frame_of
+from experiments.workers.wire import ENDED, PHASE, RAISED, RETURNED, WorkerExit, frame
 
 if TYPE_CHECKING:
     import socket
@@ -38,11 +38,13 @@ _SPIN_VARIABLE, _SPIN_TICKS = "OPENBLAS_THREAD_TIMEOUT", "20"
 _PR_SET_CHILD_SUBREAPER = 36  # of Linux's <sys/prctl.h>
 
 
-def start_worker(threads: int, printed: Connection, reaper: Connection) -> None:
-    """Make this process a worker.
+def serve(channel: socket.socket, threads: int, printed: Connection, reaper: Connection) -> None:
+    """Make this process a worker, and each call that comes until the parent ends.
 
     It leads a session of its own, so that Ctrl-C does not reach it and everything it starts is killed
-    with it. On Linux it stays the ancestor of what its children leave behind.
+    with it. On Linux it stays the ancestor of what its children leave behind. Calls come as pickles, as
+    the parent runs no code from outside. What goes back are frames of bytes: the phases of a call, and
+    the bytes that it returned or what it raised, as text.
 
     Parameters
     ----------
@@ -66,15 +68,6 @@ def start_worker(threads: int, printed: Connection, reaper: Connection) -> None:
     for stream in (1, 2):
         os.dup2(printed.fileno(), stream)
     faulthandler.enable(file=2)
-
-
-def serve(channel: socket.socket, threads: int, printed: Connection, reaper: Connection) -> None:
-    """Make this process a worker, and each call that comes until the parent ends.
-
-    Calls come as pickles, as the parent runs no code from outside. What goes back are frames of bytes:
-    the phases of a call, and the bytes that it returned or what it raised, as text.
-    """
-    start_worker(threads, printed, reaper)
     calls = channel.makefile("rb")
 
     def report(phase: str) -> None:
@@ -86,6 +79,9 @@ def serve(channel: socket.socket, threads: int, printed: Connection, reaper: Con
             arguments = (report, *arguments) if reporting else arguments
             try:
                 answer = frame(RETURNED, function(*arguments))
+            except WorkerExit as death:
+                answer = frame(ENDED, str(death.code).encode())
             except BaseException as error:  # of a solver, which may also call sys.exit
-                answer = frame_of(error)
+                text = f"{type(error).__name__}: {error}"
+                answer = frame(RAISED, text.encode(errors="replace"))
             channel.sendall(answer)

@@ -31,13 +31,13 @@ from experiments.workers.processes import (
 )
 from experiments.workers.start import STARTING, serve
 from experiments.workers.wire import (
+    ENDED,
     PHASE,
     RETURNED,
     Frames,
     Malformed,
     WorkerError,
     WorkerExit,
-    raised,
 )
 
 POLL = 0.2  # seconds between two inspections of a worker
@@ -109,36 +109,40 @@ class Worker:
         wait(self.handles, timeout=seconds)
 
     def ended(self) -> bool:
-        """Return whether the call has ended, with a result or with the process."""
-        assert self._process is not None
-        alive = self._process.child.is_alive()
-        self._receive(self._process)
-        return self._answer is not None or not alive
+        """Return whether the call has ended, with a result or with the process.
 
-    def _receive(self, process: _Process) -> None:
-        """Take what the process has sent: phases that began, and its answer."""
+        What the process has sent is taken: phases that began, and its answer.
+        """
+        assert self._process is not None
+        process, alive = self._process, self._process.child.is_alive()
         while self._answer is None:
             try:
                 received = process.channel.recv(_RECEIVED, socket.MSG_DONTWAIT)
             except BlockingIOError:
-                return
+                break
             except OSError:  # reset by its death
                 received = b""
             if not received:
                 process.child.join(POLL)
-                return
+                break
             try:
                 for kind, content in process.frames.of(received):
                     self._take(kind, content)
             except Malformed as error:
                 self._answer = WorkerError(str(error))
+        return self._answer is not None or not alive
 
     def _take(self, kind: bytes, content: bytes) -> None:
         if kind == PHASE:
             text = content[:_PHASE].decode(errors="replace")
             self._phase, self._since = text, time.monotonic()
+        elif kind == RETURNED:
+            self._answer = content
         else:
-            self._answer = content if kind == RETURNED else raised(kind, content)
+            text = content.decode(errors="replace")
+            self._answer = WorkerError(text)
+            with suppress(ValueError):  # what is no exit code is told as text
+                self._answer = WorkerExit(int(text)) if kind == ENDED else self._answer
 
     def result(self) -> bytes:
         """Return what a call that has ended returned.

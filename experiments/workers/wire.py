@@ -19,7 +19,6 @@ import math
 import os
 import signal
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO, Generic, TypeVar
 
 from pydantic import NonNegativeInt, TypeAdapter, ValidationError
@@ -126,13 +125,21 @@ class Layout(Generic[T]):
         length = int.from_bytes(file.read(_LENGTH), "little")
         if length > size - _LENGTH:
             raise Malformed("its header is cut short")
-        value, declared = self._checked(file.read(length))
+        try:
+            value, declared = self._header.validate_json(file.read(length), strict=True)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            place = ".".join(map(str, first["loc"][1:]))[:100]
+            raise Malformed(f"its header: {place}: {first['msg']}".replace(": : ", ": ")) from None
         expected = shapes(value)
         found: dict[str, NDArray[np.float64]] = {}
         for name, shape in declared:
             if name not in expected or name in found:
                 raise Malformed(f"has an array {name[:40]!r} that is not expected")
-            if not any(_fits(shape, allowed) for allowed in expected[name]):
+            alike = [own for own in expected[name] if len(own) == len(shape)]
+            if not any(
+                all(b in (None, a) for a, b in zip(shape, own, strict=True)) for own in alike
+            ):
                 raise Malformed(f"{name}: has shape {tuple(shape)}, expected {expected[name]}")
             count = math.prod(shape)
             if count * _ITEM > size - file.tell():
@@ -142,38 +149,10 @@ class Layout(Generic[T]):
             raise Malformed("goes on after its last array")
         return value, found
 
-    def _checked(self, header: bytes) -> tuple[T, list[tuple[str, list[int]]]]:
-        try:
-            return self._header.validate_json(header, strict=True)
-        except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            place = ".".join(map(str, first["loc"][1:]))[:100]
-            raise Malformed(f"its header: {place}: {first['msg']}".replace(": : ", ": ")) from None
-
-
-def _fits(shape: list[int], allowed: tuple[int | None, ...]) -> bool:
-    pairs = zip(shape, allowed, strict=False)
-    return len(shape) == len(allowed) and all(b is None or a == b for a, b in pairs)
-
 
 def frame(kind: bytes, content: bytes) -> bytes:
     """Return a frame of one of the kinds."""
     return kind + len(content).to_bytes(_LENGTH, "little") + content
-
-
-def frame_of(error: BaseException) -> bytes:
-    """Return the frame of what a call raised: the end of its process, or text."""
-    if isinstance(error, WorkerExit):
-        return frame(ENDED, str(error.code).encode())
-    return frame(RAISED, f"{type(error).__name__}: {error}".encode(errors="replace"))
-
-
-def raised(kind: bytes, content: bytes) -> WorkerError | WorkerExit:
-    """Return what such a frame says was raised."""
-    text = content.decode(errors="replace")
-    with suppress(ValueError):
-        return WorkerExit(int(text)) if kind == ENDED else WorkerError(text)
-    return WorkerError(text)
 
 
 class Frames:

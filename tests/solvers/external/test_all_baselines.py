@@ -1,4 +1,4 @@
-"""What all baselines have in common: what they refuse, and without which package they do not run."""
+"""All baselines: the optimum they find, what they refuse, and without which package they do not run."""
 
 import sys
 from collections.abc import Callable
@@ -37,7 +37,7 @@ from solvers import (
     SVMLight,
     solve,
 )
-from tests.solvers.external.baseline_problems import KERNEL, LINEAR, NU, WITHOUT, X, Y
+from tests.solvers.external.baseline_problems import KERNEL, LINEAR, NU, WITHOUT, X, Y, excess
 
 ONES = np.ones(Y.size)
 MANY = datasets.load("four_gaussians", n=1200, seed=0)
@@ -95,6 +95,54 @@ REFUSED: list[tuple[Solver, Formulation, str]] = [
     (QPSolversQP(), POSED["sigmoid"], "indefinite"),
     (QPSolversQP("quadprog", max_iter=5), KERNEL["linear"], "no limit on its iterations"),
 ]
+
+
+PLAIN = {name: LINEAR[name] for name in ("one C", "sparse", "flipped", "risk")}
+FEW = {"rbf": SoftMarginDual(X[:40], Y[:40], 1.0, RBF(0.3))}
+
+
+@pytest.mark.parametrize(
+    ("solver", "problems", "claim", "most"),
+    [
+        (LibLinear(tol=1e-7), LINEAR, "optimal", 1e-6),
+        (SGD(epochs=200), LINEAR, "stopped", 0.02),
+        (SnapML(tol=1e-9, max_iter=100_000), PLAIN, "stopped", 1e-3),
+        (LibSVM(tol=1e-6), KERNEL, "optimal", 1e-6),
+        (OneDAL(tol=1e-7), KERNEL, "optimal", 1e-6),
+        (SVMLight(tol=1e-6), KERNEL, "optimal", 1e-5),
+        (Mystic(), FEW, "stopped", 0.1),
+        (ScipyMinimize(), FEW, "optimal", 1e-4),
+        (ScipyMinimize("trust-constr"), FEW, "optimal", 1e-4),
+    ],
+    ids=lambda value: value.name if isinstance(value, Solver) else "",
+)
+def test_a_baseline_finds_the_optimum(
+    solver: Solver, problems: dict[str, Formulation], claim: str, most: float
+) -> None:
+    for name, problem in problems.items():
+        solution = solve(problem, solver)
+        if solution.status is Status.NOT_INSTALLED:
+            pytest.skip(solution.note)
+        assert solution.claimed == claim, name
+        assert -1e-6 <= excess(solution) <= most, name
+
+
+@pytest.mark.parametrize("solver", [LibSVM(tol=1e-6), OneDAL(tol=1e-7), LibSVMOpenMP(tol=1e-6)])
+@pytest.mark.parametrize("name", NU)
+def test_machines_with_nu_are_solved(solver: Solver, name: str) -> None:
+    solution = solve(NU[name], solver)
+    if solution.status is Status.NOT_INSTALLED:
+        pytest.skip(solution.note)
+    if isinstance(solver, OneDAL) and name == "one class":
+        assert solution.status is Status.UNSUPPORTED
+    else:
+        assert (solution.claimed, solution.verdict) == ("optimal", "solved")
+
+
+def test_liblinear_comes_closer_with_a_smaller_tolerance() -> None:
+    for name in ("one C", "regression"):
+        errors = [excess(solve(LINEAR[name], LibLinear(tol=tol))) for tol in (1e-1, 1e-3, 1e-6)]
+        assert errors[0] > errors[1] > errors[2]
 
 
 @pytest.mark.parametrize(("solver", "problem", "words"), REFUSED)

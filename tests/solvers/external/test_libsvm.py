@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from problems import (
     RBF,
     SVDD,
-    Formulation,
     HingeERM,
     Kernel,
     Linear,
@@ -16,7 +15,7 @@ from problems import (
     SoftMarginDual,
     SVRDual,
 )
-from solvers import SMO, LibSVM, Solution, Status, solve
+from solvers import SMO, LibSVM, Solution, solve
 
 KERNELS = [Linear(), RBF(0.3), Polynomial(3, 0.5, 1.0), 0.5 * Linear() + RBF(1.0)]
 
@@ -85,11 +84,3 @@ def test_a_risk_with_hinge_loss_and_intercept_is_c_svc() -> None:
 def test_svdd_with_one_norm_for_all_samples_is_the_one_class_machine() -> None:
     X, _ = samples()
     assert solve(SVDD(X, 0.2, RBF(0.5)), LibSVM(tol=1e-6)).verdict == "solved"
-
-
-def test_every_formulation_is_solved_or_refused(box_problem: Formulation) -> None:
-    solution = solve(box_problem, LibSVM(tol=1e-7))
-    if solution.status is Status.UNSUPPORTED:
-        assert not box_problem.intercept or box_problem.problem_class == "hard_margin"
-    else:
-        assert solution.verdict == "solved"

@@ -10,28 +10,12 @@ import pytest
 from problems import Formulation
 from solvers import OneDAL, solve
 from solvers.base import Precision
-from tests.solvers.external.baseline_problems import KERNEL, NU, excess
+from tests.solvers.external.baseline_problems import KERNEL
 
 PRECISIONS = get_args(Precision)
 NEEDED = pytest.mark.skipif(
     importlib.util.find_spec("sklearnex") is None, reason="sklearnex is not installed"
 )
-
-
-@pytest.mark.parametrize("problem", KERNEL.values(), ids=KERNEL)
-@NEEDED
-def test_one_dal_finds_the_optimum_of_smo(problem: Formulation) -> None:
-    solution = solve(problem, OneDAL(tol=1e-7))
-    assert solution.claimed == "optimal"
-    assert solution.certificate.violating_pair <= 1e-6
-    assert abs(excess(solution)) <= 1e-6
-
-
-@NEEDED
-@pytest.mark.parametrize("name", ["classification", "regression"])
-def test_one_dal_solves_machines_with_nu(name: str) -> None:
-    solution = solve(NU[name], OneDAL(tol=1e-7))
-    assert (solution.claimed, solution.verdict) == ("optimal", "solved")
 
 
 @NEEDED

@@ -6,20 +6,9 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from problems import Formulation
 from solvers import SGD, solve
 from solvers.base import Precision
-from tests.solvers.external.baseline_problems import LINEAR, excess
-
-
-@pytest.mark.parametrize("problem", LINEAR.values(), ids=LINEAR)
-def test_sgd_approaches_the_optimum_epoch_by_epoch(problem: Formulation) -> None:
-    seen = []
-    solution = solve(problem, SGD(epochs=200), callback=seen.append)
-    assert solution.claimed == "stopped"
-    assert solution.iterations == 200
-    assert len(seen) > 1
-    assert 0 <= excess(solution) <= 0.02
+from tests.solvers.external.baseline_problems import LINEAR
 
 
 def test_sgd_visits_the_samples_in_a_new_order_each_epoch() -> None:

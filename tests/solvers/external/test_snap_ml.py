@@ -8,19 +8,11 @@ import numpy as np
 import pytest
 
 from solvers import SnapML, solve
-from tests.solvers.external.baseline_problems import LINEAR, excess
+from tests.solvers.external.baseline_problems import LINEAR
 
 NEEDED = pytest.mark.skipif(
     importlib.util.find_spec("snapml") is None, reason="snapml is not installed"
 )
-
-
-@NEEDED
-@pytest.mark.parametrize("name", ["one C", "sparse", "flipped", "risk"])
-def test_snap_ml_solves_the_same_problem(name: str) -> None:
-    solution = solve(LINEAR[name], SnapML(tol=1e-9, max_iter=100_000))
-    assert solution.claimed == "stopped"
-    assert abs(excess(solution)) <= 1e-3
 
 
 @NEEDED

@@ -6,7 +6,7 @@ import pytest
 
 from problems import RBF, Sigmoid, SoftMarginDual
 from solvers import LibSVM, LibSVMOpenMP, solve
-from tests.solvers.external.baseline_problems import KERNEL, NU
+from tests.solvers.external.baseline_problems import KERNEL
 
 NEEDED = pytest.mark.skipif(
     importlib.util.find_spec("libsvm") is None, reason="libsvm-official is not installed"
@@ -24,14 +24,6 @@ def test_it_agrees_with_the_plain_build(name: str, shrinking: bool) -> None:
     assert threaded.certificate.violating_pair <= 1e-5
     gaps = threaded.certificate.gap + plain.certificate.gap
     assert abs(threaded.objective - plain.objective) <= gaps
-
-
-@NEEDED
-@pytest.mark.parametrize("name", ["classification", "regression", "one class"])
-def test_it_solves_machines_with_nu(name: str) -> None:
-    solution = solve(NU[name], LibSVMOpenMP(tol=1e-6))
-    assert (solution.claimed, solution.verdict) == ("optimal", "solved")
-    assert abs(solution.objective - solve(NU[name], LibSVM(tol=1e-6)).objective) <= 1e-6
 
 
 @NEEDED

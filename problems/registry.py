@@ -98,7 +98,15 @@ class Registry(Mapping[str, type[T]], Generic[T]):
         if name not in self._loaded:
             entry = self.plugins[name]
             try:
-                self._loaded[name] = self._checked(entry.load())
+                found = entry.load()
+                if not (isinstance(found, type) and issubclass(found, self.base)):
+                    raise TypeError(f"it is no subclass of {self.base.__name__}")
+                attributes = inspect.get_annotations(self.base).items()
+                needed = {name for name, kind in attributes if "ClassVar" in str(kind)}
+                lacking = {name for name in needed if not hasattr(found, name)}
+                if lacking := lacking | getattr(found, "__abstractmethods__", frozenset()):
+                    raise TypeError(f"it lacks {', '.join(sorted(lacking))}")
+                self._loaded[name] = found
             except (Exception, SystemExit) as error:
                 self._loaded[name] = None
                 self._leave_out(entry, f"{type(error).__name__}: {error}")
@@ -110,17 +118,6 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             f"the {self.kind} {entry.name!r} of the plug-in {package} ({entry.value}) is left out: "
             f"{' '.join(why.split())}"
         )
-
-    def _checked(self, found: Any) -> type[T]:
-        """Return a class as it is, if it can stand in the list; TypeError otherwise."""
-        if not (isinstance(found, type) and issubclass(found, self.base)):
-            raise TypeError(f"it is no subclass of {self.base.__name__}")
-        attributes = inspect.get_annotations(self.base).items()
-        needed = {name for name, kind in attributes if "ClassVar" in str(kind)}
-        lacking = {name for name in needed if not hasattr(found, name)}
-        if lacking := lacking | getattr(found, "__abstractmethods__", frozenset()):
-            raise TypeError(f"it lacks {', '.join(sorted(lacking))}")
-        return found
 
     @cached_property
     def own(self) -> dict[str, type[T]]:
@@ -150,7 +147,11 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             raise ValueError(f"{self.kind}: must be a name, got {name!r:.80}")
         if not is_outside(name):
             if name.endswith(".py"):
-                raise ValueError(f"{self.kind} {name!r}: {_with_class(name, folder)}")
+                file = find_path(name, folder)
+                if not file.is_file():
+                    raise ValueError(f"{self.kind} {name!r}: there is no file {file.resolve()}")
+                hint = ", ".join(f"{name}:{cls}" for cls in class_names(file)) or "there is none"
+                raise ValueError(f"{self.kind} {name!r}: add the class to the file: {hint}")
             if name not in self:
                 raise ValueError(f"unknown {self.kind} {name!r}; there are {', '.join(self.all())}")
             return self[name]
@@ -211,15 +212,6 @@ def class_names(file: Path) -> list[str]:
     except ValueError as error:  # it has a null byte
         raise ValueError(f"{file}: {error}") from None
     return [node.name for node in tree.body if isinstance(node, ast.ClassDef)]
-
-
-def _with_class(path: str, folder: str) -> str:
-    """Return what to write where a file was named without a class."""
-    file = find_path(path, folder)
-    if not file.is_file():
-        return f"there is no file {file.resolve()}"
-    names = [f"{path}:{name}" for name in class_names(file)]
-    return f"add the class to the file: {', '.join(names)}" if names else "has no class"
 
 
 def _name(cls: type[Any]) -> str:

@@ -2,70 +2,42 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from typing import Any, ClassVar
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from problems.dataset import Vector, check_classes, check_labels, check_targets
 
 
-class Task(ABC):
+@dataclass(frozen=True)
+class Task:
     """What is learned from y, and how well decisions f predict it.
 
     Attributes
     ----------
     takes : which data sets fit: of labels, of classes, of targets.
+    check : (y, n, name) to `y` as a read-only vector of n usable values; ValueError naming it otherwise.
+    predict : decisions f to what they predict, shape (m,).
     error : what the mean of `errors` is called.
     """
 
-    takes: ClassVar[tuple[str, ...]]
-    error: ClassVar[str] = "a validation error"
-
-    @abstractmethod
-    def check(self, y: Any, n: int, name: str = "y") -> Vector:
-        """Return `y` as a read-only vector of n usable values; ValueError naming it otherwise."""
-
-    @abstractmethod
-    def predict(self, f: Vector) -> Vector:
-        """Return what the decisions `f` predict, shape (m,)."""
+    takes: tuple[str, ...]
+    check: Callable[..., Vector]
+    predict: Callable[[Vector], Vector]
+    error: str = "a validation error"
 
     def errors(self, f: Vector, y: Vector) -> Vector:
-        """Return the error of each prediction, shape (m,): by default 1 where it is wrong, else 0."""
+        """Return the error of each prediction, shape (m,): 1 where it is wrong, else 0."""
         return (self.predict(f) != y).astype(np.float64)
 
     def score(self, f: Vector, y: Vector) -> float | None:
-        """Return how good the predictions are, 1 being perfect: by default the share of right ones."""
+        """Return how good the predictions are, 1 being perfect: the share of right ones."""
         return float(np.mean(self.predict(f) == y))
-
-
-class Labels(Task):
-    """Labels −1 and +1, predicted by the sign of f, shape (m,)."""
-
-    takes: ClassVar[tuple[str, ...]] = ("labels",)
-
-    def check(self, y: Any, n: int, name: str = "y") -> Vector:
-        """Return n labels, each −1 or +1."""
-        return check_labels(y, n, name)
-
-    def predict(self, f: Vector) -> Vector:
-        """Return +1 where f ≥ 0, else −1."""
-        return np.where(f >= 0, 1.0, -1.0)
 
 
 class Targets(Task):
     """Real targets, predicted by f itself."""
-
-    takes: ClassVar[tuple[str, ...]] = ("labels", "classes", "targets")  # all are numbers
-    error: ClassVar[str] = "a mean squared error"
-
-    def check(self, y: Any, n: int, name: str = "y") -> Vector:
-        """Return n finite numbers."""
-        return check_targets(y, n, name)
-
-    def predict(self, f: Vector) -> Vector:
-        """Return f."""
-        return f
 
     def errors(self, f: Vector, y: Vector) -> Vector:
         """Return (y − f)²."""
@@ -77,18 +49,16 @@ class Targets(Task):
         return 1.0 - float(np.sum((y - f) ** 2)) / spread if spread > 0 else None
 
 
-class Classes(Task):
-    """Classes 0, 1, ..., K − 1, predicted by the largest of K scores, shape (m, K)."""
-
-    takes: ClassVar[tuple[str, ...]] = ("labels", "classes")
-
-    def check(self, y: Any, n: int, name: str = "y") -> Vector:
-        """Return n classes."""
-        return check_classes(y, n, name)
-
-    def predict(self, f: Vector) -> Vector:
-        """Return the class of the largest score."""
-        return f.argmax(axis=1).astype(np.float64)
+def _sign(f: Vector) -> Vector:
+    return np.where(f >= 0, 1.0, -1.0)
 
 
-LABELS, TARGETS, CLASSES = Labels(), Targets(), Classes()
+def _largest(f: Vector) -> Vector:
+    return f.argmax(axis=1).astype(np.float64)
+
+
+LABELS = Task(("labels",), check_labels, _sign)  # −1 and +1, from f (m,)
+CLASSES = Task(("labels", "classes"), check_classes, _largest)  # 0, 1, ..., K − 1, from f (m, K)
+TARGETS = Targets(  # which all numbers are
+    ("labels", "classes", "targets"), check_targets, np.asarray, "a mean squared error"
+)

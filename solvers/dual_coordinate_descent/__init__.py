@@ -96,7 +96,7 @@ class DualCoordinateDescent(Solver):
                 claim = "stopped"
                 state.balance()
                 break
-            if count % state.improvements_before_pause == 0:
+            if count % state.between_pauses == 0:
                 yield self._point(state, "none")
         yield self._point(state, claim)
 

@@ -23,7 +23,6 @@ from solvers.dual_coordinate_descent.proximal import ProximalStep
 _FIRST_SIGMA = 10.0
 _NEIGHBOURS = 8  # that stay together in the order of an epoch: half the time of w8a's epochs
 _ENTRIES_BEFORE_PAUSE = 2**21  # of X, some 10 ms
-_SHORTEST = 1 / 8  # of that, between two pauses, so that they cost little in comparison
 _GROWTH = 3.0  # of σ and ρ per step; with 5 a9a and w8a took a fifth more Newton steps
 _LARGEST_SIGMA = 1e6  # times Qₖₖ·(ub − lb) where that is over 1; beyond it σ only adds rounding
 _LARGEST_RHO = 100.0  # times the first
@@ -46,6 +45,7 @@ class Descent:
     active : the variables that may still move. may_shrink : whether they may become fewer.
     violation, gap : as of the last measurement, the violating pair and the relative duality gap.
     stuck : whether the last proximal step could not be solved with any σ.
+    between_pauses : how many epochs or Newton steps, if they are short, are not worth a pause.
     """
 
     def __init__(
@@ -75,6 +75,8 @@ class Descent:
         self.guess: Vector | None = None
         self.violation = self.gap = np.inf
         self.stuck = False
+        multiplications = block.rows.size + min(x.size, self.w.size) ** 3
+        self.between_pauses = max(1, int(_ENTRIES_BEFORE_PAUSE / 8 / multiplications))
         self._recompute()
 
     def epochs(self, number: int, rng: np.random.Generator) -> Iterator[None]:
@@ -105,12 +107,6 @@ class Descent:
             self.count["epochs"] += 1
             yield
 
-    @property
-    def improvements_before_pause(self) -> int:
-        """How many epochs or Newton steps, if they are short, to leave between two pauses."""
-        multiplications = self.block.rows.size + min(self.x.size, self.w.size) ** 3
-        return max(1, int(_SHORTEST * _ENTRIES_BEFORE_PAUSE / multiplications))
-
     def proximal_step(self) -> Iterator[None]:
         """Take one proximal step on the active variables, pausing after each Newton step."""
         active, everything = self.active, self.active.size == self.x.size
@@ -139,11 +135,8 @@ class Descent:
             self.sigma /= _GROWTH**2
             self.stuck = self.sigma < _SMALLEST_SIGMA
 
-    def measure(self) -> Vector:
-        """Measure violation and gap on all variables, and let the violating ones be active.
-
-        Return the gradient of the Lagrangian.
-        """
+    def measure(self) -> None:
+        """Measure violation and gap on all variables, and let the violating ones be active."""
         self.balance()
         r = self._measure(self.block, self.x, scores(self.block, self.w, 0.0) + self.block.p)
         held = np.where(r >= 0, self.x <= self.block.lb, self.x >= self.block.ub)
@@ -153,7 +146,6 @@ class Descent:
             self.sigma = max(self.sigma / _SETBACK, _FIRST_SIGMA)  # newcomers have far to go
             self.may_shrink = False  # or some come and go: a regression took 450 steps for 110
         self.active = active
-        return r
 
     def balance(self) -> None:
         """Meet the equality exactly, if that is possible by the variables inside the box alone."""

@@ -23,7 +23,9 @@ from solvers import (
     CvxoptQP,
     DualCoordinateDescent,
     Pegasos,
+    PlattSMO,
     ProjectedGradient,
+    SimplifiedSMO,
     Status,
     default_solver,
     solve,
@@ -124,6 +126,8 @@ CHECKED = {
     "CvxoptQP": CvxoptQP(),
     "ProjectedGradient": ProjectedGradient(),
     "Pegasos": Pegasos(),
+    "PlattSMO": PlattSMO(max_iter=3000),
+    "SimplifiedSMO": SimplifiedSMO(max_iter=3000),
     "Pegasos, batch larger than n": Pegasos(batch_size=10_000),
 }
 

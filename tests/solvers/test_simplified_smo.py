@@ -5,15 +5,12 @@ import pytest
 
 from problems import (
     BoxQP,
-    HardMarginDual,
-    Sigmoid,
-    SoftMarginDual,
     reduce,
 )
 from solvers import solve
 from solvers.platt_smo import PlattSMO
 from solvers.simplified_smo import SimplifiedSMO
-from tests.solvers.textbook_problems import cancer, problems
+from tests.solvers.textbook_problems import problems
 
 BOTH = pytest.mark.parametrize("solver", [SimplifiedSMO, PlattSMO])
 
@@ -38,31 +35,3 @@ def test_objective_never_rises_and_the_point_stays_feasible(solver, monkeypatch)
         values.append(0.5 * x @ form.Q.matvec(x) + form.p @ x)
     assert len(values) > 1
     assert (np.diff(values) <= 1e-12 * abs(values[-1])).all()
-
-
-@BOTH
-@pytest.mark.parametrize("same_label", [True, False])
-@pytest.mark.parametrize("hard", [True, False])
-def test_duplicates_end(solver, same_label, hard):
-    X, y = cancer(30)
-    X, y = np.vstack([X, X]), np.concatenate([y, y if same_label else -y])
-    problem = HardMarginDual(X, y) if hard else SoftMarginDual(X, y, 1.0)
-    answer = solve(problem, solver(tol=1e-4, max_iter=5000))
-    assert answer.iterations <= 5000
-    if not hard and solver is PlattSMO:
-        assert answer.certificate.relative_gap < 1e-2
-
-
-@BOTH
-@pytest.mark.parametrize("n", [1, 3])
-def test_one_class_ends_at_zero(solver, n):
-    answer = solve(SoftMarginDual(np.eye(3)[:n], np.ones(n), 1.0), solver())
-    assert (answer.alpha == 0).all()
-    assert answer.verdict == "solved"
-
-
-@BOTH
-def test_indefinite_kernel_ends(solver):
-    X, y = cancer(40)
-    answer = solve(SoftMarginDual(X, y, 1.0, Sigmoid(1.0, -1.0)), solver(max_iter=3000))
-    assert answer.verdict == "uncertified"

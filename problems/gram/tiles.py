@@ -196,7 +196,7 @@ class Tiles:
         if part.section is None:
             out[:] = self.gram.bound.block(rows, part.cols)
             return
-        self._samples[out.dtype].products(rows, part.section, out)
+        self._ready(out.dtype).products(rows, part.section, out)
         match self.kernel:
             case RBF(gamma):
                 exponentials(out, 2 * gamma)

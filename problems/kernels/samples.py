@@ -61,22 +61,15 @@ def equal_rows(X: Any, left: Indices, right: Indices) -> NDArray[np.bool_]:
     return ~difference.any(axis=1)
 
 
-def distinct(X: Matrix) -> tuple[Indices, Indices]:
-    """Return a row of each kind (k,), and of which kind each row is (n,)."""
-    hashed = X @ np.random.default_rng(0).standard_normal(X.shape[1])  # equals are neighbours
+def distinct(X: Matrix, rng: np.random.Generator | None = None) -> tuple[Indices, Indices]:
+    """Return a row of each kind (k,), and of which kind each row is (n,); `rng` orders the kinds."""
+    rng = np.random.default_rng(0) if rng is None else rng
+    hashed = X @ rng.standard_normal(X.shape[1])  # equals are neighbours in its order
     order = np.argsort(hashed, kind="stable")
     before, after = order[:-1], order[1:]
-    number = numbered(X, order, np.flatnonzero(hashed[before] == hashed[after]))
+    like = np.flatnonzero(hashed[before] == hashed[after])
+    changes = np.ones(order.size, np.intp)
+    changes[like + 1] -= equal_rows(X, before[like], after[like])
     kind = np.empty(order.size, np.intp)
-    kind[order] = number
-    return order[np.diff(number, prepend=-1) > 0], kind
-
-
-def numbered(X: Matrix, ordered: Indices, like: Indices) -> Indices:
-    """Return the number of each row's kind, from 0, in an order in which equal rows are neighbours.
-
-    `like` are the places whose row may be equal to the next one.
-    """
-    equal = np.zeros(ordered.size, np.bool_)  # to the one before
-    equal[like + 1] = equal_rows(X, ordered[like], ordered[like + 1])
-    return np.cumsum(~equal) - 1
+    kind[order] = np.cumsum(changes) - 1
+    return order[changes > 0], kind

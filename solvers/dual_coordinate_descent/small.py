@@ -15,7 +15,8 @@ import numpy as np
 from problems.dataset import Indices, Vector
 from problems.kernels import Block
 from solvers.numerics.subspace import MOST_FREE, minimise_on_subspaces
-from solvers.smo.small import free_of, violation_of
+from solvers.smo.conditions import free_variables, on_one_side, violation_of
+from solvers.smo.variables import Terms
 
 _FLAT = 1e-100  # in place of the curvature of a sample of zeros, which goes to a bound
 _PATIENCE = 20  # turns without halving the violation
@@ -36,9 +37,9 @@ def minimise_linear(
     w, diagonal = z @ X, np.sum(X * X, axis=1)
     state = np.uint64(1)
     epochs, best, slow = 0, np.inf, 0
-    order, no_equality = np.arange(z.size), np.full(z.size, -1)
+    order, terms = np.arange(z.size), Terms(q, tube, lo, hi, np.full(z.size, -1))
     while True:
-        violation = violation_of(X @ w, z, q, tube, lo, hi, no_equality)[1]
+        violation = violation_of(X @ w, z, terms)[1]
         slow = 0 if violation < 0.5 * best else slow + 1
         best = min(best, violation)
         target = fine if best <= tol else tol
@@ -53,7 +54,7 @@ def minimise_linear(
                 active[t], active[s] = active[s], active[t]
             size, reach = _epoch(X, w, z, q, tube, lo, hi, diagonal, active, size, reach)
         epochs += count
-        _newton(X, w, z, q, tube, lo, hi, max(_LEAST_SECONDS, count * _OF_ENTRY * X.size))
+        _newton(X, w, z, terms, max(_LEAST_SECONDS, count * _OF_ENTRY * X.size))
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
@@ -95,14 +96,14 @@ def _epoch(
 
 
 @numba.njit(cache=True, nogil=True)
-def _newton(
-    X: Block, w: Vector, z: Vector, q: Vector, tube: Vector, lo: Vector, hi: Vector, seconds: float
-) -> None:  # fmt: skip
+def _newton(X: Block, w: Vector, z: Vector, terms: Terms, seconds: float) -> None:
     """Move the free variables to the minimum on their face."""
-    free, r, low, high = free_of(X @ w, z, q, tube, lo, hi)
+    free = free_variables(z, terms)
     if not 0 < free.size <= MOST_FREE:
         return
     rows, moved = X[free], z[free]
-    minimise_on_subspaces(rows @ rows.T, r, moved, low, high, np.full(free.size, -1), seconds)
+    r, low, high = on_one_side(X @ w, z, terms, np.zeros(1))
+    ends, groups = (low[free], high[free]), terms.groups[free]
+    minimise_on_subspaces(rows @ rows.T, r[free], moved, *ends, groups, seconds)
     w += (moved - z[free]) @ rows
     z[free] = moved

@@ -168,7 +168,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
                 return None
             margin = problem.decision_scale(tuple(b))
         w = problem.X.T @ beta if problem.is_linear else None
-        point = Point(problem.alpha(beta), w, float(b.mean()) if b.size else 0.0)
+        point = Point(problem.alpha(beta), w, float(b.mean()))
         return Answer(point, steps, violation <= self.tol, margin)
 
     @property

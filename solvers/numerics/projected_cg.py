@@ -15,17 +15,15 @@ from problems.dataset import Indices, Vector
 Apply = Callable[[Vector], Vector]
 
 
-def on_plane(
-    invert: Apply, size: int, equality: bool, groups: Indices | None
-) -> tuple[Apply, Apply]:
+def on_plane(invert: Apply, groups: Indices) -> tuple[Apply, Apply]:
     """Return v ↦ M⁻¹v brought onto the plane Eᵀv = 0, and v ↦ v brought there.
 
-    Along the directions that cost least: v − M⁻¹E(EᵀM⁻¹E)⁻¹Eᵀv. `groups` has the number of each
-    variable's equality, where there are several; a group may have no variable that M⁻¹ moves.
+    Along the directions that cost least: v − M⁻¹E(EᵀM⁻¹E)⁻¹Eᵀv. `groups` (n,) has the number of each
+    variable's equality, −1 for none; a group may have no variable that M⁻¹ moves.
     """
-    if not equality:
+    if groups.max() < 0:
         return invert, lambda v: v
-    E = np.ones((size, 1)) if groups is None else np.eye(int(groups.max()) + 1)[groups]
+    E = np.eye(int(groups.max()) + 1)[groups]
     across = np.column_stack([invert(ones) for ones in E.T])
     inner = np.linalg.pinv(E.T @ across)
 

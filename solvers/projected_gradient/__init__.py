@@ -33,7 +33,7 @@ from solvers.base import Solver
 from solvers.numerics.claims import is_near
 from solvers.projected_gradient.steps import Box, accelerated, barzilai_borwein, plain
 from solvers.projected_gradient.subsets import minimise_by_gradients
-from solvers.smo.active import compile_choice
+from solvers.smo.cache import compile_rows
 from solvers.smo.decomposition import minimise
 
 Variant = Literal["plain", "accelerated", "barzilai_borwein", "notebook"]
@@ -109,7 +109,7 @@ class ProjectedGradient(Solver):
 
     def prepare(self, form: BoxQP) -> BoxQP:
         """Compile what problems of one working set never call."""
-        compile_choice()
+        compile_rows()
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:

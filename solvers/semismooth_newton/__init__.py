@@ -115,7 +115,7 @@ class SemismoothNewton(Solver):
         least = negligible(merged, largest, self.tol)
         single = self.tol >= 1e-4 and v.n >= _MANY and tiles.precise(np.float32)
         K = LargeEntries(tiles, v.sample, v.scale, least, np.float32 if single else np.float64)
-        method = Method(merged, K, form.a is not None)
+        method = Method(merged, K)
         best, slow = np.inf, 0
         while True:
             x, g = _in_form(form, method)

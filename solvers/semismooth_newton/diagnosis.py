@@ -102,8 +102,8 @@ def negligible(merged: Merged, largest: float, tol: float) -> float:
 
     `largest` is that of the diagonal.
     """
-    v, centre = merged.variables, merged.centre
-    room = float(np.maximum(np.abs(v.lo + centre), np.abs(v.hi + centre)).sum())
+    terms, centre = merged.variables.terms, merged.centre
+    room = float(np.maximum(np.abs(terms.lo + centre), np.abs(terms.hi + centre)).sum())
     return min(
         max(0.1 * tol / max(room, np.finfo(float).tiny), _LEAST[0] * largest), _LEAST[1] * largest
     )

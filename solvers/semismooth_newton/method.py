@@ -30,8 +30,8 @@ from problems.dataset import Vector
 from problems.projection import project
 from solvers.numerics.projected_cg import conjugate_gradients, on_plane
 from solvers.semismooth_newton.storage import LargeEntries
+from solvers.smo.conditions import violation_of
 from solvers.smo.duplicates import Merged
-from solvers.smo.small import violation_of
 
 _ACCURACY = 0.03  # of a system: more would be lost when the active set changes
 _PRODUCTS = 40  # with K for a system
@@ -49,13 +49,13 @@ class Method:
     Attributes
     ----------
     z, f : the centre, which is feasible, and its scores Kz (n,). b : the multiplier of the equality.
-    q : the costs, with those of what the variables are relative to. weight : λ. steps : so far.
+    terms : with the costs of what the variables are relative to. weight : λ. steps : so far.
     """
 
-    def __init__(self, merged: Merged, K: LargeEntries, equality: bool) -> None:
-        self.merged, self.v, self.equality = merged, merged.variables, equality
-        self.group = np.full(self.v.n, 0 if equality else -1)
-        self.z, self.steps = self.v.start.copy(), 0
+    def __init__(self, merged: Merged, K: LargeEntries) -> None:
+        self.merged, v = merged, merged.variables
+        self.equality = v.terms.groups[0] >= 0
+        self.z, self.steps = v.start.copy(), 0
         self.total = float(self.z.sum())
         self.D = np.maximum(K.diagonal, _LEAST * float(K.diagonal.max()) or 1.0)
         self.weight = _FIRST
@@ -65,7 +65,8 @@ class Method:
         """Go on with other values of K."""
         self.K, self.f = K, K.product(self.z)
         self.shift = K.product(self.merged.centre)
-        self.q = self.v.q + self.shift
+        terms = self.merged.variables.terms
+        self.terms = terms._replace(q=terms.q + self.shift)
         self._order()
 
     @property
@@ -79,9 +80,7 @@ class Method:
         return self.K.error(np.abs(self.z) + np.abs(self.merged.centre))
 
     def _order(self) -> None:
-        v = self.v
-        b, self.violation = violation_of(self.f, self.z, self.q, v.tube, v.lo, v.hi, self.group)
-        self.b = float(b.sum())
+        (self.b,), self.violation = violation_of(self.f, self.z, self.terms)
 
     def advance(self, most: int) -> None:
         """Find the next centre, in at most so many steps."""
@@ -108,19 +107,20 @@ class Method:
 
     def _proximal(self, f: Vector, b: float) -> tuple[Vector, Any]:
         """Return p, and which of its entries follow t."""
-        v = self.v
+        q, tube, lo, hi, _ = self.terms
         weights = self.weight * self.D
-        t = self.z - (f + self.q + b) / weights
-        width = v.tube / weights
+        t = self.z - (f + q + b) / weights
+        width = tube / weights
         soft = t - np.clip(t, -width, width)
-        p = np.clip(soft, v.lo, v.hi)
+        p = np.clip(soft, lo, hi)
         return p, (p == soft) & ((width == 0) | (soft != 0))
 
     def _balance(self, f: Vector) -> float:
         """Return the b for which Σp = delta: Σp falls with b, from Σhi to Σlo."""
-        v, weights = self.v, self.weight * self.D
-        low = float((weights * (self.z - v.hi) - f - self.q - v.tube).min())
-        high = float((weights * (self.z - v.lo) - f - self.q + v.tube).max())
+        q, tube, lo, hi, _ = self.terms
+        weights = self.weight * self.D
+        low = float((weights * (self.z - hi) - f - q - tube).min())
+        high = float((weights * (self.z - lo) - f - q + tube).max())
         for _ in range(_HALVINGS):
             b = 0.5 * (low + high)
             low, high = (b, high) if self._proximal(f, b)[0].sum() > self.total else (low, b)
@@ -130,9 +130,9 @@ class Method:
         """Return the nearest point that meets the equality: by those that follow, if they can."""
         if not self.equality:
             return p
-        lo, hi = np.where(follows, self.v.lo, p), np.where(follows, self.v.hi, p)
+        lo, hi = np.where(follows, self.terms.lo, p), np.where(follows, self.terms.hi, p)
         if not lo.sum() <= self.total <= hi.sum():
-            lo, hi = self.v.lo, self.v.hi
+            lo, hi = self.terms.lo, self.terms.hi
         return project(p, lo, hi, np.ones(p.size), np.array([self.total]))
 
     def _newton(self, u: Vector, p: Vector, follows: Any) -> tuple[Vector, Vector, float]:
@@ -149,7 +149,7 @@ class Method:
             shift = (self.total - float(u.sum() + du.sum())) / across.sum() * across
             du, Kdu = du + shift, Kdu + K.product(shift)
         residual = np.where(follows, Kdu + weights * (du - (p - u)), 0.0)
-        onto, _ = on_plane(inverse, u.size, self.equality, None)
+        onto, _ = on_plane(inverse, self.terms.groups)
 
         def product(v: Vector) -> Vector:
             return np.where(follows, K.product(v) + weights * v, 0.0)

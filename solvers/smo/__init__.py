@@ -15,9 +15,9 @@ the margin are computed in float64, and what is left is solved with the same row
 variables are few and settled, Newton steps in float64 end it; where refreshes help no more, all rows are
 in float64. What each measure gains is in the documentation, with what it was measured on.
 
-To read: `variables` and `duplicates` (what z is), `matrix` and `cache` (K), `state` (z, f and their
-errors), `pairs` (the innermost loop), `newton` and `newton_policy`, `active` (rounds), `decomposition`
-(the outermost loop).
+To read: `variables` and `duplicates` (what z is), `conditions` (when it is optimal), `matrix` and
+`cache` (K), `state` (z, f and their errors), `pairs` (the innermost loop), `newton` and `newton_policy`,
+`active` (rounds), `decomposition` (the outermost loop).
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from typing import ClassVar
 from problems.forms import BoxQP, FormPoint
 from problems.gram.threads import Threads
 from solvers.base import Solver
-from solvers.smo.active import MOST_ON_DEMAND, compile_choice
+from solvers.smo.active import MOST_ON_DEMAND
+from solvers.smo.cache import compile_rows
 from solvers.smo.decomposition import minimise
 from solvers.smo.pairs import minimise_by_pairs
 from solvers.smo.small import MOST, is_small, minimise_by_matrix
@@ -71,7 +72,8 @@ class SMO(Solver):
 
     def prepare(self, form: BoxQP) -> BoxQP:
         """Compile what problems of one working set never call."""
-        compile_choice()
+        if not is_small(form, self.cache_size):
+            compile_rows()
         return form
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
@@ -80,6 +82,4 @@ class SMO(Solver):
         if is_small(form, self.cache_size):
             yield from Threads().one_at_a_time(minimise_by_matrix(form, *limits))
         else:
-            yield from minimise(
-                form, minimise_by_pairs, *limits, self.cache_size, takes_source=True
-            )
+            yield from minimise(form, minimise_by_pairs, *limits, self.cache_size)

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-import numba
 import numpy as np
 from scipy.linalg import LinAlgError
 
 from problems.dataset import Indices, Vector
 from solvers.numerics.projected_cg import Apply
-from solvers.smo.cache import RowCache, compile_gather
+from solvers.smo.cache import RowCache
+from solvers.smo.conditions import free_variables, largest, multipliers, on_one_side, slopes
 from solvers.smo.newton import FreeFactor, exact_system, newton_step
 from solvers.smo.newton_policy import NewtonPolicy
-from solvers.smo.pairs import WorkingSet
-from solvers.smo.state import State, free_variables, slopes
+from solvers.smo.pairs import WorkingSet, minimise_by_pairs
+from solvers.smo.state import State
 from solvers.smo.variables import ONE_SET
 
 # What minimises over a working set to a violation, in so many steps at most: it returns z, the number of
@@ -31,29 +31,35 @@ MOST_ON_DEMAND = 2048  # variables that are one set, for a round, where rows com
 
 
 class Active:
-    """The active variables `members` of a state, and rows of K among them."""
+    """The active variables of a state: rows of K among them, and their terms, z, f and b.
 
-    def __init__(self, state: State, inner: Inner, takes_source: bool) -> None:
-        """Begin without any; `takes_source` says whether `inner` computes rows on demand."""
-        self.state, self.inner, self.takes_source = state, inner, takes_source
+    `inner` minimises over a working set; where it is pair steps, rows may come on demand.
+    """
+
+    def __init__(self, state: State, inner: Inner) -> None:
+        self.state, self.inner = state, inner
         self.policy = NewtonPolicy()
         self.factor: FreeFactor | None = None
-        self.start_with(np.empty(0, np.int64))
+        nobody = np.empty(0, np.int64)
+        self.rows = RowCache(state.matrix, nobody, state.room)
+        self.start_with(nobody)
 
     def start_with(self, members: Indices) -> None:
         """Make `members` active, without any rows but those that an earlier problem left."""
-        state, v = self.state, self.state.variables
-        every = members.size == v.n
-        rows = state.earlier_rows if every else None
-        self.rows = RowCache(state.matrix, members, state.memory) if rows is None else rows
+        state, every = self.state, members.size == self.state.variables.n
+        if every and state.earlier_rows is not None:
+            self.rows = state.earlier_rows
+        else:
+            self.rows = RowCache(state.matrix, members, state.room, self.rows.memory)
         self.last_set = np.empty(0, np.int64)
         one_set = members.size > 0 and self.rows.complete
         self.whole = one_set and members.size <= ONE_SET
         # The first round may be on more, if the violation has no more than five digits to fall: with
         # many free, the last digits take fewer steps where it falls slowly.
         near = one_set and members.size <= MOST_ON_DEMAND and state.left <= 1e5
-        on_demand = self.takes_source and every and state.equality and v.groups is None
-        self.source = self.rows.source() if on_demand and (self.whole or near) else None
+        on_demand = every and (self.whole or near) and self.inner is minimise_by_pairs
+        one_equality = bool((state.variables.terms.groups == 0).all())
+        self.source = self.rows.source() if on_demand and one_equality else None
         self.whole |= self.source is not None
         if self.whole and self.source is None:
             self.rows.fetch(np.arange(members.size))
@@ -72,24 +78,18 @@ class Active:
         """Make `members` active; where most of them were before, their rows stay."""
         if members is not self.members:
             arriving = np.setdiff1d(members, self.members, assume_unique=True)
-            grown = members.size != self.members.size
-            grown = grown or self.state.matrix.repeats
+            grown = members.size != self.members.size or self.state.matrix.repeats
             if grown or arriving.size > members.size // 4:
                 self.start_with(members)
             else:
                 leaving = ~np.isin(self.members, members, assume_unique=True)
                 positions = np.flatnonzero(leaving)
                 self.rows.replace(positions, arriving)
+                if self.whole:  # the block of all members is read by position
+                    self.rows.fetch(positions)
                 self.last_set = np.setdiff1d(self.last_set, positions)
-        v, chosen = self.state.variables, self.members
-        self.lo, self.hi, self.q, self.tube = (
-            v.lo[chosen],
-            v.hi[chosen],
-            v.q[chosen],
-            v.tube[chosen],
-        )
-        self.groups = None if v.groups is None else v.groups[chosen]
-        self.z, self.f = self.state.z[chosen], self.state.f[chosen]
+        self.terms = self.state.variables.terms.of(self.members)
+        self.z, self.f = self.state.z[self.members], self.state.f[self.members]
 
     def reduce(self, share: float, least: float) -> Iterator[None]:
         """Run rounds until the violation is at most `share` of the first, or `least`.
@@ -97,59 +97,30 @@ class Active:
         Pauses before each.
         """
         accuracy = 0.1  # the share of the violation at which a round ends
-        if self.complete and not self.tube.any():  # a round takes no variable across its tube
+        if self.complete and not self.terms.tube.any():  # a round takes no variable across its tube
             accuracy = 1e4 * float(np.finfo(self.rows.values.dtype).eps)
         state, policy, target = self.state, self.policy, -np.inf
         policy.begin()
         while not state.at_limit:
-            up, down, violation = self.violation()
+            up, down = slopes(self.f, self.z, self.terms)
+            self.b, violation = multipliers(up, down, self.terms.groups, state.equalities)
             if target < 0:
                 target = max(least, share * violation)
             if violation <= target:
                 return
             yield
-            free = free_variables(self.z, self.lo, self.hi, self.tube)
-            kept = 0 if self.whole or self.groups is not None else self.rows.owner.size
+            free = free_variables(self.z, self.terms)
+            kept = 0 if self.whole or self.terms.several else self.rows.owner.size
             match policy.due(violation, state.left, free, self.z.size, kept):
                 case "no":
-                    self._round(up, down, max(least, accuracy * violation))
+                    self._round(self._choose(up, down), max(least, accuracy * violation))
                 case "in float64":
                     self._newton_step(free, from_rows=False)
-                    free = free_variables(self.z, self.lo, self.hi, self.tube)
-                    policy.note_step_in_float64(free)
+                    policy.note_step_in_float64(free_variables(self.z, self.terms))
                     # five that did not halve the violation: rows in float32 are to blame
                     state.stuck = state.matrix.in_single and policy.futile > 5
                 case "from rows":
                     policy.note_step_from_rows(self._newton_step(free, from_rows=True))
-
-    def violation(self) -> tuple[Vector, Vector, float]:
-        """Return the slopes of rising and falling, and by how much they are out of order."""
-        up, down = slopes(self.f, self.z, self.q, self.tube, self.lo, self.hi)
-        self.b, violation = self.state.order(up, down, self.groups)
-        return up, down, violation
-
-    def _round(self, up: Vector, down: Vector, target: float) -> None:
-        """Solve on a working set to a violation of `target`."""
-        state = self.state
-        chosen = self._choose(up, down)
-        z, lo, hi, u = self._on_one_side(chosen)
-        if self.whole and self.rows.twin is None:
-            K = self.rows.values
-        elif self.rows.known(chosen).all():
-            K = self.rows.block(chosen)
-        else:
-            members = self.members[chosen]
-            K = state.matrix.block(members, members, state.matrix.columns(members))
-        groups, before = None if self.groups is None else self.groups[chosen], self.rows.count
-        given = WorkingSet(K, z, u, lo, hi, state.equality, groups, self.source)
-        z, taken, state.unbounded = self.inner(given, target, state.max_steps - state.steps)
-        state.tiles.gram.evaluations += (self.rows.count - before) * self.members.size
-        state.steps += taken
-        state.stuck = taken == 0
-        self.last_set = chosen
-        self._move(chosen, z)
-        if chosen.size > ONE_SET:  # steps on fewer variables take less time, once most are settled
-            self.whole, self.source = False, None
 
     def _choose(self, up: Vector, down: Vector) -> Indices:
         """Return some violators, worst or at random, and what is free of the last set.
@@ -159,35 +130,42 @@ class Active:
         """
         if self.whole or self.z.size <= _WORKING_SET:
             return np.arange(self.z.size)
-        up, down = self.state.relative(up, down, self.b, self.groups)
-        b = self.b if self.groups is None else 0.0
+        b = self.b[self.terms.groups]
+        up, down = up - b, down - b
         margin = 0.02 * (float(up.max()) - float(down.min()))  # violators by less can wait
-        violators, most = (
-            np.flatnonzero((up > b + margin) | (down < b - margin)),
-            7 * _WORKING_SET // 8,
-        )
+        violators = np.flatnonzero((up > margin) | (down < -margin))
+        most = 7 * _WORKING_SET // 8
         if violators.size > most:
             violators = self.state.rng.choice(violators, most, replace=False)
-        last = self.last_set
-        moving = last[(self.z[last] > self.lo[last]) & (self.z[last] < self.hi[last])]
+        moving = self.last_set
+        free = (self.z > self.terms.lo) & (self.z < self.terms.hi)
+        moving = moving[free[moving]]
         chosen = np.zeros(self.z.size, np.bool_)
-        worst = few_largest(up, _WORKING_SET // 32), few_largest(-down, _WORKING_SET // 32)
+        worst = largest(up, _WORKING_SET // 32), largest(-down, _WORKING_SET // 32)
         for some in (*worst, violators, moving[: _WORKING_SET // 16]):
             chosen[some] = True
         return np.flatnonzero(chosen)
 
-    def _on_one_side(self, chosen: Indices) -> tuple[Vector, Vector, Vector, Vector]:
-        """Return z, bounds and scores relative to b, on the side of its tube where each one is.
-
-        At 0, on the side to which it is drawn.
-        """
-        z, lo, hi, tube = (v[chosen] for v in (self.z, self.lo, self.hi, self.tube))
-        groups = None if self.groups is None else self.groups[chosen]
-        u = -(self.f[chosen] + self.q[chosen]) - self.state.of_each(self.b, groups)
-        above = (z > 0) | ((z == 0) & (u > 0))
-        lo = np.where((tube > 0) & above, 0.0, lo)
-        hi = np.where((tube > 0) & ~above, 0.0, hi)
-        return z, lo, hi, u - np.where(above, tube, -tube)
+    def _round(self, chosen: Indices, target: float) -> None:
+        """Solve on a working set to a violation of `target`."""
+        state, terms, z = self.state, self.terms.of(chosen), self.z[chosen]
+        if self.whole and self.rows.twin is None:
+            K = self.rows.values
+        elif self.rows.known(chosen).all():
+            K = self.rows.block(chosen)
+        else:
+            members = self.members[chosen]
+            K = state.matrix.block(members, members, state.matrix.columns(members))
+        u, lo, hi = on_one_side(self.f[chosen], z, terms, self.b)
+        given, before = WorkingSet(K, z, u, lo, hi, terms.groups, self.source), self.rows.count
+        z, taken, state.unbounded = self.inner(given, target, state.max_steps - state.steps)
+        state.tiles.gram.evaluations += (self.rows.count - before) * self.members.size
+        state.steps += taken
+        state.stuck = taken == 0
+        self.last_set = chosen
+        self._move(chosen, z)
+        if chosen.size > ONE_SET:  # steps on fewer variables take less time, once most are settled
+            self.whole, self.source = False, None
 
     def _newton_step(self, free: Indices, from_rows: bool) -> bool:
         """Move the free variables to their minimum, if a step leads down; return whether it did."""
@@ -204,10 +182,9 @@ class Active:
             everywhere = state.z.copy()
             everywhere[self.members] = self.z
             self.f[free] = state.matrix.exact_scores(members, everywhere)
-        z, lo, hi, u = self._on_one_side(free)
-        groups = None if self.groups is None else self.groups[free]
-        g = -u - state.of_each(self.b, groups)
-        end = newton_step(product, invert, g, z, lo, hi, state.equality, groups)
+        z, terms = self.z[free], self.terms.of(free)
+        u, lo, hi = on_one_side(self.f[free], z, terms, np.zeros_like(self.b))
+        end = newton_step(product, invert, -u, z, lo, hi, terms.groups)
         if end is not None:
             state.newton_steps += 1
             self._move(free, end)
@@ -237,25 +214,3 @@ class Active:
         uncached = self.members[moved[~known]]
         if uncached.size:
             self.f += self.state.matrix.products(self.members, uncached, change[~known])
-
-
-def compile_choice() -> None:
-    """Compile what problems of one working set never call."""
-    few_largest(np.zeros(1), 1)
-    compile_gather()
-
-
-@numba.njit(cache=True, nogil=True)
-def few_largest(values: Vector, count: int) -> Indices:
-    """Return the indices of the `count` largest values, of those that are not −∞, in one pass."""
-    best, found = np.full(count, -np.inf), np.empty(count, np.int64)
-    size = 0
-    for t in range(values.size):
-        if values[t] > best[count - 1]:
-            k = min(size, count - 1)
-            while k > 0 and best[k - 1] < values[t]:
-                best[k], found[k] = best[k - 1], found[k - 1]
-                k -= 1
-            best[k], found[k] = values[t], t
-            size = min(size + 1, count)
-    return found[:size]

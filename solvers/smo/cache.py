@@ -15,28 +15,9 @@ from numpy.typing import NDArray
 
 from problems.dataset import Indices, Vector
 from problems.gram.tiles import Tile
+from solvers.smo.conditions import largest
 from solvers.smo.demand import MOST_FEATURES, Source
 from solvers.smo.matrix import Matrix, Ready
-
-
-class RowMemory:
-    """Memory for rows among one set of variables after another: touching fresh memory takes time.
-
-    Attributes
-    ----------
-    room : numbers that it may have.
-    """
-
-    def __init__(self, room: int, dtype: Any) -> None:
-        self.room, self._values = room, np.empty(0, dtype)
-
-    def rows(self, width: int) -> Tile:
-        """Return room for rows of `width` variables, at least one."""
-        most = max(width, min(self.room, width**2))
-        if self._values.size < most:
-            self._values = np.empty(most, self._values.dtype)
-        count = min(width, most // max(1, width))
-        return self._values[: count * width].reshape(count, width)
 
 
 class RowCache:
@@ -44,19 +25,28 @@ class RowCache:
 
     Attributes
     ----------
+    memory : of the rows, which other ones may have after these: touching fresh memory takes time.
     values : the rows. place : where each member's row is, −1 for none. owner : each row's variable.
     distinct : the members, but of those with one sample, as ν-SVR has them, only the first; `values` and
         `place` are of these, and `twin` is which of them stands for each member; None for itself.
     """
 
-    def __init__(self, matrix: Matrix, members: Indices, memory: RowMemory) -> None:
+    def __init__(
+        self, matrix: Matrix, members: Indices, room: int, memory: Tile | None = None
+    ) -> None:
+        """Begin without rows, with room for so many values, in `memory` if it is large enough."""
         self.matrix, self.members = matrix, members
         self.distinct, self.twin = members, None
         if matrix.repeats:
             samples = matrix.sample[members]
             _, first, self.twin = np.unique(samples, return_index=True, return_inverse=True)
             self.distinct = members[first]
-        self.values = memory.rows(self.distinct.size)
+        width = self.distinct.size
+        most = max(width, min(room, width**2))
+        if memory is None or memory.size < most or memory.dtype != matrix.dtype:
+            memory = np.empty(most, matrix.dtype)
+        count = min(width, most // max(1, width))
+        self.memory, self.values = memory, memory[: count * width].reshape(count, width)
         self.place = np.full(self.distinct.size, -1)
         self.owner = np.full(self.values.shape[0], -1)
 
@@ -64,12 +54,6 @@ class RowCache:
     def count(self) -> int:
         """How many rows there are."""
         return int(np.count_nonzero(self.owner >= 0))
-
-    def of(self, matrix: Matrix) -> RowCache:
-        """Return the same rows, for another problem on the same variables."""
-        self.matrix = matrix
-        self.__dict__.pop("columns", None)
-        return self
 
     @cached_property
     def columns(self) -> Ready:
@@ -196,8 +180,9 @@ def add_rows(f: Vector, rows: Tile, at: Indices, weights: Tile, first: int, last
                 f[left + t] += sums[t]
 
 
-def compile_gather() -> None:
-    """Compile what small problems never call."""
+def compile_rows() -> None:
+    """Compile what problems of one working set never call."""
+    largest(np.zeros(1), 1)
     for dtype in (np.float32, np.float64):
         one = np.zeros(1, np.int64)
         for kind in {dtype, np.float32}:

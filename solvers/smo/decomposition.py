@@ -15,6 +15,7 @@ from problems.gram.threads import Threads
 from problems.gram.tiles import Tiles
 from solvers.numerics.claims import FAR
 from solvers.smo.active import Active, Inner
+from solvers.smo.conditions import free_variables
 from solvers.smo.state import State
 
 _FUTILE = 5  # refreshes without halving the violation, after which it goes on in float64
@@ -27,24 +28,18 @@ def minimise(
     gap: float | None,
     max_iter: int,
     cache_size: float | None,
-    takes_source: bool = False,
 ) -> Iterator[FormPoint]:
-    """Yield every few rounds; `inner` minimises over a working set.
-
-    It is given a source of rows, in place of all of them, if it says that it takes one.
-    """
-
-    def points(tiles: Tiles) -> Iterator[FormPoint]:
-        state = State(form, tiles, cache_size, max_iter)
-        active = Active(state, inner, takes_source)
-        try:
-            yield from _points(state, active, tol, gap)
-        finally:
-            state.leave_rows(active.rows)
+    """Yield every few rounds; `inner` minimises over a working set."""
 
     threads = Threads()
     with Tiles(form.gram, threads.count) as tiles:
-        yield from threads.one_at_a_time(points(tiles))
+        with threads.limited(1):
+            state = State(form, tiles, cache_size, max_iter)
+            active = Active(state, inner)
+        try:
+            yield from threads.one_at_a_time(_points(state, active, tol, gap))
+        finally:
+            state.leave_rows(active.rows)
 
 
 def _points(state: State, active: Active, tol: float, gap: float | None) -> Iterator[FormPoint]:
@@ -105,9 +100,9 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
             yield
         slow = slow + 1 if violation > 0.5 * best else 0
         best = min(best, violation)
-        if slow > 3 or state.crowded():
-            slow = 0
-            state.grow()
+        free = free_variables(state.z, state.variables.terms)
+        if slow > 3 or 2 * free.size > state.size:  # fewer rows of more variables can be kept
+            slow, state.size = 0, min(state.variables.n, 2 * state.size)
         active.take(state.choose(active.members))
         # of their violation, at which the active variables are left; earlier, if no more follows than
         # an evaluation of the gap, and not before the end, if not even that

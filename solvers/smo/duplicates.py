@@ -23,10 +23,10 @@ from functools import cached_property
 
 import numpy as np
 
-from problems.dataset import Indices, Matrix, Vector
+from problems.dataset import Indices, Vector
 from problems.kernels import Precomputed
-from problems.kernels.samples import equal_rows, numbered
-from solvers.smo.variables import ONE_SET, Variables
+from problems.kernels.samples import distinct
+from solvers.smo.variables import ONE_SET, Terms, Variables
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +51,12 @@ class Contradictions:
 
     def split(self, z: Vector) -> Vector:
         """Return the variables apart: those at a bound, or at 0 with their tube, exactly at theirs."""
-        v, low, high = self.apart, self.low, self.high
-        result, pair = np.empty(v.n), np.searchsorted(self.kept, low)
+        v, joined, low, high = self.apart.terms, self.together.terms, self.low, self.high
+        result, pair = np.empty(self.apart.n), np.searchsorted(self.kept, low)
         result[self.kept] = z
-        at, least, most = z[pair], self.together.lo[pair], self.together.hi[pair]
-        result[low] = np.where(at == least, v.lo[low], v.hi[low] + np.minimum(at, 0.0))
-        result[high] = np.where(at == most, v.hi[high], v.lo[high] + np.maximum(at, 0.0))
+        at = z[pair]
+        result[low] = np.where(at == joined.lo[pair], v.lo[low], v.hi[low] + np.minimum(at, 0.0))
+        result[high] = np.where(at == joined.hi[pair], v.hi[high], v.lo[high] + np.maximum(at, 0.0))
         return result
 
 
@@ -76,15 +76,15 @@ class Merged:
         """
         if self.group is None:
             return self.original.to_form(z)
-        v, base, group = self.variables, self._base, self.group
+        v, terms, base, group = self.variables, self.original.terms, self._base, self.group
         if self.contradictions is not None:
             v, z = self.contradictions.apart, self.contradictions.split(z)
         travelled = (z - np.bincount(group, base))[group]
         before_above, before_below = self._room_before
-        above = np.clip(travelled - before_above, 0.0, self.original.hi - base)
-        below = np.clip(-travelled - before_below, 0.0, base - self.original.lo)
+        above = np.clip(travelled - before_above, 0.0, terms.hi - base)
+        below = np.clip(-travelled - before_below, 0.0, base - terms.lo)
         x = base + above - below
-        for at, end in ((v.lo, self.original.lo), (v.hi, self.original.hi)):
+        for at, end in ((v.terms.lo, terms.lo), (v.terms.hi, terms.hi)):
             x = np.where((z == at)[group], end, x)  # the sum of three bounds is rounded
         return self.original.to_form(x)
 
@@ -108,7 +108,7 @@ class Merged:
     @cached_property
     def _base(self) -> Vector:
         """The point of each variable's box that is nearest to 0."""
-        return np.clip(0.0, self.original.lo, self.original.hi)
+        return np.clip(0.0, self.original.terms.lo, self.original.terms.hi)
 
     @cached_property
     def _room_before(self) -> tuple[Vector, Vector]:
@@ -118,8 +118,8 @@ class Merged:
         first = np.flatnonzero(np.diff(self.group[order], prepend=-1))
         leading = np.zeros(order.size, np.bool_)
         leading[order[first]] = True
-        found: list[Vector] = []
-        for room in (self.original.hi - self._base, self._base - self.original.lo):
+        terms, found = self.original.terms, list[Vector]()
+        for room in (terms.hi - self._base, self._base - terms.lo):
             finite = np.where(np.isfinite(room), room, 0.0)[order]
             total = np.cumsum(finite) - finite
             before = np.empty(room.size)
@@ -131,73 +131,56 @@ class Merged:
 
 def merge(v: Variables) -> Merged:
     """Merge variables that have equal samples and costs, and put them in a random order."""
-    gram = v.form.gram
-    open_ended = bool((np.isinf(v.lo) & np.isinf(v.hi)).any())
-    plain = v.scale is None and v.groups is None and not isinstance(gram.kernel, Precomputed)
+    gram, terms = v.form.gram, v.terms
+    open_ended = bool((np.isinf(terms.lo) & np.isinf(terms.hi)).any())
+    plain = v.scale is None and not terms.several and not isinstance(gram.kernel, Precomputed)
     if v.n <= ONE_SET or open_ended or not plain:
         return Merged(v, v, None)
     rng = np.random.default_rng(0)
-    hashed = gram.X @ rng.standard_normal(gram.X.shape[1])  # equals are neighbours in its order
-    group = group_equals(gram.X, hashed, v, rng)
+    kind = distinct(gram.X, rng)[1][v.sample]
+    # equals are neighbours in this order; each group of them has a number, drawn at random
+    order = np.lexsort((terms.tube, terms.q, kind))
+    keys = np.column_stack([kind, terms.q, terms.tube])[order]
+    number = np.cumsum((keys[1:] != keys[:-1]).any(axis=1))
+    number = np.concatenate([[0], number])
+    group = np.empty(v.n, np.int64)
+    group[order] = rng.permutation(number[-1] + 1)[number]
     first = np.unique(group, return_index=True)[1]
-    lo, hi, start = (
-        np.bincount(group, values).astype(np.float64) for values in (v.lo, v.hi, v.start)
-    )
-    merged = Variables(
-        v.form, v.sample[first], None, v.q[first], v.tube[first], lo, hi, start, v.multiplier, False
-    )
-    low, high = contradictory_pairs(gram.X, hashed, merged)
+    sums = (np.bincount(group, values) for values in (terms.lo, terms.hi, v.start))
+    lo, hi, start = (values.astype(np.float64) for values in sums)
+    together = terms.of(first)._replace(lo=lo, hi=hi)
+    merged = Variables(v.form, v.sample[first], None, together, start, v.multiplier, False)
+    low, high = contradictory_pairs(kind[first], together)
     if not low.size:
         return Merged(v, merged, group)
     joined = join(merged, low, high)
     return Merged(v, joined.together, group, joined)
 
 
-def group_equals(X: Matrix, of_sample: Vector, v: Variables, rng: np.random.Generator) -> Indices:
-    """Return the number of each variable's group, from 0, in random order."""
-    hashed = of_sample[v.sample]
-    order = np.lexsort((v.tube, v.q, hashed))
+def contradictory_pairs(kind: Indices, terms: Terms) -> tuple[Indices, Indices]:
+    """Return pairs of variables of one `kind` (n,), the lower cost first; each is in one at most."""
+    q, order = terms.q, np.argsort(kind)
     before, after = order[:-1], order[1:]
-    like = np.flatnonzero(
-        (hashed[before] == hashed[after])
-        & (v.q[before] == v.q[after])
-        & (v.tube[before] == v.tube[after])
-    )
-    number = numbered(X, v.sample[order], like)
-    group = np.empty(v.n, np.int64)
-    group[order] = rng.permutation(number[-1] + 1)[number]
-    return group
-
-
-def contradictory_pairs(X: Matrix, of_sample: Vector, v: Variables) -> tuple[Indices, Indices]:
-    """Return pairs of variables with equal samples, the lower cost first; each is in one at most."""
-    hashed = of_sample[v.sample]
-    order = np.argsort(hashed)
-    before, after = order[:-1], order[1:]
-    bounded = np.isfinite(v.lo) & np.isfinite(v.hi) & (v.tube == 0)
-    like = hashed[before] == hashed[after]
-    like &= (v.q[before] != v.q[after]) & bounded[before] & bounded[after]
-    at = np.flatnonzero(like)
-    at = at[equal_rows(X, v.sample[before[at]], v.sample[after[at]])]
+    bounded = np.isfinite(terms.lo) & np.isfinite(terms.hi) & (terms.tube == 0)
+    like = (kind[before] == kind[after]) & (q[before] != q[after])
+    at = np.flatnonzero(like & bounded[before] & bounded[after])
     at = at[np.diff(at, prepend=-2) > 1]  # the others may have a pair already
     first, second = before[at], after[at]
-    lower = v.q[first] < v.q[second]
+    lower = q[first] < q[second]
     return np.where(lower, first, second), np.where(lower, second, first)
 
 
 def join(v: Variables, low: Indices, high: Indices) -> Contradictions:
     """Join pairs of variables with equal rows of K, costs q[low] < q[high], no tubes, finite boxes."""
-    stays = np.ones(v.n, np.bool_)
-    stays[high] = False
-    lo, hi, start, q, tube, centre = (
-        values.copy() for values in (v.lo, v.hi, v.start, v.q, v.tube, np.zeros(v.n))
-    )
-    centre[low] = v.hi[low] + v.lo[high]
-    lo[low], hi[low] = v.lo[low] - v.hi[low], v.hi[high] - v.lo[high]
-    start[low] = (v.start[low] - v.hi[low]) + (v.start[high] - v.lo[high])
-    q[low], tube[low] = 0.5 * (v.q[low] + v.q[high]), 0.5 * (v.q[high] - v.q[low])
-    constant = float(q[low] @ centre[low] - tube[low] @ (v.hi[low] - v.lo[high]))
-    kept = np.flatnonzero(stays)
-    lo, hi, start, q, tube, centre = (x[kept] for x in (lo, hi, start, q, tube, centre))
-    together = replace(v, sample=v.sample[kept], q=q, tube=tube, lo=lo, hi=hi, start=start)
-    return Contradictions(v, together, kept, low, high, centre, constant)
+    q, tube, lo, hi, groups = (values.copy() for values in v.terms)
+    start, centre, apart = v.start.copy(), np.zeros(v.n), v.terms
+    centre[low] = apart.hi[low] + apart.lo[high]
+    lo[low], hi[low] = apart.lo[low] - apart.hi[low], apart.hi[high] - apart.lo[high]
+    start[low] = (v.start[low] - apart.hi[low]) + (v.start[high] - apart.lo[high])
+    q[low] = 0.5 * (apart.q[low] + apart.q[high])
+    tube[low] = 0.5 * (apart.q[high] - apart.q[low])
+    constant = float(q[low] @ centre[low] - tube[low] @ (apart.hi[low] - apart.lo[high]))
+    kept = np.setdiff1d(np.arange(v.n), high)
+    terms = Terms(q, tube, lo, hi, groups).of(kept)
+    together = replace(v, sample=v.sample[kept], terms=terms, start=start[kept])
+    return Contradictions(v, together, kept, low, high, centre[kept], constant)

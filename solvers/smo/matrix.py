@@ -33,7 +33,7 @@ class Matrix:
 
     def __init__(self, tiles: Tiles, variables: Variables, dtype: Any) -> None:
         self.tiles, self.sample, self.scale = tiles, variables.sample, variables.scale
-        self.repeats = variables.groups is not None and np.unique(self.sample).size < variables.n
+        self.repeats = variables.terms.several and np.unique(self.sample).size < variables.n
         self.dtype = np.dtype(dtype)
 
     @property

@@ -42,8 +42,7 @@ def newton_step(
     z: Vector,
     lo: Vector,
     hi: Vector,
-    equality: bool,
-    groups: Indices | None = None,
+    groups: Indices,
 ) -> Vector | None:
     """Return where the free variables are best moved within the box, or None where no step leads down.
 
@@ -56,10 +55,8 @@ def newton_step(
     ----------
     product, invert : v ↦ Kv, and v ↦ K⁻¹v, which need not be exact.
     g, z, lo, hi : gradient, place and bounds of the free variables, shape (k,).
-    groups : which of several equalities each variable is in.
+    groups : the equality that each variable is in, from 0; −1 throughout for none.
     """
-    if groups is not None:  # numbered without gaps
-        groups = np.unique(groups, return_inverse=True)[1]
     d, inside, products = np.zeros(z.size), np.ones(z.size, np.bool_), 0
 
     def masked_product(v: Vector) -> Vector:
@@ -71,7 +68,7 @@ def newton_step(
         return np.where(inside, invert(np.where(inside, v, 0.0)), 0.0)
 
     while products < _PRODUCTS:
-        precondition, onto = on_plane(masked_inverse, d.size, equality, groups)
+        precondition, onto = on_plane(masked_inverse, groups)
         d = onto(d)  # those inside make up for those that are fixed
         r = np.where(inside, g, 0.0) + (masked_product(d) if d.any() else 0.0)
         most = _PRODUCTS - products
@@ -84,9 +81,8 @@ def newton_step(
         inside &= ~leaving
         if not leaving.any() or not inside.any():
             break
-    total = z.sum(keepdims=True) if groups is None else np.bincount(groups, z).astype(np.float64)
-    ones = np.ones(z.size) if equality else None
-    end = project(np.clip(z + d, lo, hi), lo, hi, ones, total, groups)
+    totals = np.array([z[groups == g].sum() for g in range(groups.max() + 1)])
+    end = project(np.clip(z + d, lo, hi), lo, hi, np.ones(z.size), totals, groups)
     s = end - z
     slope, curvature = float(g @ s), float(s @ product(s))
     if slope >= 0 or curvature <= 0:

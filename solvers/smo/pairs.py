@@ -35,7 +35,8 @@ class WorkingSet(NamedTuple):
     K : in float32 or float64; with a `source` the rows that were needed so far.
     z, lo, hi : where the variables are, and their bounds on the side of their tube where they are.
     u : their scores relative to the multiplier of the equality: minus the gradient.
-    equality : whether Σz has to stay; in each of `groups`, where there are several equalities.
+    groups : the equality Σz = const that each is in; −1 throughout for none.
+    source : what rows are computed from on demand, None where all are there.
     """
 
     K: Tile
@@ -43,8 +44,7 @@ class WorkingSet(NamedTuple):
     u: Vector
     lo: Vector
     hi: Vector
-    equality: bool
-    groups: Indices | None
+    groups: Indices
     source: Source | None
 
 
@@ -53,15 +53,15 @@ def minimise_by_pairs(given: WorkingSet, target: float, most: int) -> tuple[Vect
 
     Also the number of steps, and whether the last pair can move for ever.
     """
-    K, z, u, lo, hi, equality, groups, source = given
+    K, z, u, lo, hi, groups, source = given
     n = z.size
-    if not equality:  # each can be paired with a free variable that has no row
+    if groups[0] < 0:  # each can be paired with a free variable that has no row
         K, z, u = np.pad(K, (0, 1)), np.append(z, 0.0), np.append(u, 0.0)
         lo, hi = np.append(lo, -np.inf), np.append(hi, np.inf)
     # in a larger set than that steps take longer than on working sets, once most variables are settled
     most = min(most, 20_000 if n <= ONE_SET else 2 * n)
-    u = u.astype(K.dtype)
-    steps, unbounded = pair_steps(K, z, u, lo, hi, target, most, groups, source)
+    u, several = u.astype(K.dtype), groups if groups.max() > 0 else None
+    steps, unbounded = pair_steps(K, z, u, lo, hi, target, most, several, source)
     return z[:n], steps, unbounded
 
 
@@ -81,8 +81,7 @@ def pair_steps(
 
     Shapes: `K` (q, q), the others (q,); `K` and `u` of one type. `groups` is None for one equality,
     which has a version of its own, compiled without the branch for several. With a `source`, for one
-    equality, `K` holds the rows that were needed so far. Returns the number of
-    steps, and whether the last pair can move for ever.
+    equality, `K` holds the rows that were needed so far. Returns what `minimise_by_pairs` does.
     """
     n = z.size
     diagonal, gain, below = np.ones(n, K.dtype), np.empty(n, np.float32), np.empty(n, np.float32)

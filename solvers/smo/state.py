@@ -14,17 +14,17 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-import numba
 import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
 from problems.gram.tiles import Tiles
 from solvers.numerics.memory import available
-from solvers.smo.cache import RowCache, RowMemory
+from solvers.smo.cache import RowCache
+from solvers.smo.conditions import multipliers, relative_gap, slopes
 from solvers.smo.duplicates import merge
 from solvers.smo.matrix import Matrix
-from solvers.smo.variables import Variables, from_form
+from solvers.smo.variables import from_form
 
 _MOST_ACTIVE = 4096  # variables, where not all are active from the start
 _ROUNDING = 1e-7  # of a kernel value in float32
@@ -40,30 +40,30 @@ class State:
     ----------
     steps, newton_steps, refreshes : what has been done so far.
     stuck, unbounded : why it cannot go on; solved : that it need not.
-    matrix : K between the variables. memory : of its rows. room : kernel values that may be kept.
+    equalities : their number. b : their multipliers, as the last active variables have them.
+    matrix : K between the variables. room : values of it that may be kept.
+    kept, key : where the Gram matrix keeps rows from one problem to the next, and what for.
     earlier_rows : those that an earlier problem on the same variables left; None if there are none.
     left : by what factor the violation is still too large, as far as tol and the gap tell.
     """
 
     def __init__(self, form: BoxQP, tiles: Tiles, cache_size: float | None, max_steps: int) -> None:
-        self.tiles, self.max_steps = tiles, max_steps
-        self.cache_size = cache_size
+        self.tiles, self.cache_size, self.max_steps = tiles, cache_size, max_steps
         self.merged = merge(from_form(form))
         self.variables = v = self.merged.variables
-        self.equality = form.a is not None
-        self.z, self.f = v.start.copy(), np.zeros(v.n)
-        self.b: Any = 0.0 if v.groups is None else np.zeros(form.delta.size)
+        self.equalities = 0 if form.a is None else form.delta.size
+        self.z, self.b = v.start.copy(), np.zeros(max(1, self.equalities))
         self.steps = self.newton_steps = self.refreshes = 0
         self.stuck = self.unbounded = self.solved = False
         self.left = np.inf
-        bounded = bool(np.isfinite(v.lo).all() and np.isfinite(v.hi).all())
+        bounded = np.isfinite(v.terms.lo).all() and np.isfinite(v.terms.hi).all()
         single = bounded and tiles.precise(np.float32)
         self.constant = 0.0
         self.matrix = Matrix(tiles, v, np.float32 if single else np.float64)
         pairs = self.merged.contradictions
         if pairs is not None:  # take into the costs what the variables' centres add to the scores
             scores = self.matrix.exact_scores(np.arange(v.n), pairs.centre)
-            self.variables = replace(v, q=v.q + scores)
+            self.variables = replace(v, terms=v.terms._replace(q=v.terms.q + scores))
             self.constant = pairs.constant + 0.5 * float(pairs.centre @ scores)
         self._begin()
 
@@ -79,13 +79,14 @@ class State:
         # with room for more, more become active only where that turns out to be needed
         few = max(2, min(n, _MOST_ACTIVE, int(room**0.5)))
         self.size = n if n**2 <= min(_ALL_ACTIVE // each, room) else few
-        self.memory = RowMemory(room, self.matrix.dtype)
         support, f = np.flatnonzero(self.z), np.zeros(n)
+        kept = self.variables.form.gram.kept if self.matrix.scale is None else None
+        self.kept: dict[Any, RowCache] = {} if kept is None else kept
+        self.key = self.matrix.dtype.name, self.matrix.sample.tobytes()
         # rows grow while a problem is solved, so that no other may have them meanwhile
-        kept, key = self._lender()
-        rows: RowCache | None = kept.pop(key, None)
+        rows = self.kept.pop(self.key, None)
         if rows is not None:
-            rows = rows.of(self.matrix)
+            rows.matrix = self.matrix
             known = rows.known(support)
             rows.add_to(f, support[known], self.z[support[known]])
             support = support[~known]
@@ -95,16 +96,9 @@ class State:
         self.note_change(self.z)
 
     def leave_rows(self, rows: RowCache) -> None:
-        """Leave rows of all variables to the next problem, if the Gram matrix is to keep them."""
+        """Leave rows of all variables to the next problem."""
         if rows.members.size == self.variables.n:
-            kept, key = self._lender()
-            kept[key] = rows
-
-    def _lender(self) -> tuple[dict[Any, Any], Any]:
-        """Return where the Gram matrix keeps rows, nowhere if it does not, and the key of these."""
-        v = self.variables
-        kept = v.form.gram.kept if v.scale is None else None
-        return {} if kept is None else kept, (self.matrix.dtype.name, v.sample.tobytes())
+            self.kept[self.key] = rows
 
     @cached_property
     def rng(self) -> np.random.Generator:
@@ -138,50 +132,15 @@ class State:
         if self.matrix.in_single:
             self._fresh += _ROUNDING**2 * float(change @ change)
 
-    def crowded(self) -> bool:
-        """Whether free variables alone would take up more than half of the active ones."""
-        v = self.variables
-        return self.size < v.n and 2 * free_variables(self.z, v.lo, v.hi, v.tube).size > self.size
-
-    def grow(self) -> None:
-        """Let twice as many variables be active: fewer of their rows can be kept."""
-        self.size = min(self.variables.n, 2 * self.size)
-
     def violation(self) -> float:
         """Return the maximal violation over all variables."""
-        v = self.variables
-        self.up, self.down = slopes(self.f, self.z, v.q, v.tube, v.lo, v.hi)
-        return self.order(self.up, self.down, v.groups)[1]
+        terms = self.variables.terms
+        self.up, self.down = slopes(self.f, self.z, terms)
+        return multipliers(self.up, self.down, terms.groups, self.equalities)[1]
 
     def relative_gap(self) -> float:
         """Return the duality gap relative to the dual objective; inf where a bound is infinite."""
-        v = self.variables
-        return relative_gap(v, self.z, self.f, self.of_each(self.b, v.groups), self.constant)
-
-    @staticmethod
-    def of_each(b: Any, groups: Indices | None) -> Any:
-        """Return the multiplier that counts for each of some variables, given their groups."""
-        return b if groups is None else b[groups]
-
-    def order(self, up: Vector, down: Vector, groups: Indices | None) -> tuple[Any, float]:
-        """Return the multiplier of the equality, or of each group's, and the violation m − M."""
-        if groups is not None:
-            own = [groups == g for g in range(self.b.size)]
-            most = np.array([up[some].max(initial=-np.inf) for some in own])
-            least = np.array([down[some].min(initial=np.inf) for some in own])
-            middle = 0.5 * np.where(np.isfinite(most + least), most + least, 0.0)
-            return middle, max(0.0, float((most - least).max()))
-        m, M = float(up.max()), float(down.min())
-        if not self.equality:  # at least PGmax − PGmin, whichever way the form counts variables
-            return 0.0, 2.0 * max(m, -M, 0.0)
-        b = (m + M) / 2
-        return (b if np.isfinite(b) else 0.0), max(0.0, m - M)
-
-    def relative(
-        self, up: Vector, down: Vector, b: Any, groups: Indices | None
-    ) -> tuple[Vector, Vector]:
-        """Return slopes that can be compared: relative to the multipliers, where there are several."""
-        return (up, down) if groups is None else (up - b[groups], down - b[groups])
+        return relative_gap(self.variables, self.z, self.f, self.b, self.constant)
 
     def choose(self, members: Indices) -> Indices:
         """Return the variables to be active: `members`, if no other one violates its condition.
@@ -202,15 +161,16 @@ class State:
             stay = np.argpartition(nearness[members], violating.size)[violating.size :]
             return np.concatenate([members[stay], violating])
         chosen = np.zeros(n, np.bool_)
-        up, down = self.relative(self.up, self.down, self.b, self.variables.groups)
-        chosen[largest(up, size // 32)] = True
-        chosen[largest(-down, size // 32)] = True
+        b = self.b[self.variables.terms.groups]
+        for slope in (self.up - b, b - self.down):
+            chosen[np.argpartition(slope, n - size // 32 - 1)[n - size // 32 :]] = True
         violating = np.flatnonzero(nearness > 0)
         if violating.size > size // 2:
             violating = self.rng.choice(violating, size // 2, replace=False)
         chosen[violating] = True
         nearness[chosen] = -np.inf
-        chosen[largest(nearness, size - int(chosen.sum()))] = True
+        others = n - size + int(chosen.sum())
+        chosen[np.argpartition(nearness, others)[others:]] = True
         return np.flatnonzero(chosen)
 
     def _nearness(self) -> Vector:
@@ -218,12 +178,12 @@ class State:
 
         A free variable has two, and is as near as can be.
         """
-        b = self.of_each(self.b, self.variables.groups)
+        b = self.b[self.variables.terms.groups]
         rise, fall = self.up - b, b - self.down
         both = np.abs(np.maximum(rise, fall))
         return np.where(np.isinf(rise), fall, np.where(np.isinf(fall), rise, both))
 
-    def absorb(self, members: Indices, z: Vector, f: Vector, b: Any) -> Iterator[None]:
+    def absorb(self, members: Indices, z: Vector, f: Vector, b: Vector) -> Iterator[None]:
         """Take over the active variables, and bring all other scores up to date."""
         change = z - self.z[members]
         self.z[members], self.f[members], self.b = z, f, b
@@ -249,48 +209,3 @@ class State:
         self._stale += self._fresh
         self._stale[chosen] = self._fresh = 0.0
         self.refreshes += 1
-
-
-def relative_gap(
-    v: Variables, z: Vector, f: Vector, b: Any, constant: float = 0.0, rounding: float = 0.0
-) -> float:
-    """Return the gap and its rounding relative to the dual objective; inf where a bound is infinite.
-
-    Σ max over zᵢ' in the box of (uᵢ − b)(zᵢ' − zᵢ) − tubeᵢ(|zᵢ'| − |zᵢ|), taken at a bound or 0.
-    """
-    u, tube = -(f + v.q) - b, v.tube
-    with np.errstate(invalid="ignore"):
-        ends = [u * end - tube * np.abs(end) for end in (v.lo, v.hi, np.clip(0.0, v.lo, v.hi))]
-    here = u * z - tube * np.abs(z)
-    gap = float((np.maximum(np.maximum(ends[0], ends[1]), ends[2]) - here).sum())
-    # where Σz = 0, a multiplier in the costs takes away what large targets have in common
-    costs = v.q if v.form.delta.any() else v.q + b
-    dual = abs(float((0.5 * f * z + costs * z + tube * np.abs(z)).sum()) + constant)
-    return (gap + rounding) / dual if np.isfinite(gap) and dual > 0 else np.inf
-
-
-@numba.njit(cache=True)
-def slopes(
-    f: Vector, z: Vector, q: Vector, tube: Vector, lo: Vector, hi: Vector
-) -> tuple[Vector, Vector]:
-    """Return what each variable gains by rising (−∞ where barred) and loses by falling (+∞)."""
-    up, down = np.empty(z.size), np.empty(z.size)
-    for t in range(z.size):
-        u = -(f[t] + q[t])
-        rising = u - (tube[t] if z[t] >= 0.0 else -tube[t])
-        falling = u - (tube[t] if z[t] > 0.0 else -tube[t])
-        up[t] = rising if z[t] < hi[t] else -np.inf
-        down[t] = falling if z[t] > lo[t] else np.inf
-    return up, down
-
-
-def free_variables(z: Vector, lo: Vector, hi: Vector, tube: Vector) -> Indices:
-    """Return the variables with room on both sides, on one side of their tube."""
-    return np.flatnonzero((z > lo) & (z < hi) & ((tube == 0) | (z != 0)))
-
-
-def largest(values: Vector, count: int) -> Indices:
-    """Return indices of the `count` largest values, without a sort."""
-    if count <= 0:
-        return np.empty(0, np.int64)
-    return np.argpartition(values, values.size - count)[values.size - count :]

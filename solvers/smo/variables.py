@@ -10,6 +10,7 @@ sides of one: z = α − α*, and their common cost epsilon·(α + α*) is the t
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,30 +20,48 @@ from problems.forms import BoxQP
 ONE_SET = 1024  # variables up to which all are one working set, whose block of K is kept
 
 
+class Terms(NamedTuple):
+    """What a problem is besides K: costs, bounds and equalities of some variables, shape (n,) each.
+
+    `groups` has the number of each variable's equality, 0 if there is one; −1 throughout for none. Where
+    there are several, Σ_{i∈g} zᵢ = delta_g.
+    """
+
+    q: Vector
+    tube: Vector
+    lo: Vector
+    hi: Vector
+    groups: Indices
+
+    def of(self, chosen: Indices) -> Terms:
+        """Return those of some of the variables."""
+        return Terms(*(values[chosen] for values in self))
+
+    @property
+    def several(self) -> bool:
+        """Whether there are several equalities."""
+        return int(self.groups.max(initial=0)) > 0
+
+
 @dataclass(frozen=True, eq=False)
 class Variables:
-    """Costs, bounds and start of z, shape (n,) each; z = `multiplier`·x.
+    """Terms and start of z (n,); z = `multiplier`·x.
 
     Variable k stands for `scale[k]`·φ(x_sample[k]); None is 1 for all. `doubled`: z = x[:n] − x[n:].
-    `groups`: the equality of each variable where there are several, Σ_{i∈g} zᵢ = delta_g; else None.
     """
 
     form: BoxQP
     sample: Indices
     scale: Vector | None
-    q: Vector
-    tube: Vector
-    lo: Vector
-    hi: Vector
+    terms: Terms
     start: Vector
     multiplier: Vector
     doubled: bool
-    groups: Indices | None = None
 
     @property
     def n(self) -> int:
         """Number of variables."""
-        return self.q.size
+        return self.sample.size
 
     def to_form(self, z: Vector) -> Vector:
         """Return the form's variables x."""
@@ -58,14 +77,18 @@ def from_form(form: BoxQP) -> Variables:
     a = form.Q.sign if form.a is None else form.a
     ends = form.lb * a, form.ub * a
     lo, hi, q, z = np.minimum(*ends), np.maximum(*ends), form.p / a, x * a
+    groups = np.full(form.n, -1 if form.a is None else 0)
+    if form.groups is not None:
+        groups = form.groups.astype(np.int64)
     if _is_doubled(form):
         n = form.n // 2
         tube, q, z = (q[:n] - q[n:]) / 2, (q[:n] + q[n:]) / 2, z[:n] + z[n:]
-        return Variables(form, form.Q.index[:n], None, q, tube, lo[n:], hi[:n], z, a[:n], True)
+        terms = Terms(q, tube, lo[n:], hi[:n], groups[:n])
+        return Variables(form, form.Q.index[:n], None, terms, z, a[:n], True)
     scale = form.Q.sign / a
+    terms = Terms(q, np.zeros(form.n), lo, hi, groups)
     scaled = None if (scale == 1).all() else scale
-    tube = np.zeros(form.n)
-    return Variables(form, form.Q.index, scaled, q, tube, lo, hi, z, a, False, form.groups)
+    return Variables(form, form.Q.index, scaled, terms, z, a, False)
 
 
 def _at_bounds(form: BoxQP) -> Vector:

@@ -23,7 +23,7 @@ def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
     with Tiles(FORM.gram, 2) as tiles:
         state = State(FORM, tiles, 1000.0, 10)
         members = rng.permutation(state.variables.n)[:1200]
-        rows = RowCache(state.matrix, members, state.memory)
+        rows = RowCache(state.matrix, members, state.room)
         some = rng.choice(members.size, chosen, replace=False)
         assert rows.fetch(some).all()
         sample = state.variables.sample
@@ -44,7 +44,7 @@ def test_the_two_variables_that_a_sample_has_share_a_row() -> None:
         state = State(form, tiles, 1000.0, 10)
         members = np.r_[100:N, N : 2 * N]
         rows, some = (
-            RowCache(state.matrix, members, state.memory),
+            RowCache(state.matrix, members, state.room),
             np.array([0, N - 100, N, 3]),
         )  # samples 100, 0, 100, 103
         before = form.gram.evaluations
@@ -62,7 +62,7 @@ def test_the_two_variables_that_a_sample_has_share_a_row() -> None:
 def test_rows_that_stay_get_the_columns_of_new_members() -> None:
     with Tiles(FORM.gram, 1) as tiles:
         state = State(FORM, tiles, 1000.0, 10)
-        rows = RowCache(state.matrix, np.arange(1100), state.memory)
+        rows = RowCache(state.matrix, np.arange(1100), state.room)
         rows.fetch(np.arange(50))
         rows.replace(np.array([3, 700]), np.array([1200, 1300]))
         assert rows.place[3] == -1
@@ -75,7 +75,7 @@ def test_rows_that_stay_get_the_columns_of_new_members() -> None:
 def test_without_room_only_some_rows_are_kept() -> None:
     with Tiles(FORM.gram, 1) as tiles:
         state = State(FORM, tiles, 4.0, 10)  # a million values: 1000 active variables, 1000 rows
-        rows = RowCache(state.matrix, np.arange(state.size), state.memory)
+        rows = RowCache(state.matrix, np.arange(state.size), state.room)
         room = rows.owner.size
         rows.owner[5:] = 0  # as if taken
         have = rows.fetch(np.arange(20))

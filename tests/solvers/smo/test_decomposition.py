@@ -75,3 +75,12 @@ def test_by_default_more_become_active_where_needed_and_the_room_is_said(
     limited = solve(problem, SMO(tol=1e-6))
     assert limited.verdict == "solved"
     assert limited.counters["cache_size"] == pytest.approx(4.0)
+
+
+def test_members_that_arrive_in_a_working_set_of_all_have_their_rows() -> None:
+    X, y = classes(800)
+    problem = SoftMarginDual(X, y, 10.0, RBF(1.0))
+    solver = SMO(tol=1e-5, cache_size=2.0)  # room for 707 active variables and all of their rows
+    solution = solve(problem, solver, max_iter=100_000)
+    assert solution.counters["active"] < 800
+    assert solution.verdict == "solved"

@@ -25,7 +25,7 @@ def test_a_row_is_that_of_K(d: int) -> None:
     form = reduce(SoftMarginDual(X, y, 1.0, RBF(0.3)), BoxQP).form
     with Tiles(form.gram, 1) as tiles:
         state = State(form, tiles, 1000.0, 10)
-        rows = RowCache(state.matrix, np.arange(600), state.memory)
+        rows = RowCache(state.matrix, np.arange(600), state.room)
         source = rows.source()
         assert source is not None
         for place, i in enumerate((17, 599, 0)):

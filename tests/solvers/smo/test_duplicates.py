@@ -24,7 +24,7 @@ def test_equal_samples_share_a_variable_and_its_value(sparse: bool) -> None:
     form = reduce(SoftMarginDual(sp.csr_array(X) if sparse else X, y, 1.5, RBF(1.0)), BoxQP).form
     merged = merge(from_form(form))
     assert merged.variables.n == 600
-    z = np.random.default_rng(0).uniform(merged.variables.lo, merged.variables.hi)
+    z = np.random.default_rng(0).uniform(merged.variables.terms.lo, merged.variables.terms.hi)
     x = merged.spread(z)
     assert (x >= form.lb).all()
     assert (x <= form.ub).all()
@@ -39,15 +39,16 @@ def test_unlike_weights_are_merged_and_unlike_labels_get_a_tube() -> None:
     form = reduce(SoftMarginDual(X, y, np.linspace(1, 2, 1200), RBF(1.0)), BoxQP).form
     variables = merge(from_form(form)).variables
     assert variables.n == 600
-    assert np.count_nonzero(variables.tube) == 50
-    assert variables.hi.sum() - variables.lo.sum() == pytest.approx(form.ub.sum())
+    terms = variables.terms
+    assert np.count_nonzero(terms.tube) == 50
+    assert terms.hi.sum() - terms.lo.sum() == pytest.approx(form.ub.sum())
 
 
 def test_without_upper_bounds_one_of_equals_takes_all() -> None:
     X, y = repeated()
     form = reduce(HardMarginDual(X, y, RBF(50.0)), BoxQP).form
     merged = merge(from_form(form))
-    z = np.where(np.isinf(merged.variables.hi), 2.0, -2.0)
+    z = np.where(np.isinf(merged.variables.terms.hi), 2.0, -2.0)
     x = merged.spread(z)
     assert np.count_nonzero(x) == 600
     assert x.sum() == pytest.approx(1200.0)
@@ -86,7 +87,7 @@ def test_the_cost_is_that_of_the_best_split() -> None:
     pairs = merged.contradictions
     assert pairs is not None
     assert pairs.low.size == 400
-    v, apart = pairs.together, pairs.apart
+    v, apart = pairs.together.terms, pairs.apart.terms
     z = np.random.default_rng(0).uniform(v.lo, v.hi)
     split = pairs.split(z)
     assert (split >= apart.lo - 1e-12).all()

@@ -1,0 +1,108 @@
+"""When z is optimal, and how far it is from that: all of it follows from the scores f = Kz.
+
+Rising gains variable i upᵢ = −(f + q)ᵢ − tubeᵢ and falling loses it downᵢ = upᵢ where zᵢ > 0, each with
++tubeᵢ where zᵢ < 0; at 0 they differ. z is optimal where none gains more than another of its equality
+loses, max up ≤ min down; the multiplier b is in the middle between them, 0 where there is no equality.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+from problems.dataset import Indices, Vector
+from solvers.smo.variables import Terms, Variables
+
+
+@numba.njit(cache=True, nogil=True)
+def slopes(f: Vector, z: Vector, terms: Terms) -> tuple[Vector, Vector]:
+    """Return what each variable gains by rising (−∞ where barred) and loses by falling (+∞)."""
+    q, tube, lo, hi, _ = terms
+    up, down = np.empty(z.size), np.empty(z.size)
+    for t in range(z.size):
+        u = -(f[t] + q[t])
+        rising = u - (tube[t] if z[t] >= 0.0 else -tube[t])
+        falling = u - (tube[t] if z[t] > 0.0 else -tube[t])
+        up[t] = rising if z[t] < hi[t] else -np.inf
+        down[t] = falling if z[t] > lo[t] else np.inf
+    return up, down
+
+
+@numba.njit(cache=True, nogil=True)
+def multipliers(up: Vector, down: Vector, groups: Indices, count: int) -> tuple[Vector, float]:
+    """Return b such that b[groups] is that of each variable, and the maximal violating pair.
+
+    `count` is the number of equalities; in some of them there may be none of these variables.
+    Without an equality the violation is at least PGmax − PGmin, whichever way a form counts variables.
+    """
+    if count == 0:
+        return np.zeros(1), 2.0 * max(up.max(), -down.min(), 0.0)
+    most, least = np.full(count, -np.inf), np.full(count, np.inf)
+    for t in range(up.size):
+        most[groups[t]] = max(most[groups[t]], up[t])
+        least[groups[t]] = min(least[groups[t]], down[t])
+    b = 0.5 * (most + least)
+    return np.where(np.isfinite(b), b, 0.0), max(0.0, (most - least).max())
+
+
+@numba.njit(cache=True, nogil=True)
+def violation_of(f: Vector, z: Vector, terms: Terms) -> tuple[Vector, float]:
+    """Return the multipliers of the equalities, and the maximal violating pair."""
+    up, down = slopes(f, z, terms)
+    return multipliers(up, down, terms.groups, terms.groups.max() + 1)
+
+
+@numba.njit(cache=True, nogil=True)
+def on_one_side(f: Vector, z: Vector, terms: Terms, b: Vector) -> tuple[Vector, Vector, Vector]:
+    """Return scores relative to b, and bounds, on the side of its tube where each variable is.
+
+    At 0, on the side to which it is drawn.
+    """
+    q, tube, lo, hi, groups = terms
+    u = -(f + q) - b[groups]
+    above = (z > 0.0) | ((z == 0.0) & (u > 0.0))
+    low = np.where((tube > 0.0) & above, 0.0, lo)
+    high = np.where((tube > 0.0) & ~above, 0.0, hi)
+    return u - np.where(above, tube, -tube), low, high
+
+
+@numba.njit(cache=True, nogil=True)
+def free_variables(z: Vector, terms: Terms) -> Indices:
+    """Return the variables with room on both sides, on one side of their tube."""
+    _, tube, lo, hi, _ = terms
+    return np.flatnonzero((z > lo) & (z < hi) & ((tube == 0.0) | (z != 0.0)))
+
+
+@numba.njit(cache=True, nogil=True)
+def largest(values: Vector, count: int) -> Indices:
+    """Return the indices of the `count` largest values, of those that are not −∞, in one pass."""
+    best, found = np.full(count, -np.inf), np.empty(count, np.int64)
+    size = 0
+    for t in range(values.size if count else 0):
+        if values[t] > best[count - 1]:
+            k = min(size, count - 1)
+            while k > 0 and best[k - 1] < values[t]:
+                best[k], found[k] = best[k - 1], found[k - 1]
+                k -= 1
+            best[k], found[k] = values[t], t
+            size = min(size + 1, count)
+    return found[:size]
+
+
+def relative_gap(
+    v: Variables, z: Vector, f: Vector, b: Vector, constant: float = 0.0, rounding: float = 0.0
+) -> float:
+    """Return the gap and its rounding relative to the dual objective; inf where a bound is infinite.
+
+    Σ max over zᵢ' in the box of (uᵢ − b)(zᵢ' − zᵢ) − tubeᵢ(|zᵢ'| − |zᵢ|), taken at a bound or 0.
+    """
+    q, tube, lo, hi, groups = v.terms
+    u = -(f + q) - b[groups]
+    with np.errstate(invalid="ignore"):
+        ends = [u * end - tube * np.abs(end) for end in (lo, hi, np.clip(0.0, lo, hi))]
+    here = u * z - tube * np.abs(z)
+    gap = float((np.maximum(np.maximum(ends[0], ends[1]), ends[2]) - here).sum())
+    # where Σz = 0, a multiplier in the costs takes away what large targets have in common
+    costs = q if v.form.delta.any() else q + b[groups]
+    dual = abs(float((0.5 * f * z + costs * z + tube * np.abs(z)).sum()) + constant)
+    return (gap + rounding) / dual if np.isfinite(gap) and dual > 0 else np.inf

@@ -20,7 +20,7 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.gram.tiles import Tile
-from solvers.smo.demand import Source, add_row
+from solvers.smo.cache import Source, add_row
 from solvers.smo.variables import ONE_SET
 
 _BARRED = np.float32(1e30)  # added to the score of what may not move: more than any score

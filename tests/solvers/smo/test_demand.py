@@ -7,8 +7,7 @@ from problems import RBF, BoxQP, SoftMarginDual, SVRDual, reduce
 from problems.gram.tiles import Tiles
 from solvers import SMO, solve
 from solvers.smo import cache
-from solvers.smo.cache import RowCache
-from solvers.smo.demand import add_row
+from solvers.smo.cache import RowCache, add_row
 from solvers.smo.state import State
 
 RNG = np.random.default_rng(1)
@@ -48,7 +47,7 @@ def test_the_optimum_is_that_with_all_rows(
     )
     solver = SMO(tol=1e-10)
     few = solve(problem, solver)
-    monkeypatch.setattr(cache, "MOST_FEATURES", 0)
+    monkeypatch.setattr(cache, "_MOST_FEATURES", 0)
     all_rows = solve(problem, solver)
     assert few.verdict == all_rows.verdict == "solved"
     assert few.certificate.relative_gap <= 1e-8

@@ -29,7 +29,8 @@ _SHARE = 16  # one variable in so many is the sample; 8 and 32 were no faster
 _SMALLEST_SAMPLE = 2000
 _SAMPLE_EPOCHS, _SAMPLE_STEPS = 5, 2
 _EPOCHS = 5
-_EPOCHS_BEFORE_LARGE_SYSTEMS = 500  # on farm-ads they halved the Newton steps of 100 epochs
+_LOOK = 10  # epochs from one measurement to the next where systems are large
+_LOOKS_BEFORE_LARGE_SYSTEMS = 50  # on farm-ads they halved the Newton steps of 100 epochs
 _LARGE_SYSTEM = 1000  # equations
 _COSTLY = 10  # multiplications of a factorisation per entry of X, above which epochs are cheap
 _PATIENCE = 5  # full checks in a row that fail, though no variable was shrunk
@@ -114,7 +115,11 @@ class DualCoordinateDescent(Solver):
             state.start_warm()
         elif sample is None:
             large = min(state.x.size, state.w.size) > _LARGE_SYSTEM
-            yield from state.epochs(_EPOCHS_BEFORE_LARGE_SYSTEMS if large else _EPOCHS, rng)
+            for _ in range(_LOOKS_BEFORE_LARGE_SYSTEMS if large else 1):
+                yield from state.epochs(_LOOK if large else _EPOCHS, rng)
+                state.measure()
+                if self._reached(state):
+                    return
         else:
             yield from sample.epochs(_SAMPLE_EPOCHS, rng)
             for _ in range(_SAMPLE_STEPS):

@@ -88,6 +88,14 @@ def test_a_sample_starts_a_large_problem_and_the_gap_ends_it(intercept: bool) ->
     assert solution.counters["epochs"] == 5
 
 
+def test_large_systems_are_left_alone_where_epochs_reach_the_gap() -> None:
+    X, y = sparse(1200, 2000)
+    solution = solve(SoftMarginDual(X, y, 10.0), DualCoordinateDescent(tol=1e-12, gap=1e-3))
+    assert solution.certificate.relative_gap <= 1e-3
+    assert solution.counters["epochs"] < 500
+    assert solution.counters["newton_steps"] == 0
+
+
 def test_tol_bounds_the_maximal_violating_pair() -> None:
     X, y = samples(500)
     for intercept in (True, False):

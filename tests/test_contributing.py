@@ -72,6 +72,7 @@ def test_the_file_is_written_in_the_style_that_is_asked_for(clone):
         assert code == 0, said
 
 
+@pytest.mark.exhaustive
 def test_a_new_solver_passes_the_tests_whatever_it_is_called(clone):
     command = [part.replace("fixed_step", " or ".join(NAMES)) for part in step("pytest", "-k")]
     code, _, said = clone([*command, "-q", "-p", "no:cacheprovider"])

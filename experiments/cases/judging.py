@@ -13,10 +13,9 @@ from typing import Any, cast
 
 import numpy as np
 
-from experiments.cases import answer as answers
 from experiments.cases import paths
+from experiments.cases.answer import Failure, read, sentence
 from experiments.cases.description import described
-from experiments.cases.failure import Failure, sentence
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome, blank_record, failed, kernel_of, packed
 from experiments.cases.solving import outside_of, posed
@@ -62,7 +61,7 @@ def judged_apart(_: Callable[[], object], case: Case, given: Returned, threads: 
 def _judged(case: Case, given: Returned, threads: int) -> Outcome:
     problem, data = posed(case)
     try:
-        answer, points = answers.read(given.file, problem, on_path=bool(case.problem.path))
+        answer, points = read(given.file, problem, on_path=bool(case.problem.path))
     except Malformed as error:
         return failed(case, "crashed", f"its process left something that is no answer: {error}")
     if answer.failure is not None:

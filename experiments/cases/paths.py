@@ -11,8 +11,7 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
-from experiments.cases.answer import Answer, Found
-from experiments.cases.failure import sentence
+from experiments.cases.answer import Answer, Found, sentence
 from experiments.cases.plan import Case, digest
 from experiments.records.names import path_text
 from problems import Formulation, Point

@@ -17,8 +17,7 @@ from scipy.linalg.blas import dgemm
 from threadpoolctl import threadpool_info
 
 from experiments.cases import paths
-from experiments.cases.answer import Answer, Found, packed
-from experiments.cases.failure import Failure
+from experiments.cases.answer import Answer, Failure, Found, packed
 from experiments.cases.plan import Case, data_need_outside, names_from_outside, needs_outside
 from experiments.files.specs import build_problem, build_solver, build_source
 from experiments.workers.start import COMPILING

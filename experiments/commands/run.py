@@ -13,7 +13,6 @@ import click
 
 from experiments.cases.plan import Case, plan
 from experiments.cases.search import Record, Waiting, is_followed
-from experiments.commands.dry_run import preview
 from experiments.commands.progress import progress
 from experiments.commands.terminal import INTERRUPTED, console, find, read, refuse, refusing
 from experiments.executors.base import EXECUTORS, Executor, ExecutorError
@@ -59,6 +58,8 @@ def run_all(experiment: str, out: Path | None, options: RunOptions, dry_run: boo
     for one in described:
         place = folder / one.name if several else folder
         if dry_run:
+            from experiments.commands.dry_run import preview  # noqa: PLC0415
+
             console().print(preview(one, place, options.workers or 1, options.resume))
             continue
         ended, early = run_into(one, place, options)

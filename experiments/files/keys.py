@@ -41,8 +41,8 @@ def _plausible_memory(size: int) -> int:
     return size
 
 
-def _safe_name(name: str) -> str:
-    if not re.fullmatch(SAFE_NAME, name):
+def _safe_name(name: Any) -> Any:
+    if isinstance(name, str) and not re.fullmatch(SAFE_NAME, name):
         raise ValueError(
             "consist of at most 100 letters, digits, '.', '_', '-', '+' and spaces and begin with a "
             "letter or digit, as it becomes a folder"
@@ -82,66 +82,51 @@ class ExperimentFile(BaseModel, frozen=True):
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    name: Annotated[
-        str,
-        BeforeValidator(lambda v: _safe_name(v) if isinstance(v, str) else v),
-        Field(description="also the folder of the runs", pattern=SAFE_NAME),
-    ]
-    problems: Annotated[
-        list[Any], Field(min_length=1, description="each is solved by every solver")
-    ]
-    solvers: Annotated[list[Any], Field(min_length=1, description="names, or names with settings")]
-    kind: Annotated[
-        Literal["comparison", "benchmark", "verification"],
-        Field(description="what is published of it: a summary, times at equal gaps, or checks"),
-    ] = "comparison"
-    seed: Annotated[
-        int, Field(ge=0, lt=2**64, description="seed of everything that is drawn at random")
-    ] = 0
-    repetitions: Annotated[int, Field(ge=1, description="runs of each solver on each problem")] = 1
-    time_limit: Annotated[
-        Annotated[float, Field(gt=0)] | None,
-        Field(
-            description="seconds of solving a run, which is killed after 1.5 times that and 10 s if it "
-            "does not stop by itself"
-        ),
-    ] = None
-    memory_limit: Annotated[
+    name: Annotated[str, BeforeValidator(_safe_name)] = Field(
+        description="also the folder of the runs", pattern=SAFE_NAME
+    )
+    problems: list[Any] = Field(min_length=1, description="each is solved by every solver")
+    solvers: list[Any] = Field(min_length=1, description="names, or names with settings")
+    kind: Literal["comparison", "benchmark", "verification"] = Field(
+        "comparison",
+        description="what is published of it: a summary, times at equal gaps, or checks",
+    )
+    seed: int = Field(0, ge=0, lt=2**64, description="seed of everything that is drawn at random")
+    repetitions: int = Field(1, ge=1, description="runs of each solver on each problem")
+    time_limit: Annotated[float, Field(gt=0)] | None = Field(
+        None,
+        description="seconds of solving a run, which is killed after 1.5 times that and 10 s if it "
+        "does not stop by itself",
+    )
+    memory_limit: (
         Annotated[
             int,
             Field(json_schema_extra={"minimum": _LEAST_MEMORY}),
             BeforeValidator(_as_bytes),
             AfterValidator(_plausible_memory),
         ]
-        | None,
-        Field(description="of a worker: a size such as 4GiB, or a number of bytes"),
-    ] = None
-    target_gap: Annotated[
-        float, Field(gt=0, lt=1, description="relative gap at which a verdict is 'solved'")
-    ] = 1e-6
-    target: Annotated[
-        Literal["certified", "proven"],
-        Field(description="bounds in float64, or theorems from ball arithmetic"),
-    ] = "certified"
-    warm_start: Annotated[
-        bool,
-        Field(
-            description="on problems that differ in C, lam or epsilon alone each solver begins at its "
-            "answer to the one listed before"
-        ),
-    ] = False
-    trace: Annotated[bool, Field(description="evaluate iterates while solvers run")] = True
-    describe: Annotated[
-        bool,
-        Field(
-            description="record, of solved runs and outside their time, what the problem is like at its "
-            "optimum: conditioning, spectrum, constants of published rates; and thin out no trace"
-        ),
-    ] = False
-    noise: Annotated[
-        bool,
-        Field(description="run the first of each solver twice, to measure timing noise"),
-    ] = False
+        | None
+    ) = Field(None, description="of a worker: a size such as 4GiB, or a number of bytes")
+    target_gap: float = Field(
+        1e-6, gt=0, lt=1, description="relative gap at which a verdict is 'solved'"
+    )
+    target: Literal["certified", "proven"] = Field(
+        "certified", description="bounds in float64, or theorems from ball arithmetic"
+    )
+    warm_start: bool = Field(
+        False,
+        description="on problems that differ in C, lam or epsilon alone each solver begins at its "
+        "answer to the one listed before",
+    )
+    trace: bool = Field(True, description="evaluate iterates while solvers run")
+    describe: bool = Field(
+        False,
+        description="record, of solved runs and outside their time, what the problem is like at its "
+        "optimum: conditioning, spectrum, constants of published rates; and thin out no trace",
+    )
+    noise: bool = Field(
+        False, description="run the first of each solver twice, to measure timing noise"
+    )
 
 
 def checked_keys(root: Node, faults: list[Fault]) -> ExperimentFile | None:

@@ -6,6 +6,7 @@ manifest, and sent to the worker, which builds the objects from it.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, cast
@@ -111,14 +112,21 @@ def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:
     return SOLVERS.find(spec.name, folder)(**settings)
 
 
+def texts_in(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Yield each text in a plain value, at any depth, behind the key that it stands at."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, dict):
+        for inside, each in cast("dict[str, Any]", value).items():
+            yield from texts_in(each, inside)
+    elif isinstance(value, list):
+        for each in cast("list[Any]", value):
+            yield from texts_in(each, key)
+
+
 def outside_names(value: Any) -> set[str]:
     """Return every `path/to/file.py:ClassName` in a plain value, at any depth."""
-    if isinstance(value, str):
-        return {value} if is_outside(value) else set()
-    if isinstance(value, dict):
-        value = list(cast("dict[str, Any]", value).values())
-    items = cast("list[Any]", value) if isinstance(value, list) else []
-    return {name for item in items for name in outside_names(item)}
+    return {text for _, text in texts_in(value) if is_outside(text)}
 
 
 def absolute(spec: Spec, folder: str) -> Spec:

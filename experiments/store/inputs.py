@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
 
 from experiments.cases.plan import Case, names_from_outside
-from experiments.files.specs import build_source, outside_file
+from experiments.files.specs import build_source, outside_file, texts_in
 from problems.dataset import content_hash
 from problems.datasets import SOURCES, Source
 from problems.registry import find_path
@@ -70,8 +69,8 @@ def input_files(cases: Iterable[Case]) -> dict[str, InputFile]:
             file = found.setdefault(name, InputFile(outside_file(name, case.folder), is_code=True))
             file.run_ids.append(case.run_id)
         dataset = case.problem.dataset
-        named = _texts([dataset, case.problem.parameters, case.solver.settings])
-        for name in set(named):
+        texts = texts_in([dataset, case.problem.parameters, case.solver.settings])
+        for name in {text for key, text in texts if key != "name"}:
             if path := _file(name, case.folder):
                 file = found.setdefault(name, InputFile(path, is_code=False))
                 file.run_ids.append(case.run_id)
@@ -79,18 +78,6 @@ def input_files(cases: Iterable[Case]) -> dict[str, InputFile]:
                     read = {k: v for k, v in dataset.items() if k not in _STEPS}
                     file.sources[json.dumps(read)] = build_source(read, case.folder)
     return found
-
-
-def _texts(value: Any, key: str = "") -> Iterator[str]:
-    """Yield the texts in settings, at any depth, but for names of classes."""
-    if isinstance(value, str) and key != "name":
-        yield value
-    elif isinstance(value, dict):
-        for inside, each in cast("dict[str, Any]", value).items():
-            yield from _texts(each, inside)
-    elif isinstance(value, list):
-        for each in cast("list[Any]", value):
-            yield from _texts(each, key)
 
 
 @lru_cache(maxsize=1000)

@@ -208,8 +208,9 @@ def test_bad_input_exits_with_2_and_without_a_traceback(command, write, tmp_path
     assert not (tmp_path / "runs").exists()
 
 
-def test_plot_refuses_a_folder_without_results(command, tmp_path):
-    result = command("plot", tmp_path)
+@pytest.mark.parametrize("arguments", [("plot",), ("report",), ("table",), ("compare", ".")])
+def test_a_folder_without_results_is_refused(command, tmp_path, arguments):
+    result = command(*arguments, tmp_path)
     assert result.exit_code == 2
     assert "holds no results" in result.output
 

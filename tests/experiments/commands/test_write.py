@@ -77,7 +77,3 @@ def test_what_table_cannot_show_is_refused(command, repeated, arguments, shown):
     refused = command("table", repeated, *arguments)
     assert refused.exit_code == 2
     assert shown in refused.output
-
-
-def test_table_refuses_a_folder_without_results(command, tmp_path):
-    assert command("table", tmp_path).exit_code == 2

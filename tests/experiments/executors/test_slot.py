@@ -129,38 +129,39 @@ def test_a_solver_that_closes_its_streams_does_not_harm_the_next(slot, case_of, 
         assert outcome.output == "here\n"
 
 
-FORGED = {  # what a solver writes in the place of its answer, and what its row says of that
-    "a pickle that runs code": ("b'cos\\nsystem\\n(S\\'touch {mark}\\'\\ntR.'", "cut short"),
-    "nothing but zeros": ("bytes(64)", "its header"),
-    "a header of another kind": ("pack({{'run': 'me'}})", "found: has 0 answers, expected 1"),
-    "an array that nobody asked for": ("pack(answer, {{'k': x}})", "an array 'k' that is not"),
-    "an answer of another size": ("pack(answer, {{'alpha 0': x[:3]}})", "alpha 0: has shape (3,)"),
-    "an array that is not there": ("pack(answer, {{'alpha 0': x}})[:-8]", "alpha 0: is cut short"),
-    "more than there may be": ("pack(answer, {{'alpha 0': x}}) + b'.'", "goes on after its last"),
-}
+FORGES = """
+from experiments.cases.answer import Answer, Found
+from experiments.workers.wire import pack
+time.sleep({seconds})
+x = np.zeros(form.n)
+found = dict(status="finished", claimed="optimal", note="", time_solve=1e-9, time_setup=0.0)
+answer = Answer([found | dict(cpu_time=0.0, iterations=1, counters={{}})])
+for file in range(3, 50):
+    try:
+        if "deleted" in os.readlink(f"/proc/self/fd/{{file}}"):
+            os.write(file, {content})
+    except OSError:
+        pass
+os._exit(0)
+yield
+"""
+FORGED = [  # what a solver writes in the place of its answer, and what its row says of that
+    ("b'cos\\nsystem\\n(S\\'touch {mark}\\'\\ntR.'", "cut short"),
+    ("bytes(64)", "its header"),
+    ("pack({'run': 'me'})", "found: has 0 answers, expected 1"),
+    ("pack(answer, {'k': x})", "an array 'k' that is not"),
+    ("pack(answer, {'alpha 0': x[:3]})", "alpha 0: has shape (3,)"),
+    ("pack(answer, {'alpha 0': x})[:-8]", "alpha 0: is cut short"),
+    ("pack(answer, {'alpha 0': x}) + b'.'", "goes on after its last"),
+]
 
 
-@pytest.mark.parametrize("kind", FORGED)
+@pytest.mark.parametrize(("content", "told"), FORGED)
 def test_bytes_of_a_solvers_own_are_a_crashed_row_and_never_run(
-    slot, case_of, strange, tmp_path, kind
+    slot, case_of, strange, tmp_path, content, told
 ):
     mark = tmp_path / "mark"
-    content, told = FORGED[kind]
-    body = f"""
-        from experiments.cases.answer import Answer, Found
-        from experiments.workers.wire import pack
-        x = np.zeros(form.n)
-        found = dict(status="finished", claimed="optimal", note="", time_solve=1e-9, time_setup=0.0)
-        answer = Answer([found | dict(cpu_time=0.0, iterations=1, counters={{}})])
-        for file in range(3, 50):
-            try:
-                if "deleted" in os.readlink(f"/proc/self/fd/{{file}}"):
-                    os.write(file, {content.format(mark=mark)})
-            except OSError:
-                pass
-        os._exit(0)
-        yield
-        """
+    body = FORGES.format(seconds=0, content=content.replace("{mark}", str(mark)))
     record = slot.run(case_of(strange(body))).record
     assert (record["status"], record["verdict"]) == ("crashed", "uncertified")
     assert told in record["reason"]
@@ -171,21 +172,7 @@ def test_bytes_of_a_solvers_own_are_a_crashed_row_and_never_run(
 def test_a_forged_answer_is_judged_by_its_point_and_timed_by_the_one_who_watches(
     slot, case_of, strange
 ):
-    body = """
-        from experiments.cases.answer import Answer, Found
-        from experiments.workers.wire import pack
-        time.sleep(0.3)
-        found = dict(status="finished", claimed="optimal", note="", time_solve=1e-9, time_setup=0.0)
-        answer = Answer([found | dict(cpu_time=0.0, iterations=1, counters={})])
-        for file in range(3, 50):
-            try:
-                if "deleted" in os.readlink(f"/proc/self/fd/{file}"):
-                    os.write(file, pack(answer, {"alpha 0": np.zeros(form.n)}))
-            except OSError:
-                pass
-        os._exit(0)
-        yield
-        """
+    body = FORGES.format(seconds=0.3, content="pack(answer, {'alpha 0': x})")
     record = slot.run(case_of(strange(body))).record
     assert (record["status"], record["verdict"]) == ("finished", "wrong")
     assert record["time_solve"] > 0.3

@@ -20,6 +20,7 @@ Fine & Scheinberg 2001, "Efficient SVM training using low-rank kernel representa
 from __future__ import annotations
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import scipy
@@ -32,10 +33,7 @@ from solvers.numerics.projected_cg import Apply, conjugate_gradients
 
 LARGEST = 1e30  # e relative to K, of a variable that is to stay; single precision ends at 3e38
 _LOW_RANK = 0.5  # of n: where n·d² flops for XᵀX stop being fewer than n³/3 for a Cholesky factor
-_RIDGE = {
-    "f": 1e-6,
-    "d": 1e-11,
-}  # share of its diagonal added to K: a singular one has a factor then
+_RIDGE = {"f": 1e-6, "d": 1e-11}  # share of K's diagonal added: a singular one has a factor then
 _ACCURACY = 1e-10  # in the norm of the matrix; the next Newton step corrects what is left
 _PRODUCTS = 30  # of conjugate gradients; more take longer than a factor in double precision
 
@@ -80,6 +78,25 @@ class LowRank:
             return v
 
         return solve
+
+
+def inverse_in_place(M: Any) -> Apply:
+    """Return v ↦ M⁻¹v by a Cholesky factor in the precision and the memory of M (k, k).
+
+    The lower half of M counts. LinAlgError where rounding makes it indefinite.
+    """
+    (potrf,) = get_lapack_funcs(("potrf",), (M,))
+    (half,) = get_blas_funcs(("trsv",), (M,))  # two take a third of potrs's time
+    upper, failed = potrf(M.T, lower=0, clean=0, overwrite_a=1)
+    if failed:
+        raise np.linalg.LinAlgError("the Newton matrix has no Cholesky factor")
+
+    def solve(v: Vector) -> Vector:
+        size = float(np.abs(v).max()) or 1.0  # 1e-40 would be 0 in single precision
+        t = half(upper, (v / size).astype(M.dtype), lower=0, trans=1, overwrite_x=1)
+        return size * half(upper, t, lower=0, overwrite_x=1).astype(np.float64)
+
+    return solve
 
 
 def inverse(H: Block) -> Apply:
@@ -128,19 +145,11 @@ class Dense:
         np.copyto(self.memory, self.scaled)
         diagonal = self.scaled.diagonal() * (1 + _RIDGE[self.precision]) + e / self.largest
         self.memory[np.diag_indices(e.size)] = np.minimum(diagonal, LARGEST)
-        (potrf,) = get_lapack_funcs(("potrf",), (self.memory,))
-        (half,) = get_blas_funcs(("trsv",), (self.memory,))  # two take a third of potrs's time
-        L, failed = potrf(self.memory.T, lower=1, clean=0, overwrite_a=1)
-        if failed and self.precision == "d":
-            raise np.linalg.LinAlgError("the Newton matrix has no Cholesky factor")
-        if failed:
+        try:
+            solve = inverse_in_place(self.memory)
+        except np.linalg.LinAlgError:
+            if self.precision == "d":
+                raise
             self._use("d")
             return self._factor(e)
-
-        def solve(r: Vector) -> Vector:
-            size = float(np.abs(r).max()) or 1.0  # 1e-40 would be 0 in single precision
-            t = half(L, (r / size).astype(L.dtype), lower=1, overwrite_x=1)
-            v = half(L, t, lower=1, trans=1, overwrite_x=1)
-            return size / self.largest * v.astype(np.float64)
-
-        return solve
+        return lambda r: solve(r) / self.largest

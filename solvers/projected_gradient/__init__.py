@@ -12,7 +12,7 @@ variants differ in λ and in what they add:
 - barzilai_borwein: λ = sᵀs/sᵀy and sᵀy/yᵀy in turn for the last step s and y = Qs, with a line search
   that lets the objective rise now and then (Birgin, Martínez & Raydan 2000, SPG2); a step that it
   turns down is made the exact minimiser, as the objective is quadratic (Dai & Fletcher 2006). Of
-  many variables it moves some hundreds at a time (Serafini, Zanghirati & Zanni 2005; see `subsets`).
+  many variables it moves some hundreds at a time (Serafini, Zanghirati & Zanni 2005).
 - notebook: the gradient ascent of Anderson's lecture notes on the hard margin's dual, which puts a
   penalty step α ← α − s(yᵀα)y in place of the equality, and then clips at 0. Its fixed point is the
   optimum of another problem: no intercept, and a constant added to the kernel.
@@ -31,8 +31,13 @@ from problems.forms import BoxQP, FormPoint
 from problems.validation import check_choice, check_positive
 from solvers.base import Solver
 from solvers.numerics.claims import is_near
-from solvers.projected_gradient.steps import Box, accelerated, barzilai_borwein, plain
-from solvers.projected_gradient.subsets import minimise_by_gradients
+from solvers.projected_gradient.steps import (
+    Box,
+    accelerated,
+    barzilai_borwein,
+    minimise_by_gradients,
+    plain,
+)
 from solvers.smo.cache import compile_rows
 from solvers.smo.decomposition import minimise
 
@@ -114,22 +119,16 @@ class ProjectedGradient(Solver):
 
     def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after every step, or after all steps on some of the variables."""
-        if self._in_subsets(form):
+        # rows of K are worth having, and every variable has its place in the equality
+        many = form.n >= _LEAST_IN_SUBSETS and not form.gram.is_linear
+        in_equality = form.a is None or (bool((form.a != 0).all()) and form.groups is None)
+        if self.variant == "barzilai_borwein" and many and in_equality:
             limits = self.tol, None, int(self.max_iter), self.cache_size
             yield from minimise(form, minimise_by_gradients, *limits)
             return
         if not form.gram.is_linear and form.gram.fits and form.gram.n <= _DENSE:
             form.gram.dense()  # every product with Q is then one with this matrix
-        if self.variant == "notebook":
-            yield from self._ascent(form)
-        else:
-            yield from self._at_once(form)
-
-    def _in_subsets(self, form: BoxQP) -> bool:
-        """Whether rows of K are worth having, and every variable has its place in the equality."""
-        many = form.n >= _LEAST_IN_SUBSETS and not form.gram.is_linear
-        in_equality = form.a is None or (bool((form.a != 0).all()) and form.groups is None)
-        return self.variant == "barzilai_borwein" and many and in_equality
+        yield from self._ascent(form) if self.variant == "notebook" else self._at_once(form)
 
     def _ascent(self, form: BoxQP) -> Iterator[FormPoint]:
         """Yield after every step α ← max(0, α⁺ − s(yᵀα⁺)y), α⁺ = α + s(1 − Qα), s = rate/n."""
@@ -148,13 +147,16 @@ class ProjectedGradient(Solver):
                 return
 
     def _at_once(self, form: BoxQP) -> Iterator[FormPoint]:
-        box = Box.of(form)
-        steps = {
-            "plain": lambda: plain(box, self.rate or 1.0),
-            "accelerated": lambda: accelerated(box, self.rate or 1.0, self.restart),
-            "barzilai_borwein": lambda: barzilai_borwein(box),
-        }[self.variant]()
-        x, count = box.x, 0
+        x, rate, count = form.first_point(), self.rate or 1.0, 0
+        equalities = form.a, form.groups, form.delta
+        box = Box(form.Q.matvec, x, form.Q.matvec(x) + form.p, *equalities, form.lb, form.ub)
+        match self.variant:
+            case "plain":
+                steps = plain(box, rate)
+            case "accelerated":
+                steps = accelerated(box, rate, self.restart)
+            case _:
+                steps = barzilai_borwein(box)
         for count, (x, g) in enumerate(steps):
             violation = form.violating_pair(g, x)
             if violation <= self.tol and is_near(form, x, g):

@@ -1,4 +1,9 @@
-"""Steps of projected gradient methods, on any quadratic that has a product with its matrix."""
+"""Steps of projected gradient methods, on any quadratic that has a product with its matrix.
+
+Of many variables a working set of 512 is minimised at a time, in SMO's nested levels, by steps on all
+of it, on a block of K that stays in the processor's cache (Serafini, Zanghirati & Zanni 2005). What SMO
+does beside its pair steps is done here too.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from problems.box_gap import violating_pair
 from problems.dataset import Indices, Vector
-from problems.forms import BoxQP
 from problems.projection import project
+from solvers.smo.pairs import WorkingSet
 
 _POWER_ITERATIONS = 20
+_MOST_STEPS = 500  # on a working set
 _MEMORY = 10  # objective values that the line search compares with: Birgin et al. take 10
 _SUFFICIENT = 1e-4  # share of the predicted decrease that a step must reach
 _STEPS = 1e-12, 1e12  # bounds of a Barzilai-Borwein step in units of the first one
@@ -37,13 +44,6 @@ class Box:
     delta: Vector
     lb: Vector
     ub: Vector
-
-    @classmethod
-    def of(cls, form: BoxQP) -> Box:
-        """Return the problem of `form`, at its start or the feasible point nearest to 0."""
-        x = form.first_point()
-        g = form.Q.matvec(x) + form.p
-        return cls(form.Q.matvec, x, g, form.a, form.groups, form.delta, form.lb, form.ub)
 
     def gradient(self, x: Vector) -> Vector:
         """Return Qx + p."""
@@ -95,8 +95,10 @@ def accelerated(box: Box, rate: float, restart: bool) -> Iterator[tuple[Vector, 
 def barzilai_borwein(box: Box) -> Iterator[tuple[Vector, Vector]]:
     """Yield x and its gradient; end where no descent is left in floating point."""
     x, g, value = box.x, box.g, 0.0  # the objective, from where it began
-    free, step = box.free(x), _first_step(box)
-    first, count = step, 0
+    d = box.nearest(x - g) - x  # along it the first step is exact
+    curvature = float(d @ box.product(d))
+    first = step = float(d @ d) / curvature if curvature > 0 else 1.0
+    free, count = box.free(x), 0
     recent: deque[float] = deque(maxlen=_MEMORY)
     while True:
         yield x, g
@@ -158,13 +160,6 @@ def _without_normal(v: Vector, box: Box, free: Vector) -> Vector:
     return v - share[group] * box.a
 
 
-def _first_step(box: Box) -> float:
-    """Return the exact minimiser along the projected gradient of a step of size one."""
-    d = box.nearest(box.x - box.g) - box.x
-    curvature = float(d @ box.product(d))
-    return float(d @ d) / curvature if curvature > 0 else 1.0
-
-
 def _largest_eigenvalue(box: Box) -> float:
     """Return a lower estimate of ‖Q‖ by power iterations; 1 for Q = 0."""
     v = np.random.default_rng(0).standard_normal(box.x.size)
@@ -175,3 +170,16 @@ def _largest_eigenvalue(box: Box) -> float:
         if largest == 0:
             return 1.0
     return largest
+
+
+def minimise_by_gradients(given: WorkingSet, target: float, most: int) -> tuple[Vector, int, bool]:
+    """Return z at a violation of `target`, or a share of what it is, the steps, and False."""
+    K, z, u, lo, hi, groups, _ = given
+    a = None if groups[0] < 0 else np.ones(z.size)
+    box = Box(lambda v: K @ v.astype(K.dtype), z, -u, a, None, z.sum(keepdims=True), lo, hi)
+    # at 0.3 of its violation a set is left: 0.1 takes 1.7 times as long
+    target, taken = max(target, 0.3 * violating_pair(-u, a, z - lo, hi - z)), 0
+    for taken, (z, g) in enumerate(barzilai_borwein(box)):
+        if violating_pair(g, a, z - lo, hi - z) <= target or taken >= min(most, _MOST_STEPS):
+            break
+    return z, taken, False

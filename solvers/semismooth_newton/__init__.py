@@ -19,7 +19,6 @@ from typing import ClassVar
 
 import numpy as np
 
-from problems.dataset import Vector
 from problems.forms import BoxQP, Claim, FormPoint
 from problems.gram.semidefinite import is_positive_semidefinite
 from problems.gram.threads import Threads
@@ -66,20 +65,17 @@ class SemismoothNewton(Solver):
     warm_up_settings: ClassVar = {"tol": 1e-3, "gap": None}
     source: ClassVar[str] = "Hintermüller, Ito & Kunisch 2002; Niu et al. 2019"
 
-    def refuses(self, form: BoxQP) -> str | None:
-        """The box must be finite, K semidefinite, its equalities one, and its entries must fit."""
-        return self._refusal(form)
-
     def suits(self, form: BoxQP) -> Merged | None:
         """Return the form's variables if it takes the form and pays there, else None.
 
         That is seen in a small share of the time to solve.
         """
         found = diagnose_at_a_glance(form, self.tol)
-        pays = found is not None and found.pays and self._refusal(form, found) is None
+        pays = found is not None and found.pays and self.refuses(form, found) is None
         return found.merged if found is not None and pays else None
 
-    def _refusal(self, form: BoxQP, found: Diagnosis | None = None) -> str | None:
+    def refuses(self, form: BoxQP, found: Diagnosis | None = None) -> str | None:
+        """The box must be finite, K semidefinite, its equalities one, and its entries must fit."""
         if form.groups is not None or (form.a is not None and (form.a == 0).any()):
             return "SemismoothNewton takes one equality of all variables, or none"
         if not (np.isfinite(form.lb).all() and np.isfinite(form.ub).all()):
@@ -91,9 +87,7 @@ class SemismoothNewton(Solver):
                 f"{self.cache_size:g} MB: raise cache_size, or take SMO"
             )
         if not is_positive_semidefinite(form.gram):
-            return (
-                "the kernel is indefinite on these samples, and Newton steps need a convex problem"
-            )
+            return "the kernel is indefinite on these samples: Newton steps need a convex problem"
         return None
 
     def prepare(self, form: BoxQP | Merged) -> BoxQP | Merged:
@@ -118,8 +112,12 @@ class SemismoothNewton(Solver):
         method = Method(merged, K)
         best, slow = np.inf, 0
         while True:
-            x, g = _in_form(form, method)
-            relative = _relative_gap(form, x, g)
+            x, f = merged.spread(method.z), method.scores
+            doubled = merged.original.doubled
+            Qx = np.concatenate([f, -f]) if doubled else merged.original.multiplier * f
+            g = Qx + form.p
+            value = 0.5 * abs(float(x @ (g + form.p)))
+            relative = float(form.gap_terms(g, x).sum()) / value if value else np.inf
             solved = method.violation <= self.tol or (self.gap is not None and relative <= self.gap)
             slow = slow + 1 if method.violation > 0.5 * best else 0
             best = min(best, method.violation)
@@ -136,15 +134,3 @@ class SemismoothNewton(Solver):
         claim: Claim = "optimal" if solved and is_near(form, x, g) else "stopped"
         counters = {"products": K.products, "entries": K.matrix.nnz, "bits": 8 * K.dtype.itemsize}
         yield FormPoint(x, iterations=method.steps, claim=claim, counters=counters)
-
-
-def _in_form(form: BoxQP, method: Method) -> tuple[Vector, Vector]:
-    """Return the form's variables x (n,), and the gradient Qx + p."""
-    original, f = method.merged.original, method.scores
-    Qx = np.concatenate([f, -f]) if original.doubled else original.multiplier * f
-    return method.merged.spread(method.z), Qx + form.p
-
-
-def _relative_gap(form: BoxQP, x: Vector, g: Vector) -> float:
-    value = 0.5 * abs(float(x @ (g + form.p)))
-    return float(form.gap_terms(g, x).sum()) / value if value else np.inf

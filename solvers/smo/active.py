@@ -13,10 +13,9 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from problems.dataset import Indices, Vector
-from solvers.numerics.projected_cg import Apply
 from solvers.smo.cache import RowCache
 from solvers.smo.conditions import free_variables, largest, multipliers, on_one_side, slopes
-from solvers.smo.newton import FreeFactor, exact_system, newton_step
+from solvers.smo.newton import exact_system, kept_system, newton_step
 from solvers.smo.newton_policy import NewtonPolicy
 from solvers.smo.pairs import WorkingSet, minimise_by_pairs
 from solvers.smo.state import State
@@ -39,7 +38,6 @@ class Active:
     def __init__(self, state: State, inner: Inner) -> None:
         self.state, self.inner = state, inner
         self.policy = NewtonPolicy()
-        self.factor: FreeFactor | None = None
         nobody = np.empty(0, np.int64)
         self.rows = RowCache(state.matrix, nobody, state.room)
         self.start_with(nobody)
@@ -173,10 +171,10 @@ class Active:
         if free.size < 2 or (from_rows and not self.rows.fetch(free).all()):
             return False
         try:
-            exact = None if from_rows else exact_system(state.matrix, members)
-            product, invert = exact or self._kept_system(free)
+            system = (
+                kept_system(self.rows, free) if from_rows else exact_system(state.matrix, members)
+            )
         except LinAlgError:
-            self.factor = None
             return False
         if not from_rows:
             everywhere = state.z.copy()
@@ -184,24 +182,11 @@ class Active:
             self.f[free] = state.matrix.exact_scores(members, everywhere)
         z, terms = self.z[free], self.terms.of(free)
         u, lo, hi = on_one_side(self.f[free], z, terms, np.zeros_like(self.b))
-        end = newton_step(product, invert, -u, z, lo, hi, terms.groups)
+        end = newton_step(*system, -u, z, lo, hi, terms.groups)
         if end is not None:
             state.newton_steps += 1
             self._move(free, end)
         return end is not None
-
-    def _kept_system(self, free: Indices) -> tuple[Apply, Apply]:
-        """Return products with K among free variables whose rows are kept, and with its inverse."""
-        members = self.members[free]
-        if self.factor is None or not self.factor.serves(members):
-            self.factor = FreeFactor(members, self.rows.lower_half(free, np.float32))
-
-        def product(v: Vector) -> Vector:
-            result = np.zeros(self.z.size)
-            self.rows.add_to(result, free, v)
-            return result[free]
-
-        return product, self.factor.inverse(members)
 
     def _move(self, chosen: Indices, z: Vector) -> None:
         """Move variables, and bring f up to date from rows that are kept while there is room."""

@@ -10,8 +10,8 @@ are free, but converge only linearly on them.
 It is solved to two digits by conjugate gradients on the plane (Gould, Hribar & Nocedal 2001), which need
 products with K, and an approximate inverse. In float64 (`exact_system`) that is a factor of K, up to
 3000 variables; above, what some of its columns C say of it: P = σI + C·W⁻¹·Cᵀ (Williams & Seeger 2001).
-Where the rows of all free variables are kept, products compute no kernel values, and one factor in
-float32 (`FreeFactor`) serves for several steps.
+Where the rows of all free variables are kept (`kept_system`), products compute no kernel values, and the
+factor is in float32.
 """
 
 from __future__ import annotations
@@ -19,30 +19,24 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from scipy.linalg import LinAlgError, blas, cho_factor, cho_solve, lapack
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from problems.dataset import Indices, Vector
-from problems.gram.tiles import Tile
 from problems.kernels import Block
 from problems.projection import project
 from solvers.numerics.projected_cg import Apply, conjugate_gradients, on_plane
+from solvers.numerics.shifted import inverse_in_place
+from solvers.smo.cache import RowCache
 from solvers.smo.matrix import Matrix
 
 MOST_FACTORED = 3000  # variables: above, rounds take less time than K and its factor
 _LANDMARKS = 512  # columns of K behind the approximate inverse
 _PRODUCTS = 25  # with K in a step, at most
 _RESIDUAL = 3e-2  # relative, in the norm of the approximate inverse
-_TURNOVER = 16  # variables that may come or go before a factor is made anew: each costs a product
 
 
 def newton_step(
-    product: Apply,
-    invert: Apply,
-    g: Vector,
-    z: Vector,
-    lo: Vector,
-    hi: Vector,
-    groups: Indices,
+    product: Apply, invert: Apply, g: Vector, z: Vector, lo: Vector, hi: Vector, groups: Indices
 ) -> Vector | None:
     """Return where the free variables are best moved within the box, or None where no step leads down.
 
@@ -119,6 +113,25 @@ def exact_system(matrix: Matrix, members: Indices) -> tuple[Apply, Apply]:
     return lambda v: matrix.products(members, members, v, ready), invert
 
 
+def kept_system(rows: RowCache, free: Indices) -> tuple[Apply, Apply]:
+    """Return products with K among members that have a row, and with nearly its inverse.
+
+    Raises
+    ------
+    LinAlgError
+        If rounding makes K indefinite.
+    """
+    K = rows.lower_half(free, np.float32)
+    K[np.diag_indices(free.size)] += 1e-5 * K.diagonal().mean()  # a singular K has a factor then
+
+    def product(v: Vector) -> Vector:
+        result = np.zeros(rows.members.size)
+        rows.add_to(result, free, v)
+        return result[free]
+
+    return product, inverse_in_place(K)
+
+
 def factor_with_ridge(K: Block, ridge: float) -> tuple[Block, bool]:
     """Return a Cholesky factor of K + ridge·I, or of a hundred times the ridge where rounding asks."""
     for attempt in range(4):
@@ -129,48 +142,3 @@ def factor_with_ridge(K: Block, ridge: float) -> tuple[Block, bool]:
         except LinAlgError:
             continue
     raise LinAlgError("K has no Cholesky factor")
-
-
-class FreeFactor:
-    """A Cholesky factor of K among variables that were free, which serves while most still are.
-
-    In float32: it need not be exact.
-    """
-
-    def __init__(self, variables: Indices, K: Tile) -> None:
-        """Factor K (k, k), of which the lower half counts, in its own memory.
-
-        Raises
-        ------
-        LinAlgError
-            If rounding makes K indefinite.
-        """
-        self.variables, self.mean = variables, float(K.diagonal().mean())
-        K[np.diag_indices(len(K))] += 1e-5 * self.mean  # what float32 needs where K is singular
-        self._upper, failed = lapack.spotrf(K.T, lower=0, clean=0, overwrite_a=1)
-        if failed:
-            raise LinAlgError("K has no Cholesky factor in float32")
-
-    def serves(self, variables: Indices) -> bool:
-        """Whether few of these came, and few others went, since it was made."""
-        return np.setxor1d(self.variables, variables, assume_unique=True).size <= _TURNOVER
-
-    def inverse(self, variables: Indices) -> Apply:
-        """Return v ↦ K⁻¹v among these, with a diagonal in place of K for newcomers."""
-        order = np.argsort(self.variables)
-        found = np.searchsorted(self.variables, variables, sorter=order)
-        place = order[np.minimum(found, order.size - 1)]
-        known = self.variables[place] == variables
-        place = place[known]
-
-        def invert(v: Vector) -> Vector:
-            size = float(np.abs(v).max()) or 1.0  # float32 has a short range
-            t = np.zeros(self.variables.size, np.float32)
-            t[place] = v[known] / size
-            t = blas.strsv(self._upper, t, lower=0, trans=1, overwrite_x=1)
-            t = blas.strsv(self._upper, t, lower=0, overwrite_x=1)
-            result = v / self.mean
-            result[known] = size * t[place].astype(np.float64)
-            return result
-
-        return invert

@@ -67,16 +67,9 @@ def minimise_by_pairs(given: WorkingSet, target: float, most: int) -> tuple[Vect
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def pair_steps(
-    K: Tile,
-    z: Vector,
-    u: Tile,
-    lo: Vector,
-    hi: Vector,
-    target: float,
-    max_steps: int,
-    groups: Indices | None,
-    source: Source | None,
-) -> tuple[int, bool]:
+    K: Tile, z: Vector, u: Tile, lo: Vector, hi: Vector, target: float, max_steps: int,
+    groups: Indices | None, source: Source | None,
+) -> tuple[int, bool]:  # fmt: skip
     """Take steps in place until the violation is at most `target`.
 
     Shapes: `K` (q, q), the others (q,); `K` and `u` of one type. `groups` is None for one equality,

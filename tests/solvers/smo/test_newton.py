@@ -1,10 +1,11 @@
-"""Newton steps on the free variables: by a factor of K, by some of its columns, by an older factor."""
+"""Newton steps on the free variables: by a factor of K, by some of its columns."""
 
 import numpy as np
 import pytest
 
 from problems import RBF, BoxQP, SoftMarginDual, reduce
 from problems.gram.tiles import Tiles
+from solvers.numerics.shifted import inverse_in_place
 from solvers.smo import newton
 from solvers.smo.matrix import Matrix
 from solvers.smo.variables import from_form
@@ -49,7 +50,7 @@ def test_a_step_inside_the_box_reaches_the_minimum(
 @pytest.mark.parametrize("equalities", GROUPS)
 def test_what_leaves_the_box_is_fixed_and_the_others_are_best_placed(equalities: str) -> None:
     groups, each = GROUPS[equalities]
-    invert = newton.FreeFactor(np.arange(N), K.astype(np.float32)).inverse(np.arange(N))
+    invert = inverse_in_place(K.astype(np.float32))
     one = np.ones(N)
     end = newton.newton_step(lambda v: K @ v, invert, G, np.zeros(N), -one, one, groups)
     assert end is not None
@@ -68,24 +69,8 @@ def test_what_leaves_the_box_is_fixed_and_the_others_are_best_placed(equalities:
     assert each or value[0] <= value[1]
 
 
-def test_a_factor_serves_while_few_variables_come_and_go() -> None:
-    order = np.random.default_rng(0).permutation(N)
-    old, new = order[:57], order[2:]
-    factor = newton.FreeFactor(old, K[np.ix_(old, old)].astype(np.float32))
-    assert factor.serves(new)
-    assert not factor.serves(order[20:])
-    some, free = K[np.ix_(new, new)], FREE[new]
-    invert, zero = factor.inverse(new), np.zeros(new.size)
-    step = newton.newton_step(
-        lambda v: some @ v, invert, G[new], zero, -free, free, np.zeros(new.size, np.int64)
-    )
-    assert step is not None
-    residual = some @ step + G[new]
-    assert np.abs(residual - residual.mean()).max() <= 1e-5
-
-
 def test_without_curvature_there_is_no_factor() -> None:
     with pytest.raises(np.linalg.LinAlgError):
-        newton.FreeFactor(np.arange(3), -np.eye(3, dtype=np.float32))
+        inverse_in_place(-np.eye(3, dtype=np.float32))
     with pytest.raises(np.linalg.LinAlgError):
         newton.factor_with_ridge(-np.eye(3), 1e-12)

@@ -13,6 +13,7 @@ from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from copy import copy
 from hashlib import sha256
+from pathlib import Path
 from pickle import UnpicklingError
 from time import monotonic
 from typing import Any
@@ -26,18 +27,12 @@ _SILENT_SECONDS = 1.0  # seconds of compiling of which nothing is said
 
 _load_overload: Any = FunctionCache.load_overload
 _save_overload: Any = FunctionCache.save_overload
+_apart: list[Path] = []  # folders that are compiled to in place of the usual ones, the last of them
 
 
-def _loaded_if_readable(cache: Any, *of: Any) -> Any:
-    """Return what numba reads; None, so that it compiles, where it cannot read a file of ours."""
-    try:
-        return _load_overload(cache, *of)
-    except (AttributeError, EOFError, ImportError, UnpicklingError):
-        function = getattr(cache, "_py_func", None)  # private: a later numba may not have it
-        if getattr(function, "__module__", "").partition(".")[0] not in _PACKAGES:
-            raise
-        cache.flush()
-        return None
+def compile_what_cannot_be_read() -> None:
+    """Let numba compile a function of these packages again if it cannot read it from the disk."""
+    FunctionCache.load_overload, FunctionCache.save_overload = _load, _save  # type: ignore[method-assign]
 
 
 @contextmanager
@@ -50,36 +45,43 @@ def compiled_apart(name: str) -> Generator[None]:
     if not name:
         yield
         return
-    folder = user_cache_path("dualgap") / "compiled" / sha256(name.encode()).hexdigest()[:16]
-
-    def apart(cache: Any) -> Any:
-        """Return the cache of the same function in that folder."""
-        twin, locator = copy(cache), cache._impl.locator
-        place = folder / sha256(cache._cache_path.encode()).hexdigest()[:16]
-        place.mkdir(parents=True, exist_ok=True)
-        twin._cache_file = IndexDataCacheFile(
-            str(place), cache._impl.filename_base, locator.get_source_stamp()
-        )
-        return twin
-
-    def loaded(cache: Any, *of: Any) -> Any:
-        found = _loaded_if_readable(cache, *of)
-        return _loaded_if_readable(apart(cache), *of) if found is None else found
-
-    def save(cache: Any, *of: Any) -> None:
-        _save_overload(apart(cache), *of)
-
-    known = FunctionCache.load_overload, FunctionCache.save_overload
+    folder = sha256(name.encode()).hexdigest()[:16]
+    _apart.append(user_cache_path("dualgap") / "compiled" / folder)
     try:
-        FunctionCache.load_overload, FunctionCache.save_overload = loaded, save  # type: ignore[method-assign]
         yield
     finally:
-        FunctionCache.load_overload, FunctionCache.save_overload = known  # type: ignore[method-assign]
+        _apart.pop()
 
 
-def compile_what_cannot_be_read() -> None:
-    """Let numba compile a function of these packages again if it cannot read it from the disk."""
-    FunctionCache.load_overload = _loaded_if_readable  # type: ignore[method-assign]
+def _load(cache: Any, *of: Any) -> Any:
+    """Return what numba reads; None, so that it compiles, where it cannot read a file of ours."""
+    for place in (cache, *([_twin(cache)] if _apart else [])):
+        try:
+            found = _load_overload(place, *of)
+        except (AttributeError, EOFError, ImportError, UnpicklingError):
+            function = getattr(place, "_py_func", None)  # private: a later numba may not have it
+            if getattr(function, "__module__", "").partition(".")[0] not in _PACKAGES:
+                raise
+            place.flush()
+            continue
+        if found is not None:
+            return found
+    return None
+
+
+def _save(cache: Any, *of: Any) -> None:
+    _save_overload(_twin(cache) if _apart else cache, *of)
+
+
+def _twin(cache: Any) -> Any:
+    """Return the cache of the same function in the folder that is compiled to."""
+    twin, locator = copy(cache), cache._impl.locator
+    place = _apart[-1] / sha256(cache._cache_path.encode()).hexdigest()[:16]
+    place.mkdir(parents=True, exist_ok=True)
+    twin._cache_file = IndexDataCacheFile(
+        str(place), cache._impl.filename_base, locator.get_source_stamp()
+    )
+    return twin
 
 
 class _Watch(Listener):

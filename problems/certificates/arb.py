@@ -34,9 +34,7 @@ class Arb:
     worth = 0.0
 
     def __init__(self, problem: DualProblem) -> None:
-        targets = problem.ball_targets()
-        exact = Balls(problem.y) if problem.is_regression else problem.y
-        self.y: Any = exact if targets is None else targets
+        self.y: Any = problem.targets(Balls)
         weights = [Fraction(1) if c is None else c for c in problem.exact_weights()]
         self.C: Any = Balls([arb(fmpq(*c.as_integer_ratio())) for c in weights])
         self.costs = Balls(problem.costs)

@@ -43,8 +43,8 @@ class Float64:
     array = Intervals
     worth = 1e-12
 
-    def __init__(self, problem: DualProblem, target_errors: Vector) -> None:
-        self.y: Any = Intervals(problem.y, target_errors) if target_errors.any() else problem.y
+    def __init__(self, problem: DualProblem, y: Any) -> None:
+        self.y = y
         self.C: Any = np.where(np.isinf(problem.weight), 1.0, problem.weight)
         self.costs = Intervals(problem.costs)
 

@@ -14,13 +14,13 @@ import numpy as np
 from problems.forms import Point
 from problems.html_table import html_table, shown
 
-_LARGEST = (
+_LARGEST = [
     "kkt_violation",
     "violating_pair",
     "primal_residual",
     "dual_residual",
     "complementarity",
-)
+]
 WRONG_GAP = 1e-2  # relative gap above which a claim of optimality is called wrong
 
 

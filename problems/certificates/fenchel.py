@@ -38,8 +38,8 @@ def fenchel_bounds(given: DualProblem, point: Point) -> Certificate:
 
     Without `alpha` it is recovered from `w`. With both the primal bound is taken at `w`.
     """
-    problem, shift, moved = near_zero(given)
-    A = Float64(problem, moved)
+    problem, shift, y = near_zero(given)
+    A = Float64(problem, y)
     own_w = point.w if problem.is_linear else None
     dual, source = dual_point(problem, point)
     beta = Intervals(problem.beta(dual.alpha))
@@ -141,14 +141,14 @@ def _conditions(problem: DualProblem, dual: DualPoint, offsets: Vector) -> dict[
     }
 
 
-def near_zero(problem: DualProblem) -> tuple[DualProblem, float, Vector]:
-    """Return the problem with its targets moved to 0, by how much, and by how much they are wrong.
+def near_zero(problem: DualProblem) -> tuple[DualProblem, float, Any]:
+    """Return the problem with its targets moved to 0, by how much, and these with their errors.
 
     Offsets whose costs add up to 0 take what is taken off all targets, for losses that see differences
     only. The error is that of one subtraction, known exactly (Knuth 1998, section 4.2.2, theorem B).
     """
     y = problem.y
-    unmoved = problem, 0.0, problem.target_errors
+    unmoved = problem, 0.0, problem.targets(Intervals)
     all_alike = problem.groups is None and problem.costs.size and not problem.costs.sum()
     if not (all_alike and getattr(problem.loss, "sees_differences", False)):
         return unmoved
@@ -157,4 +157,5 @@ def near_zero(problem: DualProblem) -> tuple[DualProblem, float, Vector]:
     if 2 * np.abs(left).max() > np.abs(y).max():
         return unmoved
     back = left - y
-    return problem.changed(y=left), shift, np.abs((y - (left - back)) + (-shift - back))
+    errors = np.abs((y - (left - back)) + (-shift - back))
+    return problem.changed(y=left), shift, Intervals(left, errors)

@@ -21,6 +21,7 @@ from problems.dual_problem.offsets import one_class, widest_margin
 from problems.dual_problem.recovery import Weights, dual_point, weights_of
 from problems.forms import Point
 
+_SQUARABLE = 1e100  # numbers whose squares, times those of samples, do not overflow
 _UNDERFLOW = 1e-290  # margins that are rounding alone, of weights of about one
 NO_HYPERPLANE = "no hyperplane separates the samples (exact weights)"
 
@@ -44,11 +45,11 @@ def hard_primal(problem: DualProblem, A: Any, weights: Weights) -> tuple[Any, An
 def hard_bounds(problem: DualProblem, point: Point) -> Certificate:
     """Both bounds are the best on a ray: α scaled to its best norm, w to a smallest margin of one."""
     own_w = point.w if problem.is_linear else None
-    # any multiple gives the same bounds: one whose squares neither underflow nor overflow
+    # any multiple gives the same bounds: one whose squares do not overflow
     size = 1.0 if point.alpha is None else _power_of_two(point.alpha)
     alpha = None if point.alpha is None else point.alpha / size
     dual, source = dual_point(problem, Point(alpha, point.w))
-    A = Float64(problem, problem.target_errors)
+    A = Float64(problem, problem.y)
     try:
         lower, scale = hard_dual(problem, A, Intervals(problem.beta(dual.alpha)), dual.exact)
     except ArithmeticError:
@@ -68,15 +69,21 @@ def hard_bounds(problem: DualProblem, point: Point) -> Certificate:
     rounding = high - least if separates else (inf if largest > 0 else 0.0)
     rounding += 2 * float(lower.mid - lower.low)
     bounds = Bounds(low, high if problem.is_psd else nan, rounding)
+    if infeasible:
+        reason = NO_HYPERPLANE
+    else:
+        known = margin > 0 or not problem.is_psd
+        reason = missing_bound(problem, bounds) if known else no_margin(low)
     g, box, alpha = problem.box_gradient(size * dual.scores), problem.box, size * dual.alpha
     offset = [size * widest_margin(problem, dual.scores)[0]] if problem.intercept else []
-    r = box.lagrangian_gradient(g, offset)
-    w = weights.w
+    r, w = box.lagrangian_gradient(g, offset), weights.w
     if margin > 0:
         b, w = b / margin, None if w is None else w / margin
+    # ½‖w‖² of the w that is as long as a sample's inverse, where w = 0 is optimal
+    at_zero = 0.5 / (float(problem.kernel.diagonal(problem.X).max()) or 1.0)
     return assembled(
         bounds,
-        _size_at_zero(problem),
+        at_zero if problem.intercept and one_class(problem) else 0.0,
         kkt_violation=box.kkt_violation(g, alpha),
         violating_pair=box.violating_pair(g, alpha),
         primal_residual=size * dual.primal_residual,
@@ -88,14 +95,14 @@ def hard_bounds(problem: DualProblem, point: Point) -> Certificate:
         b_interval=(b, b),
         offsets=(b,),
         infeasible=infeasible,
-        reason=_reason(problem, margin > 0, infeasible, bounds),
+        reason=reason,
     )
 
 
 def _power_of_two(values: Vector) -> float:
-    """Return a power of two near the largest entry's size, division by which is exact; 1 for 0."""
+    """Return a power of two near the largest entry where its square overflows; else 1."""
     largest = float(np.abs(values).max())
-    return 2.0 ** np.frexp(largest)[1] if largest else 1.0
+    return 2.0 ** np.frexp(largest)[1] if largest > _SQUARABLE else 1.0
 
 
 def no_point(problem: DualProblem, reason: str) -> Certificate:
@@ -103,14 +110,6 @@ def no_point(problem: DualProblem, reason: str) -> Certificate:
     if is_infeasible(problem):
         return assembled(Bounds(inf, inf), infeasible=True, reason=NO_HYPERPLANE)
     return Certificate(reason=reason)
-
-
-def _reason(problem: DualProblem, separates: bool, infeasible: bool, bounds: Bounds) -> str:
-    if infeasible:
-        return NO_HYPERPLANE
-    if separates or not problem.is_psd:
-        return missing_bound(problem, bounds)
-    return no_margin(bounds.lower)
 
 
 def no_margin(dual: float) -> str:
@@ -123,9 +122,3 @@ def is_infeasible(problem: DualProblem) -> bool:
     from problems.certificates.infeasibility import prove_infeasible  # noqa: PLC0415 - imports python-flint
 
     return prove_infeasible(problem) is not None
-
-
-def _size_at_zero(problem: DualProblem) -> float:
-    """Return ½‖w‖² of the w that is as long as a sample's inverse, where w = 0 is optimal; else 0."""
-    largest = float(problem.kernel.diagonal(problem.X).max()) or 1.0
-    return 0.5 / largest if problem.intercept and one_class(problem) else 0.0

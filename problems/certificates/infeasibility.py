@@ -21,7 +21,7 @@ import numpy as np
 from flint import fmpq, fmpq_mat, fmpz_mat, nmod_mat
 from numpy.typing import NDArray
 
-from problems.dataset import Indices, Matrix, Vector
+from problems.dataset import Matrix, Vector
 from problems.dual_problem.dual import DualProblem
 from problems.kernels import Block, Precomputed, as_dense, uses_gram_matrix
 
@@ -55,22 +55,18 @@ class Proof:
         if any(w <= 0 for w in self.weights) or sum(self.weights, fmpq(0)) != 1:
             return False
         signed = [w * int(problem.y[i]) for i, w in zip(self.indices, self.weights, strict=True)]
-        return self._cancels_by_row(problem, signed) or self._cancels_by_monomial(problem, signed)
-
-    def _cancels_by_row(self, problem: DualProblem, signed: list[fmpq]) -> bool:
-        """Whether the weights of equal samples cancel, which no function of the samples undoes."""
-        totals: dict[bytes, fmpq] = {}
-        keys = list(_row_keys(problem.X[np.array(self.indices)]))
-        for key, value in zip(keys, signed, strict=True):
+        rows, totals = problem.X[np.array(self.indices)], dict[bytes, fmpq]()
+        for key, value in zip(_row_keys(rows), signed, strict=True):
             totals[key] = totals.get(key, fmpq(0)) + value
-        return all(v == 0 for v in totals.values()) and _are_one_sample(problem, self.indices)
-
-    def _cancels_by_monomial(self, problem: DualProblem, signed: list[fmpq]) -> bool:
+        # where the weights of equal samples cancel, no function of the samples undoes it
+        if all(v == 0 for v in totals.values()) and _are_one_sample(problem, self.indices):
+            return True
         degrees = _degrees(problem)
         if degrees is None:
             return False
-        X = as_dense(problem.X[np.array(self.indices)])
-        exact = np.array([[fmpq(*v.as_integer_ratio()) for v in row] for row in X], object)
+        exact = np.array(
+            [[fmpq(*v.as_integer_ratio()) for v in row] for row in as_dense(rows)], object
+        )
         values = [m.tolist() for m in _monomials(exact.T, degrees)]
         sums = fmpq_mat(values) * fmpq_mat([[v] for v in signed])
         return all(v == 0 for v in sums.entries())
@@ -135,34 +131,32 @@ def _monomials(features: Exact, degrees: Iterable[int]) -> Iterator[Exact]:
 
 
 def _balanced(problem: DualProblem) -> Proof | None:
-    degrees = _degrees(problem)
-    if degrees is None:
-        return None
+    degrees = _degrees(problem) or frozenset()
     count = sum(comb(problem.d + k - 1, k) for k in degrees)
-    if count > _MOST_MONOMIALS or count * problem.n > _MOST_ENTRIES:
+    if not 0 < count <= min(_MOST_MONOMIALS, _MOST_ENTRIES / problem.n):
         return None
-    equations = _equations(problem, degrees)
+    # exactly independent rows yᵢm(xᵢ), each a multiple of a monomial's in whole numbers
+    features = np.array([_whole_numbers(x) for x in as_dense(problem.X).T])
+    labels = problem.y.astype(np.int64).astype(object)
+    equations = np.array([m * labels for m in _monomials(features, degrees)])
+    equations = equations[_pivots(fmpz_mat(equations.T.tolist()))]
     at_origin = np.flatnonzero((equations == 0).all(axis=0))
     if at_origin.size:
         return Proof((int(at_origin[0]),), (fmpq(1),))
     rows = _well_conditioned(equations)
-    vertex = None if rows is None else _vertex(rows)
-    if rows is None or vertex is None:
+    if rows is None:
+        return None
+    # about α ≥ 0, 1ᵀα = 1 with rows·α = 0 and few entries above 0
+    target, free = np.append(np.zeros(len(rows)), 1.0), np.full(problem.n, np.inf)
+    both = np.vstack([rows, np.ones(problem.n)])
+    vertex = _linear_program(np.zeros(problem.n), both, target, free)
+    if vertex is None:
         return None
     proof = _exact_proof(problem, equations, rows, vertex)
     if proof is not None:
         return proof
     interior = _interior(rows, vertex)  # the vertex had a weight that may be 0 but for rounding
     return None if interior is None else _exact_proof(problem, equations, rows, interior)
-
-
-def _equations(problem: DualProblem, degrees: frozenset[int]) -> Exact:
-    """Return exactly independent rows yᵢm(xᵢ), each a multiple of a monomial's in whole numbers."""
-    y = problem.y.astype(np.int64).astype(object)
-    X = as_dense(problem.X)
-    features = np.array([_whole_numbers(x) for x in X.T])
-    rows = np.array([m * y for m in _monomials(features, degrees)])
-    return rows[_pivots(fmpz_mat(rows.T.tolist()))]
 
 
 def _whole_numbers(x: Vector) -> Exact:
@@ -217,13 +211,6 @@ def _well_conditioned(equations: Exact) -> Block | None:
             whole = np.array([round(s * 2.0**_SHIFT) for s in share.tolist()], object)
             exact[k] = _reduced((exact[k] << (_SHIFT + top - bits[k])) - whole @ scaled)
     return None
-
-
-def _vertex(rows: Block) -> Vector | None:
-    """Return about α ≥ 0, 1ᵀα = 1 with rows·α = 0 and few entries above 0; None if there is none."""
-    n = rows.shape[1]
-    target = np.append(np.zeros(len(rows)), 1.0)
-    return _linear_program(np.zeros(n), np.vstack([rows, np.ones(n)]), target, np.full(n, np.inf))
 
 
 def _interior(rows: Block, vertex: Vector) -> Vector | None:
@@ -282,13 +269,11 @@ def _exact_proof(
     exact = matrix.solve(fmpz_mat([[-v] for v in residual])).entries()
     if any(v < 0 for v in exact):
         return None
-    proof = _normalised(support[np.append(solved, kept)], [*exact, *map(fmpq, fixed)])
-    return proof if proof is not None and proof.check(problem) else None
-
-
-def _normalised(indices: Indices, weights: list[fmpq]) -> Proof | None:
+    weights = [*exact, *map(fmpq, fixed)]
     total = sum(weights, fmpq(0))
     if total <= 0:
         return None
-    used = sorted((int(i), w / total) for i, w in zip(indices, weights, strict=True) if w > 0)
-    return Proof(tuple(i for i, _ in used), tuple(w for _, w in used))
+    indices = support[np.append(solved, kept)].tolist()
+    used = sorted((i, w / total) for i, w in zip(indices, weights, strict=True) if w > 0)
+    proof = Proof(tuple(i for i, _ in used), tuple(w for _, w in used))
+    return proof if proof.check(problem) else None

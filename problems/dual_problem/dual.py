@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
+from problems.arithmetic import Balls, Intervals
 from problems.chains import Chains
 from problems.dataset import Indices, Matrix, Vector
 from problems.dual_problem.primal_qp import primal_qp
@@ -116,14 +117,9 @@ class DualProblem:
         """Return Cᵢ as rationals, None where there is no bound."""
         return [None if np.isinf(c) else Fraction(c) for c in self.weight.tolist()]
 
-    @property
-    def target_errors(self) -> Vector:
-        """By how much each yᵢ may be wrong, shape (n,): by default it is given, and exact."""
-        return np.zeros(self.n)
-
-    def ball_targets(self) -> Any:
-        """Return balls around yᵢ, shape (n,), at the current precision; None for `y`, as it is exact."""
-        return None
+    def targets(self, array: type[Intervals] | type[Balls]) -> Any:
+        """Return an array of such a class around the targets, which by default are exact; or labels."""
+        return array(self.y) if self.is_regression else self.y
 
     @property
     def is_regression(self) -> bool:
@@ -271,10 +267,11 @@ class DualProblem:
             np.concatenate([_times(C, piece.high) for piece in pieces]),
             self._start(start, self.to_box_variables),
         )
-        return Reduction(form, self._from_box)
 
-    def _from_box(self, point: FormPoint) -> Point:
-        return Point(None if point.x is None else self.from_box_variables(point.x), b=point.b)
+        def recover(point: FormPoint) -> Point:
+            return Point(None if point.x is None else self.from_box_variables(point.x), b=point.b)
+
+        return Reduction(form, recover)
 
     def to_qp(self, gram: Gram, start: Point | None = None) -> Reduction[QP]:
         """Return the primal with slacks where it has coordinates and is asked for; else the dual."""
@@ -291,10 +288,10 @@ class DualProblem:
                 return Point(alpha, x[: self.d], b)
 
             return Reduction(form, recover)
-        box = self.to_box(gram, start).form
-        A, b_eq = box.equality_rows()
+        made = self.to_box(gram, start)
+        box, (A, b_eq) = made.form, made.form.equality_rows()
         form = QP(box.Q, box.p, None, None, A, b_eq, box.lb, box.ub, box.start)
-        return Reduction(form, self._from_box)
+        return Reduction(form, made.recover)
 
     def to_erm(self, gram: Gram, start: Point | None = None) -> Reduction[ERM]:
         """Return the regularised risk, which has one offset without a cost at most."""

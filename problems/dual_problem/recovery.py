@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import scipy
 
@@ -18,15 +18,11 @@ from problems.dual_problem.dual import DualProblem
 from problems.dual_problem.offsets import best_offsets, root_offset, widest_margin
 from problems.forms import Point
 from problems.gram.products import gram_products
-from problems.kernels import squared_norms
 
-INF = float("inf")
 _SMOOTHINGS = (1e-9, 1e-6, 1e-4, 1e-3, 1e-2, 0.1, 0.5)
 # Operations of a factorisation up to which α is fitted to w by least squares, with so many exchanges
-# between variables at a bound and others; above, entries read by coordinate descent, in a quarter of a
-# second.
-_FACTORED, _EXCHANGES, _PASSED = 3e7, 100, 1e8
-_MOST_PASSES = 300
+# between variables at a bound and others; above, by so many steps along gradients.
+_FACTORED, _EXCHANGES, _MOST_STEPS = 3e7, 100, 100
 
 
 class Weights(NamedTuple):
@@ -92,76 +88,70 @@ def dual_point(problem: DualProblem, point: Point) -> tuple[DualPoint, str]:
     if point.alpha is not None:
         return feasible_dual(problem, point.alpha), "alpha" if own_w is None else "alpha and w"
     assert own_w is not None
-    return dual_from_weights(problem, own_w), "recovered from w"
+    dual = feasible_dual(problem, alpha_from_weights(problem, own_w))
+    # nothing was given that could be off
+    return replace(dual, primal_residual=0.0, projection_distance=0.0), "recovered from w"
 
 
-def dual_from_weights(problem: DualProblem, w: Vector) -> DualPoint:
-    """Return a good dual point for weights `w` (d,): the best of several candidates.
-
-    At the optimum βᵢ = −Cᵢℓ'(yᵢ, fᵢ). For a loss with pieces αᵢ is Cᵢ inside the margin, 0 outside,
-    anything on it, and w = Σ βᵢxᵢ.
-    """
-    if problem.pieces is None:
-        return _dual_of_slopes(problem, w)
-    best, best_value = _scaled(problem, feasible_dual(problem, np.zeros(problem.n)))
-    for x in _candidates(problem, w):
-        if not np.isfinite(x).all():  # fitted beyond float64's range
+def alpha_from_weights(problem: DualProblem, w: Vector) -> Vector:
+    """Return good dual variables for weights `w` (d,): the best of 0 and several candidates."""
+    zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
+    best, best_value = zero, -inf
+    for alpha in (zero, *_candidates(problem, w)):
+        if not np.isfinite(alpha).all():  # fitted beyond float64's range
             continue
-        alpha, value = _scaled(problem, feasible_dual(problem, problem.from_box_variables(x)))
+        dual = feasible_dual(problem, alpha)
+        s, value = _best_multiple(problem, dual)
         if value > best_value:
-            best, best_value = alpha, value
-    return made_dual(problem, best)
-
-
-def _dual_of_slopes(problem: DualProblem, w: Vector) -> DualPoint:
-    """Return the better one of −Cᵢℓ'(yᵢ, fᵢ) at f = Xw + b, and of 0, whose dual value is 0."""
-    scores = problem.X @ w
-    b = root_offset(problem, scores) if problem.intercept else 0.0
-    C = problem.weight.reshape(-1, *(1 for _ in scores.shape[1:]))
-    beta = -C * problem.loss.subgradient(problem.y, scores + b)
-    if np.isfinite(beta).all():
-        dual = made_dual(problem, problem.alpha(beta))
-        conjugates = problem.weight * problem.loss.conjugate(
-            problem.y, -problem.beta(dual.alpha) / C
-        )
-        if -0.5 * dual.exact.norm2.mid >= float(conjugates.sum()):
-            return dual
-    return made_dual(problem, np.zeros_like(scores))
-
-
-def made_dual(problem: DualProblem, alpha: Vector) -> DualPoint:
-    """Return the dual point of an `alpha` that was not given but made, feasible but for rounding."""
-    return replace(feasible_dual(problem, alpha), primal_residual=0.0, projection_distance=0.0)
+            best, best_value = s * dual.alpha, value
+    return best
 
 
 def _candidates(problem: DualProblem, w: Vector) -> Iterator[Vector]:
-    """Yield box variables x that suit w.
+    """Yield dual variables that suit w: at the optimum βᵢ = −Cᵢℓ'(yᵢ, fᵢ), and w = Σ βᵢxᵢ.
 
-    With residuals r, for several δ: softened indicators Cᵢ·clip(½ − rᵢ/δ, 0, 1) (hard margin:
-    max(0, δ − rᵢ)); and those with |rᵢ| ≤ δ fitted to w.
+    For a loss with pieces αᵢ is Cᵢ inside the margin, 0 outside, anything on it. With residuals r (of
+    labels yᵢfᵢ − 1, else both distances to the tube), for several δ: softened indicators
+    Cᵢ·clip(½ − rᵢ/δ, 0, 1) (hard margin: max(0, δ − rᵢ)); and those with |rᵢ| ≤ δ fitted to w.
     """
-    r, box = _residuals(problem, w), problem.box
-    for smoothing in _SMOOTHINGS:
-        if not problem.is_bounded:
-            yield np.maximum(0.0, smoothing - r)
-            continue
-        x = box.lb + (box.ub - box.lb) * np.clip(0.5 - r / smoothing, 0.0, 1.0)
-        yield x
-        near = np.flatnonzero(np.abs(r) <= smoothing)
-        if near.size:
-            yield _fitted(problem, w, r, x, near)
-
-
-def _residuals(problem: DualProblem, w: Vector) -> Vector:
-    """Return yᵢf(xᵢ) − 1, or for regression both distances to the tube, at the best offsets."""
     scores = problem.X @ w
+    if problem.pieces is None:
+        b = root_offset(problem, scores) if problem.intercept else 0.0
+        C = problem.weight.reshape(-1, *(1 for _ in scores.shape[1:]))
+        yield problem.alpha(-C * problem.loss.subgradient(problem.y, scores + b))
+        return
     if problem.is_bounded:
         offsets = [middle(*interval) for interval in best_offsets(problem, scores)]
     else:
         b, margin = widest_margin(problem, scores)
         scores, b = (scores / margin, b / margin) if margin > 0 else (scores, b)
         offsets = [b] if problem.intercept else []
-    return problem.box.lagrangian_gradient(problem.box_gradient(scores), offsets)
+    box = problem.box
+    r = box.lagrangian_gradient(problem.box_gradient(scores), offsets)
+    for smoothing in _SMOOTHINGS:
+        if not problem.is_bounded:
+            yield problem.from_box_variables(np.maximum(0.0, smoothing - r))
+            continue
+        x = box.lb + (box.ub - box.lb) * np.clip(0.5 - r / smoothing, 0.0, 1.0)
+        yield problem.from_box_variables(x)
+        near = np.flatnonzero(np.abs(r) <= smoothing)
+        if near.size:
+            yield problem.from_box_variables(_fitted(problem, w, r, x, near))
+
+
+def _best_multiple(problem: DualProblem, dual: DualPoint) -> tuple[float, float]:
+    """Return the s of the best multiple sα that is feasible, and its dual objective."""
+    quadratic = float(dual.exact.norm2.mid)
+    if problem.pieces is None:
+        beta = problem.beta(dual.alpha)
+        C = problem.weight.reshape(-1, *(1 for _ in beta.shape[1:]))
+        conjugates = problem.weight * problem.loss.conjugate(problem.y, -beta / C)
+        return 1.0, -float(conjugates.sum()) - 0.5 * quadratic
+    linear = -float(problem.box.p @ problem.to_box_variables(dual.alpha))
+    longest = 1.0 if problem.is_bounded else inf
+    s = min(longest, max(0.0, linear / quadratic)) if quadratic > 0 else 0.0
+    s = 1.0 if problem.costs.any() else s  # no other multiple is feasible
+    return s, s * linear - 0.5 * s * s * quadratic
 
 
 def _fitted(problem: DualProblem, w: Vector, r: Vector, start: Vector, near: Indices) -> Vector:
@@ -188,57 +178,22 @@ def _fitted(problem: DualProblem, w: Vector, r: Vector, start: Vector, near: Ind
         change = lsq_linear(A, off, bounds, method="bvls", max_iter=_EXCHANGES).x
         x[near] = np.clip(begun + change, lb, ub)
     else:
-        x[near] = _descended(rows, target, r[near], start[near], lb, ub)
+        x[near] = _descended(rows, target, r[near], start[near], (lb, ub))
     return x
 
 
 def _descended(
-    rows: Any, target: Vector, r: Vector, start: Vector, lb: Vector, ub: Vector
+    rows: Any, target: Vector, r: Vector, start: Vector, bounds: tuple[Vector, Vector]
 ) -> Vector:
-    """Return x with little ½‖Σ xᵢ·rowᵢ − target‖² + rᵀx, found by coordinate descent.
+    """Return x with little ½‖Σ xᵢ·rowᵢ − target‖² + rᵀx.
 
     For the exact equality that is the duality gap of w and x, up to a constant.
     """
-    norms = squared_norms(rows)
-    x, off = start.copy(), rows.T @ start - target
-    rng = np.random.default_rng(0)
-    for _ in range(int(np.clip(_PASSED / max(1, rows.nnz), 1, _MOST_PASSES))):
-        order = rng.permutation(np.flatnonzero(norms))
-        _pass(rows.data, rows.indices, rows.indptr, norms, order, r, lb, ub, x, off)
-    return x
+    from scipy.optimize import Bounds, minimize  # noqa: PLC0415 - slow to import
 
+    def value_and_slope(x: Vector) -> tuple[float, Vector]:
+        off = rows.T @ x - target
+        return 0.5 * float(off @ off) + float(r @ x), rows @ off + r
 
-@numba.njit(cache=True)
-def _pass(
-    data: Vector,
-    indices: Indices,
-    indptr: Indices,
-    norms: Vector,
-    order: Indices,
-    r: Vector,
-    lb: Vector,
-    ub: Vector,
-    x: Vector,
-    off: Vector,
-) -> None:
-    """Minimise over one variable at a time, in the given order; off = Σ xᵢ·rowᵢ − target."""
-    for i in order:
-        slope = r[i]
-        for k in range(indptr[i], indptr[i + 1]):
-            slope += data[k] * off[indices[k]]
-        new = min(max(x[i] - slope / norms[i], lb[i]), ub[i])
-        change = new - x[i]
-        if change != 0.0:
-            x[i] = new
-            for k in range(indptr[i], indptr[i + 1]):
-                off[indices[k]] += change * data[k]
-
-
-def _scaled(problem: DualProblem, dual: DualPoint) -> tuple[Vector, float]:
-    """Return the best multiple sα within the feasible set, and its dual value −s·pᵀx − ½s²·xᵀQx."""
-    x = problem.to_box_variables(dual.alpha)
-    linear, quadratic = -float(problem.box.p @ x), float(dual.exact.norm2.mid)
-    longest = 1.0 if problem.is_bounded else INF
-    s = min(longest, max(0.0, linear / quadratic)) if quadratic > 0 else 0.0
-    s = 1.0 if problem.costs.any() else s  # no other multiple is feasible
-    return s * dual.alpha, s * linear - 0.5 * s * s * quadratic
+    options = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": _MOST_STEPS}}
+    return minimize(value_and_slope, start, bounds=Bounds(*bounds), **options).x

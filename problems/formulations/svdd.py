@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from problems.arithmetic import Balls
+from problems.arithmetic import Balls, Intervals
 from problems.arithmetic.rounding import gamma
 from problems.dataset import Matrix, Vector
 from problems.formulations.one_class import DescriptionOfOneClass
@@ -80,14 +80,12 @@ class SVDD(DescriptionOfOneClass):
         """
         raise ValueError("SVDD has a ball, no hyperplane; its decision is R² − ‖φ(x) − a‖²")
 
-    @property
-    def target_errors(self) -> Vector:
-        """By how much float64's tᵢ may be wrong: a kernel value's rounding, and three products."""
-        relative, spread = self.kernel.bind(self.X).radius()
-        wrong = 0.5 * self.costs[0] * spread**2
-        return (relative + gamma(4)) * np.abs(self.y) + 1.01 * wrong
-
-    def ball_targets(self) -> Any:
-        """Return balls around tᵢ."""
-        values, each = self.kernel.bind(self.X).balls, np.arange(self.n)[:, None]
-        return Balls([values(i, i)[0, 0] for i in each]) * self.costs[0] / 2
+    def targets(self, array: type[Intervals] | type[Balls]) -> Any:
+        """Return arrays around tᵢ: of floats for a kernel value's rounding, and three products."""
+        bound = self.kernel.bind(self.X)
+        if array is Intervals:
+            relative, spread = bound.radius()
+            wrong = (relative + gamma(4)) * np.abs(self.y)
+            return Intervals(self.y, wrong + 0.505 * self.costs[0] * spread**2)
+        each = np.arange(self.n)[:, None]
+        return Balls([bound.balls(i, i)[0, 0] for i in each]) * self.costs[0] / 2

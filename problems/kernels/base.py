@@ -160,12 +160,6 @@ def relative_errors(relative: float, diagonal: Vector) -> Vector:
     return np.sqrt(relative * np.maximum(diagonal, 0.0))
 
 
-def check_kernel(value: Any, name: str) -> None:
-    """Raise ValueError if `value` is no kernel."""
-    if not isinstance(value, Kernel):
-        raise ValueError(f"{name}: must be a kernel, got {shown(value)}")
-
-
 class Composite(Kernel):
     """k(x, z) = g(k1(x, z), ...): a frozen dataclass whose first fields are the kernels inside."""
 
@@ -173,8 +167,9 @@ class Composite(Kernel):
     inside: ClassVar[tuple[str, ...]] = ("kernel",)
 
     def __post_init__(self) -> None:
-        for name in self.inside:
-            check_kernel(getattr(self, name), name)
+        for name, part in zip(self.inside, self.parts, strict=True):
+            if not isinstance(part, Kernel):
+                raise ValueError(f"{name}: must be a kernel, got {shown(part)}")
 
     @property
     def parts(self) -> tuple[Kernel, ...]:

@@ -51,28 +51,26 @@ class Dual(NamedTuple):
         return alpha * (np.abs(self.problem.costs).sum() / np.abs(beta).sum())
 
 
-def dual_of(problem: Formulation) -> Dual | None:
-    """Return the dual that a problem has, with an intercept or without; None if it is none of these."""
-    if problem.pieces is None:
-        return None
+def dual_of(problem: Formulation) -> Dual:
+    """Return the dual that a problem has, with an intercept or without; its estimator may be "none"."""
     costs = problem.costs
     # the share of all weights that the costs are, but not above what can be: it may be rounded up
     nu = {"nu": np.abs(costs).sum() / problem.weight.sum() * (1 - 2 * UNIT)}
-    match problem.loss, costs.tolist():
+    match None if problem.pieces is None else problem.loss, costs.tolist():
         case Hinge(), [] | [0.0]:
-            made = Dual(problem, "SVC", {"C": 1.0})
+            made = "SVC", {"C": 1.0}
         case EpsilonInsensitive(epsilon), [] | [0.0]:
-            made = Dual(problem, "SVR", {"C": 1.0, "epsilon": epsilon})
+            made = "SVR", {"C": 1.0, "epsilon": epsilon}
         case Perceptron(), [_, _]:
-            made = Dual(problem, "NuSVC", nu)
+            made = "NuSVC", nu
         case EpsilonInsensitive(), [_, _]:
-            made = Dual(problem, "NuSVR", {"C": 1.0, **nu})
+            made = "NuSVR", {"C": 1.0, **nu}
         # SVDD's targets are equal where k(x, x) is the same for all samples
         case Perceptron() | Shortfall(), [_] if np.ptp(problem.y) == 0:
-            made = Dual(problem, "OneClassSVM", nu)
+            made = "OneClassSVM", nu
         case _:
-            return None
-    return made
+            made = "none", {}
+    return Dual(problem, *made)
 
 
 @dataclass(frozen=True)
@@ -100,7 +98,7 @@ class DualBaseline(Solver):
             known = ", ".join(kernel.__name__ for kernel in self.kernels)
             return f"{self.name} computes these kernels only: {known}"
         dual = dual_of(problem)
-        if dual is None or dual.estimator not in self.duals:
+        if dual.estimator not in self.duals:
             *names, last = (DUALS[name] for name in self.duals)
             return f"{self.name} solves only the duals of {', '.join(names)} and {last}"
         if self.needs_intercept and not problem.intercept:
@@ -145,7 +143,6 @@ class EstimatorBaseline(DualBaseline):
         problem, samples = state
         svm, dual = importlib.import_module(self.needs[0][0]), dual_of(problem)
         gram, native = problem.gram(), isinstance(problem.kernel, DualBaseline.kernels)
-        assert dual is not None
         estimator = getattr(svm, dual.estimator)(
             tol=self.tol,
             cache_size=self.cache_size,

@@ -66,7 +66,6 @@ class SVMLight(DualBaseline):
     def iterates(self, problem: Formulation) -> Iterator[FormPoint]:
         """Yield once, at the end; RuntimeError if the program failed."""
         dual, n, C = dual_of(problem), problem.n, problem.weight
-        assert dual is not None
         regression, one_weight = dual.estimator == "SVR", np.ptp(C) == 0
         options: dict[str, Any] = {
             "-z": "r" if regression else "c",

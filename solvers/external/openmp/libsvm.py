@@ -60,7 +60,6 @@ class LibSVMOpenMP(DualBaseline):
         """Return the dual, and its samples and targets as LIBSVM has them."""
         super().prepare(problem)
         dual, svm = dual_of(problem), importlib.import_module("libsvm.svm")
-        assert dual is not None
         return dual, svm.svm_problem(problem.y, scipy.sparse.csr_matrix(problem.X))
 
     def iterates(self, state: tuple[Dual, Any]) -> Iterator[FormPoint]:

@@ -166,6 +166,11 @@ def test_a_quadratic_form_is_linear_on_transformed_samples():
 @pytest.mark.parametrize(
     ("kernel", "degrees"),
     [
+        (Linear(), {1}),
+        (Polynomial(3), {0, 1, 2, 3}),
+        (Linear() + 5 * Polynomial(3, coef0=0.0), {1, 3}),
+        (Polynomial(2) * Linear(), {1, 2, 3}),
+        (Linear() * RBF(1.0), None),
         (QuadraticForm(MATRIX), {1}),
         (Subset(Polynomial(2), (0,)), {0, 1, 2}),
         (PolynomialOf(Linear(), (0, 0, 3)), {2}),

@@ -63,28 +63,6 @@ def test_a_combination_is_semidefinite_only_if_both_parts_are():
     assert (2 * (Precomputed() * Linear())).is_psd is None
 
 
-def test_the_squared_inner_product_is_the_kernel_of_all_products_of_two_features():
-    phi = np.array([np.outer(x, x).ravel() for x in X])
-    np.testing.assert_allclose(Polynomial(2, coef0=0.0)(X, X), phi @ phi.T, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "degrees"),
-    [
-        (Linear(), {1}),
-        (Polynomial(3), {0, 1, 2, 3}),
-        (Polynomial(2.0, coef0=0.0), {2}),
-        (Linear() + 5 * Polynomial(3, coef0=0.0), {1, 3}),
-        (Polynomial(2) * Linear(), {1, 2, 3}),
-        (RBF(1.0), None),
-        (Linear() * RBF(1.0), None),
-    ],
-    ids=str,
-)
-def test_the_monomials_of_a_finite_feature_map(kernel, degrees):
-    assert kernel.monomials == degrees
-
-
 @pytest.mark.parametrize("kernel", [k for k in KERNELS if k.monomials is not None])
 def test_the_gram_matrix_has_the_rank_of_the_feature_map(kernel):
     line = np.linspace(-1, 1, 9)[:, None]  # in one dimension every degree is one monomial

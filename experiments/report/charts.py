@@ -144,9 +144,7 @@ def convergence_chart(runs: Runs) -> Chart:
 
 def thinned(count: int, most: int) -> np.ndarray:
     """Return at most `most` of `count` places, evenly, the first and the last among them."""
-    if count <= most:
-        return np.arange(count)
-    return np.unique(np.linspace(0, count - 1, most).round().astype(np.int64))
+    return np.unique(np.linspace(0, count - 1, min(count, most)).round().astype(np.int64))
 
 
 def profile_chart(

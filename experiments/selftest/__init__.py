@@ -8,7 +8,7 @@ and without the basics nothing else is tried.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -32,6 +32,8 @@ _PLAIN = (
 )
 _NU = ("nu-SVC rbf nu=0.4", "nu-SVR rbf nu=0.4", "one class rbf nu=0.2", "one class linear nu=0.2")
 _OTHERS = ("logistic risk lam=0.02", "squared hinge risk lam=0.02", "chains C=0.1")
+_EXTREME_KERNELS = ("rbf gamma=1e-9", "rbf gamma=1e9", "sigmoid kernel")
+_EXTREME_TARGETS = ("constant target", "epsilon=0", "epsilon above the range")
 _ALL = (*_PLAIN, "separable hard margin", *_OTHERS)
 
 
@@ -72,14 +74,8 @@ PROPERTIES = (
     Property("imbalance", "claims.honest", _on("1:1000")[:2]),
     Property("small C", "claims.honest", _on("C=1e-12")),
     Property("large C", "claims.honest", _on("C=1e12")),
-    Property(
-        "extreme kernels", "claims.honest", ("rbf gamma=1e-9", "rbf gamma=1e9", "sigmoid kernel")
-    ),
-    Property(
-        "extreme targets",
-        "claims.honest",
-        ("constant target", "epsilon=0", "epsilon above the range"),
-    ),
+    Property("extreme kernels", "claims.honest", _EXTREME_KERNELS),
+    Property("extreme targets", "claims.honest", _EXTREME_TARGETS),
     Property("deterministic", "behaviour.deterministic", _ALL, fresh=True),
     Property("stateless", "behaviour.stateless", _SOFT),
     Property("time limit", "behaviour.time_limit", _SOFT),
@@ -117,36 +113,28 @@ def try_solver(
         If there is no such solver, file or class.
     """
     check_name(solver)
-    done: list[Outcome] = []
-    with closing(_outcomes(solver, limits or Limits(), properties)) as outcomes:
-        for outcome in outcomes:
+    limits = limits or Limits()
+    done, digests, hung, stopped = list[Outcome](), dict[str, str](), list[str](), ""
+    with closing(Workers(solver, limits)) as workers:
+        for item in properties:
+            if not stopped and workers.left <= 0:
+                stopped = f"the {limits.total:.0f} s of a selftest were over"
+            if stopped:
+                outcome = Outcome(item.name, "not run", sentences=(stopped,))
+            else:
+                outcome = workers.check(item, digests, limits.each if done else limits.first)
+                digests |= outcome.digests
+                hung += [item.name] if outcome.hung else []
+                if not outcome.loaded:
+                    stopped = "the solver could not be loaded"
+                elif item.basic and outcome.result == "failed":
+                    stopped = f"nothing can be judged without {item.name!r}"
+                elif len(hung) >= limits.hangs:
+                    stopped = f"the solver hung in {', '.join(hung)}"
             done.append(outcome)
             if progress is not None:
                 progress(outcome)
     return Report(solver, tuple(done))
-
-
-def _outcomes(solver: str, limits: Limits, properties: Sequence[Property]) -> Generator[Outcome]:
-    stopped, hung = "", list[str]()
-    digests: dict[str, str] = {}
-    with closing(Workers(solver, limits)) as workers:
-        for number, item in enumerate(properties):
-            if not stopped and workers.left <= 0:
-                stopped = f"the {limits.total:.0f} s of a selftest were over"
-            if stopped:
-                yield item.not_run(stopped)
-                continue
-            allowed = limits.first if number == 0 else limits.each
-            outcome = workers.check(item, digests, allowed)
-            digests |= outcome.digests
-            hung += [item.name] if outcome.hung else []
-            if not outcome.loaded:
-                stopped = "the solver could not be loaded"
-            elif item.basic and outcome.result == "failed":
-                stopped = f"nothing can be judged without {item.name!r}"
-            elif len(hung) >= limits.hangs:
-                stopped = f"the solver hung in {', '.join(hung)}"
-            yield outcome
 
 
 def check_name(solver: str) -> None:

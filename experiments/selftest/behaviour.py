@@ -24,7 +24,7 @@ from experiments.selftest.bench import Bench, NotJudged, changed
 from problems import ERM, Formulation, Gram, Unsupported, reduce
 from problems.chains import Chains
 from problems.forms import Form
-from solvers import NotInstalled, Solution, Status
+from solvers import NotInstalled, Status
 from solvers.running.loop import taken_apart
 
 _RELIED_ON = ("time", "problems", "solvers", "experiments", "numpy", "scipy")
@@ -57,13 +57,13 @@ def deterministic(bench: Bench, name: str) -> str:
 def stateless(bench: Bench, name: str) -> str:
     """An answer does not depend on what was solved before."""
     problem = bench.problem(name)
-    first = bench.solve(problem)
-    again = bench.solve(problem)
+    first, again = bench.solve(problem), bench.solve(problem)
     order = np.random.default_rng(1).permutation(problem.n)  # of the same kind, with other labels
     bench.solve(changed(problem, X=problem.X[order], y=-problem.y[order][::-1]))
-    last = bench.solve(problem)
-    for other, when in ((again, "again"), (last, "after another problem")):
-        if _digest_of(first) != _digest_of(other):
+    found = {"again": again, "after another problem": bench.solve(problem)}
+    expected = _digest(first.point.alpha, first.point.w)
+    for when, other in found.items():
+        if _digest(other.point.alpha, other.point.w) != expected:
             change = other.objective - first.objective
             return f"solved {when}, the answer differs (objective by {change:.2g})"
     return ""
@@ -190,10 +190,6 @@ def _digest(*arrays: Any) -> str:
     for array in arrays:
         digest.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
     return digest.hexdigest()
-
-
-def _digest_of(solution: Solution) -> str:
-    return _digest(solution.point.alpha, solution.point.w)
 
 
 def _arrays(owner: Any, whose: str) -> dict[str, Any]:

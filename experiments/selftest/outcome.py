@@ -37,10 +37,6 @@ class Property:
         module, _, name = self.check.partition(".")
         return getattr(importlib.import_module(f"{__package__}.{module}"), name)
 
-    def not_run(self, why: str) -> Outcome:
-        """Return the outcome of not being tried."""
-        return Outcome(self.name, "not run", sentences=(why,))
-
 
 @dataclass(frozen=True)
 class Outcome:

@@ -39,7 +39,15 @@ def to_terminal(report: Report) -> Group:
     sentences = [Text(f"✗ {sentence}") for sentence in report.sentences]
     found = most_frequent(report.diagnoses)
     diagnosis = [Text(f"Diagnosis, from {found[0]} answers: {found[1].text}.")] if found else []
-    return Group(table, *refusals, *sentences, *diagnosis, verdict(report))
+    left = sum(o.result == "not run" for o in report.outcomes)
+    failed = f"{len(report.failed)} of {len(report.outcomes)} properties failed"
+    why = failed + f", {left} were not run" * (left > 0)
+    if not report.failed and not report.solved_something:
+        why = "it solved nothing"
+    outcome = Text(f"{report.solver} does not conform: {why}", style="bold red")
+    if report.passed:
+        outcome = Text(f"{report.solver} conforms", style="bold green")
+    return Group(table, *refusals, *sentences, *diagnosis, outcome)
 
 
 def to_json(report: Report) -> dict[str, Any]:
@@ -62,18 +70,6 @@ def to_json(report: Report) -> dict[str, Any]:
         "sentences": report.sentences,
         "diagnosis": found[1].text if found else None,
     }
-
-
-def verdict(report: Report) -> Text:
-    """Return the outcome in a sentence."""
-    if report.passed:
-        return Text(f"{report.solver} conforms", style="bold green")
-    if not report.failed and not report.solved_something:
-        return Text(f"{report.solver} does not conform: it solved nothing", style="bold red")
-    left = sum(o.result == "not run" for o in report.outcomes)
-    skipped = f", {left} were not run" if left else ""
-    failed = f"{len(report.failed)} of {len(report.outcomes)} properties failed{skipped}"
-    return Text(f"{report.solver} does not conform: {failed}", style="bold red")
 
 
 def line(outcome: Outcome) -> str:

@@ -8,11 +8,9 @@ class.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
 from typing import Any, cast, get_args
 
 import numpy as np
-import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
@@ -22,7 +20,7 @@ from matplotlib.patches import Patch
 from experiments.analysis.labels import words_of
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.plane import Answer, contour, grid, in_blocks, planar
-from experiments.plots.runs import Model, Runs
+from experiments.plots.runs import Runs
 from experiments.plots.style import (
     BLACK,
     GREY,
@@ -35,7 +33,7 @@ from experiments.plots.style import (
     wrap,
 )
 from experiments.tables.formats import file_name
-from problems import FORMULATIONS, Geometry, Multiclass, Point
+from problems import FORMULATIONS, Geometry, Multiclass, Point, Vector
 from problems.formulations.multiclass import Voting
 from problems.kernels import Block
 
@@ -44,23 +42,16 @@ _TINT = 0.3  # share of a class's colour, mixed with white
 _HATCH = "/////"
 
 
-def strategy(runs: Runs, problem: str) -> str | None:
-    """Return the problem's formulation if it consists of binary subproblems, else None."""
-    formulation = str(runs.of(problem)["formulation"].iloc[0])
-    known = FORMULATIONS.get(formulation)
-    return formulation if known is not None and issubclass(known, Multiclass) else None
-
-
 def voted(runs: Runs) -> dict[str, list[Answer]]:
     """Return the best certified answer of each strategy, by problem without its strategy."""
     groups: dict[str, dict[str, Answer]] = {}
     # all rules are drawn, whichever one the runs were scored with
     words = words_of(runs.table, {"formulation", "voting"})
     for problem in runs.problems:
-        formulation = strategy(runs, problem)
-        if formulation is not None:
+        strategy = str(runs.of(problem)["formulation"].iloc[0])
+        if issubclass(FORMULATIONS.get(strategy, object), Multiclass):
             for answer in planar(runs, problem)[:1]:
-                groups.setdefault(" ".join(words[problem]), {}).setdefault(formulation, answer)
+                groups.setdefault(" ".join(words[problem]), {}).setdefault(strategy, answer)
     return {shared: list(answers.values()) for shared, answers in groups.items()}
 
 
@@ -78,17 +69,27 @@ class VotingRegions(Drawing):
 def voting_regions(title: str, answers: Sequence[Answer]) -> Figure:
     """Draw up to two strategies' answers to one problem, a panel for each of the three rules."""
     rules = cast("tuple[Voting, ...]", get_args(Voting))
-    drawn = list(product([_Votes(run, model) for run, model in answers], rules))
-    new, axes = panels([rule for _, rule in drawn], height=2.1, share="both")
+    new, axes = panels([*rules] * len(answers), height=2.1, share="both")
     solvers, verdicts = (
         ", ".join(dict.fromkeys(str(run[column]) for run, _ in answers))
         for column in ("series", "verdict")
     )
     new.suptitle(wrap(f"{title}: {solvers}: {verdicts}", 100), fontsize=8.5)
-    for ax, (votes, rule) in zip(axes, drawn, strict=True):
-        votes.draw(ax, rule)
+    most = 0
+    for i, (run, model) in enumerate(answers):
+        make = cast("type[Any]", FORMULATIONS[str(run["formulation"])])
+        problem: Multiclass = make(model["X"], model["y"], kernel=model["kernel"])
+        most = max(most, problem.classes)
+        point = Point(model["alpha"], model["w"], model["b"])
+        outputs = Geometry(problem, point).outputs
+        x1, x2, points = grid(model["X"], _GRID)
+        f = in_blocks(outputs, points).reshape(_GRID**2, -1)
+        for ax, rule in zip(axes[len(rules) * i :], rules, strict=False):
+            _draw_votes(ax, problem, (x1, x2, f), rule)
+            strategy = str(run["formulation"]).replace("_", "-")
+            ax.set_title(f"{strategy}, {rule}\n{ax.get_title()}")
     label_outside(axes, "$x_1$", "$x_2$")
-    classes = _styles(max(votes.problem.classes for votes, _ in drawn))
+    classes = _styles(most)
     keys: list[tuple[Artist, str]] = [
         (key(color=line.colour, marker=line.marker, linestyle="none"), f"class {k}")
         for k, line in enumerate(classes)
@@ -101,42 +102,36 @@ def voting_regions(title: str, answers: Sequence[Answer]) -> Figure:
     return new
 
 
-class _Votes:
-    """The outputs of all subproblems on a grid over the samples."""
+def _draw_votes(
+    ax: Axes, problem: Multiclass, outputs: tuple[Vector, Vector, Block], rule: Voting
+) -> None:
+    """Draw the winners, the subproblems' borders, the ambiguous regions and the samples.
 
-    def __init__(self, run: pd.Series, model: Model) -> None:
-        self.strategy = str(run["formulation"])
-        make = cast("type[Any]", FORMULATIONS[self.strategy])
-        self.problem: Multiclass = make(model["X"], model["y"], kernel=model["kernel"])
-        self.x1, self.x2, points = grid(model["X"], _GRID)
-        point = Point(model["alpha"], model["w"], model["b"])
-        geometry = Geometry(self.problem, point)
-        self.f: Block = in_blocks(geometry.outputs, points).reshape(_GRID**2, -1)
-
-    def draw(self, ax: Axes, rule: Voting) -> None:
-        """Draw the winners, the subproblems' borders, the ambiguous regions and the samples."""
-        ambiguous = self.problem.ambiguous(self.f, rule).reshape(_GRID, _GRID)
-        strategy, share = self.strategy.replace("_", "-"), 100 * float(ambiguous.mean())
-        ax.set_title(f"{strategy}, {rule}\nambiguous: {share:.1f} % of the area")
-        scores = self.problem.combine(self.f, rule)
-        winner = scores.argmax(axis=1).reshape(_GRID, _GRID)
-        extent = (self.x1[0], self.x1[-1], self.x2[0], self.x2[-1])
-        styles = _styles(self.problem.classes)
-        tints = 1.0 - _TINT * (1.0 - np.array([to_rgb(line.colour) for line in styles]))
-        ax.imshow(tints[winner], extent=extent, origin="lower", aspect="auto")
-        if ambiguous.any():
-            tied, levels = ambiguous.astype(np.float64), [0.5, 1.5]
-            filled = ax.contourf(self.x1, self.x2, tied, levels, colors="none", hatches=[_HATCH])
-            filled.set(edgecolor="#444444", linewidth=0)
-        for f in self.f.T.reshape(-1, _GRID, _GRID):
-            contour(ax, self.x1, self.x2, f, 0.0, BLACK, 0.9)
-            for level in (-1.0, 1.0) if rule == "soccer" else ():
-                contour(ax, self.x1, self.x2, f, level, GREY, 0.6)
-        for k, line in enumerate(styles):
-            x1, x2 = self.problem.X[self.problem.y == k].T
-            ax.scatter(x1, x2, s=9, c=line.colour, marker=line.marker, linewidths=0)
-        ax.set(xlim=extent[:2], ylim=extent[2:])
-        ax.grid(visible=False)
+    Parameters
+    ----------
+    outputs : x₁ and x₂ of a grid, and the outputs of all subproblems at its points.
+    """
+    x1, x2, f = outputs
+    ambiguous = problem.ambiguous(f, rule).reshape(_GRID, _GRID)
+    ax.set_title(f"ambiguous: {100 * float(ambiguous.mean()):.1f} % of the area")
+    winner = problem.combine(f, rule).argmax(axis=1).reshape(_GRID, _GRID)
+    extent = (x1[0], x1[-1], x2[0], x2[-1])
+    styles = _styles(problem.classes)
+    tints = 1.0 - _TINT * (1.0 - np.array([to_rgb(line.colour) for line in styles]))
+    ax.imshow(tints[winner], extent=extent, origin="lower", aspect="auto")
+    if ambiguous.any():
+        tied, levels = ambiguous.astype(np.float64), [0.5, 1.5]
+        filled = ax.contourf(x1, x2, tied, levels, colors="none", hatches=[_HATCH])
+        filled.set(edgecolor="#444444", linewidth=0)
+    for values in f.T.reshape(-1, _GRID, _GRID):
+        contour(ax, x1, x2, values, 0.0, BLACK, 0.9)
+        for level in (-1.0, 1.0) if rule == "soccer" else ():
+            contour(ax, x1, x2, values, level, GREY, 0.6)
+    for k, line in enumerate(styles):
+        own = problem.X[problem.y == k]
+        ax.scatter(*own.T, s=9, c=line.colour, marker=line.marker, linewidths=0)
+    ax.set(xlim=extent[:2], ylim=extent[2:])
+    ax.grid(visible=False)
 
 
 def _styles(classes: int) -> list[LineStyle]:

@@ -61,23 +61,19 @@ def compared(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
     noise = noise_of_problems(aa_pairs(joined_by_optimum(results)))
     rows = table.to_dict("records")
     for (_, problem), group in grouped(rows, table["target"], table["problem"]).items():
-        _compare(group, noise.get(str(problem), 1.0))
+        ours = [row for row in group if row["kind"] == "ours" and row["time"] >= 0]
+        ours.sort(key=lambda row: row["time"])
+        alike = [row for row in ours if row["passes"]]
+        for row in group:
+            others = alike if row["kind"] == "peer" and row["passes"] and alike else ours
+            name, reference = (others[0]["solver"], others[0]["times"]) if others else ("", ())
+            itself = name == row["solver"]
+            ratio = compare([(row["times"], reference)], noise.get(str(problem), 1.0))
+            ratio = Comparison(1.0) if itself else ratio
+            row.update({"reference": () if itself else reference, "ours": name} | vars(ratio))
     table = pd.DataFrame(rows, table.index)
     bounds = arithmetic_bounds(results).set_index("problem")["time"]
     return table.assign(floors=table["time"] / table["problem"].map(bounds))
-
-
-def _compare(rows: list[Row], noise: float) -> None:
-    """Add to the rows of one target and problem their ratios to our fastest solver."""
-    ours = [row for row in rows if row["kind"] == "ours" and row["time"] >= 0]
-    ours.sort(key=lambda row: row["time"])
-    alike = [row for row in ours if row["passes"]]
-    for row in rows:
-        others = alike if row["kind"] == "peer" and row["passes"] and alike else ours
-        name, reference = (others[0]["solver"], others[0]["times"]) if others else ("", ())
-        itself = name == row["solver"]
-        found = Comparison(1.0) if itself else compare([(row["times"], reference)], noise)
-        row.update({"reference": () if itself else reference, "ours": name} | vars(found))
 
 
 def arithmetic_bounds(results: pd.DataFrame) -> pd.DataFrame:

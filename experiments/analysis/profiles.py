@@ -70,15 +70,14 @@ def _profiles(values: pd.DataFrame, left: float = np.inf) -> Curves:
         return {}
     left = min(left, float(known.min()))
     right = max(1.1 * float(known.max()), 2 * left)
-    return {str(name): _steps(values[name].to_numpy(), left, right) for name in values.columns}
-
-
-def _steps(values: Vector, left: float, right: float) -> tuple[Vector, Vector]:
-    corners, counts = np.unique(values[np.isfinite(values)], return_counts=True)
-    shares = counts.cumsum() / len(values)
-    if len(corners) == 0 or corners[0] > left:
-        corners, shares = np.append(left, corners), np.append(0.0, shares)
-    return np.append(corners, right), np.append(shares, shares[-1])
+    curves: Curves = {}
+    for name, own in values.items():
+        corners, counts = np.unique(own[np.isfinite(own)], return_counts=True)
+        shares = counts.cumsum() / len(own)
+        if len(corners) == 0 or corners[0] > left:
+            corners, shares = np.append(left, corners), np.append(0.0, shares)
+        curves[str(name)] = np.append(corners, right), np.append(shares, shares[-1])
+    return curves
 
 
 def shifted_means(table: pd.DataFrame, penalty: float) -> pd.DataFrame:

@@ -7,7 +7,7 @@ that was run just now.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -17,7 +17,7 @@ import pandas as pd
 from experiments.analysis.hosts import split_by_host
 from experiments.analysis.noise import without_repeats
 from experiments.analysis.times import labelled
-from experiments.plots.drawing import Drawing, Named, drawings
+from experiments.plots.drawing import Drawing, drawings
 from experiments.plots.runs import Runs
 from experiments.plots.style import save, style
 from experiments.store.reading import RunFolder, load_model
@@ -59,23 +59,21 @@ def plot_all(directory: Path, names: Sequence[str] = ()) -> list[Path]:
 
 
 def plot_runs(runs: Runs, folder: Path, chosen: Sequence[Drawing] | None = None) -> list[Path]:
-    """Draw the chosen kinds of figures that `runs` have data for; return what was written."""
+    """Draw the chosen kinds of figures that `runs` have data for; return what was written.
+
+    Where none is chosen, some kinds stand instead of all others.
+    """
+    kinds = [kind for kind in chosen or drawings() if kind.ready(runs)]
     written: dict[str, Path] = {}  # by name in small letters: some disks take A for a
     with style():
-        for kind, (name, drawn) in _figures(runs, chosen):
-            numbered = (name if i == 1 else f"{name}-{i}" for i in count(1))
-            ending = ".md" if isinstance(drawn, str) else ".png"
-            free = next(n for n in numbered if f"{n}{ending}".lower() not in written)
-            written |= {path.name.lower(): path for path in save(drawn, folder, free, kind.pixels)}
+        if chosen is None:
+            alone = [kind for kind in kinds if kind.instead and any(True for _ in kind.draw(runs))]
+            kinds = alone[:1] or kinds
+        for kind in kinds:
+            for name, drawn in kind.draw(runs):
+                numbered = (name if i == 1 else f"{name}-{i}" for i in count(1))
+                ending = ".md" if isinstance(drawn, str) else ".png"
+                free = next(n for n in numbered if f"{n}{ending}".lower() not in written)
+                paths = save(drawn, folder, free, kind.pixels)
+                written |= {path.name.lower(): path for path in paths}
     return list(written.values())
-
-
-def _figures(runs: Runs, chosen: Sequence[Drawing] | None) -> Iterator[tuple[Drawing, Named]]:
-    """Yield the figures one at a time; some kinds stand instead of all others, if none is chosen."""
-    kinds = [kind for kind in chosen or drawings() if kind.ready(runs)]
-    for kind in kinds if chosen is None else ():
-        if kind.instead and (figures := list(kind.draw(runs))):
-            yield from ((kind, each) for each in figures)
-            return
-    for kind in kinds:
-        yield from ((kind, each) for each in kind.draw(runs))

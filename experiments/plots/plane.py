@@ -54,7 +54,12 @@ def draw_regions(ax: Axes, run: pd.Series, model: Model) -> None:
     """Draw regions, the contours f = −1, 0, 1, samples, and rings around support vectors."""
     X, y = np.asarray(model["X"], dtype=np.float64), np.asarray(model["y"], dtype=np.float64)
     x1, x2, points = grid(X, _GRID)
-    _contours(ax, x1, x2, decision(model, points).reshape(_GRID, _GRID))
+    f = decision(model, points).reshape(_GRID, _GRID)
+    if np.isfinite(f).all():
+        levels = [min(float(f.min()), 0.0) - 1, 0.0, max(float(f.max()), 0.0) + 1]
+        ax.contourf(x1, x2, f, levels, colors=_TINTS)
+        for level, width in ((-1, 0.8), (0, 1.3), (1, 0.8)):
+            contour(ax, x1, x2, f, level, "black", width)
     draw_samples(ax, X, y)
     kinds = kinds_of(run, model)
     rings = float(np.clip(4000 / max(1, (kinds != "zero").sum()), 18, 3 * _size(len(X)) + 8))
@@ -145,16 +150,6 @@ def grid(X: Block, side: int) -> tuple[Vector, Vector, Block]:
     margin = np.where(high > low, 0.06 * (high - low), 1.0)
     x1, x2 = np.linspace(low - margin, high + margin, side).T
     return x1, x2, np.column_stack([g.ravel() for g in np.meshgrid(x1, x2)])
-
-
-def _contours(ax: Axes, x1: Vector, x2: Vector, f: Block) -> None:
-    """Colour where f < 0 and f > 0, and draw those of f = −1, 0, 1 that f takes."""
-    if not np.isfinite(f).all():
-        return
-    levels = [min(float(f.min()), 0.0) - 1, 0.0, max(float(f.max()), 0.0) + 1]
-    ax.contourf(x1, x2, f, levels, colors=_TINTS)
-    for level, width in ((-1, 0.8), (0, 1.3), (1, 0.8)):
-        contour(ax, x1, x2, f, level, "black", width)
 
 
 def contour(

@@ -25,29 +25,23 @@ def solver_styles(labels: Iterable[str]) -> dict[str, LineStyle]:
     look alike does the later one move on: to the next marker that is free in its colour, and from the
     last one to the next colour.
     """
-    places = {label: _places(label) for label in sorted(set(labels))}
+    places: dict[str, tuple[bool, int, int]] = {}
+    for label in sorted(set(labels)):
+        # a back end of `qpsolvers_qp` is a solver of its own
+        name = label if label.startswith("qpsolvers_qp (") else label.partition(" (")[0]
+        settings = label.removeprefix(name).strip(" ()")
+        place = _place(name, _SOLVERS)
+        marker = place + (_place(settings, _SETTINGS) if settings else 0)
+        places[label] = name not in _SOLVERS, place, marker
     taken: set[tuple[str, str]] = set()
     styles: dict[str, LineStyle] = {}
-    for label in sorted(places, key=lambda label: (_name(label) not in _SOLVERS, label)):
-        colour, marker = places[label]
+    for label in sorted(places, key=lambda label: (places[label][0], label)):
+        _, colour, marker = places[label]
         tried = [line_style(colour + i // len(MARKERS), marker + i) for i in range(LOOKS)]
         line = next((t for t in tried if (t.colour, t.marker) not in taken), tried[0])
         taken.add((line.colour, line.marker))
         styles[label] = line
     return {label: styles[label] for label in places}
-
-
-def _name(label: str) -> str:
-    """Return the name of a series' solver; a back end of `qpsolvers_qp` is a solver of its own."""
-    return label if label.startswith("qpsolvers_qp (") else label.partition(" (")[0]
-
-
-def _places(label: str) -> tuple[int, int]:
-    """Return the places of a series' colour and marker."""
-    name = _name(label)
-    settings = label.removeprefix(name).strip(" ()")
-    place = _place(name, _SOLVERS)
-    return place, place + (_place(settings, _SETTINGS) if settings else 0)
 
 
 def _place(name: str, known: Sequence[str]) -> int:

@@ -40,18 +40,6 @@ def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: 
         table.to_csv(target / f"{name}.csv", index=False, float_format="%.12g")
     text = to_markdown(found, manifest["name"], machine_text(manifest, found.results))
     (target / "benchmark.md").write_text(text)
-    for path in _figures(found, target):
-        if path.suffix == ".png":  # a published folder keeps the SVG
-            path.unlink()
-
-
-def tables_of(found: Benchmark) -> dict[str, pd.DataFrame]:
-    """Return the tables that are published of a benchmark, by name."""
-    kept = found.compared.drop(columns=["times", "reference"])
-    return {"benchmark": kept, "floors": found.bounds, "means": found.means}
-
-
-def _figures(found: Benchmark, target: Path) -> list[Path]:
     written: list[Path] = []
     table = found.compared
     bound = found.bounds.assign(solver="lower bound on time")
@@ -70,4 +58,12 @@ def _figures(found: Benchmark, target: Path) -> list[Path]:
             for title, grown in solved_sizes(runs, found.results):
                 figure = time_against_n(runs, f"{title}, gap ≤ {gap:.0e}", grown)
                 written += save(figure, target, file_name("time_against_n", title, f"{gap:.0e}"))
-    return written
+    for path in written:
+        if path.suffix == ".png":  # a published folder keeps the SVG
+            path.unlink()
+
+
+def tables_of(found: Benchmark) -> dict[str, pd.DataFrame]:
+    """Return the tables that are published of a benchmark, by name."""
+    kept = found.compared.drop(columns=["times", "reference"])
+    return {"benchmark": kept, "floors": found.bounds, "means": found.means}

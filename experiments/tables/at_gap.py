@@ -131,7 +131,16 @@ def to_markdown(found: Benchmark, title: str, machine: Sequence[str]) -> str:
     parts = [f"# {title}", listed, legend]
     for target, rows in table.groupby("target", sort=False):
         parts += [f"## Certified relative gap at most {target:.0e}", _at_target(rows)]
-    parts += ["## Ratios to our fastest solver", _means(found.means, len(words)), _noise(pairs)]
+    means = found.means
+    ours = np.where(means["kind"] == "ours", " (ours)", "")
+    single = np.where(means["single"], f" {SINGLE}", "")
+    means = means.assign(
+        solver=means["solver"] + (ours + single),
+        mean=[str(_comparison(row, "mean")) or "–" for row in means.to_dict("records")],
+        problems=means["problems"].astype(str) + f" of {len(words)}",
+    )
+    ratios = Table.of(means, _MEANS).markdown()
+    parts += ["## Ratios to our fastest solver", ratios, _noise(pairs)]
     bounded = bool(bounds["time"].notna().any())
     sections = {
         "Problems": Table.of(bounds, _SIZES | _BOUNDS if bounded else _SIZES).markdown(),
@@ -181,15 +190,6 @@ def _comparison(row: _Row, name: str) -> Comparison:
 def bold(ratio: Comparison) -> str:
     """Return a ratio with its interval, bold if it is more than noise."""
     return (ratio.factor if ratio.within_noise else f"**{ratio.factor}**") + ratio.spread
-
-
-def _means(table: pd.DataFrame, problems: int) -> str:
-    shown = [str(_comparison(row, "mean")) or "–" for row in table.to_dict("records")]
-    ours = np.where(table["kind"] == "ours", " (ours)", "")
-    ours = ours + np.where(table["single"], f" {SINGLE}", "")
-    of = table["problems"].astype(str) + f" of {problems}"
-    table = table.assign(solver=table["solver"] + ours, mean=shown, problems=of)
-    return Table.of(table, _MEANS).markdown()
 
 
 def _noise(pairs: pd.DataFrame) -> str:

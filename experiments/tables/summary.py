@@ -147,16 +147,14 @@ def _table(problem: str, rows: list[_Row]) -> Table:
         for row in rows
         if row["reason"] and row["outcome"] not in FINAL
     ]
-    return Table.of(map(_shown, rows), _COLUMNS, problem, notes)
-
-
-def _shown(row: _Row) -> _Row:
-    """Return a row with its ratio as text, and how it ended in the colour of that."""
-    compared = Comparison(*(row[name] for name in vars(_INCOMPARABLE)))
-    outcome = row["outcome"]
-    ended = ", ".join(filter(None, [outcome, row["proven"] and "proven", solved_of(row)]))
-    colour = "green" if outcome in FINAL else "red" if outcome in FAILING else "yellow"
-    return row | {"compared": str(compared), "ended": Cell(ended, style=colour)}
+    shown: list[_Row] = []
+    for row in rows:
+        compared = Comparison(*(row[name] for name in vars(_INCOMPARABLE)))
+        outcome = row["outcome"]
+        ended = ", ".join(filter(None, [outcome, row["proven"] and "proven", solved_of(row)]))
+        colour = "green" if outcome in FINAL else "red" if outcome in FAILING else "yellow"
+        shown.append(row | {"compared": str(compared), "ended": Cell(ended, style=colour)})
+    return Table.of(shown, _COLUMNS, problem, notes)
 
 
 def to_markdown(summary: pd.DataFrame, title: str) -> str:

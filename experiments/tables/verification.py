@@ -92,25 +92,20 @@ def to_terminal(verification: Verification) -> Group:
     more = len(places) - _MOST
     notes = [f"{more} more problems have failed runs."] if more > 0 else []
     columns = {name: column for name, column in _COLUMNS.items() if failed or name != "failed"}
-    rows = [_by_outcome([*own]) for _, own in groupby(shown, attrgetter("problem_id"))]
+    rows: list[dict[str, Any]] = []
+    for problem, grouped in groupby(shown, attrgetter("problem_id")):
+        own = list(grouped)
+        failing, passing = (
+            ", ".join(f"{c.solver} {_shown(c)}" for c in own if c.passed is passed)
+            for passed in (False, True)
+        )
+        row = {"problem": problem, "optimum": own[0].reference}
+        row |= {"failed": Cell(failing, style="red"), "passed": Cell(passing, style="green")}
+        rows.append(row)
     differences = Table.of(rows, columns, _DIFFERENCES, notes)
     outcome = Text(verification.sentence, f"bold {'green' if verification.passed else 'red'}")
     diagnoses = map(Text, diagnosis_sentences(verification))
     return Group(differences, _by_solver(checks), outcome, *diagnoses)
-
-
-def _by_outcome(checks: Sequence[Check]) -> dict[str, Any]:
-    """Return the differences on one problem, those of solvers that failed apart."""
-    shown = {
-        passed: ", ".join(f"{c.solver} {_shown(c)}" for c in checks if c.passed is passed)
-        for passed in (False, True)
-    }
-    return {
-        "problem": checks[0].problem_id,
-        "optimum": checks[0].reference,
-        "failed": Cell(shown[False], style="red"),
-        "passed": Cell(shown[True], style="green"),
-    }
 
 
 def to_json(verification: Verification) -> dict[str, Any]:

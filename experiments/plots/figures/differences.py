@@ -52,18 +52,16 @@ def differences(checks: pd.DataFrame) -> Figure:
     ax.set_xlim(0.5 * zero, max(3 * TOLERANCE, 2 * float(positive.max())))
     ax.axvline(zero, color=GREY, linewidth=0.6)
     ax.text(zero, -0.55, " 0: the optimum itself", color=GREY, ha="left", va="bottom")
-    ax.set_yticks(range(len(rows)), [_counts(name, mine) for name, mine in rows.items()])
+    names: list[str] = []  # with how many problems have no mark, and why
+    for solver, mine in rows.items():
+        without = mine[mine["difference"].isna()]
+        why = without["status"].where(without["status"] != "finished", without["verdict"])
+        missing = ", ".join(f"{count} {word}" for word, count in why.value_counts().items())
+        names.append(f"{solver}\n{len(mine)} problems" + f",\nof these {missing}" * bool(missing))
+    ax.set_yticks(range(len(rows)), names)
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.grid(axis="y", visible=False)
     ax.set_xlabel(
         "relative difference between the worse bound and the QP optimum; one mark per problem"
     )
     return new
-
-
-def _counts(solver: str, checks: pd.DataFrame) -> str:
-    """Return a row's name: the solver, its problems, and how many of them have no mark and why."""
-    without = checks[checks["difference"].isna()]
-    why = without["status"].where(without["status"] != "finished", without["verdict"])
-    missing = ", ".join(f"{count} {word}" for word, count in why.value_counts().items())
-    return f"{solver}\n{len(checks)} problems" + (f",\nof these {missing}" if missing else "")

@@ -11,7 +11,6 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
@@ -62,7 +61,15 @@ def overview(runs: Runs, problems: Sequence[str], solvers: Sequence[str]) -> Fig
                 time = f"> {time}"
             ax.text(j + 0.08, i + 0.5, outcome.sign, ha="left", va="center", fontweight="bold")
             ax.text(j + 0.94, i + 0.5, time, ha="right", va="center", fontsize=7)
-    _label(ax, problems, solvers)
+    ax.set(xlim=(0, len(solvers)), ylim=(len(problems), 0))
+    ax.set_xticks(np.arange(len(solvers)) + 0.5, [wrap(name, 22) for name in solvers])
+    ax.set_yticks(np.arange(len(problems)) + 0.5, [wrap(name, _NAME, 1) for name in problems])
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0)
+    for label in ax.get_xticklabels():
+        label.set(rotation=35, ha="left", rotation_mode="anchor")
+    ax.spines[:].set_visible(False)
+    ax.grid(visible=False)
     shown = [
         (_patch(0, 0, outcome), f"{outcome.sign}  {outcome.text}")
         for name, outcome in OUTCOMES.items()
@@ -76,15 +83,3 @@ def _patch(x: int, y: int, outcome: OutcomeKind) -> Rectangle:
     line: dict[str, Any] = {"edgecolor": "#9A9A9A", "linewidth": 0.5, "clip_on": False}
     hatch = "////" if outcome.name == "wrong" else ".." if outcome.fails else ""
     return Rectangle((x, y), 1, 1, facecolor=outcome.colour, hatch=hatch, **line)
-
-
-def _label(ax: Axes, problems: Sequence[str], solvers: Sequence[str]) -> None:
-    ax.set(xlim=(0, len(solvers)), ylim=(len(problems), 0))
-    ax.set_xticks(np.arange(len(solvers)) + 0.5, [wrap(name, 22) for name in solvers])
-    ax.set_yticks(np.arange(len(problems)) + 0.5, [wrap(name, _NAME, 1) for name in problems])
-    ax.xaxis.tick_top()
-    ax.tick_params(length=0)
-    for label in ax.get_xticklabels():
-        label.set(rotation=35, ha="left", rotation_mode="anchor")
-    ax.spines[:].set_visible(False)
-    ax.grid(visible=False)

@@ -38,11 +38,16 @@ class Rates(Drawing):
     def draw(self, runs: Runs) -> Iterator[Named]:
         """Yield a figure for every six problems, and one table of all rates."""
         yield from self.paged(rates, runs)
-        rows = [
-            _row(problem, str(run["configuration"]), found)
-            for problem in runs.problems
-            for run, found in approaches(runs, problem)
-        ]
+        rows: list[list[str]] = []
+        for problem in runs.problems:
+            for run, found in approaches(runs, problem):
+                rate = found.rate
+                reached = f"{rate.reached:g}" if np.isfinite(rate.reached) else ""
+                row = [problem, str(run["configuration"]), rate.order, str(rate), reached, "", ""]
+                if found.bounds is not None:
+                    ratio = found.bounds / found.distances
+                    row[-2:] = f"{found.bounds[-1]:.2g}", f"{ratio.min():.2g} to {ratio.max():.2g}"
+                rows.append(row)
         yield f"{self.name}_table", Table.of(pd.DataFrame(rows, columns=_HEADS)).markdown()
 
 
@@ -91,13 +96,3 @@ def _panel(ax: Axes, runs: Runs, problem: str) -> set[str]:
     else:
         note(ax, "no distances")
     return seen
-
-
-def _row(problem: str, solver: str, found: Approach) -> list[str]:
-    rate, bounds = found.rate, found.bounds
-    reached = f"{rate.reached:g}" if np.isfinite(rate.reached) else ""
-    row = [problem, solver, rate.order, str(rate), reached]
-    if bounds is None:
-        return [*row, "", ""]
-    ratio = bounds / found.distances
-    return [*row, f"{bounds[-1]:.2g}", f"{ratio.min():.2g} to {ratio.max():.2g}"]

@@ -27,7 +27,14 @@ from experiments.tables.verification import CHECKS, to_frame
 def outdated(root: Path = ROOT) -> list[str]:
     """Return what is out of date in `root`/results and the documents, a sentence each."""
     faults = [fault for folder in folders_in(root / "results") for fault in _in_folder(folder)]
-    return faults + [fault for name in documents(root) for fault in _in_document(name, root)]
+    for document in documents(root):
+        text = (root / document).read_text()
+        tables = outdated_tables(text, root / "results")
+        faults += [f"{document}: the {name} table {fault}" for name, fault in tables]
+        links = re.findall(r"\]\(([^):#]+)\)", text)
+        gone = [link for link in links if not (root / document).parent.joinpath(link).exists()]
+        faults += [f"{document}: there is no {link}" for link in gone]
+    return faults
 
 
 def _in_folder(folder: Path) -> Iterator[str]:
@@ -60,12 +67,3 @@ def _says(file: Path, table: pd.DataFrame) -> bool:
     except AssertionError:
         return False
     return True
-
-
-def _in_document(document: str, root: Path) -> Iterator[str]:
-    text = (root / document).read_text()
-    for name, fault in outdated_tables(text, root / "results"):
-        yield f"{document}: the {name} table {fault}"
-    for shown in re.findall(r"\]\(([^):#]+)\)", text):
-        if not (root / document).parent.joinpath(shown).exists():
-            yield f"{document}: there is no {shown}"

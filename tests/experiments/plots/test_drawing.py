@@ -49,12 +49,8 @@ def test_a_figure_from_outside_is_drawn_by_the_command(folder, tmp_path):
     assert "1 runs" in (folder / "figures" / "counts.svg").read_text()
 
 
-def test_only_named_figures_are_drawn(folder):
+def test_only_named_figures_are_drawn_and_an_unknown_one_is_refused(folder):
     written = plot_all(folder, ["overview"])
     assert [path.name for path in written] == ["overview.svg", "overview.png"]
-
-
-def test_an_unknown_figure_is_refused(folder):
     refused = CliRunner().invoke(main, ["plot", str(folder), "--figure", "overveiw"])
-    assert refused.exit_code == 2
-    assert "overview" in refused.output
+    assert (refused.exit_code, "overview" in refused.output) == (2, True)

@@ -127,12 +127,3 @@ def test_words_are_broken_between_words_where_a_column_can_hold_the_longest():
 def test_a_table_that_has_room_is_on_one_line():
     (line,) = (line for line in printed(Table.of([ROW], COLUMNS), 200).splitlines() if "ms" in line)
     assert [cell.strip() for cell in line.split("  ") if cell] == list(ROW.values())
-
-
-def test_long_names_go_on_in_the_next_line():
-    solver = "away-steps-of-the-winter-term.py:AwayStepFrankWolfeWithExactLineSearch"
-    row = {"problem": "measurements_of_the_second_campaign.csv C=0.1", "outcome": solver}
-    row |= {"difference": "-6.5457334", "time": "12.34 ms"}
-    text = printed(Table.of([row], {name: COLUMNS[name] for name in row}), 60)
-    assert max(map(len, text.splitlines())) <= 60
-    assert all(part in text for part in ("-6.5457334", "12.34 ms", "C=0.1"))

@@ -28,7 +28,4 @@ def test_each_answer_is_a_point(runs):
     assert line.get_xdata()[[0, -1]].tolist() == [0.1, runs.paths["value"].max()]
     assert line.get_ydata()[-1] == pytest.approx(runs.paths["time_solve"].sum())
     assert list(counts.get_ydata()) == list(runs.paths["n_support"])
-
-
-def test_without_paths_there_is_nothing_to_draw(runs):
-    assert not CertifiedPath().ready(drawn(runs.table))
+    assert not drawing.ready(drawn(runs.table))

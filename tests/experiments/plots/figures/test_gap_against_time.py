@@ -8,33 +8,19 @@ from experiments.plots.figures.gap_against_time import gap_against_time, spread
 NAN = float("nan")
 
 
-def test_each_problem_has_a_panel_in_order(run, runs_of):
-    runs = runs_of([run("b"), run("a"), run("c")], {0: [1.0, 0.1]})
+def test_each_problem_has_a_panel_with_the_trace_of_a_run_or_its_end(run, runs_of, named):
+    rows = [run("b"), run("b", "slow"), run("a", time_solve=3.0, relative_gap=1e-4), run("c")]
+    runs = runs_of(rows, {0: [1.0, 1e-6, 1e-7], 1: [1.0, 0.5], 2: [1e-4], 3: [np.inf, NAN, 0.1]})
     axes = gap_against_time(runs, runs.problems).axes
     assert [ax.get_title() for ax in axes] == ["b", "a", "c"]
-
-
-def test_gap_lines_hold_the_trace(run, runs_of, named):
-    runs = runs_of([run()], {0: [1.0, 1e-3, 1e-7]})
-    (ax,) = gap_against_time(runs, ["p"]).axes
-    (line,) = named(ax, "smo")
+    (line,), (point,), (late,) = (named(ax, "smo") for ax in axes)
     np.testing.assert_allclose(line.get_xdata(), [1, 10, 100])
-    np.testing.assert_allclose(line.get_ydata(), [1.0, 1e-3, 1e-7])
-
-
-def test_the_first_look_within_the_target_is_marked(run, runs_of, named):
-    runs = runs_of([run(), run(solver="slow")], {0: [1.0, 1e-6, 1e-7], 1: [1.0, 0.5]})
-    (ax,) = gap_against_time(runs, ["p"]).axes
-    marks = [line for line in named(ax, "_reached") if len(line.get_xdata())]
-    assert [list(line.get_xdata()) for line in marks] == [[10.0]]
-
-
-def test_a_run_seen_only_at_its_end_is_a_point_from_the_results(run, runs_of, named):
-    runs = runs_of([run(time_solve=3.0, relative_gap=1e-4)], {0: [1e-4]})
-    (ax,) = gap_against_time(runs, ["p"]).axes
-    (point,) = named(ax, "smo")
+    np.testing.assert_allclose(line.get_ydata(), [1.0, 1e-6, 1e-7])
+    reached = [mark for mark in named(axes[0], "_reached") if len(mark.get_xdata())]
+    assert [list(mark.get_xdata()) for mark in reached] == [[10.0]]
     assert point.get_linestyle() == "None"
     assert (point.get_xdata()[0], point.get_ydata()[0]) == (3.0, 1e-4)
+    assert len(late.get_xdata()) == 1  # what has no bound is left out
 
 
 def test_zero_gaps_are_drawn_at_the_least_gap_and_marked(run, runs_of, named):
@@ -44,12 +30,6 @@ def test_zero_gaps_are_drawn_at_the_least_gap_and_marked(run, runs_of, named):
     assert named(ax, "qp")[0].get_ydata()[0] == LEAST_GAP
     assert len(named(ax, "_clipped")) == 2
     assert ax.get_ylim()[0] < LEAST_GAP
-
-
-def test_missing_bounds_are_left_out_of_lines(run, runs_of, named):
-    runs = runs_of([run()], {0: [np.inf, NAN, 0.1]})
-    (ax,) = gap_against_time(runs, ["p"]).axes
-    assert list(named(ax, "smo")[0].get_xdata()) == [100.0]
 
 
 def test_more_solvers_than_a_legend_can_hold_are_named_beside_their_panels(run, crashed, runs_of):

@@ -27,19 +27,14 @@ def results() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def test_sizes_are_those_of_the_note_and_only_solved_runs_count():
-    table = costs(results()).set_index(["view", "n"])
+def test_sizes_are_those_of_the_note_only_solved_runs_count_and_all_is_shown():
+    found = costs(results())
+    table = found.set_index(["view", "n"])
     assert len(table) == 6
     assert table.loc[("primal, linear", 100), ["variables", "model"]].tolist() == [111, 11]
     assert table.loc[("dual, linear", 200), ["variables", "model"]].tolist() == [200, 1101]
     assert (table["train"] == 2.0).all()
-
-
-def test_the_table_and_the_figure_show_every_cost():
-    table = costs(results())
-    text = to_markdown(table)
-    assert all(view in text for view in set(table["view"]))
-    axes = draw(table).axes
+    assert all(view in to_markdown(found) for view in set(found["view"]))
+    axes = draw(found).axes
     assert len(axes) == 3
-    drawn = axes[0].lines[0]
-    assert np.array_equal(drawn.get_xdata(), [100, 200])
+    assert np.array_equal(axes[0].lines[0].get_xdata(), [100, 200])

@@ -84,20 +84,13 @@ def test_a_group_of_runs_has_a_folder_and_rows_in_the_index(ran, tmp_path):
     assert outdated(tmp_path) == []
 
 
-def test_a_verification_is_published_as_its_differences(ran, tmp_path):
+def test_a_verification_is_published_and_what_the_records_do_not_give_is_found(ran, tmp_path):
     (target,) = publish(ran("verify", CHECKED), tmp_path)
     assert {"verification.csv", "verification.md", "differences.svg"} <= _names(target)
-    text = (target / "verification.md").read_text()
-    assert "passed; the worst difference is" in text
+    assert "passed; the worst difference is" in (target / "verification.md").read_text()
     assert outdated(tmp_path) == []
-
-
-def test_a_difference_that_the_records_do_not_give_is_found(ran, tmp_path):
-    (tmp_path / "README.md").write_text("")
-    (target,) = publish(ran("verify", CHECKED), tmp_path)
     table = target / "verification.csv"
-    checks = pd.read_csv(table).assign(difference=0.0)
-    checks.to_csv(table, index=False)
+    pd.read_csv(table).assign(difference=0.0).to_csv(table, index=False)
     assert outdated(tmp_path) == [
         "tiny: verification.csv is not the one that was made of the records",
         "tiny: verification.csv is not what its runs.csv gives",

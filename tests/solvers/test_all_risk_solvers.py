@@ -1,5 +1,7 @@
 """Solvers of regularised risks against scikit-learn and closed forms, judged by certificates."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,7 +9,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
-from problems import RBF, Point, RegularizedERM, Sigmoid, SoftmaxERM, certify, datasets
+from problems import ERM, RBF, Point, RegularizedERM, Sigmoid, SoftmaxERM, certify, datasets, reduce
 from problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
 from solvers import LBFGS, SDCA, CvxpyERM, NewtonCG, Pegasos, Status, StochasticSubgradient, solve
 
@@ -196,3 +198,11 @@ def test_the_limit_of_iterations_is_kept_and_said(solver):
 def test_coordinate_ascent_starts_where_it_should():
     first = solve(RISKS["squared"], SDCA(tol=1e-10))
     assert solve(RISKS["squared"], SDCA(tol=1e-10), initial=first).iterations == 1
+
+
+def test_coordinate_ascent_never_lowers_the_dual():
+    problem = RISKS["logistic"]
+    points = SDCA(tol=1e-10).iterates(reduce(problem, ERM).form)
+    duals = [certify(problem, Point(problem.alpha(p.beta))).dual_objective for p in points]
+    assert len(duals) > 5
+    assert all(new >= old * (1 - 1e-14) for old, new in pairwise(duals))

@@ -10,7 +10,6 @@ from problems import (
     RBF,
     HingeERM,
     Linear,
-    Point,
     Precomputed,
     SoftMarginDual,
     SVRDual,
@@ -213,9 +212,3 @@ def test_batch_whose_kernel_rows_do_not_fit_is_refused():
     small = ERM(Gram(form.gram.X, form.gram.kernel, 2000), form.y, form.C, form.loss, False)
     assert Pegasos(batch_size=1).refuses(small) is None
     assert "do not fit" in Pegasos(batch_size=2).refuses(small)
-
-
-def test_recovered_point_is_certified_with_its_own_dual():
-    answer = solve(problems()["risk"], Pegasos())
-    assert answer.certificate.bound_source == "alpha and w"
-    assert isinstance(answer.point, Point)

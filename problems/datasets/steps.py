@@ -185,6 +185,7 @@ def standardized(train: Matrix, test: Matrix) -> tuple[Matrix, Matrix]:
     zeros = n - np.bincount(train.indices, minlength=d)
     squares = np.bincount(train.indices, (data - mean[train.indices]) ** 2, minlength=d)
     scale = np.where(constant, 1.0, peak * np.sqrt((squares + zeros * mean**2) / n))
-    parts = ((X, (X.data / scale[X.indices], X.indices, X.indptr)) for X in (train, test))
+    sparse: list[Any] = [train, test]
+    parts = ((X, (X.data / scale[X.indices], X.indices, X.indptr)) for X in sparse)
     first, second = (scipy.sparse.csr_array(csr, shape=X.shape) for X, csr in parts)
     return first, second

@@ -19,6 +19,7 @@ import scipy
 
 from problems.dataset import Vector
 from problems.forms import BoxQP, FormPoint
+from problems.kernels import Block
 from problems.validation import check_choice
 from solvers.base import Solver
 from solvers.numerics.claims import is_near
@@ -74,6 +75,9 @@ class ScipyMinimize(Solver):
             Qx = Q @ x
             return 0.5 * float(x @ Qx) + float(p @ x), Qx + p
 
+        def hessian(_: Vector) -> Block:
+            return Q
+
         with warnings.catch_warnings():
             # of steps clipped to the bounds, of flat quasi-Newton steps
             warnings.simplefilter("ignore")
@@ -85,7 +89,7 @@ class ScipyMinimize(Solver):
                 bounds=optimize.Bounds(form.lb, form.ub),
                 constraints=equality,
                 options=options if is_slsqp else options | {"xtol": 0.0},
-                hess=None if is_slsqp else lambda _: Q,
+                hess=None if is_slsqp else hessian,
             )
         x = form.project(result.x)
         # on features of 1e8 it is content with its start

@@ -19,7 +19,7 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.forms import ERM, FormPoint
-from problems.losses import EpsilonInsensitive, Hinge
+from problems.losses import EpsilonInsensitive, Hinge, IntervalLoss
 from problems.validation import check_choice, check_whole
 from solvers.base import Solver
 from solvers.numerics.claims import relative_gap
@@ -114,6 +114,7 @@ class Pegasos(Solver):
         weight = form.n * shares if self.sampling == "permutation" else np.ones(form.n)
         risk = risk_of(form, weight, 0.0, self.project, 3 if self.average else 0)
         state = initial_state(form.gram.X.shape[1] if linear else 0, form.n)
+        assert isinstance(form.loss, IntervalLoss)
         lower, upper = form.loss.ends(form.y)
         box = np.where(upper < inf, -form.C, 0.0), np.where(lower > -inf, form.C, 0.0)
         draws = np.random.default_rng(self.seed)
@@ -132,7 +133,7 @@ class Pegasos(Solver):
             last = epoch == self.epochs or done >= limit
             if not last and epoch >= next_check:
                 next_check = int(_CHECK_GROWTH * epoch)
-                clipped = np.clip(point.beta, *box)
+                clipped = np.clip(np.asarray(point.beta), *box)
                 # abs: rounding, or an indefinite kernel, may put the primal value below the dual
                 last = abs(relative_gap(form, clipped)) <= self.tol
             yield replace(point, claim="stopped" if last else "none")

@@ -67,7 +67,7 @@ class LibSVMOpenMP(DualBaseline):
         dual, samples = state
         svm, n = importlib.import_module("libsvm.svm"), dual.problem.n
         library, parameter = svm.libsvm, svm.svm_parameter()
-        settings = kernel_settings(dual.problem.kernel) | dual.settings
+        settings: dict[str, Any] = kernel_settings(dual.problem.kernel) | dual.settings
         settings["kernel_type"] = svm.kernel_names[settings.pop("kernel").upper()]
         settings["svm_type"] = getattr(svm.svm_forms, _TYPES[dual.estimator])
         settings["p"] = settings.pop("epsilon", 0.0)

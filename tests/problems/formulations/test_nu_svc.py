@@ -2,26 +2,14 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn import svm
 
 from problems import RBF, BoxQP, Linear, NuSVC, Point, SoftMarginDual, certify, reduce
-from solvers import SMO, CvxoptQP, DualCoordinateDescent, LibSVM, Status, solve
+from solvers import SMO, CvxoptQP, LibSVM, solve
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (80, 2))
 Y = np.where(X[:, 0] + 0.4 * RNG.standard_normal(80) > 0.2, 1.0, -1.0)
 MOST = 2 * min((Y > 0).mean(), (Y < 0).mean())
-
-
-@given(nu=st.floats(0.2, MOST - 1e-9), gamma=st.floats(1.0, 20.0))
-@settings(max_examples=15, deadline=None)
-def test_nu_is_between_the_margin_errors_and_the_support_vectors(nu, gamma):
-    geometry = solve(NuSVC(X, Y, nu, RBF(gamma)), SMO(tol=1e-8)).geometry
-    errors = geometry.slacks > 1e-7 * max(1.0, geometry.problem.decision_scale(geometry.offsets))
-    assert errors.mean() <= nu + 1e-12
-    assert geometry.support.size >= nu * 80 - 1e-6
 
 
 @pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)])
@@ -36,16 +24,6 @@ def test_divided_by_rho_it_is_the_soft_margin_with_C_of_1_over_rho(kernel):
     assert solution.geometry.margin == pytest.approx(margin, rel=1e-6)
 
 
-@pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)])
-def test_decisions_are_rho_times_those_of_scikit_learn(kernel):
-    solution = solve(NuSVC(X, Y, 0.61, kernel), SMO(tol=1e-10))
-    name = "linear" if isinstance(kernel, Linear) else "rbf"
-    theirs = svm.NuSVC(nu=0.61, kernel=name, gamma=1.0, tol=1e-8).fit(X, Y)
-    rho = solution.problem.decision_scale(solution.certificate.offsets)
-    decision = solution.decision_function(X)
-    np.testing.assert_allclose(decision, rho * theirs.decision_function(X), atol=1e-5 * rho)
-
-
 def test_a_nu_that_no_machine_has_is_refused_with_the_reason():
     y = np.where(np.arange(80) < 16, 1.0, -1.0)
     NuSVC(X, y, 0.4)  # 2·16/80
@@ -53,9 +31,6 @@ def test_a_nu_that_no_machine_has_is_refused_with_the_reason():
         NuSVC(X, y, 0.41)
     with pytest.raises(ValueError, match=r"at most .* = 0 for 80 samples"):
         NuSVC(X, np.ones(80), 0.1)
-    for nu in (0.0, -0.1, 1.1, np.nan, "half"):
-        with pytest.raises(ValueError, match="nu: must be a number above 0 and at most 1"):
-            NuSVC(X, Y, nu)
 
 
 @pytest.mark.parametrize("solver", [SMO(tol=1e-9), CvxoptQP(), LibSVM(tol=1e-6)])
@@ -74,12 +49,6 @@ def test_classes_that_overlap_have_the_optimum_0_and_are_solved():
         solution = solve(NuSVC(X, y, 0.9), solver)
         assert solution.verdict == "solved"
         assert solution.certificate.dual_objective <= 0.0 <= solution.certificate.primal_objective
-
-
-def test_dual_coordinate_descent_says_why_it_cannot():
-    solution = solve(NuSVC(X, Y, 0.3), DualCoordinateDescent())
-    assert solution.status is Status.UNSUPPORTED
-    assert "one equality at most" in solution.reason
 
 
 def test_each_class_has_a_group_with_half_of_the_weight():

@@ -2,27 +2,13 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from sklearn import svm
 
 from problems import RBF, BoxQP, Linear, NuSVR, Point, SVRDual, certify, reduce
-from problems.kernels import Sigmoid
 from solvers import SMO, CvxoptQP, LibSVM, ProjectedGradient, solve
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-2, 2, (60, 2))
 Y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.3 * RNG.standard_normal(60) + 7.0
-
-
-@given(nu=st.floats(0.02, 1.0), C=st.floats(0.1, 100.0))
-@settings(max_examples=15, deadline=None)
-def test_nu_is_between_the_samples_outside_and_the_support_vectors(nu, C):
-    solution = solve(NuSVR(X, Y, nu, C, RBF(0.5)), SMO(tol=1e-10))
-    geometry = solution.geometry
-    assert (geometry.slacks > 1e-7).mean() <= nu + 1e-12
-    epsilon = solution.problem.tube_at(solution.certificate.offsets)
-    assert epsilon <= 1e-6 or geometry.support.size >= nu * 60 - 1e-6
 
 
 @pytest.mark.parametrize("kernel", [Linear(), RBF(0.5)])
@@ -32,14 +18,6 @@ def test_regression_with_its_tube_has_the_same_answer(kernel):
     certificate = certify(SVRDual(X, Y, 2.0, epsilon, kernel), Point(solution.alpha))
     assert certificate.relative_gap <= 1e-7
     assert certificate.point.b == pytest.approx(solution.b, abs=1e-6)
-
-
-@pytest.mark.parametrize("kernel", [Linear(), RBF(0.5)])
-def test_decisions_are_those_of_scikit_learn(kernel):
-    solution = solve(NuSVR(X, Y, 0.3, 2.0, kernel), SMO(tol=1e-10))
-    name = "linear" if isinstance(kernel, Linear) else "rbf"
-    theirs = svm.NuSVR(nu=0.3, C=2.0, kernel=name, gamma=0.5, tol=1e-8).fit(X, Y)
-    np.testing.assert_allclose(solution.decision_function(X), theirs.predict(X), atol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -89,10 +67,3 @@ def test_less_than_the_budget_is_filled_with_equal_parts():
     np.testing.assert_allclose(problem.from_box_variables(x), alpha)
     assert problem.infeasibility(20.0 * alpha) == pytest.approx(0.0)
     assert problem.infeasibility(30.0 * alpha) == pytest.approx(60.0)
-
-
-def test_an_indefinite_kernel_has_no_bounds():
-    found = solve(NuSVR(X, Y, 0.4, 2.0, Sigmoid(1.0, -1.0)), SMO()).certificate
-    assert np.isnan(found.gap)
-    assert "indefinite kernel" in found.reason
-    assert np.isnan(certify(NuSVR(X, Y, 0.4, 2.0, Sigmoid(1.0, -1.0)), found, rigorous=True).gap)

@@ -13,14 +13,7 @@ from typing import Any
 import numpy as np
 
 from problems.dataset import Indices, Matrix, Vector
-from problems.kernels import (
-    Block,
-    Bound,
-    Kernel,
-    Linear,
-    Selection,
-    uses_gram_matrix,
-)
+from problems.kernels import Block, Bound, Kernel, Linear, Selection, uses_gram_matrix
 
 GIBIBYTE = 2**30
 _CHUNK_BYTES = 2**26  # of kernel values at a time in products: large enough for BLAS, small to hold
@@ -104,10 +97,7 @@ class Gram:
         """
         if self._dense is None:
             if not self.fits:
-                raise MemoryError(
-                    f"the Gram matrix of {self.n} samples needs {8 * self.n**2 / GIBIBYTE:.1f} GiB, "
-                    f"more than the {self.memory / GIBIBYTE:.1f} GiB allowed"
-                )
+                raise too_large(f"the Gram matrix of {self.n} samples", self.n, self.memory)
             if uses_gram_matrix(self.kernel):
                 self._dense = np.ascontiguousarray(self.block(slice(None), slice(None)))
                 return self._dense
@@ -145,7 +135,6 @@ class SignedGram:
         self.gram = gram
         self.index = np.arange(gram.n) if index is None else index
         self.sign = np.ones(self.index.size) if sign is None else sign
-        self._repeats = index is not None
 
     @property
     def n(self) -> int:
@@ -174,10 +163,12 @@ class SignedGram:
     def dense(self) -> Block:
         """Return the whole matrix, computed anew; MemoryError if it does not fit."""
         if not self.fits:
-            raise MemoryError(
-                f"a dense matrix of {self.n} variables needs {8 * self.n**2 / GIBIBYTE:.1f} GiB, "
-                f"more than the {self.gram.memory / GIBIBYTE:.1f} GiB allowed"
-            )
+            raise too_large(f"a dense matrix of {self.n} variables", self.n, self.gram.memory)
         K = self.gram.block(slice(None), slice(None))  # each value once, though samples repeat
-        K = K[np.ix_(self.index, self.index)] if self._repeats else K
-        return np.ascontiguousarray(self.sign[:, None] * K * self.sign)
+        return self.sign[:, None] * K[np.ix_(self.index, self.index)] * self.sign
+
+
+def too_large(what: str, n: int, memory: int) -> MemoryError:
+    """Return the error that a matrix of n rows takes more than `memory` bytes."""
+    needed, allowed = 8 * n**2 / GIBIBYTE, memory / GIBIBYTE
+    return MemoryError(f"{what} needs {needed:.1f} GiB, more than the {allowed:.1f} GiB allowed")

@@ -119,25 +119,21 @@ def _midpoints(gram: Gram) -> tuple[Block, float]:
 
 def _extreme_eigenvalues(gram: Gram) -> tuple[float, float]:
     """Return the smallest eigenvalue and the largest modulus; -inf if it is not resolved."""
-    from scipy.sparse.linalg import (  # noqa: PLC0415 - rarely needed
-        ArpackNoConvergence,
-        LinearOperator,
-        eigsh,
-    )
+    from scipy.sparse import linalg  # noqa: PLC0415 - rarely needed
 
     uncounted = Gram(gram.X, gram.kernel, gram.memory)
 
     def largest_of(multiply: Callable[[Vector], Vector], tol: float) -> float:
-        operator = LinearOperator((gram.n, gram.n), matvec=multiply, dtype=np.float64)
+        operator = linalg.LinearOperator((gram.n, gram.n), matvec=multiply, dtype=np.float64)
         start = np.random.default_rng(0).standard_normal(gram.n)
         options = {"v0": start, "tol": tol, "maxiter": 100, "return_eigenvectors": False}
-        return abs(float(eigsh(operator, k=1, **options)[0]))
+        return abs(float(linalg.eigsh(operator, k=1, **options)[0]))
 
     try:
         radius = largest_of(uncounted.matvec, 1e-3)
         # the tolerance is relative, so eigenvalues at 0 never converge; shifted ones do
         return radius - largest_of(lambda v: radius * v - uncounted.matvec(v), 1e-6), radius
-    except ArpackNoConvergence:
+    except linalg.ArpackNoConvergence:
         return -np.inf, np.inf
 
 
@@ -146,6 +142,7 @@ def _tolerance(K: Block) -> float:
     return 10 * K.shape[0] * _EPS * float(np.abs(K).sum(axis=1).max())
 
 
+@np.errstate(over="ignore")  # then there is no bound
 def smallest_eigenvalue_bound(K: Block) -> float:
     """Return a proven lower bound on the eigenvalues of (K + Kᵀ)/2, −inf if none was found.
 
@@ -154,26 +151,20 @@ def smallest_eigenvalue_bound(K: Block) -> float:
     K : (n, n), finite. The bound is 0 or above where a matrix is positive definite by more than
         rounding, about −n·1e-15·trace where it is semidefinite.
     """
-    S = 0.5 * K + 0.5 * K.T
-    error = float(np.trace(4 * S.shape[0] * _EPS * S))
+    S, n = 0.5 * K + 0.5 * K.T, K.shape[0]
+    error = float(np.trace(4 * n * _EPS * S))
     for shift in (-2 * error, 2 * error):
-        bound = _bound_with(S, shift)
+        shifted = S + shift * np.eye(n)
+        try:
+            R = np.linalg.cholesky(shifted).T
+        except np.linalg.LinAlgError:
+            continue
+        sizes = np.linalg.norm(R) ** 2 + _norm(S) + abs(shift) * np.sqrt(n)
+        rounding = (n + 8) * _EPS * sizes + n**3 * _SMALLEST
+        bound = float(-shift - _SPARE * (_norm(shifted - R.T @ R) + rounding))
         if np.isfinite(bound):
             return bound
     return -np.inf
-
-
-@np.errstate(over="ignore")  # then there is no bound
-def _bound_with(S: Block, shift: float) -> float:
-    n = S.shape[0]
-    shifted = S + shift * np.eye(n)
-    try:
-        R = np.linalg.cholesky(shifted).T
-    except np.linalg.LinAlgError:
-        return -np.inf
-    sizes = np.linalg.norm(R) ** 2 + _norm(S) + abs(shift) * np.sqrt(n)
-    rounding = (n + 8) * _EPS * sizes + n**3 * _SMALLEST
-    return float(-shift - _SPARE * (_norm(shifted - R.T @ R) + rounding))
 
 
 def _norm(A: Block) -> float:

@@ -55,17 +55,13 @@ class ScaledQP:
         P = self.operator.dense() if isinstance(self.operator, SignedGram) else self.operator
         return P if self.of_P == 1 else self.of_P * P
 
-    @cached_property
-    def largest(self) -> float:
-        """The largest diagonal entry of P, which for P ⪰ 0 is its largest entry."""
-        return self.of_P * float(self.operator.diagonal().max())
-
     def rounding(self, x: Vector) -> float:
         """Return the rounding error of P x relative to q, below which no dual residual comes.
 
-        Each entry of P x is rounded by up to eps·max P·‖x‖₁.
+        Each entry of P x is rounded by up to eps·max P·‖x‖₁; for P ⪰ 0 the diagonal has the largest.
         """
-        error = _EPS * np.sqrt(x.size) * self.largest * float(np.abs(x).sum())
+        largest = self.of_P * float(self.operator.diagonal().max())
+        error = _EPS * np.sqrt(x.size) * largest * float(np.abs(x).sum())
         return error / max(1.0, float(np.linalg.norm(self.q)))
 
 
@@ -160,27 +156,18 @@ class BackendQP(ConvexQPSolver):
 def answer_of(form: QP, qp: ScaledQP, x: Any, z: Any, iterations: int, claim: Claim) -> FormPoint:
     """Return the point of a back end's x and multipliers z of Gx ≤ h, each None or (m,).
 
-    A back end that claims a problem to be infeasible that has an optimum has failed: it stopped.
+    At C = 1e12 some claim a problem to be infeasible that has an optimum, as 0 is feasible and its box
+    finite: they have failed.
     """
-    return FormPoint(
-        _times(qp.of_x, x),
-        inequality=None if form.G is None else _times(qp.of_z, z),
-        iterations=iterations,
-        claim="stopped" if claim == "infeasible" and is_solvable(form) else claim,
-    )
+    if claim == "infeasible" and form.G is None and (form.b_eq is None or not form.b_eq.any()):
+        finite = np.isfinite(form.lb).all() and np.isfinite(form.ub).all()
+        if finite and (form.lb <= 0).all() and (form.ub >= 0).all():
+            claim = "stopped"
+    inequality = None if form.G is None else _times(qp.of_z, z)
+    return FormPoint(_times(qp.of_x, x), inequality=inequality, iterations=iterations, claim=claim)
 
 
 def _times(scale: float, values: Any) -> Vector | None:
     """Return the values scaled; None for none, or for those that are not numbers."""
     array = np.asarray(values, dtype=np.float64)  # of None a NaN
     return scale * array if np.isfinite(array).all() else None
-
-
-def is_solvable(form: QP) -> bool:
-    """Return whether a convex QP is seen to have an optimum: 0 is feasible, and its box is finite.
-
-    At C = 1e12 some back ends claim the contrary.
-    """
-    finite = bool(np.isfinite(form.lb).all() and np.isfinite(form.ub).all())
-    inside = bool((form.lb <= 0).all() and (form.ub >= 0).all())
-    return finite and inside and form.G is None and (form.b_eq is None or not form.b_eq.any())

@@ -33,7 +33,6 @@ class Source(NamedTuple):
     Attributes
     ----------
     rows, columns : the variables' samples, shapes (n, d) and (d, n).
-    factor : shape (1, ), in float32.
     place : where in the kept rows each variable's is, −1 for nowhere; overwritten, as are
     owner : each kept row's variable, and
     used : how many are kept, shape (1, ).
@@ -41,7 +40,7 @@ class Source(NamedTuple):
 
     rows: Tile
     columns: Tile
-    factor: Tile
+    factor: np.float32
     place: Indices
     owner: Indices
     used: Indices
@@ -141,8 +140,7 @@ class RowCache:
             return None
         some = matrix.sample[self.members]
         across, used = np.ascontiguousarray(columns[some].T), np.array([self.count])
-        factor = np.array([factor], np.float32)
-        return Source(rows[some], across, factor, self.place, self.owner, used)
+        return Source(rows[some], across, np.float32(factor), self.place, self.owner, used)
 
     def replace(self, positions: Indices, arriving: Indices) -> None:
         """Put `arriving` where other members stood: new columns for the rows that stay."""
@@ -183,7 +181,7 @@ def add_row(K: Tile, source: Source, i: int) -> int:
     """Compute the row of K of variable i, and return where it is kept."""
     at = source.used[0]
     np.dot(source.rows[i], source.columns, K[at])
-    fill_exponentials(K[at : at + 1], source.factor[0])
+    fill_exponentials(K[at : at + 1], source.factor)
     source.place[i], source.owner[at] = at, i
     source.used[0] = at + 1
     return at

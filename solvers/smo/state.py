@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -55,7 +54,7 @@ class State:
         self.z, self.b = v.start.copy(), np.zeros(max(1, self.equalities))
         self.steps = self.newton_steps = self.refreshes = 0
         self.stuck = self.unbounded = self.solved = False
-        self.left = np.inf
+        self.left, self.rng = np.inf, np.random.default_rng(0)
         bounded = np.isfinite(v.terms.lo).all() and np.isfinite(v.terms.hi).all()
         single = bounded and tiles.precise(np.float32)
         self.constant = 0.0
@@ -99,11 +98,6 @@ class State:
         """Leave rows of all variables to the next problem."""
         if rows.members.size == self.variables.n:
             self.kept[self.key] = rows
-
-    @cached_property
-    def rng(self) -> np.random.Generator:
-        """For choices among violators; made when first needed, which takes as long as a small round."""
-        return np.random.default_rng(0)
 
     def work_in_double(self) -> None:
         """Go on in float64, where float32 leads no further."""

@@ -141,15 +141,15 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         """What `max_iter` allows, of which −1 is no limit."""
         return 10_000_000 if self.max_iter == -1 else int(self.max_iter)
 
-    def _quickly(self, problem: Formulation, start: Point) -> Answer | None:
-        """Solve a small problem in one compiled call; None for a large one, or if it leads nowhere."""
-        return self._by_pairs(problem, start, self._most_iterations)
+    def _quickly(self, problem: Formulation, start: Point, steps: int = 1) -> Answer | None:
+        """Solve by the whole Gram matrix in one compiled call, with so many steps in an iteration.
 
-    def _by_pairs(self, problem: Formulation, start: Point, most: int) -> Answer | None:
-        """Solve by the whole Gram matrix."""
+        None for a large problem, or if that leads nowhere.
+        """
         n, costs, groups = problem.n, problem.costs, problem.groups
         if n > SMALL or not problem.is_bounded:
             return None
+        most = steps * self._most_iterations
         if groups is None:  # of regression with nu both α and α* have a sum
             groups = np.repeat([0, 1], n) if costs.size > 1 else np.full(n, costs.size - 1)
         linear, tube, limits = linear_terms(problem)
@@ -256,8 +256,14 @@ def _constraints(cls: Any) -> dict[str, list[Any]]:
 def pose(formulation: type[Formulation], X: Matrix, rows: Any = None, **others: Any) -> Posed:
     """Return what makes the problem of some of the samples, of all for None, and its other fields.
 
-    These were checked, which would take as long again as solving a small problem.
+    All but the weights was checked, which would take as long again as solving a small problem.
     """
+    C = others.get("C", 1.0)
+    if not np.all(np.isfinite(C) & (C > 0)):
+        raise ValueError(
+            "class_weight: C times the weights of class and sample must be positive and finite; leave "
+            "a class out by its samples' weights"
+        )
 
     def problem() -> Formulation:
         own = X if rows is None else X[rows]
@@ -290,12 +296,3 @@ def positive_weights(sample_weight: Any, n: int) -> tuple[Indices, Vector]:
             "sample_weight: Invalid input - all samples have zero or negative weights."
         )
     return kept, weight[kept]
-
-
-def check_class_weights(weights: Vector, given: Any) -> None:
-    """Raise ValueError if a weight is not positive."""
-    if not (np.isfinite(weights) & (weights > 0)).all():
-        raise ValueError(
-            f"class_weight: weights must be positive, got {given!r}; leave a class out "
-            "by its samples' weights"
-        )

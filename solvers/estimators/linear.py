@@ -28,7 +28,6 @@ from solvers.estimators.certified import (
     SMALL,
     Answer,
     Certified,
-    check_class_weights,
     linear_terms,
     pose,
     positive_weights,
@@ -92,15 +91,15 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
             w, self.intercept_ = w[:, :-1], self.intercept_scaling * w[:, -1]
         return w
 
-    def _quickly(self, problem: Formulation, start: Point) -> Answer | None:
+    def _quickly(self, problem: Formulation, start: Point, steps: int = 1) -> Answer | None:
         """Solve by epochs or Newton steps where X is dense and small, else by K."""
-        (n, d), squared, most = problem.X.shape, problem.loss.is_smooth, self._most_iterations
+        (n, d), squared = problem.X.shape, problem.loss.is_smooth
         if isinstance(problem.X, np.ndarray) and max(n, d) * d * d <= _SMALL_PRODUCT:
             if squared:
                 return self._by_newton(problem, start)
             if not problem.intercept:
                 return self._by_epochs(problem, start)
-        return None if squared else self._by_pairs(problem, start, n * most)
+        return None if squared else super()._quickly(problem, start, n)
 
     def _by_epochs(self, problem: Formulation, start: Point) -> Answer | None:
         beta = problem.beta(np.zeros(problem.n) if start.alpha is None else start.alpha)
@@ -181,7 +180,6 @@ class LinearSVC(LinearMachine, svm.LinearSVC):  # pyright: ignore[reportUntypedB
             balance = counts.sum() / (K * counts)
         elif self.class_weight is not None:
             balance = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        check_class_weights(balance, self.class_weight)
         loss = losses.SquaredHinge() if self.loss == "squared_hinge" else losses.Hinge()
         machines = [1] if K == 2 else range(K)
         # the others have weight 1 if they are several, as in LIBLINEAR
@@ -213,7 +211,7 @@ class LinearSVR(LinearMachine, svm.LinearSVR):  # pyright: ignore[reportUntypedB
 
 def _with_feature(X: Any, value: float) -> Any:
     """Return the samples with one more feature, which is constant."""
-    columns = [X, np.full((X.shape[0], 1), value)]
+    column = np.full((X.shape[0], 1), value)
     if scipy.sparse.issparse(X):
-        return scipy.sparse.csr_array(scipy.sparse.hstack(columns))
-    return np.hstack(columns)
+        return scipy.sparse.hstack([X, column], format="csr")
+    return np.hstack([X, column])

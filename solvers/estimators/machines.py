@@ -22,9 +22,9 @@ from problems import RBF, Formulation, Kernel, Linear, Polynomial, Precomputed, 
 from problems.dataset import Indices, check_samples
 from problems.kernels import Block, as_dense
 from solvers.estimators.certified import (
+    Answer,
     Certified,
     Posed,
-    check_class_weights,
     pose,
     positive_weights,
 )
@@ -98,7 +98,7 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
         self, calibrate: Any, X: Any, y: Vector, sample_weight: Vector, solver_type: int, kernel: str,
         random_seed: int,
     ) -> None:  # fmt: skip
-        """Solve the problem of each machine, and set what LIBSVM sets."""
+        """Solve the problem of each machine in place of LIBSVM."""
         self._probA = self._probB = np.empty(0)
         if self.probability not in (False, "deprecated"):  # Platt's sigmoids, which are LIBSVM's
             calibrate(X, y, sample_weight, solver_type, kernel, random_seed)
@@ -107,12 +107,22 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
             X = self._compute_kernel(X)
             weighted = check_samples(X[kept]) if sample_weight.size else None
             self._kernel = self._named_kernel(kernel, weighted, weight)
-        order, y, weight = self._sorted(y[kept], weight, X.shape[0])
-        kept, gram = kept[order], isinstance(self._kernel, Precomputed)
+        y, gram = y[kept], isinstance(self._kernel, Precomputed)
+        if self._pairs[0]:  # samples are sorted by their classes, which are those that are left
+            if y.size < X.shape[0]:
+                if np.unique(y).size == 1:
+                    raise ValueError(
+                        "sample_weight: Invalid input - all samples with positive weights belong to "
+                        "the same class"
+                    )
+                y = self._validate_targets(self.classes_[y.astype(np.intp)])
+            order = np.argsort(y, kind="stable")
+            kept, y, weight = kept[order], y[order], weight[order]
+            weight = weight * self.class_weight_[y.astype(np.intp)]
         samples = check_samples(X[kept][:, kept] if gram else X[kept])
         self._kernel.check(samples)
-        pairs, problems, places = self._pairs, list[Posed](), list[Indices]()
-        for pair in pairs:
+        problems, places = list[Posed](), list[Indices]()
+        for pair in self._pairs:
             rows, target = np.arange(y.size), y
             if pair:  # the second class is on the positive side, as in decisions on two
                 rows = np.flatnonzero((y == pair[0]) | (y == pair[1]))
@@ -124,6 +134,13 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
         answers = self._answered(problems)
         if not all(answer.margin > 0 for answer in answers):
             raise ValueError("nu: leaves no margin between the classes; use a smaller nu")
+        self._set_attributes(X, y, kept, places, answers)
+
+    def _set_attributes(
+        self, X: Any, y: Vector, kept: Indices, places: list[Indices], answers: list[Answer]
+    ) -> None:
+        """Set what LIBSVM sets, from answers for the samples at `places` among those `kept`."""
+        pairs, values = self._pairs, callable(self.kernel) or self.kernel == "precomputed"
         classes = len(self.classes_) if pairs[0] else 2
         duals = np.zeros((classes - 1, kept.size))
         for pair, rows, answer in zip(pairs, places, answers, strict=True):
@@ -138,20 +155,15 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
         self.support_, self.dual_coef_ = kept[support].astype(np.int32), duals.take(support, axis=1)
         of_class = y[support].astype(np.intp) if pairs[0] else np.zeros(support.size, np.intp)
         self._n_support = np.bincount(of_class, minlength=classes).astype(np.int32)
-        values = gram or callable(self.kernel)
         self.support_vectors_ = np.empty((0, 0)) if values else X[self.support_]
         sign = -1.0 if pairs[0] else 1.0
         self.intercept_ = np.array([sign * (a.point.b or 0.0) / a.margin for a in answers])
         self._num_iter = np.array([answer.iterations for answer in answers], np.int32)
 
-    def _sorted(self, y: Vector, weight: Vector, n: int) -> tuple[Any, Vector, Vector]:
-        """Return the order of the samples, and in that order y and the weights of losses."""
-        return slice(None), y, weight
-
     @property
     def _pairs(self) -> list[tuple[int, ...]]:
         """The classes of each machine; none of a machine on all samples."""
-        return [()]
+        return [*combinations(range(len(getattr(self, "classes_", ()))), 2)] or [()]
 
     def _named_kernel(self, name: str, X: Any, weight: Vector) -> Kernel:
         """Return the kernel of a name; for "scale" samples count as often as weights say."""
@@ -186,10 +198,24 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
 
     def _coefficients(self) -> Block:
         """Return LIBSVM's β of the support vectors, shape (support vectors, machines)."""
-        return self._dual_coef_.T
+        dual, of_class = (
+            self._dual_coef_,
+            np.repeat(np.arange(len(self._n_support)), self._n_support),
+        )
+        if not self._pairs[0]:
+            return dual.T
+        beta = [dual[j - 1] * (of_class == i) + dual[i] * (of_class == j) for i, j in self._pairs]
+        return np.column_stack(beta)
 
     def _dense_predict(self, X: Any) -> Any:
-        return self._dense_decision_function(self._compute_kernel(X)).ravel()
+        f = self._dense_decision_function(self._compute_kernel(X))
+        if not self._pairs[0]:
+            return f.ravel()
+        votes = np.zeros((len(f), len(self.classes_)))
+        for at, (i, j) in enumerate(self._pairs):
+            votes[:, i] += f[:, at] > 0
+            votes[:, j] += f[:, at] <= 0
+        return votes.argmax(axis=1)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -201,36 +227,3 @@ class PairMachine(KernelMachine):  # pyright: ignore[reportUntypedBaseClass]
     decision_function_shape: Any = "ovr"
     break_ties: Any = False
     random_state: Any = None
-
-    def _sorted(self, y: Vector, weight: Vector, n: int) -> tuple[Any, Vector, Vector]:
-        """Sort the samples by their classes, which are those of samples kept."""
-        if y.size < n:
-            if np.unique(y).size == 1:
-                raise ValueError(
-                    "sample_weight: Invalid input - all samples with positive weights belong to the "
-                    "same class"
-                )
-            y = self._validate_targets(self.classes_[y.astype(np.intp)])
-        check_class_weights(self.class_weight_, self.class_weight)
-        order = np.argsort(y, kind="stable")
-        return order, y[order], (weight * self.class_weight_[y.astype(np.intp)])[order]
-
-    @property
-    def _pairs(self) -> list[tuple[int, ...]]:
-        return list(combinations(range(len(self.classes_)), 2))
-
-    def _coefficients(self) -> Block:
-        dual, of_class = (
-            self._dual_coef_,
-            np.repeat(np.arange(len(self._n_support)), self._n_support),
-        )
-        beta = [dual[j - 1] * (of_class == i) + dual[i] * (of_class == j) for i, j in self._pairs]
-        return np.column_stack(beta)
-
-    def _dense_predict(self, X: Any) -> Any:
-        first = self._dense_decision_function(self._compute_kernel(X)) > 0
-        votes = np.zeros((len(first), len(self.classes_)))
-        for at, (i, j) in enumerate(self._pairs):
-            votes[:, i] += first[:, at]
-            votes[:, j] += ~first[:, at]
-        return votes.argmax(axis=1)

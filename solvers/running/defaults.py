@@ -4,25 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 from problems import Formulation, Gram, Point, Unsupported, reduce
 from problems.forms import Reduction
 from solvers.base import Solver
-
-
-class Choice(NamedTuple):
-    """The solver that is picked, and what it goes on with.
-
-    Attributes
-    ----------
-    state : what `Solver.suits` found. seconds : that all looks at the form took, on one thread.
-    """
-
-    solver: Solver
-    reduction: Reduction[Any]
-    state: Any
-    seconds: float
 
 
 def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
@@ -41,7 +27,7 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     Unsupported
         If no solver takes the problem; the message says why each does not.
     """
-    return choose(problem.parts[0].problem, target_gap).solver
+    return choose(problem.parts[0].problem, target_gap)[0]
 
 
 def choose(
@@ -50,8 +36,11 @@ def choose(
     start: Point | None = None,
     gram: Gram | None = None,
     clock: Callable[[], float] = perf_counter,
-) -> Choice:
-    """Return the default solver of one problem, with what it found out; Unsupported as above."""
+) -> tuple[Solver, Reduction[Any], Any, float]:
+    """Return the default solver of one problem, its reduction, and what `Solver.suits` found.
+
+    And the seconds that all looks at the form took, on one thread. Unsupported as above.
+    """
     declined, seconds = list[tuple[Solver, Any]](), 0.0
     for solver in _candidates(problem, target_gap):
         try:
@@ -63,7 +52,7 @@ def choose(
         state = solver.suits(reduction.form)
         seconds += clock() - begun
         if state is not None:
-            return Choice(solver, reduction, state, seconds)
+            return solver, reduction, state, seconds
         declined.append((solver, reduction.form))
     refused_by: dict[str, list[str]] = {}
     for solver, form in declined:

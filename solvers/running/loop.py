@@ -34,10 +34,10 @@ _log = logging.getLogger("dualgap")
 _COMPILED = (
     "%s is being compiled: once on this machine, for up to half a minute; later runs load it"
 )
+_RETURNED = "iterates: returned a {}; write `yield` instead of `return`, once for each point"
+_NO_POINT = FormPoint(None, note="the solver ended without giving a point")
 _FIRST_EVALUATION = 1e-3  # seconds
 _COST_FACTOR = 2.0  # seconds solving for each second of evaluations
-_END = object()
-_NO_ANSWER = (Status.UNSUPPORTED, Status.NOT_INSTALLED)
 _CLAIMS = get_args(Claim)
 _NUMERIC_FIELDS = ("x", "beta", "b", "inequality")  # of a point
 _FINAL_CLAIMS = ("optimal", "infeasible")  # claims after which a solver ends
@@ -98,16 +98,15 @@ def solve(
         listener = callback
         if part.problem is not problem:
             listener = parts.evaluate if callback is not None or stop_at_target else None
-        limits = time_left, iterations_left
-        run = _Run(part.problem, target_gap, stop_at_target, listener, *limits)
-        answer = run.solved(solver, start, gram, clock)
+        how = target_gap, stop_at_target, listener, time_left, iterations_left
+        answer = _Run(part.problem, *how).solved(solver, start, gram, clock)
         if part.problem is problem:
             return answer
-        if answer.status in _NO_ANSWER:
+        if answer.status in (Status.UNSUPPORTED, Status.NOT_INSTALLED):
             note, status = f"{part.name}: {answer.note}", answer.status
             unable = answer.solver
             return Solution(problem, unable, Point(), status, note=note, target_gap=target_gap)
-        solver = solver or run.chosen
+        solver = solver or answer.solver
         parts.done.append(answer)
     return parts.solution(solver, target_gap)
 
@@ -150,16 +149,6 @@ def taken_apart(point: Any) -> FormPoint:
     )
 
 
-def _end_of(returned: Any) -> Any:
-    """Return the end of a solver's iterates; TypeError if they returned a point instead."""
-    if returned is not None:
-        raise TypeError(
-            f"iterates: returned a {type(returned).__name__}; write `yield` instead of `return`, as a "
-            "solver gives its points one by one"
-        )
-    return _END
-
-
 def _floats(values: Any, name: str) -> Vector | None:
     if values is None or (type(values) is np.ndarray and values.dtype == float):
         return values
@@ -191,7 +180,6 @@ class _Run:
     callback: Callable[[Evaluation], object] | None
     time_limit: float | None
     max_iter: int | None
-    chosen: Solver = field(default_factory=NoSolver)
     reduction: Reduction[Any] = field(init=False)
     trace: list[Evaluation] = field(default_factory=list[Evaluation])
     next_evaluation: float = _FIRST_EVALUATION
@@ -199,7 +187,7 @@ class _Run:
     time_setup: float = 0.0
     time_solve: float = 0.0
     cpu_time: float = 0.0
-    latest: FormPoint | None = None
+    latest: FormPoint = _NO_POINT
 
     def solved(
         self,
@@ -219,7 +207,6 @@ class _Run:
                 state = self.reduction.form
                 if refusal := solver.refuses(state):
                     raise Unsupported(refusal)
-            self.chosen = solver
             if self.max_iter is not None and any(f.name == "max_iter" for f in fields(solver)):
                 solver = replace(solver, max_iter=self.max_iter)  # type: ignore[call-arg]
             name = solver.name
@@ -233,8 +220,7 @@ class _Run:
         self.time_setup = clock() - begun - self.looked
         iterates = solver.iterates(state)
         if not isinstance(iterates, Iterator):  # pyright: ignore[reportUnnecessaryIsInstance]
-            _end_of(iterates)
-            raise TypeError("iterates: must be a generator, but has no `yield`: nothing was given")
+            raise TypeError(_RETURNED.format(type(iterates).__name__))
         return self.solution(solver, self.until_stopped(iterates, clock))
 
     @cached_property
@@ -257,13 +243,16 @@ class _Run:
         """
         status, begun, cpu_begun = None, wall() - self.looked, cpu() - self.looked
         while status is None:
+            ended, found = False, None
             try:
                 found = next(iterates)
             except StopIteration as end:
-                found = _end_of(end.value)
-            self.latest = self.latest if found is _END else taken_apart(found)
+                ended = True
+                if end.value is not None:
+                    raise TypeError(_RETURNED.format(type(end.value).__name__)) from None
+            self.latest = self.latest if ended else taken_apart(found)
             self.time_solve, self.cpu_time = wall() - begun, cpu() - cpu_begun
-            status = self._stopped(found is _END)
+            status = self._stopped(ended)
             if status is None and self.evaluating and self.time_solve >= self.next_evaluation:
                 paused, cpu_paused = wall(), own()
                 status = self._evaluated()
@@ -271,7 +260,7 @@ class _Run:
                 begun, cpu_begun = begun + cost, cpu_begun + own() - cpu_paused
                 later = self.time_solve + _COST_FACTOR * cost
                 self.next_evaluation = max(GROWTH * self.time_solve, later)
-        self.latest = None if self.latest is None else _copied(self.latest)
+        self.latest = _copied(self.latest)
         self.time_solve, self.cpu_time = wall() - begun, cpu() - cpu_begun
         return status
 
@@ -279,9 +268,6 @@ class _Run:
         """Return why to stop, if it is a reason: the solver ended, its point is none, or a limit."""
         point, limit = self.latest, self.time_limit
         late = limit is not None and self.time_solve > limit
-        if ended and point is None:
-            return Status.TIME_LIMIT if late else Status.FINISHED
-        assert point is not None
         if not ended:
             if any(v is not None and not np.isfinite(v).all() for v in (point.x, point.beta)):
                 return Status.DIVERGED
@@ -296,10 +282,8 @@ class _Run:
 
     def _evaluated(self) -> Status | None:
         """Evaluate the latest point; return why to stop at it, if it is a reason."""
-        point = self.latest
-        assert point is not None
-        recovered = self.reduction.recover(_copied(point))
-        evaluation = Evaluation(self.time_solve, point.iterations, self.problem, recovered)
+        recovered = self.reduction.recover(_copied(self.latest))
+        evaluation = Evaluation(self.time_solve, self.latest.iterations, self.problem, recovered)
         self.trace.append(evaluation)
         if self.callback is not None:
             self.callback(evaluation)
@@ -311,26 +295,25 @@ class _Run:
     def solution(self, solver: Solver, status: Status) -> Solution:
         """Return the solution at the latest point; the last evaluation is always there."""
         point = self.latest
-        iterations = 0 if point is None else point.iterations
-        evaluated = bool(self.trace) and self.trace[-1].iteration == iterations
-        diverged = status is Status.DIVERGED
-        if self.evaluating and point is not None and not diverged and not evaluated:
-            proven = self._evaluated() is Status.INFEASIBLE
-            status = Status.INFEASIBLE if proven else status
+        given = point.x is not None or point.beta is not None or point.inequality is not None
+        evaluated = bool(self.trace) and self.trace[-1].iteration == point.iterations
+        unfinished = given and not evaluated and status is not Status.DIVERGED
+        if self.evaluating and unfinished and self._evaluated() is Status.INFEASIBLE:
+            status = Status.INFEASIBLE
         gram = self.reduction.form.gram
         counted = {"kernel_evaluations": gram.evaluations} if isinstance(gram, Gram) else {}
         return Solution(
             problem=self.problem,
             solver=solver,
-            point=Point() if point is None else self.reduction.recover(point),
+            point=self.reduction.recover(point),
             status=status,
-            claimed="none" if point is None else point.claim,
-            note="the solver ended without giving a point" if point is None else point.note,
+            claimed=point.claim,
+            note=point.note,
             target_gap=self.target_gap,
             time_solve=self.time_solve,
             time_setup=self.time_setup,
             cpu_time=self.cpu_time,
-            iterations=iterations,
+            iterations=point.iterations,
             trace=tuple(self.trace),
-            counters={**counted, **({} if point is None else point.counters)},
+            counters={**counted, **point.counters},
         )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -36,7 +37,12 @@ class Parts:
         self.done: list[Solution] = []
         self.trace: list[Evaluation] = []
         self.next_evaluation = 0.0
-        self.untouched: list[Certificate] = []
+
+    @cached_property
+    def untouched(self) -> list[Certificate]:
+        """What each part is worth at its start."""
+        pairs = zip(self.problem.parts, self.starts, strict=True)
+        return [certify(part.problem, _start_of(part, start)) for part, start in pairs]
 
     @property
     def time(self) -> float:
@@ -61,9 +67,8 @@ class Parts:
 
     def leave(self, part: Part, start: Point | None, solver: Solver | None, limit: Status) -> None:
         """Leave a part at its start, as a limit does not let it begin."""
-        point = _start_of(part, start)
-        solver = solver or NoSolver()
-        self.done.append(Solution(part.problem, solver, point, limit, time_solve=0.0))
+        by, point = solver or NoSolver(), _start_of(part, start)
+        self.done.append(Solution(part.problem, by, point, limit, time_solve=0.0))
 
     def evaluate(self, found: Evaluation) -> None:
         """Evaluate the sum, when the part that is being solved is evaluated."""
@@ -72,11 +77,6 @@ class Parts:
             return  # those of 45 parts would keep 45 times as many answers
         self.next_evaluation = GROWTH * time
         known = [*(answer.certificate for answer in self.done), found.certificate]
-        if not self.untouched:
-            pairs = zip(self.problem.parts, self.starts, strict=True)
-            self.untouched = [
-                certify(part.problem, _start_of(part, start)) for part, start in pairs
-            ]
         self._keep(time, self.iterations + found.iteration, [*known, *self.untouched[len(known) :]])
 
     def _keep(self, time: float, iteration: int, certificates: list[Certificate]) -> None:

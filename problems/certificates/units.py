@@ -10,7 +10,6 @@ import numpy as np
 
 from problems.arithmetic import Intervals
 from problems.certificates.bounds import Float64, corrections, middles
-from problems.dataset import Vector
 from problems.dual_problem.dual import DualProblem
 
 _MEASURED = 256  # samples
@@ -31,22 +30,18 @@ def unit_of_gaps(given: DualProblem, problem: DualProblem, A: Float64) -> tuple[
         return _size_of_offsets(problem), ""
     zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
     best = middles(corrections(problem, A, Intervals(zero)))
-    if not any(_is_lossless(problem, zero + problem.shifts(u)) for u in (best, 0.0 * best)):
+    for offsets in (best, 0.0 * best):
+        decision = zero + problem.shifts(offsets)
+        if problem.pieces is not None:  # whose offsets are rounded
+            decision = Intervals(decision, np.spacing(np.abs(decision)))
+        losses = problem.loss.value(problem.y, decision)
+        if not np.any(losses if problem.pieces is None else losses.low > 0):
+            break
+    else:
         return 0.0, ""
     without = float(given.weight @ given.loss.value(given.y, zero))
     unit = without or float(given.weight.sum()) * (given.tube or 1.0)
     return unit, "" if problem.pieces else "w = 0 is optimal: no sample has a loss there"
-
-
-def _is_lossless(problem: DualProblem, decision: Vector) -> bool:
-    """Whether no sample has a loss at decisions that are offsets.
-
-    For losses with pieces, but for what rounding of the offsets leaves.
-    """
-    if problem.pieces is None:
-        return not problem.loss.value(problem.y, decision).any()
-    near = Intervals(decision, np.spacing(np.abs(decision)))
-    return bool((problem.loss.value(problem.y, near).low <= 0).all())
 
 
 def _size_of_offsets(problem: DualProblem) -> float:

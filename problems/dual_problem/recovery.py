@@ -178,22 +178,13 @@ def _fitted(problem: DualProblem, w: Vector, r: Vector, start: Vector, near: Ind
         change = lsq_linear(A, off, bounds, method="bvls", max_iter=_EXCHANGES).x
         x[near] = np.clip(begun + change, lb, ub)
     else:
-        x[near] = _descended(rows, target, r[near], start[near], (lb, ub))
+        from scipy.optimize import Bounds, minimize  # noqa: PLC0415 - slow to import
+
+        def gap(x: Vector) -> tuple[float, Vector]:
+            """Return the duality gap of w and x, for the exact equality and up to a constant."""
+            off = rows.T @ x - target
+            return 0.5 * float(off @ off) + float(r[near] @ x), rows @ off + r[near]
+
+        options = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": _MOST_STEPS}}
+        x[near] = minimize(gap, start[near], bounds=Bounds(lb, ub), **options).x
     return x
-
-
-def _descended(
-    rows: Any, target: Vector, r: Vector, start: Vector, bounds: tuple[Vector, Vector]
-) -> Vector:
-    """Return x with little ½‖Σ xᵢ·rowᵢ − target‖² + rᵀx.
-
-    For the exact equality that is the duality gap of w and x, up to a constant.
-    """
-    from scipy.optimize import Bounds, minimize  # noqa: PLC0415 - slow to import
-
-    def value_and_slope(x: Vector) -> tuple[float, Vector]:
-        off = rows.T @ x - target
-        return 0.5 * float(off @ off) + float(r @ x), rows @ off + r
-
-    options = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": _MOST_STEPS}}
-    return minimize(value_and_slope, start, bounds=Bounds(*bounds), **options).x

@@ -50,7 +50,14 @@ class RBF(Kernel):
             return np.exp(left @ right.T)
         if self.reach(x2, z2) <= self.expansion_limit:
             return self.expanded(inner_products(X, Z), -0.5 * x2, -0.5 * z2)
-        K = _by_differences(X, Z)
+        if scipy.sparse.issparse(X) or scipy.sparse.issparse(Z):
+            rows = [scipy.sparse.csr_array(M) for M in (X, Z)]
+            K = np.empty((X.shape[0], Z.shape[0]))
+            _sparse_squared_distances(*(v for M in rows for v in (M.data, M.indices, M.indptr)), K)  # type: ignore[call-arg]
+        else:
+            from scipy.spatial.distance import cdist  # noqa: PLC0415 - slow to import, rarely used
+
+            K = np.asarray(cdist(X, Z, "sqeuclidean"), dtype=np.float64)
         with np.errstate(over="ignore"):  # exp(-inf) is 0, as it should be
             K *= -self.gamma
         return np.exp(K, out=K)
@@ -150,19 +157,6 @@ class Centred(Bound):
             return kernel.expanded(products(rows), halves[rows], of_columns)
 
         return values, relative, absolute
-
-
-def _by_differences(X: Matrix, Z: Matrix) -> Block:
-    """Return ‖xᵢ − zⱼ‖² from the differences, which keeps all digits."""
-    if scipy.sparse.issparse(X) or scipy.sparse.issparse(Z):
-        left, right = (scipy.sparse.csr_array(M) for M in (X, Z))
-        D = np.empty((left.shape[0], right.shape[0]))
-        parts = (v for M in (left, right) for v in (M.data, M.indices, M.indptr))
-        _sparse_squared_distances(*parts, D)  # type: ignore[call-arg]
-        return D
-    from scipy.spatial.distance import cdist  # noqa: PLC0415 - slow to import, rarely used
-
-    return np.asarray(cdist(X, Z, "sqeuclidean"), dtype=np.float64)
 
 
 @numba.njit(cache=True, nogil=True)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import scipy
@@ -27,17 +27,6 @@ from problems.validation import check_switch, check_whole
 
 if TYPE_CHECKING:
     import networkx
-
-Labels = NDArray[np.int64]
-
-
-class _Vertices(NamedTuple):
-    """The vertices of all graphs, numbered through; an edge stands twice, once from either end."""
-
-    graph: Indices  # which graph a vertex is in
-    label: Labels
-    tail: Indices
-    head: Indices
 
 
 @dataclass(frozen=True)
@@ -55,17 +44,38 @@ class WeisfeilerLehman(CountingKernel):
 
     def counts(self, X: Matrix) -> scipy.sparse.csr_array:
         """Return how many vertices have each label, after 0, 1, ... refinements."""
-        vertices = _vertices(X)
-        counts = [_counts(vertices, X.shape[0])]
-        for _ in range(self.iterations):
-            vertices = vertices._replace(label=_refined(vertices))
-            counts.append(_counts(vertices, X.shape[0]))
+        (n, _), (m, graph, i, j, value) = X.shape, _entries(X)
+        vertex = i == j
+        # vertices are numbered through all graphs; an edge stands twice, once from either end
+        number = np.full(n * m, -1)
+        number[graph[vertex] * m + i[vertex]] = np.arange(int(vertex.sum()))
+        one, other = (number[graph[~vertex] * m + end[~vertex]] for end in (i, j))
+        tail, head = np.append(one, other), np.append(other, one)
+        graph, label = graph[vertex], value[vertex].astype(np.int64)
+        counts: list[scipy.sparse.csr_array] = []
+        for step in range(self.iterations + 1):
+            if (
+                step
+            ):  # new labels, equal for vertices with equal labels and equal labels around them
+                around = label[head]
+                degrees = np.bincount(tail, minlength=label.size)
+                neighbours = np.split(around[np.lexsort((around, tail))], np.cumsum(degrees)[:-1])
+                names: dict[tuple[int, ...], int] = {}
+                signatures = zip(label.tolist(), neighbours, strict=True)
+                label = np.array(
+                    [
+                        names.setdefault((own, *near.tolist()), len(names))
+                        for own, near in signatures
+                    ]
+                )
+            kinds, column = np.unique(label, return_inverse=True)
+            ones, shape = np.ones(column.size), (n, max(1, kinds.size))
+            counts.append(scipy.sparse.csr_array((ones, (graph, column)), shape=shape))
         return scipy.sparse.csr_array(scipy.sparse.hstack(counts))
 
     def check(self, X: Matrix) -> None:
         """Refuse rows that are not lower triangles with labels on the diagonal and edges below it."""
-        _order(X.shape[1])
-        row, i, j, value = _entries(X)
+        _, row, i, j, value = _entries(X)
         edge = i != j
         wrong = value[np.where(edge, value != 1, (value < 1) | (value != np.floor(value)))]
         if wrong.size:
@@ -81,55 +91,19 @@ class WeisfeilerLehman(CountingKernel):
             raise ValueError("X: a graph has an edge at a vertex without a label, a 0")
 
 
-def _order(width: int) -> int:
-    """Return the m with m(m+1)/2 = width."""
+def _entries(X: Matrix) -> tuple[int, Indices, Indices, Indices, NDArray[Any]]:
+    """Return the order m, and graph, row and column in its matrix, and value of all entries but 0."""
+    width = X.shape[1]
     m = int((np.sqrt(8 * width + 1) - 1) / 2)
     if m * (m + 1) // 2 != width:
         raise ValueError(
             f"X: rows of graphs have m(m+1)/2 entries for m vertices, as 3, 6, 10, ..., got {width}; "
             "see encode_graphs"
         )
-    return m
-
-
-def _entries(X: Matrix) -> tuple[Indices, Indices, Indices, NDArray[Any]]:
-    """Return graph, row and column in its matrix, and value, of all entries that are not 0."""
-    stored = scipy.sparse.coo_array(X)
-    m = _order(X.shape[1])
-    i, j = np.tril_indices(m)
+    stored, (i, j) = scipy.sparse.coo_array(X), np.tril_indices(m)
     present = stored.data != 0
-    place = stored.coords[1][present]
-    return stored.coords[0][present].astype(np.int64), i[place], j[place], stored.data[present]
-
-
-def _vertices(X: Matrix) -> _Vertices:
-    graph, i, j, value = _entries(X)
-    m, vertex = _order(X.shape[1]), i == j
-    number = np.full(X.shape[0] * m, -1)
-    number[graph[vertex] * m + i[vertex]] = np.arange(int(vertex.sum()))
-    one, other = (number[graph[~vertex] * m + end[~vertex]] for end in (i, j))
-    tail, head = np.append(one, other), np.append(other, one)
-    return _Vertices(graph[vertex], value[vertex].astype(np.int64), tail, head)
-
-
-def _refined(vertices: _Vertices) -> Labels:
-    """Return new labels: equal for vertices with equal labels and equal labels around them."""
-    around = vertices.label[vertices.head]
-    order = np.lexsort((around, vertices.tail))
-    degrees = np.bincount(vertices.tail, minlength=vertices.label.size)
-    neighbours = np.split(around[order], np.cumsum(degrees)[:-1])
-    names: dict[tuple[int, ...], int] = {}
-    signatures = zip(vertices.label.tolist(), neighbours, strict=True)
-    return np.array(
-        [names.setdefault((own, *near.tolist()), len(names)) for own, near in signatures]
-    )
-
-
-def _counts(vertices: _Vertices, n: int) -> scipy.sparse.csr_array:
-    """Return how many vertices of each of n graphs have each label."""
-    kinds, column = np.unique(vertices.label, return_inverse=True)
-    shape = (n, max(1, kinds.size))
-    return scipy.sparse.csr_array((np.ones(column.size), (vertices.graph, column)), shape=shape)
+    graph, place = (own[present].astype(np.int64) for own in stored.coords)
+    return m, graph, i[place], j[place], stored.data[present]
 
 
 def encode_graphs(

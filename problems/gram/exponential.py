@@ -43,11 +43,17 @@ def fill_exponentials(values: NDArray[Any], factor: np.float32) -> None:
     for i in range(values.shape[0]):
         row = values[i]
         for t in range(row.size):
-            x = max(factor * row[t], _SMALLEST)
-            k = np.floor(x * _LOG2_E + _HALF)
-            r = (x - k * _LN2_HIGH) - k * _LN2_LOW
-            p = (((((_C7 * r + _C6) * r + _C5) * r + _C4) * r + _C3) * r + _C2) * r * r + r + _ONE
-            row[t] = p * _from_bits((np.int32(k) + np.int32(127)) << np.int32(23))  # type: ignore[call-arg]
+            row[t] = exponential(factor * row[t])
+
+
+@numba.njit(cache=True, nogil=True, fastmath=_FAST)
+def exponential(x: Any) -> Any:
+    """Return eˣ in float32."""
+    x = max(x, _SMALLEST)
+    k = np.floor(x * _LOG2_E + _HALF)
+    r = (x - k * _LN2_HIGH) - k * _LN2_LOW
+    p = (((((_C7 * r + _C6) * r + _C5) * r + _C4) * r + _C3) * r + _C2) * r * r + r + _ONE
+    return p * _from_bits((np.int32(k) + np.int32(127)) << np.int32(23))  # type: ignore[call-arg]
 
 
 @intrinsic

@@ -149,7 +149,7 @@ class Active:
         state, terms, z = self.state, self.terms.of(chosen), self.z[chosen]
         if self.whole and self.rows.twin is None:
             K = self.rows.values
-        elif self.rows.known(chosen).all():
+        elif not state.tiles.quick and self.rows.known(chosen).all():
             K = self.rows.block(chosen)
         else:
             members = self.members[chosen]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from problems.dataset import Indices, Vector
 from problems.gram.exponential import fill_exponentials
+from problems.gram.panels import HEIGHT, fill, pack, width
 from problems.gram.tiles import Tile
 from solvers.smo.conditions import largest
 from solvers.smo.matrix import Matrix, Ready
@@ -223,7 +224,8 @@ def compile_rows() -> None:
         one = np.zeros(1, np.int64)
         for kind in {dtype, np.float32}:
             gather(np.zeros((1, 1), dtype), one, one, np.zeros((1, 1), kind), 0, 1)
-        mirror(np.zeros((1, 1), dtype))
+        mirror(K := np.zeros((1, 1), dtype))
+        fill(pack(K, one, HEIGHT), pack(K, one, width(K.dtype)), K, 0, dtype(1), dtype(0), 1)
         add_rows(np.zeros(1), np.zeros((1, 1), dtype), one.repeat(8), np.zeros(8, dtype), 0, 1)
 
 

@@ -89,7 +89,12 @@ def set_side_by_side(first: pd.DataFrame, second: pd.DataFrame) -> list[Change]:
     ----------
     first, second : the runs of two folders, as `load_results` gives them.
     """
-    second, other_data = _renamed(first, second)
+    ours, theirs = _hashes(first), _hashes(second)
+    both = ours.keys() & theirs.keys()
+    other_data = {name for name in both if ours[name] and theirs[name] not in ("", ours[name])}
+    gone = {code: name for name, code in ours.items() if code and name not in theirs}
+    names = {name: name if name in ours else gone.get(code, name) for name, code in theirs.items()}
+    second = second.assign(problem_id=[names[str(name)] for name in second["problem_id"]])
     noise = noise_of_problems(pd.concat([aa_pairs(first), aa_pairs(second)]))
     changes = [
         _change(*pair, problem in other_data, noise.get(problem, 1.0))
@@ -149,17 +154,6 @@ def _word(was: str, now: str, less_accurate: bool, compared: Comparison) -> str:
 def regressed(changes: Sequence[Change]) -> bool:
     """Whether something became wrong, unsolved or broken."""
     return any(change.change in REGRESSIONS for change in changes)
-
-
-def _renamed(first: pd.DataFrame, second: pd.DataFrame) -> tuple[pd.DataFrame, set[str]]:
-    """Return the second folder's runs with the first one's names, and what names have other data."""
-    ours, theirs = _hashes(first), _hashes(second)
-    both = ours.keys() & theirs.keys()
-    other_data = {name for name in both if ours[name] and theirs[name] not in ("", ours[name])}
-    gone = {code: name for name, code in ours.items() if code and name not in theirs}
-    names = {name: name if name in ours else gone.get(code, name) for name, code in theirs.items()}
-    problems = [names[str(name)] for name in second["problem_id"]]
-    return second.assign(problem_id=problems), other_data
 
 
 def _hashes(table: pd.DataFrame) -> dict[str, str]:

@@ -111,32 +111,28 @@ def means(table: pd.DataFrame, noise: float = 1.0) -> pd.DataFrame:
     pairs = pd.MultiIndex.from_frame(table[["target", "problem"]])
     missed = table.assign(missed=fails.reindex(pairs).fillna(value=True).to_numpy(dtype=bool))
     places = ["target", "solver", "kind"]
-    rows = [
-        dict(zip(places, place, strict=True)) | _mean(group, noise)
-        for place, group in missed.groupby(places, sort=False)
-    ]
+    rows: list[Row] = []
+    for place, own in missed.groupby(places, sort=False):
+        both = own.dropna(subset=["ratio"])
+        others = both[both["reference"].map(len) > 0]
+        times = list(zip(others["times"], others["reference"], strict=True))
+        mean = vars(compare(times, noise, ones=len(both) - len(times)))
+        names = both["ours"].value_counts()
+        counted = [str(name) if len(names) == 1 else f"{name} ({n})" for name, n in names.items()]
+        row = dict(zip(places, place, strict=True)) | {
+            "single": own["single"].iloc[0],
+            "ours": ", ".join(counted),
+            "mean": mean.pop("ratio"),
+            **mean,
+            "problems": len(both),
+            "least": both["ratio"].min(),
+            "most": both["ratio"].max(),
+            "failed": int((tried_in_vain(own) & ~own["missed"]).sum()),
+            "alone": int((own["time"].notna() & own["missed"]).sum()),
+        }
+        rows.append(row)
     order = ["target", "kind", "solver"]
     return pd.DataFrame(rows).sort_values(order, ascending=[False, True, True])
-
-
-def _mean(rows: pd.DataFrame, noise: float) -> Row:
-    both = rows.dropna(subset=["ratio"])
-    others = both[both["reference"].map(len) > 0]
-    pairs = list(zip(others["times"], others["reference"], strict=True))
-    mean = vars(compare(pairs, noise, ones=len(both) - len(pairs)))
-    names = both["ours"].value_counts()
-    counted = [name if len(names) == 1 else f"{name} ({n})" for name, n in names.items()]
-    return {
-        "single": rows["single"].iloc[0],
-        "ours": ", ".join(map(str, counted)),
-        "mean": mean.pop("ratio"),
-        **mean,
-        "problems": len(both),
-        "least": both["ratio"].min(),
-        "most": both["ratio"].max(),
-        "failed": int((tried_in_vain(rows) & ~rows["missed"]).sum()),
-        "alone": int((rows["time"].notna() & rows["missed"]).sum()),
-    }
 
 
 def intercepts(table: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:

@@ -93,19 +93,13 @@ class Runs:
             found.setdefault(str(problem), []).append(same[(len(same) - 1) // 2])
         return found
 
-    @cached_property
-    def _ends(self) -> list[Any]:
-        names = ["run_id", "series", "configuration", "time_solve", "relative_gap"]
-        return self.table[names].to_dict("records")
-
     def curves(self, problem: str) -> list[Curve]:
         """Return how the gaps of the typical runs fell with time, where they have certified ones.
 
         Of a run with fewer than two evaluations the end stands for them.
         """
         found: list[Curve] = []
-        for place in self._typical.get(problem, ()):
-            run = self._ends[place]
+        for run in self.typical(problem):
             times, gaps = self.trace(run["run_id"])[["time", "relative_gap"]].to_numpy(np.float64).T
             if len(times) < 2:
                 times, gaps = np.array([[run["time_solve"]], [run["relative_gap"]]], np.float64)

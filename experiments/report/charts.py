@@ -94,25 +94,15 @@ class Chart:
     views: dict[str, list[list[Any]]]
 
 
-@dataclass(frozen=True)
-class Swatch:
-    """A solver's line style in the legend; `colour` is a CSS colour."""
-
-    label: str
-    colour: str
-    dash: str
-    marker: str
-
-
-def swatches(styles: Mapping[str, LineStyle]) -> list[Swatch]:
-    """Return the legend's entries, in the order of the solvers' places."""
+def swatches(styles: Mapping[str, LineStyle]) -> list[dict[str, str]]:
+    """Return the legend's entries by place: the solver's label, a CSS colour, its dash and marker."""
     return [
-        Swatch(
-            label,
-            _INK if line.colour == BLACK else line.colour,
-            " ".join(map(str, _dash(line))),
-            _MARKERS[line.marker][1],
-        )
+        {
+            "label": label,
+            "colour": _INK if line.colour == BLACK else line.colour,
+            "dash": " ".join(map(str, _dash(line))),
+            "marker": _MARKERS[line.marker][1],
+        }
         for label, line in styles.items()
     ]
 

@@ -172,20 +172,16 @@ def times_to(table: pd.DataFrame) -> Table:
     table = table.assign(
         setting=table["setting"].where(swept, ""), fastest=table["fastest"] & (len(solvers) > 1)
     )
-    rows = [
-        {"problem": problem}
-        | dict.fromkeys(solvers, "")
-        | {str(r["solver"]): _time(r) for r in own}
-        for (problem,), own in grouped(table.to_dict("records"), table["problem"]).items()
-    ]
+    rows: list[dict[str, str | Cell]] = []
+    for (problem,), own in grouped(table.to_dict("records"), table["problem"]).items():
+        row: dict[str, str | Cell] = {"problem": problem} | dict.fromkeys(solvers, "")
+        for run in own:
+            row[str(run["solver"])] = missed(run)
+            if run["outcome"] == "reached":
+                text = duration(run["time"]) + (f" ({run['setting']})" if run["setting"] else "")
+                row[str(run["solver"])] = Cell(text, run["time"], bool(run["fastest"]))
+        rows.append(row)
     return Table.of(rows, {name: Column(name) for name in ("problem", *solvers)})
-
-
-def _time(row: Mapping[Any, Any]) -> Cell:
-    if row["outcome"] != "reached":
-        return Cell(missed(row))
-    setting = f" ({row['setting']})" if row["setting"] else ""
-    return Cell(duration(row["time"]) + setting, row["time"], bool(row["fastest"]))
 
 
 def shifted_means_table(means: pd.DataFrame) -> Table:

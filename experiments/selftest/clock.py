@@ -66,19 +66,14 @@ def other_data(bench: Bench, name: str) -> str:
             if wrong := bench.objection(runs[-1][1]):
                 return f"with {n} samples drawn from the seed {seed} it {wrong}"
         n *= _GROWTH
-    return _off_the_clock(bench, *runs[-1])
-
-
-def _off_the_clock(bench: Bench, problem: Formulation, solution: Solution, taken: float) -> str:
-    """Return an objection if a solution that took `taken` seconds has a time that is not its own."""
+    drawn, solution, taken = runs[-1]
+    n = drawn.n
     setup, solving = solution.time_setup, solution.time_solve
-    again = bench.solve(problem).time_solve
+    again = bench.solve(drawn).time_solve
     if setup > max(_NOTICEABLE, solving):
-        return (
-            f"with {problem.n} samples its set-up takes {setup:.2g} s, and solving {solving:.2g} s"
-        )
+        return f"with {n} samples its set-up takes {setup:.2g} s, and solving {solving:.2g} s"
     if taken > 2.0 * (setup + solving) + _NOTICEABLE:
-        return f"with {problem.n} samples it takes {taken:.2g} s, and shows {setup + solving:.2g} s"
+        return f"with {n} samples it takes {taken:.2g} s, and shows {setup + solving:.2g} s"
     if solving > max(_SOME, _REMEMBERED * again):
-        return f"it remembers: {problem.n} samples take {solving:.2g} s, and again {again:.2g} s"
+        return f"it remembers: {n} samples take {solving:.2g} s, and again {again:.2g} s"
     return ""

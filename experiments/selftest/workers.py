@@ -47,8 +47,11 @@ class Workers:
                 self.worker.stop()
                 return _failed(item, at, f"no end after {allowed:.0f} s, killed", hung=True)
             self.worker.wait()
+        from problems.answers.diagnosis import Diagnosis  # noqa: PLC0415 - after the environment is set
+
         try:
-            return replace(_layout().read(self.worker.result())[0], name=item.name)
+            layout = Layout(Outcome, Diagnosis=Diagnosis)
+            return replace(layout.read(self.worker.result())[0], name=item.name)
         except (WorkerExit, WorkerError, Malformed) as death:
             at = self._place()
             self.worker.stop()
@@ -90,13 +93,6 @@ def _check(
             sentence = f"{item.name} on {LOADING}: {one_line(error)}"
             return pack(Outcome(item.name, "failed", sentences=(sentence,), loaded=False))
         return pack(bench.check(item, digests, report))
-
-
-@cache
-def _layout() -> Layout[Outcome]:
-    from problems.answers.diagnosis import Diagnosis  # noqa: PLC0415
-
-    return Layout(Outcome, Diagnosis=Diagnosis)
 
 
 @cache

@@ -45,7 +45,14 @@ def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[
     listed = [change for change in changes if change.change not in _UNLISTED]
     table = Table.of(_rows(listed), _COLUMNS, "What changed")
     parts: list[Any] = [table, ""] if listed else []
-    parts += [_by_solver(changes), "", *_notes(changes, old, new), ""]
+    sums: list[dict[str, str]] = []
+    for solver in sorted({change.solver for change in changes}):
+        mine = [change for change in changes if change.solver == solver]
+        pairs = [change.samples for change in mine if not np.isnan(change.comparison.ratio)]
+        shown = {"compared": str(len(pairs)), "changes": _counted(mine)}
+        sums.append({"solver": solver, "ratio": str(compare(pairs))} | shown)
+    title = "By solver: geometric mean of the ratios of times, second folder over first"
+    parts += [Table.of(sums, _SOLVERS, title), "", *_notes(changes, old, new), ""]
     if not changes:
         return Group(*parts, Text("nothing to compare", style="bold"))
     said, colour = "nothing became wrong, unsolved or broken", "green"
@@ -83,18 +90,6 @@ def _rows(changes: Sequence[Change]) -> Iterator[dict[str, str | Cell]]:
 
 def _arrow(before: str, after: str) -> str:
     return before if before == after else f"{before or '–'} → {after or '–'}"
-
-
-def _by_solver(changes: Sequence[Change]) -> Table:
-    """Return for each solver the mean ratio of its times, and how often each change occurs."""
-    rows: list[dict[str, str]] = []
-    for solver in sorted({change.solver for change in changes}):
-        mine = [change for change in changes if change.solver == solver]
-        pairs = [change.samples for change in mine if not np.isnan(change.comparison.ratio)]
-        shown = {"compared": str(len(pairs)), "changes": _counted(mine)}
-        rows.append({"solver": solver, "ratio": str(compare(pairs))} | shown)
-    title = "By solver: geometric mean of the ratios of times, second folder over first"
-    return Table.of(rows, _SOLVERS, title)
 
 
 def _counted(changes: Sequence[Change]) -> str:

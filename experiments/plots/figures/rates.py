@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.analysis.rates import Approach, approach
@@ -65,34 +64,23 @@ def rates(runs: Runs, problems: Sequence[str]) -> Figure:
     figure, axes = panels(problems)
     seen: set[str] = set()
     for ax, problem in zip(axes, problems, strict=True):
-        seen |= _panel(ax, runs, problem)
+        for run, found in approaches(runs, problem):
+            series, rate = str(run["series"]), found.rate
+            line = runs.styles[series]
+            seen.add(series)
+            ax.loglog(found.steps, found.distances, label=series, **line.arguments(markersize=3))
+            k = rate.steps
+            if k.size:  # the fitted line, through the mean of the logarithms
+                sublinear = rate.order == "sublinear"
+                x = rate.value * np.log(k) if sublinear else np.log(rate.value) * k
+                ax.plot(k, np.exp(x - x.mean() + np.log(rate.distances).mean()), **_FIT)
+            if found.bounds is not None:
+                ax.plot(found.steps, found.bounds, label="_bound", **line.arguments(**_BOUND))
+        if ax.lines:
+            decades(ax)
+        else:
+            note(ax, "no distances")
     label_outside(axes, "iterations (solver's own count)", "distance to the optimum")
     views = [(key(**_FIT), "fitted"), (key(color="#555555", **_BOUND), "published bound")]
     legend(figure, [*solver_keys(runs.styles, seen, markersize=3), *views])
     return figure
-
-
-def _panel(ax: Axes, runs: Runs, problem: str) -> set[str]:
-    seen: set[str] = set()
-    for run, found in approaches(runs, problem):
-        line = runs.styles[str(run["series"])]
-        ax.loglog(
-            found.steps, found.distances, label=str(run["series"]), **line.arguments(markersize=3)
-        )
-        k = found.rate.steps
-        if k.size:  # the fitted line, through the mean of the logarithms
-            order = found.rate.order
-            x = (
-                found.rate.value * np.log(k)
-                if order == "sublinear"
-                else np.log(found.rate.value) * k
-            )
-            ax.plot(k, np.exp(x - x.mean() + np.log(found.rate.distances).mean()), **_FIT)
-        if found.bounds is not None:
-            ax.plot(found.steps, found.bounds, label="_bound", **line.arguments(**_BOUND))
-        seen.add(str(run["series"]))
-    if seen:
-        decades(ax)
-    else:
-        note(ax, "no distances")
-    return seen

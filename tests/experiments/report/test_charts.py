@@ -13,5 +13,5 @@ def test_thinning_keeps_both_ends():
 
 def test_more_than_eight_solvers_differ_by_more_than_colour():
     drawn = swatches(line_styles([f"solver {i}" for i in range(30)]))
-    assert len({(s.colour, s.dash, s.marker) for s in drawn}) == 30
-    assert len({s.marker for s in drawn}) == 11
+    assert len({(s["colour"], s["dash"], s["marker"]) for s in drawn}) == 30
+    assert len({s["marker"] for s in drawn}) == 11

@@ -119,7 +119,9 @@ def test_each_axis_of_convergence_becomes_linear_and_back_with_the_keyboard(page
     assert page.evaluate(state) == pytest.approx(before)
 
 
-@pytest.mark.parametrize("colour_scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    "colour_scheme", ["light", pytest.param("dark", marks=pytest.mark.exhaustive)]
+)
 def test_paper_is_light_whatever_the_theme_charts_included(page, colour_scheme, tmp_path):
     drawn = "plots.get('performance').view.canvas.primary.canvas.toDataURL()"
     page.locator("#performance").scroll_into_view_if_needed()

@@ -46,7 +46,19 @@ def training(runs: Runs, run: pd.Series, model: Model) -> Figure:
     regions.set(xlabel="$x_1$", ylabel="$x_2$")
     evaluations = runs.trace(run["run_id"])
     _by_step(objective, evaluations, "dual_objective", "dual objective $L_D$")
-    _multipliers(multipliers, run, model)
+    multipliers.set(xlabel="sample", ylabel=r"$\alpha$")
+    alpha, y = np.asarray(model["alpha"], dtype=np.float64), np.asarray(model["y"])
+    samples = np.arange(1, len(alpha) + 1)
+    for label, colour, marker in CLASSES:
+        own = y == label
+        mark: dict[str, Any] = {"s": 9, "c": colour, "marker": marker, "linewidths": 0}
+        multipliers.scatter(samples[own], alpha[own], **mark)
+    C = upper(run)
+    if np.isfinite(C):
+        multipliers.axhline(C, color="#555555", linestyle="--", linewidth=0.8)
+        beside: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points", "va": "center"}
+        beside |= {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
+        multipliers.annotate("C", (1, C), **beside)
     _by_step(count, evaluations, "n_support", f"support vectors (of {len(model['y'])})")
     if count.lines:
         count.set_ylim(0, 1.1 * count.dataLim.y1 + 1)
@@ -63,19 +75,3 @@ def _by_step(ax: Axes, evaluations: pd.DataFrame, column: str, label: str) -> No
         return
     ax.plot(steps, values, color=BLACK, marker="o", markersize=2.5, label=column)
     count_axis(ax)
-
-
-def _multipliers(ax: Axes, run: pd.Series, model: Model) -> None:
-    """Draw α by sample in the classes' colours, and the bound C."""
-    ax.set(xlabel="sample", ylabel=r"$\alpha$")
-    alpha, y = np.asarray(model["alpha"], dtype=np.float64), np.asarray(model["y"])
-    samples = np.arange(1, len(alpha) + 1)
-    for label, colour, marker in CLASSES:
-        own = y == label
-        ax.scatter(samples[own], alpha[own], s=9, c=colour, marker=marker, linewidths=0)
-    C = upper(run)
-    if np.isfinite(C):
-        ax.axhline(C, color="#555555", linestyle="--", linewidth=0.8)
-        beside: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points"}
-        at_edge = ("axes fraction", "data")
-        ax.annotate("C", (1, C), xycoords=at_edge, va="center", annotation_clip=False, **beside)

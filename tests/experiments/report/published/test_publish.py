@@ -17,7 +17,6 @@ problems:
 solvers: [{name: smo, tol: 1e-8}, cvxopt_qp, cvxpy_qp]
 """
 CHECKED = EXPERIMENT.replace("name: tiny", "name: tiny\nkind: verification")
-DOCUMENT = "a\n<!-- tiny table -->\nold\n<!-- end of table -->\nb\n"
 
 
 @pytest.fixture
@@ -38,19 +37,29 @@ def _names(folder):
     return {path.name for path in folder.iterdir()}
 
 
-def test_a_run_is_published_with_its_traces_and_its_table_put_between_the_markers(ran, tmp_path):
-    (tmp_path / "README.md").write_text(DOCUMENT)
-    (target,) = publish(ran("run"), tmp_path)
+def test_runs_are_published_alone_or_as_a_group_and_documents_quote_them(ran, tmp_path):
+    (tmp_path / "README.md").write_text("a\n<!-- tiny table -->\nold\n<!-- end of table -->\nb\n")
+    index = tmp_path / "results" / "README.md"
+    index.parent.mkdir()
+    index.write_text("<!-- index table -->\n<!-- end of table -->\n")
+    folder = tmp_path / "notes" / "run"
+    folder.parent.mkdir()
+    ran("run").rename(folder)
+    (target,) = publish(folder, tmp_path)
     assert target == tmp_path / "results" / "tiny"
     assert {"manifest.json", "runs.csv", "traces.csv", "summary.md"} <= _names(target)
     assert {"overview.svg", "digests.json"} <= _names(target)
     pictures = [name for name in _names(target) if name.endswith(".png")]
     assert pictures == ["decision_regions-two_gaussians-soft_margin_dual-linear-C=1.png"]
     text = (tmp_path / "README.md").read_text()
-    assert "old" not in text
     assert "two_gaussians soft_margin_dual" in text
-    assert text.startswith("a\n")
-    assert text.endswith("b\n")
+    assert (text[:2], text[-2:], "old" in text) == ("a\n", "b\n", False)
+    assert list(publish(folder.parent, tmp_path)) == [tmp_path / "results" / "notes" / "tiny"]
+    rows = [line.split("|")[1:4] for line in index.read_text().splitlines()[4:-2]]
+    assert [[cell.strip() for cell in row] for row in rows] == [
+        [f"[{name}]({name}/summary.md)", "What a tiny run is for.", "3"]
+        for name in ("notes/tiny", "tiny")
+    ]
     assert outdated(tmp_path) == []
 
 
@@ -69,21 +78,6 @@ def test_answers_on_a_path_are_published_checked_and_reported(ran, tmp_path):
     assert any("paths.csv changed" in fault for fault in outdated(tmp_path))
 
 
-def test_a_group_of_runs_has_a_folder_and_rows_in_the_index(ran, tmp_path):
-    index = tmp_path / "results" / "README.md"
-    index.parent.mkdir()
-    (tmp_path / "notes").mkdir()
-    index.write_text("<!-- index table -->\n<!-- end of table -->\n")
-    ran("run").rename(tmp_path / "notes" / "run")
-    assert len(list(publish(tmp_path / "notes", tmp_path))) == 1
-    (row,) = index.read_text().splitlines()[4:-2]
-    cells = [cell.strip() for cell in row.split("|")[1:-1]]
-    assert cells[0] == "[notes/tiny](notes/tiny/summary.md)"
-    assert cells[1] == "What a tiny run is for."
-    assert cells[2] == "3"
-    assert outdated(tmp_path) == []
-
-
 def test_a_verification_is_published_and_what_the_records_do_not_give_is_found(ran, tmp_path):
     (target,) = publish(ran("verify", CHECKED), tmp_path)
     assert {"verification.csv", "verification.md", "differences.svg"} <= _names(target)
@@ -97,10 +91,10 @@ def test_a_verification_is_published_and_what_the_records_do_not_give_is_found(r
     ]
 
 
-def test_an_unfinished_run_is_refused(ran, tmp_path):
-    folder = ran("run")
-    lines = (folder / "runs.jsonl").read_text().splitlines(keepends=True)
-    (folder / "runs.jsonl").write_text("".join(lines[:2]))
+def test_an_unfinished_run_is_refused(tmp_path, run, stored):
+    folder = stored(tmp_path / "x", [run(), run("q")])
+    lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
+    (folder / "runs.jsonl").write_bytes(lines[0])
     with pytest.raises(ValueError, match="1 of its planned runs are missing; resume it first"):
         list(publish(folder, tmp_path))
     assert not (tmp_path / "results").exists()

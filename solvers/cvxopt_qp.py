@@ -52,8 +52,16 @@ class CvxoptQP(ConvexQPSolver):
         qp = scaled(form)
         G, h = inequality_rows(qp)
         arguments = (to_cvxopt(M) for M in (qp.P, qp.q, G, h, qp.A, qp.b_eq))
+        options = {
+            "show_progress": False,
+            "maxiters": int(self.max_iter),
+            "abstol": _ABSOLUTE * self.tol,
+            "reltol": self.tol,
+            "feastol": self.tol,
+            "refinement": 1,  # without it the last digits are lost where P is singular
+        }
         try:
-            answer = solvers.qp(*arguments, options=self._options())
+            answer = solvers.qp(*arguments, options=options)
         except (ArithmeticError, ValueError):  # of a singular matrix, or numbers that overflow
             yield FormPoint(None, claim="stopped")
             return
@@ -66,16 +74,6 @@ class CvxoptQP(ConvexQPSolver):
             iterations=answer["iterations"],
             claim="optimal" if optimal else "stopped",
         )
-
-    def _options(self) -> dict[str, Any]:
-        return {
-            "show_progress": False,
-            "maxiters": int(self.max_iter),
-            "abstol": _ABSOLUTE * self.tol,
-            "reltol": self.tol,
-            "feastol": self.tol,
-            "refinement": 1,  # without it the last digits are lost where P is singular
-        }
 
 
 def inequality_rows(qp: ScaledQP) -> tuple[scipy.sparse.csc_array, Vector]:

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from problems.forms import QP, Claim, FormPoint
 from solvers.base import NotInstalled, optional
-from solvers.numerics.quadratic import BACKENDS, BackendQP, ScaledQP, answer_of, scaled
+from solvers.numerics.quadratic import BACKENDS, BackendQP, answer_of, scaled
 
 _CLAIMS: dict[str, Claim] = {
     "optimal": "optimal",
@@ -62,7 +62,12 @@ class CvxpyQP(BackendQP):
         """Yield once, at the end."""
         cp = _cvxpy()
         qp = scaled(form)
-        x, problem, inequality = _model(cp, qp)
+        x = cp.Variable(qp.q.size, bounds=[qp.lb, qp.ub])
+        # P is known to be semidefinite: without psd_wrap CVXPY would look for its eigenvalues
+        objective = 0.5 * cp.quad_form(x, cp.psd_wrap(qp.P)) + qp.q @ x
+        inequalities = [] if qp.G is None else [qp.G @ x <= qp.h]
+        equalities = [] if qp.A is None else [qp.A @ x == qp.b_eq]
+        problem = cp.Problem(cp.Minimize(objective), inequalities + equalities)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of inaccuracy: the status and the certificate say it
             try:
@@ -70,7 +75,7 @@ class CvxpyQP(BackendQP):
             except cp.error.SolverError:  # of a back end that gave no answer at all
                 yield FormPoint(None, claim="stopped")
                 return
-        multipliers = None if inequality is None else inequality.dual_value
+        multipliers = inequalities[0].dual_value if inequalities else None
         iterations = int(problem.solver_stats.num_iters or 0)
         claim = _CLAIMS.get(problem.status, "stopped")
         yield answer_of(form, qp, x.value, multipliers, iterations, claim)
@@ -78,15 +83,3 @@ class CvxpyQP(BackendQP):
 
 def _cvxpy() -> Any:
     return optional("cvxpy", "CvxpyQP", "cvxpy")
-
-
-def _model(cp: Any, qp: ScaledQP) -> tuple[Any, Any, Any]:
-    """Return the variable, the problem and the constraint Gx ≤ h (None without G)."""
-    x = cp.Variable(qp.q.size, bounds=[qp.lb, qp.ub])
-    # P is known to be semidefinite: without psd_wrap CVXPY would look for its eigenvalues
-    objective = 0.5 * cp.quad_form(x, cp.psd_wrap(qp.P)) + qp.q @ x
-    inequality = None if qp.G is None else qp.G @ x <= qp.h
-    constraints = [] if inequality is None else [inequality]
-    if qp.A is not None:
-        constraints.append(qp.A @ x == qp.b_eq)
-    return x, cp.Problem(cp.Minimize(objective), constraints), inequality

@@ -80,20 +80,18 @@ class QPSolversQP(BackendQP):
     def iterates(self, form: QP) -> Iterator[FormPoint]:
         """Yield once, at the end."""
         qpsolvers = importlib.import_module("qpsolvers")
-        qp = scaled(form)
+        qp, options = scaled(form), self._options(self.tol, self.max_iter)
+        if self.backend == "highs":
+            options = self._options(max(self.tol, _FINEST), self.max_iter or _CAP)
+        elif self.backend == "piqp":
+            options |= dict.fromkeys(_GAPS, self.tol)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of sparse copies and failures: the claim says those
             problem = qpsolvers.Problem(*_matrices(qp, _MATRICES.get(self.backend, "sparse")))
-            answer = qpsolvers.solve_problem(problem, self.backend, **self._settings())
+            answer = qpsolvers.solve_problem(problem, self.backend, **options)
         # qpsolvers' z is the multiplier of Gx ≤ h in every back end, not negative where optimal
         iterations, claim = self._iterations(answer), _claim(answer)
         yield answer_of(form, qp, answer.x, answer.z, iterations, claim)
-
-    def _settings(self) -> dict[str, Any]:
-        if self.backend == "highs":
-            return self._options(max(self.tol, _FINEST), self.max_iter or _CAP)
-        gaps = dict.fromkeys(_GAPS, self.tol) if self.backend == "piqp" else {}
-        return self._options(self.tol, self.max_iter) | gaps
 
     def _iterations(self, answer: Any) -> int:
         """Return the back end's count; of one that keeps it to itself, its limit or 0."""
@@ -106,21 +104,17 @@ class QPSolversQP(BackendQP):
 
 def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:
     """Return P, q, G, h, A, b, lb, ub with matrices of the kind wanted; None for no bounds at all."""
-    dense = kind == "dense" or (kind == "either" and not scipy.sparse.issparse(qp.P))
-    P, G, A = (_as_dense(M) if dense else _as_sparse(M) for M in (qp.P, qp.G, qp.A))
+    matrices: list[Any] = [qp.P, qp.G, qp.A]
+    if kind == "dense" or (kind == "either" and not scipy.sparse.issparse(qp.P)):
+        matrices = [M.toarray() if scipy.sparse.issparse(M) else M for M in matrices]
+    else:  # qpsolvers knows no csc_array
+        matrices = [None if M is None else scipy.sparse.csc_matrix(M) for M in matrices]
+    P, G, A = matrices
     if kind == "dense":
         P = P + _RIDGE * float(np.mean(np.diag(P))) * np.eye(qp.q.size)
     lb = qp.lb if np.isfinite(qp.lb).any() else None
     ub = qp.ub if np.isfinite(qp.ub).any() else None
     return P, qp.q, G, qp.h, A, qp.b_eq, lb, ub
-
-
-def _as_dense(M: Any) -> Any:
-    return M.toarray() if scipy.sparse.issparse(M) else M
-
-
-def _as_sparse(M: Any) -> Any:
-    return None if M is None else scipy.sparse.csc_matrix(M)  # qpsolvers knows no csc_array
 
 
 def _status(answer: Any) -> str:

@@ -45,14 +45,9 @@ class Diagnosis(NamedTuple):
     rest: float
 
     @property
-    def n(self) -> int:
-        """Number of variables."""
-        return self.merged.variables.n
-
-    @property
     def entries(self) -> float:
         """Larger entries of K, estimated."""
-        return self.share * self.n**2
+        return self.share * self.merged.variables.n**2
 
     def fits(self, megabytes: float) -> bool:
         """Whether the larger entries fit in memory."""
@@ -61,7 +56,7 @@ class Diagnosis(NamedTuple):
     @property
     def pays(self) -> bool:
         """Whether Newton steps on the sparse matrix are faster than pair steps."""
-        return self.n >= FEWEST and self.share <= _SPARSE and self.rest <= _NEAR
+        return self.merged.variables.n >= FEWEST and self.share <= _SPARSE and self.rest <= _NEAR
 
 
 def diagnose_at_a_glance(form: BoxQP, tol: float) -> Diagnosis | None:

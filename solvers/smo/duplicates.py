@@ -172,15 +172,15 @@ def contradictory_pairs(kind: Indices, terms: Terms) -> tuple[Indices, Indices]:
 
 def join(v: Variables, low: Indices, high: Indices) -> Contradictions:
     """Join pairs of variables with equal rows of K, costs q[low] < q[high], no tubes, finite boxes."""
-    q, tube, lo, hi, groups = (values.copy() for values in v.terms)
-    start, centre, apart = v.start.copy(), np.zeros(v.n), v.terms
-    centre[low] = apart.hi[low] + apart.lo[high]
-    lo[low], hi[low] = apart.lo[low] - apart.hi[low], apart.hi[high] - apart.lo[high]
-    start[low] = (v.start[low] - apart.hi[low]) + (v.start[high] - apart.lo[high])
-    q[low] = 0.5 * (apart.q[low] + apart.q[high])
-    tube[low] = 0.5 * (apart.q[high] - apart.q[low])
-    constant = float(q[low] @ centre[low] - tube[low] @ (apart.hi[low] - apart.lo[high]))
+    lo1, hi1, lo2, hi2 = v.terms.lo[low], v.terms.hi[low], v.terms.lo[high], v.terms.hi[high]
     kept = np.setdiff1d(np.arange(v.n), high)
-    terms = Terms(q, tube, lo, hi, groups).of(kept)
-    together = replace(v, sample=v.sample[kept], terms=terms, start=start[kept])
-    return Contradictions(v, together, kept, low, high, centre[kept], constant)
+    pair, terms = np.searchsorted(kept, low), v.terms.of(kept)
+    terms.lo[pair], terms.hi[pair] = lo1 - hi1, hi2 - lo2
+    terms.q[pair] = 0.5 * (v.terms.q[low] + v.terms.q[high])
+    terms.tube[pair] = 0.5 * (v.terms.q[high] - v.terms.q[low])
+    start, centre = v.start[kept], np.zeros(kept.size)
+    start[pair] = (v.start[low] - hi1) + (v.start[high] - lo2)
+    centre[pair] = hi1 + lo2
+    constant = float(terms.q[pair] @ centre[pair] - terms.tube[pair] @ (hi1 - lo2))
+    together = replace(v, sample=v.sample[kept], terms=terms, start=start)
+    return Contradictions(v, together, kept, low, high, centre, constant)

@@ -16,10 +16,8 @@ from solvers.smo.newton import MOST_FACTORED
 
 _PATIENCE = 20  # rounds without halving the violation, before a step is thought of
 _SETTLED = 4  # rounds in which the same variables are free, once scores are refined
-_LEAST_FREE, _MOST_FREE = (
-    600,
-    4096,
-)  # variables: rounds on fewer take no time; a factor of more, 64 MiB
+_LEAST_FREE = 600  # variables: rounds on fewer take no time
+_MOST_FREE = 4096  # variables whose factor is 64 MiB
 
 
 class NewtonPolicy:

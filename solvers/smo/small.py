@@ -26,9 +26,7 @@ from solvers.smo.variables import Terms, from_form
 
 MOST = 500  # variables: of more, rows in float32 and on demand are quicker than all of K in float64
 _COARSE = 1e-3  # violation from which Newton steps may take longer than pair steps
-_TURN = (
-    100  # pair steps between two Newton steps; at first half as many as variables if that is more
-)
+_TURN = 100  # pair steps between two Newton steps; at first half as many as variables, if more
 _SLOW_TURNS = 40  # without halving the violation, after which rounding is what is left
 _PAUSE = 10_000  # pair steps between two points, a millisecond or more
 

@@ -35,7 +35,8 @@ class Terms(NamedTuple):
 
     def of(self, chosen: Indices) -> Terms:
         """Return those of some of the variables."""
-        return Terms(*(values[chosen] for values in self))
+        q, tube, lo, hi, groups = self
+        return Terms(q[chosen], tube[chosen], lo[chosen], hi[chosen], groups[chosen])
 
     @property
     def several(self) -> bool:

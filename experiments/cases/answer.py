@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from math import nan
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 from experiments.workers.wire import Layout, Malformed, Shapes, pack
 from problems import Formulation, Point
@@ -81,8 +81,9 @@ class Found:
     @classmethod
     def of(cls, solution: Solution) -> Found:
         """Return what is kept of a solution."""
-        own = {each.name: getattr(solution, each.name) for each in fields(cls)}
-        return cls(**own | {"note": sentence(solution.note), "counters": dict(solution.counters)})
+        own: dict[str, Any] = {each.name: getattr(solution, each.name) for each in fields(cls)}
+        own["note"], own["counters"] = sentence(solution.note), dict(solution.counters)
+        return cls(**own)
 
 
 @dataclass(frozen=True)

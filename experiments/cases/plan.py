@@ -82,7 +82,7 @@ def plan(experiment: Experiment) -> list[Case]:
             order = _rng(experiment.seed, "order", name, repetition).permutation(len(entrants))
             for index in order.tolist():
                 before = last.get((alike, index, repetition))
-                case = _case(experiment, problem, name, *entrants[index], repetition, before)
+                case = _case(experiment, problem, name, entrants[index], repetition, before)
                 last[alike, index, repetition] = case
                 cases.append(case)
     return cases
@@ -92,17 +92,17 @@ def _case(
     experiment: Experiment,
     problem: ProblemSpec,
     name: str,
-    solver: SolverSpec,
-    aa_repeat: bool,
+    entrant: tuple[SolverSpec, bool],
     repetition: int,
     last: Case | None,
 ) -> Case:
+    solver, aa_repeat = entrant
     warm = experiment.warm_start and not problem.path
-    entrant = {"name": solver.name, "settings": solver.settings, "seeded": solver.seeded}
+    named = {"name": solver.name, "settings": solver.settings, "seeded": solver.seeded}
     seed = solver.settings.get("seed")
     if solver.seeded:
-        seed = int(_rng(experiment.seed, entrant, repetition).integers(2**31))
-    decides = {
+        seed = int(_rng(experiment.seed, named, repetition).integers(2**31))
+    decides: dict[str, Any] = {
         "target_gap": problem.path.get("gap", experiment.target_gap),
         "time_limit": experiment.time_limit,
         "memory_limit": experiment.memory_limit,
@@ -111,7 +111,7 @@ def _case(
         "described": experiment.describe,
         "after": (last.run_id if last else "") if warm else None,
     }
-    known = [vars(problem), entrant, decides]
+    known = [vars(problem), named, decides]
     if solver.searched:  # the first run of a search, see `cases.search`
         follows = f".{repetition}{'a' * aa_repeat}" if repetition or aa_repeat else ""
         run_id = f"{digest(known)[:16]}{follows}-00"

@@ -52,7 +52,7 @@ def preview(experiment: Experiment, folder: Path, workers: int = 1, resume: bool
     left = [case for case in cases if not (resume and case.run_id in done)]
     possible = [case for case in left if _pair(case) not in refusals]
     repeats = ["the first of each a second time (A/A)"] if experiment.noise else []
-    reasons = Counter((solver.partition("(")[0], why) for (_, solver), why in refusals.items())
+    reasons = Counter((solver, why) for (_, solver, _), why in refusals.items())
     runs = [
         str(len(cases)),
         *[f"{len(cases) - len(left)} of them recorded"] * (len(left) < len(cases)),
@@ -100,7 +100,7 @@ def time_text(cases: Sequence[Case], workers: int) -> str:
     return f"at most {duration(limit * len(cases) / workers)} for {runs}, until killed"
 
 
-def impossible(cases: Iterable[Case]) -> dict[tuple[str, str], str]:
+def impossible(cases: Iterable[Case]) -> dict[tuple[str, str, str], str]:
     """Return why a problem and a solver do not go together, for the pairs that are known not to.
 
     Each problem is built on two arbitrary samples, so that no data are read: refusals that depend on the
@@ -132,8 +132,8 @@ def _refusal(case: Case) -> str | None:
         return None
 
 
-def _pair(case: Case) -> tuple[str, str]:
-    return case.problem_id, settings_text(case.solver.name, case.solver.settings)
+def _pair(case: Case) -> tuple[str, str, str]:
+    return case.problem_id, case.solver.name, str(case.solver.settings)
 
 
 def _solver_text(solver: SolverSpec) -> str:

@@ -60,7 +60,7 @@ def judgement(found: Solution) -> str:
     if found.problem.intercept and found.b is not None:
         given = [b for b in (found.b, found.point.b) if b is not None]
         best, *own = (
-            ", ".join(f"{value:.10g}" for value in ([b] if isinstance(b, float) else b))
+            ", ".join(f"{value:.10g}" for value in ([b] if isinstance(b, (int, float)) else b))
             for b in given
         )
         intercept = "; the answer's own is ".join([f"{best} is best", *own])

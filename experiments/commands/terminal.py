@@ -42,16 +42,14 @@ class Commands(click.Group):
         except OSError as error:
             with suppress(OSError, ValueError):  # what is left to print would fail again at the end
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            told, why = str(error), _OUTPUT.get(error.errno or 0)
+            if error.filename is not None:
+                told = f"{error.filename}: {error.strerror}"
+            elif why is not None:
+                told = f"the output cannot be written: {why}"
             with suppress(OSError):
-                click.echo(_failure(error), err=True)
+                click.echo(told, err=True)
             sys.exit(1)
-
-
-def _failure(error: OSError) -> str:
-    if error.filename is not None:
-        return f"{error.filename}: {error.strerror}"
-    why = _OUTPUT.get(error.errno or 0)
-    return str(error) if why is None else f"the output cannot be written: {why}"
 
 
 def prepare() -> None:

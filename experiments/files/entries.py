@@ -58,11 +58,23 @@ class Describer:
 
     def problem(self, node: Node) -> ProblemSpec:
         """Return the description of one problem; Fault at the line of what is not accepted."""
-        return self._described(_problem, node) or _unchecked_problem(node)
+        if found := self._described(_problem, node):
+            return found
+        settings: dict[str, Any] = node.plain
+        for key in ("dataset", "kernel", "loss"):
+            if isinstance(settings.get(key), str):
+                settings[key] = {"name": settings[key]}
+        return ProblemSpec(settings.pop("formulation"), settings.pop("dataset"), settings)
 
     def solver(self, node: Node) -> SolverSpec:
         """Return the description of one solver; Fault at the line of what is not accepted."""
-        return self._described(_solver, node) or _unchecked_solver(node)
+        if found := self._described(_solver, node):
+            return found
+        name, settings = name_and_settings(node, "solver")
+        settings, searched = _without_auto(settings)
+        values: dict[str, Any] = settings.plain
+        label = str(values.pop("label", ""))
+        return SolverSpec(name.value, values, searched=searched, label=label)
 
     def _described(self, describe: Callable[[Node, str], S], node: Node) -> S | None:
         """Return a description, None where the file that it is in cannot be imported."""
@@ -129,22 +141,6 @@ def _outside_names(node: Node) -> Iterator[Node]:
     elif isinstance(node.value, (dict, list)):
         for child in node.value.values() if isinstance(node.value, dict) else node.value:
             yield from _outside_names(child)
-
-
-def _unchecked_problem(node: Node) -> ProblemSpec:
-    settings: dict[str, Any] = node.plain
-    for key in ("dataset", "kernel", "loss"):
-        if isinstance(settings.get(key), str):
-            settings[key] = {"name": settings[key]}
-    return ProblemSpec(settings.pop("formulation"), settings.pop("dataset"), settings)
-
-
-def _unchecked_solver(node: Node) -> SolverSpec:
-    name, settings = name_and_settings(node, "solver")
-    settings, searched = _without_auto(settings)
-    values: dict[str, Any] = settings.plain
-    label = str(values.pop("label", ""))
-    return SolverSpec(name.value, values, searched=searched, label=label)
 
 
 def _without_auto(settings: Node) -> tuple[Node, str]:

@@ -45,7 +45,7 @@ def experiment_schema() -> Schema:
     keys["memory_limit"]["anyOf"].append({"type": "string", "pattern": SIZE})
     formulations = list(entries("problems"))
     names = [entry.name for entry in formulations]
-    problem = {
+    problem: Schema = {
         "type": "object",
         "required": ["formulation", "dataset"],
         "properties": {
@@ -55,7 +55,7 @@ def experiment_schema() -> Schema:
         },
         "allOf": list(_chosen("formulation", "formulation", names)),
     }
-    definitions = {"problem": problem}
+    definitions: dict[str, Schema] = {"problem": problem}
     definitions |= _settings("formulation", formulations, ["formulation", "dataset", KEY])
     for kind, key in _NAMED.items():
         named = list(entries(key))

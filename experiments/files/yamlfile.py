@@ -149,7 +149,11 @@ def _tree(value: Any, line: int, depth: int, numbers: Iterator[int]) -> Node:
     if isinstance(value, CommentedMap):
         lines = {key: _position(value.lc.key, key, line) for key in value}
         children = {k: _tree(v, lines[k], depth - 1, numbers) for k, v in value.items()}
-        return Node({_text(key, lines[key]): child for key, child in children.items()}, line)
+        for key in children:
+            if not isinstance(key, str):
+                told = f"the key {key!s} is a {type(key).__name__}; put text in quotation marks"
+                raise Fault(lines[key], told)
+        return Node({_scalar(key, lines[key]): child for key, child in children.items()}, line)
     if isinstance(value, CommentedSeq):
         lines = [_position(value.lc.item, i, line) for i in range(len(value))]
         pairs = zip(value, lines, strict=True)
@@ -162,12 +166,6 @@ def _position(find: Callable[[Any], tuple[int, int]], key: Any, line: int) -> in
         return find(key)[0] + 1
     except (KeyError, TypeError):  # merged from an anchor: it has no line of its own
         return line
-
-
-def _text(key: Any, line: int) -> str:
-    if isinstance(key, str):
-        return _scalar(key, line)
-    raise Fault(line, f"the key {key!s} is a {type(key).__name__}; put text in quotation marks")
 
 
 def _scalar(value: Any, line: int) -> Any:

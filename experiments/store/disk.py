@@ -29,7 +29,8 @@ def open_to_append(path: Path) -> int:
 
 def append(file: int, data: bytes) -> None:
     """Append to a file; all of it is on the disk when this returns."""
-    _write(file, data)
+    while data:
+        data = data[os.write(file, data) :]
     os.fsync(file)
 
 
@@ -60,11 +61,6 @@ def remove(path: Path) -> None:
     """Remove a file if it is there."""
     with suppress(FileNotFoundError):
         os.unlink(path)
-
-
-def _write(file: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(file, data) :]
 
 
 def _sync_folder(path: Path) -> None:

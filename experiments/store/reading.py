@@ -126,7 +126,7 @@ class RunFolder:
             best = table.groupby("family_hash")["dual_objective"].transform("max")
             table["suboptimality"] = table["primal_objective"] - best
         common = self._common(table)
-        table = table.assign(**{name: table[name].fillna(common[name]) for name in common})
+        table[common.columns] = table[common.columns].fillna(common)
         return table.drop(columns=[own.name for own in DESCRIBED if table[own.name].isna().all()])
 
     @cached_property
@@ -136,7 +136,9 @@ class RunFolder:
             return published
         evaluated = [row for line in self._planned for row in line["trace"]]
         traces = typed(pd.DataFrame(evaluated), FULL_TRACES)
-        return traces.assign(relative_gap=_relative_gap(traces))
+        gap, bounds = traces["gap"], traces[["primal_objective", "dual_objective"]]
+        relative = gap / bounds.abs().max(axis=1, skipna=False)
+        return traces.assign(relative_gap=relative.mask(gap == 0, 0.0))
 
     @cached_property
     def paths(self) -> pd.DataFrame:
@@ -151,8 +153,9 @@ class RunFolder:
         """What CSV files hold, by their names; what the manifest says of all runs is not repeated."""
         runs = self.results
         common = self._common(runs)
-        own = runs[[*common]].mask(runs[[*common]] == common)
-        kept = runs.assign(**own).drop(columns=[name for name in own if own[name].isna().all()])
+        kept, shared = runs.copy(), common.columns
+        kept[shared] = runs[shared].mask(runs[shared] == common)
+        kept = kept.drop(columns=[name for name in shared if kept[name].isna().all()])
         others = {"traces.csv": self.traces, "paths.csv": self.paths}
         return {"runs.csv": kept} | {name: table for name, table in others.items() if len(table)}
 
@@ -219,16 +222,6 @@ def load_paths(folder: Path | str) -> pd.DataFrame:
         If the folder holds no results.
     """
     return RunFolder(folder).paths
-
-
-def _relative_gap(traces: pd.DataFrame) -> Vector:
-    """Return gap / max(|primal|, |dual|) of each evaluation, 0 where the gap is 0."""
-    gap = traces["gap"].to_numpy()
-    size = np.abs(traces[["primal_objective", "dual_objective"]].to_numpy()).max(
-        axis=1, initial=0.0
-    )
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(gap == 0, 0.0, gap / size)
 
 
 def load_answer(folder: Path, run_id: str) -> Vector | None:

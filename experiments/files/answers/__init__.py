@@ -189,16 +189,11 @@ def _from_columns(
     if w is not None:
         w = w.reshape(problem.weights_shape)
     b = columns["b"] if "b" in columns else -columns["rho"] if "rho" in columns else np.empty(0)
-    return Point(alpha, w, _intercept(b, problem))
-
-
-def _intercept(b: Vector, problem: Formulation) -> float | Vector | None:
-    """Return the one intercept of a column, which may repeat it in all rows, or that of each output."""
-    if not b.size or (b == b[0]).all():
-        return float(b[0]) if b.size else None
+    if not b.size or (b == b[0]).all():  # one intercept may be repeated in all rows
+        return Point(alpha, w, float(b[0]) if b.size else None)
     if b.size != problem.outputs:
         raise ValueError(f"b: has {b.size} different entries, expected {problem.outputs}")
-    return b
+    return Point(alpha, w, b)
 
 
 def _spread(coefs: Vector, index: Vector | None, n: int) -> Vector:

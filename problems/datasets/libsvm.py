@@ -11,6 +11,7 @@ from problems.dataset import check_samples
 from problems.datasets.formats import check_readable, read_file
 from problems.datasets.source import Raw, Source, Task
 from problems.datasets.steps import by_density, show_labels
+from problems.validation import check_choice
 
 _ENDINGS = (".gz", ".bz2", ".xz", ".npz", ".libsvm", ".svmlight", ".svm", ".txt", ".dat")
 _TABLES = (".csv", ".tsv", ".parquet")
@@ -29,10 +30,7 @@ class Foreign(Source):
     task: Literal["auto", "classification", "regression"] = "auto"  # pyright: ignore[reportIncompatibleVariableOverride]
 
     def __post_init__(self) -> None:
-        if self.task not in ("auto", "classification", "regression"):
-            raise ValueError(
-                f"task: must be 'auto', 'classification' or 'regression', got {self.task!r}"
-            )
+        check_choice(self.task, "task", ("auto", "classification", "regression"))
         super().__post_init__()
 
     def place(self) -> str:

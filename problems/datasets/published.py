@@ -26,6 +26,7 @@ from problems.dataset import Matrix, check_targets, content_hash
 from problems.datasets.formats import read_file
 from problems.datasets.source import Raw, Source, Task
 from problems.datasets.steps import by_density
+from problems.validation import check_choice
 
 _ENDINGS = (".libsvm.xz", ".npz", "", ".bz2", ".gz", ".xz", ".libsvm")
 _OTHER_DATA = "this is not the published content; libsvm_file loads a file as it is"
@@ -98,8 +99,7 @@ class Published(Source):
     name: str
 
     def __post_init__(self) -> None:
-        if self.name not in ENTRIES:
-            raise ValueError(f"name: must be one of {', '.join(ENTRIES)}, got {self.name!r}")
+        check_choice(self.name, "name", ENTRIES)
         super().__post_init__()
 
     @property

@@ -111,7 +111,7 @@ def test_two_runs_give_the_same_answer(name: str) -> None:
     X = np.random.default_rng(3).standard_normal((40, 3))
     y = np.sign(X[:, 0] + 0.3)
     for problem in (SoftMarginDual(X, y, 1.0, RBF(0.5)), HingeERM(X, y, 0.1)):
-        first, second = (solve(problem, all_solvers()[name](), max_iter=200) for _ in range(2))
+        first, second = (solve(problem, all_solvers()[name](), max_iter=50) for _ in range(2))
         if first.point.alpha is None:
             continue
         assert np.array_equal(first.point.alpha, second.point.alpha)

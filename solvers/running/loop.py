@@ -188,6 +188,7 @@ class _Run:
     time_solve: float = 0.0
     cpu_time: float = 0.0
     latest: FormPoint = _NO_POINT
+    is_evaluated: bool = True  # of the latest point, as far as there is one
 
     def solved(
         self,
@@ -250,7 +251,8 @@ class _Run:
                 ended = True
                 if end.value is not None:
                     raise TypeError(_RETURNED.format(type(end.value).__name__)) from None
-            self.latest = self.latest if ended else taken_apart(found)
+            if not ended:
+                self.latest, self.is_evaluated = taken_apart(found), False
             self.time_solve, self.cpu_time = wall() - begun, cpu() - cpu_begun
             status = self._stopped(ended)
             if status is None and self.evaluating and self.time_solve >= self.next_evaluation:
@@ -285,6 +287,7 @@ class _Run:
         recovered = self.reduction.recover(_copied(self.latest))
         evaluation = Evaluation(self.time_solve, self.latest.iterations, self.problem, recovered)
         self.trace.append(evaluation)
+        self.is_evaluated = True
         if self.callback is not None:
             self.callback(evaluation)
         if self.problem.may_be_infeasible and evaluation.certificate.infeasible:
@@ -295,10 +298,8 @@ class _Run:
     def solution(self, solver: Solver, status: Status) -> Solution:
         """Return the solution at the latest point; the last evaluation is always there."""
         point = self.latest
-        given = point.x is not None or point.beta is not None or point.inequality is not None
-        evaluated = bool(self.trace) and self.trace[-1].iteration == point.iterations
-        unfinished = given and not evaluated and status is not Status.DIVERGED
-        if self.evaluating and unfinished and self._evaluated() is Status.INFEASIBLE:
+        left = self.evaluating and not self.is_evaluated and status is not Status.DIVERGED
+        if left and self._evaluated() is Status.INFEASIBLE:
             status = Status.INFEASIBLE
         gram = self.reduction.form.gram
         counted = {"kernel_evaluations": gram.evaluations} if isinstance(gram, Gram) else {}

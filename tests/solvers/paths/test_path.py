@@ -56,11 +56,11 @@ def path_of(name: str) -> Path:
 def test_the_optimum_at_any_value_is_within_the_bounds_of_the_path(name: str) -> None:
     path = path_of(name)
     ends = np.sqrt([path.low, path.high])
-    values = [path.low, path.high, *path.breakpoints[1:4], *RNG.uniform(*ends, 8) ** 2]
+    values = [path.low, path.high, *path.breakpoints[1:3], *RNG.uniform(*ends, 3) ** 2]
     for value in values:
         found = path.at(value).certificate
         assert found.relative_gap <= path.gap
-        exact = solve(path.at(value).problem, target_gap=1e-9)
+        exact = solve(path.at(value).problem, target_gap=1e-8)
         assert found.dual_objective <= exact.certificate.primal_objective
         assert exact.certificate.dual_objective <= found.primal_objective
 
@@ -69,7 +69,7 @@ def test_the_optimum_at_any_value_is_within_the_bounds_of_the_path(name: str) ->
 def test_the_bounds_are_those_of_the_point_itself(name: str) -> None:
     """What follows from one certificate is what the point at another value is found to be worth."""
     path = path_of(name)
-    for value in RNG.uniform(path.low, path.high, 5):
+    for value in RNG.uniform(path.low, path.high, 3):
         at = path.at(value)
         objective = 0.5 * at.geometry.norm**2 + at.problem.weight @ at.geometry.slacks
         assert objective == pytest.approx(at.certificate.primal_objective, rel=1e-8)
@@ -127,6 +127,7 @@ def test_a_solver_that_is_not_says_where_it_stopped() -> None:
         solve_path(SoftMarginDual(X, Y), C=(0.01, 1.0), solver=Pegasos())
 
 
+@pytest.mark.exhaustive
 def test_a_path_to_an_optimum_of_0_says_that_it_would_never_end() -> None:
     with pytest.raises(NoPath, match=r"epsilon = "):
         solve_path(SVRDual(X[:20], TARGETS[:20], 1.0, 0.1), epsilon=(0.5, 3.0), gap=0.2)

@@ -127,11 +127,11 @@ def test_a_black_box_that_is_late_did_not_succeed():
 
 def test_the_clock_is_stopped_while_evaluating():
     def slow_callback(evaluation):
-        time.sleep(2.0)
+        time.sleep(1.0)
 
     answer = solve(PROBLEM, Scripted((ZERO,) * 3, sleep=0.01), callback=slow_callback)
     assert len(answer.trace) >= 1
-    assert answer.time_solve < 2.0  # else the callback's sleep would be in it
+    assert answer.time_solve < 1.0  # else the callback's sleep would be in it
 
 
 def test_looks_are_taken_only_when_asked_for_and_cost_little():
@@ -146,11 +146,24 @@ def test_looks_are_taken_only_when_asked_for_and_cost_little():
     assert answer.trace[-1].iteration == 20
 
 
+def test_the_last_evaluation_is_of_the_answer_even_without_another_iteration():
+    @dataclass(frozen=True)
+    class Refining(Scripted):
+        def iterates(self, form):
+            time.sleep(0.01)
+            yield FormPoint(ZERO, iterations=1)
+            yield FormPoint(BEST.alpha, iterations=1, claim="optimal")
+
+    answer = solve(PROBLEM, Refining(), callback=lambda _: None)
+    assert len(answer.trace) == 2
+    assert answer.trace[-1].certificate.relative_gap == answer.certificate.relative_gap
+
+
 def test_stop_at_target_ends_a_solver_that_would_go_on():
-    endless = Scripted((ZERO, BEST.alpha) + (ZERO,) * 1000, sleep=0.002)
+    endless = Scripted((ZERO,) + (BEST.alpha,) * 1000, sleep=0.002)
     answer = solve(PROBLEM, endless, target_gap=1e-4, stop_at_target=True)
     assert answer.status is Status.FINISHED
-    assert answer.iterations <= 1002
+    assert answer.iterations < 1000
 
 
 def test_a_missing_package_is_a_status():

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -128,11 +127,18 @@ def kernel_settings(kernel: Kernel) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class EstimatorBaseline(DualBaseline):
-    """Base of LIBSVM and oneDAL, which are reached through scikit-learn's estimators."""
+    """Base of LIBSVM and oneDAL, which are reached through scikit-learn's estimators.
+
+    Attributes
+    ----------
+    no_limit : the `max_iter` that it takes for none.
+    """
 
     tol: float = 1e-3
     max_iter: int | None = None
     cache_size: float = 1000.0
+
+    no_limit: ClassVar[int] = -1
 
     def prepare(self, problem: Formulation) -> tuple[Formulation, Matrix]:
         """Import the library; return the problem and the samples that the library is given."""
@@ -145,9 +151,10 @@ class EstimatorBaseline(DualBaseline):
         gram, native = problem.gram(), isinstance(problem.kernel, DualBaseline.kernels)
         estimator = getattr(svm, dual.estimator)(
             tol=self.tol,
+            max_iter=self.no_limit if self.max_iter is None else int(self.max_iter),
             cache_size=self.cache_size,
             **dual.settings,
-            **self._settings(),
+            **self.own_settings(),
             **kernel_settings(problem.kernel),
         )
         estimator.random_state = 0  # else `fit` draws a seed, never used, from the global state
@@ -158,7 +165,7 @@ class EstimatorBaseline(DualBaseline):
                 problem.y,
                 sample_weight=problem.weight,  # times C = 1
             )
-        stopped = self._is_stopped(estimator)  # first, as it says whether the library ran at all
+        stopped = self.is_stopped(estimator)  # first, as it says whether the library ran at all
         beta = np.zeros(problem.n)
         beta[estimator.support_] = as_dense(estimator.dual_coef_).ravel()
         yield FormPoint(
@@ -168,10 +175,10 @@ class EstimatorBaseline(DualBaseline):
             counters={"kernel_evaluations": gram.evaluations},
         )
 
-    @abstractmethod
-    def _settings(self) -> dict[str, Any]:
-        """Return the settings of the estimators that are its own."""
+    def own_settings(self) -> dict[str, Any]:
+        """Return the settings of the estimators that not all libraries have: by default none."""
+        return {}
 
-    @abstractmethod
-    def _is_stopped(self, estimator: Any) -> bool:
+    def is_stopped(self, estimator: Any) -> bool:
         """Return whether it ended at its limit."""
+        return bool(estimator.fit_status_)

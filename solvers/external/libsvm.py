@@ -48,9 +48,6 @@ class LibSVM(EstimatorBaseline):
             return "libsvm needs the whole matrix of this kernel, and it does not fit in memory"
         return refusal
 
-    def _settings(self) -> dict[str, Any]:
-        limit = -1 if self.max_iter is None else int(self.max_iter)
-        return {"shrinking": self.shrinking, "max_iter": limit}
-
-    def _is_stopped(self, estimator: Any) -> bool:
-        return bool(estimator.fit_status_)
+    def own_settings(self) -> dict[str, Any]:
+        """Return whether it shrinks."""
+        return {"shrinking": self.shrinking}

@@ -19,8 +19,6 @@ from problems.formulations.formulation import Formulation
 from solvers.base import Precision
 from solvers.external.duals import EstimatorBaseline
 
-_UNCAPPED = 2**31 - 1  # of rounds; its own default of 10,000 cuts hard problems short
-
 
 @dataclass(frozen=True)
 class OneDAL(EstimatorBaseline):
@@ -45,6 +43,7 @@ class OneDAL(EstimatorBaseline):
     source: ClassVar[str] = "Wen et al. 2018; oneDAL, svm_train_thunder"
     name: ClassVar[str] = "one_dal"
     copies_samples: ClassVar[bool] = True
+    no_limit: ClassVar[int] = 2**31 - 1  # its own default of 10,000 rounds cuts hard problems short
     duals: ClassVar = ("SVC", "SVR", "NuSVC", "NuSVR")
     # scikit-learn-intelex, which leaves scikit-learn as it is
     needs: ClassVar = (("sklearnex.svm", "scikit-learn-intelex"),)
@@ -54,10 +53,8 @@ class OneDAL(EstimatorBaseline):
         problem, samples = super().prepare(problem)
         return problem, samples.astype(self.dtype, copy=False)
 
-    def _settings(self) -> dict[str, Any]:
-        return {"max_iter": _UNCAPPED if self.max_iter is None else int(self.max_iter)}
-
-    def _is_stopped(self, estimator: Any) -> bool:
+    def is_stopped(self, estimator: Any) -> bool:
+        """Return whether it ended at its limit; RuntimeError if it has not run at all."""
         if not hasattr(estimator, "_onedal_estimator"):
             raise RuntimeError("scikit-learn-intelex fell back on scikit-learn: oneDAL did not run")
         return bool(np.sum(estimator.n_iter_) >= estimator.max_iter)

@@ -73,7 +73,7 @@ class Diagnosed:
 
 @dataclass(frozen=True)
 class Verification:
-    """All checks of an experiment, in the order of its problems.
+    """All checks of an experiment, in the order of its problems, the references first.
 
     Attributes
     ----------
@@ -137,6 +137,7 @@ def compare(
     pairs: list[tuple[Check, _Run]] = []
     for _, own in known.groupby("problem_id", sort=False):
         runs: list[_Run] = own.to_dict("records")  # type: ignore[assignment]
+        runs.sort(key=lambda run: (run["solver"] not in REFERENCES, run["solver_label"]))
         references = [run for run in runs if run["solver"] in REFERENCES]
         fault = _disagreement(references)
         best = min(references, key=lambda run: nan_to_num(run["relative_gap"], nan=inf), default={})
@@ -144,7 +145,7 @@ def compare(
             conflict = fault or (_conflict(run, runs) if proven else "")
             pairs.append((_check(run, best, conflict, tolerance), run))
     failed = [(check, run) for check, run in pairs if not check.passed]
-    solvers = dict.fromkeys(check.solver for check, _ in failed)
+    solvers = sorted({check.solver for check, _ in failed})
     diagnosed = (_diagnosed([pair for pair in failed if pair[0].solver == s]) for s in solvers)
     return Verification(tuple(check for check, _ in pairs), proven, tuple(filter(None, diagnosed)))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from itertools import groupby
 from math import isnan, nan
 from operator import attrgetter
@@ -13,7 +13,7 @@ import pandas as pd
 from rich.console import Group
 from rich.text import Text
 
-from experiments.analysis.verify import REFERENCES, Check, Verification
+from experiments.analysis.verify import Check, Verification
 from experiments.tables.table import Cell, Column, Table
 
 CHECKS = "verification.csv"
@@ -82,9 +82,7 @@ def to_terminal(verification: Verification) -> Group:
 
     Of a verification that failed only the worst problems, and what is wrong with the solvers.
     """
-    checks = shown = _in_order(verification.checks)
-    diagnosed = tuple(sorted(verification.diagnosed, key=attrgetter("solver")))
-    verification = replace(verification, checks=checks, diagnosed=diagnosed)
+    checks = shown = verification.checks
     failed = sorted(verification.failed, key=attrgetter("badness"), reverse=True)
     places = list(dict.fromkeys(check.problem_id for check in failed))
     if failed:
@@ -114,24 +112,13 @@ def to_json(verification: Verification) -> dict[str, Any]:
         "passed": verification.passed,
         "proven": verification.proven,
         "sentence": verification.sentence,
-        "checks": [asdict(check) for check in _in_order(verification.checks)],
+        "checks": [asdict(check) for check in verification.checks],
         "diagnoses": [
             {"solver": found.solver, "problem_id": found.problem_id}
             | {"runs": found.runs, "of": found.of, "diagnosis": found.diagnosis.text}
             for found in verification.diagnosed
         ],
     }
-
-
-def _in_order(checks: Sequence[Check]) -> tuple[Check, ...]:
-    """Return the checks of each problem by solver, the references first: runs are in a random order."""
-    places = {check.problem_id: place for place, check in reversed([*enumerate(checks)])}
-    return tuple(
-        sorted(
-            checks,
-            key=lambda c: (places[c.problem_id], not c.solver.startswith(REFERENCES), c.solver),
-        )
-    )
 
 
 def diagnosis_sentences(verification: Verification) -> list[str]:

@@ -33,7 +33,7 @@ _PERFORMANCE = {
     "bench_linear": "linear",
 }
 _GAPS = (1e-3, 1e-6)  # certified relative gaps of the table of performance
-_TABLES = ("benchmark.md", "verification.md", "summary.md")  # the one that an index links to first
+TABLES = ("benchmark.md", "verification.md", "summary.md")  # the one that an index links to first
 _TABLE = re.compile(r"(<!-- (\S+) table.*?-->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
 _RATIOS = (
     "The time of the baseline relative to ours, the fastest of our solvers on each problem (in brackets "
@@ -108,7 +108,7 @@ def index_table(results: Path) -> str:
     for folder in folders_in(results):
         place = folder.relative_to(results)
         found = RunFolder(folder)
-        tables = next(path for path in map(folder.joinpath, _TABLES) if path.is_file())
+        tables = next(path for path in map(folder.joinpath, TABLES) if path.is_file())
         lines.append(
             {
                 "experiment": f"[{place}]({place / tables.name})",

@@ -23,7 +23,7 @@ from experiments.analysis.verify import compare
 from experiments.plots import plot_all
 from experiments.records.columns import csv_of, datapackage
 from experiments.report.benchmark import write_benchmark
-from experiments.report.published.documents import ROOT, rewrite
+from experiments.report.published.documents import ROOT, TABLES, purpose, rewrite
 from experiments.report.published.outdated import outdated
 from experiments.report.published.pages import write_pages
 from experiments.store.manifest import EXPERIMENT, NAME, StoreError
@@ -99,8 +99,22 @@ def _renew(folder: Path) -> Path:
     if kind == "verification":
         for name, text in verification_texts(compare(records), title).items():
             (folder / name).write_text(text)
+    for page in filter(Path.is_file, map(folder.joinpath, TABLES)):
+        page.write_text(_page(page.read_text(), published))
     seal(folder)
     return folder
+
+
+def _page(text: str, published: RunFolder) -> str:
+    """Return a page of tables with its question before them, and figures and records after them."""
+    title, _, body = text.partition("\n\n")
+    figures = [f"![{path.stem}]({path.name})" for path in sorted(published.path.glob("*.svg"))]
+    records = (
+        "Made of the runs in [runs.csv](runs.csv); `dualgap run experiment.yaml` measures them again "
+        "([experiment.yaml](experiment.yaml))."
+    )
+    parts = [title, purpose(published.manifest["experiment"]), body.strip(), *figures, records]
+    return "\n\n".join(filter(None, parts)) + "\n"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

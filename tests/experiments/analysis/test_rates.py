@@ -57,32 +57,3 @@ def test_a_published_bound_is_above_every_distance(variant):
     found = approach(results.iloc[0], pd.DataFrame(rows), results)
     assert found.steps.size > 10
     assert (found.bounds > found.distances).all()
-
-
-@pytest.mark.parametrize(("variant", "tight"), [("plain", 1 / 12), ("accelerated", None)])
-def test_published_bounds_are_above_the_worst_case(variant, tight):
-    """PEPit finds the worst case over all problems with L = 1 and ‖x₀ − x*‖ = 1, for three steps."""
-    pytest.importorskip("PEPit")
-    from PEPit import PEP
-    from PEPit.functions import ConvexIndicatorFunction, SmoothConvexFunction
-    from PEPit.primitive_steps import proximal_step
-
-    pep, steps = PEP(), 3
-    f = pep.declare_function(SmoothConvexFunction, L=1)
-    box = pep.declare_function(ConvexIndicatorFunction)
-    best, x = (f + box).stationary_point(), pep.set_initial_point()
-    pep.set_initial_condition((x - best) ** 2 <= 1)
-    z, t = x, 1.0
-    for _ in range(steps):
-        before, t_before = x, t
-        x, _, _ = proximal_step(z - f.gradient(z), box, 1)
-        t = 0.5 * (1 + np.sqrt(1 + 4 * t**2))
-        z = x + (t_before - 1) / t * (x - before) if variant == "accelerated" else x
-    pep.set_performance_metric(f(x) - f(best))
-    worst = pep.solve(verbose=0)
-    problem = {"largest_eigenvalue": 1.0, "start_distance": 1.0}
-    (bound,) = ProjectedGradient(**FOLLOWING_THEORY[variant]).worst_case(
-        np.array([float(steps)]), problem
-    )
-    assert 0.5 * bound - 1e-6 <= worst <= bound
-    assert tight is None or abs(worst - tight) < 1e-4

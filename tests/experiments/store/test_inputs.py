@@ -13,6 +13,7 @@ from experiments import load_results
 from experiments.cases.plan import plan
 from experiments.files.experiment import read_experiment
 from experiments.store.inputs import input_files
+from tests.experiments.functions import in_this_process
 
 TEXT = """\
 name: files
@@ -45,7 +46,8 @@ def killed(command, write, tmp_path):
     """The file of an experiment of which one run is missing, as after a kill."""
     write_table(tmp_path)
     file = write(TEXT)
-    assert command("run", file, "--out", "out").exit_code == 0
+    with in_this_process():
+        assert command("run", file, "--out", "out").exit_code == 0
     log = tmp_path / "out" / "runs.jsonl"
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
     return file
@@ -83,6 +85,7 @@ def test_runs_of_changed_data_are_missing_until_they_ran_again(
     assert set(load_results(tmp_path / "out")["dataset"]) == {"four_gaussians"}
 
 
+@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     "write_anew", [lambda f: write_table(f, end="\n\n"), lambda f: os.utime(f / "mine.csv")]
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import time
-from contextlib import contextmanager
 
 import pytest
 
@@ -14,13 +13,12 @@ from experiments.workers.supervision import Worker
 from experiments.workers.wire import WorkerError, WorkerExit
 
 
-@contextmanager
-def _worker():
-    worker = Worker(threads=3)
-    try:
-        yield worker
-    finally:
-        worker.stop()
+@pytest.fixture(scope="module")
+def worker():
+    """A worker whose process is that of the test before, if that left one."""
+    kept = Worker(threads=3)
+    yield kept
+    kept.stop()
 
 
 def _begun(worker, function, *arguments):
@@ -33,40 +31,38 @@ def _as_bytes(function, *arguments):
     return str(function(*arguments)).encode()
 
 
-def test_a_process_is_used_again_until_it_ends_and_its_folder_goes_with_it():
-    with _worker() as worker:
-        first, second = (_begun(worker, os.getpid) for _ in range(2))
-        assert first == second != str(os.getpid())
-        assert _begun(worker, os.getenv, "OMP_NUM_THREADS") == "3"
-        with pytest.raises(WorkerExit, match="the process ended with exit code 4") as death:
-            _begun(worker, os._exit, 4)
-        assert (death.value.code, death.value.signal) == (4, "")
-        third = _begun(worker, os.getpid)
-        assert third not in (first, str(os.getpid()))
+def test_a_process_is_used_again_until_it_ends_and_its_folder_goes_with_it(worker):
+    first, second = (_begun(worker, os.getpid) for _ in range(2))
+    assert first == second != str(os.getpid())
+    assert _begun(worker, os.getenv, "OMP_NUM_THREADS") == "3"
+    with pytest.raises(WorkerExit, match="the process ended with exit code 4") as death:
+        _begun(worker, os._exit, 4)
+    assert (death.value.code, death.value.signal) == (4, "")
+    third = _begun(worker, os.getpid)
+    assert third not in (first, str(os.getpid()))
+    worker.stop()
     assert not alive(int(third))
 
 
-def test_an_exit_with_0_and_a_signal_are_distinguished():
-    with _worker() as worker:
-        with pytest.raises(WorkerExit, match="ended with exit code 0"):
-            _begun(worker, os._exit, 0)
-        with pytest.raises(WorkerExit, match="was killed by SIGABRT"):
-            _begun(worker, os.abort)
+def test_an_exit_with_0_and_a_signal_are_distinguished(worker):
+    with pytest.raises(WorkerExit, match="ended with exit code 0"):
+        _begun(worker, os._exit, 0)
+    with pytest.raises(WorkerExit, match="was killed by SIGABRT"):
+        _begun(worker, os.abort)
 
 
-def test_a_call_that_does_not_return_in_time_ends_with_its_process():
-    with _worker() as worker:
-        pid = _begun(worker, os.getpid)
-        worker.call(time.sleep, 600.0)
-        with pytest.raises(TimeoutError, match="no end after 0 s"):
-            worker.finish(0.2)
-        assert not alive(int(pid))
-        assert _begun(worker, abs, -1) == "1"
+def test_a_call_that_does_not_return_in_time_ends_with_its_process(worker):
+    pid = _begun(worker, os.getpid)
+    worker.call(time.sleep, 600.0)
+    with pytest.raises(TimeoutError, match="no end after 0 s"):
+        worker.finish(0.2)
+    assert not alive(int(pid))
+    assert _begun(worker, abs, -1) == "1"
 
 
-def test_what_a_call_raises_is_told_here():
+def test_what_a_call_raises_is_told_here(worker):
     told = "ZeroDivisionError: integer division or modulo by zero"
-    with _worker() as worker, pytest.raises(WorkerError, match=told):
+    with pytest.raises(WorkerError, match=told):
         _begun(worker, divmod, 1, 0)
 
 
@@ -75,13 +71,13 @@ def _solve(report):
     return b""
 
 
-def test_a_phase_is_that_of_the_call_and_not_of_the_one_before():
-    with _worker() as worker:
-        worker.call(_solve, reporting=True)
-        worker.finish(60.0)
-        assert worker.phase()[0] == "solving"
-        worker.call(_as_bytes, time.sleep, 0.0)
-        assert worker.phase()[0] == "starting"
+def test_a_phase_is_that_of_the_call_and_not_of_the_one_before(worker):
+    worker.call(_solve, reporting=True)
+    worker.finish(60.0)
+    assert worker.phase()[0] == "solving"
+    worker.call(_as_bytes, time.sleep, 0.0)
+    assert worker.phase()[0] == "starting"
+    worker.finish(60.0)
 
 
 # what a call does with the socket of its worker, found as a solver from outside would find it
@@ -102,23 +98,21 @@ def _send(content):
 
 
 @pytest.mark.parametrize("kind", SENT)
-def test_what_is_no_frame_is_an_error_and_nothing_of_it_runs(kind):
-    with _worker() as worker:
-        worker.call(_send, SENT[kind])
-        with pytest.raises(WorkerError, match="sent something that is no answer"):
-            worker.finish(60.0)
+def test_what_is_no_frame_is_an_error_and_nothing_of_it_runs(worker, kind):
+    worker.call(_send, SENT[kind])
+    with pytest.raises(WorkerError, match="sent something that is no answer"):
+        worker.finish(60.0)
+    worker.stop()
 
 
-def test_a_frame_that_never_ends_is_waited_for_no_longer_than_its_call():
-    with _worker() as worker:
-        worker.call(_send, b"r" + (100).to_bytes(8, "little") + b"torn")
-        with pytest.raises(TimeoutError):
-            worker.finish(3.0)
+def test_a_frame_that_never_ends_is_waited_for_no_longer_than_its_call(worker):
+    worker.call(_send, b"r" + (100).to_bytes(8, "little") + b"torn")
+    with pytest.raises(TimeoutError):
+        worker.finish(3.0)
 
 
-def test_a_call_returns_bytes():
-    with _worker() as worker:
-        worker.call(abs, -1)
-        with pytest.raises(WorkerError, match="TypeError"):
-            worker.finish(60.0)
-        assert _begun(worker, abs, -1) == "1"
+def test_a_call_returns_bytes(worker):
+    worker.call(abs, -1)
+    with pytest.raises(WorkerError, match="TypeError"):
+        worker.finish(60.0)
+    assert _begun(worker, abs, -1) == "1"

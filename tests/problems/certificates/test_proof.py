@@ -69,20 +69,6 @@ def test_proven_bounds_are_as_tight_as_float64_ones_to_rounding(problem):
     assert proven.dual_objective - rounding <= plain.dual_objective <= proven.dual_objective
 
 
-def test_the_bounds_hold_in_exact_arithmetic():
-    """A linear problem of three samples, evaluated in rationals."""
-    samples, labels = np.array([[1.0, 0.1], [0.3, -0.7], [-0.2, 0.9]]), np.array([1.0, 1, -1])
-    problem = SoftMarginDual(samples, labels, 0.7, intercept=False)
-    alpha = np.array([0.3, 0.1, 0.45])
-    rows = [[Fraction(v) for v in row] for row in samples.tolist()]
-    beta = [Fraction(y) * Fraction(a) for y, a in zip(labels, alpha, strict=True)]
-    w = [sum(b * row[k] for b, row in zip(beta, rows, strict=True)) for k in range(2)]
-    dual = sum(Fraction(a) for a in alpha) - sum(v * v for v in w) / 2
-    proven = certify(problem, Point(alpha), rigorous=True)
-    assert Fraction(proven.dual_objective) <= dual
-    assert float(dual) - proven.dual_objective <= 1e-15
-
-
 def test_a_point_off_the_feasible_set_is_made_exactly_feasible():
     problem = PROBLEMS["soft one C each"]
     alpha = solve(problem, SMO(tol=1e-8)).alpha

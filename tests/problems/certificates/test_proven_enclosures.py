@@ -11,13 +11,13 @@ from problems import (
     RBF,
     HardMarginDual,
     HardMarginPrimal,
-    HingeERM,
+    Linear,
     Point,
     Polynomial,
+    RegularizedERM,
     SoftMarginDual,
     SoftMarginPrimal,
     SVRDual,
-    SVRPrimal,
     certify,
 )
 from problems.certificates.proof import proven_bounds
@@ -27,28 +27,23 @@ from tests.differential.reference import exact_reference
 N, D = 3, 2
 
 
+RISKS = {"risk": "hinge", "ridge": "squared", "logistic": "logistic"}
+
+
 def make(rng, name, scale, offset, C, kernel=None):
     """Return a problem of three samples, of adversarial size."""
     y = np.array([1.0, -1.0, rng.choice([-1.0, 1.0])])
     X = (rng.standard_normal((N, D)) + 2 * y[:, None] * (name == "hard")) * scale + offset
-    intercept = bool(rng.integers(2))
+    kernel, intercept, t = kernel or Linear(), bool(rng.integers(2)), rng.standard_normal(N)
     if name == "hard":
-        return (
-            HardMarginPrimal(X, y, intercept)
-            if kernel is None
-            else HardMarginDual(X, y, kernel, intercept)
-        )
+        return HardMarginDual(X, y, kernel, intercept)
+    if name in RISKS:
+        y = t + offset if name == "ridge" else y
+        return RegularizedERM(X, y, 1 / (N * C), RISKS[name], kernel, intercept)
     weights = C * rng.uniform(0.5, 2, N) if rng.integers(2) else C
-    if name == "risk":
-        return HingeERM(X, y, 1 / (N * C), intercept)
-    if name == "soft" and kernel is None:
-        return SoftMarginPrimal(X, y, weights, intercept)
     if name == "soft":
         return SoftMarginDual(X, y, weights, kernel, intercept)
-    t, epsilon = rng.standard_normal(N), float(rng.choice([0.0, 0.1]))
-    if kernel is None:
-        return SVRPrimal(X, t, weights, epsilon, intercept)
-    return SVRDual(X, t, weights, epsilon, kernel, intercept)
+    return SVRDual(X, t, weights, float(rng.choice([0.0, 0.1])), kernel, intercept)
 
 
 def points(rng, problem, rounded):
@@ -65,7 +60,7 @@ def best(problem):
     return exact_reference(problem).point().alpha
 
 
-@pytest.mark.parametrize("name", ["soft", "risk", "svr", "hard"])
+@pytest.mark.parametrize("name", ["soft", "svr", "hard", *RISKS])
 @given(
     kernel=st.sampled_from([None, RBF(1e-12), RBF(0.3), RBF(1e3), Polynomial(3, 0.5)]),
     seed=st.integers(0, 10**6),

@@ -24,7 +24,6 @@ ELEMENTARY = 16
 # That of exp is right to less than one unit in the last place, here as in the C libraries.
 EXPONENTIAL = 4
 SMALLEST = float(np.finfo(np.float64).tiny)
-_LARGE = 900  # binary exponent of numbers beside which those of 52 digits more overflow
 
 
 def gamma(operations: float) -> float:
@@ -74,11 +73,7 @@ def split(
     The latter is written to `out` if it is given, which may be `values`.
     """
     exponent = int(np.frexp(largest)[1])
-    if exponent > _LARGE:
-        small = 2.0**-_LARGE
-        high = split(values * small, digits, largest * small)[0] / small
-        return high, np.subtract(values, high, out=out)
-    shift = 1.5 * 2.0 ** (exponent + 52 - digits)
+    shift = np.ldexp(1.5, exponent + 52 - digits)
     high = values + shift
     high -= shift
     return high, np.subtract(values, high, out=out)

@@ -38,19 +38,15 @@ class Balls(NDArrayOperatorsMixin):
     """
 
     def __init__(self, values: Any) -> None:
-        from flint import arb, arb_mat  # noqa: PLC0415 - needed for proofs alone
-
-        self._matrix: Any = None
-        if type(values) is arb_mat:
-            self._matrix, self.shape = values, (values.nrows(), values.ncols())
+        if hasattr(values, "nrows"):
+            self._source, self.shape = values, (values.nrows(), values.ncols())
             return
         array: Any = values.toarray() if scipy.sparse.issparse(values) else np.asarray(values)
         if array.dtype != object:
             if not (array.dtype.kind in "bi" or np.can_cast(array.dtype, np.float64)):
                 raise Unprovable(f"{array.dtype} numbers have no ball arithmetic")
-            array = np.frompyfunc(arb, 1, 1)(array)
-        self.entries = np.asarray(array, object)
-        self.shape = self.entries.shape
+            array = array.astype(np.float64) if array.dtype.kind == "b" else array
+        self._source, self.shape = array, array.shape
 
     @classmethod
     def joined(cls, values: Sequence[Balls]) -> Balls:
@@ -60,17 +56,22 @@ class Balls(NDArrayOperatorsMixin):
     @cached_property
     def entries(self) -> Any:
         """The balls, as an array of objects."""
-        entries = np.fromiter(self._matrix.entries(), object, self.shape[0] * self.shape[1])
-        return entries.reshape(self.shape)
+        from flint import arb  # noqa: PLC0415 - needed for proofs alone
+
+        if not isinstance(self._source, np.ndarray):
+            entries = np.fromiter(self._source.entries(), object, self.shape[0] * self.shape[1])
+            return entries.reshape(self.shape)
+        exact = self._source.dtype != object
+        return np.asarray(np.frompyfunc(arb, 1, 1)(self._source) if exact else self._source, object)
 
     def matrix(self) -> Any:
         """Return the array (m, k) as a matrix of python-flint."""
         from flint import arb_mat  # noqa: PLC0415 - needed for proofs alone
 
-        if self._matrix is None:
+        if isinstance(self._source, np.ndarray):
             m, k = self.shape
-            self._matrix = arb_mat(m, k, self.entries.ravel().tolist())
-        return self._matrix
+            self._source = arb_mat(m, k, self._source.ravel().tolist())
+        return self._source
 
     @property
     def ndim(self) -> int:
@@ -172,7 +173,7 @@ class Balls(NDArrayOperatorsMixin):
             return result
         if not isinstance(out[0], Balls):
             raise Unprovable("it is written to an array of float64 numbers")
-        out[0].entries, out[0]._matrix = result.entries.reshape(out[0].shape), None
+        out[0].entries = out[0]._source = result.entries.reshape(out[0].shape)
         return out[0]
 
     def __array_function__(self, function: Any, _: Any, inputs: Any, options: Any) -> Any:

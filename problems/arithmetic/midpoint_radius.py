@@ -28,8 +28,7 @@ _OPERATORS: dict[Any, Callable[..., Any]] = {
     np.negative: operator.neg,
     np.absolute: operator.abs,
 }
-# Functions that rise in each argument, and by how much float64 has them wrong.
-_RISING = {np.maximum: 0.0, np.minimum: 0.0, np.exp: _ELEMENTARY, np.logaddexp: _ELEMENTARY}
+_RISING = np.exp, np.logaddexp  # in each argument, and wrong by no more than _ELEMENTARY
 _UNKNOWN = (
     "{} is not known of numbers with radii, on which a loss is certified: write its value and "
     "conjugate with +, -, *, /, abs, np.maximum, np.logaddexp and the functions of problems.arithmetic"
@@ -90,17 +89,18 @@ class Intervals:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *operands: Any, **_: Any) -> Intervals:
         """A function of an array and balls is one of balls; functions not known would lose radii."""
+        balls = [_intervals(v) for v in operands]
         if method == "__call__" and ufunc in _OPERATORS:
-            return _OPERATORS[ufunc](*map(_intervals, operands))
+            return _OPERATORS[ufunc](*balls)
+        if method == "__call__" and ufunc is np.maximum:
+            return _maximum(*balls)
         if method != "__call__" or ufunc not in _RISING:
             raise TypeError(_UNKNOWN.format(ufunc.__name__))
-        balls, wrong = [_intervals(v) for v in operands], _RISING[ufunc]
         low, mid, high = (
             ufunc(*(getattr(v, part) for v in balls)) for part in ("low", "mid", "high")
         )
-        size = wrong * np.maximum(np.abs(low), np.abs(high))
-        rad = np.maximum(high - mid, mid - low)
-        return Intervals(mid, _UP * (rad + 2 * size) + (_TINY if wrong else 0.0))
+        wrong = 2 * _ELEMENTARY * np.maximum(np.abs(low), np.abs(high))
+        return Intervals(mid, _UP * (np.maximum(high - mid, mid - low) + wrong) + _TINY)
 
     def __array__(self, *_: Any, **__: Any) -> Any:
         """Refuse: the array would be of midpoints alone."""
@@ -198,6 +198,15 @@ class Intervals:
 
 def _intervals(v: Any) -> Intervals:
     return v if isinstance(v, Intervals) else Intervals(v)
+
+
+def _maximum(left: Intervals, right: Intervals) -> Intervals:
+    """Return the larger one of each two numbers: exact in the midpoints, and so 0 for radii of 0."""
+    mid = np.maximum(left.mid, right.mid)
+    above = [
+        (v.mid - mid) + _UP * v.rad for v in (left, right)
+    ]  # its own radius, of the larger one
+    return Intervals(mid, np.maximum(*above))
 
 
 def _rounded(mid: Any, rad: Any) -> Intervals:

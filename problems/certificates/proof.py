@@ -121,12 +121,11 @@ def proven_bounds(
                 points.append(shifted(whole, given, delta))
             if problem.may_be_infeasible:
                 lower, _ = hard_dual(problem, A, beta, own)
-                uppers = [_hard_upper(problem, A, point) for point in points]
             else:
                 linear, norm2 = dual_terms(problem, A, beta, own)
                 lower = linear - 0.5 * norm2
-                start = Balls(np.array(offsets))
-                uppers = [_upper(problem, A, point, start) for point in points]
+            start = Balls(np.array(offsets))
+            uppers = [_best(problem, A, point, start) for point in points]
             best = min(range(len(uppers)), key=lambda k: uppers[k].value.item().upper())
             upper, scale = uppers[best].value, uppers[best].scale
             scale = scale if points[best].w is None else None
@@ -142,23 +141,21 @@ def proven_bounds(
     return Bounds(float(lower.low), high, spare, proven=True), scale
 
 
-def _upper(problem: DualProblem, A: Arb, weights: Weights, start: Balls) -> Primal:
+def _best(problem: DualProblem, A: Arb, weights: Weights, start: Balls) -> Primal:
     """Return the primal objective at the offsets that are given, or at better ones.
 
-    Each correction has as many digits as float64.
+    Each correction has as many digits as float64. The hard margin's offset is found anew.
     """
+    if problem.may_be_infeasible:
+        value, margin, b = hard_primal(problem, A, weights)
+        if not margin.item() > 0:
+            value = Balls(inf if margin.item() <= 0 else np.nan)
+        return Primal(value, b)
     choices = [start]
     for _ in range(_CORRECTIONS if start.size else 0):
         choices.append(choices[-1] + middles(corrections(problem, A, weights.scores, choices[-1])))
     allowed = [own for own in choices if problem.allows(own.entries)]
     return best_primal(problem, A, weights, allowed)
-
-
-def _hard_upper(problem: DualProblem, A: Arb, weights: Weights) -> Primal:
-    value, margin, b = hard_primal(problem, A, weights)
-    if not margin.item() > 0:
-        value = Balls(inf if margin.item() <= 0 else np.nan)
-    return Primal(value, b)
 
 
 def _is_narrow(value: Balls) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from itertools import chain
 from math import inf
 from typing import Any, NamedTuple
 
@@ -88,23 +89,26 @@ def dual_point(problem: DualProblem, point: Point) -> tuple[DualPoint, str]:
     if point.alpha is not None:
         return feasible_dual(problem, point.alpha), "alpha" if own_w is None else "alpha and w"
     assert own_w is not None
-    dual = feasible_dual(problem, alpha_from_weights(problem, own_w))
+    dual = dual_from_weights(problem, own_w)
     # nothing was given that could be off
     return replace(dual, primal_residual=0.0, projection_distance=0.0), "recovered from w"
 
 
-def alpha_from_weights(problem: DualProblem, w: Vector) -> Vector:
-    """Return good dual variables for weights `w` (d,): the best of 0 and several candidates."""
+def dual_from_weights(problem: DualProblem, w: Vector) -> DualPoint:
+    """Return a good dual point for weights `w` (d,): the best of 0 and several candidates."""
     zero = np.zeros((problem.n, problem.outputs) if problem.outputs > 1 else problem.n)
-    best, best_value = zero, -inf
-    for alpha in (zero, *_candidates(problem, w)):
+    best, best_value, best_s = None, -inf, 1.0
+    for alpha in chain(_candidates(problem, w), [zero]):
+        if alpha is zero and best_value >= 0:
+            break  # the value of 0, but where offsets have costs
         if not np.isfinite(alpha).all():  # fitted beyond float64's range
             continue
         dual = feasible_dual(problem, alpha)
         s, value = _best_multiple(problem, dual)
-        if value > best_value:
-            best, best_value = s * dual.alpha, value
-    return best
+        if best is None or value > best_value:
+            best, best_value, best_s = dual, value, s
+    assert best is not None
+    return best if best_s == 1.0 else feasible_dual(problem, best_s * best.alpha)
 
 
 def _candidates(problem: DualProblem, w: Vector) -> Iterator[Vector]:

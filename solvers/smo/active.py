@@ -61,6 +61,9 @@ class Active:
         self.whole |= self.source is not None
         if self.whole and self.source is None:
             self.rows.fetch(np.arange(members.size))
+        # those that came on demand for an earlier problem stand in another order than the members
+        in_order = np.array_equal(self.rows.place, np.arange(members.size))
+        self.reads_rows = self.source is not None or (in_order and self.rows.twin is None)
 
     @property
     def members(self) -> Indices:
@@ -147,7 +150,7 @@ class Active:
     def _round(self, chosen: Indices, target: float) -> None:
         """Solve on a working set to a violation of `target`."""
         state, terms, z = self.state, self.terms.of(chosen), self.z[chosen]
-        if self.whole and self.rows.twin is None:
+        if self.whole and self.reads_rows:
             K = self.rows.values
         elif not state.tiles.quick and self.rows.known(chosen).all():
             K = self.rows.block(chosen)

@@ -97,6 +97,15 @@ def test_many_rows_are_left_to_a_problem_that_begins_at_the_last_answer() -> Non
     assert gram.evaluations < 1.5 * computed
 
 
+def test_rows_that_came_on_demand_serve_a_problem_that_needs_all_of_them() -> None:
+    gram = Gram(MANY[:600], RBF(0.3), keep=True)
+    for intercept in (True, False):
+        problem = SoftMarginDual(MANY[:600], LABELS[:600], 1.0, RBF(0.3), intercept)
+        solution = solve(problem, SMO(tol=1e-6), gram=gram)
+        assert solution.verdict == "solved"
+        assert solution.iterations < 2000
+
+
 @pytest.mark.parametrize("n", [600, 4200])  # rows on demand, and fetched for working sets
 def test_problems_that_are_solved_in_turns_on_one_gram_matrix_share_no_rows(n: int) -> None:
     gram = Gram(MANY[:n], RBF(0.3), keep=True)

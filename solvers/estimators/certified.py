@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import (
     Interval,
     InvalidParameterError,
@@ -105,14 +104,8 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         found: list[Answer | None] = [None] * len(problems)
         if self.solver is None and self.callback is None and not self.verbose:
             with Threads().limited(1):  # several wait for each other longer than they work
-                for at, posed in enumerate(problems):
-                    problem = posed()
-                    found[at] = self._quickly(problem, self._start(at, problem))
-        for at, posed in enumerate(problems):
-            if found[at] is None:
-                problem = posed()
-                found[at] = self._by_solver(problem, self._start(at, problem))
-        answers = [answer for answer in found if answer is not None]
+                found = [self._quickly(at, posed()) for at, posed in enumerate(problems)]
+        answers = [known or self._by_solver(at, problems[at]()) for at, known in enumerate(found)]
         self._answers = [(p, a.point) for p, a in zip(problems, answers, strict=True)]
         self._certificate, self._last_C = None, self.C
         self.fit_status_ = int(not all(answer.converged for answer in answers))
@@ -141,7 +134,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         """What `max_iter` allows, of which −1 is no limit."""
         return 10_000_000 if self.max_iter == -1 else int(self.max_iter)
 
-    def _quickly(self, problem: Formulation, start: Point, steps: int = 1) -> Answer | None:
+    def _quickly(self, at: int, problem: Formulation, steps: int = 1) -> Answer | None:
         """Solve by the whole Gram matrix in one compiled call, with so many steps in an iteration.
 
         None for a large problem, or if that leads nowhere.
@@ -149,7 +142,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         n, costs, groups = problem.n, problem.costs, problem.groups
         if n > SMALL or not problem.is_bounded:
             return None
-        most = steps * self._most_iterations
+        start, most = self._start(at, problem), steps * self._most_iterations
         if groups is None:  # of regression with nu both α and α* have a sum
             groups = np.repeat([0, 1], n) if costs.size > 1 else np.full(n, costs.size - 1)
         linear, tube, limits = linear_terms(problem)
@@ -190,13 +183,11 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
             raise ValueError(
                 f"solver: must be a Solver, the name of one, or None, got {shown(self.solver)}"
             )
-        seed = self.random_state or 0
-        if not isinstance(seed, Integral):
-            seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
-        settings = {**self.get_params(deep=False), "seed": int(seed)}
-        names = {"seed", "cache_size", "shrinking", "max_iter"}
-        if self.max_iter == -1:  # which is no limit
-            names.remove("max_iter")
+        names, settings = {"cache_size", "shrinking"}, self.get_params(deep=False)
+        if self.max_iter != -1:  # which is no limit
+            names.add("max_iter")
+        if isinstance(self.random_state, Integral):
+            names, settings["seed"] = names | {"seed"}, int(self.random_state)
         if self.solver is None:
             solver = self._default_solver(problem)
         else:
@@ -205,13 +196,13 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         names &= {field.name for field in fields(solver)} & settings.keys()
         return replace(solver, **{name: settings[name] for name in names})
 
-    def _by_solver(self, problem: Formulation, start: Point) -> Answer:
+    def _by_solver(self, at: int, problem: Formulation) -> Answer:
         """Solve a problem through `solve`.
 
         The intercept is LIBSVM's for the default solvers, whose free variables are exact and feasible,
         and the certificate's for others.
         """
-        solver = self._chosen(problem)
+        solver, start = self._chosen(problem), self._start(at, problem)
         initial = None if start.alpha is None else Point(start.alpha)
         listener = self._show if self.callback is not None or self.verbose else None
         solution = solve(problem, solver, initial=initial, callback=listener)

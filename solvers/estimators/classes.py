@@ -43,7 +43,7 @@ class SVC(PairMachine, svm.SVC):  # pyright: ignore[reportUntypedBaseClass]
     fit_intercept : False for f(x) = wᵀφ(x), without b.
     warm_start : begin where the last fit ended, if it was on as many samples.
     max_iter : of each problem, in the solver's own count; -1 for the solver's own limit.
-    random_state : seed of solvers that draw; None is 0.
+    random_state : a whole number is the seed of solvers that draw.
     solver : a `Solver`, used as it is; the name of one, which takes what it has of `tol`, `max_iter`,
         `cache_size`, `shrinking` and the seed; None for the default of `solve` (dual coordinate descent
         where the kernel is linear, semismooth Newton where K is nearly its diagonal, else SMO), but

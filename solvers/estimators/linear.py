@@ -91,15 +91,15 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
             w, self.intercept_ = w[:, :-1], self.intercept_scaling * w[:, -1]
         return w
 
-    def _quickly(self, problem: Formulation, start: Point, steps: int = 1) -> Answer | None:
+    def _quickly(self, at: int, problem: Formulation, steps: int = 1) -> Answer | None:
         """Solve by epochs or Newton steps where X is dense and small, else by K."""
         (n, d), squared = problem.X.shape, problem.loss.is_smooth
         if isinstance(problem.X, np.ndarray) and max(n, d) * d * d <= _SMALL_PRODUCT:
             if squared:
-                return self._by_newton(problem, start)
+                return self._by_newton(problem, self._start(at, problem))
             if not problem.intercept:
-                return self._by_epochs(problem, start)
-        return None if squared else super()._quickly(problem, start, n)
+                return self._by_epochs(problem, self._start(at, problem))
+        return None if squared else super()._quickly(at, problem, n)
 
     def _by_epochs(self, problem: Formulation, start: Point) -> Answer | None:
         beta = problem.beta(np.zeros(problem.n) if start.alpha is None else start.alpha)

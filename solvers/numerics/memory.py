@@ -15,16 +15,12 @@ _VERSIONS = (
 
 
 def available(root: Path = Path("/")) -> int:
-    """Return the bytes that can be taken before memory has to be swapped, or a process is killed."""
-    return min([int(psutil.virtual_memory().available), *_left_in_groups(root)])
+    """Return the bytes that can be taken before memory has to be swapped, or a process is killed.
 
-
-def _left_in_groups(root: Path) -> list[int]:
-    """Return what this process's control groups leave, from its own up to the outermost.
-
-    Pages of files, which are given up when memory is needed, count as free.
+    Of this process's control groups, from its own up to the outermost, the one that leaves least
+    counts. Pages of files, which are given up when memory is needed, are free.
     """
-    found: list[int] = []
+    left = [int(psutil.virtual_memory().available)]
     with suppress(OSError):
         entries = (root / "proc/self/cgroup").read_text().splitlines()
         for _, controllers, name in (entry.split(":", 2) for entry in entries):
@@ -32,15 +28,10 @@ def _left_in_groups(root: Path) -> list[int]:
             top = root / "sys/fs/cgroup" / folder
             group = top / name.lstrip("/")
             for place in (group, *group.parents):
-                if place.is_relative_to(top):
-                    found += _left(place, limit, used)
-    return found
-
-
-def _left(group: Path, limit: str, used: str) -> list[int]:
-    with suppress(OSError, ValueError):  # "max" is no limit
-        most, taken = (int((group / name).read_text()) for name in (limit, used))
-        lines = (line.split() for line in (group / "memory.stat").read_text().splitlines())
-        files = {name: int(value) for name, value in lines}
-        return [max(0, most - taken + files.get("inactive_file", 0))]
-    return []
+                with suppress(OSError, ValueError):  # none of another group, and "max" is no limit
+                    most, taken = (int((place / file).read_text()) for file in (limit, used))
+                    lines = (place / "memory.stat").read_text().splitlines()
+                    files = dict(line.split() for line in lines)
+                    if place.is_relative_to(top):
+                        left.append(max(0, most - taken + int(files.get("inactive_file", 0))))
+    return min(left)

@@ -37,7 +37,8 @@ def warm_up(solver: Solver, form: BoxQP | ERM | Formulation) -> None:
     Once for each solver and kind of form in a process: again and again it takes 10 ms, ten times a small
     fit. In a copy of a process, whose pages of memory are first touched then, it is done again.
     """
-    cls = next(c for c in type(solver).__mro__ if _is_ours(c) or "warm_up_sizes" in vars(c))
+    ours = [c for c in type(solver).__mro__ if c.__module__.partition(".")[0] == "solvers"]
+    cls = next(c for c in type(solver).__mro__ if c in ours or "warm_up_sizes" in vars(c))
     if not cls.warm_up_sizes or isabstract(cls):
         return
     match form:
@@ -53,10 +54,6 @@ def warm_up(solver: Solver, form: BoxQP | ERM | Formulation) -> None:
     own = max(form.n, _LEAST_SAMPLES)
     for samples in sorted({min(size, own) for size in cls.warm_up_sizes}):
         _run_small(os.getpid(), like, samples, *kind)
-
-
-def _is_ours(cls: type) -> bool:
-    return cls.__module__.partition(".")[0] == "solvers"
 
 
 @cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +26,7 @@ from problems.forms import Claim
 from problems.html_table import html_table, shown
 from solvers.base import Solver, Status
 
-Verdict = Literal["solved", "inaccurate", "wrong", "infeasible", "uncertified"]
-_VERDICTS_FROM_WORST: tuple[Verdict, ...] = (
-    "wrong",
-    "uncertified",
-    "inaccurate",
-    "infeasible",
-    "solved",
-)
+Verdict = Literal["wrong", "uncertified", "inaccurate", "infeasible", "solved"]  # from worst
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +128,7 @@ class Solution:
         found = {_verdict(c, self.claimed, self.target_gap)}
         for part, own in zip(c.parts, self.parts, strict=False):  # none without a point
             found.add(_verdict(part, own.claimed, self.target_gap))
-        return next(verdict for verdict in _VERDICTS_FROM_WORST if verdict in found)
+        return next(verdict for verdict in get_args(Verdict) if verdict in found)
 
     @property
     def reason(self) -> str:

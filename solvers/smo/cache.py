@@ -172,7 +172,8 @@ class RowCache:
             def add(first: int, last: int) -> None:
                 add_rows(sums, self.values, at, weight, first, last)
 
-            self.matrix.tiles.run(add, sums.size, 2048)  # columns that are worth a second thread
+            # half a million values, read in 0.1 ms, are worth a second thread
+            self.matrix.tiles.run(add, sums.size, 2**19 // at.size)
         if self.twin is not None:
             f += sums[self.twin]
 

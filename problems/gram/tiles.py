@@ -82,8 +82,8 @@ class Tiles:
     Attributes
     ----------
     work : multiplications that a value takes, with its function.
-    quick : whether a block takes less time computed than gathered from rows in memory: 0.2 against 0.9 ms
-        for 512 x 512 values of 40 features.
+    quick : whether a block takes less time computed than gathered from rows in memory: 0.2 ms against
+        0.9 for 512 x 512 values of 40 features.
     """
 
     def __init__(self, gram: Gram, threads: int) -> None:

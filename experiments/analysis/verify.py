@@ -130,9 +130,11 @@ def compare(
     known = known.assign(
         solver_label=solver_labels(results),
         reason=[text if isinstance(text, str) else "" for text in known["reason"]],
-        diagnosis=[
-            Diagnosis(**found) if isinstance(found, dict) else None for found in known["diagnosis"]
-        ],
+        diagnosis=pd.Series(
+            [Diagnosis(**d) if isinstance(d, dict) else None for d in known["diagnosis"]],
+            known.index,
+            dtype=object,
+        ),
     ).astype(dict.fromkeys(_NUMBERS, float))
     pairs: list[tuple[Check, _Run]] = []
     for _, own in known.groupby("problem_id", sort=False):

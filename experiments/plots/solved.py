@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
 from experiments.plots.plane import draw_regions
 from experiments.plots.runs import Model, Runs
-from problems import FORMULATIONS, Vector
+from problems import Vector
 from solvers import Solution
 
 
@@ -28,12 +30,11 @@ def line_of(solution: Solution) -> tuple[Vector, float]:
 def run_of(solution: Solution, problem_id: str = "") -> pd.Series:
     """Return the columns of a solution's row that figures read."""
     problem = solution.problem
-    names = {cls: name for name, cls in FORMULATIONS.items()}
     return pd.Series(
         {
             "run_id": "0",
             "problem_id": problem_id,
-            "formulation": names[type(problem)],
+            "formulation": problem.name,
             "solver": solution.solver.name,
             "series": solution.solver.name,
             "verdict": solution.verdict,
@@ -55,17 +56,10 @@ def model_of(solution: Solution) -> Model:
 def runs_of(solution: Solution) -> Runs:
     """Return a folder of one run, with its trace."""
     run = run_of(solution)
-    taken = [
-        {
-            "run_id": "0",
-            "time": evaluation.time,
-            "iteration": evaluation.iteration,
-            "primal_objective": evaluation.certificate.primal_objective,
-            "dual_objective": evaluation.certificate.dual_objective,
-            "gap": evaluation.certificate.gap,
-            "n_support": 0 if alpha is None else int(np.count_nonzero(alpha)),
-        }
-        for evaluation in solution.trace
-        for alpha in (evaluation.certificate.point.alpha,)
-    ]
+    taken: list[dict[str, Any]] = []
+    for seen in solution.trace:
+        alpha, dual = seen.certificate.point.alpha, seen.certificate.dual_objective
+        count = 0 if alpha is None else int(np.count_nonzero(alpha))
+        row = {"run_id": "0", "time": seen.time, "iteration": seen.iteration}
+        taken.append(row | {"dual_objective": dual, "n_support": count})
     return Runs(pd.DataFrame([run]), pd.DataFrame(taken))

@@ -150,7 +150,8 @@ def performance_table(results: Path) -> str:
     lines: list[dict[str, str]] = []
     for folder, title in _PERFORMANCE.items():
         rows = _baselines([results / folder / "means.csv"])
-        rows = rows.assign(library=rows["solver"].str.partition(" (")[0])
+        library, asked = rows["solver"].str.partition(" (")[0], rows["failed"] + rows["problems"]
+        rows = rows.assign(library=library, asked=asked)
         line = {"problems": f"[{title}](results/{folder}/benchmark.md)"}
         for gap in _GAPS:
             known = rows[rows["target"] == gap].sort_values(
@@ -158,9 +159,9 @@ def performance_table(results: Path) -> str:
             )
             best = known.drop_duplicates("library").sort_values("mean")
             line[f"to a gap of {gap:.0e}"] = ", ".join(
-                f"{row.library} **{row.mean:.2g}×**"
-                + (f" (failed {row.failed} of {row.failed + row.problems})" if row.failed else "")
-                for row in best.itertuples()
+                f"{row['library']} **{row['mean']:.2g}×**"
+                + f" (failed {row['failed']} of {row['asked']})" * bool(row["failed"])
+                for row in best.to_dict("records")
             )
         lines.append(line)
     precision = precision_text({name: load_results(results / name) for name in _PERFORMANCE})
@@ -175,11 +176,12 @@ def _baselines(files: Sequence[Path]) -> pd.DataFrame:
         raise StoreError(str(error)) from error
     rows = rows[(rows["kind"] == "peer") & rows["mean"].notna()]
     cells: list[str] = []
-    for row in rows.itertuples():
-        several = f"{row.least:.2g} to {row.most:.2g}, {row.problems} problems"
-        ratio = bold(Comparison(row.mean, row.low, row.high, row.within_noise is True))
-        failed = f", failed {row.failed}" if row.failed else ""
-        cells.append(f"{ratio} ({several if row.problems > 1 else '1 problem'}){failed}")
+    for row in rows.to_dict("records"):
+        several = f"{row['least']:.2g} to {row['most']:.2g}, {row['problems']} problems"
+        within = row["within_noise"] is True
+        ratio = bold(Comparison(row["mean"], row["low"], row["high"], within))
+        failed = f", failed {row['failed']}" if row["failed"] else ""
+        cells.append(f"{ratio} ({several if row['problems'] > 1 else '1 problem'}){failed}")
     names = rows["benchmark"]
     return rows.assign(
         benchmark="[" + names.str.removeprefix("bench_") + "](" + names + "/benchmark.md)",

@@ -104,9 +104,8 @@ class SVR(KernelMachine, svm.SVR):  # pyright: ignore[reportUntypedBaseClass]
         how = {"epsilon": self.epsilon, "intercept": bool(self.fit_intercept)}
         return SVRDual, {"C": C, **how}
 
-    def _train(self, *arguments: Any) -> None:
-        """Train, without slacks too: a C that no |βᵢ| reaches is as good as inf."""
-        super()._train(*arguments)
+    def _finish(self) -> None:
+        """Refuse slacks where C is infinite: a C that no |βᵢ| reaches is as good."""
         inside = np.abs(self.dual_coef_).max(initial=0.0) < 0.99 * self._price
         if np.isinf(self.C) and not (inside and self.fit_status_ == 0):
             raise ValueError(
@@ -145,8 +144,7 @@ class OneClassSVM(KernelMachine, svm.OneClassSVM):  # pyright: ignore[reportUnty
     def _problem(self, y: Vector, weight: Vector) -> Problem:
         return problems.OneClassSVM, {"nu": self.nu, "C": weight}
 
-    def _train(self, *arguments: Any) -> None:
-        super()._train(*arguments)
+    def _finish(self) -> None:
         problem = self._answers[0][0]()
         largest = float(problem.costs.sum() * problem.kernel.diagonal(problem.X).max())
         self._rounding = max(_ON_BOUNDARY * abs(self.intercept_[0]), _CANCELLED * largest)

@@ -112,11 +112,12 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
         return Answer(Point(problem.alpha(beta), w), max(1, epochs), violation <= self.tol)
 
     def _by_newton(self, problem: Formulation, start: Point) -> Answer:
-        X, loss, regularised = problem.X, problem.loss, np.ones(problem.d)
+        X, regularised = problem.X, np.ones(problem.d)
         w = regularised * 0.0 if start.w is None else start.w
         if problem.intercept:
             X, regularised = _with_feature(X, 1.0), np.append(regularised, 0.0)
             w = np.append(w, start.b or 0.0)
+        loss: IntervalLoss = problem.loss
         of_losses = (*loss.ends(problem.y), problem.weight / loss.smoothing)
         limits = SHARPER * self.tol, self._most_iterations
         w, steps, converged = minimise_squares(as_rows(X), *of_losses, regularised, w, *limits)

@@ -94,14 +94,12 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
             )
         return np.ascontiguousarray(K, dtype=np.float64)
 
-    def _train(
-        self, calibrate: Any, X: Any, y: Vector, sample_weight: Vector, solver_type: int, kernel: str,
-        random_seed: int,
-    ) -> None:  # fmt: skip
+    def _train(self, calibrate: Any, X: Any, *how: Any) -> None:
         """Solve the problem of each machine in place of LIBSVM."""
+        y, sample_weight, _, kernel, _ = how
         self._probA = self._probB = np.empty(0)
         if self.probability not in (False, "deprecated"):  # Platt's sigmoids, which are LIBSVM's
-            calibrate(X, y, sample_weight, solver_type, kernel, random_seed)
+            calibrate(X, *how)
         kept, weight = positive_weights(sample_weight, _num_samples(X))
         if not isinstance(self.kernel, Kernel):
             X = self._compute_kernel(X)
@@ -144,7 +142,7 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
         classes = len(self.classes_) if pairs[0] else 2
         duals = np.zeros((classes - 1, kept.size))
         for pair, rows, answer in zip(pairs, places, answers, strict=True):
-            alpha = answer.point.alpha / answer.margin
+            alpha = np.asarray(answer.point.alpha) / answer.margin
             if not pair:
                 duals[0] = alpha
             else:  # LIBSVM has the first class on the positive side
@@ -159,6 +157,10 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
         sign = -1.0 if pairs[0] else 1.0
         self.intercept_ = np.array([sign * (a.point.b or 0.0) / a.margin for a in answers])
         self._num_iter = np.array([answer.iterations for answer in answers], np.int32)
+        self._finish()
+
+    def _finish(self) -> None:
+        """Check the answer, or keep more of it: by default there is nothing to do."""
 
     @property
     def _pairs(self) -> list[tuple[int, ...]]:

@@ -26,7 +26,6 @@ from problems import (
     SVRPrimal,
     certify,
 )
-from problems.losses import EpsilonInsensitive, Hinge
 from solvers import SMO, solve
 
 OPTIONS = {"show_progress": False, "abstol": 1e-12, "reltol": 1e-12, "feastol": 1e-12}
@@ -431,18 +430,6 @@ def test_bounds_that_leave_float64s_range_do_not_cross():
     certificate = certify(problem, Point(np.array([1e240, -1e240])))
     assert np.isnan(certificate.relative_gap)
     assert certificate.reason == "the bounds are beyond float64's range"
-
-
-@pytest.mark.parametrize("loss", [Hinge(), EpsilonInsensitive(0.3)], ids=["hinge", "insensitive"])
-@given(
-    y=st.sampled_from([-1.0, 1.0]), f=st.floats(-5, 5), other=st.floats(-5, 5), s=st.floats(-1, 1)
-)
-def test_losses_satisfy_fenchel_and_young(loss, y, f, other, s):
-    y, f, other, s = (np.array([v]) for v in (y, f, other, s))
-    assert loss.value(y, f) + loss.conjugate(y, s) >= s * f - 1e-12 or not loss.in_domain(y, s)
-    g = loss.subgradient(y, f)
-    assert loss.value(y, f) + loss.conjugate(y, g) == pytest.approx(g * f, abs=1e-12)
-    assert loss.value(y, other) >= loss.value(y, f) + g * (other - f) - 1e-12
 
 
 def test_a_linear_kernel_under_another_name_has_the_same_bounds():

@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.analysis.growth import exponent, growing
 from experiments.analysis.labels import SIZES, words_of
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
-from experiments.plots.style import TEXT_WIDTH, LineStyle, figure, key, label_sizes, plain, wrap
+from experiments.plots.style import TEXT_WIDTH, figure, key, label_sizes, plain, wrap
 from experiments.tables.formats import file_name
 
 _HOLLOW: dict[str, Any] = {"linestyle": "none", "markerfacecolor": "white"}
@@ -48,7 +47,15 @@ def time_against_n(runs: Runs, title: str, table: pd.DataFrame) -> Figure:
     for series, mine in table.groupby("series"):
         for i, (configuration, same) in enumerate(mine.groupby("configuration")):
             line = runs.styles[str(series)].variant(i)
-            entries.append((key(**line.arguments()), _line(ax, str(configuration), same, line)))
+            solved = _medians(same[same["verdict"] == "solved"])
+            others = _medians(same[~same["n"].isin(solved.index)])
+            for times, changes in ((solved, {}), (others, _HOLLOW)):
+                if len(times):
+                    mark = line.arguments(**changes)
+                    ax.plot(times.index, times.to_numpy(), label=str(configuration), **mark)
+            k = exponent(solved)
+            power = f": $n^{{{k:.1f}}}$" if np.isfinite(k) else ""
+            entries.append((key(**line.arguments()), plain(str(configuration)) + power))
     if any(line.get_markerfacecolor() == "white" for line in ax.lines):
         entries.append((key(color="#555555", marker="o", **_HOLLOW), "hollow: not solved"))
     ax.set(
@@ -59,17 +66,5 @@ def time_against_n(runs: Runs, title: str, table: pd.DataFrame) -> Figure:
     return new
 
 
-def _line(ax: Axes, configuration: str, table: pd.DataFrame, line: LineStyle) -> str:
-    """Draw one solver's median times by n; return what the legend says of it."""
-
-    def medians(runs: pd.DataFrame) -> pd.Series:
-        return runs.groupby("n")["time_solve"].median().sort_index()
-
-    solved = medians(table[table["verdict"] == "solved"])
-    others = medians(table[~table["n"].isin(solved.index)])
-    for times, changes in ((solved, {}), (others, _HOLLOW)):
-        if len(times):
-            drawn = line.arguments(**changes)
-            ax.plot(times.index, times.to_numpy(), label=configuration, **drawn)
-    k = exponent(solved)
-    return plain(configuration) + (f": $n^{{{k:.1f}}}$" if np.isfinite(k) else "")
+def _medians(runs: pd.DataFrame) -> pd.Series:
+    return runs.groupby("n")["time_solve"].median().sort_index()

@@ -10,20 +10,11 @@ from PIL import Image
 
 from experiments.cases.records import Outcome
 from experiments.plots import plot_all, plot_runs
-from experiments.plots.figures.gap_against_time import gap_against_time
 from experiments.store.folder import Store
 from solvers import SMO, solve
 from tests.experiments.plots.conftest import drawn
 
 NAN = float("nan")
-
-
-def test_a_solver_looks_the_same_in_all_figures_whatever_else_was_run(run, runs_of, named):
-    runs = runs_of([run("a", "qp"), run("a"), run("b")], {1: [1, 0.1], 2: [1, 0.1]})
-    first, second = gap_against_time(runs, ["a", "b"]).axes
-    third = gap_against_time(runs_of([run("c")]), ["c"]).axes[0]
-    lines = [named(ax, "smo") for ax in (first, second, third)]
-    assert len({(found[0].get_color(), found[0].get_marker()) for found in lines}) == 1
 
 
 def test_figures_never_overwrite_each_other(tmp_path, run, runs_of):

@@ -1,7 +1,6 @@
-"""What the charts show, and in which styles."""
+"""What the charts show."""
 
-from experiments.plots.style import line_styles
-from experiments.report.charts import swatches, thinned
+from experiments.report.charts import thinned
 
 
 def test_thinning_keeps_both_ends():
@@ -9,9 +8,3 @@ def test_thinning_keeps_both_ends():
     kept = thinned(1000, 40)
     assert len(kept) == 40
     assert (kept[0], kept[-1]) == (0, 999)
-
-
-def test_more_than_eight_solvers_differ_by_more_than_colour():
-    drawn = swatches(line_styles([f"solver {i}" for i in range(30)]))
-    assert len({(s["colour"], s["dash"], s["marker"]) for s in drawn}) == 30
-    assert len({s["marker"] for s in drawn}) == 11

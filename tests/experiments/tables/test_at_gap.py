@@ -40,22 +40,19 @@ def test_every_sign_of_the_report_is_there(timed, table_of):
     assert "– not installed" in text
 
 
-def test_without_repetitions_the_report_says_that_noise_was_not_measured(timed, table_of):
-    text = to_markdown(Benchmark.of(table_of(timed())), "bench_x", "")
-    assert "Noise (A/A) was not measured" in text
-    assert "Ratios have no intervals" in text
+def test_a_benchmark_says_which_precision_was_measured_and_that_noise_was_not(timed, table_of):
+    def told(*rows):
+        return to_markdown(Benchmark.of(table_of(*rows)), "bench_x", "")
 
-
-def test_a_benchmark_says_which_precision_was_measured(timed, table_of):
     sentence = "Precision of the samples, of baselines that have a choice:"
-    before_there_was_a_choice = table_of(timed(), timed("one_dal"))
-    text = to_markdown(Benchmark.of(before_there_was_a_choice), "bench_x", "")
-    assert f"{sentence} one_dal float64 only." in text
+    assert f"{sentence} one_dal float64 only." in told(timed(), timed("one_dal"))
     both = [timed("one_dal", params=json.dumps({"tol": 1e-3, "dtype": d})) for d in PRECISIONS]
-    text = to_markdown(Benchmark.of(table_of(timed(), *both)), "bench_x", "")
-    assert f"{sentence} one_dal float64 and float32." in text
-    assert "| one_dal (float32) " in text
-    assert sentence not in to_markdown(Benchmark.of(table_of(timed())), "bench_x", "")
+    assert f"{sentence} one_dal float64 and float32." in told(timed(), *both)
+    assert "| one_dal (float32) " in told(timed(), *both)
+    alone = told(timed())
+    assert sentence not in alone
+    assert "Noise (A/A) was not measured" in alone
+    assert "Ratios have no intervals" in alone
 
 
 def test_pages_of_several_benchmarks_say_which_precision_each_measured(timed, table_of):

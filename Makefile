@@ -58,9 +58,11 @@ results/%: always $(STAMP)
 	$(BIN)/dualgap $(or $(COMMAND_$*),run) $* --out runs/published/$* || test $$? -eq 1
 	$(BIN)/python -m experiments.report.published.publish runs/published/$*
 
-# A report page of each published experiment, and an index of them.
+# A report page of each published experiment.
 results-pages: $(STAMP)
-	$(BIN)/python -m experiments.report.published.publish --pages build/results
+	@mkdir -p build/results
+	for folder in $$(dirname results/*/manifest.json results/*/*/manifest.json); do \
+	  $(BIN)/dualgap report $$folder --out build/results/$$(basename $$folder).html || exit 1; done
 
 verify: $(STAMP)
 	$(BIN)/dualgap verify

@@ -1,4 +1,4 @@
-"""One HTML file that describes the runs of a folder: `write_report(folder, out)`, or `page_of(...)`.
+"""One HTML file that describes the runs of a folder: `write_report(folder, out)`.
 
     summary    the outcomes, failures first, with their reasons
     times      when each solver reached each target gap; shifted geometric means
@@ -16,11 +16,8 @@ content security policy lets nothing else run in it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-import pandas as pd
 from matplotlib.figure import Figure
 
 from experiments.analysis.hosts import split_by_host
@@ -39,12 +36,12 @@ from experiments.plots.runs import Runs
 from experiments.plots.style import style, svg_address
 from experiments.report import sections
 from experiments.report.charts import Chart, convergence_chart, profile_chart
-from experiments.report.page import chart_library, render, render_index
+from experiments.report.page import render
 from experiments.store import disk
 from experiments.store.reading import RunFolder
 from experiments.tables.formats import machine_text
 
-__all__ = ["chart_library", "page_of", "render_index", "write_report"]
+__all__ = ["report", "write_report"]
 
 
 def write_report(folder: Path, out: Path) -> Path:
@@ -62,38 +59,17 @@ def write_report(folder: Path, out: Path) -> Path:
 
 
 def report(folder: Path) -> str:
-    """Return the report of the results in `folder` as one HTML page."""
-    runs = RunFolder(folder)
-    tables = runs.results, runs.traces, runs.paths
-    return page_of(str(folder), runs.manifest, *tables, runs.missing)
-
-
-def page_of(
-    place: str,
-    manifest: Mapping[str, Any],
-    results: pd.DataFrame,
-    traces: pd.DataFrame,
-    paths: pd.DataFrame,
-    lacking: int = 0,
-    library: str = "",
-) -> str:
-    """Return a report as one HTML page.
-
-    Parameters
-    ----------
-    place : where the results are, as the page names it.
-    manifest, results, traces, paths : what is read from there.
-    lacking : how many planned runs are missing.
-    library : the address of a file with `chart_library()`; without one the page contains it.
-    """
+    """Return the report of the results in `folder`, of a run or published, as one HTML page."""
+    recorded = RunFolder(folder)
+    manifest, results, paths = recorded.manifest, recorded.results, recorded.paths
     apart = split_by_host(results)
     table = labelled(apart)
     table = table.assign(outcome=sections.outcomes(table))
     drawn = without_repeats(table)
     drawn = drawn[drawn["solver"].map(kind_of) != "floor"]  # the lower bound on time has no line
-    runs, path_figure = Runs(drawn, traces, paths=paths), CertifiedPath()
+    runs, path_figure = Runs(drawn, recorded.traces, paths=paths), CertifiedPath()
     noise = noise_of_problems(aa_pairs(joined_by_optimum(apart)))
-    reached = times(apart, "first_within", traces=traces)
+    reached = times(apart, "first_within", traces=recorded.traces)
     reached = reached.assign(fastest=fastest(reached, noise))
     targets = {f"{gap:.0e}": own for gap, own in reached.groupby("target", sort=False)}
     penalty, penalty_text = penalty_of(manifest["time_limit"], results)
@@ -104,9 +80,9 @@ def page_of(
     failures, more = sections.failures(table)
     content = {
         "title": manifest["name"],
-        "folder": place,
+        "folder": str(folder),
         "date": str(manifest.get("date", ""))[:10],
-        "planned": len(results) + lacking,
+        "planned": len(results) + recorded.missing,
         "counts": sections.counts(table),
         "failures": failures,
         "more_failures": more,
@@ -138,4 +114,4 @@ def page_of(
             del profiles["performance"]
         charts = [profile_chart(kind, views, runs.styles) for kind, views in profiles.items()]
         charts.append(convergence_chart(runs))
-    return render(content, charts, runs.styles, library)
+    return render(content, charts, runs.styles)

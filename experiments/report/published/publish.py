@@ -1,9 +1,9 @@
 """Publish finished runs into `results/`: their records, tables and figures.
 
-    python -m experiments.report.published.publish [DIR] | --check | --pages DIR
+    python -m experiments.report.published.publish [DIR] | --check
 
 `publish` copies the records of a run, draws the figures, writes the tables, and renews the tables of
-`README.md` and `results/README.md`; `pages` writes reports from the records. A folder of several runs,
+`README.md` and `results/README.md`. A folder of several runs,
 such as `runs/published/notes`, is published run by run, into a folder of its name. Of an
 experiment with `kind: benchmark` it writes what `report.benchmark` makes of it, of one with
 `kind: verification` the checks.
@@ -25,7 +25,6 @@ from experiments.records.columns import csv_of, datapackage
 from experiments.report.benchmark import write_benchmark
 from experiments.report.published.documents import ROOT, TABLES, purpose, rewrite
 from experiments.report.published.outdated import outdated
-from experiments.report.published.pages import write_pages
 from experiments.store.manifest import EXPERIMENT, NAME, StoreError
 from experiments.store.reading import RunFolder
 from experiments.store.seals import broken_seals, folders_in, seal
@@ -118,17 +117,16 @@ def _page(text: str, published: RunFolder) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Publish a folder, or all tables of `results/` anew; check that all is derived; write reports."""
+    """Publish a folder, or all tables of `results/` anew, or check that all is derived."""
     parser = ArgumentParser(description=main.__doc__)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("folder", nargs="?", type=Path, help="a run, or a folder of them")
     only.add_argument("--check", action="store_true", help="only say what is out of date")
-    only.add_argument("--pages", metavar="DIR", type=Path, help="only write reports to this folder")
     given = parser.parse_args(arguments)
     if given.check:
         sys.exit("\n".join(outdated()) or None)
     try:
-        for written in write_pages(given.pages) if given.pages else publish(given.folder):
+        for written in publish(given.folder):
             sys.stdout.write(f"{written}\n")
     except (StoreError, ValueError, OSError) as error:
         parser.error(str(error))

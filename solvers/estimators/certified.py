@@ -26,6 +26,7 @@ from problems.certificates.certificate import summed
 from problems.dataset import Indices
 from problems.dual_problem.offsets import free_offset
 from problems.gram.threads import Threads
+from problems.kernels import Block
 from problems.validation import shown
 from solvers import Evaluation, Solver, Status, default_solver, find_solver, solve
 from solvers.smo.small import solve_small
@@ -43,6 +44,7 @@ _CONSTRAINTS: dict[str, Any] = {
 
 _log = logging.getLogger(__name__)
 Posed = Callable[[], Formulation]  # makes a problem, whose samples may be a copy
+Blocks = Callable[[int], Block] | None
 
 
 class Answer(NamedTuple):
@@ -61,6 +63,8 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
     solver: Any = None
     refine: Any = True
     callback: Any = None
+
+    _counts_epochs = False  # as iterations, each of n steps
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the training samples out; a certificate that was read stays."""
@@ -95,16 +99,16 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
                 accepted = " or ".join(map(str, constraints))
                 raise InvalidParameterError(f"{name}: must be {accepted}, got {value!r}")
 
-    def _answered(self, problems: list[Posed]) -> list[Answer]:
+    def _answered(self, problems: list[Posed], blocks: Blocks = None) -> list[Answer]:
         """Return the answers to the problems, which `certificate_` and a warm start go by.
 
         Large problems, and those for which somebody wants a solver of their own or to see progress,
-        are solved through `solve`.
+        are solved through `solve`. `blocks` returns each Gram matrix, where they are parts of one.
         """
         found: list[Answer | None] = [None] * len(problems)
         if self.solver is None and self.callback is None and not self.verbose:
             with Threads().limited(1):  # several wait for each other longer than they work
-                found = [self._quickly(at, posed()) for at, posed in enumerate(problems)]
+                found = [self._quickly(at, posed(), blocks) for at, posed in enumerate(problems)]
         answers = [known or self._by_solver(at, problems[at]()) for at, known in enumerate(found)]
         self._answers = [(p, a.point) for p, a in zip(problems, answers, strict=True)]
         self._certificate, self._last_C = None, self.C
@@ -134,22 +138,21 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         """What `max_iter` allows, of which −1 is no limit."""
         return 10_000_000 if self.max_iter == -1 else int(self.max_iter)
 
-    def _quickly(self, at: int, problem: Formulation, steps: int = 1) -> Answer | None:
-        """Solve by the whole Gram matrix in one compiled call, with so many steps in an iteration.
-
-        None for a large problem, or if that leads nowhere.
-        """
+    def _quickly(self, at: int, problem: Formulation, blocks: Blocks) -> Answer | None:
+        """Solve by the whole Gram matrix in one compiled call; None if that leads nowhere."""
         n, costs, groups = problem.n, problem.costs, problem.groups
         if n > SMALL or not problem.is_bounded:
             return None
-        start, most = self._start(at, problem), steps * self._most_iterations
+        start = self._start(at, problem)
+        most = self._most_iterations * (n if self._counts_epochs else 1)
         if groups is None:  # of regression with nu both α and α* have a sum
             groups = np.repeat([0, 1], n) if costs.size > 1 else np.full(n, costs.size - 1)
+        K = problem.gram().dense() if blocks is None else blocks(at)
         linear, tube, limits = linear_terms(problem)
         beta = None if start.alpha is None else problem.beta(start.alpha)
         beta, b, steps, violation = solve_small(
-            problem.gram().dense(), linear, tube, limits, groups,
-            tuple(costs) if costs.any() else (), beta, self.tol, self._fine, most,
+            K, linear, tube, limits, groups, tuple(costs) if costs.any() else (), beta,
+            self.tol, self._fine, most,
         )  # fmt: skip
         if violation > self.tol and steps < most:
             return None

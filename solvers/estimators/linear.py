@@ -27,6 +27,7 @@ from solvers.estimators.certified import (
     SHARPER,
     SMALL,
     Answer,
+    Blocks,
     Certified,
     linear_terms,
     pose,
@@ -52,6 +53,8 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
     random_state: Any = None
     max_iter: Any = 1000
     warm_start: Any = False
+
+    _counts_epochs = True
 
     @property
     def _is_free(self) -> bool:
@@ -91,7 +94,7 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
             w, self.intercept_ = w[:, :-1], self.intercept_scaling * w[:, -1]
         return w
 
-    def _quickly(self, at: int, problem: Formulation, steps: int = 1) -> Answer | None:
+    def _quickly(self, at: int, problem: Formulation, blocks: Blocks) -> Answer | None:
         """Solve by epochs or Newton steps where X is dense and small, else by K."""
         (n, d), squared = problem.X.shape, problem.loss.is_smooth
         if isinstance(problem.X, np.ndarray) and max(n, d) * d * d <= _SMALL_PRODUCT:
@@ -99,7 +102,7 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
                 return self._by_newton(problem, self._start(at, problem))
             if not problem.intercept:
                 return self._by_epochs(problem, self._start(at, problem))
-        return None if squared else super()._quickly(at, problem, n)
+        return None if squared else super()._quickly(at, problem, blocks)
 
     def _by_epochs(self, problem: Formulation, start: Point) -> Answer | None:
         beta = problem.beta(np.zeros(problem.n) if start.alpha is None else start.alpha)

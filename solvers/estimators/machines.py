@@ -18,7 +18,17 @@ from sklearn import svm
 from sklearn.svm._base import BaseLibSVM
 from sklearn.utils.validation import _num_samples, validate_data
 
-from problems import RBF, Formulation, Kernel, Linear, Polynomial, Precomputed, Sigmoid, Vector
+from problems import (
+    RBF,
+    Formulation,
+    Gram,
+    Kernel,
+    Linear,
+    Polynomial,
+    Precomputed,
+    Sigmoid,
+    Vector,
+)
 from problems.dataset import Indices, check_samples
 from problems.kernels import Block, as_dense
 from solvers.estimators.certified import (
@@ -29,6 +39,7 @@ from solvers.estimators.certified import (
     positive_weights,
 )
 
+_MOST_SHARED = 5000  # samples, whose Gram matrix takes 200 MB
 _PREDICTED = 2**23  # kernel values at a time in predictions
 _SAMPLES: Any = {"dtype": np.float64, "order": "C", "accept_sparse": "csr"}
 
@@ -129,7 +140,15 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
             others = {"y": target, "kernel": self._kernel, **others}
             problems.append(pose(formulation, samples, rows if pair else None, **others))
             places.append(rows)
-        answers = self._answered(problems)
+        whole = Gram(samples, self._kernel)  # of all classes, as those of pairs are parts of it
+
+        def blocks(at: int) -> Block:
+            K, ends = whole.dense(), [np.searchsorted(y, (k, k + 1)) for k in self._pairs[at]]
+            parts = [slice(*end) for end in ends]  # np.block takes longer
+            return np.concatenate([np.concatenate([K[p, q] for q in parts], 1) for p in parts])
+
+        shared = len(problems) > 1 and y.size <= _MOST_SHARED
+        answers = self._answered(problems, blocks if shared else None)
         if not all(answer.margin > 0 for answer in answers):
             raise ValueError("nu: leaves no margin between the classes; use a smaller nu")
         self._set_attributes(X, y, kept, places, answers)

@@ -59,7 +59,14 @@ def cross_validation(scores: pd.DataFrame) -> Figure:
     `scores` is what `validated` returns.
     """
     titles = list(dict.fromkeys(scores["title"]))[:PANELS]
-    lines = {title: _lines(scores[scores["title"] == title]) for title in titles}
+    lines: dict[str, dict[str, pd.DataFrame]] = {}  # by kernel, and what else differs
+    for title in titles:
+        mine = scores[scores["title"] == title]
+        labels = mine["kernel"].astype(str)
+        for name in _PARAMETERS:
+            if name != _swept(mine) and mine[name].nunique() > 1:
+                labels = labels + f", {name}=" + mine[name].map("{:g}".format)
+        lines[title] = {str(label): own for label, own in mine.groupby(labels, sort=False)}
     drawn = line_styles(label for found in lines.values() for label in found)
     new, axes = panels(titles, height=2.2)
     for title, ax in zip(titles, axes, strict=True):
@@ -92,13 +99,3 @@ def to_markdown(scores: pd.DataFrame) -> str:
 def _swept(scores: pd.DataFrame) -> str:
     """Return the parameter with the most values."""
     return max(_PARAMETERS, key=lambda name: scores[name].nunique())
-
-
-def _lines(scores: pd.DataFrame) -> dict[str, pd.DataFrame]:
-    """Return the models of one choice by what distinguishes them besides the swept parameter."""
-    swept = _swept(scores)
-    varied = [p for p in _PARAMETERS if p != swept and scores[p].nunique() > 1]
-    labels = scores["kernel"].astype(str)
-    for name in varied:
-        labels = labels + f", {name}=" + scores[name].map("{:g}".format)
-    return {str(label): rows for label, rows in scores.groupby(labels, sort=False)}

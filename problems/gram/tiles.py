@@ -212,18 +212,20 @@ class Tiles:
             if function == (1.0, 0.0, 1):
                 self._transform(out[:, left : left + (last - first) * wide])
             return
+        buffer = np.empty(_ROWS * wide, out.dtype)
         for low in range(0, rows.size, _ROWS):
             some = rows[low : low + _ROWS]
             for k in range(first, min(last, columns.count)):
                 target = out[low : low + _ROWS, left + (k - first) * wide :][:, :wide]
-                tile = target if target.flags.c_contiguous else np.empty(target.shape, out.dtype)
                 if parts is None:
-                    tile[:] = self.gram.bound.block(some, columns.cols[k * wide : (k + 1) * wide])
+                    target[:] = self.gram.bound.block(some, columns.cols[k * wide : (k + 1) * wide])
                 else:
+                    whole = target.flags.c_contiguous
+                    tile = target if whole else buffer[: target.size].reshape(target.shape)
                     self._ready(columns.dtype).products(some, parts[k], tile)
                     self._transform(tile)
-                if tile is not target:
-                    target[:] = tile
+                    if not whole:
+                        target[:] = tile
 
     def _transform(self, products: Tile) -> None:
         """Put products through the kernel's function, in place."""

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -284,6 +285,16 @@ def test_a_folder_that_is_read_only_is_refused(tmp_path, folder, ids, monkeypatc
     for place, resume in ((tmp_path / "new", False), (folder, True)):
         with pytest.raises(StoreError, match="cannot be written to: Read-only file system"):
             Store.open(place, TEXT, ids, resume)
+
+
+def test_a_clock_that_is_moved_backwards_changes_no_order(tmp_path, cases, ids, monkeypatch):
+    store = Store.open(tmp_path / "out", TEXT, ids)
+    real = time.time
+    for i, reason in enumerate(("first", "second")):
+        monkeypatch.setattr(time, "time", lambda i=i: real() - 1e6 * i)
+        store.append(failed(cases[0], "crashed", reason))
+    store.close()
+    assert load_results(tmp_path / "out")["reason"].tolist() == ["second"]
 
 
 def test_a_lock_is_not_inherited_by_workers(tmp_path, ids):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from abc import abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
@@ -179,6 +180,6 @@ class EstimatorBaseline(DualBaseline):
         """Return the settings of the estimators that not all libraries have: by default none."""
         return {}
 
+    @abstractmethod
     def is_stopped(self, estimator: Any) -> bool:
         """Return whether it ended at its limit."""
-        return bool(estimator.fit_status_)

@@ -51,3 +51,7 @@ class LibSVM(EstimatorBaseline):
     def own_settings(self) -> dict[str, Any]:
         """Return whether it shrinks."""
         return {"shrinking": self.shrinking}
+
+    def is_stopped(self, estimator: Any) -> bool:
+        """Return what LIBSVM says of it."""
+        return bool(estimator.fit_status_)

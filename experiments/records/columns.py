@@ -153,14 +153,19 @@ COLUMNS, TRACE_COLUMNS = [c.name for c in RESULTS], [c.name for c in TRACES]
 FILES = {"runs.csv": (*RESULTS, *DESCRIBED), "traces.csv": FULL_TRACES, "paths.csv": PATHS}
 
 
+def numbers_of(columns: Iterable[Column]) -> list[str]:
+    """Return the names of the columns that hold numbers, whole or not."""
+    return [column.name for column in columns if column.kind in ("number", "whole")]
+
+
 def typed(table: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
     """Return a table with these columns, each of its type; those it lacks are empty."""
-    found = table.reindex(columns=[column.name for column in columns]).astype(object)
-    for name, kind, _ in columns:
-        if kind in ("number", "whole"):
-            found[name] = found[name].astype(np.float64)
-        elif kind == "flag":
-            found[name] = found[name].map({True: True, "True": True}).notna()
+    known = tuple(columns)
+    found = table.reindex(columns=[column.name for column in known]).astype(object)
+    for name in numbers_of(known):
+        found[name] = found[name].astype(np.float64)
+    for name in (column.name for column in known if column.kind == "flag"):
+        found[name] = found[name].map({True: True, "True": True}).notna()
     return found
 
 

@@ -28,6 +28,7 @@ from experiments.records.columns import (
     RESULTS,
     TRACE_COLUMNS,
     Column,
+    numbers_of,
     typed,
 )
 from experiments.store.log import LOG, Seals
@@ -37,6 +38,10 @@ from problems import Vector
 ANSWERS = "answers"
 _log = logging.getLogger("dualgap")
 _RUNS = (*RESULTS, *DESCRIBED)
+_NUMBERS = {  # of each table that lines hold rows of
+    part: numbers_of(columns)
+    for part, columns in (("record", _RUNS), ("trace", FULL_TRACES), ("path", PATHS))
+}
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
 
 
@@ -79,9 +84,10 @@ class RunFolder:
             for line in file:
                 with suppress(ValueError, KeyError, TypeError, AttributeError, RecursionError):
                     content = json.loads(line)
-                    if own := seals.fit(line.rstrip(b"\n")):
-                        latest[content["record"]["run_id"]] = seals.session, content
+                    own = seals.fit(line.rstrip(b"\n"))
                     foreign += not own
+                    if own and _fits(content):
+                        latest[content["record"]["run_id"]] = seals.session, content
         if foreign:
             lines, they = ("lines are", "they are") if foreign > 1 else ("line is", "it is")
             text = f"{foreign} {lines} left out: {they} not what a dualgap command wrote"
@@ -186,6 +192,21 @@ class RunFolder:
     def diagnoses(self) -> dict[str, dict[str, Any]]:
         """The fields of the `Diagnosis` of runs by their ids, of those that have one."""
         return {k: line["diagnosis"] for k, line in self.lines.items() if line.get("diagnosis")}
+
+
+def _fits(content: dict[str, Any]) -> bool:
+    """Return that tables can hold a line; ValueError or TypeError where a number is none."""
+    parts = {
+        "record": [content["record"]],
+        "trace": content["trace"],
+        "path": content.get("path", []),
+    }
+    for part, rows in parts.items():
+        for row in rows:
+            for name in _NUMBERS[part]:
+                if (value := row.get(name)) is not None:
+                    float(value)
+    return True
 
 
 def load_results(folder: Path | str) -> pd.DataFrame:

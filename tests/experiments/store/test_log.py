@@ -117,6 +117,20 @@ def test_nothing_that_was_appended_before_a_kill_counts(tmp_path, cases, attack,
     assert all("1 line is left out" in told for told in caplog.messages)
 
 
+@pytest.mark.parametrize("part", ["record", "trace", "path"])
+def test_a_word_for_a_number_costs_one_line_of_a_killed_session(store, cases, tmp_path, part):
+    log = tmp_path / "out" / "runs.jsonl"
+    first, *others = log.read_bytes().splitlines(keepends=True)
+    row, name = {"run_id": cases[0].run_id}, "n_support" if part == "path" else "gap"
+    content = json.loads(first)
+    seal = content.pop("seal")
+    changed = {"record": content["record"] | {name: "x"}, "trace": [row | {name: "x"}]}
+    content |= {part: changed.get(part, [row | {name: "x"}]), "seal": seal}
+    log.write_bytes(b"".join([json.dumps(content).encode() + b"\n", *others]))
+    assert set(RunFolder(tmp_path / "out").lines) == {cases[1].run_id}
+    assert len(load_results(tmp_path / "out")) == 1
+
+
 def test_lines_appended_after_a_command_has_ended_do_not_count(store, cases, tmp_path):
     store.close()
     append_for_another(store.folder / "runs.jsonl", cases)

@@ -39,7 +39,7 @@ ANSWERS = "answers"
 _log = logging.getLogger("dualgap")
 _RUNS = (*RESULTS, *DESCRIBED)
 _NUMBERS = {  # of each table that lines hold rows of
-    part: numbers_of(columns)
+    part: set(numbers_of(columns))
     for part, columns in (("record", _RUNS), ("trace", FULL_TRACES), ("path", PATHS))
 }
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
@@ -86,7 +86,8 @@ class RunFolder:
                     content = json.loads(line)
                     own = seals.fit(line.rstrip(b"\n"))
                     foreign += not own
-                    if own and _fits(content):
+                    if own:
+                        _check_numbers(content)
                         latest[content["record"]["run_id"]] = seals.session, content
         if foreign:
             lines, they = ("lines are", "they are") if foreign > 1 else ("line is", "it is")
@@ -194,19 +195,18 @@ class RunFolder:
         return {k: line["diagnosis"] for k, line in self.lines.items() if line.get("diagnosis")}
 
 
-def _fits(content: dict[str, Any]) -> bool:
-    """Return that tables can hold a line; ValueError or TypeError where a number is none."""
-    parts = {
-        "record": [content["record"]],
-        "trace": content["trace"],
-        "path": content.get("path", []),
-    }
-    for part, rows in parts.items():
+def _check_numbers(content: dict[str, Any]) -> None:
+    """Refuse a line with a word in the place of a number, which no table could hold.
+
+    Raises
+    ------
+    ValueError or TypeError
+        Of NumPy, which `_counted` takes for a damaged line.
+    """
+    record, trace, path = content["record"], content["trace"], content.get("path", [])
+    for part, rows in {"record": [record], "trace": trace, "path": path}.items():
         for row in rows:
-            for name in _NUMBERS[part]:
-                if (value := row.get(name)) is not None:
-                    float(value)
-    return True
+            np.array([value for name, value in row.items() if name in _NUMBERS[part]], np.float64)
 
 
 def load_results(folder: Path | str) -> pd.DataFrame:

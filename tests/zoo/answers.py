@@ -1,22 +1,29 @@
-"""Solvers whose answers are no answers. Each is right but for one thing.
+"""Solvers whose answers are none, or not what they say of them. Each is right but for one thing.
 
 `expected` is the property of the selftest that must catch it, `words` must be in its sentence.
 """
 
 import time
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 
+from problems import FormPoint
+from problems.projection import project
 from solvers import SMO
+
+_SMALL = 1e-6  # far above what a step is where the features are 1e8
 
 
 class _Faulty(SMO):
     """SMO, whose every point goes through `spoil`."""
 
-    expected: ClassVar[str] = "answers"
-    words: ClassVar[str] = ""
+    expected = "answers"
+
+    def __init_subclass__(cls, **known):
+        super().__init_subclass__()
+        for name, value in known.items():
+            setattr(cls, name, value)
 
     def spoil(self, point):
         return point
@@ -26,11 +33,8 @@ class _Faulty(SMO):
             yield self.spoil(point)
 
 
-@dataclass(frozen=True)
-class NaN(_Faulty):
+class NaN(_Faulty, words="NaN or infinite"):
     """One entry of each answer is NaN."""
-
-    words: ClassVar[str] = "NaN or infinite"
 
     def spoil(self, point):
         x = point.x.copy()
@@ -38,11 +42,8 @@ class NaN(_Faulty):
         return replace(point, x=x)
 
 
-@dataclass(frozen=True)
-class Infinite(_Faulty):
+class Infinite(_Faulty, words="NaN or infinite"):
     """One entry of each answer is infinite."""
-
-    words: ClassVar[str] = "NaN or infinite"
 
     def spoil(self, point):
         x = point.x.copy()
@@ -50,93 +51,65 @@ class Infinite(_Faulty):
         return replace(point, x=x)
 
 
-@dataclass(frozen=True)
-class NoPoint(_Faulty):
+class NoPoint(_Faulty, words="without x"):
     """It claims an optimum and shows no point."""
-
-    words: ClassVar[str] = "without x"
 
     def spoil(self, point):
         return replace(point, x=None)
 
 
-@dataclass(frozen=True)
-class YieldsNone(_Faulty):
+class YieldsNone(_Faulty, words="yields FormPoint, this one NoneType"):
     """It yields None."""
-
-    words: ClassVar[str] = "yields FormPoint, this one NoneType"
 
     def spoil(self, point):
         return None
 
 
-@dataclass(frozen=True)
-class Column(_Faulty):
+class Column(_Faulty, words="shape"):
     """Its answer is a matrix of one column."""
-
-    words: ClassVar[str] = "shape"
 
     def spoil(self, point):
         return replace(point, x=point.x[:, None])
 
 
-@dataclass(frozen=True)
-class TooShort(_Faulty):
+class TooShort(_Faulty, words="shape"):
     """Its answer leaves the last sample out."""
-
-    words: ClassVar[str] = "shape"
 
     def spoil(self, point):
         return replace(point, x=point.x[:-1])
 
 
-@dataclass(frozen=True)
-class Truncated(_Faulty):
+class Truncated(_Faulty, words="array of floats, got int64"):
     """Its answer is stored in integers, which cuts off what comes after the point."""
-
-    words: ClassVar[str] = "array of floats, got int64"
 
     def spoil(self, point):
         return replace(point, x=point.x.astype(np.int64))
 
 
-@dataclass(frozen=True)
-class Objects(_Faulty):
+class Objects(_Faulty, words="array of floats, got object"):
     """Its answer is an array of Python objects."""
-
-    words: ClassVar[str] = "array of floats, got object"
 
     def spoil(self, point):
         return replace(point, x=point.x.astype(object))
 
 
-@dataclass(frozen=True)
-class UnknownClaim(_Faulty):
+class UnknownClaim(_Faulty, words="claim: must be one of"):
     """It claims a word that nobody knows."""
-
-    words: ClassVar[str] = "claim: must be one of"
 
     def spoil(self, point):
         return replace(point, claim="converged")
 
 
-@dataclass(frozen=True)
-class NoYield(_Faulty):
+class NoYield(_Faulty, words="without yielding"):
     """It returns before its first yield."""
-
-    words: ClassVar[str] = "without yielding"
 
     def iterates(self, state):
         return
         yield
 
 
-@dataclass(frozen=True)
-class NeverStops(_Faulty):
+class NeverStops(_Faulty, expected="ends by itself", words="still running after"):
     """It goes on after the optimum, for ever."""
-
-    expected: ClassVar[str] = "ends by itself"
-    words: ClassVar[str] = "still running after"
 
     def iterates(self, state):
         point = None
@@ -147,24 +120,16 @@ class NeverStops(_Faulty):
             yield replace(point, claim="none")
 
 
-@dataclass(frozen=True)
-class IgnoresMaxIter(_Faulty):
+class IgnoresMaxIter(_Faulty, expected="max_iter", words="with max_iter=1 it made"):
     """It has a setting `max_iter` and never looks at it."""
-
-    expected: ClassVar[str] = "max_iter"
-    words: ClassVar[str] = "with max_iter=1 it made"
 
     def iterates(self, state):
         *_, last = SMO(tol=self.tol).iterates(state)
         yield last
 
 
-@dataclass(frozen=True)
-class Late(_Faulty):
+class Late(_Faulty, expected="time limit", words="and claims 'optimal'"):
     """It works for a third of a second without a yield, whatever its time limit, and succeeds."""
-
-    expected: ClassVar[str] = "time limit"
-    words: ClassVar[str] = "and claims 'optimal'"
 
     def iterates(self, state):
         points = list(super().iterates(state))
@@ -172,24 +137,78 @@ class Late(_Faulty):
         yield points[-1]
 
 
-@dataclass(frozen=True)
-class Unseeded(_Faulty):
+class Unseeded(_Faulty, expected="deterministic", words="different answers"):
     """Its random numbers have no seed."""
-
-    expected: ClassVar[str] = "deterministic"
-    words: ClassVar[str] = "different answers"
 
     def spoil(self, point):
         noise = np.random.default_rng().uniform(0.0, 1e-12, point.x.size)
         return replace(point, x=point.x + noise)
 
 
-@dataclass(frozen=True)
-class RefusesAll(_Faulty):
+class RefusesAll(_Faulty, expected="", words="solved nothing"):
     """It refuses every problem, and so is never wrong."""
-
-    expected: ClassVar[str] = ""
-    words: ClassVar[str] = "solved nothing"
 
     def refuses(self, form):
         return "the stars are not right for this problem"
+
+
+class Overclaims(_Faulty, expected="claims", words="claims optimal, but the certified bounds are"):
+    """It claims an optimum where every dual variable is a third too small."""
+
+    def spoil(self, point):
+        return replace(point, x=point.x / 1.5)
+
+
+class DeniesSuccess(_Faulty, expected="claims", words="claims infeasible"):
+    """Its answer is right, and it claims that there is none."""
+
+    def spoil(self, point):
+        return replace(point, claim="infeasible" if point.claim == "optimal" else point.claim)
+
+
+class SaysNothing(_Faulty, expected="claims", words="ends without a claim"):
+    """Its answer is right, and it ends without a claim."""
+
+    def spoil(self, point):
+        return replace(point, claim="none")
+
+
+class GivesUp(_Faulty, expected="claims", words="claims infeasible"):
+    """It claims infeasibility without having tried."""
+
+    def iterates(self, form):
+        yield FormPoint(np.zeros(form.n), claim="infeasible")
+
+
+class SolvesTheInfeasible(_Faulty, expected="infeasibility", words="infeasible (proven)"):
+    """It claims an optimum of every hard margin, also where there is none."""
+
+    def spoil(self, point):
+        return replace(point, claim="optimal")
+
+
+class Impatient(_Faulty, expected="large C", words="on C=1e12: linear: claims optimal"):
+    """It claims an optimum after 20 steps for each sample, which suffices on scaled data only."""
+
+    def iterates(self, form):
+        for point in SMO(max_iter=20 * form.n).iterates(form):
+            yield replace(point, claim="optimal" if point.claim == "stopped" else point.claim)
+
+
+class AbsoluteTolerance(_Faulty, expected="large features", words="claims optimal"):
+    """It ends where no variable moves by more than 1e-6 in a step, in whatever unit the features are."""
+
+    def prepare(self, form):
+        return form
+
+    def iterates(self, form):
+        Q, x = form.Q.dense(), np.zeros(form.n)
+        step = 1.0 / max(1.0, float(np.trace(Q)))
+        for count in range(1, 5_000):
+            moved = project(x - step * (Q @ x + form.p), form.lb, form.ub, form.a)
+            ended = float(np.abs(moved - x).max()) < _SMALL
+            x = moved
+            if ended:
+                yield FormPoint(x, iterations=count, claim="optimal")
+                return
+        yield FormPoint(x, iterations=count, claim="stopped")

@@ -5,8 +5,7 @@
 
 import threading
 import time
-from dataclasses import dataclass, replace
-from typing import ClassVar
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,12 +15,19 @@ from problems import Certificate, FormPoint
 from solvers import SMO
 
 
-@dataclass(frozen=True)
-class SolvesBeforehand(SMO):
-    """It solves in prepare, which is not timed."""
+class _Cheat(SMO):
+    """SMO, and what is known of it."""
 
-    expected: ClassVar[str] = "nothing beforehand"
-    words: ClassVar[str] = "it solves in prepare, which is not timed"
+    def __init_subclass__(cls, **known):
+        super().__init_subclass__()
+        for name, value in known.items():
+            setattr(cls, name, value)
+
+
+class SolvesBeforehand(
+    _Cheat, expected="nothing beforehand", words="it solves in prepare, which is not timed"
+):
+    """It solves in prepare, which is not timed."""
 
     def prepare(self, form):
         state = super().prepare(form)
@@ -34,12 +40,10 @@ class SolvesBeforehand(SMO):
         yield state
 
 
-@dataclass(frozen=True)
-class ComputesGramBeforehand(SMO):
+class ComputesGramBeforehand(
+    _Cheat, expected="nothing beforehand", words="kernel values in prepare"
+):
     """It computes the Gram matrix in prepare, which is not timed."""
-
-    expected: ClassVar[str] = "nothing beforehand"
-    words: ClassVar[str] = "kernel values in prepare"
 
     def prepare(self, form):
         form.gram.dense()
@@ -52,36 +56,24 @@ class _Later(FormPoint):
         return np.zeros(60)
 
 
-@dataclass(frozen=True)
-class ComputesAfterwards(SMO):
+class ComputesAfterwards(_Cheat, expected="answers", words="yields FormPoint, this one _Later"):
     """It yields something that computes the answer once the clock has stopped."""
-
-    expected: ClassVar[str] = "answers"
-    words: ClassVar[str] = "yields FormPoint, this one _Later"
 
     def iterates(self, state):
         point = object.__new__(_Later)
         yield point
 
 
-@dataclass(frozen=True)
-class StopsTheClock(SMO):
+class StopsTheClock(_Cheat, expected="global state", words="time.perf_counter"):
     """It replaces the clock."""
-
-    expected: ClassVar[str] = "global state"
-    words: ClassVar[str] = "time.perf_counter"
 
     def iterates(self, state):
         time.perf_counter = lambda: 0.0
         yield from super().iterates(state)
 
 
-@dataclass(frozen=True)
-class CertifiesItself(SMO):
+class CertifiesItself(_Cheat, expected="global state", words="problems.certify"):
     """It replaces what certifies it."""
-
-    expected: ClassVar[str] = "global state"
-    words: ClassVar[str] = "problems.certify"
 
     def iterates(self, state):
         problems.certify = solvers.running.solution.certify = lambda *_: Certificate(
@@ -90,12 +82,8 @@ class CertifiesItself(SMO):
         yield FormPoint(np.zeros(state.n), claim="optimal")
 
 
-@dataclass(frozen=True)
-class ChangesParameters(SMO):
+class ChangesParameters(_Cheat, expected="inputs unchanged", words="the problem's parameters"):
     """It makes the problem an easier one."""
-
-    expected: ClassVar[str] = "inputs unchanged"
-    words: ClassVar[str] = "the problem's parameters"
 
     def iterates(self, state):
         if hasattr(state.gram.kernel, "gamma"):
@@ -103,24 +91,20 @@ class ChangesParameters(SMO):
         yield from super().iterates(state)
 
 
-@dataclass(frozen=True)
-class KeepsRunning(SMO):
+class KeepsRunning(_Cheat, expected="global state", words="running threads"):
     """It leaves a thread running, which takes time from whoever comes next."""
-
-    expected: ClassVar[str] = "global state"
-    words: ClassVar[str] = "running threads"
 
     def iterates(self, state):
         threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
         yield from super().iterates(state)
 
 
-@dataclass(frozen=True)
-class CountsBackwards(SMO):
+class CountsBackwards(
+    _Cheat,
+    expected="ends by itself",
+    words="iterations: must be a whole number of 0 or more, got -1",
+):
     """Its iterations are below zero, which no limit on them reaches."""
-
-    expected: ClassVar[str] = "ends by itself"
-    words: ClassVar[str] = "iterations: must be a whole number of 0 or more, got -1"
 
     def iterates(self, state):
         for point in super().iterates(state):

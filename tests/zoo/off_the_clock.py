@@ -12,7 +12,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -35,9 +34,12 @@ def _solved(form):
 class _Patient(SMO):
     """SMO that takes its time."""
 
-    expected: ClassVar[str] = ""
-    words: ClassVar[str] = ""
-    shown: ClassVar[str] = "time_solve"
+    expected, shown = "", "time_solve"
+
+    def __init_subclass__(cls, **known):
+        super().__init_subclass__()
+        for name, value in known.items():
+            setattr(cls, name, value)
 
 
 class _Counters(Mapping):
@@ -55,7 +57,6 @@ class _Counters(Mapping):
         return iter(["steps"])
 
 
-@dataclass(frozen=True)
 class CountersThatSolve(_Patient):
     """Its counters solve the problem when they are unpacked."""
 
@@ -75,7 +76,6 @@ class _Claim(str):
         return hash(str(self))
 
 
-@dataclass(frozen=True)
 class DividesItsTime(_Patient):
     """It replaces what the loop returns by one that took a hundredth of the time."""
 
@@ -89,11 +89,8 @@ class DividesItsTime(_Patient):
         yield FormPoint(_solved(state), claim="optimal")
 
 
-@dataclass(frozen=True)
-class HiresAProcess(_Patient):
+class HiresAProcess(_Patient, shown="cpu_time"):
     """Another process does the work for it, which it waits for."""
-
-    shown: ClassVar[str] = "cpu_time"
 
     def iterates(self, state):
         busy = f"import time\nwhile time.process_time() < {WORK}: pass"
@@ -101,11 +98,8 @@ class HiresAProcess(_Patient):
         yield from SMO(tol=1e-6).iterates(state)
 
 
-@dataclass(frozen=True)
-class ClaimThatSolves(_Patient):
+class ClaimThatSolves(_Patient, shown="wrong"):
     """Its claim solves the problem when it is compared; nobody compares it."""
-
-    shown: ClassVar[str] = "wrong"
 
     def iterates(self, form):
         claim = _Claim("optimal")
@@ -113,7 +107,6 @@ class ClaimThatSolves(_Patient):
         yield FormPoint(claim.x, claim=claim)
 
 
-@dataclass(frozen=True)
 class ClockForOneStep(_Patient):
     """It replaces every clock that it finds for one step, and puts them back."""
 
@@ -134,11 +127,8 @@ class ClockForOneStep(_Patient):
         yield FormPoint(x, claim="optimal")
 
 
-@dataclass(frozen=True)
-class ThreadGoesOn(_Patient):
+class ThreadGoesOn(_Patient, shown="wrong"):
     """A thread goes on with its point after it was yielded."""
-
-    shown: ClassVar[str] = "wrong"
 
     def iterates(self, form):
         x = np.zeros(form.n)
@@ -147,13 +137,11 @@ class ThreadGoesOn(_Patient):
         yield FormPoint(x, claim="optimal")
 
 
-@dataclass(frozen=True)
-class SolvesInRefuses(_Patient):
+class SolvesInRefuses(
+    _Patient, expected="other data", words="its set-up takes", shown="time_setup"
+):
     """It solves when it is asked whether it can, and checks that the samples are still the same."""
 
-    expected: ClassVar[str] = "other data"
-    words: ClassVar[str] = "its set-up takes"
-    shown: ClassVar[str] = "time_setup"
     known: ClassVar[dict[bytes, Any]] = {}
 
     def refuses(self, form):
@@ -164,7 +152,6 @@ class SolvesInRefuses(_Patient):
         yield FormPoint(_solved(form) if known is None else known, claim="optimal")
 
 
-@dataclass(frozen=True)
 class SolvesInPrepare(SolvesInRefuses):
     """The same when it is to prepare."""
 
@@ -176,12 +163,8 @@ class SolvesInPrepare(SolvesInRefuses):
         return form
 
 
-@dataclass(frozen=True)
-class KeepsAnswers(_Patient):
+class KeepsAnswers(_Patient, expected="other data", words="it remembers"):
     """It keeps every answer on disk, for the next run on the same samples."""
-
-    expected: ClassVar[str] = "other data"
-    words: ClassVar[str] = "it remembers"
 
     def iterates(self, form):
         file = Path(tempfile.gettempdir()) / f"answer-{_digest(form).hex()}.npy"
@@ -190,12 +173,8 @@ class KeepsAnswers(_Patient):
         yield FormPoint(np.load(file), claim="optimal")
 
 
-@dataclass(frozen=True)
-class HonestWhenSmall(_Patient):
+class HonestWhenSmall(_Patient, expected="other data", words="claims optimal, but"):
     """It solves what is small, and claims that it solved what is not."""
-
-    expected: ClassVar[str] = "other data"
-    words: ClassVar[str] = "claims optimal, but"
 
     def iterates(self, form):
         if form.n <= 100:
@@ -204,11 +183,8 @@ class HonestWhenSmall(_Patient):
             yield FormPoint(form.first_point(), claim="optimal")
 
 
-@dataclass(frozen=True)
-class HonestWhenWatched(_Patient):
+class HonestWhenWatched(_Patient, shown="wrong"):
     """It solves where the selftest is loaded, and claims that it solved elsewhere."""
-
-    shown: ClassVar[str] = "wrong"
 
     def iterates(self, form):
         if "experiments.selftest.bench" in sys.modules:

@@ -8,8 +8,6 @@ import os
 import subprocess
 import sys
 import time
-from dataclasses import dataclass
-from typing import ClassVar
 
 from solvers import SMO
 
@@ -17,8 +15,12 @@ from solvers import SMO
 class _Deadly(SMO):
     """SMO that ends with `strike`."""
 
-    expected: ClassVar[str] = "answers"
-    words: ClassVar[str] = ""
+    expected = "answers"
+
+    def __init_subclass__(cls, **known):
+        super().__init_subclass__()
+        for name, value in known.items():
+            setattr(cls, name, value)
 
     def strike(self):
         pass
@@ -28,51 +30,36 @@ class _Deadly(SMO):
         self.strike()
 
 
-@dataclass(frozen=True)
-class Segfault(_Deadly):
+class Segfault(_Deadly, words="killed by SIGSEGV"):
     """It reads from address 0."""
-
-    words: ClassVar[str] = "killed by SIGSEGV"
 
     def strike(self):
         ctypes.string_at(0)
 
 
-@dataclass(frozen=True)
-class ExitsAtOnce(_Deadly):
+class ExitsAtOnce(_Deadly, words="ended with exit code 0"):
     """It calls os._exit with a code that says that all is well."""
-
-    words: ClassVar[str] = "ended with exit code 0"
 
     def strike(self):
         os._exit(0)
 
 
-@dataclass(frozen=True)
-class Exits(_Deadly):
+class Exits(_Deadly, words="raised SystemExit"):
     """It calls sys.exit."""
-
-    words: ClassVar[str] = "raised SystemExit"
 
     def strike(self):
         sys.exit("done")
 
 
-@dataclass(frozen=True)
-class HangsInC(_Deadly):
+class HangsInC(_Deadly, words="killed"):
     """It sleeps in C for a day without letting go of the interpreter's lock."""
-
-    words: ClassVar[str] = "killed"
 
     def strike(self):
         ctypes.PyDLL(None).sleep(86_400)
 
 
-@dataclass(frozen=True)
-class HangsPrinting(_Deadly):
+class HangsPrinting(_Deadly, words="killed"):
     """It prints for ever, and its child would outlive it."""
-
-    words: ClassVar[str] = "killed"
 
     def strike(self):
         subprocess.Popen(["sleep", f"4242.{os.getppid()}"])
@@ -81,11 +68,8 @@ class HangsPrinting(_Deadly):
             time.sleep(1e-4)
 
 
-@dataclass(frozen=True)
-class HangsEverywhere(_Deadly):
+class HangsEverywhere(_Deadly, words="killed"):
     """It never returns from anything but its constructor."""
-
-    words: ClassVar[str] = "killed"
 
     def prepare(self, form):
         while True:

@@ -6,7 +6,7 @@
 import os
 import random
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,8 +19,12 @@ from solvers import SMO
 class _Careless(SMO):
     """SMO, and `damage` before it."""
 
-    expected: ClassVar[str] = "global state"
-    words: ClassVar[str] = ""
+    expected = "global state"
+
+    def __init_subclass__(cls, **known):
+        super().__init_subclass__()
+        for name, value in known.items():
+            setattr(cls, name, value)
 
     def damage(self, form):
         pass
@@ -30,12 +34,8 @@ class _Careless(SMO):
         yield from super().iterates(state)
 
 
-@dataclass(frozen=True)
-class ChangesX(_Careless):
+class ChangesX(_Careless, expected="inputs unchanged", words="the problem's X"):
     """It centres the samples in place."""
-
-    expected: ClassVar[str] = "inputs unchanged"
-    words: ClassVar[str] = "the problem's X"
 
     def damage(self, form):
         X = form.gram.X
@@ -44,12 +44,8 @@ class ChangesX(_Careless):
             X -= X.mean(axis=0)
 
 
-@dataclass(frozen=True)
-class ChangesY(_Careless):
+class ChangesY(_Careless, expected="inputs unchanged", words="the form's a"):
     """It flips one label, in place: the form has a copy of them, the coefficients of its equality."""
-
-    expected: ClassVar[str] = "inputs unchanged"
-    words: ClassVar[str] = "the form's a"
 
     def damage(self, form):
         if form.a is not None:
@@ -57,115 +53,80 @@ class ChangesY(_Careless):
             form.a[0] = -form.a[0]
 
 
-@dataclass(frozen=True)
-class ChangesForm(_Careless):
+class ChangesForm(_Careless, expected="inputs unchanged", words="the form's ub"):
     """It halves the bounds of the form, in place."""
-
-    expected: ClassVar[str] = "inputs unchanged"
-    words: ClassVar[str] = "the form's ub"
 
     def damage(self, form):
         np.multiply(form.ub, 0.5, out=form.ub)
 
 
-@dataclass(frozen=True)
-class ChangesGram(_Careless):
+class ChangesGram(_Careless, expected="inputs unchanged", words="the Gram matrix"):
     """It makes Q of K in place, in the matrix that the form remembers."""
-
-    expected: ClassVar[str] = "inputs unchanged"
-    words: ClassVar[str] = "the Gram matrix"
 
     def damage(self, form):
         K = form.gram.dense()
         K *= 0.5
 
 
-@dataclass(frozen=True)
-class ReseedsNumPy(_Careless):
+class ReseedsNumPy(_Careless, words="NumPy's random state"):
     """It seeds NumPy's global generator."""
-
-    words: ClassVar[str] = "NumPy's random state"
 
     def damage(self, form):
         np.random.seed(0)  # noqa: NPY002
 
 
-@dataclass(frozen=True)
-class DrawsFromNumPy(_Careless):
+class DrawsFromNumPy(_Careless, words="NumPy's random state"):
     """It draws one number from NumPy's global generator."""
-
-    words: ClassVar[str] = "NumPy's random state"
 
     def damage(self, form):
         np.random.random()  # noqa: NPY002
 
 
-@dataclass(frozen=True)
-class DrawsFromPython(_Careless):
+class DrawsFromPython(_Careless, words="Python's random state"):
     """It draws from Python's global generator."""
-
-    words: ClassVar[str] = "Python's random state"
 
     def damage(self, form):
         random.random()
 
 
-@dataclass(frozen=True)
-class SilencesWarnings(_Careless):
+class SilencesWarnings(_Careless, words="the warnings filter"):
     """It switches all warnings off."""
-
-    words: ClassVar[str] = "the warnings filter"
 
     def damage(self, form):
         warnings.simplefilter("ignore")
 
 
-@dataclass(frozen=True)
-class IgnoresOverflow(_Careless):
+class IgnoresOverflow(_Careless, words="NumPy's error handling"):
     """It tells NumPy to be silent about overflow, for everyone."""
-
-    words: ClassVar[str] = "NumPy's error handling"
 
     def damage(self, form):
         np.seterr(over="ignore")
 
 
-@dataclass(frozen=True)
-class TakesThreads(_Careless):
+class TakesThreads(_Careless, words="the number of threads"):
     """It sets linear algebra to one thread and leaves it there."""
-
-    words: ClassVar[str] = "the number of threads"
 
     def damage(self, form):
         threadpool_limits(1, user_api="blas")
 
 
-@dataclass(frozen=True)
-class MovesAway(_Careless):
+class MovesAway(_Careless, words="the working directory"):
     """It changes the working directory."""
-
-    words: ClassVar[str] = "the working directory"
 
     def damage(self, form):
         os.chdir("/")
 
 
-@dataclass(frozen=True)
-class SetsEnvironment(_Careless):
+class SetsEnvironment(_Careless, words="the environment variable OMP_NUM_THREADS"):
     """It sets an environment variable."""
-
-    words: ClassVar[str] = "the environment variable OMP_NUM_THREADS"
 
     def damage(self, form):
         os.environ["OMP_NUM_THREADS"] = "64"
 
 
-@dataclass(frozen=True)
-class Remembers(SMO):
+class Remembers(_Careless, expected="stateless", words="the answer differs"):
     """It begins where the last problem of that size ended."""
 
-    expected: ClassVar[str] = "stateless"
-    words: ClassVar[str] = "the answer differs"
     last: ClassVar[dict[int, Any]] = {}
 
     def iterates(self, form):

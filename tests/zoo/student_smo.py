@@ -25,8 +25,11 @@ class Student(Solver):
 
     form: ClassVar = BoxQP
     source: ClassVar[str] = "Straka, NPFL129 lecture 7 (2020)"
-    condition: ClassVar[str] = ""
-    words: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **known):
+        super().__init_subclass__()
+        for name, value in known.items():
+            setattr(cls, name, value)
 
     def refuses(self, form):
         """Classification with an intercept is what the course had so far."""
@@ -91,124 +94,90 @@ class Student(Solver):
         E += change
 
 
-@dataclass(frozen=True)
-class OppositeSigns(Student):
+class OppositeSigns(Student, condition="box", words="the sign of the answer"):
     """−α is returned."""
-
-    condition: ClassVar[str] = "box"
-    words: ClassVar[str] = "the sign of the answer"
 
     def iterates(self, form):
         for point in super().iterates(form):
             yield replace(point, x=-point.x)
 
 
-@dataclass(frozen=True)
-class WrongEnds(Student):
+class WrongEnds(
+    Student, condition="stationarity", words="L and H are swapped, or are those of equal labels"
+):
     """L and H of equal labels where they differ, and the other way round."""
-
-    condition: ClassVar[str] = "stationarity"
-    words: ClassVar[str] = "L and H are swapped, or are those of equal labels"
 
     def ends(self, a_i, a_j, C, equal):
         return super().ends(a_i, a_j, C, not equal)
 
 
-@dataclass(frozen=True)
-class OneEnds(Student):
+class OneEnds(Student, condition="box", words="L and H: for equal labels L = max(0, αᵢ + αⱼ − C)"):
     """L and H of different labels for all pairs."""
-
-    condition: ClassVar[str] = "box"
-    words: ClassVar[str] = "L and H: for equal labels L = max(0, αᵢ + αⱼ − C)"
 
     def ends(self, a_i, a_j, C, equal):
         return super().ends(a_i, a_j, C, False)
 
 
-@dataclass(frozen=True)
-class SwappedEnds(Student):
+class SwappedEnds(Student, condition="stationarity", words="L and H are swapped"):
     """L and H in each other's place."""
-
-    condition: ClassVar[str] = "stationarity"
-    words: ClassVar[str] = "L and H are swapped"
 
     def ends(self, a_i, a_j, C, equal):
         L, H = super().ends(a_i, a_j, C, equal)
         return H, L
 
 
-@dataclass(frozen=True)
-class SwappedClip(SwappedEnds):
+class SwappedClip(
+    SwappedEnds, condition="stationarity", words="L and H: for equal labels L = max(0, αᵢ + αⱼ − C)"
+):
     """As above, clipped in the other order."""
-
-    condition: ClassVar[str] = "stationarity"
-    words: ClassVar[str] = "L and H: for equal labels L = max(0, αᵢ + αⱼ − C)"
 
     def clip(self, a_j, L, H):
         return max(min(a_j, H), L)
 
 
-@dataclass(frozen=True)
-class WrongCurvature(Student):
+class WrongCurvature(Student, condition="stationarity", words="a wrong sign of η"):
     """η with the wrong sign."""
-
-    condition: ClassVar[str] = "stationarity"
-    words: ClassVar[str] = "a wrong sign of η"
 
     def curvature(self, k_ii, k_jj, k_ij):
         return -super().curvature(k_ii, k_jj, k_ij)
 
 
-@dataclass(frozen=True)
-class ForgottenPartner(Student):
+class ForgottenPartner(
+    Student, condition="equality", words="the second multiplier: when αⱼ changes, αᵢ must change"
+):
     """αᵢ is not moved along with αⱼ."""
-
-    condition: ClassVar[str] = "equality"
-    words: ClassVar[str] = "the second multiplier: when αⱼ changes, αᵢ must change"
 
     def partner(self, a_i, change):
         return a_i
 
 
-@dataclass(frozen=True)
-class WrongBias(Student):
+class WrongBias(Student, condition="intercept", words="the update of b"):
     """b is updated with the wrong sign of E."""
-
-    condition: ClassVar[str] = "intercept"
-    words: ClassVar[str] = "the update of b"
 
     def bias(self, b, i, j, K, t, E, change_i, change_j, new_i, new_j, C):
         return super().bias(b, i, j, K, t, -E, change_i, change_j, new_i, new_j, C)
 
 
-@dataclass(frozen=True)
-class FrozenBias(Student):
+class FrozenBias(Student, condition="intercept", words="the update of b"):
     """b is never updated."""
-
-    condition: ClassVar[str] = "intercept"
-    words: ClassVar[str] = "the update of b"
 
     def bias(self, b, *_):
         return b
 
 
-@dataclass(frozen=True)
-class StaleErrors(Student):
+class StaleErrors(
+    Student, condition="stationarity", words="the error cache must be refreshed for all"
+):
     """Only the errors of the pair itself are refreshed."""
-
-    condition: ClassVar[str] = "stationarity"
-    words: ClassVar[str] = "the error cache must be refreshed for all"
 
     def refresh(self, E, change, i, j):
         E[[i, j]] += change[[i, j]]
 
 
-@dataclass(frozen=True)
-class NeverRefreshed(Student):
+class NeverRefreshed(
+    Student, condition="stationarity", words="the error cache must be refreshed for all"
+):
     """No error is."""
-
-    condition: ClassVar[str] = "stationarity"
-    words: ClassVar[str] = "the error cache must be refreshed for all"
 
     def refresh(self, E, change, i, j):
         pass

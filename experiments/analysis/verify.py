@@ -8,9 +8,12 @@ bounds are proven, the intervals of all solvers must have a number in common, wi
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from math import inf, isfinite, isnan, nan
 from operator import attrgetter
+from types import MappingProxyType
 from typing import Any
 
 import pandas as pd
@@ -23,8 +26,6 @@ from problems.answers.diagnosis import Diagnosis, most_frequent
 REFERENCES = ("cvxopt_qp", "cvxpy_qp")
 TOLERANCE = 1e-6
 _ROUNDING = 1e-12
-
-_NUMBERS = ("n", "objective", "primal_objective", "dual_objective", "gap", "relative_gap")
 _Run = dict[str, Any]  # one row of the results
 
 
@@ -113,29 +114,24 @@ class Verification:
 
 
 def compare(
-    results: pd.DataFrame, tolerance: float = TOLERANCE, proven: bool = False
+    results: pd.DataFrame,
+    tolerance: float = TOLERANCE,
+    proven: bool = False,
+    diagnoses: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> Verification:
     """Compare every run of `results` (the records' columns) with the QP optimum of its problem.
-
-    A column `diagnosis` has the fields of each run's `Diagnosis`, where there are any.
 
     A run passes if neither of its bounds is more than `tolerance` from the reference's, relative to
     the optimum; on an infeasible problem if it is proven infeasible. An unsupported run is
     listed and passes. With `proven` every bound must be a theorem, and the intervals of all runs on
     a problem must have a number in common. A run whose own intercept is wrong fails too, which the
-    bounds do not depend on.
+    bounds do not depend on: `diagnoses` has the fields of each run's `Diagnosis`, by its id.
     """
-    missing = {"gap": nan, "n": nan, "diagnosis": None}
-    known = results.assign(**{k: v for k, v in missing.items() if k not in results})
-    known = known.assign(
+    known = results.assign(
         solver_label=solver_labels(results),
-        reason=[text if isinstance(text, str) else "" for text in known["reason"]],
-        diagnosis=pd.Series(
-            [Diagnosis(**d) if isinstance(d, dict) else None for d in known["diagnosis"]],
-            known.index,
-            dtype=object,
-        ),
-    ).astype(dict.fromkeys(_NUMBERS, float))
+        reason=results["reason"].fillna(""),
+        diagnosis=[Diagnosis(**d) if (d := diagnoses.get(k)) else None for k in results["run_id"]],
+    )
     pairs: list[tuple[Check, _Run]] = []
     for _, own in known.groupby("problem_id", sort=False):
         runs: list[_Run] = own.to_dict("records")  # type: ignore[assignment]
@@ -144,39 +140,35 @@ def compare(
         fault = _disagreement(references)
         best = min(references, key=lambda run: nan_to_num(run["relative_gap"], nan=inf), default={})
         for run in runs:
+            difference = _difference(run, best) if best else nan
             conflict = fault or (_conflict(run, runs) if proven else "")
-            pairs.append((_check(run, best, conflict, tolerance), run))
-    failed = [(check, run) for check, run in pairs if not check.passed]
-    solvers = sorted({check.solver for check, _ in failed})
-    diagnosed = (_diagnosed([pair for pair in failed if pair[0].solver == s]) for s in solvers)
-    return Verification(tuple(check for check, _ in pairs), proven, tuple(filter(None, diagnosed)))
+            reason = _objection(run, best, conflict, difference, tolerance)
+            check = Check(
+                problem_id=run["problem_id"],
+                solver=run["solver_label"],
+                objective=run["objective"],
+                reference=best.get("objective", nan),
+                difference=difference,
+                status=run["status"],
+                verdict=run["verdict"],
+                passed=not reason,
+                reason=reason or run["reason"],
+            )
+            pairs.append((check, run))
+    failed = [(check, run["diagnosis"], run["n"]) for check, run in pairs if not check.passed]
+    checks = tuple(check for check, _ in pairs)
+    return Verification(checks, proven, tuple(_diagnosed(failed)))
 
 
-def _diagnosed(failed: list[tuple[Check, _Run]]) -> Diagnosed | None:
-    """Return what is wrong with one solver, from its runs that failed."""
-    found = [(check, run["diagnosis"]) for check, run in sorted(failed, key=lambda p: p[1]["n"])]
-    most = most_frequent(diagnosis for _, diagnosis in found if diagnosis)
-    if most is None:
-        return None
-    first = next(check for check, diagnosis in found if diagnosis == most[1])
-    return Diagnosed(first.solver, first.problem_id, most[0], len(failed), most[1])
-
-
-def _check(run: _Run, best: _Run, fault: str, tolerance: float) -> Check:
-    """Return one run against the better reference; without one `best` is empty."""
-    difference = _difference(run, best) if best else nan
-    reason = _objection(run, best, fault, difference, tolerance)
-    return Check(
-        problem_id=run["problem_id"],
-        solver=run["solver_label"],
-        objective=run["objective"],
-        reference=best.get("objective", nan),
-        difference=difference,
-        status=run["status"],
-        verdict=run["verdict"],
-        passed=not reason,
-        reason=reason or run["reason"],
-    )
+def _diagnosed(failed: list[tuple[Check, Diagnosis | None, float]]) -> Iterator[Diagnosed]:
+    """Yield what is wrong with each solver, from its runs that failed; the smallest problem first."""
+    failed = sorted(failed, key=lambda run: (run[0].solver, run[2]))
+    for solver, runs in groupby(failed, lambda run: run[0].solver):
+        found = [(check.problem_id, diagnosis) for check, diagnosis, _ in runs]
+        if most := most_frequent(diagnosis for _, diagnosis in found if diagnosis):
+            count, named = most
+            problem = next(problem for problem, diagnosis in found if diagnosis == named)
+            yield Diagnosed(solver, problem, count, len(found), named)
 
 
 def _objection(run: _Run, best: _Run, fault: str, difference: float, tolerance: float) -> str:

@@ -51,8 +51,8 @@ def verify_experiment(
     with TemporaryDirectory() as scratch:
         recorded, early = record(described, out or Path(scratch), RunOptions(workers=workers))
         results = recorded.results
-        diagnosed = results.assign(diagnosis=results["run_id"].map(recorded.diagnoses))
-        verification = compare(diagnosed, tolerance, proven=described.target == "proven")
+        proven = described.target == "proven"
+        verification = compare(results, tolerance, proven, recorded.diagnoses)
         if as_json:
             ended = {"experiment": described.name, "ended": early or None}
             print_json(ended | to_json(verification))

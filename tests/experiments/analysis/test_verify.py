@@ -10,7 +10,9 @@ from experiments.analysis.verify import compare
 from experiments.cli import main
 
 ROW = {
+    "run_id": "r",
     "problem_id": "p",
+    "n": 100.0,
     "solver": "smo",
     "params": "{}",
     "status": "finished",
@@ -19,6 +21,7 @@ ROW = {
     "objective": -1.0,
     "primal_objective": 1.0 + 1e-9,
     "dual_objective": 1.0,
+    "gap": 1e-9,
     "relative_gap": 1e-9,
 }
 QP = [ROW | {"solver": "cvxopt_qp"}, ROW | {"solver": "cvxpy_qp", "relative_gap": 1e-8}]

@@ -127,11 +127,7 @@ def compare(
     a problem must have a number in common. A run whose own intercept is wrong fails too, which the
     bounds do not depend on: `diagnoses` has the fields of each run's `Diagnosis`, by its id.
     """
-    known = results.assign(
-        solver_label=solver_labels(results),
-        reason=results["reason"].fillna(""),
-        diagnosis=[Diagnosis(**d) if (d := diagnoses.get(k)) else None for k in results["run_id"]],
-    )
+    known = results.assign(solver_label=solver_labels(results), reason=results["reason"].fillna(""))
     pairs: list[tuple[Check, _Run]] = []
     for _, own in known.groupby("problem_id", sort=False):
         runs: list[_Run] = own.to_dict("records")  # type: ignore[assignment]
@@ -142,6 +138,8 @@ def compare(
         for run in runs:
             difference = _difference(run, best) if best else nan
             conflict = fault or (_conflict(run, runs) if proven else "")
+            found = diagnoses.get(run["run_id"])
+            run["diagnosis"] = Diagnosis(**found) if found else None
             reason = _objection(run, best, conflict, difference, tolerance)
             check = Check(
                 problem_id=run["problem_id"],

@@ -10,19 +10,19 @@ from __future__ import annotations
 import base64
 import io
 import re
-from collections.abc import Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.style import context
 from matplotlib.ticker import FixedLocator, NullFormatter, NullLocator, ScalarFormatter
 from PIL import Image
 
@@ -38,43 +38,15 @@ MARKERS = "osD^PX*<>hp"
 LOOKS = len(_COLOURS) * len(MARKERS)  # that differ in colour or marker
 _DASHES: tuple[Any, ...] = ("-", (0, (5, 1.2)), (0, (2.2, 0.9)), (0, (6, 1.2, 1.2, 1.2)))
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2, 5: 3, 6: 3}
-_RC: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so it is the same everywhere
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "axes.labelsize": 8,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "legend.fontsize": 7.5,
-    "legend.frameon": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.linewidth": 0.6,
-    "grid.color": "#DDDDDD",
-    "grid.linewidth": 0.5,
-    "figure.constrained_layout.use": True,  # of scripts that make their figures themselves
-    "lines.linewidth": 1.4,
-    "lines.markersize": 4.5,
-    "hatch.linewidth": 0.5,
-    "svg.fonttype": "none",  # text stays text
-    "svg.hashsalt": "dualgap",  # the same input gives the same bytes
-}
-
-
 _ENTRY_INCHES = 0.5  # of a legend's entry: its line and the space around
 _LETTER_INCHES = 0.056
 _DOTS, _PALETTE = 150, 64  # an inch, and colours, of figures that are pixels alone
 
 
-@contextmanager
-def style() -> Generator[None]:
+def style() -> AbstractContextManager[None]:
     """Draw and save in this style; matplotlib's own settings are as before afterwards."""
-    with mpl.rc_context():
-        mpl.rcdefaults()  # whatever a user's matplotlibrc says
-        mpl.rcParams.update(_RC)
-        yield
+    ours = Path(__file__).with_name("figures.mplstyle")
+    return context(ours, after_reset=True)  # whatever a user's matplotlibrc says
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
+from math import inf, nextafter
 from typing import Any, Protocol
 
 import numpy as np
@@ -277,13 +278,15 @@ def _hard_primal(exact: Posed, norm2: fmpq, scores: list[fmpq]) -> fmpq | None:
 
 
 def _stretches(exact: Posed, scores: list[fmpq], offsets: list[fmpq]) -> Iterator[fmpq]:
+    """Yield what takes margins that are just short of one to one, and that rounded up to float64."""
     yield ONE
     for curve, f in zip(exact.curves, exact.shifted(scores, offsets), strict=True):
         end = curve.upper if curve.lower is None else curve.lower
         if (curve.lower is None or curve.upper is None) and abs(end) == 1 and not curve.smoothing:
             short = ONE - f / end
-            if 0 < short < _ROUNDING:
+            if 0 <= short < _ROUNDING:
                 yield 1 / (1 - short)
+                yield rational(nextafter(real(1 / (1 - short)), inf))
 
 
 class SummedReference:

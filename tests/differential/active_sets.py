@@ -4,8 +4,8 @@ Each loss costs nothing on an interval and is linear or quadratic on either side
 −βᵢ is a slope of Cᵢℓᵢ at fᵢ (Karush, Kuhn and Tucker): either βᵢ is known and fᵢ is within limits, or
 fᵢ + rhoᵢβᵢ is known and βᵢ is within limits. A choice of one such state for each sample is an active
 set. It is a linear system, and if the solution is within all limits it proves itself: its primal and
-its dual objective are equal. float64 only says in which order they are tried. An extreme point among
-the optimal β has an active set whose system is regular, so that singular ones are left out.
+its dual objective are equal. An extreme point among the optimal β has an active set whose system is
+regular, so that singular ones are left out.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from itertools import product
 from flint import fmpq, fmpq_mat
 
 from tests.differential.posed import HALF, ONE, ZERO, Group, Posed, State, states
-from tests.differential.ranking import ranked
 
 
 @dataclass(frozen=True)
@@ -32,8 +31,7 @@ class Optimum:
 
 def solved(problem: Posed) -> Optimum | None:
     """Return the optimum, None if no active set is optimal."""
-    choices = [states(curve) for curve in problem.curves]
-    for chosen in ranked(problem, choices):
+    for chosen in product(*map(states, problem.curves)):
         answer = _solution(problem, chosen)
         if answer is not None:
             return _proven(problem, *answer)

@@ -6,7 +6,9 @@ Problem `number` of a seed is the same however many are drawn before it: see `dr
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -19,6 +21,7 @@ from problems import (
     HardMarginPrimal,
     HingeERM,
     Kernel,
+    Multiclass,
     NuSVC,
     NuSVR,
     OneClassSVM,
@@ -74,17 +77,19 @@ def drawn(seed: int, number: int) -> Drawn:
 def _draw(rng: Rng, number: int) -> Drawn | None:
     sample, scale = plain(rng), str(rng.choice(list(SCALES)))
     formulation = str(rng.choice(list(FORMULATIONS), p=SHARES))
-    sample = sample.first(MOST_SAMPLES.get(formulation, 5))
-    SCALES[scale](sample, rng)
+    drawing = FORMULATIONS[formulation]
+    sample = sample.at(slice(drawing.most))
+    sample = replace(sample, **SCALES[scale](sample, rng))
     if rng.random() < 0.15:  # a second one, which the table does not name
-        SCALES[str(rng.choice([name for name in SCALES if name != "extreme"]))](sample, rng)
-    kernel = "linear" if formulation in LINEAR_ONLY else str(rng.choice(list(KERNELS)))
+        second = SCALES[str(rng.choice([name for name in SCALES if name != "extreme"]))]
+        sample = replace(sample, **second(sample, rng))
+    kernel = "linear" if drawing.is_linear else str(rng.choice(list(KERNELS)))
     with np.errstate(over="ignore", invalid="ignore"):
         try:
             made = KERNELS[kernel](sample, rng)
             if kernel != "precomputed" and (scale == "wide and sparse" or rng.random() < 0.3):
                 sample.X = scipy.sparse.csr_array(sample.X)
-            problem = FORMULATIONS[formulation](sample, made, rng)
+            problem = drawing.make(sample, made, rng)
         except ValueError:
             return None
     if scale == "extreme" and isinstance(problem.loss, Logistic | Softmax):
@@ -123,24 +128,16 @@ LOSSES: dict[str, Callable[[Sample, Rng], Loss]] = {
     "squared_epsilon_insensitive": lambda s, rng: SquaredEpsilonInsensitive(_epsilon(s, rng)),
     "logistic": lambda s, rng: Logistic(),
 }
-
-Maker = Callable[[Sample, Kernel, Rng], Formulation]
-
-
-def _risk(name: str) -> Maker:
-    def make(s: Sample, kernel: Kernel, rng: Rng) -> Formulation:
-        loss = LOSSES[name](s, rng)
-        y = s.targets if loss.is_regression else s.labels
-        return RegularizedERM(s.X, y, _lam(s), loss, kernel, _intercept(rng))
-
-    return make
+_SMOOTH = ("squared_hinge", "squared", "squared_epsilon_insensitive", "logistic")
 
 
-def _weighted_risk(s: Sample, kernel: Kernel, rng: Rng) -> Formulation:
-    name = str(rng.choice(["squared_hinge", "squared", "squared_epsilon_insensitive", "logistic"]))
-    loss = LOSSES[name](s, rng)
+def _risk(s: Sample, kernel: Kernel, rng: Rng, name: str = "") -> Formulation:
+    """Return a risk of the loss of this name; of any smooth one, with weights, if there is none."""
+    loss = LOSSES[name or str(rng.choice(list(_SMOOTH)))](s, rng)
     y = s.targets if loss.is_regression else s.labels
-    return WeightedERM(s.X, y, s.C, loss, kernel, _intercept(rng))
+    if not name:
+        return WeightedERM(s.X, y, s.C, loss, kernel, _intercept(rng))
+    return RegularizedERM(s.X, y, _lam(s), loss, kernel, _intercept(rng))
 
 
 def _grouped(s: Sample, kernel: Kernel, rng: Rng) -> Formulation:
@@ -177,13 +174,10 @@ def _classes(s: Sample, rng: Rng) -> Vector:
     return rng.permutation(y).astype(float)
 
 
-def _several(strategy: type[OneVsRest] | type[OneVsOne]) -> Maker:
-    def make(s: Sample, kernel: Kernel, rng: Rng) -> Formulation:
-        loss = [Hinge(), SquaredHinge(), Logistic()][int(rng.integers(3))]
-        C = s.C if isinstance(loss, Hinge) else float(np.max(s.C))
-        return strategy(s.X, _classes(s, rng), C, kernel, _intercept(rng), loss)
-
-    return make
+def _several(s: Sample, kernel: Kernel, rng: Rng, strategy: type[Multiclass]) -> Formulation:
+    loss = [Hinge(), SquaredHinge(), Logistic()][int(rng.integers(3))]
+    C = s.C if isinstance(loss, Hinge) else float(np.max(s.C))
+    return strategy(s.X, _classes(s, rng), C, kernel, _intercept(rng), loss)
 
 
 def _chain(s: Sample, kernel: Kernel, rng: Rng) -> Formulation:
@@ -191,47 +185,60 @@ def _chain(s: Sample, kernel: Kernel, rng: Rng) -> Formulation:
     return ChainMargin(s.X, _classes(s, rng), length, float(np.max(s.C)))
 
 
-FORMULATIONS: dict[str, Maker] = {
-    "soft_margin_dual": lambda s, k, rng: SoftMarginDual(s.X, s.labels, s.C, k, _intercept(rng)),
-    "soft_margin_primal": lambda s, k, rng: SoftMarginPrimal(s.X, s.labels, s.C, _intercept(rng)),
-    "hard_margin_dual": lambda s, k, rng: HardMarginDual(s.X, s.labels, k, _intercept(rng)),
-    "hard_margin_primal": lambda s, k, rng: HardMarginPrimal(s.X, s.labels, _intercept(rng)),
-    "svr_dual": lambda s, k, rng: SVRDual(
-        s.X, s.targets, s.C, _epsilon(s, rng), k, _intercept(rng)
+class Drawing(NamedTuple):
+    """How a formulation is drawn.
+
+    Attributes
+    ----------
+    most : samples, fewer where each has more states, classes or labellings. share : how often.
+    """
+
+    make: Callable[[Sample, Kernel, Rng], Formulation]
+    most: int = 5
+    share: int = 1
+    is_linear: bool = False
+
+
+FORMULATIONS = {
+    "soft_margin_dual": Drawing(
+        lambda s, k, rng: SoftMarginDual(s.X, s.labels, s.C, k, _intercept(rng)), share=4
     ),
-    "svr_primal": lambda s, k, rng: SVRPrimal(
-        s.X, s.targets, s.C, _epsilon(s, rng), _intercept(rng)
+    "soft_margin_primal": Drawing(
+        lambda s, k, rng: SoftMarginPrimal(s.X, s.labels, s.C, _intercept(rng)), is_linear=True
     ),
-    "hinge_erm": lambda s, k, rng: HingeERM(s.X, s.labels, _lam(s), _intercept(rng)),
-    "softmax_erm": lambda s, k, rng: SoftmaxERM(s.X, _classes(s, rng), _lam(s)),
-    "chain_margin": _chain,
-    "one_vs_rest": _several(OneVsRest),
-    "one_vs_one": _several(OneVsOne),
-    "weighted_erm": _weighted_risk,
-    "grouped": _grouped,
-    "one_class_svm": lambda s, k, rng: OneClassSVM(s.X, _share(rng), k),
-    "svdd": lambda s, k, rng: SVDD(s.X, _share(rng), k),
-    "nu_svc": _nu_svc,
-    "nu_svr": lambda s, k, rng: NuSVR(s.X, s.targets, _share(rng), s.C, k),
-    **{name: _risk(name) for name in LOSSES},
+    "hard_margin_dual": Drawing(
+        lambda s, k, rng: HardMarginDual(s.X, s.labels, k, _intercept(rng)), share=2
+    ),
+    "hard_margin_primal": Drawing(
+        lambda s, k, rng: HardMarginPrimal(s.X, s.labels, _intercept(rng)), is_linear=True
+    ),
+    "svr_dual": Drawing(
+        lambda s, k, rng: SVRDual(s.X, s.targets, s.C, _epsilon(s, rng), k, _intercept(rng)), 4, 3
+    ),
+    "svr_primal": Drawing(
+        lambda s, k, rng: SVRPrimal(s.X, s.targets, s.C, _epsilon(s, rng), _intercept(rng)),
+        most=4,
+        is_linear=True,
+    ),
+    "hinge_erm": Drawing(
+        lambda s, k, rng: HingeERM(s.X, s.labels, _lam(s), _intercept(rng)), is_linear=True
+    ),
+    "softmax_erm": Drawing(
+        lambda s, k, rng: SoftmaxERM(s.X, _classes(s, rng), _lam(s)), is_linear=True
+    ),
+    "chain_margin": Drawing(_chain, most=4, is_linear=True),
+    "one_vs_rest": Drawing(partial(_several, strategy=OneVsRest)),
+    "one_vs_one": Drawing(partial(_several, strategy=OneVsOne)),
+    "weighted_erm": Drawing(_risk, most=4),
+    "grouped": Drawing(_grouped, most=4),
+    "one_class_svm": Drawing(lambda s, k, rng: OneClassSVM(s.X, _share(rng), k)),
+    "svdd": Drawing(lambda s, k, rng: SVDD(s.X, _share(rng), k)),
+    "nu_svc": Drawing(_nu_svc),
+    "nu_svr": Drawing(lambda s, k, rng: NuSVR(s.X, s.targets, _share(rng), s.C, k), most=3),
+    **{
+        name: Drawing(partial(_risk, name=name), most=4 if "epsilon" in name else 5)
+        for name in LOSSES
+    },
 }
-LINEAR_ONLY = (
-    "soft_margin_primal",
-    "hard_margin_primal",
-    "svr_primal",
-    "hinge_erm",
-    "softmax_erm",
-    "chain_margin",
-)
-# what has more states, classes or labellings takes longer
-MOST_SAMPLES = {
-    "svr_dual": 4,
-    "svr_primal": 4,
-    "grouped": 4,
-    "nu_svr": 3,
-    "weighted_erm": 4,
-    "chain_margin": 4,
-} | {name: 4 for name in LOSSES if "epsilon" in name}
-_TIMES = {"soft_margin_dual": 4, "hard_margin_dual": 2, "svr_dual": 3}
-_shares = np.array([float(_TIMES.get(name, 1)) for name in FORMULATIONS])
-SHARES = _shares / _shares.sum()
+SHARES = np.array([float(own.share) for own in FORMULATIONS.values()])
+SHARES /= SHARES.sum()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 from itertools import count
@@ -11,11 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.constructor import DuplicateKeyError, RoundTripConstructor
 from ruamel.yaml.error import MarkedYAMLError
+from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
-from ruamel.yaml.scalarbool import ScalarBoolean
 
 _DEEPEST = 20  # levels; an alias inside itself would have no end
 _MOST = 100_000  # values; aliases of aliases grow exponentially
@@ -84,33 +82,18 @@ def parse(content: bytes) -> Node:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise Fault(line, "is not UTF-8 text; save the file as UTF-8") from None
-    return _tree(_load(text), 1, _DEEPEST, count(1))
-
-
-class _Constructor(RoundTripConstructor):
-    """The library's own, with a line for what it only raises as a KeyError, ValueError, ..."""
-
-    def construct_object(self, node: Any, deep: bool = False) -> Any:
-        """Return the value of a YAML node."""
-        try:
-            return super().construct_object(node, deep)
-        except (Fault, MarkedYAMLError, RecursionError):
-            raise
-        except Exception as error:
-            raise Fault(node.start_mark.line + 1, _not_yaml(error)) from None
-
-
-def _load(text: str) -> Any:
-    yaml = YAML()
-    yaml.Constructor = _Constructor
+    yaml = YAML(typ="safe", pure=True)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # an anchor may be used again
-            return yaml.load(text)
-    except DuplicateKeyError as error:
-        raise Fault(_line(error), (error.problem or "found a duplicate key").strip()) from None
+            root = yaml.compose(text)
+        return (
+            Node(None, 1) if root is None else _tree(root, yaml.constructor, 1, _DEEPEST, count(1))
+        )
     except MarkedYAMLError as error:
-        raise Fault(_line(error), f"is not YAML: {error.problem or error.context}") from None
+        mark = error.problem_mark or error.context_mark
+        line = 1 if mark is None else mark.line + 1
+        raise Fault(line, f"is not YAML: {error.problem or error.context}") from None
     except ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise Fault(line, f"is not YAML: U+{error.character:04X} is not allowed") from None
@@ -119,11 +102,7 @@ def _load(text: str) -> Any:
     except Fault:
         raise
     except Exception as error:  # of the library itself, such as the OverflowError of "\\U99999999"
-        raise Fault(1, _not_yaml(error)) from None
-
-
-def _not_yaml(error: Exception) -> str:
-    return f"is not YAML: {type(error).__name__}: {error}"
+        raise Fault(1, f"is not YAML: {type(error).__name__}: {error}") from None
 
 
 def unknown(what: str, word: object, known: Iterable[str]) -> str:
@@ -135,50 +114,50 @@ def unknown(what: str, word: object, known: Iterable[str]) -> str:
     return f"unknown {what} {word!r}; {hint}accepted are {', '.join(choices) or 'none'}"
 
 
-def _line(error: MarkedYAMLError) -> int:
-    mark = error.problem_mark or error.context_mark
-    return 1 if mark is None else mark.line + 1
-
-
-def _tree(value: Any, line: int, depth: int, numbers: Iterator[int]) -> Node:
-    """Return a loaded value as a node; `numbers` counts the nodes of the whole document."""
+def _tree(node: Any, load: Any, line: int, depth: int, numbers: Iterator[int]) -> Node:
+    """Return one of the library's nodes as ours; `numbers` counts those of the whole document."""
     if next(numbers) > _MOST:
         raise Fault(line, f"has more than {_MOST} values; aliases may have multiplied them")
     if depth == 0:
         raise Fault(line, f"is nested deeper than {_DEEPEST} levels; an alias may hold itself")
-    if isinstance(value, CommentedMap):
-        lines = {key: _position(value.lc.key, key, line) for key in value}
-        children = {k: _tree(v, lines[k], depth - 1, numbers) for k, v in value.items()}
-        for key in children:
-            if not isinstance(key, str):
-                told = f"the key {key!s} is a {type(key).__name__}; put text in quotation marks"
-                raise Fault(lines[key], told)
-        return Node({_scalar(key, lines[key]): child for key, child in children.items()}, line)
-    if isinstance(value, CommentedSeq):
-        lines = [_position(value.lc.item, i, line) for i in range(len(value))]
-        pairs = zip(value, lines, strict=True)
-        return Node([_tree(v, at, depth - 1, numbers) for v, at in pairs], line)
-    return Node(_scalar(value, line), line)
+    if isinstance(node, SequenceNode):
+        items = [(item, item.start_mark.line + 1) for item in node.value]
+        return Node([_tree(item, load, at, depth - 1, numbers) for item, at in items], line)
+    if not isinstance(node, MappingNode):
+        return Node(_scalar(node, load, line), line)
+    load.flatten_mapping(node)  # which puts the merged keys first
+    merged: list[Any] = getattr(node, "merge", None) or []
+    own: list[Any] = node.value[len(merged) :]
+    lines, children = dict[str, int](), dict[str, Node]()
+    for i, (name, child) in enumerate(own + merged):
+        at = name.start_mark.line + 1
+        if not isinstance(name, ScalarNode):
+            raise Fault(at, f"the key is a {name.id}; put text in quotation marks")
+        key = _scalar(name, load, at)
+        if not isinstance(key, str):
+            kind = type(key).__name__
+            raise Fault(at, f"the key {key} is a {kind}; put text in quotation marks")
+        if i < len(own) and key in lines:
+            raise Fault(at, f'duplicate key "{key}": it is set in line {lines[key]} too')
+        if i < len(own) or key not in lines:
+            children[key] = _tree(child, load, at, depth - 1, numbers)
+        if i < len(own):
+            lines[key] = at
+    return Node(children, line)
 
 
-def _position(find: Callable[[Any], tuple[int, int]], key: Any, line: int) -> int:
+def _scalar(node: Any, load: Any, line: int) -> Any:
+    """Return the bool, int, float, str or None that a scalar is."""
     try:
-        return find(key)[0] + 1
-    except (KeyError, TypeError):  # merged from an anchor: it has no line of its own
-        return line
-
-
-def _scalar(value: Any, line: int) -> Any:
-    """Return a plain bool, int, float, str or None for the loader's own subclasses of them."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, ScalarBoolean):
-        return bool(value)
+        value = load.construct_object(node)
+    except MarkedYAMLError:
+        raise
+    except Exception as error:
+        raise Fault(line, f"is not YAML: {type(error).__name__}: {error}") from None
     if isinstance(value, int) and value.bit_length() > _LONGEST:
         raise Fault(line, f"has an integer of {value.bit_length()} bits; no setting is that large")
     if isinstance(value, str) and any("\ud800" <= c <= "\udfff" for c in value):
-        raise Fault(line, f"{str(value)!r} has half of a surrogate pair, which is no character")
-    for kind in (int, float, str):
-        if isinstance(value, kind):
-            return kind(value)
+        raise Fault(line, f"{value!r} has half of a surrogate pair, which is no character")
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
     raise Fault(line, f"{value!s} is a {type(value).__name__}; put text in quotation marks")

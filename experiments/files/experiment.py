@@ -86,11 +86,7 @@ def read_experiment(path: Path) -> Experiment:
     ConfigError
         With everything that is wrong with it, line by line.
     """
-    content = _content(path)
-    try:
-        return _experiment(path, content)
-    except Fault as fault:
-        raise ConfigError(path, [fault]) from None
+    return _experiment(path, *_read(path))
 
 
 def read_problem(path: Path) -> tuple[ProblemSpec, str]:
@@ -106,48 +102,56 @@ def read_problem(path: Path) -> tuple[ProblemSpec, str]:
     ConfigError
         With everything that is wrong with it, or if it poses several problems.
     """
-    content, folder = _content(path), str(path.absolute().parent)
-    faults: list[Fault] = []
-    try:
-        root = parse(content)
-        if isinstance(root.value, dict) and "formulation" in root.value:
-            with closing(Describer(folder)) as describer:
-                problems = _checked([with_intervals(root)], describer.problem, faults)
-        else:
-            problems = _experiment(path, content).problems
-    except Fault as fault:
-        raise ConfigError(path, [fault]) from None
-    if len(problems) != 1 and not faults:
-        faults = [Fault(1, f"poses {len(problems)} problems; leave one value in each list")]
-    if not faults and problems[0].path:
-        faults = [Fault(1, "poses a path; give one C, lam or epsilon instead")]
-    if faults:
-        raise ConfigError(path, faults)
-    return problems[0], folder
+    content, root = _read(path)
+    if isinstance(root.value, dict) and "formulation" in root.value:
+        alone = {"name": "problem", "problems": [root], "solvers": [Node("smo", 1)]}
+        root = Node({key: Node(value, 1) for key, value in alone.items()}, 1)
+    experiment = _experiment(path, content, root)
+    if len(experiment.problems) != 1:
+        told = f"poses {len(experiment.problems)} problems; leave one value in each list"
+    elif experiment.problems[0].path:
+        told = "poses a path; give one C, lam or epsilon instead"
+    else:
+        return experiment.problems[0], experiment.folder
+    raise ConfigError(path, [Fault(1, told)])
 
 
-def _content(path: Path) -> bytes:
-    """Return what is in a file; ConfigError if it cannot be read or is too large."""
+def _read(path: Path) -> tuple[bytes, Node]:
+    """Return what is in a file, and the tree of it; ConfigError if it cannot be read."""
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise Fault(0, f"is larger than {LARGEST // 1024} KiB; shorten it")
+        return content, parse(content)
     except OSError as error:
         raise ConfigError(path, [Fault(0, f"cannot be read: {error.strerror}")]) from None
-    if len(content) > LARGEST:
-        raise ConfigError(path, [Fault(0, f"is larger than {LARGEST // 1024} KiB; shorten it")])
-    return content
+    except Fault as fault:
+        raise ConfigError(path, [fault]) from None
 
 
-def _experiment(path: Path, content: bytes) -> Experiment:
-    root = parse(content)
+def _experiment(path: Path, content: bytes, root: Node) -> Experiment:
+    """Return the experiment that a tree is; ConfigError with all that is wrong with it."""
     if not isinstance(root.value, dict):
-        raise Fault(1, "must be a mapping with the keys name, problems and solvers")
+        told = "must be a mapping with the keys name, problems and solvers"
+        raise ConfigError(path, [Fault(1, told)])
     faults: list[Fault] = []
     shape = checked_keys(root, faults)
     folder = str(path.absolute().parent)
     entries = {key: _entries(root.value.get(key), faults) for key in ("problems", "solvers")}
     checked_labels(entries["solvers"], faults)
-    _refuse_enormous(root, entries, shape.repetitions if shape else 1)
+    posed, tried = (sum(map(grid_size, entries[key])) for key in ("problems", "solvers"))
+    repetitions = shape.repetitions if shape else 1
+    cases = max(posed, 1) * max(tried, 1) * repetitions
+    if cases > _MOST_CASES:
+        counts = (cases, posed, tried, repetitions)
+        shown = [f"{count:,}" if count < 10**18 else "more than 10^18" for count in counts]
+        told = (
+            f"the grid has {shown[0]} cases ({shown[1]} problems, {shown[2]} solvers, {shown[3]} "
+            f"repetitions); at most {_MOST_CASES:,} are accepted: shorten its lists"
+        )
+        longest = root.value.get("problems" if posed >= tried else "solvers", root)
+        raise ConfigError(path, [Fault(longest.line, told)])
     with closing(Describer(folder)) as describer:
         problems = _checked(entries["problems"], describer.problem, faults)
         solvers = _checked(entries["solvers"], describer.solver, faults)
@@ -179,19 +183,6 @@ def _entries(listed: Node | None, faults: list[Fault]) -> list[Node]:
         except Fault as fault:
             faults.append(fault)
     return entries
-
-
-def _refuse_enormous(root: Node, entries: dict[str, list[Node]], repetitions: int) -> None:
-    problems, solvers = (sum(map(grid_size, entries[key])) for key in ("problems", "solvers"))
-    cases = max(problems, 1) * max(solvers, 1) * repetitions
-    if cases > _MOST_CASES:
-        counts = (cases, problems, solvers, repetitions)
-        shown = [f"{count:,}" if count < 10**18 else "more than 10^18" for count in counts]
-        raise Fault(
-            root.value.get("problems" if problems >= solvers else "solvers", root).line,
-            f"the grid has {shown[0]} cases ({shown[1]} problems, {shown[2]} solvers, {shown[3]} "
-            f"repetitions); at most {_MOST_CASES:,} are accepted: shorten its lists",
-        )
 
 
 def _checked(entries: list[Node], check: Callable[[Node], S], faults: list[Fault]) -> list[S]:

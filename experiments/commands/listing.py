@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from inspect import getdoc
+from typing import Any
 
-from experiments.files.catalogue import default_text, entries, first_sentence
+from experiments.files.catalogue import about, classes
 from experiments.files.experiment import experiment_names, find_experiments
 from experiments.files.keys import ExperimentFile
 from experiments.files.settings import Option, options_of
+from experiments.files.specs import plain
+from experiments.files.yamlfile import shown
 from experiments.records.columns import DESCRIBED, PATHS, RESULTS, TRACES
 from experiments.records.outcomes import OUTCOMES
 from experiments.selftest import PROPERTIES
@@ -48,16 +51,19 @@ def listing(kind: str) -> Table:
 
 
 def _named(kind: str) -> Iterator[_Row]:
-    for entry in entries(kind):
-        settings = _settings(entry.own)
+    common = options_of(datasets.Source) if kind == "datasets" else {}
+    for name, cls in classes(kind).items():
+        own = {k: option for k, option in options_of(cls).items() if option != common.get(k)}
         if kind == "solvers":
-            yield entry.name, entry.cls.form.__name__, settings, entry.source
+            yield name, cls.form.__name__, _settings(own), cls.source
+        elif kind == "datasets":
+            yield name, _settings(own), about(name, cls)
         else:
-            yield (entry.name, settings, entry.about, entry.source)[: len(_HEADS[kind])]
+            yield name, _settings(own), about(name, cls), cls.source
     if kind == "losses":
-        yield Softmax.name, "that of softmax_erm", first_sentence(Softmax), Softmax.source
+        yield Softmax.name, "that of softmax_erm", about(Softmax.name, Softmax), Softmax.source
     if kind == "datasets":
-        yield "all of these", _settings(options_of(datasets.Source)), "steps taken after reading"
+        yield "all of these", _settings(common), "steps taken after reading"
 
 
 def _experiments() -> Iterator[_Row]:
@@ -71,18 +77,18 @@ def _experiments() -> Iterator[_Row]:
 
 def _keys() -> Iterator[_Row]:
     for name, field in ExperimentFile.model_fields.items():
-        default = "required" if field.is_required() else default_text(field.default)
+        default = "required" if field.is_required() else _default(field.default)
         yield name, default, str(field.description)
 
 
 def _columns() -> Iterator[_Row]:
-    for about, columns in (
+    for told, columns in (
         ("", (*RESULTS, *DESCRIBED)),
         ("a row for each evaluation of a running solver", TRACES),
         ("a row for each answer on a path", PATHS),
     ):
-        if about:
-            yield "of traces:" if columns is TRACES else "of paths:", about
+        if told:
+            yield "of traces:" if columns is TRACES else "of paths:", told
         yield from ((own.name, own.meaning) for own in columns)
 
 
@@ -100,6 +106,14 @@ def _properties() -> Iterator[_Row]:
 def _settings(options: Mapping[str, Option]) -> str:
     """Return "setting=default, ...", without the default where there is none."""
     return ", ".join(
-        key if option.required else f"{key}={default_text(option.default)}"
+        key if option.required else f"{key}={_default(option.default)}"
         for key, option in options.items()
     )
+
+
+def _default(value: Any) -> str:
+    """Return a default as an experiment file has it; of a kernel or loss the name."""
+    value = plain(value)
+    if isinstance(value, dict):
+        return str(value["name"])
+    return value if isinstance(value, str) else shown(value)

@@ -10,17 +10,17 @@ Source: JSON Schema, draft 2020-12 (json-schema.org).
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerationError
 
-from experiments.files.catalogue import Entry, entries
+from experiments.files.catalogue import about, classes
 from experiments.files.grid import FOLLOWED, KEY
 from experiments.files.keys import LABEL, SIZE, ExperimentFile
-from experiments.files.settings import Option
+from experiments.files.settings import Option, options_of
 from experiments.files.specs import SEARCHED, plain
 from problems import Kernel
 
@@ -43,27 +43,24 @@ def experiment_schema() -> Schema:
     keys["problems"] |= {"items": _axis(_ref("problem"))}
     keys["solvers"] |= {"items": _axis(_ref("solver"))}
     keys["memory_limit"]["anyOf"].append({"type": "string", "pattern": SIZE})
-    formulations = list(entries("problems"))
-    names = [entry.name for entry in formulations]
-    problem: Schema = {
-        "type": "object",
-        "required": ["formulation", "dataset"],
-        "properties": {
-            "formulation": _axis(_name(names)),
-            "dataset": _axis(_ref("dataset")),
-            KEY: _path(),
-        },
-        "allOf": list(_chosen("formulation", "formulation", names)),
-    }
-    definitions: dict[str, Schema] = {"problem": problem}
-    definitions |= _settings("formulation", formulations, ["formulation", "dataset", KEY])
+    problems = classes("problems")
+    beside: Schema = {"dataset": _axis(_ref("dataset")), KEY: _path()}
+    definitions = {"problem": _mapping("formulation", "formulation", problems, beside)}
+    definitions["problem"]["required"].append("dataset")
+    definitions |= _settings("formulation", problems, ["formulation", *beside])
     for kind, key in _NAMED.items():
-        named = list(entries(key))
-        others = ["name", "label"] if kind == "solver" else ["name"]
-        definitions |= {kind: _name_or_mapping(kind, named)} | _settings(kind, named, others)
-    definitions["solver"]["else"]["properties"]["label"] = _LABEL
-    about = {"$schema": DRAFT, "title": "dualgap experiment", "description": _ABOUT}
-    return shape | about | {"$defs": definitions}
+        named = classes(key)
+        alone = [
+            name
+            for name, cls in named.items()
+            if not any(option.required for option in options_of(cls).values())
+        ]
+        beside = {"label": _LABEL} if kind == "solver" else {}
+        mapping = _mapping(kind, "name", named, beside)
+        definitions[kind] = {"if": {"type": "string"}, "then": _name(alone), "else": mapping}
+        definitions |= _settings(kind, named, ["name", *beside])
+    head = {"$schema": DRAFT, "title": "dualgap experiment", "description": _ABOUT}
+    return shape | head | {"$defs": definitions}
 
 
 def schema_text() -> str:
@@ -75,8 +72,8 @@ def _ref(name: str) -> Schema:
     return {"$ref": f"#/$defs/{name}"}
 
 
-def _name(names: list[str]) -> Schema:
-    return {"anyOf": [{"enum": names}, _OUTSIDE]}
+def _name(names: Iterable[str]) -> Schema:
+    return {"anyOf": [{"enum": list(names)}, _OUTSIDE]}
 
 
 def _axis(value: Schema) -> Schema:
@@ -90,43 +87,44 @@ def _axis(value: Schema) -> Schema:
     return {"if": {"type": "array"}, "then": several, "else": value}
 
 
-def _name_or_mapping(kind: str, named: Collection[Entry]) -> Schema:
-    """Return the schema of a name, or of a mapping with a name and settings."""
-    names = [entry.name for entry in named]
-    alone = [e.name for e in named if not any(option.required for option in e.options.values())]
-    return {
-        "if": {"type": "string"},
-        "then": _name(alone),
-        "else": {
-            "type": "object",
-            "required": ["name"],
-            "properties": {"name": _axis(_name(names))},
-            "allOf": list(_chosen(kind, "name", names)),
-        },
-    }
+def _mapping(kind: str, key: str, names: Iterable[str], beside: Schema) -> Schema:
+    """Return the schema of a mapping with a name, the settings that go with it, and other keys.
 
-
-def _chosen(kind: str, key: str, names: Collection[str]) -> Iterator[Schema]:
-    """Yield for each name the settings that go with it; those of all names where they are a list."""
+    Where the names are a list, the settings are those of all of them.
+    """
+    chosen: list[Schema] = []
     for name in names:
         is_this = {"const": name}
         among = {"type": "array", "contains": is_this}
         met = {"properties": {key: {"anyOf": [is_this, among]}}, "required": [key]}
-        yield {"if": met, "then": _ref(f"{kind}.{name}")}
-
-
-def _settings(kind: str, named: Collection[Entry], others: Collection[str]) -> dict[str, Schema]:
-    """Return the schema of each name's settings, beside which the keys `others` stand."""
+        chosen.append({"if": met, "then": _ref(f"{kind}.{name}")})
     return {
-        f"{kind}.{entry.name}": {
-            "description": entry.source if kind == "solver" else entry.about,
-            "properties": {key: {} for key in others}
-            | {key: _setting(kind, key, option) for key, option in entry.options.items()},
-            "additionalProperties": False,
-            **_required([k for k, option in entry.options.items() if option.required], others),
-        }
-        for entry in named
+        "type": "object",
+        "required": [key],
+        "properties": {key: _axis(_name(names)), **beside},
+        "allOf": chosen,
     }
+
+
+def _settings(kind: str, named: Mapping[str, Any], others: Sequence[str]) -> dict[str, Schema]:
+    """Return the schema of each name's settings, beside which the keys `others` stand."""
+    found: dict[str, Schema] = {}
+    for name, cls in named.items():
+        options = options_of(cls)
+        settings = {key: _setting(kind, key, option) for key, option in options.items()}
+        keys = [key for key, option in options.items() if option.required]
+        required: Schema = {"required": keys}
+        if KEY in others and (followed := [key for key in keys if key in FOLLOWED]):
+            # a path stands for the parameter that it follows
+            left = [{"required": [other for other in keys if other != key]} for key in followed]
+            required = {"if": {"required": [KEY]}, "then": {"anyOf": left}, "else": required}
+        found[f"{kind}.{name}"] = {
+            "description": cls.source if kind == "solver" else about(name, cls),
+            "properties": {key: {} for key in others} | settings,
+            "additionalProperties": False,
+            **required,
+        }
+    return found
 
 
 def _setting(kind: str, key: str, option: Option) -> Schema:
@@ -144,15 +142,6 @@ def _setting(kind: str, key: str, option: Option) -> Schema:
     default = plain(option.default)
     known = not option.required and isinstance(default, (bool, int, float, str, list, dict))
     return _axis(value) | ({"default": default} if known else {})
-
-
-def _required(keys: list[str], others: Collection[str]) -> Schema:
-    """Return which keys must be there; a path stands for the parameter that it follows."""
-    followed = [key for key in keys if key in FOLLOWED and KEY in others]
-    if not followed:
-        return {"required": keys}
-    left = [{"required": [other for other in keys if other != key]} for key in followed]
-    return {"if": {"required": [KEY]}, "then": {"anyOf": left}, "else": {"required": keys}}
 
 
 def _path() -> Schema:

@@ -12,6 +12,7 @@ SHAPES = (
     "any coefficients",
     "a coefficient of 0",
     "two equalities",
+    "two equalities and some in none",
 )
 
 
@@ -21,11 +22,12 @@ def shifted_box(shape: str, d: int, seed: int, n: int = 30) -> BoxQP:
     lb = np.zeros(n) if shape == "signs, from 0" else rng.uniform(-3, 1, n)
     ub = lb + rng.uniform(0.0, 4, n)
     a = rng.choice([-1.0, 1.0], n)
-    if shape in ("any coefficients", "a coefficient of 0"):
+    if shape in ("any coefficients", "a coefficient of 0", "two equalities and some in none"):
         a *= rng.uniform(0.2, 3, n)
-        a[0] *= shape == "any coefficients"
-    groups = np.arange(n) % 2 if shape == "two equalities" else np.zeros(n, np.intp)
-    delta = np.bincount(groups, a * rng.uniform(lb, ub))
+        a[0] *= shape != "a coefficient of 0"
+    groups = np.arange(n) % 2 if shape.startswith("two") else np.zeros(n, np.intp)
+    groups[5:8] = -1 if "none" in shape else groups[5:8]
+    delta = np.bincount(groups + 1, a * rng.uniform(lb, ub))[1:]
     X = rng.standard_normal((n, d))
     X[:2] = 0.0
     Q, p = SignedGram(Gram(X, Linear()), rng.choice([-1.0, 1.0], n)), rng.standard_normal(n)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from problems import (
-    QP,
     RBF,
     BoxQP,
     FormPoint,
@@ -14,8 +13,6 @@ from problems import (
     Kernel,
     Linear,
     NuSVC,
-    NuSVR,
-    OneClassSVM,
     SoftMarginDual,
     reduce,
 )
@@ -24,48 +21,29 @@ from solvers import (
     SCG,
     SMO,
     CoordinateDescent,
-    CvxoptQP,
-    CvxpyQP,
     DualCoordinateDescent,
     InteriorPoint,
     PlattSMO,
     ProjectedGradient,
-    QPSolversQP,
-    ScipyMinimize,
+    SemismoothNewton,
     SimplifiedSMO,
     Solver,
     Status,
     solve,
 )
 from solvers.smo import active, newton_policy, state
+from tests.small_problems import two_classes
 from tests.solvers.boxes import SHAPES, shifted_box
-
-KERNELS = {"linear": Linear(), "rbf": RBF(0.3)}
 
 
 def nu_svc(n: int, kernel: Kernel) -> BoxQP:
     """Return min ½xᵀQx over 0 ≤ x ≤ 1, where the x of each class sum to νn/2."""
-    rng = np.random.default_rng(0)
     y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
-    X = rng.standard_normal((n, 4)) + 0.6 * y[:, None]
+    X = np.random.default_rng(0).standard_normal((n, 4)) + 0.6 * y[:, None]
     return reduce(NuSVC(X, y, 0.4, kernel), BoxQP).form
 
 
-def nu_svr(n: int, kernel: Kernel) -> BoxQP:
-    """Return min ½(α − α*)ᵀK(α − α*) − yᵀ(α − α*), where α and α* sum to Cνn/2 each."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((n, 4))
-    y = np.sin(X[:, 0]) + 0.5 * X[:, 1] + 0.2 * rng.standard_normal(n)
-    return reduce(NuSVR(X, y, 0.3, 2.0, kernel), BoxQP).form
-
-
-def one_class(n: int, kernel: Kernel) -> BoxQP:
-    """Return min ½xᵀQx over 0 ≤ x ≤ 1, where all x sum to νn."""
-    X = np.random.default_rng(0).standard_normal((n, 4)) + 1.0
-    return reduce(OneClassSVM(X, 0.2, kernel), BoxQP).form
-
-
-def last(solver: Solver, form: BoxQP | QP) -> FormPoint:
+def last(solver: Solver, form: BoxQP) -> FormPoint:
     return list(solver.iterates(solver.prepare(form)))[-1]
 
 
@@ -77,48 +55,6 @@ def bounds(form: BoxQP, point: FormPoint) -> tuple[float, float]:
     g = form.Q.matvec(x) + form.p
     value = 0.5 * float(x @ (g + form.p))
     return value - float(form.gap_terms(g, x).sum()), value
-
-
-MADE = {
-    f"{make.__name__}, {kernel}": (make, kernel)
-    for make in (nu_svc, nu_svr, one_class)
-    for kernel in KERNELS
-}
-
-
-@pytest.fixture(params=MADE.values(), ids=MADE, scope="module")
-def form(request: pytest.FixtureRequest) -> BoxQP:
-    make, kernel = request.param
-    return make(60, KERNELS[kernel])
-
-
-@pytest.fixture(scope="module")
-def reference(form: BoxQP) -> tuple[float, float]:
-    qp = QP(form.Q, form.p, None, None, *form.equality_rows(), form.lb, form.ub)
-    given = ((CvxoptQP(), qp), (InteriorPoint(), form), (CvxpyQP(), qp))
-    found = [bounds(form, last(solver, of)) for solver, of in given]
-    assert max(lower for lower, _ in found) <= min(upper for _, upper in found)
-    return found[0]
-
-
-@pytest.mark.parametrize(
-    "solver",
-    [
-        SMO(tol=1e-9),
-        ProjectedGradient(tol=1e-8),
-        ProjectedGradient("accelerated", tol=1e-6),
-        SCG(tol=1e-9),
-        ScipyMinimize(tol=1e-14),
-    ],
-    ids=repr,
-)
-def test_the_box_gap_certifies_the_optimum_of_cvxopt(
-    solver: Solver, form: BoxQP, reference: tuple[float, float]
-) -> None:
-    lower, upper = bounds(form, last(solver, form))
-    assert upper - lower <= 1e-4 * abs(upper)
-    assert lower <= reference[1]
-    assert reference[0] <= upper
 
 
 @pytest.mark.parametrize("many", [False, True])
@@ -152,20 +88,6 @@ def test_both_variables_of_a_step_are_of_one_group() -> None:
         x = new
 
 
-def test_smo_refuses_variables_outside_of_all_groups() -> None:
-    form = nu_svc(20, Linear())
-    groups = form.groups.copy()
-    groups[0] = -1
-    assert "in none" in (SMO().refuses(replace(form, groups=groups)) or "")
-
-
-def test_the_back_ends_take_two_equalities() -> None:
-    form = nu_svc(120, RBF(0.3))
-    qp = QP(form.Q, form.p, None, None, *form.equality_rows(), form.lb, form.ub)
-    lower, upper = bounds(form, last(QPSolversQP("clarabel"), qp))
-    assert upper - lower <= 1e-6 * upper
-
-
 SOLVERS: dict[str, Solver] = {
     "coordinate_descent": CoordinateDescent(tol=1e-8),
     "dual_coordinate_descent": DualCoordinateDescent(tol=1e-9),
@@ -175,15 +97,18 @@ SOLVERS: dict[str, Solver] = {
     "accelerated": ProjectedGradient("accelerated", tol=1e-7),
     "barzilai_borwein": ProjectedGradient(tol=1e-8),
     "scg": SCG(tol=1e-9),
+    "semismooth_newton": SemismoothNewton(tol=1e-9),
     "simplified_smo": SimplifiedSMO(tol=1e-6, max_passes=100),
     "smo": SMO(tol=1e-9),
 }
+SEVERAL = ("two equalities", "two equalities and some in none")
 REFUSED = {
     "coordinate_descent": {*SHAPES} - {"no equality"},
-    "dual_coordinate_descent": {"a coefficient of 0", "two equalities"},
+    "dual_coordinate_descent": {"a coefficient of 0", *SEVERAL},
     "platt_smo": {*SHAPES} - {"signs, from 0"},
     "simplified_smo": {*SHAPES} - {"signs, from 0"},
-    "smo": {"a coefficient of 0"},
+    "semismooth_newton": {"a coefficient of 0", *SEVERAL},
+    "smo": {"a coefficient of 0", "two equalities and some in none"},
 }
 
 
@@ -217,11 +142,9 @@ def test_nothing_given_is_changed(name: str) -> None:
 
 def posed(name: str, C: float = 10.0) -> SoftMarginDual:
     """Return a soft margin that a solver takes: linear for one, without an intercept for another."""
-    rng = np.random.default_rng(0)
-    y = np.where(np.arange(60) % 5 < 2, 1.0, -1.0)
-    X = rng.standard_normal((60, 3)) + 0.5 * y[:, None]
     linear = name == "dual_coordinate_descent"
-    return SoftMarginDual(X, y, C, Linear() if linear else RBF(1.0), name != "coordinate_descent")
+    kernel, intercept = Linear() if linear else RBF(1.0), name != "coordinate_descent"
+    return SoftMarginDual(*two_classes(60, 3), C, kernel, intercept)
 
 
 @pytest.mark.parametrize(

@@ -5,17 +5,11 @@ import pytest
 
 from problems import (
     RBF,
-    HardMarginDual,
-    Kernel,
-    Linear,
     SoftMarginDual,
-    SVRDual,
     datasets,
 )
-from solvers import CoordinateDescent, CvxoptQP, solve
+from solvers import CoordinateDescent, solve
 from solvers.coordinate_descent import minimise
-
-KERNELS = [Linear(), RBF(0.5)]
 
 
 def quadratic(d: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -67,33 +61,6 @@ def test_coordinate_descent_may_stick_at_a_kink() -> None:
 def test_the_general_loop_refuses_what_is_no_point(x: np.ndarray) -> None:
     with pytest.raises(ValueError, match=r"^x: must be a vector of finite numbers"):
         minimise(lambda z: float(z.sum()), x)
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
-@pytest.mark.parametrize("C", [0.1, 10.0])
-def test_it_agrees_with_an_interior_point_method(kernel: Kernel, C: float) -> None:
-    data = datasets.load("two_moons", n=80, noise=0.2)
-    problem = SoftMarginDual(data.X, data.y, C, kernel, intercept=False)
-    solution = solve(problem, CoordinateDescent(tol=1e-8))
-    reference = solve(problem, CvxoptQP())
-    assert (solution.claimed, solution.verdict) == ("optimal", "solved")
-    bounds = solution.certificate, reference.certificate
-    assert max(c.dual_objective for c in bounds) <= min(c.primal_objective for c in bounds) * (
-        1 + 1e-12
-    )
-
-
-@pytest.mark.parametrize("kernel", KERNELS, ids=str)
-def test_it_solves_a_regression_and_a_hard_margin(kernel: Kernel) -> None:
-    rng = np.random.default_rng(3)
-    X = rng.standard_normal((50, 3))
-    f = X @ [1.0, -2.0, 0.5]
-    for problem in (
-        SVRDual(X, f + 0.1 * rng.standard_normal(50), 2.0, 0.2, kernel, intercept=False),
-        HardMarginDual(X[abs(f) > 0.5], np.sign(f[abs(f) > 0.5]), kernel, intercept=False),
-    ):
-        solution = solve(problem, CoordinateDescent(tol=1e-7))
-        assert (solution.claimed, solution.verdict) == ("optimal", "solved")
 
 
 def test_the_dual_never_falls_from_sweep_to_sweep() -> None:

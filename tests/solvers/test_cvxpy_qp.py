@@ -2,25 +2,19 @@
 
 import sys
 
-import numpy as np
 import pytest
 
 from problems import SoftMarginDual, SoftMarginPrimal
 from solvers import CvxpyQP, Status, solve
+from tests.small_problems import two_classes
 
 VIEWS = [SoftMarginDual, SoftMarginPrimal]
-
-
-def samples(n: int = 60, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
-    return rng.standard_normal((n, d)) + 0.5 * y[:, None], y
 
 
 @pytest.mark.parametrize("backend", CvxpyQP.backends())
 @pytest.mark.parametrize("view", VIEWS)
 def test_every_back_end_solves_a_small_problem(backend: str, view: type) -> None:
-    X, y = samples()
+    X, y = two_classes()
     solution = solve(view(X, y, 1.0), CvxpyQP(backend, tol=1e-9), target_gap=1e-5)
     assert solution.verdict == "solved"
     assert solution.claimed == "optimal"
@@ -33,13 +27,13 @@ def test_an_unknown_back_end_is_refused_with_the_valid_names() -> None:
 
 def test_a_missing_back_end_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(CvxpyQP, "backends", staticmethod(tuple[str, ...]))
-    solution = solve(SoftMarginDual(*samples()), CvxpyQP("PIQP"))
+    solution = solve(SoftMarginDual(*two_classes()), CvxpyQP("PIQP"))
     assert solution.status is Status.NOT_INSTALLED
     assert "pip install piqp" in solution.note
 
 
 def test_without_cvxpy_the_run_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "cvxpy", None)
-    solution = solve(SoftMarginDual(*samples()), CvxpyQP())
+    solution = solve(SoftMarginDual(*two_classes()), CvxpyQP())
     assert solution.status is Status.NOT_INSTALLED
     assert "pip install cvxpy" in solution.note

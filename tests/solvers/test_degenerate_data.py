@@ -4,6 +4,8 @@ Nothing that was accepted as a problem may raise, and no verdict may be "wrong".
 take the problem says so in a sentence.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -55,9 +57,8 @@ def tube(samples=X, targets=T, C=1.0, epsilon=0.1, **more):
 
 SOLVED = {
     "one class": soft(X, np.ones(24)),
-    "one class, rbf, no intercept": soft(X, -np.ones(24), kernel=RBF(0.5), intercept=False),
+    "one class, rbf": soft(X, -np.ones(24), kernel=RBF(0.5)),
     "n=1": soft(X[:1], Y[:1]),
-    "n=1, no intercept": soft(X[:1], Y[:1], intercept=False),
     "n=1, regression": tube(X[:1], T[:1]),
     "n=2": soft(X[:2], Y[:2]),
     "identical points, equal labels": soft(DUPLICATES, np.repeat(Y[:6], 4)),
@@ -139,6 +140,12 @@ def test_the_default_solves_what_has_a_solution(name):
     assert solution.verdict == "solved", solution
     assert solution.status is Status.FINISHED
     assert np.isfinite(solution.b)
+
+
+@pytest.mark.parametrize("name", SOLVED)
+def test_the_default_solves_it_without_an_intercept_too(name):
+    problem = replace(SOLVED[name](), intercept=False)
+    assert solve(problem, target_gap=1e-6, time_limit=20.0).verdict == "solved"
 
 
 @pytest.mark.parametrize("name", SOLVED)

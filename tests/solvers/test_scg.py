@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 
-from problems import RBF, HardMarginDual, SoftMarginDual, datasets
-from solvers import SCG, CvxoptQP, solve
 from solvers.scg import minimise
-
-
-def small(**settings):
-    data = datasets.load("four_gaussians", n=40, seed=0)
-    return SoftMarginDual(data.X, data.y, kernel=RBF(0.05), **settings)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -31,18 +24,3 @@ def test_scg_finds_the_minimum_of_a_function_that_is_not_quadratic():
     *_, last = minimise(rosenbrock, np.array([-1.2, 1.0]), 1e-8, 5000)
     assert last.converged
     assert np.allclose(last.x, 1.0, atol=1e-6)
-
-
-@pytest.mark.parametrize("intercept", [True, False])
-@pytest.mark.parametrize("C", [0.1, 10.0])
-def test_scg_reaches_the_certified_optimum(C, intercept):
-    problem = small(C=C, intercept=intercept)
-    found, best = solve(problem, SCG(tol=1e-8)), solve(problem, CvxoptQP())
-    assert found.claimed == "optimal"
-    assert found.certificate.relative_gap <= 1e-6
-    assert found.certificate.primal_objective >= best.certificate.dual_objective
-
-
-def test_scg_needs_no_upper_bounds():
-    data = datasets.load("four_gaussians", n=40, seed=0)
-    assert solve(HardMarginDual(data.X, data.y, RBF(0.05)), SCG(tol=1e-9)).verdict == "solved"

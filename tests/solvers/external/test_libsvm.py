@@ -16,14 +16,9 @@ from problems import (
     SVRDual,
 )
 from solvers import SMO, LibSVM, Solution, solve
+from tests.small_problems import two_classes
 
 KERNELS = [Linear(), RBF(0.3), Polynomial(3, 0.5, 1.0), 0.5 * Linear() + RBF(1.0)]
-
-
-def samples(n: int = 80, d: int = 4, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(n) < 0.4, 1.0, -1.0)
-    return rng.standard_normal((n, d)) + 0.5 * y[:, None], y
 
 
 def reachable(solution: Solution, tol: float) -> float:
@@ -40,7 +35,7 @@ def weights(n: int = 80) -> np.ndarray:
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 def test_it_finds_the_optimum_of_smo(kernel: Kernel, sparse: bool) -> None:
-    X, y = samples()
+    X, y = two_classes(80)
     X = sp.csr_array(np.where(X > 0, X, 0.0)) if sparse else X
     for problem in (
         SoftMarginDual(X, y, 2.0, kernel),
@@ -55,32 +50,32 @@ def test_it_finds_the_optimum_of_smo(kernel: Kernel, sparse: bool) -> None:
 
 
 def test_the_answer_meets_its_tolerance_as_far_as_single_precision_goes() -> None:
-    problem = SoftMarginDual(*samples(), 1.0, RBF(0.3))
+    problem = SoftMarginDual(*two_classes(80), 1.0, RBF(0.3))
     for tol in (1e-1, 1e-3, 1e-6, 1e-9):
         solution = solve(problem, LibSVM(tol=tol))
         assert solution.certificate.violating_pair <= reachable(solution, tol)
 
 
 def test_shrinking_changes_the_way_and_not_the_answer() -> None:
-    problem = SoftMarginDual(*samples(), 100.0, RBF(0.3))
+    problem = SoftMarginDual(*two_classes(80), 100.0, RBF(0.3))
     for shrinking in (True, False):
         solution = solve(problem, LibSVM(tol=1e-7, shrinking=shrinking, cache_size=1.0))
         assert solution.certificate.violating_pair <= reachable(solution, 1e-7)
 
 
 def test_an_indefinite_kernel_is_solved_to_stationarity() -> None:
-    solution = solve(SoftMarginDual(*samples(), 1.0, Sigmoid(0.5, -1.0)), LibSVM(tol=1e-6))
+    solution = solve(SoftMarginDual(*two_classes(80), 1.0, Sigmoid(0.5, -1.0)), LibSVM(tol=1e-6))
     assert solution.verdict == "uncertified"
     assert solution.certificate.violating_pair <= 1e-5
 
 
 def test_a_risk_with_hinge_loss_and_intercept_is_c_svc() -> None:
-    X, y = samples()
+    X, y = two_classes(80)
     risk = HingeERM(X, y, 0.01, intercept=True)
     margin = SoftMarginDual(X, y, risk.weight)
     assert np.array_equal(solve(risk, LibSVM()).alpha, solve(margin, LibSVM()).alpha)
 
 
 def test_svdd_with_one_norm_for_all_samples_is_the_one_class_machine() -> None:
-    X, _ = samples()
+    X, _ = two_classes(80)
     assert solve(SVDD(X, 0.2, RBF(0.5)), LibSVM(tol=1e-6)).verdict == "solved"

@@ -7,7 +7,6 @@ from problems import (
     RBF,
     BoxQP,
     FormPoint,
-    Formulation,
     HardMarginDual,
     Point,
     Precomputed,
@@ -19,6 +18,7 @@ from problems import (
 from problems.box_gap import violating_pair
 from solvers import ProjectedGradient, Status, projected_gradient, solve
 from solvers.smo import decomposition
+from tests.small_problems import BINARY
 from tests.solvers.boxes import shifted_box
 
 EXACT = ["plain", "accelerated", "barzilai_borwein"]
@@ -31,31 +31,12 @@ def samples(n: int = 40, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndar
     return rng.standard_normal((n, d)) + 0.5 * y[:, None], y
 
 
-@pytest.fixture(params=["at once", "in subsets"])
-def subsets(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether barzilai_borwein moves some even of few variables at a time."""
-    least = 1 if request.param == "in subsets" else 10**9
-    monkeypatch.setattr(projected_gradient, "_LEAST_IN_SUBSETS", least)
-
-
 def points(solver: ProjectedGradient, form: BoxQP) -> list[FormPoint]:
     return list(solver.iterates(solver.prepare(form)))
 
 
 def objective(form: BoxQP, x: np.ndarray) -> float:
     return 0.5 * float(x @ form.Q.matvec(x)) + float(form.p @ x)
-
-
-@pytest.mark.usefixtures("subsets")
-@pytest.mark.parametrize("variant", FAST)
-def test_the_claim_means_the_violating_pair_is_at_most_tol(
-    variant: str, box_problem: Formulation
-) -> None:
-    solution = solve(box_problem, ProjectedGradient(variant, tol=1e-6))
-    assert solution.claimed == "optimal"
-    scale = np.abs(box_problem.y).max()
-    assert solution.certificate.violating_pair <= 1e-6 + 1e-12 * scale
-    assert solution.certificate.projection_distance <= 1e-9 * np.linalg.norm(solution.alpha)
 
 
 def test_every_point_is_feasible_and_the_plain_objective_never_rises() -> None:
@@ -80,7 +61,15 @@ def test_rate_scales_the_step() -> None:
     assert fast < slow
 
 
-@pytest.mark.usefixtures("subsets")
+def test_few_variables_are_solved_in_subsets_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(projected_gradient, "_LEAST_IN_SUBSETS", 1)
+    for name, problem in BINARY.items():
+        solution = solve(problem, ProjectedGradient(tol=1e-6))
+        assert solution.claimed == "optimal", name
+        assert solution.certificate.violating_pair <= 1e-6 * (1 + np.abs(problem.y).max()), name
+        assert solution.certificate.projection_distance <= 1e-9 * np.linalg.norm(solution.alpha)
+
+
 def test_a_start_that_is_optimal_ends_at_once() -> None:
     X, y = samples()
     solution = solve(SVRDual(X, 0.1 * y, 1.0, 5.0, RBF(1.0)), ProjectedGradient())

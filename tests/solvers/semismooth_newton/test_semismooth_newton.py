@@ -70,14 +70,6 @@ def test_float32_entries_give_way_to_float64_where_they_are_too_coarse(
     assert (large.verdict, large.counters["bits"]) == ("solved", 64)
 
 
-def test_the_limit_on_steps_is_kept() -> None:
-    X, y = samples(200)
-    problem = SoftMarginDual(X, y, 100.0, RBF(0.05))
-    answer = solve(problem, SemismoothNewton(tol=1e-9), max_iter=3)
-    assert answer.status is Status.MAX_ITER
-    assert answer.iterations == 3
-
-
 @pytest.mark.parametrize(
     ("problem", "reason"),
     [

@@ -17,11 +17,12 @@ import pandas as pd
 _KINDS = {  # what a column holds, and what Frictionless calls that
     **{"text": "string", "json": "object", "flag": "boolean"},
     **{"number": "number", "whole": "integer"},  # float64 where loaded, as either may be missing
+    "measure": "number",  # that is no bound: twelve significant digits are written of it
 }
 
 
 class Column(NamedTuple):
-    """A column: its name, what it holds (text, json, flag, number or whole), and what that means."""
+    """A column: its name, what it holds (a key of `_KINDS`), and what that means."""
 
     name: str
     kind: str
@@ -63,27 +64,27 @@ primal_objective number: upper bound on the optimum: the primal objective at the
 dual_objective number: lower bound on the optimum: the dual objective at the answer
 gap number: primal_objective − dual_objective
 relative_gap number: gap / max(|primal_objective|, |dual_objective|)
-suboptimality number: primal_objective less the best lower bound of any run with this family_hash
-kkt_violation number: natural residual: min over ν of max |α − clip(α − r, lb, ub)|, r = Qα + p + νa
-violating_pair number: how far the most violating pair is from optimal: LIBSVM's stopping measure
-primal_residual number: largest violation of α's box and equality, before it was projected
-dual_residual number: largest violation of a margin that no slack may absorb: hard margin only, else 0
-complementarity number: largest product of a variable's distance to a bound and that bound's multiplier
-projection_distance number: how far α was moved to be feasible before it was certified, in ‖·‖₂
+suboptimality measure: primal_objective less the best lower bound of any run with this family_hash
+kkt_violation measure: natural residual: min over ν of max |α − clip(α − r, lb, ub)|, r = Qα + p + νa
+violating_pair measure: how far the most violating pair is from optimal: LIBSVM's stopping measure
+primal_residual measure: largest violation of α's box and equality, before it was projected
+dual_residual measure: largest violation of a margin that no slack may absorb: hard margin only, else 0
+complementarity measure: largest product of a variable's distance to a bound and that bound's multiplier
+projection_distance measure: how far α was moved to be feasible before it was certified, in ‖·‖₂
 bound_source text: what the bounds are from: 'alpha', 'alpha and w' (the solver's own w), 'recovered
     from w', 'none'; 'proven: ...' where they are theorems
-time_setup number: seconds of preparing: imports, compilation; our own compiled code is loaded before
-time_solve number: seconds inside the algorithm; evaluating iterates and certifying are not counted
-cpu_time number: seconds of all threads inside the algorithm, and of children that were waited for
+time_setup measure: seconds of preparing: imports, compilation; our own compiled code is loaded before
+time_solve measure: seconds inside the algorithm; evaluating iterates and certifying are not counted
+cpu_time measure: seconds of all threads inside the algorithm, and of children that were waited for
 peak_rss whole: largest resident memory of the process that solved, in bytes
 iterations whole: the solver's own count: steps, epochs, ... differ from one solver to the next
 n_kernel_evals whole: kernel values computed, if the solver counts them
 n_support whole: support vectors: samples with α ≠ 0 (at least 1e-8 of C)
 n_free whole: support vectors between their bounds, 0 < |α| < C
 n_bounded whole: support vectors at their bound, |α| = C
-margin number: width 2/‖w‖ of the strip −1 ≤ f ≤ 1, of nu_svc 2ρ/‖w‖; two classes only
-train_accuracy number: share of training samples whose class is right; of a regression R²
-test_accuracy number: the same of the samples held out by `test_size` or `folds`
+margin measure: width 2/‖w‖ of the strip −1 ≤ f ≤ 1, of nu_svc 2ρ/‖w‖; two classes only
+train_accuracy measure: share of training samples whose class is right; of a regression R²
+test_accuracy measure: the same of the samples held out by `test_size` or `folds`
 threads whole: most threads that a numerical library of the process may use
 signal text: that ended the process, such as SIGKILL
 host text: the machine: times are comparable only within one
@@ -99,34 +100,34 @@ warm_start text: run_id of the run whose answer the solver was given to begin at
 """)
 # of runs that are solved, with `describe: true`; tables without any have no such columns
 DESCRIBED = _columns("""
-share_free number: share of the dual variables strictly between their bounds
-share_bounded number: share of the dual variables at a bound that is not 0
-condition_free number: ratio of the largest to the smallest eigenvalue of Q on the free variables,
+share_free measure: share of the dual variables strictly between their bounds
+share_bounded measure: share of the dual variables at a bound that is not 0
+condition_free measure: ratio of the largest to the smallest eigenvalue of Q on the free variables,
     within the equalities; up to 2000 free ones
-strict_complementarity number: least over the variables of max(distance to a bound as a share of the
+strict_complementarity measure: least over the variables of max(distance to a bound as a share of the
     box, |reduced gradient|): 0 where one is at its bound without being held there
-effective_rank number: (trace K)² / ‖K‖²: how many equal eigenvalues would be as much
-effective_rank_error number: standard error of that over four samples of 250; 0 up to n = 1000
-eigenvalue_decay number: p of the fit λₖ ∝ k^−p to the eigenvalues of K, or of samples of it
-eigenvalue_decay_error number: standard error of that over four samples of 250; 0 up to n = 1000
-kernel_density number: share of the entries of K off its diagonal above 1e-6 of its mean diagonal
-kernel_density_error number: standard error of that over four samples of 250; 0 up to n = 1000
-duplicates number: share of the samples that are equal to an earlier one
-largest_eigenvalue number: of the dual's Q, the Lipschitz constant L of its gradient, to 1e-3
-start_distance number: ‖x₀ − x*‖ of the dual's variables, x₀ the feasible point nearest to 0
-radius number: R, the largest ‖φ(x)‖ of a sample
-total_weight number: Σ Cᵢ, which is 1/lam of a risk
-loss_at_zero number: Σ Cᵢ·lossᵢ at w = 0
+effective_rank measure: (trace K)² / ‖K‖²: how many equal eigenvalues would be as much
+effective_rank_error measure: standard error of that over four samples of 250; 0 up to n = 1000
+eigenvalue_decay measure: p of the fit λₖ ∝ k^−p to the eigenvalues of K, or of samples of it
+eigenvalue_decay_error measure: standard error of that over four samples of 250; 0 up to n = 1000
+kernel_density measure: share of the entries of K off its diagonal above 1e-6 of its mean diagonal
+kernel_density_error measure: standard error of that over four samples of 250; 0 up to n = 1000
+duplicates measure: share of the samples that are equal to an earlier one
+largest_eigenvalue measure: of the dual's Q, the Lipschitz constant L of its gradient, to 1e-3
+start_distance measure: ‖x₀ − x*‖ of the dual's variables, x₀ the feasible point nearest to 0
+radius measure: R, the largest ‖φ(x)‖ of a sample
+total_weight measure: Σ Cᵢ, which is 1/lam of a risk
+loss_at_zero measure: Σ Cᵢ·lossᵢ at w = 0
 """)
 # a row for each evaluation of a running solver
 TRACES = _columns("""
 run_id text: the run that was evaluated
-time number: seconds inside the algorithm until then
+time measure: seconds inside the algorithm until then
 iteration whole: the solver's own count until then
 primal_objective number: upper bound on the optimum then
 dual_objective number: lower bound on the optimum then
 gap number: primal_objective − dual_objective
-kkt_violation number: natural residual
+kkt_violation measure: natural residual
 """)
 # a row for each answer on a path, in the order of the parameter
 PATHS = _columns("""
@@ -141,7 +142,7 @@ relative_gap number: of the two, at `value`
 worst_gap number: largest relative gap between `from` and `to`
 n_support whole: support vectors: samples with α ≠ 0
 iterations whole: the solver's own count, of this answer
-time_solve number: seconds inside the algorithm, of this answer
+time_solve measure: seconds inside the algorithm, of this answer
 """)
 _OF_TRACES = _columns("""
 n_support whole: support vectors then
@@ -155,7 +156,7 @@ FILES = {"runs.csv": (*RESULTS, *DESCRIBED), "traces.csv": FULL_TRACES, "paths.c
 
 def numbers_of(columns: Iterable[Column]) -> list[str]:
     """Return the names of the columns that hold numbers, whole or not."""
-    return [column.name for column in columns if column.kind in ("number", "whole")]
+    return [column.name for column in columns if _KINDS[column.kind] in ("number", "integer")]
 
 
 def typed(table: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
@@ -170,10 +171,15 @@ def typed(table: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
 
 
 def csv_of(table: pd.DataFrame, file: str) -> bytes:
-    """Return a table as CSV; whole numbers have no decimal point."""
-    whole = [column.name for column in FILES[file] if column.kind == "whole"]
-    kept = [name for name in whole if name in table and (table[name].dropna() % 1 == 0).all()]
-    return table.astype(dict.fromkeys(kept, "Int64")).to_csv(index=False).encode()
+    """Return a table as CSV: whole numbers have no decimal point, and measures twelve digits."""
+    whole, measures = (
+        [own.name for own in FILES[file] if own.kind == kind and own.name in table]
+        for kind in ("whole", "measure")
+    )
+    kept = [name for name in whole if (table[name].dropna() % 1 == 0).all()]
+    written = table.astype(dict.fromkeys(kept, "Int64"))
+    written[measures] = written[measures].map(lambda value: float(f"{value:.12g}"))
+    return written.to_csv(index=False).encode()
 
 
 def datapackage(name: str, tables: Mapping[str, pd.DataFrame]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ that cannot be imported is left to fail in its own runs.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
@@ -58,80 +58,65 @@ class Describer:
 
     def problem(self, node: Node) -> ProblemSpec:
         """Return the description of one problem; Fault at the line of what is not accepted."""
-        if found := self._described(_problem, node):
-            return found
-        settings: dict[str, Any] = node.plain
-        for key in ("dataset", "kernel", "loss"):
-            if isinstance(settings.get(key), str):
-                settings[key] = {"name": settings[key]}
-        return ProblemSpec(settings.pop("formulation"), settings.pop("dataset"), settings)
+        return self._described(_problem, node)
 
     def solver(self, node: Node) -> SolverSpec:
         """Return the description of one solver; Fault at the line of what is not accepted."""
-        if found := self._described(_solver, node):
-            return found
-        name, settings = name_and_settings(node, "solver")
-        settings, searched = _without_auto(settings)
-        values: dict[str, Any] = settings.plain
-        label = str(values.pop("label", ""))
-        return SolverSpec(name.value, values, searched=searched, label=label)
+        return self._described(_solver, node)
 
-    def _described(self, describe: Callable[[Node, str], S], node: Node) -> S | None:
-        """Return a description, None where the file that it is in cannot be imported."""
-        outside = {name.value: self._file_of(name) for name in _outside_names(node)}
+    def _described(self, describe: Callable[[Node, str, bool], S], node: Node) -> S:
+        """Return a description, of a file that cannot be imported as it stands in the entry."""
+        outside = dict[str, str]()
+        for name in _outside_names(node):
+            try:
+                file = outside_file(name.value, self.folder)
+                if not file.is_file():
+                    raise ValueError(f"there is no file {file}")
+                class_names(file)
+            except ValueError as error:
+                raise Fault(name.line, f"{name.value:.200}: {error}") from None
+            outside[name.value] = str(file)
         if not outside:
-            return describe(node, self.folder)
+            return describe(node, self.folder, True)
         if not self.unimportable.isdisjoint(outside):
-            return None
+            return describe(node, self.folder, False)
         if (files := {*outside.values()}) != self.imported:
             self.worker.stop()  # no file describes what another one holds
         self.imported = files
-        self.worker.call(_description, describe, node, self.folder)
+        self.worker.call(_description, describe, node, self.folder, " ".join(outside))
         try:
             found, _ = _DESCRIPTION.read(self.worker.finish(_IMPORT_LIMIT))
-            _check_names(found)
+            if isinstance(found, ProblemSpec):
+                _check_names([found.dataset, *found.parameters.values()])
         except (TimeoutError, WorkerExit, WorkerError, Malformed):
             self.unimportable |= outside.keys()  # whatever that does; the runs will record it
-            return None
+            return describe(node, self.folder, False)
         if isinstance(found, tuple):
             raise Fault(*found)
         return cast("S", found)
 
-    def _file_of(self, name: Node) -> str:
-        try:
-            file = outside_file(name.value, self.folder)
-        except ValueError as error:
-            raise Fault(name.line, str(error)) from None
-        if not file.is_file():
-            raise Fault(name.line, f"{name.value}: there is no file {file}")
-        try:
-            class_names(file)
-        except ValueError as error:
-            raise Fault(name.line, f"{name.value}: {error}") from None
-        return str(file)
 
-
-def _description(describe: Callable[[Node, str], object], node: Node, folder: str) -> bytes:
+def _description(
+    describe: Callable[[Node, str, bool], object], node: Node, folder: str, outside: str
+) -> bytes:
     """Return a description as a message, or the line and text of its fault."""
-    with compiled_apart(" ".join(name.value for name in _outside_names(node))):
+    with compiled_apart(outside):
         try:
-            return pack(describe(node, folder))
+            return pack(describe(node, folder, True))
         except Fault as fault:
             return pack((fault.line, fault.text))
 
 
-def _check_names(found: Any) -> None:
+def _check_names(values: Iterable[Any]) -> None:
     """Raise Malformed if a data set, kernel or loss of a description, or one inside it, has no name."""
-    if isinstance(found, ProblemSpec):
-        _check_names([found.dataset, *found.parameters.values()])
-    elif isinstance(found, dict):
-        known = cast("dict[str, Any]", found)
-        if not isinstance(known.get("name"), str):
-            raise Malformed("name: must be text")
-        _check_names(list(known.values()))
-    elif isinstance(found, list):
-        for value in cast("list[Any]", found):
-            _check_names(value)
+    for value in values:
+        if isinstance(value, dict):
+            known = cast("dict[str, Any]", value)
+            if not isinstance(known.get("name"), str):
+                raise Malformed("name: must be text")
+            _check_names(known.values())
+        elif isinstance(value, list):
+            _check_names(cast("list[Any]", value))
 
 
 def _outside_names(node: Node) -> Iterator[Node]:
@@ -143,26 +128,23 @@ def _outside_names(node: Node) -> Iterator[Node]:
             yield from _outside_names(child)
 
 
-def _without_auto(settings: Node) -> tuple[Node, str]:
-    """Return the settings with a number for the one that is `auto`, and the name of that one."""
-    given: dict[str, Node] = settings.value
-    for key in SEARCHED.keys() & given.keys():
-        if given[key].value == "auto":
-            loosest = Node(SEARCHED[key], given[key].line)
-            return Node(given | {key: loosest}, settings.line), key
-    return settings, ""
-
-
-def _problem(node: Node, folder: str) -> ProblemSpec:
+def _problem(node: Node, folder: str, importable: bool) -> ProblemSpec:
     if not isinstance(node.value, dict):
         raise Fault(node.line, f"a problem must be a mapping, got {node.plain!r}")
     for key in ("formulation", "dataset"):
         if key not in node.value:
             given = ", ".join(node.value) or "nothing"
             raise Fault(node.line, f"a problem needs the key {key!r}; it has {given}")
+    if not importable:
+        settings: dict[str, Any] = node.plain
+        for key in ("dataset", "kernel", "loss"):
+            if isinstance(settings.get(key), str):
+                settings[key] = {"name": settings[key]}
+        return ProblemSpec(settings.pop("formulation"), settings.pop("dataset"), settings)
     chosen: Node = node.value["formulation"]
-    parameters, example = _parameters(chosen, at_upper_end(node), folder)
-    path = path_spec(example, node)
+    followed, posed = at_upper_end(node)
+    parameters, example = _parameters(chosen, posed, folder)
+    path = path_spec(example, followed, node)
     parameters.pop(path.get("parameter", ""), None)
     needs_signs = "classes" not in example.task.takes
     dataset, task = _dataset(node.value["dataset"], folder, needs_signs)
@@ -264,11 +246,17 @@ def _unusable(spec: str, folder: str, _changed: int) -> str:
     return ""
 
 
-def _solver(node: Node, folder: str) -> SolverSpec:
+def _solver(node: Node, folder: str, importable: bool) -> SolverSpec:
     name, settings = name_and_settings(node, "solver")
+    given: dict[str, Node] = dict(settings.value)
+    label = given.pop("label").plain if "label" in given else ""
+    searched = next((key for key in SEARCHED if key in given and given[key].value == "auto"), "")
+    if searched:  # a search begins at the loosest one
+        given[searched] = Node(SEARCHED[searched], given[searched].line)
+    settings = Node(given, settings.line)
+    if not importable:
+        return SolverSpec(name.value, settings.plain, searched=searched, label=label)
     cls = _class(SOLVERS, name, folder)
-    settings, searched = _without_auto(settings)
-    label = settings.value.pop("label").plain if "label" in settings.value else ""
     values = values_of(build(cls, options_of(cls), settings, name.value))
-    seeded = "seed" in values and "seed" not in settings.value
+    seeded = "seed" in values and "seed" not in given
     return SolverSpec(name.value, values, seeded, searched, label)

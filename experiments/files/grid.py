@@ -69,33 +69,36 @@ def with_intervals(entry: Node) -> Node:
     path = entry.value.get(KEY) if isinstance(entry.value, dict) else None
     if path is None or "formulation" not in entry.value or not isinstance(path.value, dict):
         return entry
-    inside = {key: _one(child) if key in FOLLOWED else child for key, child in path.value.items()}
+    inside: dict[str, Node] = dict(path.value)
+    for key in inside.keys() & FOLLOWED:
+        ends = inside[key].value
+        if isinstance(ends, list) and not any(isinstance(end.value, list) for end in ends):
+            inside[key] = Node([inside[key]], inside[key].line)
     return Node(entry.value | {KEY: Node(inside, path.line)}, entry.line)
 
 
-def _one(interval: Node) -> Node:
-    """Return a list (low, high) as an axis of one value; a list of such lists is an axis as it is."""
-    ends = interval.value
-    one = isinstance(ends, list) and not any(isinstance(end.value, list) for end in ends)
-    return Node([interval], interval.line) if one else interval
-
-
-def at_upper_end(node: Node) -> Node:
-    """Return a problem without its path, posed at the upper end of it."""
-    settings = _settings(node)
-    given = {key: child for key, child in node.value.items() if key != KEY}
-    for name in FOLLOWED if settings else ():
+def at_upper_end(node: Node) -> tuple[PathSettings | None, Node]:
+    """Return the path of a problem, if it has one, and the problem posed at its upper end."""
+    given: dict[str, Node] = {key: child for key, child in node.value.items() if key != KEY}
+    path = node.value.get(KEY)
+    if path is None:
+        return None, Node(given, node.line)
+    if not isinstance(path.value, dict):
+        raise Fault(
+            path.line, f"path: must be a mapping such as {{C: [0.01, 100]}}, got {path.plain!r}"
+        )
+    settings = build(PathSettings, options_of(PathSettings), path, KEY)
+    for name in FOLLOWED:
         if (ends := getattr(settings, name)) is None:
             continue
         if name in given:
             raise Fault(given[name].line, f"{name}: is what the path follows; leave it out here")
-        given[name] = Node(ends[1], node.value[KEY].line)
-    return Node(given, node.line)
+        given[name] = Node(ends[1], path.line)
+    return settings, Node(given, node.line)
 
 
-def path_spec(problem: Formulation, node: Node) -> dict[str, Any]:
+def path_spec(problem: Formulation, settings: PathSettings | None, node: Node) -> dict[str, Any]:
     """Return the path of a problem as a plain description, empty without one; Fault if it has none."""
-    settings = _settings(node)
     if settings is None:
         return {}
     ends: dict[Any, Ends | None] = {name: getattr(settings, name) for name in FOLLOWED}
@@ -104,14 +107,3 @@ def path_spec(problem: Formulation, node: Node) -> dict[str, Any]:
     except ValueError as error:
         raise Fault(node.value[KEY].line, f"path: {error}") from None
     return {"parameter": parameter, "low": low, "high": high, "gap": settings.gap}
-
-
-def _settings(node: Node) -> PathSettings | None:
-    path = node.value.get(KEY)
-    if path is None:
-        return None
-    if not isinstance(path.value, dict):
-        raise Fault(
-            path.line, f"path: must be a mapping such as {{C: [0.01, 100]}}, got {path.plain!r}"
-        )
-    return build(PathSettings, options_of(PathSettings), path, KEY)

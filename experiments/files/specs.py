@@ -14,7 +14,7 @@ from typing import Any, cast
 from problems import FORMULATIONS, Dataset, Formulation, Kernel, datasets
 from problems.kernels import KERNELS
 from problems.losses import LOSSES, Loss
-from problems.registry import find_path, is_outside
+from problems.registry import Registry, find_path, is_outside
 from solvers import SOLVERS, Solver
 
 Spec = dict[str, Any]  # {"name": ..., setting: value}
@@ -74,16 +74,21 @@ def plain(value: Any) -> Any:
 
 def build_kernel(spec: Spec, folder: str = "") -> Kernel:
     """Return the kernel of a description; `folder` is the experiment file's."""
+    return _build(KERNELS, spec, folder)
+
+
+def _build(registry: Registry[Any], spec: Spec, folder: str) -> Any:
     settings = {
         key: build_kernel(value, folder) if isinstance(value, dict) else value
-        for key, value in _settings(spec).items()
+        for key, value in spec.items()
+        if key != "name"
     }
-    return KERNELS.find(spec["name"], folder)(**settings)
+    return registry.find(spec["name"], folder)(**settings)
 
 
 def build_source(spec: Spec, folder: str) -> datasets.Source:
     """Return the data source of a description; `folder` is the experiment file's."""
-    settings = _settings(spec)
+    settings = {key: value for key, value in spec.items() if key != "name"}
     if "path" in settings:
         settings["path"] = str(find_path(settings["path"], folder))
     return datasets.make(spec["name"], folder, **settings)
@@ -100,8 +105,7 @@ def build_problem(spec: ProblemSpec, data: Dataset, folder: str = "") -> Formula
     if "kernel" in parameters:
         parameters["kernel"] = build_kernel(parameters["kernel"], folder)
     if "loss" in parameters:
-        loss = parameters["loss"]
-        parameters["loss"] = LOSSES.find(loss["name"], folder)(**_settings(loss))
+        parameters["loss"] = _build(LOSSES, parameters["loss"], folder)
     made = FORMULATIONS.find(spec.formulation, folder)
     return made.from_data(data.X, data.y, **parameters)
 
@@ -141,7 +145,3 @@ def absolute(spec: Spec, folder: str) -> Spec:
 def outside_file(name: str, folder: str) -> Path:
     """Return the file of `path/to/file.py:ClassName`; ValueError as `find_path`."""
     return find_path(name.rpartition(":")[0], folder)
-
-
-def _settings(spec: Spec) -> Spec:
-    return {key: value for key, value in spec.items() if key != "name"}

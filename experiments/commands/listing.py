@@ -93,10 +93,10 @@ def _columns() -> Iterator[_Row]:
 
 
 def _properties() -> Iterator[_Row]:
-    first: dict[str, str] = {}
+    first: dict[object, str] = {}
     for item in PROPERTIES:
         known = first.setdefault(item.check, item.name)
-        about = f"As {known}." if known != item.name else (getdoc(item.function) or "")
+        about = f"As {known}." if known != item.name else (getdoc(item.check) or "")
         basic = " Without it nothing else can be judged." if item.basic else ""
         problems = list(dict.fromkeys(name.partition(":")[0] for name in item.problems))
         tried_on = ", ".join(problems) if len(problems) <= _FEW else f"{len(problems)} problems"

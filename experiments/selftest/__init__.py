@@ -12,74 +12,60 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
+from experiments.selftest import behaviour, claims, clock, theory
 from experiments.selftest.limits import Limits
 from experiments.selftest.outcome import Outcome, Property, Report
+from experiments.selftest.problems import (
+    ALL,
+    DEGENERATE,
+    HARDEST_FIRST,
+    INFEASIBLE,
+    KERNEL,
+    NU,
+    OFF_CENTRE,
+    PLAIN,
+    REGRESSION,
+    SOFT,
+)
 from experiments.selftest.workers import Workers
+from problems.registry import class_names, is_outside
+from solvers import find_solver
 
 __all__ = ["PROPERTIES", "Limits", "Outcome", "Property", "Report", "properties", "try_solver"]
-
-_LINEAR = ("two_gaussians linear C=1", "two_gaussians linear C=1, no intercept")
-_KERNEL = ("four_gaussians rbf C=1", "four_gaussians rbf C=1, no intercept")
-_SPARSE = ("sparse linear C=1", "sparse linear C=1, no intercept")
-_REGRESSION = ("regression rbf C=1", "regression linear C=1, no intercept")
-_SOFT = _LINEAR + _KERNEL
-_PLAIN = (
-    *_SOFT,
-    *_SPARSE,
-    *_REGRESSION,
-    "two_gaussians primal C=1",
-    "two_gaussians risk lam=0.02",
-)
-_NU = ("nu-SVC rbf nu=0.4", "nu-SVR rbf nu=0.4", "one class rbf nu=0.2", "one class linear nu=0.2")
-_OTHERS = ("logistic risk lam=0.02", "squared hinge risk lam=0.02", "chains C=0.1")
-_EXTREME_KERNELS = ("rbf gamma=1e-9", "rbf gamma=1e9", "sigmoid kernel")
-_EXTREME_TARGETS = ("constant target", "epsilon=0", "epsilon above the range")
-_ALL = (*_PLAIN, "separable hard margin", *_OTHERS)
-
-
-def _on(*data: str) -> tuple[str, ...]:
-    kinds = ("linear", "linear, no intercept", "rbf")
-    return tuple(f"{name}: {kind}" for name in data for kind in kinds)
-
 
 # in the order of gravity: without the first ones nothing else can be judged, the next make every time
 # or answer worthless, then come answers to another problem, claims where data are degenerate, manners
 PROPERTIES = (
-    Property("answers", "behaviour.answers", _ALL, basic=True),
-    Property("ends by itself", "behaviour.ends_by_itself", _ALL, basic=True),
-    Property("claims", "claims.claims", _ALL),
-    Property("inputs unchanged", "behaviour.inputs_unchanged", _ALL),
-    Property("nothing beforehand", "clock.nothing_beforehand", _SOFT),
-    Property("other data", "clock.other_data", (*_SOFT, _REGRESSION[0])),
-    Property("global state", "behaviour.global_state", (*_SOFT, *_SPARSE[1:]), fresh=True),
-    Property("infeasibility", "claims.infeasibility", ("twins hard margin", "crossed hard margin")),
-    Property("C", "theory.slack_weight", _SOFT + _REGRESSION),
-    Property("C of each sample", "theory.slack_weights", _SOFT),
-    Property("sum, not mean", "theory.sum_not_mean", _SOFT),
-    Property("intercept", "theory.intercept", ("off centre", "off centre, no intercept")),
-    Property("nu", "theory.nu_property", _NU),
-    Property("sign", "theory.sign", _PLAIN),
-    Property("permutation", "theory.permutation", ("hardest first", "hardest first, no intercept")),
-    Property("label flip", "theory.label_flip", _SOFT + _REGRESSION),
-    Property("duplication", "theory.duplication", _SOFT + _REGRESSION),
-    Property("scaling", "theory.scaling", _SOFT),
-    Property("shift", "theory.shift", (_LINEAR[0], *_KERNEL)),
-    Property("storage", "theory.storage", _SOFT),
-    Property("few samples", "claims.honest", _on("one class", "one sample", "two samples")),
-    Property("equal samples", "claims.honest", _on("twins", "all equal", "duplicates")),
-    Property("empty features", "claims.honest", _on("zero rows", "all zero", "collinear")),
-    Property("large features", "claims.honest", _on("times 1e8")),
-    Property("small features", "claims.honest", _on("times 1e-8")),
-    Property("mixed features", "claims.honest", _on("mixed scales")),
-    Property("imbalance", "claims.honest", _on("1:1000")[:2]),
-    Property("small C", "claims.honest", _on("C=1e-12")),
-    Property("large C", "claims.honest", _on("C=1e12")),
-    Property("extreme kernels", "claims.honest", _EXTREME_KERNELS),
-    Property("extreme targets", "claims.honest", _EXTREME_TARGETS),
-    Property("deterministic", "behaviour.deterministic", _ALL, fresh=True),
-    Property("stateless", "behaviour.stateless", _SOFT),
-    Property("time limit", "behaviour.time_limit", _SOFT),
-    Property("max_iter", "behaviour.max_iter", (*_SOFT, *_REGRESSION)),
+    Property("answers", behaviour.answers, (*ALL,), basic=True),
+    Property("ends by itself", behaviour.ends_by_itself, (*ALL,), basic=True),
+    Property("claims", claims.claims, (*ALL,)),
+    Property("inputs unchanged", behaviour.inputs_unchanged, (*ALL,)),
+    Property("nothing beforehand", clock.nothing_beforehand, (*SOFT,)),
+    Property("other data", clock.other_data, (*SOFT, "regression rbf C=1")),
+    Property(
+        "global state",
+        behaviour.global_state,
+        (*SOFT, "sparse linear C=1, no intercept"),
+        fresh=True,
+    ),
+    Property("infeasibility", claims.infeasibility, (*INFEASIBLE,)),
+    Property("C", theory.slack_weight, (*SOFT, *REGRESSION)),
+    Property("C of each sample", theory.slack_weights, (*SOFT,)),
+    Property("sum, not mean", theory.sum_not_mean, (*SOFT,)),
+    Property("intercept", theory.intercept, (*OFF_CENTRE,)),
+    Property("nu", theory.nu_property, (*NU,)),
+    Property("sign", theory.sign, (*PLAIN,)),
+    Property("permutation", theory.permutation, (*HARDEST_FIRST,)),
+    Property("label flip", theory.label_flip, (*SOFT, *REGRESSION)),
+    Property("duplication", theory.duplication, (*SOFT, *REGRESSION)),
+    Property("scaling", theory.scaling, (*SOFT,)),
+    Property("shift", theory.shift, ("two_gaussians linear C=1", *KERNEL)),
+    Property("storage", theory.storage, (*SOFT,)),
+    *(Property(name, claims.honest, (*problems,)) for name, problems in DEGENERATE.items()),
+    Property("deterministic", behaviour.deterministic, (*ALL,), fresh=True),
+    Property("stateless", behaviour.stateless, (*SOFT,)),
+    Property("time limit", behaviour.time_limit, (*SOFT,)),
+    Property("max_iter", behaviour.max_iter, (*SOFT, *REGRESSION)),
 )
 
 
@@ -139,15 +125,8 @@ def try_solver(
 
 def check_name(solver: str) -> None:
     """Raise ValueError if there is no such solver; a file is read, not imported."""
-    from problems.registry import (  # noqa: PLC0415 - workers import this module first
-        class_names,
-        is_outside,
-    )
-
     path, _, class_name = solver.rpartition(":")
     if not is_outside(solver):
-        from solvers import find_solver  # noqa: PLC0415
-
         find_solver(solver)
     elif not Path(path).is_file():
         raise ValueError(f"solver {solver!r}: there is no file {Path(path).resolve()}")

@@ -31,9 +31,9 @@ _RELIED_ON = ("time", "problems", "solvers", "experiments", "numpy", "scipy")
 MOST_POINTS = 10_000  # of one run: some yield after every step
 
 
-def answers(bench: Bench, name: str) -> str:
+def answers(bench: Bench, problem: Formulation) -> str:
     """It yields points of the form, in floats, finite and of the right shape."""
-    form = form_of(bench, bench.problem(name))
+    form = form_of(bench, problem)
     point = None
     for point in islice(bench.solver.iterates(bench.solver.prepare(form)), MOST_POINTS):
         wrong = _objection_to(point, form)
@@ -41,22 +41,21 @@ def answers(bench: Bench, name: str) -> str:
             return wrong
     if point is None:
         return "it ended without yielding a point"
-    bench.digests[name] = _digest(point.x, point.beta)
+    bench.digests[problem.hash] = _digest(point.x, point.beta)
     return ""
 
 
-def deterministic(bench: Bench, name: str) -> str:
+def deterministic(bench: Bench, problem: Formulation) -> str:
     """The same problem, solver and seed give the same answer in another process."""
-    wrong = answers(bench, name)
-    if name not in bench.expected:
+    wrong = answers(bench, problem)
+    if problem.hash not in bench.expected:
         raise NotJudged("there is no first answer to compare with")
-    same = wrong or bench.digests[name] == bench.expected[name]
+    same = wrong or bench.digests[problem.hash] == bench.expected[problem.hash]
     return "" if same else "two runs with the same settings and seed give different answers"
 
 
-def stateless(bench: Bench, name: str) -> str:
+def stateless(bench: Bench, problem: Formulation) -> str:
     """An answer does not depend on what was solved before."""
-    problem = bench.problem(name)
     first, again = bench.solve(problem), bench.solve(problem)
     order = np.random.default_rng(1).permutation(problem.n)  # of the same kind, with other labels
     bench.solve(changed(problem, X=problem.X[order], y=-problem.y[order][::-1]))
@@ -69,9 +68,8 @@ def stateless(bench: Bench, name: str) -> str:
     return ""
 
 
-def inputs_unchanged(bench: Bench, name: str) -> str:
+def inputs_unchanged(bench: Bench, problem: Formulation) -> str:
     """The data and the form stay as they were."""
-    problem = bench.problem(name)
     form = form_of(bench, problem)
     arrays = {**_arrays(problem, "problem"), **_arrays(form, "form")}
     before = {where: array.copy() for where, array in arrays.items()}
@@ -87,13 +85,12 @@ def inputs_unchanged(bench: Bench, name: str) -> str:
     return f"it changes {', '.join(touched)} in place" if touched else ""
 
 
-def global_state(bench: Bench, name: str) -> str:
+def global_state(bench: Bench, problem: Formulation) -> str:
     """Nothing outside the solver changes: neither by a whole run nor by one that is cut short.
 
     Importing a library may add environment variables, pools of threads and warnings filters, and draw
     random numbers; it may not change what else is there.
     """
-    problem = bench.problem(name)
     before = _process_state() | _functions()
     bench.solve(problem, max_iter=1)  # imports
     with warnings.catch_warnings():
@@ -108,10 +105,10 @@ def global_state(bench: Bench, name: str) -> str:
     return f"it changes {', '.join(touched)}" if touched else ""
 
 
-def ends_by_itself(bench: Bench, name: str) -> str:
+def ends_by_itself(bench: Bench, problem: Formulation) -> str:
     """At its default settings it ends by itself on a small problem."""
     limit = bench.limits.grace
-    solution = bench.solve(bench.problem(name), time_limit=limit)
+    solution = bench.solve(problem, time_limit=limit)
     if solution.status is Status.TIME_LIMIT:
         return f"no end by itself: still running after {limit:g} s and {solution.iterations} iterations"
     if solution.status is Status.DIVERGED:
@@ -119,10 +116,10 @@ def ends_by_itself(bench: Bench, name: str) -> str:
     return ""
 
 
-def time_limit(bench: Bench, name: str) -> str:
+def time_limit(bench: Bench, problem: Formulation) -> str:
     """Solving ends soon after the time limit."""
     limit, grace = 0.01, bench.limits.grace
-    solution = bench.solve(bench.problem(name), time_limit=limit)
+    solution = bench.solve(problem, time_limit=limit)
     if solution.time_solve <= limit + grace:
         return bench.objection(solution)
     return (
@@ -131,12 +128,12 @@ def time_limit(bench: Bench, name: str) -> str:
     )
 
 
-def max_iter(bench: Bench, name: str) -> str:
+def max_iter(bench: Bench, problem: Formulation) -> str:
     """A setting `max_iter` is obeyed, and what is cut short claims nothing that is wrong."""
     if all(field.name != "max_iter" for field in fields(bench.solver)):
         raise NotJudged("it has no setting max_iter")
     for limit in (1, 3):
-        solution = bench.solve(bench.problem(name), max_iter=limit)
+        solution = bench.solve(problem, max_iter=limit)
         if solution.iterations > limit:
             return f"with max_iter={limit} it made {solution.iterations} iterations"
         wrong = bench.objection(solution)

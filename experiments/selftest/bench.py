@@ -63,25 +63,21 @@ class Bench:
         tried: list[str] = []
         unsupported: dict[str, str] = {}
         sentences: list[str] = []
-        for problem in item.problems:
-            at(problem)
+        for name in item.problems:
+            at(name)
             try:
-                wrong = item.function(self, problem)
+                wrong = item.check(self, PROBLEMS[name]())
             except (Unsupported, NotJudged) as refusal:
-                unsupported[problem] = str(refusal)
+                unsupported[name] = str(refusal)
                 continue
             except BaseException as error:  # a solver may raise anything, SystemExit as well
                 wrong = one_line(error)
-            tried.append(problem)
+            tried.append(name)
             if wrong:
-                sentences.append(f"{item.name} on {problem}: {wrong}")
+                sentences.append(f"{item.name} on {name}: {wrong}")
         result = "failed" if sentences else "passed" if tried else "unsupported"
         done = tuple(tried), unsupported, tuple(sentences), self.digests
         return Outcome(item.name, result, *done, diagnoses=tuple(self.diagnoses))
-
-    def problem(self, name: str) -> Formulation:
-        """Return a problem by its name, with data of its own."""
-        return PROBLEMS[name]()
 
     def solve(
         self,

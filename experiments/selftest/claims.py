@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from experiments.selftest.bench import Bench
+from problems import Formulation
 from solvers import Status
 
 _SIDES = 2.02  # tolerances: Platt's samples may be off by one on either side; and rounding
 
 
-def claims(bench: Bench, name: str) -> str:
+def claims(bench: Bench, problem: Formulation) -> str:
     """On a plain problem the last point comes with a claim, and the certificate agrees with both."""
-    solution = bench.solve(bench.problem(name))
+    solution = bench.solve(problem)
     if solution.status is Status.FINISHED and solution.claimed == "none":
         return (
             f"ends without a claim (relative gap {solution.certificate.relative_gap:.2g}): "
@@ -21,18 +22,18 @@ def claims(bench: Bench, name: str) -> str:
     return bench.objection(solution) or wrong_b
 
 
-def infeasibility(bench: Bench, name: str) -> str:
+def infeasibility(bench: Bench, problem: Formulation) -> str:
     """A hard margin that no hyperplane has: it may detect this or not, but claims no optimum."""
-    return bench.objection(bench.solve(bench.problem(name)))
+    return bench.objection(bench.solve(problem))
 
 
-def honest(bench: Bench, name: str) -> str:
+def honest(bench: Bench, problem: Formulation) -> str:
     """On degenerate data it does not crash, and claims nothing that the certificate refutes.
 
     A tolerance on the maximal violating pair, LIBSVM's `tol`, is worth a gap of n·C·tol, which is
     large at C = 1e12: an answer that keeps to it, as the certificate measures it, is honest.
     """
-    solution = bench.solve(bench.problem(name))
+    solution = bench.solve(problem)
     tolerance = getattr(bench.solver, "tol", 0.0)
     kept = solution.certificate.violating_pair <= _SIDES * tolerance
     return "" if kept and solution.claimed == "optimal" else bench.objection(solution)

@@ -20,9 +20,8 @@ _REMEMBERED = 20.0  # times as fast: no noise explains it
 _SOME = 5e-3  # seconds, far above the noise of a time
 
 
-def nothing_beforehand(bench: Bench, name: str) -> str:
+def nothing_beforehand(bench: Bench, problem: Formulation) -> str:
     """What is prepared, off the clock, holds for any samples: they are others when solving begins."""
-    problem = bench.problem(name)
     form = form_of(bench, problem)
     gram = form.gram if isinstance(form.gram, Gram) else None
     if (
@@ -47,12 +46,12 @@ def nothing_beforehand(bench: Bench, name: str) -> str:
     return f"{fault} (relative gap {gap:.2g})" if gap > 10 * WRONG else ""
 
 
-def other_data(bench: Bench, name: str) -> str:
+def other_data(bench: Bench, problem: Formulation) -> str:
     """Larger problems, of samples drawn anew each time, are solved as honestly as small known ones.
 
     Nor is the largest solved in set-up, off the clock, or from memory when it comes again.
     """
-    problem, seed = bench.problem(name), int(np.random.SeedSequence().generate_state(1)[0])
+    seed = int(np.random.SeedSequence().generate_state(1)[0])
     rng, n = np.random.default_rng(seed), problem.n
     runs: list[tuple[Formulation, Solution, float]] = []
     while n <= _LARGEST and not (runs and runs[-1][-1] > _SLOW):

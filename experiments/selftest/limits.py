@@ -1,4 +1,4 @@
-"""How long a solver may take, and the clock that counts it. Nothing numerical is imported here."""
+"""How long a solver may take, and the clock that counts it."""
 
 from __future__ import annotations
 

@@ -1,14 +1,13 @@
-"""Questions and answers of a selftest. Nothing numerical is imported here: workers import it first."""
+"""Questions and answers of a selftest."""
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from problems.answers.diagnosis import Diagnosis
+from problems import Formulation
+from problems.answers.diagnosis import Diagnosis
 
 Result = Literal["passed", "failed", "unsupported", "not run"]
 
@@ -19,23 +18,17 @@ class Property:
 
     Attributes
     ----------
-    check : "module.function" in this package, called with the bench and each problem's name.
+    check : called with the bench and each problem, returns what is wrong; it explains itself.
     problems : names in `problems.PROBLEMS`.
     fresh : whether it needs a process in which the solver has done nothing yet.
     basic : whether nothing else can be judged without it.
     """
 
     name: str
-    check: str
+    check: Callable[[Any, Formulation], str]
     problems: tuple[str, ...]
     fresh: bool = False
     basic: bool = False
-
-    @property
-    def function(self) -> Callable[[Any, str], str]:
-        """What checks it on the problem of a name, and returns what is wrong; it explains itself."""
-        module, _, name = self.check.partition(".")
-        return getattr(importlib.import_module(f"{__package__}.{module}"), name)
 
 
 @dataclass(frozen=True)

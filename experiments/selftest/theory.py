@@ -25,9 +25,8 @@ _AT_BOUND = 1e-4  # of C: interior points never touch a bound
 _SCALE = 8.0  # exact in floating point
 
 
-def slack_weight(bench: Bench, name: str) -> str:
+def slack_weight(bench: Bench, problem: Formulation) -> str:
     """The answer for one C is better on it than the answer for another C."""
-    problem = bench.problem(name)
     answers = {C: bench.solve(changed(problem, C=C)) for C in (0.01, 10.0)}
     for C, other in ((0.01, 10.0), (10.0, 0.01)):
         elsewhere = primal_at(answers[C].problem, answers[other])
@@ -37,35 +36,31 @@ def slack_weight(bench: Bench, name: str) -> str:
     return ""
 
 
-def slack_weights(bench: Bench, name: str) -> str:
+def slack_weights(bench: Bench, problem: Formulation) -> str:
     """Each sample's own C counts: the impostor has the mean for all."""
-    problem = bench.problem(name)
     C = np.where(problem.y > 0, 2.0, 0.02) * np.random.default_rng(2).uniform(0.5, 1.5, problem.n)
     mean = changed(problem, C=float(C.mean()))
     return _impostor(bench, changed(problem, C=C), mean, "one C for all samples")
 
 
-def sum_not_mean(bench: Bench, name: str) -> str:
+def sum_not_mean(bench: Bench, problem: Formulation) -> str:
     """The losses are summed: the impostor takes their mean, which is C/n."""
-    problem = bench.problem(name)
     mean = changed(problem, C=problem.C / problem.n)
     return _impostor(bench, problem, mean, "the mean of the losses in place of their sum")
 
 
-def intercept(bench: Bench, name: str) -> str:
+def intercept(bench: Bench, problem: Formulation) -> str:
     """An intercept is there if and only if the problem has one."""
-    problem = bench.problem(name)
     other = changed(problem, intercept=not problem.intercept)
     what = "a machine without the intercept" if problem.intercept else "a machine with an intercept"
     return _impostor(bench, problem, other, what)
 
 
-def nu_property(bench: Bench, name: str) -> str:
+def nu_property(bench: Bench, problem: Formulation) -> str:
     """A share of at most ν has the largest multiplier, as all margin errors have; at least ν has any.
 
     Of the answer as it is given: once it is projected, every answer has the right sums.
     """
-    problem = bench.problem(name)
     alpha = bench.solve(problem).point.alpha
     if alpha is None:
         return "it gives no multipliers"
@@ -78,16 +73,14 @@ def nu_property(bench: Bench, name: str) -> str:
     return ""
 
 
-def sign(bench: Bench, name: str) -> str:
+def sign(bench: Bench, problem: Formulation) -> str:
     """An answer is better than none: a wrong sign leads uphill from w = 0."""
-    problem = bench.problem(name)
     at_zero = certify(problem, Point(alpha=np.zeros(problem.n))).primal_objective
     return _no_better(bench, bench.solve(problem), at_zero, "w = 0")
 
 
-def permutation(bench: Bench, name: str) -> str:
+def permutation(bench: Bench, problem: Formulation) -> str:
     """The order of the samples does not matter."""
-    problem = bench.problem(name)
     orders = {
         "in reverse": np.arange(problem.n)[::-1],
         "sorted by class": np.argsort(problem.y, kind="stable"),
@@ -100,23 +93,20 @@ def permutation(bench: Bench, name: str) -> str:
     return _variants(bench, problem, variants)
 
 
-def label_flip(bench: Bench, name: str) -> str:
+def label_flip(bench: Bench, problem: Formulation) -> str:
     """With the other sign of y the optimum is the same, as −w."""
-    problem = bench.problem(name)
     return _variants(bench, problem, {"with flipped labels": changed(problem, y=-problem.y)})
 
 
-def duplication(bench: Bench, name: str) -> str:
+def duplication(bench: Bench, problem: Formulation) -> str:
     """Every sample twice is C doubled."""
-    problem = bench.problem(name)
     doubled = changed(problem, C=2.0 * problem.C)
     twice = changed(problem, X=np.vstack([problem.X] * 2), y=np.tile(problem.y, 2))
     return _variants(bench, doubled, {"with every sample twice instead of 2C": twice})
 
 
-def scaling(bench: Bench, name: str) -> str:
+def scaling(bench: Bench, problem: Formulation) -> str:
     """X → sX with C → C/s² divides the optimum by s²; with an RBF kernel gamma → gamma/s² keeps it."""
-    problem = bench.problem(name)
     for s in (_SCALE, 1.0 / _SCALE):
         if isinstance(problem.kernel, RBF):
             kernel = RBF(problem.kernel.gamma / s**2)
@@ -129,22 +119,15 @@ def scaling(bench: Bench, name: str) -> str:
     return ""
 
 
-def shift(bench: Bench, name: str) -> str:
+def shift(bench: Bench, problem: Formulation) -> str:
     """X → X + v leaves the optimum: the intercept, or the RBF kernel, takes it up."""
-    problem = bench.problem(name)
     moved = changed(problem, X=problem.X + np.linspace(-3.0, 3.0, problem.d))
     return _variants(bench, problem, {"with shifted samples": moved})
 
 
-def storage(bench: Bench, name: str) -> str:
-    """Sparse, Fortran-ordered or single-precision samples are the same samples."""
-    single = np.asarray(bench.problem(name).X, dtype=np.float32)
-    problem = changed(bench.problem(name), X=single)
-    variants = {
-        "with sparse X": changed(problem, X=sp.csc_array(single)),
-        "with Fortran-ordered X": changed(problem, X=np.asfortranarray(single, dtype=np.float64)),
-    }
-    return _variants(bench, problem, variants)
+def storage(bench: Bench, problem: Formulation) -> str:
+    """Sparse samples are the same samples."""
+    return _variants(bench, problem, {"with sparse X": changed(problem, X=sp.csr_array(problem.X))})
 
 
 def _no_better(bench: Bench, answer: Any, other: float, what: str) -> str:

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING
 
+from experiments.selftest.bench import Bench, load, one_line
 from experiments.selftest.limits import Limits, WorkClock
 from experiments.selftest.outcome import Outcome, Property
 from experiments.workers.start import STARTING
 from experiments.workers.supervision import Worker
 from experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
-
-if TYPE_CHECKING:
-    from experiments.selftest.bench import Bench
+from problems.compilation import compiled_apart
+from problems.registry import is_outside
 
 LOADING = "loading the solver"
 _THREADS = 2  # enough for a race to show
@@ -47,11 +46,9 @@ class Workers:
                 self.worker.stop()
                 return _failed(item, at, f"no end after {allowed:.0f} s, killed", hung=True)
             self.worker.wait()
-        from problems.answers.diagnosis import Diagnosis  # noqa: PLC0415 - after the environment is set
-
         try:
-            layout = Layout(Outcome, Diagnosis=Diagnosis)
-            return replace(layout.read(self.worker.result())[0], name=item.name)
+            found, _ = Layout(Outcome).read(self.worker.result())
+            return replace(found, name=item.name)
         except (WorkerExit, WorkerError, Malformed) as death:
             at = self._place()
             self.worker.stop()
@@ -81,10 +78,6 @@ def _check(
     limits: Limits,
 ) -> bytes:
     """Check a property, and return the outcome as a message; this runs in the process."""
-    from experiments.selftest.bench import one_line  # noqa: PLC0415 - after the environment is set
-    from problems.compilation import compiled_apart  # noqa: PLC0415
-    from problems.registry import is_outside  # noqa: PLC0415
-
     report(LOADING)
     with compiled_apart(solver if is_outside(solver) else ""):
         try:
@@ -97,6 +90,4 @@ def _check(
 
 @cache
 def _bench(solver: str, limits: Limits) -> Bench:
-    from experiments.selftest.bench import Bench, load  # noqa: PLC0415 - after the environment is set
-
     return Bench(load(solver), limits)

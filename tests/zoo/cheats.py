@@ -1,4 +1,4 @@
-"""Solvers that take care to look better than they are; each is tried in a process of its own.
+"""Solvers that take care to look better than they are.
 
 `expected` is the property of the selftest that must catch it, `words` must be in its sentence.
 """

@@ -7,25 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent, indent
 
-import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from experiments.cases.records import Outcome
-from experiments.store.folder import Store
-from tests.experiments.functions import given, in_this_process
-from tests.experiments.rows import crashed, looked_at, run, timed
+from tests.experiments.functions import in_this_process, posing
 
-GOOD = """\
-name: small
-problems:
-  - formulation: soft_margin_dual
-    dataset: {name: four_gaussians, n: 24}
-    kernel: {name: rbf, gamma: 0.05}
-    C: 1
-solvers:
-  - {name: smo, tol: 1e-6}
-"""
+GOOD = posing(kernel="{name: rbf, gamma: 0.05}", C=1, solvers="[{name: smo, tol: 1e-6}]")
 
 
 @pytest.fixture
@@ -86,15 +73,21 @@ def strange(tmp_path):
 
 
 @pytest.fixture
-def case_of(write):
-    """Return the first case of an experiment, its solver replaced by another."""
+def planned(write):
+    """Return the cases of an experiment."""
     from experiments.cases.plan import plan
     from experiments.files.experiment import read_experiment
+
+    return lambda text, name="small.yaml": plan(read_experiment(write(text, name)))
+
+
+@pytest.fixture
+def case_of(planned):
+    """Return the first case of an experiment, its solver replaced by another."""
     from experiments.files.specs import SolverSpec
 
     def _case(solver=None, text=GOOD, **head):
-        lines = "".join(f"{key}: {value}\n" for key, value in head.items())
-        case = plan(read_experiment(write(text + lines)))[0]
+        case = planned(text + "".join(f"{key}: {value}\n" for key, value in head.items()))[0]
         if solver is None:
             return case
         return replace(case, run_id=Path(solver).parent.name, solver=SolverSpec(solver, {}))
@@ -153,29 +146,6 @@ def outcome(tmp_path):
         return told
 
     return _outcome
-
-
-def stored(folder, rows, traces=None, name="small", more=""):
-    """Record rows, and the evaluations of some of them by their places, as a folder of results."""
-    ids = [f"run{i}" for i in range(len(rows))]
-    store = Store.open(folder, f"name: {name}\ntime_limit: 20\n{more}", ids)
-    for i, row in enumerate(rows):
-        evaluations = [evaluation | {"run_id": ids[i]} for evaluation in (traces or {}).get(i, [])]
-        store.append(Outcome(row | {"run_id": ids[i]}, evaluations))
-    store.close()
-    return folder
-
-
-def table_of(*rows):
-    return pd.DataFrame(rows)
-
-
-run_fixture = given(run)
-crashed_fixture = given(crashed)
-looked_at_fixture = given(looked_at)
-stored_fixture = given(stored)
-timed_fixture = given(timed)
-table_of_fixture = given(table_of)
 
 
 @pytest.fixture

@@ -1,16 +1,34 @@
-"""Functions that tests ask for by name, as they do for fixtures, and cases run in the tests' process."""
+"""What tests of experiments share: experiment files, runs in this process, and waiting for others."""
 
+import time
 from contextlib import contextmanager
 
+import psutil
 import pytest
 
 from experiments.cases.case import run_case
 from experiments.executors.local import LocalExecutor
 
+_OF_THE_FILE = ("kind", "memory_limit", "noise", "repetitions", "seed", "target", "target_gap")
+_OF_THE_FILE += ("time_limit", "trace", "warm_start")
 
-def given(function):
-    """Return a fixture of the function's name that gives the function itself."""
-    return pytest.fixture(name=function.__name__, scope="session")(lambda: function)
+
+def yaml(value):
+    """Return a value as YAML in flow style; text is taken for YAML."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {yaml(own)}" for key, own in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(map(yaml, value)) + "]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def posing(name="small", *, solvers=("smo",), **keys):
+    """Return an experiment file of one problem: other keys are those of the file, or of its problem."""
+    problem = {"formulation": "soft_margin_dual", "dataset": "{name: four_gaussians, n: 24}"}
+    problem |= {key: value for key, value in keys.items() if key not in _OF_THE_FILE}
+    content = {"name": name, "problems": [problem], "solvers": solvers}
+    content |= {key: value for key, value in keys.items() if key in _OF_THE_FILE}
+    return "".join(f"{key}: {yaml(value)}\n" for key, value in content.items())
 
 
 @contextmanager
@@ -19,3 +37,20 @@ def in_this_process():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(LocalExecutor, "run", lambda self, cases: (run_case(c) for c in cases))
         yield
+
+
+def wait_for(condition, seconds=60.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def wait_until_gone(pid):
+    wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
+
+
+def workers_left():
+    """Return the command lines of workers of this process that are still running."""
+    children = psutil.Process().children(recursive=True)
+    return [c.cmdline() for c in children if "spawn_main" in " ".join(c.cmdline())]

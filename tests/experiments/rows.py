@@ -1,4 +1,4 @@
-"""Rows of results: the one factory of all tests."""
+"""Rows of results, and folders of them: the one factory of all tests."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import json
 import numpy as np
 import pandas as pd
 
+from experiments.cases.records import Outcome
 from experiments.records.columns import FULL_TRACES, RESULTS
 from experiments.records.names import problem_names
+from experiments.store.folder import Store
 
 NAN = float("nan")
 _EMPTY = {own.name: NAN if own.kind in ("number", "whole") else None for own in RESULTS}
@@ -128,3 +130,26 @@ def looked_at(own, gaps, times=None):
         | known
         for t, g in zip(times, gaps, strict=True)
     ]
+
+
+def recorded(folder, outcomes, text="", **options):
+    """Record the outcomes of runs as a folder of results; return the folder."""
+    store = Store.open(folder, text, [outcome.run_id for outcome in outcomes], **options)
+    for outcome in outcomes:
+        store.append(outcome)
+    store.close()
+    return folder
+
+
+def stored(folder, rows, traces=None, name="small", more=""):
+    """Record rows, and the evaluations of some of them by their places, as a folder of results."""
+    outcomes = []
+    for i, row in enumerate(rows):
+        own = {"run_id": f"run{i}"}
+        evaluations = [evaluation | own for evaluation in (traces or {}).get(i, [])]
+        outcomes.append(Outcome(row | own, evaluations))
+    return recorded(folder, outcomes, f"name: {name}\ntime_limit: 20\n{more}")
+
+
+def table_of(*rows):
+    return pd.DataFrame(rows)

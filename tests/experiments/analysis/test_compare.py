@@ -4,14 +4,12 @@ import json
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 from rich.console import Console
 
 from experiments.analysis.compare import regressed, set_side_by_side
 from experiments.cases.records import COLUMNS
-from experiments.cli import main
 from experiments.tables.comparison import to_terminal
-from tests.experiments.rows import repeated
+from tests.experiments.rows import repeated, stored
 
 QUIET = (1.0, 1.01, 0.99, 1.0)
 SLOW = (2.0, 2.02, 1.98, 2.0)
@@ -121,52 +119,49 @@ def test_a_new_setting_does_not_part_a_solver_from_what_it_was_but_its_variants_
 
 
 def test_the_command_tells_what_changed_and_exits_with_one_for_a_regression(
-    tmp_path, monkeypatch, stored
+    command, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("COLUMNS", "200")  # the folders' names are long
-
-    good = str(stored(tmp_path / "good", runs() + runs("q")))
-    bad = str(stored(tmp_path / "bad", runs(times=SLOW) + runs("q", **CRASHED)))
-    same = CliRunner().invoke(main, ["compare", good, good])
+    good = stored(tmp_path / "good", runs() + runs("q"))
+    bad = stored(tmp_path / "bad", runs(times=SLOW) + runs("q", **CRASHED))
+    same, worse = command("compare", good, good), command("compare", good, bad)
     assert same.exit_code == 0, same.output
     assert "nothing became wrong, unsolved or broken: 2 same" in same.output
-    worse = CliRunner().invoke(main, ["compare", good, bad])
     assert worse.exit_code == 1
     assert "WORSE: 1 unsolved, 1 slower" in worse.output
     assert "solved → crashed" in worse.output
-    assert CliRunner().invoke(main, ["compare", good, str(tmp_path)]).exit_code == 2
 
 
-def test_what_cannot_be_compared_is_one_line_a_solver_and_is_not_praised(capsys):
+def told(first, second, width=120):
+    """Return what is printed of the changes between two lists of rows."""
+    console = Console(width=width)
+    with console.capture() as captured:
+        console.print(to_terminal(changes(first, second), MANIFEST, MANIFEST))
+    return captured.get()
+
+
+def test_what_cannot_be_compared_is_one_line_a_solver_and_is_not_praised():
     first = [row for p in "pqr" for row in runs(p)] + runs("s", "libsvm")
-    second = [row for p in "pqr" for row in runs(p, "pegasos")] + runs("s", "libsvm", **CRASHED)
-    second = [
-        row | {"problem_hash": "another"} if row["problem_id"] == "s" else row for row in second
-    ]
-    Console(width=120).print(to_terminal(changes(first, second), MANIFEST, MANIFEST))
-    told = capsys.readouterr().out
-    lines = [line.split() for line in told.splitlines()]
+    second = [row for p in "pqr" for row in runs(p, "pegasos")]
+    second += runs("s", "libsvm", problem_hash="another", **CRASHED)
+    text = told(first, second)
+    lines = [line.split() for line in text.splitlines()]
     assert ["missing", "smo", "on", "3", "problems", "solved", "→", "–"] in lines
     assert ["new", "pegasos", "on", "3", "problems", "–", "→", "solved"] in lines
     assert ["other", "data", "libsvm", "on", "s", "solved", "→", "crashed"] in lines
-    assert "nothing could be compared: 1 other data, 3 missing, 3 new" in told
+    assert "nothing could be compared: 1 other data, 3 missing, 3 new" in text
 
 
-def test_the_times_of_what_became_wrong_or_unsolved_are_in_no_ratio(capsys):
+def test_the_times_of_what_became_wrong_or_unsolved_are_in_no_ratio():
     fast, wrong = (0.1, 0.1, 0.1, 0.1), {"verdict": "wrong", "relative_gap": 0.5}
     first = [row for p in "pqr" for row in runs(p)]
     second = [*runs("p"), *runs("q", times=fast, **wrong), *runs("r", times=fast, **INACCURATE)]
-    found = changes(first, second)
-    assert [(change.change, change.samples) for change in found[:2]] == [
-        ("wrong", ((), ())),
-        ("unsolved", ((), ())),
-    ]
-    Console(width=120).print(to_terminal(found, MANIFEST, MANIFEST))
-    told = capsys.readouterr().out
-    assert "In no ratio of times: the 2 that became wrong or unsolved, however fast." in told
-    assert [line.split()[:2] for line in told.splitlines() if line.startswith(" smo")] == [
-        ["smo", "1.00×"]
-    ]
+    found = [(change.change, change.samples) for change in changes(first, second)[:2]]
+    assert found == [("wrong", ((), ())), ("unsolved", ((), ()))]
+    text = told(first, second)
+    assert "In no ratio of times: the 2 that became wrong or unsolved, however fast." in text
+    (line,) = (line.split() for line in text.splitlines() if line.startswith(" smo"))
+    assert line[:2] == ["smo", "1.00×"]
 
 
 def test_several_seeds_are_named():
@@ -178,11 +173,10 @@ def test_several_seeds_are_named():
     assert only(seeds, seeds).solver == "pegasos (3 seeds)"
 
 
-def test_changes_of_long_names_fit_into_80_columns_with_whole_words(capsys):
+def test_changes_of_long_names_fit_into_80_columns_with_whole_words():
     problem = "friedman(n=20000, d=20) svr_dual rbf(gamma=0.0833333) C=184.008 epsilon=1.84008"
     known = {"problem": problem, "solver": "dual_coordinate_descent", **INACCURATE}
     slow = runs(times=SLOW, **known | {"relative_gap": 1e-2})
-    Console(width=80).print(to_terminal(changes(runs(**known), slow), MANIFEST, MANIFEST))
-    told = capsys.readouterr().out.partition("By solver")[0]
-    assert {"dual_coordinate_descent", "rbf(gamma=0.0833333)", "inaccurate"} <= set(told.split())
-    assert "2.00× [1.98, 2.02]" in told
+    shown = told(runs(**known), slow, 80).partition("By solver")[0]
+    assert {"dual_coordinate_descent", "rbf(gamma=0.0833333)", "inaccurate"} <= set(shown.split())
+    assert "2.00× [1.98, 2.02]" in shown

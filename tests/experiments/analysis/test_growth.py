@@ -6,7 +6,7 @@ import pytest
 
 from experiments.analysis.growth import exponent, growth
 from experiments.analysis.means import compared
-from tests.experiments.rows import posed
+from tests.experiments.rows import posed, table_of, timed
 
 
 def test_the_exponent_is_that_of_a_power_law():
@@ -15,7 +15,7 @@ def test_the_exponent_is_that_of_a_power_law():
     assert np.isnan(exponent(pd.Series([1.0, 2.0], index=[1, 2])))
 
 
-def test_exponents_are_fitted_to_problems_that_differ_in_n_alone(timed, table_of):
+def test_exponents_are_fitted_to_problems_that_differ_in_n_alone():
     rows = [
         timed(problem=posed(n=n), n=float(n), time=1e-6 * n**1.5, peak_rss=1e3 * n)
         for n in (100, 400, 1600)

@@ -5,44 +5,29 @@ import json
 import pandas as pd
 import pytest
 
-from experiments.analysis.labels import (
-    kind_of,
-    solver_labels,
-)
+from experiments.analysis.labels import kind_of, solver_labels
 from experiments.analysis.noise import is_repeat, without_repeats
-from experiments.cases.plan import AA_REPEAT, plan
+from experiments.cases.plan import AA_REPEAT
 from experiments.cases.records import COLUMNS, blank_record
 from experiments.cases.search import step
-from experiments.files.experiment import read_experiment
+from tests.experiments.functions import posing
 
 
 def test_solvers_are_ours_or_baselines():
-    names = [
-        "smo",
-        "dual_coordinate_descent",
-        "libsvm",
-        "qpsolvers_qp",
-        "own.py:New",
-        "experiments/floor.py:KernelFloor",
-    ]
-    assert [kind_of(name) for name in names] == ["ours", "ours", "peer", "peer", "peer", "floor"]
+    kinds = {
+        "ours": ["smo", "dual_coordinate_descent"],
+        "floor": ["experiments/floor.py:KernelFloor"],
+    }
+    kinds |= {"peer": ["libsvm", "qpsolvers_qp", "own.py:New"]}
+    assert all(kind_of(name) == kind for kind, names in kinds.items() for name in names)
 
 
-TEXT = """\
-name: noisy
-problems:
-  - formulation: soft_margin_dual
-    dataset: {name: four_gaussians, n: [24, 40]}
-solvers:
-  - {name: smo, tol: [1e-3, 1e-6]}
-  - {name: platt_smo}
-repetitions: 3
-noise: true
-"""
+SMO = {"name": "smo", "tol": [1e-3, 1e-6]}
+NOISY = {"dataset": "{name: four_gaussians, n: [24, 40]}", "repetitions": 3, "noise": True}
 
 
-def test_an_aa_repeat_is_marked_in_its_label_and_its_settings_are_those_of_the_other(write):
-    cases = plan(read_experiment(write(TEXT)))
+def test_an_aa_repeat_is_marked_in_its_label_and_its_settings_are_those_of_the_other(planned):
+    cases = planned(posing(solvers=[SMO, "platt_smo"], **NOISY))
     results = pd.DataFrame([blank_record(case) for case in cases])
     assert list(results.columns) == COLUMNS
     assert not results["params"].str.contains(AA_REPEAT).any()
@@ -58,11 +43,9 @@ def test_an_aa_repeat_is_marked_in_its_label_and_its_settings_are_those_of_the_o
     assert not is_repeat(without_repeats(results)).any()
 
 
-def test_an_entry_goes_by_its_label_with_the_settings_in_which_its_own_runs_differ(write):
-    text = TEXT.replace(
-        "1e-6]}", "1e-6], label: Ours}\n  - {name: smo, tol: auto, label: searched}"
-    )
-    cases = plan(read_experiment(write(text)))
+def test_an_entry_goes_by_its_label_with_the_settings_in_which_its_own_runs_differ(planned):
+    searched = {"name": "smo", "tol": "auto", "label": "searched"}
+    cases = planned(posing(solvers=[SMO | {"label": "Ours"}, searched, "platt_smo"], **NOISY))
     searched = next(case for case in cases if case.solver.searched)
     results = pd.DataFrame([blank_record(case) for case in [*cases, step(searched, 3)]])
     assert set(solver_labels(without_repeats(results))) >= {
@@ -71,13 +54,9 @@ def test_an_entry_goes_by_its_label_with_the_settings_in_which_its_own_runs_diff
         "searched (tol=0.0032)",
         "platt_smo",
     }
-    assert set(solver_labels(without_repeats(results), {"tol"})) == {
-        "Ours",
-        "searched",
-        "platt_smo",
-    }
-    without = results.drop(columns="label")
-    assert not any("Ours" in label for label in solver_labels(without))
+    others = set(solver_labels(without_repeats(results), {"tol"}))
+    assert others == {"Ours", "searched", "platt_smo"}
+    assert not any("Ours" in label for label in solver_labels(results.drop(columns="label")))
 
 
 @pytest.mark.parametrize(
@@ -102,20 +81,15 @@ def test_settings_that_differ_are_named(solver, settings, labels):
     assert solver_labels(runs) == [f"{solver} ({label})" for label in labels]
 
 
-def _runs(solver, seeds, repetitions=2):
-    """Return runs of a solver whose seeds in each repetition are these."""
-    return [
-        {"solver": solver, "params": json.dumps({"seed": seed + own}), "problem_id": problem}
-        | {"repetition": repetition}
-        for problem in "pq"
-        for repetition in range(repetitions)
-        for own in ([1000 * repetition] if len(seeds) == 1 else [0])
-        for seed in seeds
-    ]
-
-
 def test_several_seeds_of_a_repetition_are_named_and_those_of_repetitions_are_not():
-    runs = pd.DataFrame(_runs("pegasos", [1, 2, 3]) + _runs("sdca", [1]))
+    seeds = {"pegasos": [[1, 2, 3], [1, 2, 3]], "sdca": [[1], [1001]]}
+    runs = pd.DataFrame(
+        {"solver": solver, "params": json.dumps({"seed": seed}), "repetition": i, "problem_id": p}
+        for p in "pq"
+        for solver, of_repetitions in seeds.items()
+        for i, own in enumerate(of_repetitions)
+        for seed in own
+    )
     labels = solver_labels(runs)
     assert set(labels) == {"pegasos (3 seeds)", "sdca"}
     assert labels.count("pegasos (3 seeds)") == 12

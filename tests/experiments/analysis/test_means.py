@@ -5,10 +5,10 @@ import json
 import pytest
 
 from experiments.analysis.means import compared, intercepts, means, passes
-from tests.experiments.rows import posed
+from tests.experiments.rows import posed, table_of, timed
 
 
-def test_geometric_means_leave_out_and_count_the_problems_that_one_side_failed(timed, table_of):
+def test_geometric_means_leave_out_and_count_the_problems_that_one_side_failed():
     rows = [
         timed(problem="a"), timed("libsvm", time=2.0, problem="a"),
         timed(problem="b"), timed("libsvm", time=8.0, problem="b"),
@@ -26,7 +26,7 @@ def test_geometric_means_leave_out_and_count_the_problems_that_one_side_failed(t
     assert rates.loc["libsvm", "ours"] == "smo"
 
 
-def test_the_intercept_costs_what_it_takes_more_than_the_same_problem_without(timed, table_of):
+def test_the_intercept_costs_what_it_takes_more_than_the_same_problem_without():
     own = {
         (name, intercept): posed(name, params={"C": 1.0, "intercept": intercept})
         for name in ("a9a", "w8a")
@@ -44,7 +44,7 @@ def test_the_intercept_costs_what_it_takes_more_than_the_same_problem_without(ti
     assert cost["ratio"] == 1.5
 
 
-def test_settings_that_tell_are_those_that_vary(timed, table_of):
+def test_settings_that_tell_are_those_that_vary():
     both = [json.dumps({"tol": 1e-9, "epochs": k}) for k in (1, 20)]
     rows = [timed("pegasos", params=text, suboptimality=0.2) for text in both]
     counted = passes(table_of(*rows, timed()))

@@ -14,6 +14,7 @@ from experiments.analysis.profiles import (
     shifted_means,
 )
 from experiments.store.reading import load_results
+from tests.experiments.rows import crashed, run, stored
 
 NAN = float("nan")
 
@@ -68,7 +69,7 @@ def test_the_penalty_is_the_time_limit_and_without_one_ten_times_the_slowest_run
 
 
 def test_a_quality_profile_has_the_last_gap_of_the_most_accurate_setting_and_failures_in_the_share(
-    tmp_path, run, crashed, stored
+    tmp_path,
 ):
     settings = {gap: {"relative_gap": gap, "params": f'{{"tol": {gap}}}'} for gap in (1e-2, 1e-8)}
     rows = [run("p", "smo", **settings[1e-2]), run("p", "smo", **settings[1e-8])]

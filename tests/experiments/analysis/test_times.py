@@ -11,6 +11,7 @@ from experiments.analysis.means import arithmetic_bounds, compared
 from experiments.analysis.times import configurations, missed, times, tried_in_vain
 from experiments.records.columns import FULL_TRACES
 from experiments.store.reading import RunFolder
+from tests.experiments.rows import crashed, looked_at, run, stored, table_of, timed
 
 NAN = float("nan")
 FLOOR = Path(__file__).parents[3] / "experiments" / "floor.py"
@@ -23,7 +24,7 @@ def cell(table, target, solver, problem="p"):
     return row
 
 
-def test_the_cheapest_configuration_within_the_target_stands_for_a_solver(timed, table_of):
+def test_the_cheapest_configuration_within_the_target_stands_for_a_solver():
     table = compared(
         table_of(
             timed(tol=1e-2, time=1.0, gap=5e-3),
@@ -39,7 +40,7 @@ def test_the_cheapest_configuration_within_the_target_stands_for_a_solver(timed,
     assert cell(table, 1e-6, "smo")["time"] == 4.0
 
 
-def test_a_solver_that_missed_the_target_is_shown_with_its_best_gap(timed, table_of):
+def test_a_solver_that_missed_the_target_is_shown_with_its_best_gap():
     table = compared(
         table_of(
             timed(tol=1e-6, gap=5e-7),
@@ -57,18 +58,18 @@ def test_a_solver_that_missed_the_target_is_shown_with_its_best_gap(timed, table
     assert np.isnan([stalled["time"], stalled["ratio"], short["time"]]).all()
 
 
-def test_a_repetition_without_an_answer_spoils_its_configuration(timed, table_of):
+def test_a_repetition_without_an_answer_spoils_its_configuration():
     table = compared(table_of(timed(), timed(repetition=1, gap=NAN, time=NAN, status="crashed")))
     assert cell(table, 1e-3, "smo")["outcome"] == "crashed"
 
 
-def test_a_solver_without_a_dual_point_is_measured_against_the_best_bound(timed, table_of):
+def test_a_solver_without_a_dual_point_is_measured_against_the_best_bound():
     own = {"bound_source": "recovered from w", "gap": 0.5, "suboptimality": 2e-4}
     table = compared(table_of(timed(), timed("liblinear", **own)))
     assert cell(table, 1e-3, "liblinear")["gap"] == pytest.approx(1e-4)
 
 
-def test_a_solver_may_take_whichever_face_of_a_problem_is_cheaper(timed, table_of):
+def test_a_solver_may_take_whichever_face_of_a_problem_is_cheaper():
     same = {"family_hash": "f"}
     dual, primal = ({"formulation": f"soft_margin_{face}", **same} for face in ("dual", "primal"))
     rows = [
@@ -83,7 +84,7 @@ def test_a_solver_may_take_whichever_face_of_a_problem_is_cheaper(timed, table_o
     assert len(table) == 2
 
 
-def test_the_floor_is_the_time_of_the_values_that_the_best_answer_needs(timed, table_of):
+def test_the_floor_is_the_time_of_the_values_that_the_best_answer_needs():
     rows = [
         timed(gap=1e-3, n_support=90.0),
         timed(tol=1e-6, gap=1e-9, time=0.5, n_support=40.0),
@@ -102,14 +103,12 @@ def test_the_floor_is_the_time_of_the_values_that_the_best_answer_needs(timed, t
 @pytest.mark.parametrize(
     ("target", "targets"), [(1e-9, [1e-3, 1e-6, 1e-9]), (1e-8, [1e-3, 1e-6, 1e-8]), (1e-2, [1e-2])]
 )
-def test_targets_end_at_the_one_of_the_experiment(target, targets, timed, table_of):
+def test_targets_end_at_the_one_of_the_experiment(target, targets):
     table = times(table_of(timed(target_gap=target)), "cheapest_setting")
     assert table["target"].tolist() == targets
 
 
-def test_baselines_that_make_passes_are_compared_with_ours_that_do_by_the_distance_to_the_bound(
-    timed, table_of
-):
+def test_baselines_that_make_passes_are_compared_with_ours_that_do_by_the_distance_to_the_bound():
     def passing(solver, time, epochs, distance):
         params = json.dumps({"epochs": epochs})
         return timed(solver, time=time, gap=0.9, params=params, suboptimality=2.0 * distance)
@@ -124,20 +123,20 @@ def test_baselines_that_make_passes_are_compared_with_ours_that_do_by_the_distan
     assert cell(table, 1e-3, "pegasos")["ours"] == "dual_coordinate_descent"
 
 
-def test_what_is_wrong_or_not_certified_reaches_nothing(timed, table_of):
+def test_what_is_wrong_or_not_certified_reaches_nothing():
     rows = [timed(time=2.0), timed("libsvm", time=1.0, gap=1e-9, verdict="uncertified")]
     table = compared(table_of(*rows), [1e-3])
     assert cell(table, 1e-3, "libsvm")["outcome"] != "reached"
 
 
-def test_a_gap_that_float64_does_not_resolve_to_its_target_counts_for_looser_ones(timed, table_of):
+def test_a_gap_that_float64_does_not_resolve_to_its_target_counts_for_looser_ones():
     rows = [timed(time=2.0), timed("libsvm", gap=2e-7, verdict="uncertified", target_gap=1e-9)]
     table = compared(table_of(*rows), [1e-6, 1e-9])
     assert cell(table, 1e-6, "libsvm")["outcome"] == "reached"
     assert cell(table, 1e-9, "libsvm")["outcome"] != "reached"
 
 
-def test_a_baseline_fails_only_where_it_was_asked(timed, table_of):
+def test_a_baseline_fails_only_where_it_was_asked():
     rows = [timed(gap=1e-9)]
     rows += [timed("libsvm", tol=t, gap=t / 10) for t in (1e-2, 1e-3, 1e-4)]
     rows += [timed("one_dal", tol=t, gap=2e-5) for t in (1e-3, 1e-4)]
@@ -146,7 +145,7 @@ def test_a_baseline_fails_only_where_it_was_asked(timed, table_of):
     assert [missed(row) for row in table.to_dict("records")[1:]] == ["", "– stalls at 2.0e-05"]
 
 
-def test_a_target_is_reached_at_the_first_look_within_it(tmp_path, run, looked_at, stored):
+def test_a_target_is_reached_at_the_first_look_within_it(tmp_path):
     row = run(relative_gap=1e-7, verdict="solved", time_solve=1.0)
     folder = stored(tmp_path / "x", [row], {0: looked_at(row, [1, 1e-4, 1e-7], [0.1, 0.2, 0.9])})
     recorded = RunFolder(folder)
@@ -154,9 +153,7 @@ def test_a_target_is_reached_at_the_first_look_within_it(tmp_path, run, looked_a
     assert found.set_index("target")["time"][[1e-3, 1e-6]].tolist() == [0.2, 0.9]
 
 
-def test_what_died_does_not_reach_a_target_and_a_proof_of_infeasibility_does(
-    tmp_path, run, crashed, stored
-):
+def test_what_died_does_not_reach_a_target_and_a_proof_of_infeasibility_does(tmp_path):
     nothing = dict.fromkeys(["relative_gap", "primal_objective", "dual_objective"])
     rows = [run("q", "a", status="infeasible", verdict="infeasible", **nothing), crashed("q", "b")]
     folder = stored(tmp_path / "x", rows)
@@ -167,7 +164,7 @@ def test_what_died_does_not_reach_a_target_and_a_proof_of_infeasibility_does(
     assert set(found[found["solver"] == "b"]["outcome"]) == {"crashed"}
 
 
-def test_times_are_medians_and_gaps_the_worst_of_the_repetitions(timed, table_of):
+def test_times_are_medians_and_gaps_the_worst_of_the_repetitions():
     rows = [
         timed(time=t, gap=g, repetition=i)
         for i, (t, g) in enumerate([(1, 1e-5), (9, 2e-3), (2, 0)])

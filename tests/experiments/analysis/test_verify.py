@@ -1,13 +1,11 @@
-"""`dualgap verify`: what matches the QP optimum passes, what does not is named."""
+"""What matches the QP optimum passes, what does not is named."""
 
 import math
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from experiments.analysis.verify import compare
-from experiments.cli import main
 
 ROW = {
     "run_id": "r",
@@ -77,52 +75,6 @@ def test_nothing_compared_is_a_failure():
     assert not compare(pd.DataFrame(columns=list(ROW))).passed
 
 
-EXPERIMENT = """
-name: small
-problems:
-  - {formulation: soft_margin_dual, dataset: {name: two_moons, n: 40}, kernel: {name: rbf, gamma: 1}}
-solvers: [cvxopt_qp, cvxpy_qp, {name: smo, tol: 1e-8}]
-trace: false
-"""
-WRONG = """
-from dataclasses import dataclass
-from typing import ClassVar
-import numpy as np
-from problems import BoxQP, FormPoint
-from solvers import SMO, Solver
-
-@dataclass(frozen=True)
-class IgnoresC(Solver):
-    "Solves with half of every C."
-    form: ClassVar = BoxQP
-
-    def iterates(self, form):
-        for point in SMO(tol=1e-8).iterates(form):
-            last = point
-        yield FormPoint(last.x / 2, claim="optimal")
-"""
-
-
-def test_the_command_passes_and_with_a_planted_wrong_solver_names_it(tmp_path, in_process):
-    experiment, planted = tmp_path / "small.yaml", tmp_path / "wrong.py"
-    experiment.write_text(EXPERIMENT)
-    planted.write_text(WRONG)
-    right = CliRunner().invoke(main, ["verify", str(experiment)])
-    assert right.exit_code == 0, right.output
-    assert "passed; the worst difference" in right.output
-    arguments = ["verify", str(experiment), "--solver", f"{planted}:IgnoresC"]
-    wrong = CliRunner().invoke(main, arguments)
-    assert wrong.exit_code == 1
-    assert "FAILED in 1 runs of" in wrong.output
-    assert "IgnoresC" in wrong.output
-
-
-def test_an_unknown_solver_is_refused():
-    result = CliRunner().invoke(main, ["verify", "--solver", "smoo"])
-    assert result.exit_code == 2
-    assert "did you mean 'smo'" in result.output
-
-
 # -- bounds that are proven ------------------------------------------------------------------------
 
 PROVEN = ROW | {"bound_source": "proven: alpha"}
@@ -145,9 +97,3 @@ def test_proven_intervals_need_a_number_in_common_however_near_they_are():
     result = proven(bound_source="alpha")
     assert [check.passed for check in result.checks] == [True, True, False]
     assert "its bounds are not proven" in result.sentence
-
-
-def test_the_command_proves_every_bound(write, in_process):
-    result = CliRunner().invoke(main, ["verify", str(write(EXPERIMENT)), "--rigorous"])
-    assert result.exit_code == 0, result.output
-    assert "every bound is proven" in " ".join(result.output.split())

@@ -6,15 +6,10 @@ from experiments.cases.plan import plan
 from experiments.commands.dry_run import impossible, time_text
 from experiments.files.experiment import read_experiment
 from experiments.store.reading import load_results
+from tests.experiments.functions import posing
 
 ROOT = Path(__file__).parents[3]
-PAIRS = """
-name: pairs
-problems:
-  - {formulation: soft_margin_dual, dataset: {name: four_gaussians, n: 24}, C: [1, 2]}
-solvers: [smo, pegasos]
-repetitions: 2
-"""
+PAIRS = posing(C=[1, 2], solvers=["smo", "pegasos"], repetitions=2)
 
 
 def test_a_dry_run_shows_the_plan_and_writes_nothing(command, write, tmp_path):
@@ -27,34 +22,24 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(command, write, tmp_path):
     assert "pegasos: Pegasos has no unregularised intercept (2 pairs)" in words
     assert "unknown for 4 runs: no time limit" in words
     assert sorted(tmp_path.iterdir()) == before
-
-
-def test_a_dry_run_refuses_what_a_run_refuses(command, write):
     assert command("run", write("name: x"), "--dry-run").exit_code == 2
 
 
-def test_the_time_is_bounded_by_limits(write):
-    limited = plan(read_experiment(write(PAIRS + "time_limit: 3\n")))
+def test_the_time_is_bounded_by_limits(planned):
+    limited = planned(PAIRS + "time_limit: 3\n")
     assert time_text(limited, workers=2) == "at most 58 s for 8 runs, until killed"
     assert time_text([], workers=2) == "nothing to run"
 
 
-def test_pairs_that_are_called_impossible_are_unsupported(write):
-    experiment = read_experiment(ROOT / "experiments/configs/quickstart.yaml")
-    cases = {
-        (case.problem_id, case.solver.name, str(case.solver.settings)): case
-        for case in plan(experiment)
-    }
+def test_pairs_that_are_called_impossible_are_unsupported():
+    cases = plan(read_experiment(ROOT / "experiments/configs/quickstart.yaml"))
+    once = {(c.problem_id, c.solver.name, str(c.solver.settings)): c for c in cases}
+    found = [problem for problem, *_ in impossible(once.values())]
     recorded = load_results(ROOT / "results/quickstart")
-    ended = recorded.groupby("problem_id")["status"].agg(lambda s: (s == "unsupported").sum())
-    found = impossible(cases.values())
-    for problem, count in ended.items():
-        assert sum(pair[0] == problem for pair in found) == count
+    for problem, ended in recorded.groupby("problem_id")["status"]:
+        assert found.count(problem) == (ended == "unsupported").sum()
 
 
-def test_an_indefinite_kernel_is_not_judged_without_the_data(write):
-    text = PAIRS.replace("C: [1, 2]", "kernel: {name: sigmoid, gamma: 1, coef0: -1}")
-    assert (
-        impossible(plan(read_experiment(write(text.replace("[smo, pegasos]", "[cvxopt_qp]")))))
-        == {}
-    )
+def test_an_indefinite_kernel_is_not_judged_without_the_data(planned):
+    kernel = "{name: sigmoid, gamma: 1, coef0: -1}"
+    assert impossible(planned(posing(kernel=kernel, solvers=["cvxopt_qp"]))) == {}

@@ -36,18 +36,19 @@ problems:
     epsilon: 5
 solvers: [smo]
 """,
-    "two.yaml": """formulation: soft_margin_dual
-dataset: two_moons
-C: [1, 10]
-""",
+    "two.yaml": "{formulation: soft_margin_dual, dataset: two_moons, C: [1, 10]}\n",
 }
 
 
 @pytest.fixture(autouse=True)
-def _files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def _files(tmp_path):
     for name, text in FILES.items():
         (tmp_path / name).write_text(text)
+
+
+def arrays(name):
+    with np.load(name) as archive:
+        return dict(archive)
 
 
 def svm_train_model(problem, coefs, support, rho, first=1):
@@ -66,11 +67,6 @@ def svm_train_model(problem, coefs, support, rho, first=1):
         for coef, i in zip(coefs, support, strict=True)
     ]
     return "\n".join([*head, "SV", *rows]) + "\n"
-
-
-def arrays(name):
-    with np.load(name) as archive:
-        return dict(archive)
 
 
 def r_table(coefs, support, rho):

@@ -9,15 +9,14 @@ import pytest
 from click.testing import CliRunner
 
 from experiments import load_results
-from experiments.cases.case import run_case
 from experiments.cli import main
-from experiments.executors.local import LocalExecutor
 from experiments.selftest import PROPERTIES, Limits
 from experiments.selftest.bench import Bench, load
 from experiments.selftest.outcome import Report
 from experiments.selftest.report import to_terminal
 from experiments.store.reading import RunFolder
 from solvers import SOLVERS
+from tests.experiments.functions import in_this_process
 
 STUDENT = Path(__file__).parents[2] / "zoo" / "student_smo.py"
 BUGS = ["WrongEnds", "OneEnds", "SwappedEnds", "SwappedClip", "WrongCurvature", "ForgottenPartner"]
@@ -36,7 +35,6 @@ solvers: [cvxopt_qp, cvxpy_qp, {name: smo, tol: 1e-8}]
 trace: false
 time_limit: 20
 """
-WARM = "warm_start: true\n"
 
 
 @pytest.fixture(scope="module")
@@ -48,8 +46,7 @@ def verify(tmp_path_factory):
         (folder / "small.yaml").write_text(text)
         solvers = [part for name in names for part in ("--solver", f"{STUDENT}:{name}")]
         arguments = [str(folder / "small.yaml"), *solvers, "--out", str(folder / "runs"), *options]
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(LocalExecutor, "run", lambda self, cases: (run_case(c) for c in cases))
+        with in_this_process():
             result = CliRunner().invoke(main, ["verify", *arguments])
         assert result.exit_code in (0, 1), result.output
         output = result.stdout if "--json" in options else result.output
@@ -159,16 +156,24 @@ def test_the_selftest_finds_nothing_wrong_with_a_right_student():
     assert "Diagnosis" not in str(list(map(str, to_terminal(report).renderables)))
 
 
-def test_a_path_is_refused_before_anything_runs(tmp_path):
-    file = tmp_path / "small.yaml"
-    file.write_text(EXPERIMENT.replace("    C: [1, 100]", "    path: {C: [1, 100], gap: 1e-2}"))
-    refused = CliRunner().invoke(main, ["verify", str(file), "--out", str(tmp_path / "runs")])
+@pytest.mark.parametrize(
+    ("line", "option", "told"),
+    [
+        ("path: {C: [1, 100], gap: 1e-2}", [], "path: has an answer for each interval"),
+        ("C: 1", ["--solver", "smoo"], "did you mean 'smo'"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_runs(command, write, tmp_path, line, option, told):
+    file = write(EXPERIMENT.replace("C: [1, 100]", line))
+    refused = command("verify", file, "--out", "runs", *option)
     assert refused.exit_code == 2
-    assert "path: has an answer for each interval" in refused.output
+    assert told in refused.output
     assert not (tmp_path / "runs").exists()
 
 
-def test_warm_starts_are_verified(verify):
-    code, output, folder = verify([], text=EXPERIMENT.replace("C: [1, 100]", "C: [1, 2]") + WARM)
+def test_warm_starts_are_verified_and_every_bound_is_proven(verify):
+    text = EXPERIMENT.replace("C: [1, 100]", "C: [1, 2]") + "warm_start: true\n"
+    code, output, folder = verify([], "--rigorous", text=text)
     assert code == 0, output
+    assert "every bound is proven" in " ".join(output.split())
     assert load_results(folder)["warm_start"].any()

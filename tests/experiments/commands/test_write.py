@@ -10,6 +10,7 @@ from experiments.files.experiment import read_experiment
 from experiments.files.template import SCHEMA_FILE
 from experiments.files.yamlfile import parse
 from experiments.tables.chosen import VALUES
+from tests.experiments.rows import run, stored
 
 
 @pytest.mark.usefixtures("in_process")
@@ -27,9 +28,7 @@ def test_the_file_that_init_writes_runs(command, tmp_path):
 
 def test_init_does_not_overwrite(command, tmp_path):
     (tmp_path / "experiment.yaml").write_text("mine")
-    refused = command("init")
-    assert refused.exit_code == 2
-    assert "experiment.yaml: exists already" in refused.output
+    assert "experiment.yaml: exists already" in command("init").output
     assert (tmp_path / "experiment.yaml").read_text() == "mine"
 
 
@@ -43,7 +42,7 @@ def test_init_tells_editors_of_the_schema_that_it_wrote(command, tmp_path):
 
 
 @pytest.fixture
-def repeated(run, stored, tmp_path):
+def repeated(tmp_path):
     """Return a folder of two solvers' runs, three of each."""
     rows = [
         run(solver=solver, repetition=i, time_solve=time + i, objective=-10.0)

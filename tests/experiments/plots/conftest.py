@@ -9,7 +9,6 @@ from experiments.plots.runs import Runs
 from experiments.plots.style import style
 from problems import RBF, SoftMarginDual
 from problems.datasets import TwoMoons
-from tests.experiments.functions import given
 from tests.experiments.rows import run
 
 NAN = float("nan")
@@ -71,10 +70,3 @@ def row_of(solution, **changes):
     }
     values = {"verdict": solution.verdict, "relative_gap": certificate.relative_gap}
     return run(**known, **values, **changes)
-
-
-tables_fixture = given(tables)
-runs_of_fixture = given(runs_of)
-named_fixture = given(named)
-model_of_fixture = given(model_of)
-row_of_fixture = given(row_of)

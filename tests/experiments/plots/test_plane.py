@@ -7,9 +7,10 @@ from experiments.plots import solved
 from experiments.plots.plane import decision, kinds_of
 from problems import RBF, HingeERM, NuSVC
 from solvers import SMO, solve
+from tests.experiments.plots.conftest import model_of, row_of
 
 
-def test_regions_are_the_solutions_own_decision_function(moons, model_of):
+def test_regions_are_the_solutions_own_decision_function(moons):
     points = np.random.default_rng(0).normal(size=(300, 2))
     for problem in (moons, HingeERM(moons.X, moons.y, 0.01)):
         solution = solve(problem, SMO(tol=1e-8))
@@ -24,7 +25,7 @@ def test_regions_of_nu_svc_have_their_margins_at_one(moons):
     assert list(kinds_of(solved.run_of(solution), model)) == list(kinds)
 
 
-def test_support_vectors_are_of_the_kinds_that_the_geometry_has(moons, model_of, row_of):
+def test_support_vectors_are_of_the_kinds_that_the_geometry_has(moons):
     for problem in (moons, HingeERM(moons.X, moons.y, 0.01)):
         solution = solve(problem, SMO(tol=1e-8))
         row = pd.Series(row_of(solution))

@@ -12,12 +12,13 @@ from experiments.cases.records import Outcome
 from experiments.plots import plot_all, plot_runs
 from experiments.store.folder import Store
 from solvers import SMO, solve
-from tests.experiments.plots.conftest import drawn
+from tests.experiments.plots.conftest import drawn, model_of, row_of, runs_of, tables
+from tests.experiments.rows import crashed, run
 
 NAN = float("nan")
 
 
-def test_figures_never_overwrite_each_other(tmp_path, run, runs_of):
+def test_figures_never_overwrite_each_other(tmp_path):
     rows = [run(f"{id}(n={n})", n=n) for id in ("a/b", "A b") for n in (1, 2, 3)]
     written = plot_runs(runs_of(rows), tmp_path)
     assert len({str(path).lower() for path in written}) == len(written)
@@ -25,7 +26,7 @@ def test_figures_never_overwrite_each_other(tmp_path, run, runs_of):
 
 
 @pytest.fixture
-def folder(tmp_path, moons, run, crashed, model_of, row_of):
+def folder(tmp_path, moons):
     """Return a folder of results as the runner leaves it: answers, failures and odd names."""
     seen = []
     solution = solve(moons, SMO(tol=1e-8), callback=seen.append)
@@ -81,12 +82,12 @@ def test_all_figures_come_from_the_folder_alone_twice_the_same(folder):
     assert b"<dc:date>" not in again[folder / "figures" / "overview.svg"]
 
 
-def test_a_folder_in_which_everything_crashed_is_drawn(tmp_path, crashed, runs_of):
+def test_a_folder_in_which_everything_crashed_is_drawn(tmp_path):
     runs = runs_of([crashed("a"), crashed("b", status="unsupported")])
     names = [path.name for path in plot_runs(runs, tmp_path)]
     assert names[::2] == ["gap_against_time.svg", "overview.svg"]
 
 
-def test_no_runs_no_figures(tmp_path, run, tables):
+def test_no_runs_no_figures(tmp_path):
     empty, traces = tables([run()])
     assert plot_runs(drawn(empty.iloc[:0], traces), tmp_path) == []

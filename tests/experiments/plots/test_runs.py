@@ -2,25 +2,25 @@
 
 import json
 
-from tests.experiments.plots.conftest import drawn
-from tests.experiments.rows import noisy_results
+from tests.experiments.plots.conftest import drawn, runs_of
+from tests.experiments.rows import noisy_results, run
 
 
-def test_of_repetitions_the_one_with_the_median_time_is_drawn(run, runs_of):
+def test_of_repetitions_the_one_with_the_median_time_is_drawn():
     params = [json.dumps({"seed": i, "tol": 1e-3}) for i in range(3)]
     times = [5.0, 1.0, 2.0]
     rows = [run(time_solve=t, params=p) for t, p in zip(times, params, strict=True)]
     assert [row["time_solve"] for row in runs_of(rows).typical("p")] == [2.0]
 
 
-def test_a_sweep_of_the_tolerance_is_one_series_and_other_settings_are_not(run, runs_of):
+def test_a_sweep_of_the_tolerance_is_one_series_and_other_settings_are_not():
     settings = [{"tol": t, "shrink": s, "same": 1} for t in (1e-3, 1e-6) for s in (True, False)]
     runs = runs_of([run(params=json.dumps(s)) for s in settings])
     assert set(runs.table["series"]) == {"smo (shrink=False)", "smo (shrink=True)"}
     assert runs.table["configuration"].nunique() == 4
 
 
-def test_solvers_from_files_have_short_names_unless_two_share_it(run, runs_of):
+def test_solvers_from_files_have_short_names_unless_two_share_it():
     runs = runs_of([run(solver=name) for name in ("a/x.py:My", "b/x.py:My", "a/y.py:My")])
     assert list(runs.table["series"]) == ["a/x.py:My", "b/x.py:My", "y.py:My"]
 

@@ -3,6 +3,7 @@
 import pytest
 
 from experiments.report import write_report
+from tests.experiments.rows import crashed, looked_at, run, stored
 
 HOSTILE = (
     "</script><script>document.title='hacked'</script><img src=x onerror=alert(1)>\"'`{{7*7}} $$x$$"
@@ -10,7 +11,7 @@ HOSTILE = (
 
 
 @pytest.fixture(scope="module")
-def page_file(tmp_path_factory, run, crashed, looked_at, stored):
+def page_file(tmp_path_factory):
     """Write the report of three problems and two solvers, one of them hostile by name."""
     rows = [
         run("easy", "smo", time_solve=0.02, iterations=9),

@@ -7,14 +7,15 @@ from click.testing import CliRunner
 from experiments.cli import main
 from experiments.report import report, write_report
 from experiments.store.folder import Store
+from tests.experiments.rows import looked_at, run, stored
 
 
-def test_a_folder_without_runs_has_a_report(tmp_path, stored):
+def test_a_folder_without_runs_has_a_report(tmp_path):
     folder = stored(tmp_path / "x", [])
     assert "0 of 0 planned runs" in report(folder)
 
 
-def test_missing_runs_are_told(tmp_path, run, stored):
+def test_missing_runs_are_told(tmp_path):
     folder = stored(tmp_path / "x", [run(), run("q")])
     lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
     (folder / "runs.jsonl").write_bytes(lines[0])
@@ -25,9 +26,7 @@ def summary_of(folder):
     return report(folder).partition('id="summary"')[2].partition('id="times"')[0]
 
 
-def test_no_solver_is_called_the_quickest_where_none_arrived_or_none_competed(
-    tmp_path, run, stored
-):
+def test_no_solver_is_called_the_quickest_where_none_arrived_or_none_competed(tmp_path):
     nobody = [run(solver=s, relative_gap=0.1, verdict="inaccurate") for s in ("smo", "libsvm")]
     text = summary_of(stored(tmp_path / "nobody", nobody))
     assert "No solver reached a gap of 1e-06" in text
@@ -42,7 +41,7 @@ def test_no_solver_is_called_the_quickest_where_none_arrived_or_none_competed(
 
 
 @pytest.mark.parametrize("problems", [5, pytest.param(50, marks=pytest.mark.exhaustive)])
-def test_a_thousand_runs_make_less_than_five_megabytes(problems, tmp_path, run, looked_at, stored):
+def test_a_thousand_runs_make_less_than_five_megabytes(problems, tmp_path):
     """Of which a megabyte and a half is there without any run."""
     rng = np.random.default_rng(0)
     rows = [
@@ -58,7 +57,7 @@ def test_a_thousand_runs_make_less_than_five_megabytes(problems, tmp_path, run, 
     assert path.stat().st_size < 1.5e6 + 3.5e6 * len(rows) / 1000
 
 
-def test_problems_of_several_hosts_are_kept_apart(tmp_path, run, stored):
+def test_problems_of_several_hosts_are_kept_apart(tmp_path):
     rows = [run(host="a"), run(host="b", time_solve=9.0)]
     text = report(stored(tmp_path / "x", rows))
     assert "p on a" in text

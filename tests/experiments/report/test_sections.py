@@ -3,6 +3,7 @@
 from experiments.analysis.times import labelled
 from experiments.report.sections import all_runs, failures, outcomes
 from experiments.store.reading import load_results
+from tests.experiments.rows import crashed, run, stored
 
 
 def judged(folder):
@@ -10,7 +11,7 @@ def judged(folder):
     return table.assign(outcome=outcomes(table))
 
 
-def test_failures_stand_first_with_their_reasons(tmp_path, run, crashed, stored):
+def test_failures_stand_first_with_their_reasons(tmp_path):
     rows = [run(), crashed("q", reason="boom"), run("r", verdict="wrong", relative_gap=0.5)]
     results = judged(stored(tmp_path / "x", rows))
     cells = [[cell.text for cell in row] for row in all_runs(results).rows]
@@ -22,9 +23,7 @@ def test_failures_stand_first_with_their_reasons(tmp_path, run, crashed, stored)
     assert more == 0
 
 
-def test_a_solver_that_stops_by_itself_makes_no_claim_and_a_late_one_is_told_its_time(
-    tmp_path, run, stored
-):
+def test_a_solver_that_stops_by_itself_makes_no_claim_and_a_late_one_is_told_its_time(tmp_path):
     rows = [
         run(claimed="stopped", relative_gap=0.1, verdict="inaccurate"),
         run("q", status="time_limit", relative_gap=0.1, verdict="inaccurate", time_solve=20.4),
@@ -35,9 +34,7 @@ def test_a_solver_that_stops_by_itself_makes_no_claim_and_a_late_one_is_told_its
     assert reasons[1] == "made no claim; relative gap 1.0e-01, target 1e-06"
 
 
-def test_what_stopped_at_the_accuracy_it_was_asked_for_is_not_called_inaccurate(
-    tmp_path, run, stored
-):
+def test_what_stopped_at_the_accuracy_it_was_asked_for_is_not_called_inaccurate(tmp_path):
     far = {"relative_gap": 0.1, "verdict": "inaccurate"}
     rows = [
         run(**far),
@@ -49,7 +46,7 @@ def test_what_stopped_at_the_accuracy_it_was_asked_for_is_not_called_inaccurate(
     assert list(found) == ["at_its_tolerance", "inaccurate", "at_its_tolerance", "at_its_tolerance"]
 
 
-def test_failures_that_differ_in_their_numbers_are_one(tmp_path, run, stored):
+def test_failures_that_differ_in_their_numbers_are_one(tmp_path):
     late = {"status": "time_limit", "relative_gap": 0.1, "verdict": "inaccurate"}
     rows = [run(f"p{i}", time_solve=20.0 + i, claimed="none", **late) for i in range(3)]
     ((failure,), _) = failures(judged(stored(tmp_path / "x", rows)))

@@ -9,7 +9,6 @@ import pytest
 
 from experiments.cases.records import COLUMNS
 from experiments.store.manifest import SCHEMA
-from tests.experiments.functions import given
 from tests.experiments.rows import run
 
 
@@ -50,6 +49,3 @@ def results(tmp_path):
         return folder
 
     return write
-
-
-times_fixture = given(times)

@@ -9,13 +9,13 @@ from experiments.analysis.means import Benchmark, compared, means
 from experiments.tables.at_gap import to_markdown
 from experiments.tables.formats import machine_text, precision_text
 from solvers.base import Precision
-from tests.experiments.rows import noisy_results
+from tests.experiments.rows import noisy_results, table_of, timed
 
 NAN = float("nan")
 PRECISIONS = get_args(Precision)
 
 
-def test_every_sign_of_the_report_is_there(timed, table_of):
+def test_every_sign_of_the_report_is_there():
     rows = [timed(repetition=i, time=1.0 + i) for i in range(2)]
     rows += [
         timed("libsvm", tol=t, time=30.0, gap=2e-5, repetition=i)
@@ -40,7 +40,7 @@ def test_every_sign_of_the_report_is_there(timed, table_of):
     assert "– not installed" in text
 
 
-def test_a_benchmark_says_which_precision_was_measured_and_that_noise_was_not(timed, table_of):
+def test_a_benchmark_says_which_precision_was_measured_and_that_noise_was_not():
     def told(*rows):
         return to_markdown(Benchmark.of(table_of(*rows)), "bench_x", "")
 
@@ -55,7 +55,7 @@ def test_a_benchmark_says_which_precision_was_measured_and_that_noise_was_not(ti
     assert "Ratios have no intervals" in alone
 
 
-def test_pages_of_several_benchmarks_say_which_precision_each_measured(timed, table_of):
+def test_pages_of_several_benchmarks_say_which_precision_each_measured():
     old, new = (table_of(timed("one_dal", params=f'{{"dtype": "{d}"}}')) for d in PRECISIONS)
     assert precision_text({"a": old, "b": old, "c": pd.concat([old, new])}) == (
         "Precision of the samples, of baselines that have a choice: "

@@ -12,6 +12,7 @@ from experiments.store.reading import load_results
 from experiments.tables.chosen import paper_table
 from experiments.tables.summary import summarise, to_markdown
 from tests.experiments.rows import posed
+from tests.experiments.tables.conftest import times
 
 EASY, HARD = (
     posed(name, params={"kernel": {"name": "linear"}, "C": 1.0}) for name in ("moons", "rings")
@@ -35,7 +36,7 @@ def _bold(table):
     }
 
 
-def test_the_caption_names_target_machine_and_repetitions(results, times):
+def test_the_caption_names_target_machine_and_repetitions(results):
     caption = paper_table(results(times("moons", "smo", [1.0, 1.1, 1.2]))).title
     for shown in ("1e-06", "A & B_1, 2 cores, 16.00 GiB", "medians of 3 runs", "2026-01-02"):
         assert shown in caption
@@ -60,9 +61,7 @@ def test_the_caption_names_target_machine_and_repetitions(results, times):
         ),
     ],
 )
-def test_the_fastest_and_all_within_the_noise_of_it_are_bold_if_solved(
-    runs, bold, said, results, times
-):
+def test_the_fastest_and_all_within_the_noise_of_it_are_bold_if_solved(runs, bold, said, results):
     rows = [row for solver, own, *more in runs for row in times(EASY, solver, own, **dict(*more))]
     table = paper_table(results(rows))
     assert _names(table)[1] == list(dict.fromkeys(solver for solver, *_ in runs))
@@ -70,21 +69,21 @@ def test_the_fastest_and_all_within_the_noise_of_it_are_bold_if_solved(
     assert said in table.title
 
 
-def test_a_run_that_is_not_solved_shows_its_gap(results, times):
+def test_a_run_that_is_not_solved_shows_its_gap(results):
     folder = results([*times(EASY, "smo", SLOW), *times(EASY, "sgd", FAST, relative_gap=2e-3)])
     missed = paper_table(folder).rows[0][2]
     assert (missed.text, missed.bold) == ("≈ 2e-03", False)
     assert np.isnan(missed.value)
 
 
-def test_one_repetition_that_failed_takes_the_bold_away(results, times):
+def test_one_repetition_that_failed_takes_the_bold_away(results):
     runs = [*times(EASY, "smo", FAST), *times(EASY, "libsvm", SLOW)]
     runs[1] |= {"verdict": "inaccurate", "relative_gap": 1e-3}
     table = paper_table(results(runs))
     assert _bold(table) == {"libsvm"}
 
 
-def test_some_of_several_seeds_that_solved_it_are_counted(results, times):
+def test_some_of_several_seeds_that_solved_it_are_counted(results):
     gaps = dict(zip((1, 2, 3), (1e-9, 1e-3, 1e-2), strict=True))
     seeds = [
         times(EASY, "pegasos", [2.0], params=json.dumps({"seed": seed}), relative_gap=gap)[0]
@@ -98,7 +97,7 @@ def test_some_of_several_seeds_that_solved_it_are_counted(results, times):
     assert "| inaccurate, 1 of 3 solved |" in to_markdown(summarise(load_results(folder)), "x")
 
 
-def test_only_solvers_that_are_shown_compete(results, times):
+def test_only_solvers_that_are_shown_compete(results):
     runs = [
         *times(EASY, "smo", FAST),
         *times(EASY, "libsvm", SLOW),
@@ -109,7 +108,7 @@ def test_only_solvers_that_are_shown_compete(results, times):
     assert _bold(table) == {"libsvm"}
 
 
-def test_values_that_are_no_times_have_no_winners(results, times):
+def test_values_that_are_no_times_have_no_winners(results):
     runs = [*times(EASY, "smo", FAST), *times(EASY, "libsvm", SLOW, relative_gap=1e-2)]
     table = paper_table(results(runs), values=["gap", "objective:4"])
     assert [cell.text for cell in table.rows[0][1:]] == ["1.0e-09", "-245.0", "1.0e-02", "-245.0"]
@@ -117,7 +116,7 @@ def test_values_that_are_no_times_have_no_winners(results, times):
     assert "Bold" not in table.title
 
 
-def test_rows_and_columns_are_chosen_in_order_and_may_change_places(results, times):
+def test_rows_and_columns_are_chosen_in_order_and_may_change_places(results):
     runs = [run for p in (EASY, HARD) for s in ("smo", "sgd") for run in times(p, s, FAST)]
     folder = results(runs)
     table = paper_table(folder, rows=["rings", "moo*"], columns=["sgd", "smo"])
@@ -130,7 +129,7 @@ def test_rows_and_columns_are_chosen_in_order_and_may_change_places(results, tim
     ]
 
 
-def test_the_ratio_is_to_the_fastest_that_is_shown(results, times):
+def test_the_ratio_is_to_the_fastest_that_is_shown(results):
     folder = results([*times(EASY, "smo", [2.0] * 3), *times(EASY, "sgd", [5.0] * 3)])
     assert [c.value for c in paper_table(folder, values=["ratio"]).rows[0][1:]] == [1.0, 2.5]
 
@@ -142,7 +141,7 @@ def test_a_folder_without_runs_is_refused_in_a_sentence(results):
     assert told.output == f"{folder}: has no runs of solvers, of which a table could be made\n"
 
 
-def test_at_a_target_each_solver_has_its_cheapest_run_that_reaches_it(results, times):
+def test_at_a_target_each_solver_has_its_cheapest_run_that_reaches_it(results):
     runs = [
         run
         for tol, time, gap in ((1e-2, 1.0, 1e-2), (1e-4, 2.0, 1e-4), (1e-6, 3.0, 1e-7))

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from experiments.tables.chosen import paper_table
 from experiments.tables.table import Cell, Column, Table, latex
+from tests.experiments.tables.conftest import times
 
 HOSTILE = r"a_b & 50% of $x^2$ {#1} ~ \input{secret} <|> α 中 é"
 NUMBERS = (Cell("1.50", 1.5, bold=True), Cell("1.0e-07", 1e-7), Cell("≈ 2e-03"), Cell("–", 2))
@@ -51,7 +52,7 @@ def test_latex_has_as_many_cells_in_each_row_as_columns():
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
 @pytest.mark.parametrize("heads", [("time",), ("time", "gap")])
-def test_latex_compiles(heads, tmp_path, results, times):
+def test_latex_compiles(heads, tmp_path, results):
     runs = [
         *times(HOSTILE, "smo", [1.0, 1.1, 1.2]),
         *times("moons soft_margin_dual", "sgd_1", [3.0, 3.1, 3.2], relative_gap=1e-2),

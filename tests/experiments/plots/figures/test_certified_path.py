@@ -6,11 +6,11 @@ import pytest
 from experiments.plots.figures.certified_path import CertifiedPath
 from problems import SoftMarginDual, datasets
 from solvers import solve_path
-from tests.experiments.plots.conftest import drawn
+from tests.experiments.plots.conftest import drawn, row_of
 
 
 @pytest.fixture(scope="module")
-def runs(row_of):
+def runs():
     data = datasets.load("four_gaussians", n=24)
     path = solve_path(SoftMarginDual(data.X, data.y), C=(0.1, 10), gap=1e-2)
     answers = path.table().rename(columns={"C": "value"}).assign(run_id="followed", parameter="C")

@@ -4,11 +4,13 @@ import numpy as np
 
 from experiments.analysis.profiles import LEAST_GAP
 from experiments.plots.figures.gap_against_time import gap_against_time, spread
+from tests.experiments.plots.conftest import named, runs_of
+from tests.experiments.rows import crashed, run
 
 NAN = float("nan")
 
 
-def test_each_problem_has_a_panel_with_the_trace_of_a_run_or_its_end(run, runs_of, named):
+def test_each_problem_has_a_panel_with_the_trace_of_a_run_or_its_end():
     rows = [run("b"), run("b", "slow"), run("a", time_solve=3.0, relative_gap=1e-4), run("c")]
     runs = runs_of(rows, {0: [1.0, 1e-6, 1e-7], 1: [1.0, 0.5], 2: [1e-4], 3: [np.inf, NAN, 0.1]})
     axes = gap_against_time(runs, runs.problems).axes
@@ -23,7 +25,7 @@ def test_each_problem_has_a_panel_with_the_trace_of_a_run_or_its_end(run, runs_o
     assert len(late.get_xdata()) == 1  # what has no bound is left out
 
 
-def test_zero_gaps_are_drawn_at_the_least_gap_and_marked(run, runs_of, named):
+def test_zero_gaps_are_drawn_at_the_least_gap_and_marked():
     runs = runs_of([run(), run(solver="qp", relative_gap=1e-19)], {0: [1.0, 0.0]})
     (ax,) = gap_against_time(runs, ["p"]).axes
     assert named(ax, "smo")[0].get_ydata()[-1] == LEAST_GAP
@@ -32,7 +34,7 @@ def test_zero_gaps_are_drawn_at_the_least_gap_and_marked(run, runs_of, named):
     assert ax.get_ylim()[0] < LEAST_GAP
 
 
-def test_more_solvers_than_a_legend_can_hold_are_named_beside_their_panels(run, crashed, runs_of):
+def test_more_solvers_than_a_legend_can_hold_are_named_beside_their_panels():
     rows = [run(solver=f"s{i}", relative_gap=10.0**-i) for i in range(9)]
     loose = run(solver="s8", relative_gap=1.0, params='{"tol": 1}')
     runs = runs_of([*rows, loose, crashed("empty")])

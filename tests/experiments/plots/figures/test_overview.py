@@ -1,9 +1,11 @@
 """A cell for each problem and solver, with its worst outcome."""
 
 from experiments.plots.figures.overview import overview, pages
+from tests.experiments.plots.conftest import runs_of
+from tests.experiments.rows import crashed, run
 
 
-def test_the_overview_has_a_cell_for_each_problem_and_solver_that_was_run(run, crashed, runs_of):
+def test_the_overview_has_a_cell_for_each_problem_and_solver_that_was_run():
     runs = runs_of([run("a"), run("a", "qp"), crashed("b"), run("b", "qp", verdict="wrong")])
     ((problems, solvers),) = pages(runs)
     ax = overview(runs, problems, solvers).axes[0]
@@ -14,7 +16,7 @@ def test_the_overview_has_a_cell_for_each_problem_and_solver_that_was_run(run, c
     assert len(ax.patches) == 4
 
 
-def test_of_repetitions_the_worst_verdict_is_shown(run, runs_of):
+def test_of_repetitions_the_worst_verdict_is_shown():
     runs = runs_of([run(), run(verdict="wrong", repetition=1.0), run(repetition=2.0)])
     ax = overview(runs, ["p"], ["smo"]).axes[0]
     assert [text.get_text() for text in ax.texts] == ["✗", "500 ms"]

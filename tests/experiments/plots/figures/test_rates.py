@@ -4,11 +4,13 @@ import numpy as np
 
 from experiments.plots.figures.rates import Rates
 from experiments.records.columns import DESCRIBED
+from tests.experiments.plots.conftest import named, runs_of
+from tests.experiments.rows import run
 
 NAMES = [own.name for own in DESCRIBED]
 
 
-def test_distances_are_drawn_below_the_published_bound_with_a_row_for_each_run(run, runs_of, named):
+def test_distances_are_drawn_below_the_published_bound_with_a_row_for_each_run():
     known = dict.fromkeys(NAMES, 1.0) | {
         "largest_eigenvalue": 20.0,
         "family_hash": "f",

@@ -3,14 +3,14 @@
 from experiments.analysis.labels import words_of
 from experiments.analysis.means import compared
 from experiments.plots.figures.speedup import speedup
-from tests.experiments.rows import posed
+from tests.experiments.rows import posed, table_of, timed
 
 
 def drawn_of(results):
     return speedup(compared(results), words_of(results))
 
 
-def test_a_figure_has_a_panel_for_each_target_that_ours_reached(timed, table_of):
+def test_a_figure_has_a_panel_for_each_target_that_ours_reached():
     rows = [
         timed(tol=1e-6, gap=5e-7),
         *(timed("libsvm", tol=t, time=4.0, gap=5e-4) for t in (1e-3, 1e-6)),
@@ -26,7 +26,7 @@ def test_a_figure_has_a_panel_for_each_target_that_ours_reached(timed, table_of)
     assert drawn[1].count(edge) == 2
 
 
-def test_the_fastest_of_several_of_ours_is_drawn_too(timed, table_of):
+def test_the_fastest_of_several_of_ours_is_drawn_too():
     rows = [
         timed(problem="p", tol=1e-3),
         timed(problem="q", tol=1e-3, time=3.0),
@@ -39,7 +39,7 @@ def test_the_fastest_of_several_of_ours_is_drawn_too(timed, table_of):
     assert drawn == [1.0, 1.0, 3.0, 5.0, 5.0]
 
 
-def test_rows_that_do_not_fit_are_named_by_their_data_sets(timed, table_of):
+def test_rows_that_do_not_fit_are_named_by_their_data_sets():
     kernels = [{"name": "rbf", "gamma": gamma} for gamma in (0.0833333, 0.125)]
     problems = [
         posed(

@@ -3,10 +3,11 @@
 import numpy as np
 
 from experiments.plots.figures.time_against_n import solved_sizes, time_against_n
-from tests.experiments.rows import posed
+from tests.experiments.plots.conftest import runs_of
+from tests.experiments.rows import crashed, posed, run
 
 
-def test_growth_needs_three_sizes_of_an_otherwise_equal_problem(run, runs_of):
+def test_growth_needs_three_sizes_of_an_otherwise_equal_problem():
     drawn = ((1, 0), (2, 0), (3, 1), (9, 0))
     rows = [run(posed(n=n, noise=x, params={"C": 1.0}), n=n) for n, x in drawn]
     few, all_sizes = runs_of(rows[:3]), runs_of(rows)
@@ -15,7 +16,7 @@ def test_growth_needs_three_sizes_of_an_otherwise_equal_problem(run, runs_of):
     assert [title for title, _ in found] == ["moons(noise=0) soft_margin_dual C=1"]
 
 
-def test_time_lines_hold_medians_of_solved_runs_and_hollow_ones_the_rest(run, crashed, runs_of):
+def test_time_lines_hold_medians_of_solved_runs_and_hollow_ones_the_rest():
     rows = [run(posed(n=n), n=n, time_solve=t * n**2) for n in (10, 20, 40) for t in (1, 2, 9)]
     rows += [run(posed(n=80), n=80, time_solve=7.0, verdict="inaccurate"), crashed(posed(n=90))]
     runs = runs_of(rows)

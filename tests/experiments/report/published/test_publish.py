@@ -8,6 +8,7 @@ from experiments.cli import main
 from experiments.report import report
 from experiments.report.published.outdated import outdated
 from experiments.report.published.publish import publish
+from tests.experiments.rows import run, stored
 
 EXPERIMENT = """\
 # What a tiny run is for. This is not told.
@@ -91,7 +92,7 @@ def test_a_verification_is_published_and_what_the_records_do_not_give_is_found(r
     ]
 
 
-def test_an_unfinished_run_is_refused(tmp_path, run, stored):
+def test_an_unfinished_run_is_refused(tmp_path):
     folder = stored(tmp_path / "x", [run(), run("q")])
     lines = (folder / "runs.jsonl").read_bytes().splitlines(keepends=True)
     (folder / "runs.jsonl").write_bytes(lines[0])

@@ -8,12 +8,10 @@ from experiments.plots.figures.regions.decision_regions import alike, decision_r
 from experiments.plots.figures.regions.training import training
 from experiments.plots.plane import planar
 from solvers import SMO, solve
-from tests.experiments.plots.conftest import drawn
+from tests.experiments.plots.conftest import drawn, model_of, row_of, runs_of, tables
 
 
-def test_planar_figures_mark_every_support_vector_and_the_best_answer_comes_first(
-    moons, tables, model_of, row_of
-):
+def test_planar_figures_mark_every_support_vector_and_the_best_answer_comes_first(moons):
     answers = {f"r{i}": solve(moons, SMO(tol=t)) for i, t in enumerate((1e-1, 1e-8))}
     rows = [row_of(s, params=json.dumps({"c": i})) for i, s in enumerate(answers.values())]
     results, traces = tables(rows, {1: [1, 0.1]})
@@ -32,13 +30,13 @@ def test_planar_figures_mark_every_support_vector_and_the_best_answer_comes_firs
     np.testing.assert_allclose(np.sort(alpha), np.sort(answers["r1"].alpha))
 
 
-def test_a_decision_function_of_one_sign_is_drawn(moons, runs_of, model_of, row_of):
+def test_a_decision_function_of_one_sign_is_drawn(moons):
     solution = solve(moons, SMO(tol=1e-3))
     model = model_of(solution) | {"alpha": np.zeros(moons.n), "b": 1.0}
     assert decision_regions([(runs_of([row_of(solution)]).table.iloc[0], model)]).axes
 
 
-def test_answers_that_look_the_same_share_a_panel_named_by_all(moons, runs_of, model_of, row_of):
+def test_answers_that_look_the_same_share_a_panel_named_by_all(moons):
     answers = {
         name: solve(moons, SMO(tol=tol)) for name, tol in (("one", 1e-8), ("two", 1e-9), ("far", 1))
     }

@@ -13,19 +13,18 @@ import pytest
 
 from experiments.cases import solving
 from experiments.cases.case import run_case
-from experiments.cases.plan import plan
-from experiments.files.experiment import read_experiment
 from experiments.records.columns import COLUMNS
 from experiments.workers.isolation import Returned
-from solvers import solve
+from problems import RBF, SoftMarginDual
+from problems.datasets import load
+from solvers import SMO, solve
+from tests.experiments.functions import posing
 
-LINE = """\
-name: line
-problems:
-  - {formulation: svr_dual, dataset: {name: regression, n: 40, test_size: 0.25}, C: 1, epsilon: 0.1}
-solvers:
-  - {name: smo, tol: 1e-6}
-"""
+LINE = posing(
+    formulation="svr_dual",
+    dataset="{name: regression, n: 40, test_size: 0.25}",
+    **{"C": 1, "epsilon": 0.1, "solvers": "[{name: smo, tol: 1e-6}]"},
+)
 
 
 def _row(case):
@@ -49,15 +48,10 @@ def test_a_solved_case_is_recorded_whole(case_of):
 
 
 def test_the_row_repeats_exactly_what_the_certificate_says(case_of):
-    from experiments.files.specs import build_problem, build_source
-    from solvers import SMO, solve
-
-    case = case_of()
-    problem = build_problem(
-        case.problem, build_source(case.problem.dataset, case.folder).load(), case.folder
-    )
+    data = load("four_gaussians", n=24)
+    problem = SoftMarginDual(data.X, data.y, 1.0, RBF(0.05))
     solution = solve(problem, SMO(tol=1e-6))
-    record = _row(case)
+    record = _row(case_of())
     assert record["relative_gap"] == solution.certificate.relative_gap
     assert record["margin"] == solution.geometry.margin
     assert record["problem_hash"] == problem.hash
@@ -71,9 +65,8 @@ def test_a_regression_is_measured_by_its_share_of_explained_variance(case_of):
 
 
 def test_a_machine_of_one_class_is_tested_on_what_is_novel_too(case_of):
-    text = LINE.replace("svr_dual", "one_class_svm").replace("C: 1, epsilon: 0.1", "nu: 0.2")
-    text = text.replace("name: regression, n: 40", "name: two_gaussians, n: 60, distance: 9")
-    record = _row(case_of(text=text))
+    data = "{name: two_gaussians, n: 60, distance: 9, test_size: 0.25}"
+    record = _row(case_of(text=posing(formulation="one_class_svm", dataset=data, nu=0.2)))
     assert record["n"] < 45  # the samples labelled +1 of those that are not held out
     assert 0.7 < record["train_accuracy"] <= 1
     assert record["test_accuracy"] > 0.3
@@ -141,23 +134,12 @@ def test_a_solver_that_fails_is_a_row_with_its_reason(case_of, strange, bodies, 
 
 def test_a_false_claim_is_called_wrong(case_of, strange):
     record = _row(case_of(strange("yield FormPoint(x, claim='optimal')")))
-    assert (record["status"], record["claimed"], record["verdict"]) == (
-        "finished",
-        "optimal",
-        "wrong",
-    )
+    said = tuple(record[name] for name in ("status", "claimed", "verdict"))
+    assert said == ("finished", "optimal", "wrong")
 
 
 def test_the_diagnosis_of_several_classes_names_the_subproblem(case_of, strange):
-    three = "\n".join(
-        [
-            "name: three",
-            "problems:",
-            "  - {formulation: one_vs_rest, dataset: {name: iris, multiclass: true}, C: 1}",
-            "solvers: [smo]",
-            "",
-        ]
-    )
+    three = posing(formulation="one_vs_rest", dataset="{name: iris, multiclass: true}")
     outcome = run_case(case_of(strange("yield FormPoint(x + 100.0, claim='optimal')"), text=three))
     assert outcome.record["verdict"] == "wrong"
     assert outcome.diagnosis["condition"] == "box"
@@ -211,22 +193,14 @@ def test_what_its_time_does_not_show_is_in_the_reason(case_of, monkeypatch):
 
 
 def test_bad_data_costs_only_its_rows(case_of):
-    text = (
-        "name: x\nproblems:\n  - formulation: soft_margin_dual\n"
-        "    dataset: {name: two_moons, n: 2, test_size: 0.9}\nsolvers: [smo]\n"
-    )
-    record = _row(case_of(text=text))
+    record = _row(case_of(text=posing(dataset="{name: two_moons, n: 2, test_size: 0.9}")))
     assert record["status"] == "crashed"
     assert "leaves none to train on" in record["reason"]
 
 
 def test_a_nu_that_no_machine_has_is_refused_before_solving(case_of):
-    text = (
-        "name: x\nproblems:\n  - formulation: nu_svc\n    dataset:\n"
-        "      {name: classification, imbalance: 9}\n"
-        "    nu: 0.9\nsolvers: [smo]\n"
-    )
-    record = _row(case_of(text=text))
+    data = "{name: classification, imbalance: 9}"
+    record = _row(case_of(text=posing(formulation="nu_svc", dataset=data, nu=0.9)))
     assert (record["status"], record["verdict"]) == ("unsupported", "uncertified")
     assert record["reason"].startswith("nu: must be at most 2·min(n₊, n₋)/n = ")
     assert record["time_solve"] is None
@@ -261,17 +235,11 @@ def test_a_reason_is_one_line_that_a_file_can_hold(case_of, strange):
 
 
 # of this answer's bounds float64 loses more than the target allows
-LOSSY = """\
-name: small
-problems:
-  - formulation: soft_margin_dual
-    dataset: {name: two_moons, n: 40}
-    kernel: {name: rbf, gamma: 1e-14}
-    C: 1e12
-solvers:
-  - {name: smo, tol: 1e-10}
-trace: false
-"""
+LOSSY = posing(
+    dataset="{name: two_moons, n: 40}",
+    kernel="{name: rbf, gamma: 1e-14}",
+    **{"C": "1e12", "solvers": "[{name: smo, tol: 1e-10}]", "trace": False},
+)
 PROVEN = LOSSY + "target: proven\n"
 
 
@@ -300,28 +268,16 @@ def test_what_cannot_be_proven_is_uncertified_with_its_reason(case_of):
     assert math.isnan(record["dual_objective"])
 
 
-RISK = """\
-name: risks
-problems:
-  - formulation: {formulation}
-    dataset: {{{dataset}}}
-    lam: 0.1
-    {loss}
-solvers: [{solver}]
-"""
+def _risks(planned, dataset, formulation="regularized_erm", solver="lbfgs", **keys):
+    text = posing(formulation=formulation, dataset=dataset, lam=0.1, solvers=[solver], **keys)
+    return [run_case(case).record for case in planned(text)]
 
 
-def _risks(write, **parts):
-    experiment = read_experiment(write(RISK.format(**{"loss": "", "solver": "lbfgs"} | parts)))
-    return [run_case(case).record for case in plan(experiment)]
-
-
-def test_a_loss_is_a_name_or_a_mapping(write):
+def test_a_loss_is_a_name_or_a_mapping(planned):
     records = _risks(
-        write,
-        formulation="regularized_erm",
-        dataset="name: diabetes, limit: 60, standardize: true, test_size: 0.5",
-        loss="loss: [squared, {name: squared_epsilon_insensitive, epsilon: 2}]",
+        planned,
+        "{name: diabetes, limit: 60, standardize: true, test_size: 0.5}",
+        loss="[squared, {name: squared_epsilon_insensitive, epsilon: 2}]",
     )
     assert [record["verdict"] for record in records] == ["solved"] * 2
     assert [record["problem_id"] for record in records] == [
@@ -332,33 +288,24 @@ def test_a_loss_is_a_name_or_a_mapping(write):
     assert all(record["margin"] is None for record in records)
 
 
-def test_softmax_runs_are_recorded_like_others(write):
-    (record,) = _risks(
-        write,
-        formulation="softmax_erm",
-        dataset="name: wine, standardize: true, multiclass: true, test_size: 0.3",
-    )
+def test_softmax_runs_are_recorded_like_others(planned):
+    data = "{name: wine, standardize: true, multiclass: true, test_size: 0.3}"
+    (record,) = _risks(planned, data, "softmax_erm")
     assert record["verdict"] == "solved"
     assert record["test_accuracy"] > 0.9
     assert record["n_support"] > 0
     assert record["margin"] is None
 
 
-def test_a_perceptrons_row_says_that_it_is_degenerate(write):
-    (record,) = _risks(
-        write,
-        formulation="regularized_erm",
-        dataset="name: two_moons, n: 40",
-        loss="loss: perceptron",
-        solver="sdca",
-    )
+def test_a_perceptrons_row_says_that_it_is_degenerate(planned):
+    (record,) = _risks(planned, "{name: two_moons, n: 40}", solver="sdca", loss="perceptron")
     assert record["verdict"] == "solved"
     assert "w = 0 is optimal" in record["reason"]
 
 
-def test_a_warm_run_begins_at_another_answer_and_says_so(write, case_of):
+def test_a_warm_run_begins_at_another_answer_and_says_so(planned, case_of):
     text = LINE.replace("C: 1,", "C: [1, 2],") + "warm_start: true\n"
-    first, second = plan(read_experiment(write(text)))
+    first, second = planned(text)
     found = run_case(first)
     assert found.answer.shape == (found.record["n"],)
     cold, warm = (run_case(replace(second, initial=alpha)) for alpha in (None, found.answer))

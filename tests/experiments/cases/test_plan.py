@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.cases.plan import digest, plan
+from experiments.cases.plan import digest
 from experiments.cases.records import blank_record
-from experiments.files.experiment import ConfigError, read_experiment
+from experiments.files.experiment import ConfigError
 
 TEXT = """\
 name: plan
@@ -25,8 +25,8 @@ repetitions: 3
 
 
 @pytest.fixture
-def cases(write):
-    return plan(read_experiment(write(TEXT)))
+def cases(planned):
+    return planned(TEXT)
 
 
 def test_every_case_is_planned_once(cases):
@@ -49,30 +49,29 @@ def test_hashes_are_the_same_on_every_machine():
     assert digest("case", 1, 0.1, {"b": [None, True], "a": 1e-6})[:16] == "68d3f79eb2f58a69"
 
 
-def test_the_folder_of_the_file_does_not_decide_a_run(write, tmp_path):
+def test_the_folder_of_the_file_does_not_decide_a_run(planned, tmp_path):
     (tmp_path / "other").mkdir()
-    here = plan(read_experiment(write(TEXT)))
-    there = plan(read_experiment(write(TEXT, "other/plan.yaml")))
+    here, there = planned(TEXT), planned(TEXT, "other/plan.yaml")
     assert [case.run_id for case in here] == [case.run_id for case in there]
 
 
-def test_a_label_decides_nothing_and_is_recorded(write, cases):
-    labelled = plan(read_experiment(write(TEXT.replace("1e-6]}", "1e-6], label: Ours}"))))
+def test_a_label_decides_nothing_and_is_recorded(planned, cases):
+    labelled = planned(TEXT.replace("1e-6]}", "1e-6], label: Ours}"))
     assert [case.run_id for case in labelled] == [case.run_id for case in cases]
     recorded = {blank_record(case)["label"] for case in labelled if case.solver.name == "smo"}
     assert recorded == {"Ours"}
     assert not any(blank_record(case)["label"] for case in cases)
 
 
-def test_the_same_solver_under_two_labels_is_refused(write):
+def test_the_same_solver_under_two_labels_is_refused(planned):
     entries = "- {name: platt_smo, label: a}\n  - {name: platt_smo, label: b}"
     with pytest.raises(ConfigError, match="repeats the case of line"):
-        read_experiment(write(TEXT.replace("- {name: platt_smo}", entries)))
+        planned(TEXT.replace("- {name: platt_smo}", entries))
 
 
 @pytest.mark.parametrize("line", ["time_limit: 3", "target_gap: 1e-3", "seed: 1", "trace: false"])
-def test_what_decides_a_run_is_in_its_id(write, cases, line):
-    changed = plan(read_experiment(write(TEXT + line + "\n")))
+def test_what_decides_a_run_is_in_its_id(planned, cases, line):
+    changed = planned(TEXT + line + "\n")
     seeded = {case.run_id for case in changed if case.solver.seeded}
     assert seeded.isdisjoint(case.run_id for case in cases)
 
@@ -85,41 +84,30 @@ def test_repetitions_have_seeds_of_their_own_unless_the_file_sets_them(cases):
     assert all(case.seed is None for case in cases if case.solver.name == "smo")
 
 
-def test_repetitions_are_interleaved_in_a_seeded_order(write, cases):
+def test_repetitions_are_interleaved_in_a_seeded_order(planned, cases):
     rounds = [(case.problem_id, case.repetition) for case in cases]
     assert rounds == sorted(rounds, key=lambda r: (rounds.index((r[0], 0)), r[1]))
     orders = {tuple(str(c.solver) for c in cases[i : i + 4]) for i in range(0, len(cases), 4)}
     assert len(orders) > 1
-    assert plan(read_experiment(write(TEXT))) == [replace(case) for case in cases]
+    assert planned(TEXT) == [replace(case) for case in cases]
 
 
-def test_noise_adds_an_aa_repeat_for_each_solver_to_every_round(write, cases):
-    noisy = plan(read_experiment(write(TEXT + "noise: true\n")))
+def test_noise_adds_an_aa_repeat_that_does_the_same_for_each_solver_to_every_round(planned, cases):
+    noisy = planned(TEXT + "noise: true\n")
     repeats = [case for case in noisy if case.aa_repeat]
-    assert {case.run_id for case in noisy} - {case.run_id for case in repeats} == {
-        case.run_id for case in cases
-    }
-    assert len({case.run_id for case in noisy}) == len(noisy) == 5 * 3 * (4 + 2)
+    known = {case.run_id: case for case in noisy}
+    assert len(known) == len(noisy) == 5 * 3 * (4 + 2)
+    assert {case.run_id for case in noisy if not case.aa_repeat} == {c.run_id for c in cases}
     assert {case.solver.name for case in repeats} == {"smo", "platt_smo"}
     assert {c.solver.settings["tol"] for c in repeats if c.solver.name == "smo"} == {1e-3}
+    of = ("problem", "solver", "repetition", "seed", "time_limit")
+    firsts = [[getattr(case, name) for name in of] for case in cases]
+    assert all(firsts.count([getattr(case, name) for name in of]) == 1 for case in repeats)
 
 
-def test_an_aa_repeat_does_the_same_as_its_first_in_the_same_round(write):
-    noisy = plan(read_experiment(write(TEXT + "noise: true\n")))
-    for repeat in (case for case in noisy if case.aa_repeat):
-        (first,) = (
-            case
-            for case in noisy
-            if not case.aa_repeat
-            and (case.problem, case.solver, case.repetition)
-            == (repeat.problem, repeat.solver, repeat.repetition)
-        )
-        assert (first.seed, first.time_limit) == (repeat.seed, repeat.time_limit)
-
-
-def test_warm_runs_begin_at_the_answer_to_the_problem_listed_before(write):
-    warm = plan(read_experiment(write(TEXT + "noise: true\nwarm_start: true\n")))
-    cold = plan(read_experiment(write(TEXT + "noise: true\n")))
+def test_warm_runs_begin_at_the_answer_to_the_problem_listed_before(planned):
+    warm = planned(TEXT + "noise: true\nwarm_start: true\n")
+    cold = planned(TEXT + "noise: true\n")
     by_id = {case.run_id: case for case in warm}
     assert len(by_id) == len(warm)
     assert set(by_id).isdisjoint(case.run_id for case in cold)

@@ -8,24 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.cases.plan import plan, search_of
+from experiments.cases.plan import search_of
 from experiments.cases.search import Waiting, is_followed, is_over, next_of, step
-from experiments.files.experiment import ConfigError, read_experiment
+from experiments.files.experiment import ConfigError
 from experiments.files.schema import experiment_schema
 from experiments.store.reading import RunFolder, load_results
+from tests.experiments.functions import posing
 
-TEXT = """\
-name: searched
-target_gap: 1e-6
-repetitions: 2
-problems:
-  - formulation: soft_margin_dual
-    dataset: {name: four_gaussians, n: 24}
-    C: 1
-solvers:
-  - {name: smo, tol: SMO}
-  - {name: pegasos, epochs: auto}
-"""
 NAN = float("nan")
 
 
@@ -49,8 +38,10 @@ def search(run_id, *found):
     return {f"{run_id}-{number:02}": known for number, known in enumerate(found)}
 
 
-def cases_of(write, text="auto"):
-    return plan(read_experiment(write(TEXT.replace("SMO", text))))
+def searched_by(smo="auto", pegasos="auto", C=1, **head):
+    """Return an experiment in whose place of a tolerance or of epochs a search may stand."""
+    solvers = [f"{{name: smo, tol: {smo}}}", f"{{name: pegasos, epochs: {pegasos}}}"]
+    return posing(C=C, solvers=solvers, target_gap="1e-6", repetitions=2, **head)
 
 
 @pytest.mark.parametrize(
@@ -95,10 +86,8 @@ def at(*stairs):
 @pytest.mark.parametrize(
     ("gap_of", "order"),
     [
-        (
-            lambda number: 0.02 * 10 ** (-number / 2),
-            [0, 3, 2, 7, 9, 8, 13, 15, 14],
-        ),  # as tolerances do
+        # as tolerances do
+        (lambda number: 0.02 * 10 ** (-number / 2), [0, 3, 2, 7, 9, 8, 13, 15, 14]),
         (lambda number: max(0.02 * 10 ** (-number / 2), 2e-6), [0, 3, 2, 7, 9, 10, 13]),  # stalls
         (at((0, 1e-10)), [0]),
         (at((0, 0.5)), [0, 4]),
@@ -152,19 +141,19 @@ def test_a_run_that_gains_nothing_in_far_more_time_is_the_last():
     assert searched(gaps, time_of=lambda number: 0.2 if number < 9 else 30.0) == [0, 3, 2, 7, 9]
 
 
-def test_each_step_is_a_half_decade_tighter_and_of_one_search(write):
-    first = next(case for case in cases_of(write) if case.solver.name == "smo")
+def test_each_step_is_a_half_decade_tighter_and_of_one_search(planned):
+    cases = {case.solver.name: case for case in planned(searched_by())}
+    first, epochs = cases["smo"], cases["pegasos"]
     steps = [step(first, i) for i in range(5)]
     assert [case.solver.settings["tol"] for case in steps] == [0.1, 0.032, 0.01, 0.0032, 0.001]
     assert steps[0] == first
     assert len({case.run_id for case in steps}) == 5
     assert {search_of(case.run_id) for case in steps} == {search_of(first.run_id)}
-    epochs = next(case for case in cases_of(write) if case.solver.name == "pegasos")
     assert [step(epochs, i).solver.settings["epochs"] for i in range(4)] == [1, 3, 10, 32]
 
 
-def test_what_remains_follows_from_the_records_alone(write):
-    cases = cases_of(write, "auto")
+def test_what_remains_follows_from_the_records_alone(planned):
+    cases = planned(searched_by())
     first = [case for case in cases if "." not in case.run_id]
     assert list(Waiting(cases, {})) == first, "repetitions wait until the first search is over"
     known = {case.run_id: record(1e-1) for case in first}
@@ -174,8 +163,8 @@ def test_what_remains_follows_from_the_records_alone(write):
     assert [case.run_id[-5:] for case in Waiting(cases, known)][-1] == ".1-01"
 
 
-def test_what_follows_a_run_comes_next(write):
-    cases = cases_of(write, "auto")
+def test_what_follows_a_run_comes_next(planned):
+    cases = planned(searched_by())
     waiting = Waiting(cases, {})
     begun = next(waiting)
     assert len(waiting) == len(cases) - 1
@@ -220,22 +209,22 @@ def test_runs_that_are_compared_by_another_bound_are_chosen_by_their_primal_obje
     assert repeated == [1, 2, 3, 4]
 
 
-def test_repetitions_and_aa_repeats_follow_the_first_search(write):
-    text = TEXT.replace("SMO", "auto").replace("repetitions: 2", "repetitions: 2\nnoise: true")
-    ids = [c.run_id for c in plan(read_experiment(write(text))) if c.solver.name == "smo"]
+def test_repetitions_and_aa_repeats_follow_the_first_search(planned):
+    cases = planned(searched_by(noise=True))
+    ids = [case.run_id for case in cases if case.solver.name == "smo"]
     (first,) = {run_id[:16] for run_id in ids}
     assert sorted(ids) == sorted(f"{first}{of}-00" for of in ("", ".0a", ".1", ".1a"))
 
 
-def test_listed_tolerances_are_planned_as_they_were(write):
-    listed = [case for case in cases_of(write, "1e-3") if case.solver.name == "smo"]
+def test_listed_tolerances_are_planned_as_they_were(planned):
+    listed = [case for case in planned(searched_by("1e-3")) if case.solver.name == "smo"]
     assert all("-" not in case.run_id and not case.solver.searched for case in listed)
     assert len(Waiting(listed, {case.run_id: {} for case in listed})) == 0
 
 
-def test_auto_is_accepted_for_accuracies_alone(write):
+def test_auto_is_accepted_for_accuracies_alone(planned):
     with pytest.raises(ConfigError, match="max_iter: must be a whole number"):
-        read_experiment(write(TEXT.replace("SMO", "1e-3, max_iter: auto")))
+        planned(searched_by("1e-3, max_iter: auto"))
     smo = experiment_schema()["$defs"]["solver.smo"]["properties"]
     assert "auto" in json.dumps(smo["tol"])
     assert "auto" not in json.dumps(smo["max_iter"])
@@ -243,7 +232,7 @@ def test_auto_is_accepted_for_accuracies_alone(write):
 
 @pytest.mark.usefixtures("in_process")
 def test_a_run_searches_to_the_target_and_resumes_where_it_was_killed(write, tmp_path, command):
-    path = write(TEXT.replace("SMO", "auto"))
+    path = write(searched_by())
     out = tmp_path / "out"
     assert command("run", path, "--out", out).exit_code == 0
     results = load_results(out)
@@ -261,22 +250,16 @@ def test_a_run_searches_to_the_target_and_resumes_where_it_was_killed(write, tmp
     again = load_results(out)
     assert RunFolder(out).missing == 0
     assert _first_searches(again) == _first_searches(results)
-    assert (
-        again[again["solver"] == "smo"].groupby("repetition")["relative_gap"].min().le(1e-6).all()
-    )
+    smo = again[again["solver"] == "smo"]
+    assert smo.groupby("repetition")["relative_gap"].min().le(1e-6).all()
 
 
 def _first_searches(results):
     return [run_id for run_id in results["run_id"] if "." not in run_id]
 
 
-def test_a_run_waits_for_the_one_at_whose_answer_it_begins(write):
-    text = (
-        TEXT.replace("SMO", "1e-3")
-        .replace("epochs: auto", "epochs: 3")
-        .replace("C: 1", "C: [1, 2]")
-    )
-    cases = plan(read_experiment(write(text + "warm_start: true\n")))
+def test_a_run_waits_for_the_one_at_whose_answer_it_begins(planned):
+    cases = planned(searched_by("1e-3", 3, C=[1, 2], warm_start=True))
     waiting = Waiting(cases, {}, answer=lambda run_id: f"alpha of {run_id}")
     first = list(waiting)
     assert [case.after for case in first] == [""] * 4  # 2 solvers, 2 repetitions

@@ -9,9 +9,10 @@ from experiments.cases.plan import plan
 from experiments.commands.dry_run import impossible
 from experiments.files.experiment import ConfigError, read_experiment
 from experiments.files.specs import build_kernel
-from experiments.store.folder import Store
 from experiments.store.inputs import input_files
 from experiments.store.reading import load_model
+from tests.experiments.functions import yaml
+from tests.experiments.rows import recorded
 from tests.shown import in_tutorial
 
 QUANTILE_SVR = in_tutorial("add_a_problem", "quantile_svr.py")
@@ -78,47 +79,54 @@ KERNELS = [
 ]
 
 
-def experiment(folder: Path, text: str):
-    (folder / "ours.py").write_text(OURS)
+def experiment(folder: Path, text: str, ours: str = OURS):
+    (folder / "ours.py").write_text(ours)
     (folder / "experiment.yaml").write_text(text)
     return read_experiment(folder / "experiment.yaml")
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_everything_from_outside_runs_and_is_certified(tmp_path: Path, kernel: str) -> None:
-    cases = plan(experiment(tmp_path, FILE.format(kernel=kernel)))
+def test_everything_from_outside_runs_is_certified_and_comes_back(tmp_path: Path) -> None:
+    cases = plan(experiment(tmp_path, FILE.format(kernel=f"[{', '.join(KERNELS)}]")))
+    assert impossible(cases) == {}  # nothing is known of what is outside
     assert {file.path for file in input_files(cases).values()} == {tmp_path / "ours.py"}
-    outcomes = [run_case(case).record for case in cases]
-    verdicts = {
-        (record["formulation"], record["solver"]): record["verdict"]
-        for record in outcomes
-        if record["status"] != "unsupported"
+    outcomes = [run_case(case) for case in cases]
+    rows = [outcome.record for outcome in outcomes]
+    verdicts = {(row["formulation"], row["solver"], row["status"], row["verdict"]) for row in rows}
+    assert {own for own in verdicts if own[2] != "unsupported"} == {
+        ("ours.py:QuantileSVR", "smo", "finished", "solved"),
+        ("regularized_erm", "lbfgs", "finished", "solved"),
     }
-    assert verdicts == {
-        ("ours.py:QuantileSVR", "smo"): "solved",
-        ("regularized_erm", "lbfgs"): "solved",
-    }
-    first = outcomes[0]
-    assert first["dataset"] == "ours.py:Ramp"
-    assert first["family_hash"] != outcomes[-1]["family_hash"]
+    assert rows[0]["dataset"] == "ours.py:Ramp"
+    assert rows[0]["family_hash"] != rows[-1]["family_hash"]
+    folder, kernels = recorded(tmp_path / "out", outcomes), set()
+    for case in cases:
+        model = load_model(folder, case.run_id)
+        if model is not None:
+            kernels.add(model["kernel"].name)
+            assert model["kernel"] == build_kernel(case.problem.parameters["kernel"], str(tmp_path))
+    assert kernels == {"linear", "shifted", "sum"}
 
 
-@pytest.mark.parametrize(
-    ("old", "new", "message"),
-    [
-        ("ours.py:QuantileSVR", "ours.py:Quantile", "has QuantileSVR, not 'Quantile'"),
-        ("ours.py:QuantileSVR", "none.py:X", "there is no file"),
-        ("ours.py:Ramp", "ours.py:Pinball", "not 'Pinball'"),
-        ("ours.py:Deadzone", "ours.py:Shifted", "not 'Shifted'"),
-        ("tau: 0.3", "tua: 0.3", "tua"),
-    ],
-)
-def test_a_wrong_name_is_refused_before_anything_runs(
-    tmp_path: Path, old: str, new: str, message: str
-) -> None:
-    text = FILE.format(kernel="linear").replace(old, new)
-    with pytest.raises(ConfigError, match=message):
-        experiment(tmp_path, text)
+QUANTILE = {"formulation": '"ours.py:QuantileSVR"', "dataset": '"ours.py:Ramp"', "C": 2, "tau": 0.3}
+RISK = {"formulation": "regularized_erm", "dataset": '"ours.py:Ramp"', "lam": 0.1}
+WRONG = [  # an entry of `problems`, and what is said of it
+    (QUANTILE | {"formulation": '"ours.py:Quantile"'}, "has QuantileSVR, not 'Quantile'"),
+    (QUANTILE | {"formulation": '"none.py:X"'}, "there is no file"),
+    (QUANTILE | {"dataset": '"ours.py:Pinball"'}, "not 'Pinball'"),
+    (RISK | {"loss": '"ours.py:Shifted"'}, "not 'Shifted'"),
+    (QUANTILE | {"tua": 0.3}, "tua"),
+    (QUANTILE | {"tau": "low"}, "ours.py:QuantileSVR: tau: must be a number"),
+]
+
+
+def test_a_fault_of_an_entry_from_outside_is_told_at_its_line(tmp_path: Path) -> None:
+    entries = "".join(f"  - {yaml(entry)}\n" for entry, _ in WRONG)
+    with pytest.raises(ConfigError) as refusal:
+        experiment(tmp_path, f"name: outside\nproblems:\n{entries}solvers: [smo]\n")
+    told = str(refusal.value).splitlines()
+    for line, (own, (_, words)) in enumerate(zip(told, WRONG, strict=True), 3):
+        assert own.startswith(f"{tmp_path / 'experiment.yaml'}:{line}: ")
+        assert words in own
 
 
 FORGING = """
@@ -152,36 +160,13 @@ def test_nothing_that_a_file_sends_while_it_is_imported_runs_in_the_command(
     tmp_path: Path, sent: str
 ) -> None:
     mark = tmp_path / "mark"
-    found = experiment(tmp_path, FILE.format(kernel="linear"))
-    (tmp_path / "ours.py").write_text(FORGING.format(mark=str(mark), sent=sent) + OURS)
-    again = read_experiment(tmp_path / "experiment.yaml")
-    assert len(plan(again)) == len(plan(found))
+    ours = FORGING.format(mark=str(mark), sent=sent) + OURS
+    assert len(plan(experiment(tmp_path, FILE.format(kernel="linear"), ours))) == 6
     assert not mark.exists()
 
 
-@pytest.mark.parametrize("broken", ["raise RuntimeError('broken')", "import os; os._exit(3)"])
-def test_a_file_that_cannot_be_imported_fails_in_its_own_runs(tmp_path: Path, broken: str) -> None:
-    found = experiment(tmp_path, FILE.format(kernel="linear"))
-    (tmp_path / "ours.py").write_text(broken)
-    again = read_experiment(tmp_path / "experiment.yaml")
-    assert len(again.problems) == len(found.problems)
-    if broken.startswith("raise"):
-        assert run_case(plan(again)[0]).record["status"] == "crashed"
-
-
-def test_a_fault_in_an_entry_is_at_its_line(tmp_path: Path) -> None:
-    text = FILE.format(kernel="linear").replace("tau: 0.3", "tau: low")
-    with pytest.raises(ConfigError, match=r":7: ours.py:QuantileSVR: tau: must be a number"):
-        experiment(tmp_path, text)
-
-
-def test_a_kernel_from_outside_comes_back_with_the_model(tmp_path: Path) -> None:
-    cases = plan(experiment(tmp_path, FILE.format(kernel=KERNELS[1])))
-    assert impossible(cases) == {}  # nothing is known of what is outside
-    case = next(c for c in cases if c.solver.name == "smo" and "kernel" in c.problem.parameters)
-    store = Store.open(tmp_path / "out", "", [case.run_id])
-    store.append(run_case(case))
-    store.close()
-    model = load_model(tmp_path / "out", case.run_id)
-    assert model is not None
-    assert model["kernel"] == build_kernel(case.problem.parameters["kernel"], str(tmp_path))
+def test_a_file_that_cannot_be_imported_fails_in_its_own_runs(tmp_path: Path) -> None:
+    broken = "raise RuntimeError('broken')"
+    cases = plan(experiment(tmp_path, FILE.format(kernel="linear"), broken))
+    assert len(cases) == 6
+    assert run_case(cases[0]).record["status"] == "crashed"

@@ -53,35 +53,33 @@ def test_unusable_data_of_a_file_are_told_once_and_before_the_first_run(write, c
     assert len(read_experiment(path).problems) == 3
 
 
-SOLVER_FILE = """\
-from solvers import Solver
-class Formless(Solver):
-    def iterates(self, form):
-        yield
-"""
+SOLVER_FILES = {
+    "broken.py": "class A\n",
+    "two.py": "class A: pass\nclass B: pass\n",
+    "formless.py": "from solvers import Solver\n"
+    "class Formless(Solver):\n    def iterates(self, form):\n        yield\n",
+}
+UNUSABLE = [  # an entry of `solvers`, and what is said of it
+    ("broken.py:A", "broken.py, line 1: expected ':'"),
+    ("two.py", "add the class to the file: two.py:A, two.py:B"),
+    ("formless.py:Formless", "needs the class attribute `form`"),
+    ("{name: strange.py:Strange, tol: -1}", "tol: must be a finite number above 0"),
+    ("{name: strange.py:Strange, tl: 1}", "did you mean 'tol'"),
+    ("strange.py:Strangex", "not 'Strangex'"),
+]
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("mine.py:A", "class A\n", "mine.py, line 1: expected ':'"),
-        (
-            "mine.py",
-            "class A: pass\nclass B: pass\n",
-            "add the class to the file: mine.py:A, mine.py:B",
-        ),
-        ("mine.py:Formless", SOLVER_FILE, "needs the class attribute `form`"),
-    ],
-)
-def test_a_solver_file_that_cannot_be_used_is_told_before_the_first_run(
-    write, name, content, words
-):
-    path = write(HEAD + PROBLEMS + f"solvers:\n  - {name}\n")
-    (path.parent / "mine.py").write_text(content)
+def test_faults_of_solvers_from_outside_are_told_before_the_first_run(write, strange, tmp_path):
+    strange()
+    for name, content in SOLVER_FILES.items():
+        (tmp_path / name).write_text(content)
+    path = write(HEAD + PROBLEMS + "solvers:\n" + "".join(f"  - {own}\n" for own, _ in UNUSABLE))
     with pytest.raises(ConfigError) as refusal:
         read_experiment(path)
-    assert f"{path}:7: " in str(refusal.value)
-    assert words in str(refusal.value)
+    told = str(refusal.value).splitlines()
+    for line, (own, (_, words)) in enumerate(zip(told, UNUSABLE, strict=True), 7):
+        assert own.startswith(f"{path}:{line}: ")
+        assert words in own
 
 
 def test_all_faults_of_a_file_are_told_together(write):
@@ -116,22 +114,17 @@ def test_a_folder_stands_for_all_experiments_in_it(tmp_path):
     assert len(find_experiments("notes")) > 5
 
 
-def test_yaml_is_version_1_2(write):
-    experiment = read_experiment(write(f"name: no\ntarget_gap: 1e-3\n{PROBLEMS}{SOLVERS}"))
-    assert experiment.name == "no"
-    assert experiment.target_gap == 1e-3
-
-
-def test_defaults_and_units(write):
-    experiment = read_experiment(write(HEAD + PROBLEMS + SOLVERS + "memory_limit: 4GiB\n"))
-    assert experiment.memory_limit == 4 * 2**30
+def test_defaults_and_types(write):
+    experiment = read_experiment(write(HEAD + PROBLEMS + SOLVERS))
     defaults = (experiment.seed, experiment.repetitions, experiment.time_limit, experiment.trace)
     assert defaults == (0, 1, None, True)
     assert experiment.target_gap == 1e-6
+    assert repr(experiment.problems[0].parameters["C"]) == "1.0"
 
 
 @pytest.mark.parametrize(
-    ("text", "size"), [("500MB", 500_000_000), ("1.5 MiB", 1_572_864), ("7000000", 7_000_000)]
+    ("text", "size"),
+    [("4GiB", 4 * 2**30), ("500MB", 500_000_000), ("1.5 MiB", 1_572_864), ("7000000", 7_000_000)],
 )
 def test_sizes_have_units(write, text, size):
     experiment = read_experiment(write(HEAD + PROBLEMS + SOLVERS + f"memory_limit: {text}\n"))
@@ -159,22 +152,6 @@ def test_a_list_is_an_axis_at_any_depth(write):
     assert len(experiment.solvers) == 5
 
 
-def test_values_are_typed_by_the_class(write):
-    experiment = read_experiment(write(HEAD + PROBLEMS + SOLVERS))
-    C = experiment.problems[0].parameters["C"]
-    assert isinstance(C, float)
-    assert C == 1.0
-
-
-def test_files_are_found_beside_the_experiment_file(write, tmp_path, monkeypatch):
-    (tmp_path / "here.libsvm").write_text("+1 1:1\n-1 1:2\n")
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    text = PROBLEMS.replace("four_gaussians, n: 24", "libsvm_file, path: here.libsvm")
-    experiment = read_experiment(write(HEAD + text + SOLVERS))
-    assert experiment.problems[0].dataset["path"] == "here.libsvm"
-
-
 def test_aliases_that_multiply_are_refused(write):
     levels = [f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 9)}]" for i in range(1, 9)]
     text = "l0: &l0 [1, 1]\n" + "\n".join(levels)
@@ -187,24 +164,6 @@ def test_an_unknown_experiment_is_refused_with_the_nearest():
         find_experiments("quikstart")
     with pytest.raises(ConfigError, match="there is no such file"):
         find_experiments("nowhere/x.yaml")
-
-
-def test_settings_of_a_solver_from_outside_are_checked(write, strange):
-    name = strange()
-    with pytest.raises(ConfigError) as refusal:
-        read_experiment(
-            write(
-                HEAD
-                + PROBLEMS
-                + f"solvers:\n  - {{name: '{name}', tol: -1}}\n  - {{name: '{name}', tl: 1}}\n"
-                + f"  - '{name}x'\n"
-            )
-        )
-    told = str(refusal.value).splitlines()
-    assert ":7: " in told[0]
-    assert "tol: must be a finite number above 0" in told[0]
-    assert "did you mean 'tol'" in told[1]
-    assert "not 'Strangex'" in told[2]
 
 
 def test_a_solver_file_that_kills_its_process_is_left_to_its_runs(write, strange):

@@ -5,10 +5,9 @@ import json
 import pytest
 
 from experiments.cases.case import run_case
-from experiments.cases.plan import plan
-from experiments.files.experiment import read_experiment
 from experiments.files.specs import build_kernel
 from problems.kernels import KERNELS
+from tests.experiments.functions import posing
 
 MOONS = "{name: two_moons, n: 60, test_size: 0.25}"
 SETS, STRINGS, GRAPHS = (
@@ -33,20 +32,13 @@ NAMED = {
 }
 
 
-def _cases(tmp_path, dataset, kernel, solver="{name: smo, tol: 1e-8}"):
-    text = (
-        "name: kernels\nproblems:\n"
-        f"  - {{formulation: soft_margin_dual, dataset: {dataset}, kernel: {kernel}, C: 1}}\n"
-        f"solvers:\n  - {solver}\n"
-    )
-    path = tmp_path / "kernels.yaml"
-    path.write_text(text)
-    return plan(read_experiment(path))
+def _posing(dataset, kernel, solver="{name: smo, tol: 1e-8}"):
+    return posing(dataset=dataset, kernel=kernel, C=1, solvers=[solver])
 
 
 @pytest.mark.parametrize("name", NAMED)
-def test_a_kernel_is_named_built_solved_and_recorded(tmp_path, name):
-    (case,) = _cases(tmp_path, *NAMED[name])
+def test_a_kernel_is_named_built_solved_and_recorded(planned, name):
+    (case,) = planned(_posing(*NAMED[name]))
     record = run_case(case).record
     assert record["verdict"] == "solved", record["reason"]
     assert record["kernel"].startswith(name)
@@ -60,17 +52,17 @@ def test_only_kernels_that_need_no_samples_of_their_own_are_left_out():
     assert set(KERNELS) - set(NAMED) == {"sigmoid", "precomputed"}
 
 
-def test_a_list_of_lists_is_one_value_and_a_list_of_settings_a_grid(tmp_path):
+def test_a_list_of_lists_is_one_value_and_a_list_of_settings_a_grid(planned):
     kernel = "{name: subset, kernel: linear, features: [[0], [0, 1]]}"
-    cases = _cases(tmp_path, MOONS, kernel)
+    cases = planned(_posing(MOONS, kernel))
     chosen = [case.problem.parameters["kernel"]["features"] for case in cases]
     assert chosen == [[0], [0, 1]]
 
 
 @pytest.mark.parametrize("solver", ["nystroem", "random_fourier"])
-def test_the_error_of_a_feature_map_is_in_the_record(tmp_path, solver):
+def test_the_error_of_a_feature_map_is_in_the_record(planned, solver):
     settings = f"{{name: {solver}, components: 20}}"
-    (case,) = _cases(tmp_path, MOONS, "{name: rbf, gamma: 1}", settings)
+    (case,) = planned(_posing(MOONS, "{name: rbf, gamma: 1}", settings))
     record = run_case(case).record
     assert record["claimed"] == "stopped"
     assert "|K - ZZ'|" in record["reason"]
@@ -87,8 +79,8 @@ def test_the_error_of_a_feature_map_is_in_the_record(tmp_path, solver):
         ("{name: planted_sets, standardize: true}", "set_intersection", "leave standardize out"),
     ],
 )
-def test_samples_that_do_not_suit_a_kernel_cost_their_own_row(tmp_path, dataset, kernel, words):
-    (case,) = _cases(tmp_path, dataset, kernel)
+def test_samples_that_do_not_suit_a_kernel_cost_their_own_row(planned, dataset, kernel, words):
+    (case,) = planned(_posing(dataset, kernel))
     record = run_case(case).record
     assert record["status"] in ("crashed", "unsupported")
     assert words in record["reason"]

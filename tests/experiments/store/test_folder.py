@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -25,6 +26,8 @@ from experiments.store.manifest import StoreError
 from experiments.store.reading import RunFolder, load_answer, load_model
 from experiments.tables.summary import summarise, to_markdown
 from problems import RBF
+from tests.experiments.functions import posing
+from tests.experiments.rows import recorded
 
 CONTRACT = (  # what scripts outside of the repository read: never change it without them
     "run_id, problem_id, problem_hash, family_hash, formulation, dataset, n, d, kernel, C, epsilon, "
@@ -37,58 +40,62 @@ CONTRACT = (  # what scripts outside of the repository read: never change it wit
 )
 NEWER = ["label", "problem", "aa_repeat", "search", "step", "path", "n_answers", "warm_start"]
 TRACE_CONTRACT = "run_id, time, iteration, primal_objective, dual_objective, gap, kkt_violation"
-TEXT = """\
-name: stored
-problems:
-  - {formulation: [soft_margin_dual, soft_margin_primal], dataset: {name: four_gaussians, n: 24}}
-solvers:
-  - {name: smo, tol: [1e-1, 1e-8]}
-"""
+VIEWS = "[soft_margin_dual, soft_margin_primal]"
+TEXT = posing(formulation=VIEWS, solvers="[{name: smo, tol: [1e-1, 1e-8]}]")
 
 
-@pytest.fixture
-def cases(write):
-    return plan(read_experiment(write(TEXT)))
+@pytest.fixture(scope="module")
+def cases(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plan") / "small.yaml"
+    path.write_text(TEXT)
+    return plan(read_experiment(path))
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def ids(cases):
     return [case.run_id for case in cases]
 
 
+@pytest.fixture(scope="module")
+def outcomes(cases):
+    """The outcomes of all runs of the plan, of which the last was killed."""
+    death = "the process was killed by SIGSEGV"
+    return [*map(run_case, cases[:-1]), failed(cases[-1], "crashed", death, signal="SIGSEGV")]
+
+
+@pytest.fixture(scope="module")
+def kept(outcomes, tmp_path_factory):
+    return recorded(tmp_path_factory.mktemp("kept") / "out", outcomes, TEXT)
+
+
 @pytest.fixture
-def folder(tmp_path, cases, ids):
-    """A folder with all runs of the plan but the last, which was killed."""
-    store = Store.open(tmp_path / "out", TEXT, ids)
-    for case in cases[:-1]:
-        store.append(run_case(case))
-    store.append(
-        failed(cases[-1], "crashed", "the process was killed by SIGSEGV", signal="SIGSEGV")
-    )
-    store.close()
-    return store.folder
+def folder(kept, tmp_path):
+    """A folder with those runs."""
+    return shutil.copytree(kept, tmp_path / "out")
 
 
-def test_an_answer_at_which_others_begin_is_kept(cases, ids, tmp_path):
-    store = Store.open(tmp_path / "out", TEXT, ids)
-    outcome = run_case(cases[0])
-    store.append(replace(outcome, answer=np.arange(3.0)))
-    np.testing.assert_array_equal(load_answer(store.folder, ids[0]), np.arange(3.0))
-    (store.folder / "answers" / f"{ids[0]}.npy").write_bytes(b"damaged")
-    assert load_answer(store.folder, ids[0]) is None
-    assert load_answer(store.folder, ids[1]) is None
+def resumed(folder, ids, *outcomes):
+    """Resume a folder, and record more outcomes."""
+    store = Store.open(folder, TEXT, ids, resume=True)
+    for outcome in outcomes:
+        store.append(outcome)
     store.close()
+
+
+def test_an_answer_at_which_others_begin_is_kept(outcomes, tmp_path):
+    (run_id, other), alpha = (outcome.run_id for outcome in outcomes[:2]), np.arange(3.0)
+    folder = recorded(tmp_path / "out", [replace(outcomes[0], answer=alpha)])
+    np.testing.assert_array_equal(load_answer(folder, run_id), alpha)
+    (folder / "answers" / f"{run_id}.npy").write_bytes(b"damaged")
+    assert load_answer(folder, run_id) is None
+    assert load_answer(folder, other) is None
 
 
 def test_results_have_the_columns_of_the_contract_and_newer_ones(folder):
     assert list(load_results(folder).columns) == CONTRACT.split(", ") + NEWER
     assert list(load_traces(folder).columns) == TRACE_CONTRACT.split(", ")
-    assert list(RunFolder(folder).traces.columns) == [
-        *TRACE_CONTRACT.split(", "),
-        "n_support",
-        "objective",
-        "relative_gap",
-    ]
+    more = ["n_support", "objective", "relative_gap"]
+    assert list(RunFolder(folder).traces.columns) == TRACE_CONTRACT.split(", ") + more
 
 
 def test_a_killed_run_is_a_row_with_nan_and_never_0(folder):
@@ -109,10 +116,8 @@ def test_suboptimality_is_measured_from_the_best_bound_of_all_views(folder):
 
 
 def test_rows_are_in_the_order_of_the_plan(tmp_path, cases, ids):
-    store = Store.open(tmp_path / "out", TEXT, ids)
-    for case in reversed(cases):
-        store.append(failed(case, "crashed", "x"))
-    store.close()
+    Store.open(tmp_path / "out", TEXT, ids).close()
+    resumed(tmp_path / "out", ids, *(failed(case, "crashed", "x") for case in reversed(cases)))
     assert load_results(tmp_path / "out")["run_id"].tolist() == ids
 
 
@@ -126,20 +131,13 @@ def test_planned_runs_that_never_ran_are_not_invented(tmp_path, ids):
     assert write_tables(RunFolder(tmp_path / "out"), {"summary.md": summary})
 
 
-def test_a_torn_last_line_loses_only_itself(folder, ids):
+def test_a_torn_last_line_loses_only_itself(folder, cases, ids):
     path = folder / "runs.jsonl"
     path.write_bytes(path.read_bytes()[:-20])
     assert load_results(folder)["run_id"].tolist() == ids[:-1]
-    store = Store.open(folder, TEXT, ids, resume=True)
     assert set(RunFolder(folder).lines) == set(ids[:-1])
-    store.append(run_case(plan_case(folder, ids[-1])))
-    store.close()
+    resumed(folder, ids, run_case(cases[-1]))
     assert load_results(folder)["run_id"].tolist() == ids
-
-
-def plan_case(folder, run_id):
-    path = folder.parent / "small.yaml"
-    return next(case for case in plan(read_experiment(path)) if case.run_id == run_id)
 
 
 def test_a_record_that_is_there_twice_counts_once(folder, ids):
@@ -193,10 +191,7 @@ def test_of_two_runs_of_a_case_the_later_counts_and_the_earlier_stays_in_the_log
     assert set(RunFolder(folder).lines) == set(ids)
     assert set(RunFolder(folder).records(["crashed", "time_limit"])) == set(ids[:-1])
     assert set(RunFolder(folder).records(["solved", "inaccurate"])) == {ids[-1]}
-    store = Store.open(folder, TEXT, ids, resume=True)
-    store.append(run_case(cases[-1]))
-    store.append(failed(cases[0], "crashed", "x"))
-    store.close()
+    resumed(folder, ids, run_case(cases[-1]), failed(cases[0], "crashed", "x"))
     results = load_results(folder)
     assert results["run_id"].tolist() == ids
     assert results["status"].tolist() == ["crashed", *["finished"] * 3]
@@ -206,9 +201,7 @@ def test_of_two_runs_of_a_case_the_later_counts_and_the_earlier_stays_in_the_log
 
 
 def test_the_output_of_a_run_is_kept(folder, cases, ids):
-    store = Store.open(folder, TEXT, ids, resume=True)
-    store.append(replace(failed(cases[0], "crashed", "x"), output="last\nwords"))
-    store.close()
+    resumed(folder, ids, replace(failed(cases[0], "crashed", "x"), output="last\nwords"))
     last = (folder / "runs.jsonl").read_text().splitlines()[-1]
     assert json.loads(last)["output"] == "last\nwords"
 
@@ -273,9 +266,7 @@ def test_a_full_disk_loses_only_the_run_that_met_it(folder, cases, ids, monkeypa
     store.close()
     assert not list(folder.glob(".*"))
     assert not (folder / "runs.csv").exists()
-    store = Store.open(folder, TEXT, ids, resume=True)
-    store.append(failed(cases[1], "crashed", "after"))
-    store.close()
+    resumed(folder, ids, failed(cases[1], "crashed", "after"))
     assert load_results(folder)["run_id"].tolist() == ids
     assert load_results(folder)["reason"].iloc[1] == "after"
 
@@ -309,9 +300,8 @@ def test_a_lock_is_not_inherited_by_workers(tmp_path, ids):
 @pytest.mark.parametrize("step", [12, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_a_death_at_any_operation_on_the_folder_changes_no_table(write, step):
     """At any of them where the step is 1, else at every twelfth, of every kind."""
-    text = TEXT.replace("[soft_margin_dual, soft_margin_primal]", "soft_margin_dual")
-    script = Path(__file__).parents[1] / "kill_points.py"
-    command = [sys.executable, script, write(text), str(step)]
+    text = write(posing(solvers="[{name: smo, tol: [1e-1, 1e-8]}]"))
+    command = [sys.executable, Path(__file__).parents[1] / "kill_points.py", text, str(step)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     figures = json.loads(done.stdout)
@@ -345,28 +335,21 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path, ids):
         Store.open(tmp_path / "out", TEXT, ids)
 
 
-def test_the_answer_of_a_problem_in_the_plane_comes_back(tmp_path, case_of):
-    for text, kernel in (("rbf", RBF(0.05)), ("linear", None)):
-        case = case_of() if kernel else case_of(text=TEXT)
-        outcome = run_case(case)
-        store = Store.open(tmp_path / text, TEXT, [case.run_id])
-        store.append(outcome)
-        store.close()
-        model = load_model(store.folder, case.run_id)
-        assert model is not None
-        assert model["alpha"].shape == (24,)
-        assert (model["w"] is None) == (kernel is not None)
-        if kernel:
-            assert model["kernel"] == kernel
-    assert load_model(tmp_path / "rbf", "nothing") is None
+def test_the_answer_of_a_problem_in_the_plane_comes_back(tmp_path, outcomes, case_of):
+    other = run_case(case_of())
+    folder = recorded(tmp_path / "out", [outcomes[0], other])
+    linear, rbf = (load_model(folder, outcome.run_id) for outcome in (outcomes[0], other))
+    assert linear["alpha"].shape == rbf["alpha"].shape == (24,)
+    assert linear["w"].shape == (2,)
+    assert (rbf["w"], rbf["kernel"]) == (None, RBF(0.05))
+    assert load_model(folder, "nothing") is None
 
 
 def test_tables_say_the_same_as_the_runs(folder):
     results = load_results(folder)
     write_tables(RunFolder(folder), {})
-    pd.testing.assert_frame_equal(
-        pd.read_parquet(folder / "runs.parquet"), results, check_dtype=False
-    )
+    parquet = pd.read_parquet(folder / "runs.parquet")
+    pd.testing.assert_frame_equal(parquet, results, check_dtype=False)
     csv = pd.read_csv(folder / "runs.csv")
     assert np.allclose(csv["gap"], results["gap"], equal_nan=True)
     assert list(csv.columns) == list(results.columns.drop("versions"))
@@ -396,22 +379,14 @@ def test_a_damaged_line_is_skipped(folder, ids, line):
     pd.testing.assert_frame_equal(load_traces(folder), traces)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"run_ids": None},
-        {"run_ids": [[1]]},
-        {"run_ids": {"a": 1}},
-        {"code": []},
-        {"versions": 3},
-        {"problems": None},
-        {"name": 3},
-    ],
-)
-def test_a_damaged_manifest_is_refused(folder, ids, change):
+DAMAGES = [("run_ids", None), ("run_ids", [[1]]), ("run_ids", {"a": 1}), ("code", [])]
+DAMAGES += [("versions", 3), ("problems", None), ("name", 3)]
+
+
+@pytest.mark.parametrize(("name", "value"), DAMAGES)
+def test_a_damaged_manifest_is_refused(folder, ids, name, value):
     path = folder / "manifest.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | change))
-    (name,) = change
+    path.write_text(json.dumps(json.loads(path.read_text()) | {name: value}))
     with pytest.raises(StoreError, match=f"manifest.json: cannot be read: .*{name}"):
         load_results(folder)
     with pytest.raises(StoreError, match="cannot be read"):

@@ -5,15 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import shutil
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from experiments import load_results
-from experiments.cases.plan import plan
-from experiments.files.experiment import read_experiment
+from experiments.cli import main
 from experiments.store.inputs import input_files
-from tests.experiments.functions import in_this_process
+from tests.experiments.functions import in_this_process, posing
 
 TEXT = """\
 name: files
@@ -25,12 +26,6 @@ problems:
       - {name: four_gaussians, n: 24}
 solvers: [smo]
 """
-SOLVER_TEXT = """\
-name: files
-problems:
-  - {{formulation: soft_margin_dual, dataset: {{name: four_gaussians, n: 24}}}}
-solvers: [smo, {{name: "{}"}}]
-"""
 
 
 def write_table(folder, factor=1.0, end=""):
@@ -41,16 +36,25 @@ def write_table(folder, factor=1.0, end=""):
     (folder / "mine.csv").write_text("a,b,label\n" + "\n".join(rows) + "\n" + end)
 
 
-@pytest.fixture
-def killed(command, write, tmp_path):
-    """The file of an experiment of which one run is missing, as after a kill."""
-    write_table(tmp_path)
-    file = write(TEXT)
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder with an experiment and its results, of which one run is missing, as after a kill."""
+    folder = tmp_path_factory.mktemp("killed")
+    write_table(folder)
+    (folder / "small.yaml").write_text(TEXT)
+    arguments = ["run", str(folder / "small.yaml"), "--out", str(folder / "out")]
     with in_this_process():
-        assert command("run", file, "--out", "out").exit_code == 0
-    log = tmp_path / "out" / "runs.jsonl"
+        assert CliRunner().invoke(main, arguments).exit_code == 0
+    log = folder / "out" / "runs.jsonl"
     log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
-    return file
+    return folder
+
+
+@pytest.fixture
+def killed(kept, tmp_path, in_process):
+    """The experiment's file in a copy of that folder."""
+    shutil.copytree(kept, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "small.yaml"
 
 
 def test_changed_data_are_refused_and_forced_to_start_again(command, killed, tmp_path):
@@ -85,7 +89,6 @@ def test_runs_of_changed_data_are_missing_until_they_ran_again(
     assert set(load_results(tmp_path / "out")["dataset"]) == {"four_gaussians"}
 
 
-@pytest.mark.usefixtures("in_process")
 @pytest.mark.parametrize(
     "write_anew", [lambda f: write_table(f, end="\n\n"), lambda f: os.utime(f / "mine.csv")]
 )
@@ -94,25 +97,25 @@ def test_a_file_that_is_read_alike_has_not_changed(command, killed, tmp_path, wr
     assert command("run", killed, "--out", "out", "--resume").exit_code == 0
 
 
-def test_data_that_were_compressed_anew_have_not_changed(tmp_path, write):
+def test_data_that_were_compressed_anew_have_not_changed(tmp_path, planned):
     text = TEXT.replace("mine.csv", "mine.csv.gz")
     checksums = []
     for level in (1, 9):
         write_table(tmp_path)
         content = (tmp_path / "mine.csv").read_bytes()
         (tmp_path / "mine.csv.gz").write_bytes(gzip.compress(content, level))
-        (file,) = input_files(plan(read_experiment(write(text)))).values()
+        (file,) = input_files(planned(text)).values()
         checksums.append(file.checksums())
     assert checksums[0]["bytes"] != checksums[1]["bytes"]
     assert checksums[0]["content"] == checksums[1]["content"]
     assert file.checksums(checksums[0]) == checksums[0]
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_changed_solver_from_outside_starts_again_alone(command, write, strange, tmp_path):
     name = strange("yield FormPoint(x)")
-    file = write(SOLVER_TEXT.format(name))
+    file = write(posing(solvers=["smo", f'"{name}"']))
     assert command("run", file, "--out", "out").exit_code == 0
-    assert command("run", file, "--out", "out", "--resume").exit_code == 0
     before = load_results(tmp_path / "out").set_index("solver")
     strange("yield FormPoint(x + 0.0)")
     refused = command("run", file, "--out", "out", "--resume")

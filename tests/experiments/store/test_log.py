@@ -10,24 +10,18 @@ from dataclasses import replace
 import pytest
 
 from experiments import load_results
-from experiments.cases.plan import plan
 from experiments.cases.records import failed
-from experiments.files.experiment import read_experiment
 from experiments.store.folder import Store
 from experiments.store.reading import RunFolder
+from tests.experiments.functions import posing
 
-TEXT = """\
-name: stored
-problems:
-  - {formulation: soft_margin_dual, dataset: {name: four_gaussians, n: 24}, C: [1, 2, 3]}
-solvers: [smo]
-"""
+TEXT = posing(C=[1, 2, 3])
 FORGED = "x"
 
 
 @pytest.fixture
-def cases(write):
-    return plan(read_experiment(write(TEXT)))
+def cases(planned):
+    return planned(TEXT)
 
 
 @pytest.fixture
@@ -171,32 +165,31 @@ def test_a_session_whose_end_is_not_on_a_full_disk_keeps_its_runs(store, cases, 
     assert len(RunFolder(store.folder).lines) == 2
 
 
+def with_smo(solver):
+    return posing(C=[1, 2], solvers=["{name: smo, tol: 1e-8}", f'"{solver}"'])
+
+
 WRITES = """\
-    import glob, json
+    import glob, json, pathlib
     path, = glob.glob({out!r} + "/runs.jsonl")
+    runs = json.loads(pathlib.Path(path[:-10] + "manifest.json").read_text())["run_ids"]
     with open(path, "r+") as log:
         for line in {lines}:
             log.seek(0, 2)
             log.write(line)
     yield FormPoint(x)
 """
-WITH_SOLVER = """\
-name: forging
-problems:
-  - {{formulation: soft_margin_dual, dataset: {{name: four_gaussians, n: 24}}, C: [1, 2]}}
-solvers: [{{name: smo, tol: 1e-8}}, {{name: "{solver}"}}]
-"""
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_solver_that_writes_into_the_log_gains_nothing(command, write, strange, tmp_path, caplog):
     """It repeats each line that it finds, for every run, as solved."""
     lines = """[json.dumps(json.loads(line) | {"record": json.loads(line)["record"]
         | {"run_id": run_id, "reason": "forged"}}) + "\\n" for line in log
-        for run_id in json.load(open(path[:-10] + "manifest.json"))["run_ids"]]"""
+        for run_id in runs]"""
     out = tmp_path / "out"
     solver = strange(WRITES.format(out=str(out), lines=lines))
-    file = write(WITH_SOLVER.format(solver=solver))
-    command("run", file, "--out", out)
+    command("run", write(with_smo(solver)), "--out", out)
     assert "forged" in (out / "runs.jsonl").read_text()
     assert "lines are left out" in caplog.text
     results = load_results(out)
@@ -206,10 +199,11 @@ def test_a_solver_that_writes_into_the_log_gains_nothing(command, write, strange
     assert "forged" not in (out / "runs.csv").read_text()
 
 
+@pytest.mark.usefixtures("in_process")
 def test_a_solver_that_empties_the_log_fails_the_command(command, write, strange, tmp_path):
     out = tmp_path / "out"
     solver = strange(f"open({str(out / 'runs.jsonl')!r}, 'w').close(); yield FormPoint(x)")
-    done = command("run", write(WITH_SOLVER.format(solver=solver)), "--out", out)
+    done = command("run", write(with_smo(solver)), "--out", out)
     assert done.exit_code == 1
     assert "of the runs were removed from" in done.output
     assert "--resume" in done.output

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 
 import pandas as pd
 import pytest
@@ -10,20 +11,19 @@ from experiments import load_results
 from experiments.records.columns import COLUMNS, RESULTS
 from experiments.store.folder import Store
 from experiments.store.manifest import StoreError
-
-PAIRS = """
-name: pairs
-problems:
-  - {formulation: soft_margin_dual, dataset: {name: four_gaussians, n: 24}, C: [1, 2]}
-solvers: [smo, pegasos]
-repetitions: 2
-"""
+from tests.experiments.functions import posing
 
 
-@pytest.mark.usefixtures("in_process")
-def test_published_records_are_those_of_the_run(command, write, tmp_path):
-    run, published = tmp_path / "run", tmp_path / "published"
-    assert command("run", write(PAIRS), "--out", run).exit_code == 0
+@pytest.fixture
+def run(command, write, in_process, tmp_path):
+    """Return the folder of a run of two solvers, one of which does not support the problem."""
+    file = write(posing(C=[1, 2], solvers=["smo", "pegasos"], repetitions=2))
+    assert command("run", file, "--out", "run").exit_code == 0
+    return tmp_path / "run"
+
+
+def test_published_records_are_those_of_the_run(run, tmp_path):
+    published = tmp_path / "published"
     published.mkdir()
     for name in ("runs.csv", "manifest.json", "experiment.yaml"):
         shutil.copy(run / name, published)
@@ -66,27 +66,23 @@ def test_a_folder_of_an_older_schema_is_left_alone_and_says_what_reads_it(tmp_pa
     (tmp_path / "runs.jsonl").write_text("kept")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     told = r"schema 1, .* dualgap 0.0.9 \(code of solvers 1a2b\): nothing in it was changed"
-    for use in (
-        load_results,
-        lambda path: Store.open(path, "name: old", [], resume=True, force=True),
-    ):
+    opened = partial(Store.open, text="name: old", run_ids=[], resume=True, force=True)
+    for use in (load_results, opened):
         with pytest.raises(StoreError, match=told):
             use(tmp_path)
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
-@pytest.mark.usefixtures("in_process")
-def test_whole_numbers_are_whole_in_files_and_the_columns_are_described(command, write, tmp_path):
-    assert command("run", write(PAIRS), "--out", tmp_path / "run").exit_code == 0
-    table = pd.read_csv(tmp_path / "run" / "runs.csv", dtype=str)
+def test_whole_numbers_are_whole_in_files_and_the_columns_are_described(run):
+    table = pd.read_csv(run / "runs.csv", dtype=str)
     assert set(table["n"]) == {"24"}
     assert set(table["repetition"]) == {"0", "1"}
     assert not {"versions", "problem"} & set(table)
-    results = load_results(tmp_path / "run")
+    results = load_results(run)
     assert results["n"].dtype == float
     assert results["aa_repeat"].dtype == bool
     assert {json.loads(text)["formulation"] for text in results["problem"]} == {"soft_margin_dual"}
-    package = json.loads((tmp_path / "run" / "datapackage.json").read_text())
+    package = json.loads((run / "datapackage.json").read_text())
     (runs,) = package["resources"]
     fields = {field["name"]: field["type"] for field in runs["schema"]["fields"]}
     assert list(fields) == list(table)

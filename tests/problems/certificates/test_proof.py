@@ -3,6 +3,7 @@
 import decimal
 import math
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 
@@ -17,11 +18,11 @@ from problems import (
     RBF,
     HardMarginDual,
     HardMarginPrimal,
-    HingeERM,
     Linear,
     Point,
     Polynomial,
     Precomputed,
+    RegularizedERM,
     Sigmoid,
     SoftMarginDual,
     SoftMarginPrimal,
@@ -36,33 +37,21 @@ from problems.certificates.bounds import exactly_feasible
 from problems.certificates.certificate import Bounds
 from problems.certificates.proof import proven_bounds
 from problems.gram.semidefinite import smallest_eigenvalue_bound
+from problems.losses import Squared
 from solvers import SMO, solve
-
-RNG = np.random.default_rng(0)
-Y = np.where(RNG.random(50) < 0.4, 1.0, -1.0)
-X = RNG.standard_normal((50, 3)) + 0.7 * Y[:, None]
-T = X @ [1.0, -1.0, 0.5] + RNG.standard_normal(50)
-
-PROBLEMS = {
-    "soft primal": SoftMarginPrimal(X, Y, 1.0),
-    "soft sparse": SoftMarginPrimal(sp.csr_array(X), Y, 1.0, intercept=False),
-    "soft one C each": SoftMarginDual(X, Y, RNG.uniform(0.1, 3, 50), RBF(0.4)),
-    "soft polynomial": SoftMarginDual(X, Y, 1.0, Polynomial(3, 0.2)),
-    "soft algebra": SoftMarginDual(X, Y, 1.0, 2 * RBF(0.4) + Linear() * Polynomial(1)),
-    "risk": HingeERM(X, Y, 0.1),
-    "regression": SVRDual(X, T, 2.0, 0.2, RBF(0.4)),
-    "regression primal": SVRPrimal(X, T, 2.0, 0.2, intercept=False),
-    "hard": HardMarginDual(X, Y, RBF(2.0)),
-    "hard primal": HardMarginPrimal(X + 3 * Y[:, None], Y),
-}
+from tests.differential.reference import exact_reference
+from tests.small_problems import BINARY, PROBLEMS, TARGETS, N, X, Y
 
 
-@pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLEMS)
-def test_proven_bounds_are_as_tight_as_float64_ones_to_rounding(problem):
-    solution = solve(problem, SMO(tol=1e-8))
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_proven_bounds_are_as_tight_as_float64_ones_to_rounding(name):
+    problem = PROBLEMS[name]
+    solution = solve(problem, SMO(tol=1e-8) if name in BINARY else None, target_gap=1e-8)
     plain, proven = solution.certificate, certify(problem, solution, rigorous=True)
     rounding = plain.bounds.rounding + 1e-12 * abs(plain.primal_objective)
-    assert plain.resolution < 1e-10
+    assert plain.resolution < 1e-7
+    assert proven.bound_source.startswith("proven")
+    assert proven.reason == ""
     assert proven.dual_objective <= proven.primal_objective
     assert plain.gap - rounding <= proven.gap <= plain.gap
     assert proven.primal_objective <= plain.primal_objective <= proven.primal_objective + rounding
@@ -70,7 +59,7 @@ def test_proven_bounds_are_as_tight_as_float64_ones_to_rounding(problem):
 
 
 def test_a_point_off_the_feasible_set_is_made_exactly_feasible():
-    problem = PROBLEMS["soft one C each"]
+    problem = PROBLEMS["soft_dual_weights"]
     alpha = solve(problem, SMO(tol=1e-8)).alpha
     proven = certify(problem, Point(alpha + 1e-9), rigorous=True)
     best = certify(problem, Point(alpha), rigorous=True)
@@ -165,7 +154,7 @@ def test_a_precomputed_kernel_is_proven_up_to_its_smallest_eigenvalue():
     linear, K = SoftMarginDual(X, Y, 1.0), X @ X.T
     alpha = solve(linear, SMO(tol=1e-10)).alpha
     proven = certify(SoftMarginDual(K, Y, 1.0, Precomputed()), Point(alpha), rigorous=True)
-    assert -1e-9 < smallest_eigenvalue_bound(K) < 0  # it has rank 3, but for rounding
+    assert -1e-9 < smallest_eigenvalue_bound(K) < 0  # it has rank 4, but for rounding
     assert proven.relative_gap < 1e-9
     assert proven.primal_objective == pytest.approx(
         certify(linear, Point(alpha)).primal_objective, rel=1e-9
@@ -210,13 +199,13 @@ def test_sparse_samples_are_proven_as_dense_ones():
     )
 
 
-@pytest.mark.parametrize("name", ["soft one C each", "soft algebra", "regression"])
+@pytest.mark.parametrize("name", ["soft_dual_weights", "soft_dual_sum_of_kernels", "svr_dual_rbf"])
 def test_blocks_and_their_mirror_images_give_the_same_scores(name):
     problem = PROBLEMS[name]
-    beta = Balls([arb(fmpq(k % 4, 3)) for k in range(50)])  # every fourth is 0
+    beta = Balls([arb(fmpq(k % 4, 3)) for k in range(N)])  # every fourth is 0
     values = problem.kernel.bind(problem.X).balls
     whole, parts = (gram_scores(values, beta, size).entries for size in (512, 7))
-    exact = problem.kernel(problem.X, problem.X) @ [float(k % 4) / 3 for k in range(50)]
+    exact = problem.kernel(problem.X, problem.X) @ [float(k % 4) / 3 for k in range(N)]
     assert all(u.overlaps(v) for u, v in zip(whole, parts, strict=True))
     assert exact == pytest.approx([float(v) for v in parts], rel=1e-12, abs=1e-12)
 
@@ -229,33 +218,96 @@ def test_balls_too_wide_are_evaluated_again_with_more_digits():
 
 
 def test_a_point_that_separates_nothing_has_no_upper_bound():
-    certificate = certify(PROBLEMS["hard"], Point(np.r_[1.0, np.zeros(49)]), rigorous=True)
+    certificate = certify(
+        PROBLEMS["hard_dual_rbf"], Point(np.r_[1.0, np.zeros(N - 1)]), rigorous=True
+    )
     assert certificate.primal_objective == certificate.gap == np.inf
     assert certificate.reason
 
 
 def test_one_class_needs_no_weights():
-    problem = HardMarginPrimal(X, np.ones(50))
-    certificate = certify(problem, Point(np.zeros(50)), rigorous=True)
+    problem = HardMarginPrimal(X, np.ones(N))
+    certificate = certify(problem, Point(np.zeros(N)), rigorous=True)
     assert certificate.dual_objective == certificate.primal_objective == certificate.gap == 0.0
 
 
 def test_a_point_beyond_float64_is_not_proven():
     with pytest.raises(Unprovable, match="beyond float64"):
-        proven_bounds(PROBLEMS["hard"], np.full(50, np.inf), None, (0.0,))
+        proven_bounds(PROBLEMS["hard_dual_rbf"], np.full(N, np.inf), None, (0.0,))
 
 
 @pytest.mark.parametrize(
     "kernel", [Sigmoid(0.1, 0.0), Precomputed()], ids=["sigmoid", "precomputed"]
 )
 def test_what_cannot_be_proven_says_so(kernel):
-    samples = X @ X.T - np.eye(50) if isinstance(kernel, Precomputed) else X
+    samples = X @ X.T - np.eye(N) if isinstance(kernel, Precomputed) else X
     certificate = certify(SoftMarginDual(samples, Y, 1.0, kernel), Point(0 * Y), rigorous=True)
     assert np.isnan(certificate.gap)
     assert "not proven" in certificate.reason
 
 
 def test_a_proven_infeasible_margin_needs_no_bounds():
-    certificate = certify(HardMarginPrimal(X, Y), Point(np.ones(50)), rigorous=True)
+    certificate = certify(HardMarginPrimal(X, Y), Point(np.ones(N)), rigorous=True)
     assert certificate.infeasible
     assert certificate.primal_objective == certificate.dual_objective == np.inf
+
+
+def test_softmax_variables_off_the_simplex_are_made_exact_distributions():
+    problem, rng = PROBLEMS["softmax"], np.random.default_rng(0)
+    optimum = solve(problem, target_gap=1e-9).certificate.primal_objective
+    for alpha in (np.ones((N, 3)), 1e12 * rng.standard_normal((N, 3)), np.zeros((N, 3))):
+        c = certify(problem, Point(alpha), rigorous=True)
+        assert c.dual_objective <= optimum * (1 + 1e-8)
+        assert optimum <= c.primal_objective * (1 + 1e-8)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Polynomial(1, 0.3, 0.7)])
+def test_samples_far_from_the_origin_keep_their_bounds(kernel):
+    """β sums to 0 but for its rounding, and what gives way for that must not move w."""
+    far = X[:, :1] + 1e9
+    near = RegularizedERM(far - 1e9, TARGETS, 0.05, "squared", kernel, intercept=True)
+    alpha = solve(near, target_gap=1e-10).alpha
+    proven = certify(replace(near, X=far), Point(alpha), rigorous=True)
+    assert proven.relative_gap < 1e-6
+
+
+class Unstated(Squared):
+    """A loss whose value is no formula of operators."""
+
+    def value(self, y, f):
+        return np.hypot(1.0, f - y)
+
+
+def test_a_loss_that_is_no_formula_of_operators_is_refused():
+    with pytest.raises(TypeError, match="hypot is not known of numbers with radii"):
+        certify(RegularizedERM(X, TARGETS, 0.05, Unstated()), Point(w=np.ones(4)))
+
+
+def test_an_eigenvalue_that_decides_the_gap_calls_no_answer_wrong():
+    K = X @ X.T
+    problem = SoftMarginDual(np.kron(K, np.ones((4, 4))), np.repeat(Y, 4), 1e14, Precomputed())
+    solution = solve(problem, SMO(), max_iter=1000)
+    c = certify(problem, Point(np.ones(4 * N)), rigorous=True)
+    assert c.resolution > 1
+    assert replace(solution, rigorous=True).verdict != "wrong"
+
+
+THREE = np.array([[0.25, 1.0], [-0.5, -1.0], [1.0, 3.0]]), np.array([1.0, -1.0, 1.0])
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        SoftMarginDual(*THREE, 1.0),
+        RegularizedERM(*THREE, 1 / 3, "hinge"),
+        SVRDual(*THREE, 1.0, 0.1),
+        HardMarginPrimal(*THREE),
+        HardMarginPrimal(THREE[0] + 2.0**40, THREE[1]),  # as tight as near the origin
+        # its margins are short of 1 by rounding
+        SoftMarginPrimal(np.array([[0.1], [-0.3], [0.7]]), np.array([1.0, -1, 1]), 1e12),
+    ],
+)
+def test_the_bounds_of_a_rounded_optimum_are_a_few_digits_apart(problem):
+    best = exact_reference(problem).point().alpha
+    bounds, _ = proven_bounds(problem, best, None, (0.0,))
+    assert bounds.gap <= 1e-14 * bounds.upper

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from problems import ERM, Point, RegularizedERM, SoftmaxERM, certify, describe, reduce
+from problems import ERM, Point, SoftmaxERM, certify, describe, reduce
 from problems.formulations.softmax import Softmax, probabilities, project_to_simplex
 from problems.losses import Logistic
 
@@ -43,17 +43,6 @@ def test_softmax_variables_off_the_simplex_are_projected():
     assert np.isfinite(c.dual_objective)
     assert np.allclose(p.sum(axis=1), 1.0)
     assert (p >= -1e-15).all()
-
-
-def test_softmax_of_two_classes_is_logistic_regression_at_twice_lam():
-    """With weights ±v the penalty is lam‖v‖² and the scores differ by 2vᵀx."""
-    two = SoftmaxERM(X, (Y > 0).astype(int), LAM)
-    v = rng.standard_normal(3)
-    one = RegularizedERM(X, Y, LAM / 2)
-    pair = certify(two, Point(w=np.column_stack([-v, v]))).primal_objective
-    assert LAM * pair == pytest.approx(
-        LAM / 2 * certify(one, Point(w=2 * v)).primal_objective, rel=1e-12
-    )
 
 
 def test_softmax_points_have_a_geometry():

@@ -46,13 +46,10 @@ def read_file(
 
     Parameters
     ----------
-    path
-        ``.npz`` with arrays `X` (n, d) and `y` (n,), or LIBSVM text, compressed if the name
-        ends in ``.gz``, ``.bz2`` or ``.xz``.
-    zero_based
-        Whether the indices in the text begin at 0.
-    n_features
-        Append zero columns up to this number.
+    path : ``.npz`` with arrays `X` (n, d) and `y` (n,), or LIBSVM text, compressed if the name ends
+        in ``.gz``, ``.bz2`` or ``.xz``.
+    zero_based : whether the indices in the text begin at 0.
+    n_features : append zero columns up to this number.
 
     Returns
     -------

@@ -21,16 +21,12 @@ class TwoGaussians(Generator):
 
     Parameters
     ----------
-    n, d
-        Number of samples and of features.
-    distance
-        Between the two means, in standard deviations.
-    imbalance
-        Negative samples for each positive one: 1 is balanced, 1000 means 1:1000. Each class
+    n, d : number of samples and of features.
+    distance : between the two means, in standard deviations.
+    imbalance : negative samples for each positive one: 1 is balanced, 1000 means 1:1000. Each class
         keeps at least one sample.
-    outliers
-        Fraction of the positive samples that are moved 4·distance away from the other class and as
-        far to one side of the line through the means.
+    outliers : fraction of the positive samples that are moved 4·distance away from the other class
+        and as far to one side of the line through the means.
     """
 
     origin: ClassVar[str] = "two Gaussian clouds, generated"
@@ -81,10 +77,8 @@ class TwoMoons(Generator):
 
     Parameters
     ----------
-    n
-        Number of samples, half of them in each class.
-    noise
-        Standard deviation of the noise on each coordinate.
+    n : number of samples, half of them in each class.
+    noise : standard deviation of the noise on each coordinate.
     """
 
     size: ClassVar[str] = "n x 2"
@@ -111,16 +105,11 @@ class Classification(Generator):
 
     Parameters
     ----------
-    n, d
-        Number of samples and of features.
-    informative
-        How many of the features distinguish the classes; the others are N(0, 1).
-    class_sep
-        Half the edge of the hypercube.
-    flip
-        Fraction of the labels that are drawn at random.
-    imbalance
-        Negative samples for each positive one, before flipping.
+    n, d : number of samples and of features.
+    informative : how many of the features distinguish the classes; the others are N(0, 1).
+    class_sep : half the edge of the hypercube.
+    flip : fraction of the labels that are drawn at random.
+    imbalance : negative samples for each positive one, before flipping.
     """
 
     origin: ClassVar[str] = "make_classification of scikit-learn"
@@ -162,12 +151,9 @@ class Regression(Generator):
 
     Parameters
     ----------
-    n, d
-        Number of samples and of features.
-    noise
-        Standard deviation of the noise, where that of Xw is 1.
-    outliers
-        Fraction of the targets that are moved by 5 to 10, up or down.
+    n, d : number of samples and of features.
+    noise : standard deviation of the noise, where that of Xw is 1.
+    outliers : fraction of the targets that are moved by 5 to 10, up or down.
     """
 
     task: ClassVar = "regression"
@@ -195,10 +181,8 @@ class Friedman(Generator):
 
     Parameters
     ----------
-    n, d
-        Number of samples and of features, d at least 5.
-    noise
-        Standard deviation of the noise.
+    n, d : number of samples and of features, d at least 5.
+    noise : standard deviation of the noise.
     """
 
     task: ClassVar = "regression"
@@ -226,10 +210,8 @@ class Separable(Generator):
 
     Parameters
     ----------
-    n, d
-        Number of samples, half of them in each class, and of features.
-    margin
-        Distance of the nearest samples of either class from the separating hyperplane.
+    n, d : number of samples, half of them in each class, and of features.
+    margin : distance of the nearest samples of either class from the separating hyperplane.
         `standardize` changes it.
     """
 
@@ -259,10 +241,8 @@ class SparseClassification(Generator):
 
     Parameters
     ----------
-    n, d
-        Number of samples and of features.
-    density
-        Fraction of the entries that are not zero; at least one is.
+    n, d : number of samples and of features.
+    density : fraction of the entries that are not zero; at least one is.
     """
 
     origin: ClassVar[str] = "sparse linear classification, generated"
@@ -289,12 +269,9 @@ class Blobs(Generator):
 
     Parameters
     ----------
-    n
-        Number of samples, about the same in each class.
-    classes
-        Number of classes.
-    radius
-        Distance of the centres from the origin, in standard deviations.
+    n : number of samples, about the same in each class.
+    classes : number of classes.
+    radius : distance of the centres from the origin, in standard deviations.
     """
 
     size: ClassVar[str] = "n x 2"

@@ -96,14 +96,11 @@ class LibsvmFile(_File):
 
     Parameters
     ----------
-    path
-        The file; ``~`` is the home folder.
-    task
-        What the first column is. "auto": labels if there are at most two distinct ones, if
-        they are text, or if `positive` is given; refused if there are 3 to 20 distinct
-        integers, which could be either; targets of a regression otherwise.
-    zero_based
-        Whether indices begin at 0 instead of 1.
+    path : the file; ``~`` is the home folder.
+    task : what the first column is. "auto": labels if there are at most two distinct ones, if they
+        are text, or if `positive` is given; refused if there are 3 to 20 distinct integers, which
+        could be either; targets of a regression otherwise.
+    zero_based : whether indices begin at 0 instead of 1.
     """
 
     origin: ClassVar[str] = "LIBSVM text (plain, .gz, .bz2, .xz) or .npz with X and y"
@@ -121,13 +118,10 @@ class TableFile(_File):
 
     Parameters
     ----------
-    path
-        The file, its columns named in its first line; text may be compressed (.gz, .bz2, .xz). ``~``
-        is the home folder.
-    target
-        The name of the column of labels or targets.
-    task
-        What that column is; "auto" decides as for `libsvm_file`.
+    path : the file, its columns named in its first line; text may be compressed (.gz, .bz2, .xz).
+        ``~`` is the home folder.
+    target : the name of the column of labels or targets.
+    task : what that column is; "auto" decides as for `libsvm_file`.
     """
 
     origin: ClassVar[str] = "CSV, TSV or Parquet with a column of labels or targets"

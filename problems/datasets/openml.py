@@ -27,15 +27,11 @@ class OpenML(Foreign):
 
     Parameters
     ----------
-    id
-        Its number there, for example 61 for iris.
-    sha256
-        Checksum of its samples and labels. Without it the data set is loaded and refused, with the
-        checksum that it has.
-    target
-        The name of the column of labels or targets; by default the one that OpenML names.
-    task
-        What that column is; "auto" decides as for `libsvm_file`.
+    id : its number there, for example 61 for iris.
+    sha256 : checksum of its samples and labels. Without it the data set is loaded and refused, with
+        the checksum that it has.
+    target : the name of the column of labels or targets; by default the one that OpenML names.
+    task : what that column is; "auto" decides as for `libsvm_file`.
     """
 
     name: ClassVar[str] = "openml"

@@ -40,16 +40,11 @@ class Entry:
 
     Parameters
     ----------
-    n, d
-        Number of samples, and of features as published (the last may be zero throughout).
-    checksum
-        SHA-256 of the content.
-    url
-        Where to download it, None if there is no place with that content.
-    licence
-        As usually stated.
-    decimals
-        Decimals of the published values, where copies are in single precision.
+    n, d : number of samples, and of features as published (the last may be zero throughout).
+    checksum : SHA-256 of the content.
+    url : where to download it, None if there is no place with that content.
+    licence : as usually stated.
+    decimals : decimals of the published values, where copies are in single precision.
     """
 
     name: str
@@ -89,8 +84,7 @@ class Published(Source):
 
     Parameters
     ----------
-    name
-        Its name in the catalogue, for example ``a9a``.
+    name : its name in the catalogue, for example ``a9a``.
     """
 
     kind: ClassVar[str] = "published"

@@ -104,28 +104,20 @@ class Source(ABC):
 
     Parameters
     ----------
-    standardize
-        Zero mean and unit variance for each feature of a dense `X`; unit variance without
+    standardize : zero mean and unit variance for each feature of a dense `X`; unit variance without
         centring for CSR. Constant features keep scale 1.
-    limit
-        How many rows are kept at most: the first ones without a seed, otherwise drawn without
+    limit : how many rows are kept at most: the first ones without a seed, otherwise drawn without
         replacement.
-    positive
-        The label (or its name) that becomes +1, all others becoming −1. Without it labels
+    positive : the label (or its name) that becomes +1, all others becoming −1. Without it labels
         −1/+1 stay, and of two others the larger becomes +1. Classification only.
-    n_features
-        The published number of features, where the last ones may be zero throughout.
-    seed
-        Of all that is drawn: the rows of a generator, the limit, the held-out part.
-    test_size
-        The fraction, in [0, 1), that is held out into `X_test`, `y_test`.
-    folds, fold
-        Cross-validation: the rows are shuffled into so many parts by scikit-learn's KFold (of
-        labels StratifiedKFold, so that each part has every class), and part number `fold`, counted
-        from 0, is held out.
-    multiclass
-        Whether all classes are kept, numbered 0, 1, ... in the order of their labels, rather than
-        mapped to −1 and +1.
+    n_features : the published number of features, where the last ones may be zero throughout.
+    seed : of all that is drawn: the rows of a generator, the limit, the held-out part.
+    test_size : the fraction, in [0, 1), that is held out into `X_test`, `y_test`.
+    folds, fold : cross-validation: the rows are shuffled into so many parts by scikit-learn's KFold
+        (of labels StratifiedKFold, so that each part has every class), and part number `fold`,
+        counted from 0, is held out.
+    multiclass : whether all classes are kept, numbered 0, 1, ... in the order of their labels,
+        rather than mapped to −1 and +1.
 
     Raises
     ------

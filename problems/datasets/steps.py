@@ -50,13 +50,10 @@ def to_signs(
 
     Parameters
     ----------
-    y
-        Labels as the source has them.
-    positive
-        The label that becomes +1, by value or by its name in `class_names`; all others become
-        −1. None: labels −1/+1 stay, and of two others the larger becomes +1.
-    class_names
-        Name of label i at position i, where the source has names.
+    y : labels as the source has them.
+    positive : the label that becomes +1, by value or by its name in `class_names`; all others
+        become −1. None: labels −1/+1 stay, and of two others the larger becomes +1.
+    class_names : name of label i at position i, where the source has names.
 
     Raises
     ------

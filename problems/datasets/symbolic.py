@@ -26,12 +26,9 @@ class PlantedSets(Generator):
 
     Parameters
     ----------
-    n, d
-        Number of sets, half of them in each class, and of elements.
-    density
-        Probability of an element.
-    planted
-        How many elements distinguish the classes.
+    n, d : number of sets, half of them in each class, and of elements.
+    density : probability of an element.
+    planted : how many elements distinguish the classes.
     """
 
     origin: ClassVar[str] = "sets with planted elements, generated; for set_intersection"
@@ -61,16 +58,11 @@ class MotifStrings(Generator):
 
     Parameters
     ----------
-    n
-        Number of strings, half of them in each class.
-    length
-        Of the longest string.
-    alphabet
-        Number of letters: 4 is DNA's, 20 that of proteins.
-    motif
-        Number of letters of the motif, at most half of `length`.
-    mutation
-        Probability that a letter of a planted motif is drawn anew.
+    n : number of strings, half of them in each class.
+    length : of the longest string.
+    alphabet : number of letters: 4 is DNA's, 20 that of proteins.
+    motif : number of letters of the motif, at most half of `length`.
+    mutation : probability that a letter of a planted motif is drawn anew.
     """
 
     size: ClassVar[str] = "n x length"
@@ -117,16 +109,12 @@ class GraphFamilies(Generator):
 
     Parameters
     ----------
-    n
-        Number of graphs, half of them in each family.
-    vertices
-        Of the largest graph; sizes are uniform from half of it on.
-    neighbours
-        Mean number of edges at a vertex, even.
-    rewiring
-        1 makes the families hard to distinguish, 0 leaves a plain ring.
-    labels
-        Vertices have a label from 1 to this number, drawn uniformly: 1 leaves the structure alone.
+    n : number of graphs, half of them in each family.
+    vertices : of the largest graph; sizes are uniform from half of it on.
+    neighbours : mean number of edges at a vertex, even.
+    rewiring : 1 makes the families hard to distinguish, 0 leaves a plain ring.
+    labels : vertices have a label from 1 to this number, drawn uniformly: 1 leaves the structure
+        alone.
     """
 
     size: ClassVar[str] = "n x vertices(vertices+1)/2"
@@ -174,14 +162,10 @@ class HiddenMarkov(Generator):
 
     Parameters
     ----------
-    n, length
-        Number of sequences, and of samples in each.
-    d
-        Number of features.
-    labels
-        Number of labels.
-    noise
-        Standard deviation within a cloud, where the means are about √(2d) apart.
+    n, length : number of sequences, and of samples in each.
+    d : number of features.
+    labels : number of labels.
+    noise : standard deviation within a cloud, where the means are about √(2d) apart.
     """
 
     size: ClassVar[str] = "n·length x d"

@@ -1,4 +1,8 @@
-"""What the tests of data sets share: files of the user's own."""
+"""What the tests of data sets share: files of the user's own, and a server of files."""
+
+import http.server
+import threading
+from functools import partial
 
 import pytest
 
@@ -11,3 +15,21 @@ def write(tmp_path):
         return path
 
     return save
+
+
+class Handler(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args):
+        self.server.asked.append(self.path)
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A server of the files in `www`, with its address and what it was asked for."""
+    (tmp_path / "www").mkdir()
+    handler = partial(Handler, directory=str(tmp_path / "www"))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as found:
+        found.folder, found.asked = tmp_path / "www", []
+        found.address = f"http://127.0.0.1:{found.server_port}"
+        threading.Thread(target=found.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        yield found
+        found.shutdown()

@@ -38,24 +38,6 @@ def test_generator_gives_n_rows_with_both_classes(name, n):
         assert set(check_labels(data.y, n)) == {-1.0, 1.0}
 
 
-def test_generators_are_those_promised():
-    assert GENERATORS == [
-        "blobs",
-        "classification",
-        "four_gaussians",
-        "friedman",
-        "graph_families",
-        "hidden_markov",
-        "motif_strings",
-        "planted_sets",
-        "regression",
-        "separable",
-        "sparse_classification",
-        "two_gaussians",
-        "two_moons",
-    ]
-
-
 def test_four_gaussians_has_its_centres_labels_and_unit_variance():
     data = datasets.load("four_gaussians", n=40_000, seed=1)
     centres = {(-1, -2): -1, (2, 3): -1, (-4, 8): 1, (6, 0): 1}

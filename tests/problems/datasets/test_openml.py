@@ -1,9 +1,7 @@
 """Data sets of OpenML are those of their number and checksum, or refused; openml.org is not asked."""
 
 import hashlib
-import http.server
 import json
-import threading
 
 import numpy as np
 import pytest
@@ -31,30 +29,15 @@ FEATURES[-1]["is_target"] = "true"
 
 
 @pytest.fixture
-def openml(tmp_path, monkeypatch):
-    """A server that has one data set, number 7; yields it, with what it was asked for."""
+def openml(server, tmp_path, monkeypatch):
+    """A server that has one data set, number 7."""
     monkeypatch.setenv("DUALGAP_CACHE", str(tmp_path / "cache"))
-    asked, answers = [], {}
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append(self.path)
-            found = answers.get(self.path)
-            self.send_response(200 if found is not None else 404)
-            self.end_headers()
-            self.wfile.write(found or b"")
-
-        def log_message(self, *args):
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    home = f"http://127.0.0.1:{server.server_port}"
     for name, path in (
         ("DATA_INFO", ""),
         ("DATA_FEATURES", "features/"),
         ("DATA_QUALITIES", "qualities/"),
     ):
-        monkeypatch.setattr(client, f"_{name}", f"{home}/api/v1/json/data/{path}{{}}")
+        monkeypatch.setattr(client, f"_{name}", f"{server.address}/info/{path}{{}}")
     description = {
         "id": "7",
         "name": "small",
@@ -63,21 +46,20 @@ def openml(tmp_path, monkeypatch):
         "status": "active",
         "description": "",
         "file_id": "9",
-        "url": f"{home}/data/v1/download/9/small.arff",
+        "url": f"{server.address}/data/v1/download/9/small.arff",
         "md5_checksum": hashlib.md5(ARFF.encode()).hexdigest(),
     }
     qualities = [{"name": "NumberOfInstances", "value": "3.0"}]
     contents = {
-        "/api/v1/json/data/7": {"data_set_description": description},
-        "/api/v1/json/data/features/7": {"data_features": {"feature": FEATURES}},
-        "/api/v1/json/data/qualities/7": {"data_qualities": {"quality": qualities}},
+        "info/7": {"data_set_description": description},
+        "info/features/7": {"data_features": {"feature": FEATURES}},
+        "info/qualities/7": {"data_qualities": {"quality": qualities}},
     }
-    answers.update({path: json.dumps(content).encode() for path, content in contents.items()})
-    answers["/data/v1/download/9/small.arff"] = ARFF.encode()
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-    yield asked
-    server.shutdown()
-    server.server_close()
+    files = {path: json.dumps(content) for path, content in contents.items()}
+    for path, text in (files | {"data/v1/download/9/small.arff": ARFF}).items():
+        (server.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (server.folder / path).write_text(text)
+    return server.asked
 
 
 def test_a_number_is_read_with_its_checksum_and_downloaded_once(openml):

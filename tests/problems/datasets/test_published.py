@@ -1,14 +1,10 @@
 """Published data sets: found, downloaded, verified; real ones where DUALGAP_DATA names them."""
 
 import bz2
-import contextlib
 import gzip
-import http.server
 import lzma
 import os
-import threading
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -22,11 +18,6 @@ TEXT = b"1 1:0.1 2:0.25\n2 1:-3\n2 2:0.7\n"
 SAMPLES = np.array([[0.1, 0.25, 0], [-3, 0, 0], [0, 0.7, 0]])
 LABELS = np.array([1.0, 2.0, 2.0])
 COUNTS = {"usps": (7291, 644), "a9a": (32561, 7841), "mushrooms": (8124, 4208)}
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    def log_message(self, *args):
-        pass
 
 
 @pytest.fixture(autouse=True)
@@ -48,24 +39,17 @@ def entry(monkeypatch):
 
 
 @pytest.fixture
-def publish(monkeypatch, entry, tmp_path):
+def publish(monkeypatch, entry, server):
     """Serve a file over HTTP as the place where `tiny` is published."""
-    with contextlib.ExitStack() as stack:
 
-        def serve(name, content):
-            (tmp_path / "www").mkdir(exist_ok=True)
-            if content is not None:
-                (tmp_path / "www" / name).write_bytes(content)
-            handler = partial(Quiet, directory=str(tmp_path / "www"))
-            server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-            stack.callback(server.server_close)
-            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
-            stack.callback(server.shutdown)
-            url = f"http://127.0.0.1:{server.server_port}/{name}"
-            monkeypatch.setitem(ENTRIES, "tiny", replace(entry, url=url))
-            return url
+    def serve(name, content):
+        if content is not None:
+            (server.folder / name).write_bytes(content)
+        url = f"{server.address}/{name}"
+        monkeypatch.setitem(ENTRIES, "tiny", replace(entry, url=url))
+        return url
 
-        yield serve
+    return serve
 
 
 def save_npz(path):

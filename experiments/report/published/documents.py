@@ -35,7 +35,7 @@ _PERFORMANCE = {
 _GAPS = (1e-3, 1e-6)  # certified relative gaps of the table of performance
 TABLES = ("benchmark.md", "verification.md", "summary.md")  # the one that an index links to first
 _TABLE = re.compile(r"(<!-- (\S+) table.*?-->\n)(.*?)(<!-- end of table -->)", re.DOTALL)
-_RATIOS = (
+RATIOS = (
     "The time of the baseline relative to ours, the fastest of our solvers on each problem (in brackets "
     "on how many, where they differ), at equal certified gap: geometric mean with its 95 % interval "
     "(bootstrap; from three repetitions on), least and most over the problems that both solved. "
@@ -94,7 +94,7 @@ def table_of(name: str, results: Path) -> str:
     if name == "benchmarks":
         folders = sorted(path.parent for path in results.glob("*/means.csv"))
         records = {path.name.removeprefix("bench_"): load_results(path) for path in folders}
-        return f"{benchmarks_table(results)}\n\n{_RATIOS} {precision_text(records)}".strip()
+        return f"{benchmarks_table(results)}\n\n{RATIOS} {precision_text(records)}".strip()
     if name == "index":
         return index_table(results)
     if name == "performance":
@@ -132,13 +132,24 @@ def benchmarks_table(results: Path) -> str:
     files = sorted(results.glob("*/means.csv"))
     if not files:
         raise StoreError(f"{results}: no benchmark is published there")
+    return Table.of(_by_gap(files)).markdown()
+
+
+def baselines_table(benchmark: Path) -> str:
+    """Return Markdown with a row for each baseline of a published benchmark; empty if it has none."""
+    rows = _by_gap([benchmark / "means.csv"])
+    return "" if rows.empty else Table.of(rows.drop(columns="benchmark")).markdown()
+
+
+def _by_gap(files: Sequence[Path]) -> pd.DataFrame:
+    """Return a row for each baseline of each benchmark, with a column of ratios a target gap."""
     rows = _baselines(files).sort_values(["benchmark", "target"], ascending=[True, False])
     ours = rows.groupby(["benchmark", "baseline"])["ours"]
     rows["ours"] = ours.transform(lambda names: "; ".join(dict.fromkeys(names)))
     places = ["benchmark", "baseline", "ours"]
     gaps = [f"gap {target:.0e}" for target in sorted(rows["target"].unique(), reverse=True)]
-    table = rows.pivot_table("cell", places, "gap", aggfunc="first", sort=False)[gaps]
-    return Table.of(table.fillna("").reset_index()).markdown()
+    table = rows.pivot_table("cell", places, "gap", aggfunc="first", sort=False)
+    return table.reindex(columns=gaps).fillna("").reset_index()
 
 
 def performance_table(results: Path) -> str:

@@ -23,7 +23,14 @@ from experiments.analysis.verify import compare
 from experiments.plots import plot_all
 from experiments.records.columns import csv_of, datapackage
 from experiments.report.benchmark import write_benchmark
-from experiments.report.published.documents import ROOT, TABLES, purpose, rewrite
+from experiments.report.published.documents import (
+    RATIOS,
+    ROOT,
+    TABLES,
+    baselines_table,
+    purpose,
+    rewrite,
+)
 from experiments.report.published.outdated import outdated
 from experiments.store.manifest import EXPERIMENT, NAME, StoreError
 from experiments.store.reading import RunFolder
@@ -105,14 +112,18 @@ def _renew(folder: Path) -> Path:
 
 
 def _page(text: str, published: RunFolder) -> str:
-    """Return a page of tables with its question before them, and figures and records after them."""
+    """Return a page: its question, the answer of a benchmark, figures, records, and all in detail."""
     title, _, body = text.partition("\n\n")
+    question = purpose(published.manifest["experiment"])
+    is_benchmark = published.manifest["kind"] == "benchmark"
+    answer = baselines_table(published.path) if is_benchmark else ""
+    rule = RATIOS if answer else ""
     figures = [f"![{path.stem}]({path.name})" for path in sorted(published.path.glob("*.svg"))]
     records = (
         "Made of the runs in [runs.csv](runs.csv); `dualgap run experiment.yaml` measures them again "
         "([experiment.yaml](experiment.yaml))."
     )
-    parts = [title, purpose(published.manifest["experiment"]), body.strip(), *figures, records]
+    parts = [title, question, answer, *figures, rule, records, body.strip()]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 

@@ -7,8 +7,6 @@ processes left behind; exits with 1 unless the last three are 0. Times are not c
 kills copies of this process, in which everything is imported, instead of new commands.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import shutil

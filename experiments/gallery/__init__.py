@@ -5,8 +5,6 @@ A script has `compute()`, which returns the numbers, and `draw(numbers)`, which 
 figures in the style of all figures to build/gallery.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path

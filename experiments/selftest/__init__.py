@@ -6,8 +6,6 @@ refuses is listed, not held against it, unless it refuses everything. The graves
 and without the basics nothing else is tried.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How a solver behaves, whatever it answers: shapes, repetition, side effects, limits."""
 
-from __future__ import annotations
-
 import gc
 import hashlib
 import os

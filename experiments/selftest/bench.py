@@ -5,8 +5,6 @@ in size. The bound is the better one of the answer's own and of the toolkit's de
 no solver is believed, and a solver that gives weights alone is judged as exactly as one that gives α.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any

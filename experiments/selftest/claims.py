@@ -1,7 +1,5 @@
 """What a solver claims of its answers, against their certificates."""
 
-from __future__ import annotations
-
 from experiments.selftest.bench import Bench
 from problems import Formulation
 from solvers import Status

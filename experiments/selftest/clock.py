@@ -1,7 +1,5 @@
 """What a solver does where its clock does not run, or on data that it has seen before."""
 
-from __future__ import annotations
-
 from collections import deque
 from itertools import islice
 

@@ -1,7 +1,5 @@
 """How long a solver may take, and the clock that counts it."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass

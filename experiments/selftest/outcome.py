@@ -1,7 +1,5 @@
 """Questions and answers of a selftest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal

@@ -4,8 +4,6 @@ They are in groups, of which a property is tried on some.
 Each is built anew whenever it is asked for, so that a solver that writes to its data spoils no other.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

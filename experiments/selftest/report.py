@@ -1,7 +1,5 @@
 """The table of a selftest, and a sentence for each failure."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from rich.console import Group

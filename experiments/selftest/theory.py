@@ -9,8 +9,6 @@ There are two ways to test it, both by certified bounds and without believing an
   hold on it too, and it must be answered about as well as the first.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

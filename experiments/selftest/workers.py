@@ -1,7 +1,5 @@
 """The process in which a solver is tried, replaced when it dies or does not return in time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache

@@ -8,8 +8,6 @@ its dual objective are equal. An extreme point among the optimal β has an activ
 regular, so that singular ones are left out.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product

@@ -7,8 +7,6 @@ Wolfe's method (1976) holds the labellings of an active set at equal values, add
 value, and drops those whose weight would fall below 0. It ends when no labelling has a larger value.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

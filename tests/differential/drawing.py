@@ -3,8 +3,6 @@
 Problem `number` of a seed is the same however many are drawn before it: see `drawn`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial

@@ -1,7 +1,5 @@
 """A formulation with several offsets, which the toolkit does not have itself."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

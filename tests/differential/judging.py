@@ -1,7 +1,5 @@
 """What must hold of every certificate and verdict, judged against the exact optimum of a problem."""
 
-from __future__ import annotations
-
 import traceback
 import warnings
 from collections.abc import Iterator

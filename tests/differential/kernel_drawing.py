@@ -1,7 +1,5 @@
 """Kernels drawn at random for samples, which some of them replace by sets, strings or kernel values."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Kernel values of stored float64 samples: rationals, or balls where exp is in them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -4,8 +4,6 @@
 Nothing here is taken from the certificates that are tested; the stored float64 numbers are the data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

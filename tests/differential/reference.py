@@ -1,7 +1,5 @@
 """The exact optimum of a problem, and the exact values of what a certificate holds up against it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import pairwise
 from math import inf, nextafter

@@ -8,8 +8,6 @@ keeps what every certificate says; `--compare FILE` says where another version o
 else, and exits with 1 where a verdict differs.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import signal

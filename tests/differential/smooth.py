@@ -7,8 +7,6 @@ p = softmax(f): Newton's method in β and b, whose step is shortened until the o
 of any distributions p is a lower bound, the objective itself an upper one (Rockafellar 1970).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

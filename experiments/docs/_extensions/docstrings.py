@@ -4,8 +4,6 @@ They are written to be read as they stand: |x| and α* are mathematics, not refe
 lines that are indented, or have columns, are formulas and tables, to be shown as they are.
 """
 
-from __future__ import annotations
-
 import re
 from itertools import groupby
 from typing import Any

@@ -4,8 +4,6 @@ Each page has a folder of its own, tutorials/_run/<page>, emptied when the page 
 does not exit as it should (0, or `:exit:`) fails the build.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

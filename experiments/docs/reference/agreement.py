@@ -6,8 +6,6 @@ Each data set is standardised and split into three folds; machines with their de
 of them and compared on the third. Differences are relative to the standard deviation of LIBSVM's f.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -15,8 +15,6 @@ those of all margin errors are, and at least ν·n must be above 0. The dotted l
 From Schölkopf, Smola, Williamson & Bartlett 2000, proposition 5, and Schölkopf et al. 2001.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -9,8 +9,6 @@ win inside the margin counts as a draw, move these regions; sums of margins leav
 From M. Straka's NPFL129 notes (after Bishop 2006, figure 4.2) and P. Gori's notes (soccer scoring).
 """
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from experiments.plots.figures.regions.voting_regions import voting_regions

@@ -9,8 +9,6 @@ support vectors only.
 From P. Gori's notes on support vector machines, the section on regression.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

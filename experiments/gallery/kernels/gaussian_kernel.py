@@ -10,8 +10,6 @@ From P. Gori's notes on support vector machines, figure 4, and M. Straka's NPFL1
 2006, figure 7.2).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

@@ -9,8 +9,6 @@ that resembles its own basis functions, and with few support vectors.
 From C. Anderson's notebook on support vector machines and gradient ascent: its data and its kernels.
 """
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from experiments.plots.plane import region_keys

@@ -10,8 +10,6 @@ the votes of the support vectors for one point, with areas in proportion to thei
 From M. Straka's NPFL129 notes, "SVM With RBF".
 """
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

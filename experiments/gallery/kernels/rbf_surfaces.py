@@ -10,8 +10,6 @@ get every sample right.
 From M. Straka's NPFL129 notes and P. Gori's notes on the Gaussian kernel.
 """
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from experiments.plots.plane import region_keys

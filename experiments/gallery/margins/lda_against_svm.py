@@ -9,8 +9,6 @@ side (out of the picture, to the right): the discriminant turns, and the support
 From P. Gori's notes on support vector machines, figure 3.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from matplotlib.figure import Figure

@@ -11,8 +11,6 @@ From M. Straka's NPFL129 notes, "Binary Classification Loss Functions Comparison
 P. Gori's notes.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

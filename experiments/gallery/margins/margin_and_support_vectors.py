@@ -9,8 +9,6 @@ be the same without all other samples.
 From P. Gori's notes on support vector machines, figure 2; the COMP 790-125 and NPFL129 notes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

@@ -9,8 +9,6 @@ whatever the order. Novikoff's theorem bounds the perceptron's mistakes by RÂ²/Î
 From P. Gori's notes on support vector machines: figure 1, and the section on the perceptron.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

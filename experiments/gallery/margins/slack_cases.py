@@ -15,8 +15,6 @@ Each dotted line leads from a sample to where it should be; its length is ξ/‖
 From M. Straka's NPFL129 notes (slack variables, support vectors) and P. Gori's notes, figure 5.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -9,8 +9,6 @@ logistic loss does so once it is divided by ln 2, so that it passes through (0, 
 From P. Gori's notes on support vector machines, figure 6 (after Ben-David et al. 2012).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

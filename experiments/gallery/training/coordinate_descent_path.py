@@ -10,8 +10,6 @@ From M. Straka's NPFL129 notes, "Sequential Minimal Optimization Algorithm": SMO
 loop.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

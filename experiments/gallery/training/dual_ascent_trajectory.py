@@ -10,8 +10,6 @@ falls, and the optimum is between them at every step.
 From C. Anderson's notebook on dual gradient ascent, with the box of a soft margin.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

@@ -9,8 +9,6 @@ violates its margin, y·x/(lam·t). The first steps are large, and the projectio
 From the COMP 790-125 notes on Pegasos (Shalev-Shwartz et al. 2011).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure

@@ -10,8 +10,6 @@ From C. Anderson's notebook, which takes one step for each, and M. Straka's NPFL
 the exact projection after Kiwiel 2008.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from matplotlib.figure import Figure
 

@@ -12,8 +12,6 @@ From Giesen, Jaggi & Laue (2012) and Ndiaye et al. (2019), on paths with guarant
 (2015), on the validation error along them.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -11,8 +11,6 @@ the box 0 ≤ aᵢ, aⱼ ≤ C. The best aⱼ on the line is clipped to [L, H]:
 From M. Straka's NPFL129 notes, "SMO Update Rules", and L. Minku's notes on SMO.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from matplotlib.axes import Axes

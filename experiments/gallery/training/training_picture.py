@@ -9,8 +9,6 @@ only those near the border do.
 From C. Anderson's notebook on dual gradient ascent, whose loop draws it while it runs.
 """
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 from experiments.plots.figures.regions.training import training

@@ -1,7 +1,5 @@
 """The selftest: our own solvers conform, and every solver of the zoo is caught for its fault."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import random

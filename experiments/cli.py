@@ -118,9 +118,8 @@ def verify(
 def plot(folder: Path, names: tuple[str, ...]) -> None:
     """Draw the figures of a results FOLDER."""
     from experiments.plots import plot_all  # noqa: PLC0415
-    from experiments.store.manifest import StoreError  # noqa: PLC0415
 
-    with refusing(StoreError, ValueError), writing(folder):
+    with refusing(ValueError), writing(folder):
         paths = plot_all(folder, names)
     for path in paths:
         if path.suffix != ".svg":
@@ -133,10 +132,9 @@ def plot(folder: Path, names: tuple[str, ...]) -> None:
 def report(folder: Path, out: Path | None) -> None:
     """Write a report on a results FOLDER as one HTML file."""
     from experiments.report import write_report  # noqa: PLC0415
-    from experiments.store.manifest import StoreError  # noqa: PLC0415
 
     target = out or folder / "report.html"
-    with refusing(StoreError), writing(target):
+    with writing(target):
         written = write_report(folder, target)
     click.echo(written)
 
@@ -150,13 +148,12 @@ def compare_folders(first: Path, second: Path) -> None:
     Exit 1 if something became wrong, unsolved or broken in the SECOND.
     """
     from experiments.analysis.compare import regressed, set_side_by_side  # noqa: PLC0415
-    from experiments.store.manifest import StoreError, read_manifest  # noqa: PLC0415
-    from experiments.store.reading import load_results  # noqa: PLC0415
+    from experiments.store.reading import RunFolder  # noqa: PLC0415
     from experiments.tables.comparison import to_terminal  # noqa: PLC0415
 
-    with refusing(StoreError):
-        changes = set_side_by_side(load_results(first), load_results(second))
-    console().print(to_terminal(changes, read_manifest(first), read_manifest(second)))
+    old, new = RunFolder(first), RunFolder(second)
+    changes = set_side_by_side(old.results, new.results)
+    console().print(to_terminal(changes, old.manifest, new.manifest))
     sys.exit(1 if regressed(changes) else 0)
 
 
@@ -297,10 +294,9 @@ def table(
 
     A PATTERN is a name or a piece of one, or has the wildcards * and ?.
     """
-    from experiments.store.manifest import StoreError  # noqa: PLC0415
     from experiments.tables.chosen import paper_table  # noqa: PLC0415
 
-    with refusing(StoreError, ValueError):
+    with refusing(ValueError):
         made = paper_table(folder, rows, columns, values.split(","), digits, by, target)
     write(made.to(kind, folder.name), out)
 

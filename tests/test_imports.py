@@ -113,7 +113,7 @@ def test_a_room_has_few_modules_on_one_level():
 
 
 def test_a_worker_imports_nothing_numerical_before_its_environment_is_set():
-    modules = "experiments.workers.supervision, experiments.executors.child"
+    modules = "experiments.workers.supervision, experiments.cases.case"
     assert not {"numpy", "scipy", "numba", "pandas"} & loaded_with(modules)
 
 

@@ -139,7 +139,7 @@ def main() -> None:
     parser.add_argument("--forked", action="store_true")
     options = parser.parse_args()
     if options.forked:
-        for name in ("executors.local", "commands.progress", "cases.case", "tables.summary"):
+        for name in ("executors.local", "commands.progress", "cases.judging", "tables.summary"):
             import_module(f"experiments.{name}")
     with TemporaryDirectory() as folder:
         start = forked if options.forked else spawned

@@ -50,22 +50,22 @@ def described(solution: Solution) -> dict[str, float]:
 
 def spectrum(blocks: Sequence[Block], n: int) -> dict[str, float]:
     """Return what diagonal blocks of the Gram matrix of n samples tell of it, with standard errors."""
-    of_each = np.array([_spectrum(K, n) for K in blocks])
-    errors = of_each.std(axis=0, ddof=1) / np.sqrt(len(blocks)) if len(blocks) > 1 else np.zeros(3)
+    of_each = list[tuple[float, ...]]()
+    for K in blocks:
+        diagonal, beside = np.diag(K), K[~np.eye(len(K), dtype=bool)]
+        squares = n * np.mean(diagonal**2) + n * (n - 1) * np.mean(beside**2)
+        values = np.linalg.eigvalsh(K)[::-1]
+        values = values[values > _NULL * values[0]]
+        places = np.log(np.arange(1, values.size + 1))
+        decay = -np.polyfit(places, np.log(values), 1)[0] if values.size > 1 else np.inf
+        density = float(np.mean(np.abs(beside) > _NEGLIGIBLE * diagonal.mean()))
+        of_each.append(((n * diagonal.mean()) ** 2 / squares, decay, density))
+    errors = (
+        np.std(of_each, axis=0, ddof=1) / np.sqrt(len(blocks)) if len(blocks) > 1 else np.zeros(3)
+    )
     names = ("effective_rank", "eigenvalue_decay", "kernel_density")
-    found = dict(zip(names, of_each.mean(axis=0).tolist(), strict=True))
+    found = dict(zip(names, np.mean(of_each, axis=0).tolist(), strict=True))
     return found | dict(zip((f"{name}_error" for name in names), errors.tolist(), strict=True))
-
-
-def _spectrum(K: Block, n: int) -> tuple[float, float, float]:
-    diagonal, beside = np.diag(K), K[~np.eye(len(K), dtype=bool)]
-    squares = n * np.mean(diagonal**2) + n * (n - 1) * np.mean(beside**2)
-    values = np.linalg.eigvalsh(K)[::-1]
-    values = values[values > _NULL * values[0]]
-    places = np.log(np.arange(1, values.size + 1))
-    decay = -np.polyfit(places, np.log(values), 1)[0] if values.size > 1 else np.inf
-    density = np.mean(np.abs(beside) > _NEGLIGIBLE * diagonal.mean())
-    return float((n * diagonal.mean()) ** 2 / squares), float(decay), float(density)
 
 
 def at_optimum(box: BoxQP, x: Vector) -> dict[str, float]:

@@ -16,9 +16,9 @@ import numpy as np
 from experiments.cases import paths
 from experiments.cases.answer import Failure, read, sentence
 from experiments.cases.description import described
-from experiments.cases.plan import Case
-from experiments.cases.records import Outcome, blank_record, failed, kernel_of, packed
-from experiments.cases.solving import outside_of, posed
+from experiments.cases.plan import Case, code_from_outside
+from experiments.cases.records import Outcome, blank_record, failed, packed
+from experiments.cases.solving import posed
 from experiments.workers.isolation import Returned
 from experiments.workers.wire import Malformed
 from problems import Dataset, Point, Precomputed, describe
@@ -40,22 +40,18 @@ _ROWS = 1000  # predicted at a time
 _MOST_DRAWN = 5000  # samples of a model that is kept for a picture
 
 
-def judged(case: Case, given: Returned, threads: int) -> Outcome:
-    """Return the outcome of a case for what its solver's process left, whatever that is.
+def judged(_: Callable[[], object], case: Case, given: Returned, threads: int) -> bytes:
+    """Return the outcome of a case as a message, for whatever its solver's process left.
 
     `threads` is how many the solver may use.
     """
     try:
-        with warnings.catch_warnings(), np.errstate():
-            return _judged(case, given, threads)
+        apart = compiled_apart(code_from_outside(case, "problem"))
+        with warnings.catch_warnings(), np.errstate(), apart:
+            outcome = _judged(case, given, threads)
     except BaseException as error:
-        return failed(case, *Failure.of(error))
-
-
-def judged_apart(_: Callable[[], object], case: Case, given: Returned, threads: int) -> bytes:
-    """Return the same as a message, from a process of its own."""
-    with compiled_apart(outside_of(case)):
-        return packed(judged(case, given, threads))
+        outcome = failed(case, *Failure.of(error))
+    return packed(outcome)
 
 
 def _judged(case: Case, given: Returned, threads: int) -> Outcome:
@@ -109,7 +105,7 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
     record |= _quality(solution, data) | (described(solution) if case.described else {})
     diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
     alpha = None if case.after is None else solution.alpha
-    trace, model = _trace(case, evaluations), _model(case, solution)
+    trace, model = _trace(case, evaluations), _model(solution)
     return Outcome(record, trace, model, diagnosis=diagnosis, answer=alpha)
 
 
@@ -210,8 +206,8 @@ def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:
     return quality
 
 
-def _model(case: Case, solution: Solution) -> dict[str, Any]:
-    """Return what draws the decision function of samples in the plane."""
+def _model(solution: Solution) -> dict[str, Any]:
+    """Return the arrays that draw the decision function of samples in the plane."""
     problem, point = solution.problem, solution.certificate.point
     drawable = problem.d == 2 and problem.n <= _MOST_DRAWN and problem.outputs == len(problem.parts)
     drawable = drawable and (problem.has_margin or problem.task is not LABELS)
@@ -226,5 +222,4 @@ def _model(case: Case, solution: Solution) -> dict[str, Any]:
         "w": w,
         "b": np.asarray(b, dtype=np.float64),
         "level": problem.decision_scale(solution.certificate.offsets),
-        "kernel": kernel_of(case),
     }

@@ -7,7 +7,6 @@ they are certified, from the points and the data alone.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -16,7 +15,7 @@ from experiments.cases.plan import Case, digest
 from experiments.records.names import path_text
 from problems import Formulation, Point
 from problems.answers.parametric_bounds import Parameter, with_value
-from solvers import NoPath, Path, Solution, Solver, Status, solve_path
+from solvers import NoPath, Solution, Solver, Status, solve_path
 from solvers.paths.path import path_of
 
 Fields = dict[str, Any]
@@ -53,48 +52,31 @@ def judged(
     }
     parameter: Parameter = spec["parameter"]
     known = cast("Solver", SimpleNamespace(name=case.solver.name))
-    answers = [
-        (
-            value,
-            Solution(
-                with_value(problem, parameter, value),
-                known,
-                point,
-                **vars(found),
-                target_gap=case.target_gap,
-            ),
-        )
-        for value, found, point in zip(answer.values, answer.found, points, strict=True)
-    ]
-    if not answers:
-        return hashes | _without(case, answer), []
-    interval = parameter, spec["low"], spec["high"]
+    answers = list[tuple[float, Solution]]()
+    for value, found, point in zip(answer.values, answer.found, points, strict=True):
+        posed, own = with_value(problem, parameter, value), vars(found)
+        answers.append((value, Solution(posed, known, point, **own, target_gap=case.target_gap)))
+    path, reason = None, answer.reason
     try:
-        path = path_of(problem, interval, spec["gap"], answers)
+        if answers:
+            path = path_of(problem, (parameter, spec["low"], spec["high"]), spec["gap"], answers)
     except NoPath as refuted:
-        return hashes | _without(case, replace(answer, reason=str(refuted))), []
+        reason = str(refuted)
+    if path is None:  # a gap above the target says what was lacking
+        lacking = answer.gap > case.target_gap
+        return hashes | {
+            "status": str(answer.status),
+            "reason": reason,
+            "verdict": "inaccurate" if lacking else "uncertified",
+            "relative_gap": answer.gap if lacking else None,
+        }, []
     named = {"run_id": case.run_id, "parameter": parameter}
     table = path.table().rename(columns={parameter: "value"}).to_dict("records")
     rows = [named | {str(name): value for name, value in row.items()} for row in table]
-    return hashes | _columns(path, rows, answer.importing), rows
-
-
-def _without(case: Case, found: Answer) -> Fields:
-    """Return the columns of a path that is not there; a gap above the target says what was lacking."""
-    lacking = found.gap > case.target_gap
-    return {
-        "status": str(found.status),
-        "reason": found.reason,
-        "verdict": "inaccurate" if lacking else "uncertified",
-        "relative_gap": found.gap if lacking else None,
-    }
-
-
-def _columns(path: Path, rows: list[Fields], importing: float) -> Fields:
     solutions = [piece.solution for piece in path.pieces]
     claims = {solution.claimed for solution in solutions}
     evaluated = [count for s in solutions if (count := s.counters.get("kernel_evaluations"))]
-    return {
+    return hashes | {
         "status": str(Status.FINISHED),
         "claimed": claims.pop() if len(claims) == 1 else "stopped",
         "verdict": "solved",
@@ -102,9 +84,9 @@ def _columns(path: Path, rows: list[Fields], importing: float) -> Fields:
         "relative_gap": max(row["worst_gap"] for row in rows),
         "bound_source": f"alpha and w of {len(rows)} answers",
         "n_answers": len(rows),
-        "time_setup": importing + sum(s.time_setup for s in solutions),
+        "time_setup": answer.importing + sum(s.time_setup for s in solutions),
         "time_solve": path.time_solve,
         "cpu_time": sum(s.cpu_time for s in solutions),
         "iterations": sum(s.iterations for s in solutions),
         "n_kernel_evals": max(evaluated, default=None),  # each counts those before it
-    }
+    }, rows

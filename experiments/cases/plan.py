@@ -14,15 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.files.specs import (
-    ProblemSpec,
-    SolverSpec,
-    outside_names,
-)
+from experiments.files.specs import ProblemSpec, SolverSpec, outside_names
 from experiments.records.names import problem_names
 from problems import FORMULATIONS
 from problems.datasets import SOURCES
-from problems.registry import is_outside
 from solvers import SOLVERS
 
 if TYPE_CHECKING:  # a worker plans nothing: it reads no experiment files
@@ -131,39 +126,28 @@ def _case(
     )
 
 
-def names_from_outside(case: Case) -> set[str]:
-    """Return every `path/to/file.py:ClassName` that a case names."""
-    return outside_names([*vars(case.problem).values(), *vars(case.solver).values()])
+def code_from_outside(case: Case, part: str = "solver") -> str:
+    """Return the names of the code from outside, a file's or a plug-in's, that a part of a case runs.
 
-
-def needs_outside(case: Case) -> bool:
-    """Return whether a case runs code from outside: a file's, or a plug-in's."""
-    solver = case.solver.name
-    return solver in SOLVERS.plugins or is_outside(solver) or problem_needs_outside(case)
-
-
-def problem_needs_outside(case: Case) -> bool:
-    """Return whether the problem of a case needs code from outside, whichever solver it has."""
-    plugin = case.problem.formulation in FORMULATIONS.plugins
-    outside = outside_names(list(vars(case.problem).values()))
-    return plugin or data_need_outside(case) or bool(outside)
-
-
-def data_need_outside(case: Case) -> bool:
-    """Return whether the samples of a case come from code from outside."""
-    dataset = case.problem.dataset
-    return dataset["name"] in SOURCES.plugins or bool(outside_names(dataset))
+    `part` is "dataset", "problem" (with its data set) or "solver" (the whole run).
+    """
+    problem, solver = case.problem, case.solver
+    parts = {
+        "dataset": (problem.dataset, problem.dataset["name"], SOURCES),
+        "problem": (list(vars(problem).values()), problem.formulation, FORMULATIONS),
+        "solver": (list(vars(solver).values()), solver.name, SOLVERS),
+    }
+    found = set[str]()
+    for name, (spec, class_name, registry) in parts.items():
+        found |= outside_names(spec) | ({class_name} & registry.plugins.keys())
+        if name == part:
+            break
+    return " ".join(sorted(found))
 
 
 def search_of(run_id: str) -> str:
     """Return what the ids of all runs of one search begin with; of other runs the id itself."""
     return run_id.partition("-")[0]
-
-
-def place_in_search(run_id: str) -> tuple[str, int | None]:
-    """Return the search that a run is of, and its number in it; empty and None if it is of none."""
-    search, _, number = run_id.partition("-")
-    return (search, int(number)) if number else ("", None)
 
 
 def digest(*parts: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from experiments.cases.plan import Case, place_in_search
+from experiments.cases.plan import Case
 from experiments.files.specs import absolute
 from experiments.records.columns import COLUMNS, DESCRIBED, RESULTS
 from experiments.records.names import dataset_text, kernel_text, path_text
@@ -33,7 +33,8 @@ class Outcome:
     ----------
     record : a value for every column; None where there is none.
     trace : one row for each evaluation of the solver.
-    model : arrays that draw the decision function of samples in the plane; empty for others.
+    model : arrays that draw the decision function of samples in the plane, and once it is read the
+        kernel's description as JSON; empty for others.
     output : the end of what the run printed.
     diagnosis : the fields of the answer's `Diagnosis`, empty if it has none.
     path : of a path one row for each answer on it, from the lowest value.
@@ -58,7 +59,7 @@ def blank_record(case: Case) -> dict[str, Any]:
     """Return a record with what is known before the run, and None for everything else."""
     parameters = case.problem.parameters
     settings = case.solver.settings | ({"seed": case.seed} if case.solver.seeded else {})
-    search, step = place_in_search(case.run_id)
+    search, _, step = case.run_id.partition("-")
     known = {
         "run_id": case.run_id,
         "problem_id": case.problem_id,
@@ -83,8 +84,8 @@ def blank_record(case: Case) -> dict[str, Any]:
         "label": case.solver.label,
         "problem": json.dumps(vars(case.problem)),
         "aa_repeat": case.aa_repeat,
-        "search": search,
-        "step": step,
+        "search": search if step else "",
+        "step": int(step) if step else None,
     }
     return dict.fromkeys(COLUMNS) | known
 
@@ -95,12 +96,6 @@ def failed(
     """Return the outcome of a run that gave no answer."""
     known = {"status": status, "reason": reason, "signal": signal}
     return Outcome(blank_record(case) | known, output=output)
-
-
-def kernel_of(case: Case) -> np.str_:
-    """Return the description of a case's kernel as JSON, as it stands beside the arrays of a model."""
-    kernel = case.problem.parameters.get("kernel", {"name": "linear"})
-    return np.str_(json.dumps(absolute(kernel, case.folder)))
 
 
 Cell = bool | int | float | str | None
@@ -115,8 +110,7 @@ _OF_THE_RUN = {"claimed", "verdict", "bound_source", "host", "versions"}
 
 def packed(outcome: Outcome) -> bytes:
     """Return an outcome as a message, see `workers.wire`."""
-    arrays = {name: array for name, array in outcome.model.items() if name != "kernel"}
-    arrays |= {} if outcome.answer is None else {_ANSWER: outcome.answer}
+    arrays = outcome.model | ({} if outcome.answer is None else {_ANSWER: outcome.answer})
     told = outcome.record, outcome.trace, outcome.output, outcome.diagnosis, outcome.path
     return pack(told, arrays)
 
@@ -136,7 +130,9 @@ def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
     decided = {k: known[k] for k in COLUMNS if known[k] is not None and k not in _OF_THE_RUN}
     trace, path = ([row | {"run_id": case.run_id} for row in rows] for rows in (trace, path))
     model: dict[str, Any] = {name: a for name, a in arrays.items() if name != _ANSWER}
-    model |= {"kernel": kernel_of(case)} if model else {}
+    if model:
+        kernel = case.problem.parameters.get("kernel", {"name": "linear"})
+        model["kernel"] = np.str_(json.dumps(absolute(kernel, case.folder)))
     return Outcome(record | decided, trace, model, output, diagnosis, path, arrays.get(_ANSWER))
 
 

@@ -48,16 +48,6 @@ _FALLEN_PRIMAL = 0.1
 Record = Mapping[str, Any]
 
 
-def _first_of(run_id: str) -> str:
-    """Return what the ids of the first repetition's search begin with, which the run's follows."""
-    return search_of(run_id).partition(".")[0]
-
-
-def is_searched(run_id: str) -> bool:
-    """Whether a run is one of a search."""
-    return "-" in run_id
-
-
 def is_followed(results: pd.DataFrame) -> pd.Series:
     """Whether a tighter run of the same search is among these runs."""
     return results["step"] < results.groupby("search")["step"].transform("max")
@@ -73,18 +63,23 @@ def step(case: Case, number: int) -> Case:
 
 
 def next_of(run_id: str, records: Mapping[str, Record]) -> int | None:
-    """Return the number of the run that comes next in the search of a run; None if it is over."""
-    search, first = search_of(run_id), _found(_first_of(run_id), records)
-    number = _next_to_search(first)
-    if search == _first_of(run_id):
+    """Return the number of the run that comes next in the search of a run; None if it is over.
+
+    Of a run that is of no search it is 0, until the run is there.
+    """
+    if "-" not in run_id:
+        return None if run_id in records else 0
+
+    def found(search: str) -> dict[int, Record]:
+        ids = {number: f"{search}-{number:02}" for number in range(_MOST)}
+        return {number: records[own] for number, own in ids.items() if own in records}
+
+    search = search_of(run_id)
+    searched = search.partition(".")[0]  # by the first repetition, which the others follow
+    number = _next_to_search(first := found(searched))
+    if search == searched:
         return number
-    return _next_to_repeat(search, first, _found(search, records)) if number is None else 0
-
-
-def _found(search: str, records: Mapping[str, Record]) -> dict[int, Record]:
-    """Return the runs of a search that are there, by their numbers."""
-    ids = {number: f"{search}-{number:02}" for number in range(_MOST)}
-    return {number: records[run_id] for number, run_id in ids.items() if run_id in records}
+    return _next_to_repeat(search, first, found(search)) if number is None else 0
 
 
 def _next_to_search(found: Mapping[int, Record]) -> int | None:
@@ -158,10 +153,20 @@ def _next_to_repeat(
 ) -> int | None:
     runs = list(first.values())
     alone = not all(map(_has_gap, runs))
-    gaps = _distances(runs) if alone else [_number(record["relative_gap"]) for record in runs]
-    near = [1.0, 0.5] if alone else [1.0]
-    targets = [share * t for t in targets_above(runs[0]["target_gap"]) for share in near]
-    cheapest = [_cheapest(first, gaps, target) for target in targets]
+    gaps = [_number(run["relative_gap"]) for run in runs]
+    if alone:  # how far primal objectives are above the least one of the search, relative to that
+        primals = [_number(run["primal_objective"]) for run in runs]
+        least = min(primals)
+        gaps = [(primal - least) / (abs(least) or 1.0) for primal in primals]
+    shares = [1.0, 0.5] if alone else [1.0]
+    cheapest = list[int | None]()
+    for target in (share * t for t in targets_above(runs[0]["target_gap"]) for share in shares):
+        times = {
+            n: _number(first[n]["time_solve"])
+            for n, g in zip(first, gaps, strict=True)
+            if g <= target
+        }
+        cheapest.append(min(times, key=times.__getitem__, default=None))
     numbers = sorted({number for number in cheapest if number is not None})
     if search.endswith("a"):
         del numbers[1:]
@@ -183,34 +188,9 @@ def _has_gap(record: Record) -> bool:
     return not alone and "epochs" not in json.loads(record["params"])
 
 
-def _distances(records: Sequence[Record]) -> list[float]:
-    """Return how far primal objectives are above the least one of a search, relative to that."""
-    primals = [_number(record["primal_objective"]) for record in records]
-    least = min(primals)
-    return [(primal - least) / (abs(least) or 1.0) for primal in primals]
-
-
 def targets_above(least: float) -> list[float]:
     """Return the targets above a gap, and the gap itself."""
     return [target for target in TARGETS if target > least] + [least]
-
-
-def _cheapest(found: Mapping[int, Record], gaps: Sequence[float], target: float) -> int | None:
-    reached = [number for number, gap in zip(found, gaps, strict=True) if gap <= target]
-    return min(reached, key=lambda number: _number(found[number]["time_solve"]), default=None)
-
-
-def following(case: Case, records: Mapping[str, Record]) -> Case | None:
-    """Return the run of a case that comes next: itself, or a step of its search; None if all are there.
-
-    Parameters
-    ----------
-    records : of the runs that are there, by their ids.
-    """
-    if not case.solver.searched:
-        return None if case.run_id in records else case
-    number = next_of(case.run_id, records)
-    return None if number is None else step(case, number)
 
 
 class Waiting(Iterator[Case]):
@@ -228,32 +208,33 @@ class Waiting(Iterator[Case]):
         records: Mapping[str, Record],
         answer: Callable[[str], Any] = lambda _: None,
     ) -> None:
-        self._answer = answer
-        self._left = deque(case for case in cases if following(case, records))
+        self._answer, self._records = answer, dict(records)
+        self._left = deque(case for case in cases if next_of(case.run_id, records) is not None)
         self._whole = {search_of(case.run_id): case for case in self._left}
-        self._records = dict(records)
 
     def __len__(self) -> int:
         return len(self._left)
 
     def __next__(self) -> Case:
-        while whole := next((case for case in self._left if self._is_ready(case)), None):
-            self._left.remove(whole)
-            if case := following(whole, self._records):
+        while case := next((case for case in self._left if self._is_ready(case)), None):
+            self._left.remove(case)
+            number = next_of(case.run_id, self._records)
+            if number is not None:
+                case = step(case, number) if case.solver.searched else case
                 return replace(case, initial=self._answer(case.after)) if case.after else case
         raise StopIteration
 
     def _is_ready(self, case: Case) -> bool:
-        first = _first_of(case.run_id)
-        if case.solver.searched and first != search_of(case.run_id):
-            return next_of(first, self._records) is None
+        search, repeat, _ = search_of(case.run_id).partition(".")
+        if repeat:
+            return next_of(f"{search}-00", self._records) is None
         return not case.after or case.after in self._records
 
     def follow(self, record: Record) -> int:
         """Take in the record of a run; put first what follows it in its search, and count that."""
         self._records[record["run_id"]] = record
         whole = self._whole[search_of(record["run_id"])]
-        left = following(whole, self._records) is not None
+        left = next_of(whole.run_id, self._records) is not None
         if left:
             self._left.appendleft(whole)
         return left

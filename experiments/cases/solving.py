@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_info
 
 from experiments.cases import paths
 from experiments.cases.answer import Answer, Failure, Found, packed
-from experiments.cases.plan import Case, data_need_outside, names_from_outside, needs_outside
+from experiments.cases.plan import Case, code_from_outside
 from experiments.files.specs import build_problem, build_solver, build_source
 from experiments.workers.start import COMPILING
 from problems import Dataset, Formulation, Point, reduce
@@ -35,7 +35,7 @@ def solved(begin: Callable[[], object], case: Case) -> bytes:
     `begin` is called when the problem is there, before the solver is imported.
     """
     try:
-        with warnings.catch_warnings(), np.errstate(), compiled_apart(outside_of(case)):
+        with warnings.catch_warnings(), np.errstate(), compiled_apart(code_from_outside(case)):
             return _solved(begin, case)
     except BaseException as error:  # a solver may also call sys.exit
         return packed(Answer(failure=Failure.of(error)))
@@ -76,12 +76,6 @@ def _solved(begin: Callable[[], object], case: Case) -> bytes:
     return packed(answer, [solution.point, *(evaluation.point for evaluation in solution.trace)])
 
 
-def outside_of(case: Case) -> str:
-    """Return the names of the code from outside that a case runs, empty if there is none."""
-    named = names_from_outside(case) or {case.solver.name, case.problem.formulation}
-    return " ".join(sorted(named)) if needs_outside(case) else ""
-
-
 def posed(case: Case) -> tuple[Formulation, Dataset]:
     """Return the problem of a case, built from the file and the data, and its samples."""
     data = _load(json.dumps(case.problem.dataset), case.folder)
@@ -96,10 +90,10 @@ def _load(dataset: str, folder: str) -> Dataset:
 
 def load_shared(case: Case, report: Callable[[str], object]) -> None:
     """Load samples and compiled code that later cases use too, but nothing from outside."""
-    if data_need_outside(case):
+    if code_from_outside(case, "dataset"):
         return
     data = _load(json.dumps(case.problem.dataset), case.folder)
-    if needs_outside(case):
+    if code_from_outside(case):
         return
     solver = build_solver(case.solver, case.folder, case.seed)
     if not type(solver).__module__.startswith("solvers.external."):

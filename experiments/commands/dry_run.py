@@ -16,7 +16,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from experiments.cases.plan import Case, needs_outside, plan
+from experiments.cases.plan import Case, code_from_outside, plan
 from experiments.executors.base import limit_of
 from experiments.files.experiment import Experiment
 from experiments.files.settings import options_of
@@ -106,7 +106,7 @@ def impossible(cases: Iterable[Case]) -> dict[tuple[str, str, str], str]:
     Each problem is built on two arbitrary samples, so that no data are read: refusals that depend on the
     data are not found, nor those of classes from outside.
     """
-    pairs = {_pair(case): case for case in cases if not needs_outside(case)}
+    pairs = {_pair(case): case for case in cases if not code_from_outside(case)}
     refusals = {pair: _refusal(case) for pair, case in pairs.items()}
     return {pair: reason for pair, reason in refusals.items() if reason}
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from experiments.commands.terminal import refuse, refusing
 from experiments.files.answers import read_answer
-from experiments.files.experiment import ConfigError, read_problem
+from experiments.files.experiment import read_problem
 from experiments.files.export import write_libsvm, write_qp, write_samples
 from experiments.files.specs import build_problem, build_source
 from problems import Formulation, Unsupported
@@ -47,7 +47,7 @@ def write_problem(file: Path, out: Path, qp: bool) -> None:
 
 def posed(file: Path) -> Formulation:
     """Return the one problem that a file poses; exit with 2 if there is none, or its data is bad."""
-    with refusing(ConfigError, ValueError, OSError):
+    with refusing(ValueError, OSError):
         spec, folder = read_problem(file)
         return build_problem(spec, build_source(spec.dataset, folder).load(), folder)
 

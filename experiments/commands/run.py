@@ -14,14 +14,13 @@ import click
 from experiments.cases.plan import Case, plan
 from experiments.cases.search import Record, Waiting, is_followed
 from experiments.commands.progress import progress
-from experiments.commands.terminal import INTERRUPTED, console, find, read, refuse, refusing
+from experiments.commands.terminal import INTERRUPTED, console, refuse
 from experiments.executors.base import EXECUTORS, Executor, ExecutorError
-from experiments.files.experiment import Experiment
+from experiments.files.experiment import Experiment, find_experiments, read_experiment
 from experiments.records.outcomes import FAILING
 from experiments.store.folder import Store, write_tables
 from experiments.store.inputs import input_files
 from experiments.store.log import LOG
-from experiments.store.manifest import StoreError
 from experiments.store.reading import RunFolder, load_answer
 from experiments.tables.summary import summarise, to_markdown, to_terminal
 from solvers.base import Status
@@ -50,8 +49,8 @@ class RunOptions:
 
 def run_all(experiment: str, out: Path | None, options: RunOptions, dry_run: bool = False) -> int:
     """Run the experiments of a name or file, or only show what that would do; return the exit code."""
-    files = find(experiment)
-    described = [read(file) for file in files]  # all are checked before the first is run
+    files = find_experiments(experiment)
+    described = [read_experiment(file) for file in files]  # all are checked before the first is run
     several = files[0].stem != Path(experiment).stem
     folder = out or Path("runs") / (Path(experiment).name if several else described[0].name)
     code = 0
@@ -96,16 +95,15 @@ def record(described: Experiment, folder: Path, options: RunOptions) -> tuple[Ru
     """Run what a folder lacks; return what it has then, and why that is not all, or an empty string."""
     cases = plan(described)
     executor = executor_for(options)
-    with refusing(StoreError):
-        store = Store.open(
-            folder,
-            described.text,
-            [case.run_id for case in cases],
-            resume=options.resume,
-            force=options.force,
-            inputs=input_files(cases),
-            problems={case.problem_id: vars(case.problem) for case in cases},
-        )
+    store = Store.open(
+        folder,
+        described.text,
+        [case.run_id for case in cases],
+        resume=options.resume,
+        force=options.force,
+        inputs=input_files(cases),
+        problems={case.problem_id: vars(case.problem) for case in cases},
+    )
     recorded = RunFolder(folder)
     try:
         early = _run(cases, executor, store, recorded.records(options.retry))
@@ -170,6 +168,5 @@ def executor_for(options: RunOptions) -> Executor:
     except ValueError as error:
         refuse(f"--executor: {error}")
     executor = chosen(options.workers, options.address)
-    with refusing(ExecutorError):
-        executor.check()
+    executor.check()
     return executor

@@ -1,4 +1,4 @@
-"""What all commands share: reading experiment files, refusing bad input, printing."""
+"""What all commands share: refusing bad input, printing."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
+from experiments.records.refusal import Refusal
+
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from experiments.files.experiment import Experiment
 
 WIDTH = 100  # columns, where the output is not a terminal
 INTERRUPTED = "interrupted"
@@ -33,12 +33,14 @@ _OUTPUT = {  # what ends printing, whatever is printed
 
 
 class Commands(click.Group):
-    """Commands that say in a sentence, with exit 1, which file or output could not be used."""
+    """Commands that say in a sentence what they refuse, with exit 2, or could not use, with exit 1."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
         try:
             return super().invoke(ctx)
+        except Refusal as error:
+            refuse(str(error))
         except OSError as error:
             with suppress(OSError, ValueError):  # what is left to print would fail again at the end
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -64,32 +66,6 @@ def prepare() -> None:
         os.getcwd()
     except OSError:
         refuse("the current folder has been removed; change to another one")
-
-
-def find(name: str) -> list[Path]:
-    """Return the files of an experiment, or of a folder of them; exit with 2 if there is none."""
-    from experiments.files.experiment import ConfigError, find_experiments  # noqa: PLC0415
-
-    with refusing(ConfigError):
-        return find_experiments(name)
-
-
-def find_one(name: str) -> Path:
-    """Return the file of an experiment; a folder of them is refused with exit 2."""
-    files = find(name)
-    if len(files) > 1:
-        refuse(
-            f"{name}: is a folder of experiments; give one of {', '.join(f.stem for f in files)}"
-        )
-    return files[0]
-
-
-def read(file: Path) -> Experiment:
-    """Return a checked experiment; faults of its file are printed, with exit 2."""
-    from experiments.files.experiment import ConfigError, read_experiment  # noqa: PLC0415
-
-    with refusing(ConfigError):
-        return read_experiment(file)
 
 
 def refuse(text: str) -> NoReturn:

@@ -12,16 +12,9 @@ import click
 
 from experiments.analysis.verify import compare
 from experiments.commands.run import RunOptions, record, write_all
-from experiments.commands.terminal import (
-    INTERRUPTED,
-    console,
-    find_one,
-    print_json,
-    read,
-    refusing,
-)
+from experiments.commands.terminal import INTERRUPTED, console, print_json, refuse
 from experiments.files.entries import Describer
-from experiments.files.experiment import ConfigError, Experiment
+from experiments.files.experiment import ConfigError, Experiment, find_experiments, read_experiment
 from experiments.files.yamlfile import Fault, Node
 from experiments.tables import summary as tables
 from experiments.tables.verification import to_json, to_terminal, verification_texts
@@ -44,8 +37,11 @@ def verify_experiment(
     tolerance : the largest difference from the QP optimum with which a run passes, see `compare`.
     as_json : print JSON alone to standard output.
     """
-    with refusing(ConfigError):
-        described = with_solvers(read(find_one(experiment)), more)
+    file, *others = find_experiments(experiment)
+    if others:
+        names = ", ".join(each.stem for each in (file, *others))
+        refuse(f"{experiment}: is a folder of experiments; give one of {names}")
+    described = with_solvers(read_experiment(file), more)
     if rigorous:
         described = described.model_copy(update={"target": "proven"})
     with TemporaryDirectory() as scratch:

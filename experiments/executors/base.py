@@ -14,6 +14,7 @@ from typing import ClassVar
 
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome
+from experiments.records.refusal import Refusal
 from problems.registry import Registry
 
 # seconds beyond what the time limit explains: importing and compiling a solver, which its process does
@@ -23,7 +24,7 @@ _LOADING = _CERTIFYING = 600.0  # seconds
 _INSPECTED = 1.5  # solving with the evaluations of its trace, over solving alone
 
 
-class ExecutorError(Exception):
+class ExecutorError(Refusal):
     """Cases cannot be run, or not any more, with what to do; those recorded so far are kept."""
 
 

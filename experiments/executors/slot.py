@@ -1,6 +1,6 @@
 """One case at a time in a process of its own, with limits that are enforced from outside.
 
-A solver has a copy of the process to itself (see `child`). The process is used again until it is
+A solver has a copy of the process to itself (see `cases.case`). The process is used again until it is
 killed, or something that it started is left behind. Limits of a phase, beyond which it is ended:
 
 - loading the data: ten minutes;
@@ -20,10 +20,10 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from experiments.cases.case import run
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome, failed, read_outcome
 from experiments.executors.base import GRACE, limit_of
-from experiments.executors.child import run
 from experiments.workers.capture import last_words
 from experiments.workers.machine import bytes_text
 from experiments.workers.processes import oom_kills

@@ -15,6 +15,8 @@ from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
+from experiments.records.refusal import Refusal
+
 _DEEPEST = 20  # levels; an alias inside itself would have no end
 _MOST = 100_000  # values; aliases of aliases grow exponentially
 LARGEST = 256 * 1024  # bytes, which take some ten seconds to parse
@@ -30,7 +32,7 @@ class Fault(Exception):
         self.line, self.text = line, text
 
 
-class ConfigError(Exception):
+class ConfigError(Refusal):
     """An experiment file that cannot be run; the message has one line for each fault."""
 
     def __init__(self, file: Path | str, faults: Iterable[Fault]) -> None:

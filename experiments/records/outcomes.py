@@ -24,9 +24,9 @@ class OutcomeKind(NamedTuple):
     meaning: str
     sign: str
     colour: str
-    final: bool = False
-    fails: bool = False
-    ran: bool = True
+    final: bool
+    fails: bool
+    ran: bool
 
     @property
     def text(self) -> str:
@@ -34,60 +34,30 @@ class OutcomeKind(NamedTuple):
         return self.name.replace("_", " ")
 
 
-_LILAC, _AMBER, _WHITE = "#DDBBD5", "#F7D488", "#FFFFFF"
-_KINDS = (  # worst first, but for those that are final: what else there is, is worse
-    OutcomeKind(
-        "wrong",
-        "claimed optimal or infeasible although the certificate proves otherwise",
-        *("✗", "#F0986B"),
-        fails=True,
-    ),
-    OutcomeKind("crashed", "the process died or raised an exception", "†", _LILAC, fails=True),
-    OutcomeKind(
-        "diverged", "the iterates grew without bound or became NaN", "∞", _LILAC, fails=True
-    ),
-    OutcomeKind(
-        "out_of_memory",
-        "the run needed more memory than its limit, or than the machine has",
-        *("M", _LILAC),
-        fails=True,
-    ),
-    OutcomeKind(
-        "time_limit",
-        "stopped at the time limit, with an answer outside the target gap",
-        *("T", _AMBER),
-    ),
-    OutcomeKind(
-        "max_iter",
-        "stopped at its own iteration limit, with an answer outside the target gap",
-        *("I", _AMBER),
-    ),
-    OutcomeKind(
-        "uncertified",
-        "a bound is missing, so the quality of the answer is unknown",
-        *("?", "#DDDDDD"),
-    ),
-    OutcomeKind(
-        "inaccurate", "stopped by itself, certified with a gap above the target", "≈", _AMBER
-    ),
-    OutcomeKind("solved", "certified within the target gap", "✓", "#8FD3BF", final=True),
-    OutcomeKind("infeasible", "proven to have no solution", "∅", "#B5DDF4", final=True),
-    OutcomeKind(
-        "at_its_tolerance",
-        "stopped at the accuracy that it was asked for, with a gap above the target",
-        *("≈", _AMBER),
-    ),
-    OutcomeKind(
-        "unsupported",
-        "the solver cannot take this problem, or there is none; the run's reason says why",
-        *("–", _WHITE),
-        ran=False,
-    ),
-    OutcomeKind("not_installed", "the library is not installed here", "N", _WHITE, ran=False),
-    OutcomeKind(
-        "floor", "not a solver, but a measured lower bound on time for this machine", "", _WHITE
-    ),
-)
+# worst first, but for those that are final: what else there is, is worse
+_TABLE = """
+wrong | ✗ | #F0986B | fails | claimed optimal or infeasible although the certificate proves otherwise
+crashed | † | #DDBBD5 | fails | the process died or raised an exception
+diverged | ∞ | #DDBBD5 | fails | the iterates grew without bound or became NaN
+out_of_memory | M | #DDBBD5 | fails | the run needed more memory than its limit, or than the machine has
+time_limit | T | #F7D488 | | stopped at the time limit, with an answer outside the target gap
+max_iter | I | #F7D488 | | stopped at its own iteration limit, with an answer outside the target gap
+uncertified | ? | #DDDDDD | | a bound is missing, so the quality of the answer is unknown
+inaccurate | ≈ | #F7D488 | | stopped by itself, certified with a gap above the target
+solved | ✓ | #8FD3BF | final | certified within the target gap
+infeasible | ∅ | #B5DDF4 | final | proven to have no solution
+at_its_tolerance | ≈ | #F7D488 | | stopped at the accuracy that it was asked for, with a gap above
+    the target
+unsupported | – | #FFFFFF | not run | the solver cannot take this problem, or there is none; the
+    run's reason says why
+not_installed | N | #FFFFFF | not run | the library is not installed here
+floor | | #FFFFFF | | not a solver, but a measured lower bound on time for this machine
+"""
+_ROWS = [line.split("|") for line in _TABLE.replace("\n    ", " ").strip().splitlines()]
+_KINDS = [
+    OutcomeKind(name, meaning, sign, colour, kind == "final", kind == "fails", kind != "not run")
+    for name, sign, colour, kind, meaning in (map(str.strip, row) for row in _ROWS)
+]
 OUTCOMES = {kind.name: kind for kind in _KINDS}
 FINAL = [kind.name for kind in _KINDS if kind.final]
 FAILING = [kind.name for kind in _KINDS if kind.fails]

@@ -42,11 +42,10 @@ from experiments.store.manifest import (
     common_columns,
     new_manifest,
     read_manifest,
-    restarted,
     succeeding,
     write_manifest,
 )
-from experiments.store.reading import ANSWERS, RunFolder
+from experiments.store.reading import RunFolder
 
 _BEGINNINGS = {LOG, EXPERIMENT, f".{EXPERIMENT}.new", f".{NAME}.new"}
 # of an outcome, in one line of the log
@@ -94,18 +93,16 @@ class Store:
         """
         try:
             disk.make_folder(folder)
-            _refuse_used(folder, any(folder.iterdir()), resume)
+            _earlier(folder, resume)  # before a file is created in a folder of others
             file = disk.open_to_append(folder / LOG)
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                _refuse_used(folder, not _is_beginning(folder), resume)  # others may have begun
-                old = None if _is_beginning(folder) else read_manifest(folder)
-                data = old.get("data") if old else None
-                manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, data)
-                restart = restarted(old, manifest, inputs or {}) if old else []
+                old = _earlier(folder, resume, opened=True)  # others may have begun
+                manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, old)
+                session = Session()
                 if old:
-                    manifest = succeeding(folder, old, manifest, restart, force)
-                session = Session(restarted=restart)
+                    manifest, again = succeeding(folder, old, manifest, inputs or {}, force)
+                    session = Session(restarted=again)
                 manifest.setdefault("sessions", []).append(session.entry())
                 write_manifest(folder, manifest)
             except BaseException:
@@ -129,19 +126,18 @@ class Store:
         OSError
             If the disk is full; what was recorded before is not lost.
         """
-        model = self.folder / "models" / f"{outcome.run_id}.npz"
+        key, model, answer = outcome.run_id, io.BytesIO(), io.BytesIO()
         if outcome.model:
-            disk.make_folder(model.parent)
-            content = io.BytesIO()
-            np.savez_compressed(content, **outcome.model)
-            disk.replace(model, content.getvalue())
-        else:
-            disk.remove(model)  # of the run that this one repeats
+            np.savez_compressed(model, **outcome.model)
         if outcome.answer is not None:
-            answer, content = self.folder / ANSWERS / f"{outcome.run_id}.npy", io.BytesIO()
-            disk.make_folder(answer.parent)
-            np.save(content, outcome.answer)
-            disk.replace(answer, content.getvalue())
+            np.save(answer, outcome.answer)
+        for name, file in ((f"models/{key}.npz", model), (f"answers/{key}.npy", answer)):
+            path = self.folder / name
+            if file.tell():
+                disk.make_folder(path.parent)
+                disk.replace(path, file.getvalue())
+            else:
+                disk.remove(path)  # of the run that this one repeats
         content = {name: getattr(outcome, name) for name in _RECORDED}
         common = common_columns(self.manifest, outcome.record["problem_id"])
         own = {k: v for k, v in outcome.record.items() if v is None or v != common.get(k)}
@@ -181,17 +177,16 @@ def write_tables(folder: RunFolder, texts: Mapping[str, str]) -> list[Path]:
     return [folder.path / name for name in files]
 
 
-def _refuse_used(folder: Path, used: bool, resume: bool) -> None:
-    if used and not resume:
+def _earlier(folder: Path, resume: bool, opened: bool = False) -> dict[str, Any] | None:
+    """Return the manifest of a folder; None if it is empty, or of a run killed before it had one.
+
+    Once the folder is `opened`, its log is there, and is no reason to refuse it without `resume`.
+    """
+    sizes = {path.name: path.lstat().st_size for path in folder.iterdir()}
+    # without a log, an experiment file is one that somebody has put there
+    beginning = sizes.keys() <= _BEGINNINGS and not sizes.get(LOG, len(sizes))
+    if not resume and (not beginning if opened else sizes):
         raise StoreError(
             f"{folder}: is not empty; add --resume to continue its runs, or choose another --out"
         )
-    if not _is_beginning(folder):
-        read_manifest(folder)
-
-
-def _is_beginning(folder: Path) -> bool:
-    """Whether a folder is empty, or of a run that was killed before it had a manifest."""
-    sizes = {path.name: path.lstat().st_size for path in folder.iterdir()}
-    # without a log, an experiment file is one that somebody has put there
-    return sizes.keys() <= _BEGINNINGS and not sizes.get(LOG, len(sizes))
+    return None if beginning else read_manifest(folder)

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from pathlib import Path
 
-from experiments.cases.plan import Case, names_from_outside
-from experiments.files.specs import build_source, outside_file, texts_in
+from experiments.cases.plan import Case
+from experiments.files.specs import build_source, outside_file, outside_names, texts_in
 from problems.dataset import content_hash
 from problems.datasets import SOURCES, Source
 from problems.registry import find_path
@@ -65,14 +65,13 @@ def input_files(cases: Iterable[Case]) -> dict[str, InputFile]:
     """Return the files that cases name, by these names."""
     found: dict[str, InputFile] = {}
     for case in cases:
-        for name in names_from_outside(case):
-            file = found.setdefault(name, InputFile(outside_file(name, case.folder), is_code=True))
-            file.run_ids.append(case.run_id)
         dataset = case.problem.dataset
         texts = texts_in([dataset, case.problem.parameters, case.solver.settings])
-        for name in {text for key, text in texts if key != "name"}:
-            if path := _file(name, case.folder):
-                file = found.setdefault(name, InputFile(path, is_code=False))
+        code = outside_names([*vars(case.problem).values(), *vars(case.solver).values()])
+        for name in code | {text for key, text in texts if key != "name"}:
+            own = name in code
+            if path := outside_file(name, case.folder) if own else _file(name, case.folder):
+                file = found.setdefault(name, InputFile(path, is_code=own))
                 file.run_ids.append(case.run_id)
                 if name == dataset.get("path") and dataset["name"] in SOURCES:
                     read = {k: v for k, v in dataset.items() if k not in _STEPS}

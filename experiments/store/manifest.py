@@ -22,6 +22,7 @@ from ruamel.yaml import YAML
 
 from experiments.cases.plan import search_of
 from experiments.cases.records import versions
+from experiments.records.refusal import Refusal
 from experiments.store import disk
 from experiments.store.inputs import InputFile
 from experiments.workers.machine import machine
@@ -52,7 +53,7 @@ class _Manifest(BaseModel):
     sessions: list[_Session] = []
 
 
-class StoreError(Exception):
+class StoreError(Refusal):
     """A folder that cannot be written to or read, with what to do."""
 
 
@@ -61,7 +62,7 @@ def new_manifest(
     run_ids: Sequence[str],
     inputs: Mapping[str, InputFile],
     problems: Mapping[str, Any],
-    data: Mapping[str, Any] | None = None,
+    old: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the manifest of a plan, made here and now.
 
@@ -69,11 +70,12 @@ def new_manifest(
     ----------
     text : the experiment file. run_ids : of its plan, in order. inputs : the files that it names.
     problems : the specifications of its problems, by their names.
-    data : what an earlier manifest has of the files of data.
+    old : an earlier manifest, which knows files of data by their bytes.
     """
     head = YAML(typ="safe").load(text) or {}
     code = {file.path for file in inputs.values() if file.is_code}
-    others = {name: file for name, file in inputs.items() if not file.is_code}
+    known = (old or {}).get("data", {})
+    data = {k: file.checksums(known.get(k)) for k, file in inputs.items() if not file.is_code}
     return {
         "schema": SCHEMA,
         "name": str(head.get("name", "")),
@@ -83,7 +85,7 @@ def new_manifest(
         "problems": dict(problems),
         "run_ids": list(run_ids),
         "code": code_version(code),
-        "data": {name: file.checksums((data or {}).get(name)) for name, file in others.items()},
+        "data": data,
         "versions": versions(),
         "host": platform.node(),
         "platform": platform.platform(),
@@ -175,69 +177,64 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
             f"another plan ({len(before)} runs, of which {len(before - now)} are not planned now, "
             f"and {len(now - before)} are new)"
         )
-    code, libraries = (_changed(old.get(key, {}), new[key]) for key in ("code", "versions"))
+    code, libraries, data = (_changed(old, new, key) for key in ("code", "versions", "data"))
     if code:
-        found.append(f"other code ({', '.join(name for name, *_ in code)})")
+        found.append(f"other code ({', '.join(code)})")
     if libraries:
         changes = (
-            f"{name} {was or 'missing'}, now {now or 'missing'}" for name, was, now in libraries
+            f"{name} {was or 'missing'}, now {now or 'missing'}"
+            for name, (was, now) in libraries.items()
         )
         found.append(f"other libraries ({'; '.join(changes)})")
-    found += [f"another content of {name}" for name in changed_data(old, new)]
-    return found
+    return found + [f"another content of {name}" for name in data]
 
 
-def changed_data(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """Return the files of data that two manifests have with different checksums."""
-    before, now = old.get("data", {}), new.get("data", {})
-    return [name for name in before if now.get(name, before[name]) != before[name]]
+def _changed(
+    old: Mapping[str, Any], new: Mapping[str, Any], key: str
+) -> dict[str, tuple[Any, Any]]:
+    """Return what two manifests have differently of code, versions or files of data, by their names.
 
-
-def restarted(
-    old: Mapping[str, Any], new: Mapping[str, Any], inputs: Mapping[str, InputFile]
-) -> list[str]:
-    """Return the runs (of a search, what their ids begin with) that use a file which has changed."""
-    data, code = changed_data(old, new), _changed(old.get("code", {}), new["code"])
-    changed = {name for name, *_ in code}
-    found = [
-        search_of(run_id)
-        for name, file in inputs.items()
-        if name in data or (file.is_code and file.path.name in changed)
-        for run_id in file.run_ids
-    ]
-    return list(dict.fromkeys(found))
-
-
-def _changed(old: Mapping[str, str], new: Mapping[str, str]) -> list[tuple[str, str, str]]:
-    names = [*old, *(name for name in new if name not in old)]
-    both = [(name, old.get(name, ""), new.get(name, "")) for name in names]
-    return [entry for entry in both if entry[1] != entry[2]]
+    A file of data is compared where both plans name it; of the others "" stands for what one lacks.
+    """
+    before, now = old.get(key, {}), new.get(key, {})
+    both = {name: (before.get(name, ""), now.get(name, "")) for name in [*before, *now]}
+    differing = {name: pair for name, pair in both.items() if pair[0] != pair[1]}
+    return {k: pair for k, pair in differing.items() if key != "data" or all(pair)}
 
 
 def succeeding(
     folder: Path,
     old: Mapping[str, Any],
     new: Mapping[str, Any],
-    restart: Sequence[str],
+    inputs: Mapping[str, InputFile],
     force: bool,
-) -> dict[str, Any]:
-    """Return the manifest of a folder that is resumed: the old one, or with `force` a changed one.
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the manifest of a folder that is resumed, and the runs that begin anew.
 
-    That has an entry on the old one and how it differed. `restart` are the runs that begin anew then.
+    The manifest is the old one, or with `force` a changed one, which has an entry on the old one and how
+    it differed. The runs (of a search, what their ids begin with) are those that use a changed file.
 
     Raises
     ------
     StoreError
         If it has changed, and there is no force.
     """
+    data, code = _changed(old, new, "data"), _changed(old, new, "code")
+    used = [
+        search_of(run_id)
+        for name, file in inputs.items()
+        if name in data or (file.is_code and file.path.name in code)
+        for run_id in file.run_ids
+    ]
+    restarted = list(dict.fromkeys(used))
     if not (changed := differences(old, new)):
-        return dict(old)
+        return dict(old), restarted
     if not force:
-        again = f", with the {len(restart)} of {len(new['run_ids'])} runs that use it begun anew"
+        again = f", with the {len(restarted)} of {len(new['run_ids'])} runs that use it begun anew"
         raise StoreError(
             f"{folder}: was begun with {', '.join(changed)}; add --force to resume it nevertheless"
-            f"{again if restart else ''}, or choose another --out"
+            f"{again if restarted else ''}, or choose another --out"
         )
     begun = {key: old[key] for key in _BEGUN_WITH if key in old} | {"differs": changed}
     earlier = [*old.get("earlier", []), begun]
-    return dict(new) | {"earlier": earlier, "sessions": old.get("sessions", [])}
+    return dict(new) | {"earlier": earlier, "sessions": old.get("sessions", [])}, restarted

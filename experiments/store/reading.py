@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.cases.plan import search_of
-from experiments.cases.search import is_searched, next_of
+from experiments.cases.search import next_of
 from experiments.files.specs import build_kernel
 from experiments.records.columns import (
     DESCRIBED,
@@ -35,7 +35,6 @@ from experiments.store.log import LOG, Seals
 from experiments.store.manifest import StoreError, common_columns, read_manifest
 from problems import Vector
 
-ANSWERS = "answers"
 _log = logging.getLogger("dualgap")
 _RUNS = (*RESULTS, *DESCRIBED)
 _NUMBERS = {  # of each table that lines hold rows of
@@ -107,10 +106,7 @@ class RunFolder:
     def missing(self) -> int:
         """How many planned runs are missing, and searches of a tolerance not at their end."""
         known = self.records()
-        return sum(
-            next_of(run_id, known) is not None if is_searched(run_id) else run_id not in known
-            for run_id in self.manifest["run_ids"]
-        )
+        return sum(next_of(run_id, known) is not None for run_id in self.manifest["run_ids"])
 
     @cached_property
     def _planned(self) -> list[dict[str, Any]]:
@@ -248,7 +244,7 @@ def load_paths(folder: Path | str) -> pd.DataFrame:
 def load_answer(folder: Path, run_id: str) -> Vector | None:
     """Return the dual variables that a run has left for another to begin at; None if it left none."""
     try:
-        return np.load(folder / ANSWERS / f"{run_id}.npy")
+        return np.load(folder / "answers" / f"{run_id}.npy")
     except (OSError, ValueError, EOFError):  # damaged: another run then begins at 0
         return None
 

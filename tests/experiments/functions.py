@@ -2,12 +2,17 @@
 
 import time
 from contextlib import contextmanager
+from io import BytesIO
+from time import perf_counter, process_time
 
 import psutil
 import pytest
 
-from experiments.cases.case import run_case
+from experiments.cases.case import run
+from experiments.cases.records import read_outcome
 from experiments.executors.local import LocalExecutor
+from experiments.workers.isolation import Returned
+from experiments.workers.machine import cores
 
 _OF_THE_FILE = ("kind", "memory_limit", "noise", "repetitions", "seed", "target", "target_gap")
 _OF_THE_FILE += ("time_limit", "trace", "warm_start")
@@ -29,6 +34,18 @@ def posing(name="small", *, solvers=("smo",), **keys):
     content = {"name": name, "problems": [problem], "solvers": solvers}
     content |= {key: value for key, value in keys.items() if key in _OF_THE_FILE}
     return "".join(f"{key}: {yaml(value)}\n" for key, value in content.items())
+
+
+def _here(function, *arguments):
+    begun, computed = [perf_counter()], process_time()
+    content = function(lambda: begun.append(perf_counter()), *arguments)
+    took = perf_counter() - begun[-1], 0.0, process_time() - computed
+    return Returned(BytesIO(content), *took, psutil.Process().memory_info().rss)
+
+
+def run_case(case, threads=None, apart=_here):
+    """Return the outcome of a case that is run in this process, as a worker sends it."""
+    return read_outcome(run(str, case, threads or cores(), apart), case)
 
 
 @contextmanager

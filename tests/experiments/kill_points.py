@@ -18,7 +18,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from experiments.cases.case import run_case
+from functions import run_case
+
 from experiments.cases.plan import plan
 from experiments.cases.records import Outcome, failed
 from experiments.files.experiment import read_experiment

@@ -10,11 +10,11 @@ from dataclasses import replace
 import pytest
 
 from experiments import load_results
-from experiments.cases.case import run_case
 from experiments.cases.plan import plan
 from experiments.cases.records import blank_record
 from experiments.files.experiment import read_experiment
 from experiments.store.folder import Store
+from tests.experiments.functions import run_case
 
 TEXT = """\
 name: many

@@ -12,13 +12,12 @@ import pandas as pd
 import pytest
 
 from experiments.cases import solving
-from experiments.cases.case import run_case
 from experiments.records.columns import COLUMNS
 from experiments.workers.isolation import Returned
 from problems import RBF, SoftMarginDual
 from problems.datasets import load
 from solvers import SMO, solve
-from tests.experiments.functions import posing
+from tests.experiments.functions import posing, run_case
 
 LINE = posing(
     formulation="svr_dual",

@@ -6,11 +6,10 @@ from dataclasses import replace
 import pytest
 
 from experiments.cases import paths
-from experiments.cases.case import run_case
 from experiments.cases.records import failed
 from experiments.records.columns import COLUMNS, PATHS
 from experiments.store.reading import load_paths
-from tests.experiments.functions import posing
+from tests.experiments.functions import posing, run_case
 from tests.experiments.rows import recorded
 
 

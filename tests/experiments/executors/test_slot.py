@@ -13,10 +13,10 @@ from pathlib import Path
 import psutil
 import pytest
 
-from experiments.cases.case import run_case
 from experiments.executors.local import LocalExecutor
 from experiments.executors.slot import WorkerSlot
 from solvers import SOLVERS
+from tests.experiments.functions import run_case
 
 ZOO = Path(__file__).parents[2] / "zoo"
 BORN = """

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from experiments.cases.case import run_case
 from experiments.cases.plan import plan
 from experiments.commands.dry_run import impossible
 from experiments.files.experiment import ConfigError, read_experiment
 from experiments.files.specs import build_kernel
 from experiments.store.inputs import input_files
 from experiments.store.reading import load_model
-from tests.experiments.functions import yaml
+from tests.experiments.functions import run_case, yaml
 from tests.experiments.rows import recorded
 from tests.shown import in_tutorial
 

@@ -4,10 +4,9 @@ import json
 
 import pytest
 
-from experiments.cases.case import run_case
 from experiments.files.specs import build_kernel
 from problems.kernels import KERNELS
-from tests.experiments.functions import posing
+from tests.experiments.functions import posing, run_case
 
 MOONS = "{name: two_moons, n: 60, test_size: 0.25}"
 SETS, STRINGS, GRAPHS = (

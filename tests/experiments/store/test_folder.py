@@ -16,7 +16,6 @@ import pandas as pd
 import pytest
 
 from experiments import load_results, load_traces
-from experiments.cases.case import run_case
 from experiments.cases.plan import plan
 from experiments.cases.records import failed
 from experiments.files.experiment import read_experiment
@@ -26,7 +25,7 @@ from experiments.store.manifest import StoreError
 from experiments.store.reading import RunFolder, load_answer, load_model
 from experiments.tables.summary import summarise, to_markdown
 from problems import RBF
-from tests.experiments.functions import posing
+from tests.experiments.functions import posing, run_case
 from tests.experiments.rows import recorded
 
 CONTRACT = (  # what scripts outside of the repository read: never change it without them

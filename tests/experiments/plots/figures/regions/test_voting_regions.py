@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from experiments.cases.case import run_case
 from experiments.cases.plan import plan
 from experiments.files.experiment import read_experiment
 from experiments.plots import plot_runs
 from experiments.plots.figures.regions.voting_regions import voted, voting_regions
 from experiments.store.folder import Store
 from experiments.store.reading import RunFolder, load_model, load_results
+from tests.experiments.functions import run_case
 from tests.experiments.plots.conftest import drawn
 
 TEXT = """\

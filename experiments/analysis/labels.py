@@ -13,8 +13,7 @@ from typing import Any
 import pandas as pd
 
 from experiments.analysis.noise import is_repeat
-from experiments.cases.plan import AA_REPEAT
-from experiments.records.names import problem_words, value_text
+from experiments.records.names import AA_REPEAT, problem_words, value_text
 from solvers import SOLVERS
 
 ACCURACY = ("tol", "gap", "epochs")  # the one that a table shows first

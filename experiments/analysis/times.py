@@ -16,9 +16,8 @@ import pandas as pd
 
 from experiments.analysis.labels import ACCURACY, is_single_threaded, kind_of, solver_labels
 from experiments.analysis.noise import is_repeat, ranked, without_repeats
-from experiments.cases.plan import AA_REPEAT
-from experiments.cases.search import targets_above
-from experiments.records.outcomes import FINAL, NOT_RUN, outcome_of, worst
+from experiments.records.names import AA_REPEAT
+from experiments.records.outcomes import FINAL, NOT_RUN, outcome_of, targets_above, worst
 
 Reading = Literal["whole_run", "cheapest_setting", "first_within"]
 READINGS: dict[Reading, str] = {

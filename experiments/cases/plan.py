@@ -23,8 +23,6 @@ from solvers import SOLVERS
 if TYPE_CHECKING:  # a worker plans nothing: it reads no experiment files
     from experiments.files.experiment import Experiment
 
-AA_REPEAT = "A/A"  # how the second of two identical runs is marked
-
 
 @dataclass(frozen=True)
 class Case:

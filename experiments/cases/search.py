@@ -34,8 +34,8 @@ import pandas as pd
 
 from experiments.cases.plan import Case, search_of
 from experiments.files.specs import SEARCHED
+from experiments.records.outcomes import targets_above
 
-TARGETS = (1e-3, 1e-6, 1e-9)  # relative gaps at which solvers are compared
 _DECADE = 2  # numbers for each power of ten
 _MOST = 30  # runs of one search
 _PATIENCE = 4  # numbers, as one step of an interior-point method can gain what four ask for
@@ -186,11 +186,6 @@ def _has_gap(record: Record) -> bool:
     """Whether a run is compared by its own gap, not by its distance to another's dual bound."""
     alone = str(record["bound_source"]).endswith("recovered from w")
     return not alone and "epochs" not in json.loads(record["params"])
-
-
-def targets_above(least: float) -> list[float]:
-    """Return the targets above a gap, and the gap itself."""
-    return [target for target in TARGETS if target > least] + [least]
 
 
 class Waiting(Iterator[Case]):

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import click
 
-from experiments.records.refusal import Refusal
+from experiments.records import Refusal
 
 if TYPE_CHECKING:
     from rich.console import Console

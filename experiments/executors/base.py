@@ -14,7 +14,7 @@ from typing import ClassVar
 
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome
-from experiments.records.refusal import Refusal
+from experiments.records import Refusal
 from problems.registry import Registry
 
 # seconds beyond what the time limit explains: importing and compiling a solver, which its process does

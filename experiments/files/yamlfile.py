@@ -15,7 +15,7 @@ from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
 
-from experiments.records.refusal import Refusal
+from experiments.records import Refusal
 
 _DEEPEST = 20  # levels; an alias inside itself would have no end
 _MOST = 100_000  # values; aliases of aliases grow exponentially

@@ -1,1 +1,5 @@
-"""What a row of results is: how a run may end, and what each column holds."""
+"""What a row of results is; and what refuses bad input, in whichever room it is found."""
+
+
+class Refusal(Exception):
+    """What was given cannot be used; a command prints the text, which says what to do, with exit 2."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, cast
 
 Spec = Mapping[str, Any]  # {"name": ..., setting: value}
+AA_REPEAT = "A/A"  # how the second of two identical runs is marked
 _WITHOUT_INTERCEPT = ("hinge_erm", "regularized_erm")  # by default
 
 

@@ -75,3 +75,8 @@ def outcome_of(status: Any, verdict: Any) -> str:
 def worst(outcomes: Iterable[str]) -> str:
     """Return the worst of some outcomes."""
     return min(outcomes, key=_PLACES.__getitem__)
+
+
+def targets_above(least: float) -> list[float]:
+    """Return the relative gaps at which solvers are compared: those above the least, and that one."""
+    return [target for target in (1e-3, 1e-6, 1e-9) if target > least] + [least]

@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import fcntl
 import io
-import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -31,7 +30,6 @@ from typing import Any
 import numpy as np
 
 from experiments.cases.records import Outcome
-from experiments.records.columns import csv_of, datapackage
 from experiments.store import disk
 from experiments.store.inputs import InputFile
 from experiments.store.log import LOG, Session
@@ -164,13 +162,10 @@ def write_tables(folder: RunFolder, texts: Mapping[str, str]) -> list[Path]:
 
     Each file is replaced as a whole.
     """
-    written = {name: table for name, table in folder.tables.items() if name != "traces.csv"}
-    package = datapackage(folder.manifest["name"], written)
     files = {name: text.encode() for name, text in texts.items()} | {
-        **{name: csv_of(table, name) for name, table in written.items()},
+        **folder.csv_files(leave_out=["traces.csv"]),
         "runs.parquet": folder.results.to_parquet(index=False),
         "traces.parquet": folder.traces.to_parquet(index=False),
-        "datapackage.json": json.dumps(package, indent=1, ensure_ascii=False).encode(),
     }
     for name, content in files.items():
         disk.replace(folder.path / name, content)

@@ -22,7 +22,7 @@ from ruamel.yaml import YAML
 
 from experiments.cases.plan import search_of
 from experiments.cases.records import versions
-from experiments.records.refusal import Refusal
+from experiments.records import Refusal
 from experiments.store import disk
 from experiments.store.inputs import InputFile
 from experiments.workers.machine import machine

@@ -28,6 +28,8 @@ from experiments.records.columns import (
     RESULTS,
     TRACE_COLUMNS,
     Column,
+    csv_of,
+    datapackage,
     numbers_of,
     typed,
 )
@@ -151,16 +153,23 @@ class RunFolder:
         rows = [row for line in self.lines.values() for row in line.get("path", ())]
         return typed(pd.DataFrame(rows), PATHS)
 
-    @property
-    def tables(self) -> dict[str, pd.DataFrame]:
-        """What CSV files hold, by their names; what the manifest says of all runs is not repeated."""
+    def csv_files(self, leave_out: Collection[str] = ()) -> dict[str, bytes]:
+        """Return the tables as CSV files, and what describes them, by the names of the files.
+
+        What the manifest says of all runs is not repeated; `leave_out` are names of CSV files.
+        """
         runs = self.results
         common = self._common(runs)
         kept, shared = runs.copy(), common.columns
         kept[shared] = runs[shared].mask(runs[shared] == common)
         kept = kept.drop(columns=[name for name in shared if kept[name].isna().all()])
         others = {"traces.csv": self.traces, "paths.csv": self.paths}
-        return {"runs.csv": kept} | {name: table for name, table in others.items() if len(table)}
+        tables = {"runs.csv": kept} | {k: v for k, v in others.items() if len(v)}
+        tables = {name: table for name, table in tables.items() if name not in leave_out}
+        package = datapackage(self.manifest["name"], tables)
+        return {name: csv_of(table, name) for name, table in tables.items()} | {
+            "datapackage.json": json.dumps(package, indent=1, ensure_ascii=False).encode()
+        }
 
     def _common(self, runs: pd.DataFrame) -> pd.DataFrame:
         """Return of each run what the manifest has, see `common_columns`."""

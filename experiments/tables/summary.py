@@ -26,7 +26,7 @@ from experiments.analysis.noise import (
     ranked,
 )
 from experiments.analysis.times import READINGS, grouped, solved_of, times
-from experiments.cases.plan import AA_REPEAT
+from experiments.records.names import AA_REPEAT
 from experiments.records.outcomes import FAILING, FINAL
 from experiments.tables.formats import precise_duration
 from experiments.tables.table import Cell, Column, Table

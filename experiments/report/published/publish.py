@@ -11,7 +11,6 @@ experiment with `kind: benchmark` it writes what `report.benchmark` makes of it,
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import sys
@@ -21,7 +20,6 @@ from pathlib import Path
 
 from experiments.analysis.verify import compare
 from experiments.plots import plot_all
-from experiments.records.columns import csv_of, datapackage
 from experiments.report.benchmark import write_benchmark
 from experiments.report.published.documents import (
     RATIOS,
@@ -78,11 +76,8 @@ def _write(run: RunFolder, results: Path) -> Path:
     target.mkdir(parents=True)
     for record in (EXPERIMENT, NAME):
         shutil.copy(run.path / record, target)
-    for file, table in run.tables.items():
-        (target / file).write_bytes(csv_of(table, file))
-    package = datapackage(run.manifest["name"], run.tables)
-    text = json.dumps(package, indent=1, ensure_ascii=False)
-    (target / "datapackage.json").write_text(text)
+    for file, content in run.csv_files().items():
+        (target / file).write_bytes(content)
     if run.manifest["kind"] != "benchmark":
         checks = run.path / CHECKS
         figures = plot_all(run.path, ["differences"] if checks.is_file() else ())

@@ -7,9 +7,9 @@ import pytest
 
 from experiments.analysis.labels import kind_of, solver_labels
 from experiments.analysis.noise import is_repeat, without_repeats
-from experiments.cases.plan import AA_REPEAT
 from experiments.cases.records import COLUMNS, blank_record
 from experiments.cases.search import step
+from experiments.records.names import AA_REPEAT
 from tests.experiments.functions import posing
 
 

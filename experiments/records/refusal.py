@@ -1,5 +1,0 @@
-"""Bad input, in whichever room it is found."""
-
-
-class Refusal(Exception):
-    """What was given cannot be used; a command prints the text, which says what to do, with exit 2."""

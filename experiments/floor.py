@@ -80,7 +80,7 @@ class KernelFloor(Solver):
         largest = float(np.square(samples).sum(axis=1).max())
         samples *= np.sqrt(_LARGEST_PRODUCT / largest) if largest > 0 else 1.0
         outputs = tuple(np.ones(_TILE, np.float32) for _ in range(Threads().count))
-        tiles = Buffers(_repeated(samples), outputs)
+        tiles = Buffers(np.resize(samples, (_POOL, samples.shape[1])), outputs)  # repeats few
         for _ in self._measure(tiles, rounds=1):
             pass
         return tiles
@@ -106,8 +106,3 @@ def _fill(samples: Single, out: Single, rounds: int) -> None:
         i, j = k * rows % (samples.shape[0] - rows + 1), k * columns % _POOL
         np.matmul(samples[i : i + rows], samples[j : j + columns].T, out=out)
         np.exp(out, out=out)
-
-
-def _repeated(samples: Single) -> Single:
-    """Return `_POOL` samples, over and over again where there are fewer."""
-    return np.ascontiguousarray(samples[np.arange(_POOL) % samples.shape[0]])

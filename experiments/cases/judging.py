@@ -138,15 +138,14 @@ def _trace(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:
         if evaluation.time < due and evaluation is not evaluations[-1]:
             continue
         begun, c, problem = perf_counter(), evaluation.certificate, evaluation.problem
-        bounds = {name: getattr(c, name) for name in _TRACED.split()}
-        rows.append(
-            {"run_id": case.run_id, "time": evaluation.time, "iteration": evaluation.iteration}
-            | bounds
-            | {
-                "n_support": None if c.point.alpha is None else describe(problem, c).support.size,
-                "objective": problem.objective(c.primal_objective, c.dual_objective),
-            }
-        )
+        row: dict[str, Any] = {
+            "run_id": case.run_id,
+            "time": evaluation.time,
+            "iteration": evaluation.iteration,
+            "n_support": None if c.point.alpha is None else describe(problem, c).support.size,
+            "objective": problem.objective(c.primal_objective, c.dual_objective),
+        }
+        rows.append(row | {name: getattr(c, name) for name in _TRACED.split()})
         cost = perf_counter() - begun
         spent += cost
         later = 0.0 if case.described else evaluation.time + 2.0 * cost

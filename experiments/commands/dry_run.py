@@ -20,13 +20,7 @@ from experiments.cases.plan import Case, code_from_outside, plan
 from experiments.executors.base import limit_of
 from experiments.files.experiment import Experiment
 from experiments.files.settings import options_of
-from experiments.files.specs import (
-    SolverSpec,
-    build_kernel,
-    build_problem,
-    build_solver,
-    plain,
-)
+from experiments.files.specs import SolverSpec, build_kernel, build_problem, build_solver, plain
 from experiments.records.names import settings_text
 from experiments.store.manifest import StoreError
 from experiments.store.reading import RunFolder
@@ -118,17 +112,12 @@ def _refusal(case: Case) -> str | None:
         return None  # it may be positive semidefinite on the samples
     try:
         samples = FORMULATIONS[spec.formulation].example_samples(spec.parameters)
-        problem = build_problem(spec, Dataset(*samples))
-        problem = problem.parts[0].problem
+        problem = build_problem(spec, Dataset(*samples)).parts[0].problem
         solver = build_solver(case.solver, case.folder, case.seed)
         return solver.refuses(reduce(problem, solver.form, None).form)
     except Unsupported as refused:
         return str(refused)
-    except (
-        ValueError,
-        TypeError,
-        ImportError,
-    ):  # samples that the kernel does not take; no package
+    except (ValueError, TypeError, ImportError):  # such samples are refused; a package is missing
         return None
 
 

@@ -94,7 +94,12 @@ def run_into(described: Experiment, folder: Path, options: RunOptions) -> tuple[
 def record(described: Experiment, folder: Path, options: RunOptions) -> tuple[RunFolder, str]:
     """Run what a folder lacks; return what it has then, and why that is not all, or an empty string."""
     cases = plan(described)
-    executor = executor_for(options)
+    try:
+        chosen = EXECUTORS.find(options.executor)
+    except ValueError as error:
+        refuse(f"--executor: {error}")
+    executor = chosen(options.workers, options.address)
+    executor.check()
     store = Store.open(
         folder,
         described.text,
@@ -159,14 +164,3 @@ def retried(names: str | None) -> tuple[str, ...]:
                 f"--retry: must be a comma-separated list of {', '.join(accepted)}; got {name!r}"
             )
     return tuple(chosen)
-
-
-def executor_for(options: RunOptions) -> Executor:
-    """Return where the cases are run; exit with 2 if that is impossible."""
-    try:
-        chosen = EXECUTORS.find(options.executor)
-    except ValueError as error:
-        refuse(f"--executor: {error}")
-    executor = chosen(options.workers, options.address)
-    executor.check()
-    return executor

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import errno
 import io
-import json
 import os
 import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
-from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -105,15 +103,9 @@ def write(text: str, out: Path | None) -> None:
 
 def print_json(content: Mapping[str, Any]) -> None:
     """Print what a command found as JSON, which has null for a number that is not finite."""
+    from pydantic_core import to_json  # noqa: PLC0415
 
-    def plain(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {key: plain(inside) for key, inside in cast("dict[str, Any]", value).items()}
-        if isinstance(value, (list, tuple)):
-            return [plain(inside) for inside in cast("list[Any]", value)]
-        return None if isinstance(value, float) and not isfinite(value) else value
-
-    click.echo(json.dumps(plain(content), indent=1, ensure_ascii=False, allow_nan=False))
+    click.echo(to_json(content, indent=1, inf_nan_mode="null").decode())
 
 
 def console() -> Console:

@@ -4,45 +4,21 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from problems import (
     ERM,
     QP,
-    RBF,
     BoxQP,
     FormPoint,
-    HardMarginDual,
-    HardMarginPrimal,
-    HingeERM,
     Point,
-    SoftMarginDual,
-    SoftMarginPrimal,
-    SVRDual,
-    SVRPrimal,
     Unsupported,
     certify,
     reduce,
 )
+from tests.small_problems import BINARY, HARD
 
-rng = np.random.default_rng(0)
-X = rng.standard_normal((12, 3))
-Y = np.where(np.arange(12) % 2 == 0, 1.0, -1.0)
-T = rng.standard_normal(12)
-C = rng.uniform(0.5, 2.0, 12)
-SOFT = {
-    "soft primal": SoftMarginPrimal(X, Y, C),
-    "soft primal, sparse": SoftMarginPrimal(sp.csr_array(X), Y, 2.0, intercept=False),
-    "soft dual": SoftMarginDual(X, Y, C, RBF(0.5)),
-    "soft dual, no intercept": SoftMarginDual(X, Y, 1.5, intercept=False),
-    "risk": HingeERM(X, Y, 0.05),
-    "risk, intercept": HingeERM(X, Y, 0.05, intercept=True),
-    "regression primal": SVRPrimal(X, T, C, 0.1),
-    "regression dual": SVRDual(X, T, 1.0, 0.1, RBF(0.5)),
-    "regression dual, no intercept": SVRDual(X, T, 1.0, 0.0, intercept=False),
-}
-HARD = {"hard primal": HardMarginPrimal(X, Y), "hard dual": HardMarginDual(X, Y, RBF(0.5))}
-EVERY = {**SOFT, **HARD}
+EVERY = {name: problem for name, problem in BINARY.items() if not name.startswith("risk")}
+SOFT = {name: problem for name, problem in EVERY.items() if name not in HARD}
 each = pytest.mark.parametrize("problem", EVERY.values(), ids=EVERY)
 each_soft = pytest.mark.parametrize("problem", SOFT.values(), ids=SOFT)
 
@@ -96,7 +72,7 @@ def test_the_qp_of_a_dual_view_is_its_box_qp(name):
 def test_the_qp_of_a_primal_view_has_its_objective_at_the_least_slacks(name):
     problem = SOFT[name]
     form = reduce(problem, QP).form
-    w, b = rng.standard_normal(3), 0.4 if problem.intercept else 0.0
+    w, b = np.linspace(-1, 1, problem.d), 0.4 if problem.intercept else 0.0
     f = problem.X @ w + b
     if problem.is_regression:
         e = problem.epsilon
@@ -115,15 +91,14 @@ def test_the_qp_of_a_primal_view_has_its_objective_at_the_least_slacks(name):
 def test_a_primal_qps_multipliers_are_the_dual_variables(name):
     problem, alpha = EVERY[name], some_alpha(EVERY[name])
     reduction = reduce(problem, QP)
-    x = np.zeros(reduction.form.n)
-    x[:4] = [1.0, 2.0, 3.0, 4.0]
+    x = np.arange(1.0, 1.0 + reduction.form.n)
     point = reduction.recover(FormPoint(x, inequality=problem.to_box_variables(alpha)))
     np.testing.assert_array_equal(point.alpha, alpha)
-    np.testing.assert_array_equal(point.w, [1.0, 2.0, 3.0])
-    assert point.b == (4.0 if problem.intercept else None)
+    np.testing.assert_array_equal(point.w, x[: problem.d])
+    assert point.b == (x[problem.d] if problem.intercept else None)
     # stationarity in w: the multipliers' rows of G must add up to -w(alpha)
     form = reduction.form
-    rows = (form.G.T @ problem.to_box_variables(alpha))[:3]
+    rows = (form.G.T @ problem.to_box_variables(alpha))[: problem.d]
     np.testing.assert_allclose(-rows, problem.X.T @ problem.beta(alpha), atol=1e-12)
 
 
@@ -139,7 +114,7 @@ def test_the_erms_objective_is_the_primal(problem):
     assert point.b == 0.3
     if problem.is_linear:
         assert value == pytest.approx(primal(problem, problem.X.T @ beta, 0.3))
-        w = np.arange(3.0)
+        w = np.arange(float(problem.d))
         np.testing.assert_array_equal(reduction.recover(FormPoint(w)).w, w)
     if not problem.intercept:
         certificate = certify(problem, Point(alpha))
@@ -187,6 +162,6 @@ def test_reducing_changes_nothing_and_is_repeatable(problem):
 
 
 def test_the_gram_matrix_keeps_to_the_memory_given():
-    form = reduce(SOFT["soft dual"], BoxQP, memory=100).form
-    with pytest.raises(MemoryError, match="dense matrix of 12 variables"):
+    form = reduce(SOFT["soft_dual_rbf"], BoxQP, memory=100).form
+    with pytest.raises(MemoryError, match="dense matrix of 42 variables"):
         form.Q.dense()

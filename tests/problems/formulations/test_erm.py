@@ -1,5 +1,7 @@
 """Regularised risks with every loss: their certificates against the definitions."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -25,26 +27,14 @@ from problems import (
 )
 from problems.formulations.softmax import Softmax
 from problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
+from tests import small_problems as small
+from tests.small_problems import TARGETS, N, X, Y
 
-rng = np.random.default_rng(0)
-X = rng.standard_normal((30, 3))
-Y = np.where(X[:, 0] + rng.standard_normal(30) > 0, 1.0, -1.0)
-TARGETS = X @ [1.0, -2.0, 0.5] + 2.0 + 0.3 * rng.standard_normal(30)
-LAM, N = 0.05, 30
+LAM = 0.05
 C = 1 / (N * LAM)
-
-RISKS = {
-    "squared_hinge": RegularizedERM(X, Y, LAM, "squared_hinge"),
-    "squared_hinge, intercept": RegularizedERM(X, Y, LAM, "squared_hinge", intercept=True),
-    "logistic": RegularizedERM(sp.csr_array(X), Y, LAM),
-    "logistic, intercept": RegularizedERM(X, Y, LAM, intercept=True),
-    "logistic, rbf": RegularizedERM(X, Y, LAM, kernel=RBF(0.5)),
-    "perceptron": RegularizedERM(X, Y, LAM, "perceptron"),
-    "perceptron, intercept": RegularizedERM(X, Y, LAM, "perceptron", intercept=True),
-    "squared": RegularizedERM(X, TARGETS, LAM, "squared"),
-    "squared, intercept": RegularizedERM(X, TARGETS, LAM, "squared", intercept=True),
-    "squared, polynomial": RegularizedERM(X, TARGETS, LAM, "squared", Polynomial(2)),
-    "squared tube": RegularizedERM(X, TARGETS, LAM, SquaredEpsilonInsensitive(0.2)),
+RISKS = {name: p for name, p in small.RISKS.items() if isinstance(p, RegularizedERM)} | {
+    "risk_perceptron_intercept": RegularizedERM(X, Y, LAM, "perceptron", intercept=True),
+    "risk_polynomial_ridge": RegularizedERM(X, TARGETS, LAM, "squared", Polynomial(2)),
 }
 LINEAR = {name: risk for name, risk in RISKS.items() if risk.is_linear}
 
@@ -54,19 +44,25 @@ def gram(problem):
     return problem.kernel(dense, dense)
 
 
+def weight(problem):
+    return 1 / (N * problem.lam)
+
+
 def primal_value(problem, w, b):
-    return 0.5 * w @ w + C * problem.loss.value(problem.y, X @ w + b).sum()
+    losses = problem.loss.value(problem.y, problem.X @ w + b)
+    return 0.5 * w @ w + weight(problem) * losses.sum()
 
 
 def dual_value(problem, alpha):
     beta = alpha if problem.is_regression else Y * alpha
+    C = weight(problem)
     conjugates = problem.loss.conjugate(problem.y, -beta / C)
     return -0.5 * beta @ gram(problem) @ beta - C * conjugates.sum()
 
 
 def feasible(problem, seed):
     """Random dual variables within the loss's domain, and on the plane of an intercept."""
-    local = np.random.default_rng(seed)
+    local, C = np.random.default_rng(seed), weight(problem)
     beta = local.uniform(0.1, 0.4, N) * C * (1 if problem.is_regression else Y)
     if problem.intercept:
         beta -= beta.mean() if problem.is_regression else 0.0
@@ -84,7 +80,8 @@ def test_the_bounds_from_alpha_are_the_definitions(name, seed):
     assert c.dual_objective == pytest.approx(dual_value(problem, alpha), rel=1e-9, abs=1e-9)
     beta = problem.beta(alpha)
     scores = gram(problem) @ beta
-    primal = 0.5 * beta @ scores + C * problem.loss.value(problem.y, scores + c.point.b).sum()
+    losses = problem.loss.value(problem.y, scores + c.point.b)
+    primal = 0.5 * beta @ scores + weight(problem) * losses.sum()
     assert c.primal_objective == pytest.approx(primal, rel=1e-9)
     assert c.gap >= 0
     assert c.primal_residual <= 1e-12
@@ -95,7 +92,7 @@ def test_the_bounds_from_alpha_are_the_definitions(name, seed):
 @given(seed=st.integers(0, 1000), size=st.floats(1e-3, 1e3))
 def test_any_weights_lie_above_any_dual_point(name, seed, size):
     problem = LINEAR[name]
-    w = size * np.random.default_rng(seed).standard_normal(3)
+    w = size * np.random.default_rng(seed).standard_normal(4)
     from_w, both = certify(problem, Point(w=w)), certify(problem, Point(feasible(problem, seed), w))
     assert from_w.primal_objective == pytest.approx(primal_value(problem, w, from_w.point.b))
     assert from_w.dual_objective <= both.primal_objective * (1 + 1e-12)
@@ -107,14 +104,14 @@ def test_any_weights_lie_above_any_dual_point(name, seed, size):
 @given(seed=st.integers(0, 1000), off=st.floats(-3.0, 3.0))
 def test_the_intercept_is_the_best_one(name, seed, off):
     problem = RISKS[name]
-    w = np.random.default_rng(seed).standard_normal(3)
+    w = np.random.default_rng(seed).standard_normal(4)
     b = certify(problem, Point(w=w)).point.b
     best = primal_value(problem, w, b)
     assert best <= primal_value(problem, w, b + off) * (1 + 1e-12)
 
 
 def test_alpha_off_the_plane_or_the_domain_is_projected():
-    problem = RISKS["logistic, intercept"]
+    problem = RISKS["risk_logistic_intercept"]
     c = certify(problem, Point(np.full(N, 2 * C)))
     assert c.primal_residual >= C
     assert c.projection_distance > 0
@@ -123,10 +120,10 @@ def test_alpha_off_the_plane_or_the_domain_is_projected():
     assert (c.point.alpha <= C).all()
 
 
-@pytest.mark.parametrize("name", ["squared", "squared, polynomial"])
+@pytest.mark.parametrize("name", ["risk_ridge", "risk_kernel_ridge", "risk_polynomial_ridge"])
 def test_ridge_regression_is_certified_at_its_closed_form(name):
     problem = RISKS[name]
-    alpha = np.linalg.solve(gram(problem) + N * LAM * np.eye(N), TARGETS)
+    alpha = np.linalg.solve(gram(problem) + N * problem.lam * np.eye(N), TARGETS)
     c = certify(problem, Point(alpha))
     assert c.relative_gap <= 1e-12
     assert c.kkt_violation <= 1e-12
@@ -135,8 +132,8 @@ def test_ridge_regression_is_certified_at_its_closed_form(name):
 
 def test_ridge_regression_with_an_intercept_centres_the_data():
     centred = X - X.mean(axis=0)
-    w = np.linalg.solve(centred.T @ centred + N * LAM * np.eye(3), centred.T @ TARGETS)
-    c = certify(RISKS["squared, intercept"], Point(w=w))
+    w = np.linalg.solve(centred.T @ centred + N * LAM * np.eye(4), centred.T @ TARGETS)
+    c = certify(RISKS["risk_ridge_intercept"], Point(w=w))
     assert c.relative_gap <= 1e-13
     assert c.point.b == pytest.approx(TARGETS.mean() - X.mean(axis=0) @ w, rel=1e-12)
 
@@ -145,8 +142,8 @@ def test_ridge_regression_with_an_intercept_centres_the_data():
 def test_the_perceptrons_optimum_is_zero(intercept):
     """Every w ≠ 0 costs ½‖w‖² and w = 0 nothing: regularised, it is a degenerate problem."""
     problem = RegularizedERM(X, Y, LAM, "perceptron", intercept=intercept)
-    at_zero = certify(problem, Point(w=np.zeros(3)))
-    beside = certify(problem, Point(w=np.full(3, 1e-3)))
+    at_zero = certify(problem, Point(w=np.zeros(4)))
+    beside = certify(problem, Point(w=np.full(4, 1e-3)))
     assert at_zero.dual_objective <= 0 <= at_zero.primal_objective
     assert at_zero.relative_gap <= 1e-15
     assert "w = 0 is optimal" in at_zero.reason
@@ -156,7 +153,7 @@ def test_the_perceptrons_optimum_is_zero(intercept):
 
 def test_one_class_with_an_intercept_costs_nothing():
     problem = RegularizedERM(X, np.ones(N), LAM, intercept=True)
-    c = certify(problem, Point(w=np.zeros(3)))
+    c = certify(problem, Point(w=np.zeros(4)))
     assert c.relative_gap <= 1e-12
     assert np.isfinite(c.point.b)
 
@@ -164,7 +161,7 @@ def test_one_class_with_an_intercept_costs_nothing():
 @pytest.mark.parametrize("name", LINEAR)
 @pytest.mark.parametrize("size", [1e160, 1e308])
 def test_weights_beyond_float64_have_no_bound_and_a_reason(name, size):
-    c = certify(LINEAR[name], Point(w=np.full(3, size)))
+    c = certify(LINEAR[name], Point(w=np.full(4, size)))
     assert not np.isfinite(c.gap)
     assert "float64" in c.reason
 
@@ -195,7 +192,7 @@ def test_risks_with_other_losses_are_other_problems():
 @pytest.mark.parametrize("form", [QP, BoxQP])
 def test_a_risk_that_is_no_quadratic_program_says_so(form):
     with pytest.raises(Unsupported, match="logistic loss has no form as a quadratic program"):
-        reduce(RISKS["logistic"], form)
+        reduce(RISKS["risk_logistic_sparse"], form)
 
 
 def test_an_indefinite_kernel_has_no_bounds():
@@ -205,11 +202,9 @@ def test_an_indefinite_kernel_has_no_bounds():
 
 
 def test_a_precomputed_kernel_gives_the_same_certificate():
-    alpha = feasible(RISKS["logistic, rbf"], 0)
-    K = RegularizedERM(RBF(0.5)(X, X), Y, LAM, kernel=Precomputed())
-    assert certify(K, Point(alpha)).gap == pytest.approx(
-        certify(RISKS["logistic, rbf"], Point(alpha)).gap
-    )
+    risk = RISKS["risk_logistic_rbf"]
+    stored, point = replace(risk, X=gram(risk), kernel=Precomputed()), Point(feasible(risk, 0))
+    assert certify(stored, point).gap == pytest.approx(certify(risk, point).gap)
 
 
 @pytest.mark.parametrize(
@@ -231,5 +226,5 @@ def test_a_bad_setting_is_refused_by_name(change, message):
 def test_every_risk_has_an_erm_form():
     for problem in RISKS.values():
         form = reduce(problem, ERM).form
-        assert np.allclose(form.C, C)
+        assert np.allclose(form.C, weight(problem))
         assert form.loss == problem.loss

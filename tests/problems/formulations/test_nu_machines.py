@@ -7,8 +7,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn import svm
 
-from problems import RBF, Formulation, Kernel, Linear, NuSVC, NuSVR, OneClassSVM
-from solvers import SMO, solve
+from problems import (
+    RBF,
+    BoxQP,
+    Formulation,
+    Kernel,
+    Linear,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+    Point,
+    SoftMarginDual,
+    SVRDual,
+    certify,
+    reduce,
+)
+from solvers import SMO, CvxoptQP, LibSVM, Pegasos, Status, solve
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (80, 2))
@@ -70,3 +84,110 @@ def test_a_nu_that_is_no_share_is_refused(nu):
     ):
         with pytest.raises(ValueError, match="nu: must be a number above 0 and at most 1"):
             build()
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(1.0)])
+def test_divided_by_rho_it_is_the_soft_margin_with_C_of_1_over_rho(kernel):
+    solution = solve(NuSVC(X, Y, 0.5, kernel), SMO(tol=1e-11))
+    rho = solution.problem.decision_scale(solution.certificate.offsets)
+    soft = SoftMarginDual(X, Y, 1 / rho, kernel)
+    certificate = certify(soft, Point(solution.alpha / rho))
+    assert certificate.relative_gap <= 1e-8
+    assert certificate.point.b == pytest.approx(solution.b / rho, rel=1e-6)
+    margin = solve(soft, SMO(tol=1e-9)).geometry.margin
+    assert solution.geometry.margin == pytest.approx(margin, rel=1e-6)
+
+
+def test_a_nu_that_no_machine_has_is_refused_with_the_reason():
+    y = np.where(np.arange(80) < 16, 1.0, -1.0)
+    NuSVC(X, y, 0.4)  # 2·16/80
+    with pytest.raises(ValueError, match=r"nu: must be at most 2·min\(n₊, n₋\)/n = 0.4 for 16"):
+        NuSVC(X, y, 0.41)
+    with pytest.raises(ValueError, match=r"at most .* = 0 for 80 samples"):
+        NuSVC(X, np.ones(80), 0.1)
+
+
+@pytest.mark.parametrize("solver", [SMO(tol=1e-9), CvxoptQP(), LibSVM(tol=1e-6)])
+def test_the_largest_nu_has_a_certified_answer(solver):
+    problem = NuSVC(X, Y, MOST, RBF(1.0))
+    solution = solve(problem, solver)
+    assert solution.verdict == "solved"
+    rare = (Y > 0) if (Y > 0).sum() < 40 else (Y < 0)
+    np.testing.assert_allclose(solution.alpha[rare], 1.0, rtol=1e-6)  # all that the class has
+
+
+def test_classes_that_overlap_have_the_optimum_0_and_are_solved():
+    X, y = np.zeros((40, 2)), np.where(np.arange(40) % 2 == 0, 1.0, -1.0)
+    X[:, 0] = np.arange(40) // 2  # each sample with either label
+    for solver in (SMO(), CvxoptQP(), SMO(tol=1e-9)):
+        solution = solve(NuSVC(X, y, 0.9), solver)
+        assert solution.verdict == "solved"
+        assert solution.certificate.dual_objective <= 0.0 <= solution.certificate.primal_objective
+
+
+@pytest.mark.parametrize("kernel", [Linear(), RBF(0.5)])
+def test_regression_with_its_tube_has_the_same_answer(kernel):
+    solution = solve(NuSVR(X, TARGETS, 0.4, 2.0, kernel), SMO(tol=1e-10))
+    epsilon = solution.problem.tube_at(solution.certificate.offsets)
+    certificate = certify(SVRDual(X, TARGETS, 2.0, epsilon, kernel), Point(solution.alpha))
+    assert certificate.relative_gap <= 1e-7
+    assert certificate.point.b == pytest.approx(solution.b, abs=1e-6)
+
+
+@pytest.mark.parametrize("nu", [1e-3, 0.5, 1.0])
+def test_tubes_of_every_width_are_certified(nu):
+    weights = np.linspace(0.5, 2.0, 80)
+    solution = solve(NuSVR(X, TARGETS, nu, weights, RBF(0.5)), SMO(tol=1e-9), target_gap=1e-5)
+    assert solution.verdict == "solved"
+    assert solution.certificate.projection_distance <= 1e-5
+
+
+def test_a_point_at_the_budget_keeps_the_bounds_of_its_variables():
+    problem = NuSVR(X, TARGETS, 0.4, 2.0, RBF(0.5))
+    solution = solve(problem, SMO(tol=1e-10))
+    assert np.abs(solution.alpha).sum() == pytest.approx(problem.budget)
+    assert solution.certificate.violating_pair <= 1e-9
+    assert {"zero", "free", "bounded"} == set(solution.geometry.kinds)
+    x = problem.to_box_variables(solution.alpha)
+    form = reduce(problem, BoxQP).form
+    np.testing.assert_allclose(np.bincount(form.groups, form.a * x), form.delta)
+    np.testing.assert_array_equal(problem.from_box_variables(x), solution.alpha)
+
+
+def test_less_than_the_budget_is_filled_with_equal_parts():
+    problem = NuSVR(X, TARGETS, 1.0, 2.0)
+    alpha = np.where(np.arange(80) % 2 == 0, 0.1, -0.1)
+    assert problem.infeasibility(alpha) <= 1e-12
+    x = problem.to_box_variables(alpha)
+    form = reduce(problem, BoxQP).form
+    np.testing.assert_allclose(form.project(x), x)
+    np.testing.assert_allclose(problem.from_box_variables(x), alpha)
+    assert problem.infeasibility(20.0 * alpha) == pytest.approx(0.0)
+    assert problem.infeasibility(30.0 * alpha) == pytest.approx(80.0)
+
+
+def test_the_largest_nu_of_one_class_leaves_one_point_and_it_is_certified():
+    certificate = solve(OneClassSVM(X + 1.0, 1.0, RBF(1.0)), CvxoptQP()).certificate
+    assert certificate.relative_gap <= 1e-9
+    np.testing.assert_allclose(certificate.point.alpha, 1.0)
+
+
+def test_samples_around_the_origin_have_the_optimum_0_and_are_solved():
+    solution = solve(OneClassSVM(np.vstack([X + 1.0, -X - 1.0]), 0.9))
+    assert solution.verdict == "solved"
+    assert solution.certificate.primal_objective <= 1e-4
+    assert certify(solution.problem, solution, rigorous=True).relative_gap <= 1e-6
+
+
+def test_a_data_set_gives_the_samples_labelled_plus_one():
+    y = np.where(np.arange(80) < 50, 1.0, -1.0)
+    problem = OneClassSVM.from_data(X, y, nu=0.1, kernel=RBF(1.0))
+    np.testing.assert_array_equal(problem.X, X[:50])
+    with pytest.raises(ValueError, match="no sample is labelled"):
+        OneClassSVM.from_data(X, -np.ones(80), nu=0.1)
+
+
+def test_what_has_one_intercept_without_a_cost_says_why_it_cannot():
+    solution = solve(OneClassSVM(X + 1.0, 0.1), Pegasos())
+    assert solution.status is Status.UNSUPPORTED
+    assert "without a cost" in solution.reason

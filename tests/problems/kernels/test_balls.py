@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 
-import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -18,53 +17,25 @@ from problems import (
     Fisher,
     Linear,
     Point,
-    Polynomial,
     PolynomialOf,
     Precomputed,
     QuadraticForm,
-    SetIntersection,
     Sigmoid,
     SoftMarginDual,
-    Spectrum,
-    Subset,
-    WeisfeilerLehman,
     certify,
-    encode_graphs,
-    encode_sets,
-    encode_strings,
 )
 from problems.arithmetic.balls import Balls, Unprovable
 from problems.gram.gram import Gram
 from problems.gram.semidefinite import psd_shift
 from problems.kernels import KERNELS, Kernel, as_dense, kernels_in
 from solvers import SMO, solve
+from tests.problems.kernels.cases import CASES
 from tests.shown import in_tutorial
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((12, 3))
 Y = np.where(np.arange(12) % 3 > 0, 1.0, -1.0)
-LETTERS = encode_strings(["".join(RNG.choice(list("AB"), k)) for k in range(12)])
-SETS = encode_sets([set(np.flatnonzero(RNG.random(9) < 0.5).tolist()) for _ in range(12)])
-GRAPHS = encode_graphs([nx.gnp_random_graph(6, 0.5, seed=k) for k in range(12)])
 A = ((2.0, 1.0, 0.0), (1.0, 1.0, 0.0), (0.0, 0.0, 0.0))
-CASES = {
-    "linear": (Linear(), X),
-    "sparse": (Polynomial(3, 0.3, 0.7), sp.csr_array(X)),
-    "sigmoid": (Sigmoid(0.3, -0.1), X),
-    "sum and multiple": (0.3 * RBF(0.2) + Linear() * Polynomial(2), X),
-    "exponential": (Exponential(0.1 * Linear()), X),
-    "polynomial of": (PolynomialOf(RBF(0.2), (0.5, 0.0, 2.0)), X),
-    "subset": (Subset(RBF(0.2), (0, 2)), X),
-    "quadratic form": (QuadraticForm(A), X),
-    "precomputed": (Precomputed() + Precomputed(), X @ X.T),
-    "fisher": (Fisher(2).fit(X), X),
-    "sets": (SetIntersection(), SETS),
-    "sets, normalised": (SetIntersection(normalize=True), SETS),
-    "strings": (Spectrum(2), LETTERS),
-    "strings, normalised": (Spectrum(1, normalize=True), LETTERS),
-    "graphs": (WeisfeilerLehman(1), GRAPHS),
-    "graphs, normalised": (WeisfeilerLehman(2, normalize=True), GRAPHS),
-}
 
 
 @pytest.mark.parametrize(("kernel", "samples"), CASES.values(), ids=CASES)

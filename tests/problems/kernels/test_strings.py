@@ -27,14 +27,6 @@ def test_the_spectrum_counts_common_substrings(k):
     np.testing.assert_array_equal(Spectrum(k)(sparse[:5], sparse), expected[:5])
 
 
-@pytest.mark.parametrize(
-    "kernel",
-    [Spectrum(2), Spectrum(3, normalize=True), Spectrum(1) * Spectrum(2, normalize=True)],
-)
-def test_it_is_semidefinite_and_consistent(kernel, assert_consistent):
-    assert_consistent(X, kernel, extra=5)
-
-
 def test_strings_are_encoded_by_their_letters():
     np.testing.assert_array_equal(encode_strings(["ba", ""], "abc", 3), [[2, 1, 0], [0, 0, 0]])
 

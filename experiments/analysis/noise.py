@@ -119,16 +119,19 @@ def ranks(times: Sequence[Sequence[float]], noise: float = 1.0) -> list[int]:
 
 
 def ranked(table: pd.DataFrame, time: str, noise: Mapping[str, float]) -> pd.Series:
-    """Return the ranks of solvers, problem by problem.
+    """Return the ranks of solvers, problem by problem, and target by target where there are any.
+
+    A row without a time has none.
 
     Parameters
     ----------
-    table : columns problem, times (of the repetitions) and `time` (their median).
+    table : columns problem, perhaps target, times (of the repetitions) and `time` (their median).
     noise : what `noise_of_problems` returns.
     """
     found = pd.Series(np.nan, table.index)
-    ordered = table.sort_values(time, kind="stable")
-    for problem, rows in ordered.groupby("problem", sort=False):
+    ordered = table.dropna(subset=[time]).sort_values(time, kind="stable")
+    keys = [key for key in ("problem", "target") if key in table]
+    for (problem, *_), rows in ordered.groupby(keys, sort=False):
         given = ranks(rows["times"].tolist(), noise.get(str(problem), 1.0))
         found[rows.index] = np.array(given, dtype=np.float64)
     return found

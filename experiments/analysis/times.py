@@ -15,7 +15,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from experiments.analysis.labels import ACCURACY, is_single_threaded, kind_of, solver_labels
-from experiments.analysis.noise import is_repeat, ranked, without_repeats
+from experiments.analysis.noise import is_repeat, without_repeats
 from experiments.records.names import AA_REPEAT
 from experiments.records.outcomes import FINAL, NOT_RUN, outcome_of, targets_above, worst
 
@@ -65,26 +65,17 @@ def times(
     if reading == "whole_run":
         return whole_runs(results)
     rows: list[Row] = []
-    solvers = results[results["solver"].map(kind_of) != "floor"]
+    results = results[results["solver"].map(kind_of) != "floor"]
     if targets is None:
-        targets = targets_above(float(results["target_gap"].min())) if len(solvers) else ()
-    known = configurations(results) if len(solvers) else pd.DataFrame()
+        targets = targets_above(float(results["target_gap"].min())) if len(results) else ()
+    known = configurations(results) if len(results) else pd.DataFrame()
     for target in targets:
         if reading == "first_within" and traces is not None:
             known = configurations(_stopped_at(target, results, traces))
             known["time"] = known["time"].clip(lower=SHORTEST_TIME)
-        known = known[known["kind"] != "floor"]
         groups = grouped(known.to_dict("records"), known["problem"], known["solver"])
         rows += [_cheapest(target, runs) for runs in groups.values()]
     return pd.DataFrame(rows, columns=[*_AT_TARGET])
-
-
-def fastest(table: pd.DataFrame, noise: dict[str, float]) -> pd.Series:
-    """Whether no other solver was faster by more than the noise, for each row of `times`."""
-    ranks = [
-        ranked(own.dropna(subset=["time"]), "time", noise) for _, own in table.groupby("target")
-    ]
-    return pd.concat([pd.Series(dtype=float), *ranks]).reindex(table.index) == 1
 
 
 def tried_in_vain(table: pd.DataFrame) -> pd.Series:
@@ -162,14 +153,12 @@ def whole_runs(results: pd.DataFrame) -> pd.DataFrame:
         relative_suboptimality=relative_suboptimality(results),
     )
     groups = table.groupby(["problem_id", "configuration"], sort=False)
-    known = groups.agg(
-        first=("first", "first"),
-        repeat=("repeat", "first"),
-        runs=("run_id", "size"),
-        solved=("solved", "sum"),
-        worst_gap=("relative_gap", "max"),
-        proven=("proven", "all"),
-        host=("host", "first"),
+    known = groups[["first", "repeat", "host"]].first()
+    known = known.assign(
+        runs=groups.size(),
+        solved=groups["solved"].sum(),
+        worst_gap=groups["relative_gap"].max(),
+        proven=groups["proven"].all(),
     )
     table["reason"] = table["reason"].fillna("").astype(str)
     places = groups.ngroup()
@@ -190,19 +179,20 @@ def whole_runs(results: pd.DataFrame) -> pd.DataFrame:
 def configurations(results: pd.DataFrame) -> pd.DataFrame:
     """Return one row for each problem, series and accuracy setting of a solver.
 
-    Columns: problem, solver (its series), kind (see `kind_of`), setting (its accuracy, as text),
-    passes (whether that is a number of passes over the data), time (s), times (of each repetition),
-    setup (s), single (whether the solver uses one thread, however many it may use), gap (relative),
-    suboptimality (relative, of the primal alone), runs, memory (bytes), status (the first that is not
-    "finished"), claimed, n. The second runs of A/A pairs are left out. The gap of a solver that
-    returns no dual point (LIBLINEAR's primal, SGD), or makes a number of passes (Pegasos), is that to
-    the best dual bound which any run of the same problem proved. Answers that are wrong or not
+    Columns: problem, solver (its series), kind (see `kind_of`), setting (its accuracy, as text), passes
+    (whether that is a number of passes over the data), epochs (how many), time (s), times (of each
+    repetition), setup (s), single (whether the solver uses one thread, however many it may use), gap
+    (relative), suboptimality (relative, of the primal alone), runs, memory (bytes), status (the first
+    that is not "finished"), claimed, n. The second runs of A/A pairs are left out. The gap of a solver
+    that returns no dual point (LIBLINEAR's primal, SGD), or makes a number of passes (Pegasos), is that
+    to the best dual bound which any run of the same problem proved. Answers that are wrong or not
     certified have none; one that float64 does not resolve to its own target has a gap all the same.
     """
     results = without_repeats(results)
     distance = relative_suboptimality(results).clip(lower=0.0)
-    settings = pd.Series(_accuracy_texts(results), results.index)
-    passes = settings.str.startswith(PASSES)
+    accuracies = _accuracies(results)
+    epochs = accuracies[PASSES].where(accuracies.notna().sum(axis=1) == 1)
+    passes = epochs.notna()
     primal = passes | results["bound_source"].str.endswith("recovered from w")
     # of several binary problems one is not certified where the gap is within the target; a gap above it
     # is larger by rounding alone where it is not certified: a bound, which counts for looser targets
@@ -211,11 +201,12 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     doubtful = (verdict == "wrong") | ((verdict == "uncertified") & within)
     table = joined_by_optimum(results).assign(
         label=solver_labels(results, leave_out={*ACCURACY, _LIMIT}),
-        setting=settings,
+        setting=list(map(_accuracy_text, accuracies.to_numpy())),
         passes=passes,
+        epochs=epochs,
         single=results["solver"].map(is_single_threaded),
         kind=results["solver"].map(kind_of),
-        ended=results["status"].where(results["status"] != "finished"),
+        status=results["status"].where(results["status"] != "finished"),
         distance=distance,
         certified=results["relative_gap"].mask(doubtful).mask(primal, distance),
     )
@@ -225,16 +216,9 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     keys = ["problem_id", "label", "setting"]
     ordered = table.assign(place=problems.ngroup()).sort_values(["place", "repetition"])
     groups = ordered.groupby(keys, sort=False)
-    found = groups.agg(
-        kind=("kind", "first"),
-        passes=("passes", "first"),
-        setup=("time_setup", "median"),
-        single=("single", "first"),
-        runs=("run_id", "size"),
-        memory=("peak_rss", "max"),
-        status=("ended", "first"),
-        claimed=("claimed", "first"),
-        n=("n", "first"),
+    found = groups[["kind", "passes", "epochs", "single", "status", "claimed", "n"]].first()
+    found = found.assign(
+        setup=groups["time_setup"].median(), runs=groups.size(), memory=groups["peak_rss"].max()
     )
     numbers = groups.agg({"time_solve": "median", "certified": "max", "distance": "max"})
     whole = groups[list(numbers)].count().eq(groups.size(), axis=0)
@@ -244,18 +228,19 @@ def configurations(results: pd.DataFrame) -> pd.DataFrame:
     return found.reset_index(names=["problem", "solver", "setting"])
 
 
-def _accuracy_texts(results: pd.DataFrame) -> list[str]:
-    """Return each run's accuracy, `tol 1e-06`: the settings in which its solver's runs differ."""
+def _accuracies(results: pd.DataFrame) -> pd.DataFrame:
+    """Return each run's accuracy: the settings in which its solver's runs differ, or else the first."""
     settings = [json.loads(text) for text in results["params"]]
-    given = pd.DataFrame(settings, results.index, [*ACCURACY])
+    given = pd.DataFrame(settings, results.index, [*ACCURACY], dtype=float)
     varied = given.groupby(results["solver"]).transform("nunique", dropna=False) > 1
-    texts: list[str] = []
-    for own, differing in zip(given.to_numpy(), varied.to_numpy(), strict=True):
-        known = [i for i, value in enumerate(own) if pd.notna(value)]
-        chosen = [i for i in known if differing[i]] or known[:1]
-        numbers = [f"{own[i]:{'.0e' if own[i] < 0.1 else 'g'}}" for i in chosen]
-        texts.append(", ".join(f"{ACCURACY[i]} {n}" for i, n in zip(chosen, numbers, strict=True)))
-    return texts
+    chosen = given.where(varied)
+    first = given.where(given.notna().cumsum(axis=1) == 1)
+    return chosen.where(chosen.notna().any(axis=1), first)
+
+
+def _accuracy_text(accuracy: Iterable[float]) -> str:
+    known = [(name, value) for name, value in zip(ACCURACY, accuracy, strict=True) if value >= 0]
+    return ", ".join(f"{name} {value:{'.0e' if value < 0.1 else 'g'}}" for name, value in known)
 
 
 def labelled(results: pd.DataFrame) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from matplotlib.figure import Figure
 
 from experiments.analysis.hosts import split_by_host
 from experiments.analysis.labels import kind_of
-from experiments.analysis.noise import aa_pairs, noise_of_problems, without_repeats
+from experiments.analysis.noise import aa_pairs, noise_of_problems, ranked, without_repeats
 from experiments.analysis.profiles import (
     data_profile,
     penalty_of,
@@ -30,7 +30,7 @@ from experiments.analysis.profiles import (
     quality_profile,
     shifted_means,
 )
-from experiments.analysis.times import READINGS, fastest, joined_by_optimum, labelled, times
+from experiments.analysis.times import READINGS, joined_by_optimum, labelled, times
 from experiments.plots.figures.certified_path import CertifiedPath
 from experiments.plots.runs import Runs
 from experiments.plots.style import style, svg_address
@@ -70,7 +70,7 @@ def report(folder: Path) -> str:
     runs, path_figure = Runs(drawn, recorded.traces, paths=paths), CertifiedPath()
     noise = noise_of_problems(aa_pairs(joined_by_optimum(apart)))
     reached = times(apart, "first_within", traces=recorded.traces)
-    reached = reached.assign(fastest=fastest(reached, noise))
+    reached = reached.assign(fastest=ranked(reached, "time", noise) == 1)
     targets = {f"{gap:.0e}": own for gap, own in reached.groupby("target", sort=False)}
     penalty, penalty_text = penalty_of(manifest["time_limit"], results)
     means = {name: shifted_means(own, penalty) for name, own in targets.items()}

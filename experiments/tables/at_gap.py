@@ -158,18 +158,14 @@ def to_markdown(found: Benchmark, title: str, machine: Sequence[str]) -> str:
 def _at_target(rows: pd.DataFrame) -> str:
     """Return a table with a row a problem and a column a solver, ours first."""
     solvers = rows.sort_values(["kind", "solver"])["solver"].unique()  # "ours" before "peer"
-    several = rows[rows["kind"] == "ours"]["solver"].nunique() > 1
-    lines: list[dict[str, str]] = []
-    for problem, group in rows.groupby("problem", sort=False):
-        fastest = group[group["kind"] == "ours"]["ours"].iloc[:1]
-        line = {"problem": str(problem), "fastest of ours": "".join(fastest)}
-        lines.append(
-            line | {row["solver"]: _cell(row, several) for row in group.to_dict("records")}
-        )
-    single = set(rows[rows["single"]]["solver"])
-    heads = {name: f"{name} {SINGLE}" if name in single else name for name in solvers}
-    table = pd.DataFrame(lines, columns=["problem", "fastest of ours", *solvers]).fillna("")
-    return Table.of(table.rename(columns=heads)).markdown()
+    ours, single = rows[rows["kind"] == "ours"], set(rows[rows["single"]]["solver"])
+    cells = [_cell(row, ours["solver"].nunique() > 1) for row in rows.to_dict("records")]
+    table = rows.assign(cell=cells).pivot_table("cell", "problem", "solver", "first", sort=False)
+    table = table[solvers].rename(
+        columns=lambda name: f"{name} {SINGLE}" if name in single else name
+    )
+    table.insert(0, "fastest of ours", ours.groupby("problem")["ours"].first())
+    return Table.of(table.reset_index()).markdown()
 
 
 def _cell(row: _Row, several: bool) -> str:
@@ -209,12 +205,11 @@ def _passes(table: pd.DataFrame) -> str:
     """Return the relative suboptimality of the primal after so many passes, and the time they took."""
     if table.empty:
         return ""
-    made = table["setting"].str.removeprefix("epochs ").astype(int)
     cells = [
         f"{row['suboptimality']:.1e} in {duration(row['time'])}" for row in table.to_dict("records")
     ]
-    problems = pd.Categorical(table["problem"], table["problem"].unique())
-    shown = table.assign(passes=made, cell=cells, problem=problems).pivot_table(
-        "cell", ["problem", "passes"], "solver", "first", sort=False, observed=True
-    )
-    return f"{_PASSES}\n\n{Table.of(shown.sort_index().fillna('').reset_index()).markdown()}"
+    places = table.groupby("problem", sort=False).ngroup()
+    made = table.assign(cell=cells, place=places, passes=table["epochs"].astype(int))
+    made = made.sort_values(["place", "passes"], kind="stable")
+    shown = made.pivot_table("cell", ["problem", "passes"], "solver", "first", sort=False)
+    return f"{_PASSES}\n\n{Table.of(shown.reset_index()).markdown()}"

@@ -91,40 +91,35 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     results = split_by_host(results)
     noise = noise_of_problems(aa_pairs(results))
     table = times(results, "whole_run").drop(columns="gap").rename(columns=_MEDIANS)
-    first = table[table["outcome"].isin(FINAL) & ~table["repeat"]]
-    table = table.assign(rank=ranked(first, "time", noise), **vars(_INCOMPARABLE))
-    placed = [
-        row
-        for problem, rows in _by_problem(table)
-        for row in _placed(rows, noise.get(problem, 1.0))
-    ]
+    final = table["outcome"].isin(FINAL)
+    table["rank"] = ranked(table[final & ~table["repeat"]], "time", noise)
+    places = pd.DataFrame(
+        {
+            "problem": table.groupby("problem", sort=False).ngroup(),
+            "open": ~final,
+            "second of a pair": final & table["repeat"],
+            "value": table["time"].where(final, table["gap"]),
+        }
+    )
+    rows = table.loc[places.sort_values([*places]).index].to_dict("records")
+    firsts = {(row["problem"], row["solver"]): row for row in rows}
+    fastest: dict[Any, dict[Any, Any]] = {}  # the first row of each problem
+    shown: list[dict[Any, Any]] = []
+    for row in rows:
+        problem, outcome, repeat = row["problem"], row["outcome"], row["repeat"]
+        reference = fastest.setdefault(problem, row)
+        if repeat:  # the first of a pair may not have run yet
+            reference = firsts.get((problem, row["first"]))
+            if reference and outcome == reference["outcome"] not in FINAL:
+                continue  # it would say what the first one says
+        ratio = _INCOMPARABLE
+        if reference and outcome in FINAL:
+            compared = [(row["times"], reference["times"])]
+            ratio = compare(compared, 1.0 if repeat else noise.get(str(problem), 1.0))
+        shown.append(row | vars(Comparison(1.0) if reference is row else ratio))
     known = ["problem", "rank", "solver", "time", "set-up", *vars(_INCOMPARABLE), "objective"]
     known += ["gap", "subopt.", "KKT", "SV", "outcome", "proven", "runs", "solved", "reason"]
-    return pd.DataFrame(placed, columns=[*known, "host"])
-
-
-def _placed(rows: list[_Row], noise: float) -> list[_Row]:
-    """Return the rows of one problem, best first, with their ratios.
-
-    The second of an A/A pair is left out where it would say what the first one says.
-    """
-    firsts = {row["solver"]: row for row in rows if not row["repeat"]}
-    final = [row for row in rows if row["outcome"] in FINAL]
-    final.sort(key=lambda row: (row["repeat"], np.isnan(row["time"]), row["time"]))
-    for row in final:
-        reference = firsts.get(row["first"]) if row["repeat"] else final[0]
-        if reference:  # the first of a pair may not have run yet
-            times = [(row["times"], reference["times"])]
-            ratio = compare(times, 1.0 if row["repeat"] else noise)
-            row.update(vars(Comparison(1.0) if row is reference else ratio))
-    shown = {(name, row["outcome"]) for name, row in firsts.items()}
-    others = [
-        row
-        for row in rows
-        if row["outcome"] not in FINAL
-        and not (row["repeat"] and (row["first"], row["outcome"]) in shown)
-    ]
-    return final + sorted(others, key=lambda row: (np.isnan(row["gap"]), row["gap"]))
+    return pd.DataFrame(shown, columns=[*known, "host"])
 
 
 def to_terminal(summary: pd.DataFrame) -> Group:

@@ -220,5 +220,5 @@ def _model(solution: Solution) -> dict[str, Any]:
         "alpha": point.alpha,
         "w": w,
         "b": np.asarray(b, dtype=np.float64),
-        "level": problem.decision_scale(solution.certificate.offsets),
+        "offsets": np.array(solution.certificate.offsets, dtype=np.float64),
     }

@@ -12,7 +12,6 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from experiments.cases.plan import Case
-from experiments.files.specs import absolute
 from experiments.records.columns import COLUMNS, DESCRIBED, RESULTS
 from experiments.records.names import dataset_text, kernel_text, path_text
 from experiments.workers.wire import Layout, Malformed, Shapes, pack
@@ -131,8 +130,7 @@ def read_outcome(message: BinaryIO | bytes, case: Case) -> Outcome:
     trace, path = ([row | {"run_id": case.run_id} for row in rows] for rows in (trace, path))
     model: dict[str, Any] = {name: a for name, a in arrays.items() if name != _ANSWER}
     if model:
-        kernel = case.problem.parameters.get("kernel", {"name": "linear"})
-        model["kernel"] = np.str_(json.dumps(absolute(kernel, case.folder)))
+        model["problem"] = np.str_(json.dumps([vars(case.problem), case.folder]))
     return Outcome(record | decided, trace, model, output, diagnosis, path, arrays.get(_ANSWER))
 
 
@@ -143,7 +141,7 @@ def _shapes(told: _Told) -> Shapes:
         return {}
     alpha, weights = ((n,), (n, None)), ((2,), (2, None))
     plane: Shapes = {"X": ((n, 2),), "y": ((n,),), "alpha": alpha, "w": weights}
-    return {**plane, "b": ((), (None,)), "level": ((),), _ANSWER: alpha}
+    return {**plane, "b": ((), (None,)), "offsets": ((None,),), _ANSWER: alpha}
 
 
 @cache

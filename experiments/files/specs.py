@@ -133,15 +133,6 @@ def outside_names(value: Any) -> set[str]:
     return {text for _, text in texts_in(value) if is_outside(text)}
 
 
-def absolute(spec: Spec, folder: str) -> Spec:
-    """Return a description whose names from outside have absolute paths."""
-    found = {k: absolute(v, folder) if isinstance(v, dict) else v for k, v in spec.items()}
-    if is_outside(spec["name"]):
-        class_name = spec["name"].rpartition(":")[2]
-        found["name"] = f"{outside_file(spec['name'], folder)}:{class_name}"
-    return found
-
-
 def outside_file(name: str, folder: str) -> Path:
     """Return the file of `path/to/file.py:ClassName`; ValueError as `find_path`."""
     return find_path(name.rpartition(":")[0], folder)

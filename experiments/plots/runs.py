@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -14,9 +14,7 @@ from experiments.analysis.profiles import LEAST_GAP
 from experiments.analysis.times import SHORTEST_TIME, grouped
 from experiments.plots.solver_styles import solver_styles
 from experiments.plots.style import LineStyle
-from problems import Vector
-
-Model = Mapping[str, Any]
+from problems import Geometry, Vector
 
 
 class Curve(NamedTuple):
@@ -36,14 +34,14 @@ class Runs:
     ----------
     table : one row a run, the columns of `load_results` and those of `analysis.times.labelled`.
     traces : one row an evaluation: run_id, time (s), iteration, bounds, n_support.
-    model : run_id -> X, y, alpha, w, b, kernel of its answer, or None if none was kept.
+    model : run_id -> its answer in the plane, or None if none was kept.
     checks : what `dualgap verify` has found, empty if it was not run.
     paths : one row an answer on a path, see `records.columns.PATHS`.
     """
 
     table: pd.DataFrame
     traces: pd.DataFrame
-    model: Callable[[str], Model | None] = lambda _: None
+    model: Callable[[str], Geometry | None] = lambda _: None
     checks: pd.DataFrame = field(default_factory=pd.DataFrame)
     paths: pd.DataFrame = field(default_factory=pd.DataFrame)
 

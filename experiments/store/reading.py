@@ -20,7 +20,7 @@ import pandas as pd
 
 from experiments.cases.plan import search_of
 from experiments.cases.search import next_of
-from experiments.files.specs import build_kernel
+from experiments.files.specs import ProblemSpec, build_problem
 from experiments.records.columns import (
     DESCRIBED,
     FULL_TRACES,
@@ -35,7 +35,7 @@ from experiments.records.columns import (
 )
 from experiments.store.log import LOG, Seals
 from experiments.store.manifest import StoreError, common_columns, read_manifest
-from problems import Vector
+from problems import Dataset, Geometry, Point, Vector
 
 _log = logging.getLogger("dualgap")
 _RUNS = (*RESULTS, *DESCRIBED)
@@ -258,11 +258,8 @@ def load_answer(folder: Path, run_id: str) -> Vector | None:
         return None
 
 
-def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
-    """Return X, y, alpha, w (None with a kernel), b and kernel of an answer; None if none was kept.
-
-    Of K binary subproblems alpha is (n, K), w (2, K) and b (K,).
-    """
+def load_model(folder: Path | str, run_id: str) -> Geometry | None:
+    """Return an answer in the plane, with its problem; None if none was kept."""
     path = Path(folder) / "models" / f"{run_id}.npz"
     if not path.is_file():
         return None
@@ -271,9 +268,9 @@ def load_model(folder: Path | str, run_id: str) -> dict[str, Any] | None:
             arrays = dict(stored)
     except (ValueError, EOFError, OSError, BadZipFile):  # damaged: it is only for a picture
         return None
-    w = arrays["w"]
-    return arrays | {
-        "w": None if np.isnan(w).any() else w,
-        "b": arrays["b"] if arrays["b"].ndim else float(arrays["b"]),
-        "kernel": build_kernel(json.loads(str(arrays["kernel"]))),
-    }
+    spec, begun = json.loads(str(arrays["problem"]))
+    problem = build_problem(ProblemSpec(**spec), Dataset(arrays["X"], arrays["y"]), begun)
+    w, b = arrays["w"], arrays["b"]
+    w = None if np.isnan(w).any() else w
+    point = Point(arrays["alpha"], w, b if b.ndim else float(b))
+    return Geometry(problem, point, tuple(arrays["offsets"].tolist()))

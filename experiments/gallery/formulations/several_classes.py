@@ -12,7 +12,7 @@ From M. Straka's NPFL129 notes (after Bishop 2006, figure 4.2) and P. Gori's not
 from matplotlib.figure import Figure
 
 from experiments.plots.figures.regions.voting_regions import voting_regions
-from experiments.plots.solved import model_of, run_of
+from experiments.plots.solved import answer_of
 from problems import OneVsOne, OneVsRest, datasets
 from solvers import Solution, solve
 
@@ -25,5 +25,4 @@ def compute() -> list[Solution]:
 
 def draw(solutions: list[Solution]) -> Figure:
     """Draw a row for each strategy, a panel for each way to count."""
-    answers = [(run_of(solution), model_of(solution)) for solution in solutions]
-    return voting_regions("three clouds, linear machines", answers)
+    return voting_regions("three clouds, linear machines", list(map(answer_of, solutions)))

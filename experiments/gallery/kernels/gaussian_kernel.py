@@ -13,8 +13,7 @@ From P. Gori's notes on support vector machines, figure 4, and M. Straka's NPFL1
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.plane import region_keys
-from experiments.plots.solved import draw_solution
+from experiments.plots.plane import draw_regions, region_keys
 from experiments.plots.style import GREY, figure, legend
 from problems import RBF, HardMarginDual, datasets
 from solvers import Solution, solve
@@ -30,7 +29,7 @@ def draw(solution: Solution) -> Figure:
     """Draw the regions, and lines of constant f."""
     new = figure(5.4, 4.6)
     ax = new.add_subplot()
-    draw_solution(ax, solution)
+    draw_regions(ax, solution.geometry)
     x1, x2 = (np.linspace(*limits, 160) for limits in (ax.get_xlim(), ax.get_ylim()))
     grid = np.column_stack([g.ravel() for g in np.meshgrid(x1, x2)])
     f = solution.decision_function(grid).reshape(160, 160)

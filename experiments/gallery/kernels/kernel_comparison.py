@@ -11,8 +11,7 @@ From C. Anderson's notebook on support vector machines and gradient ascent: its 
 
 from matplotlib.figure import Figure
 
-from experiments.plots.plane import region_keys
-from experiments.plots.solved import draw_solution
+from experiments.plots.plane import draw_regions, region_keys
 from experiments.plots.style import label_outside, legend, panels
 from problems import RBF, Linear, Polynomial, SoftMarginDual, datasets
 from solvers import Solution, solve
@@ -32,7 +31,7 @@ def draw(solutions: dict[str, Solution]) -> Figure:
     """Draw a panel for each kernel, with the share of samples that it gets right."""
     new, axes = panels([""] * len(solutions), share="both")
     for ax, (name, solution) in zip(axes, solutions.items(), strict=True):
-        draw_solution(ax, solution)
+        draw_regions(ax, solution.geometry)
         right = (solution.predict(solution.problem.X) == solution.problem.y).mean()
         count = len(solution.geometry.support)
         ax.set_title(f"{name}\n{right:.0%} right, {count} support vectors")

@@ -12,8 +12,7 @@ From M. Straka's NPFL129 notes and P. Gori's notes on the Gaussian kernel.
 
 from matplotlib.figure import Figure
 
-from experiments.plots.plane import region_keys
-from experiments.plots.solved import draw_solution
+from experiments.plots.plane import draw_regions, region_keys
 from experiments.plots.style import label_outside, legend, panels
 from problems import RBF, SoftMarginDual, datasets
 from solvers import Solution, solve
@@ -36,7 +35,7 @@ def draw(solutions: dict[tuple[float, float], Solution]) -> Figure:
     """Draw a panel for each pair, gamma growing to the right and C downwards."""
     new, axes = panels([""] * len(solutions), share="both")
     for ax, ((C, gamma), solution) in zip(axes, solutions.items(), strict=True):
-        draw_solution(ax, solution)
+        draw_regions(ax, solution.geometry)
         count = len(solution.geometry.support)
         ax.set_title(f"gamma = {gamma:g}, C = {C:g}\n{count} support vectors")
     label_outside(axes, "$x_1$", "$x_2$")

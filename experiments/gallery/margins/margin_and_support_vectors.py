@@ -12,8 +12,8 @@ From P. Gori's notes on support vector machines, figure 2; the COMP 790-125 and 
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.plane import region_keys
-from experiments.plots.solved import draw_solution, line_of
+from experiments.plots.plane import draw_regions, region_keys
+from experiments.plots.solved import line_of
 from experiments.plots.style import figure, legend
 from problems import HardMarginDual, datasets
 from solvers import Solution, solve
@@ -30,7 +30,7 @@ def draw(solution: Solution) -> Figure:
     w, b = line_of(solution)
     new = figure(4.6, 4.4)
     ax = new.add_subplot()
-    draw_solution(ax, solution)
+    draw_regions(ax, solution.geometry)
     ax.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
     along = np.array([-w[1], w[0]]) / np.linalg.norm(w)
     foot = 1.5 * along - b * w / (w @ w)  # on f = 0

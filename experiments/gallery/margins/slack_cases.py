@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 from matplotlib.figure import Figure
 
-from experiments.plots.plane import region_keys
-from experiments.plots.solved import draw_solution, line_of
+from experiments.plots.plane import draw_regions, region_keys
+from experiments.plots.solved import line_of
 from experiments.plots.style import figure, legend
 from problems import SoftMarginPrimal, datasets
 from solvers import Solution, solve
@@ -39,7 +39,7 @@ def draw(solution: Solution) -> Figure:
     w, _ = line_of(solution)
     new = figure(5.4, 5.0)
     ax = new.add_subplot()
-    draw_solution(ax, solution)
+    draw_regions(ax, solution.geometry)
     ax.set(aspect="equal", xlabel="$x_1$", ylabel="$x_2$")
     goals = X + (y * xi)[:, None] * w / (w @ w)  # there y·f = 1
     for i in np.flatnonzero(xi > 1e-6):

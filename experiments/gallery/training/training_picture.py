@@ -12,7 +12,7 @@ From C. Anderson's notebook on dual gradient ascent, whose loop draws it while i
 from matplotlib.figure import Figure
 
 from experiments.plots.figures.regions.training import training
-from experiments.plots.solved import model_of, run_of, runs_of
+from experiments.plots.solved import answer_of, runs_of
 from problems import RBF, SoftMarginDual, datasets
 from solvers import ProjectedGradient, Solution, solve
 
@@ -27,5 +27,5 @@ def compute() -> Solution:
 
 def draw(solution: Solution) -> Figure:
     """Draw the four panels."""
-    run = run_of(solution, "four Gaussians, Gaussian kernel, C = 10")
-    return training(runs_of(solution), run, model_of(solution))
+    answer = answer_of(solution, "four Gaussians, Gaussian kernel, C = 10")
+    return training(runs_of(solution), *answer)

@@ -78,7 +78,8 @@ def test_looks_and_a_model_are_kept_for_samples_in_the_plane(case_of):
     assert outcome.trace[-1]["n_support"] == outcome.record["n_support"]
     assert outcome.trace[-1]["objective"] == outcome.record["objective"]
     assert outcome.model["X"].shape == (24, 2)
-    assert json.loads(str(outcome.model["kernel"])) == {"name": "rbf", "gamma": 0.05}
+    spec, _ = json.loads(str(outcome.model["problem"]))
+    assert spec["parameters"]["kernel"] == {"name": "rbf", "gamma": 0.05}
 
 
 def test_without_trace_nothing_is_looked_at(case_of):

@@ -101,8 +101,9 @@ def test_everything_from_outside_runs_is_certified_and_comes_back(tmp_path: Path
     for case in cases:
         model = load_model(folder, case.run_id)
         if model is not None:
-            kernels.add(model["kernel"].name)
-            assert model["kernel"] == build_kernel(case.problem.parameters["kernel"], str(tmp_path))
+            kernels.add(model.problem.kernel.name)
+            kernel = model.problem.kernel
+            assert kernel == build_kernel(case.problem.parameters["kernel"], str(tmp_path))
     assert kernels == {"linear", "shifted", "sum"}
 
 

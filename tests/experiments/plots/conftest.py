@@ -54,12 +54,6 @@ def moons():
     return SoftMarginDual(data.X, data.y, 2.0, RBF(1.0))
 
 
-def model_of(solution):
-    p = solution.problem
-    parts = {"X": p.X, "y": p.y, "kernel": p.kernel}
-    return parts | {"alpha": solution.alpha, "w": solution.w, "b": solution.b}
-
-
 def row_of(solution, **changes):
     certificate, p = solution.certificate, solution.problem
     known = {

@@ -12,8 +12,8 @@ from experiments.cases.records import Outcome
 from experiments.plots import plot_all, plot_runs
 from experiments.store.folder import Store
 from solvers import SMO, solve
-from tests.experiments.plots.conftest import drawn, model_of, row_of, runs_of, tables
-from tests.experiments.rows import crashed, run
+from tests.experiments.plots.conftest import drawn, row_of, runs_of, tables
+from tests.experiments.rows import crashed, posed, run
 
 NAN = float("nan")
 
@@ -37,10 +37,10 @@ def folder(tmp_path, moons):
         | {name: getattr(c, name) for name in ("primal_objective", "dual_objective", "gap")}
         for t, i, c in [(1e-6, 0, first), *trace]
     ]
-    model = model_of(solution) | {
-        "w": np.full(2, NAN),
-        "kernel": json.dumps({"name": "rbf", "gamma": 1.0}),
-    }
+    kernel = {"name": "rbf", "gamma": 1.0}
+    spec = posed("two_moons", params={"C": 2.0, "kernel": kernel})
+    model = {"X": moons.X, "y": moons.y, "alpha": solution.alpha, "w": np.full(2, NAN)}
+    model |= {"b": solution.b, "offsets": np.zeros(1), "problem": json.dumps([spec, ""])}
     rows = [
         row_of(solution, problem="moons(n=40) C=2"),
         crashed("moons(n=40) C=2", "qp"),

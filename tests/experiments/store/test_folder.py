@@ -338,9 +338,9 @@ def test_the_answer_of_a_problem_in_the_plane_comes_back(tmp_path, outcomes, cas
     other = run_case(case_of())
     folder = recorded(tmp_path / "out", [outcomes[0], other])
     linear, rbf = (load_model(folder, outcome.run_id) for outcome in (outcomes[0], other))
-    assert linear["alpha"].shape == rbf["alpha"].shape == (24,)
-    assert linear["w"].shape == (2,)
-    assert (rbf["w"], rbf["kernel"]) == (None, RBF(0.05))
+    assert linear.kinds.shape == rbf.kinds.shape == (24,)
+    assert linear.point.w.shape == (2,)
+    assert (rbf.point.w, rbf.problem.kernel) == (None, RBF(0.05))
     assert load_model(folder, "nothing") is None
 
 

@@ -17,7 +17,6 @@ from experiments.plots.plane import (
     decision,
     draw_regions,
     grid,
-    kinds_of,
     region_keys,
 )
 from experiments.plots.runs import Runs
@@ -54,7 +53,7 @@ def decision_regions(answers: Sequence[Answer]) -> Figure:
     new, axes = panels(titles, 2.1, share="both", lines=_LINES)
     new.suptitle(wrap(str(answers[0][0]["problem_id"]), 90), fontsize=8.5)
     for ax, group in zip(axes, groups, strict=True):
-        draw_regions(ax, *group[0])
+        draw_regions(ax, group[0][1])
     label_outside(axes, "$x_1$", "$x_2$")
     legend(new, region_keys(), columns=3)
     return new
@@ -62,16 +61,16 @@ def decision_regions(answers: Sequence[Answer]) -> Figure:
 
 def alike(answers: Sequence[Answer]) -> list[list[Answer]]:
     """Return the answers in groups that look the same: their regions, margins and support vectors."""
-    _, _, points = grid(np.asarray(answers[0][1]["X"], dtype=np.float64), _POINTS)
+    _, _, points = grid(np.asarray(answers[0][1].problem.X), _POINTS)
     groups: list[list[Answer]] = []
     looks: list[tuple[np.ndarray, np.ndarray]] = []  # of each group's first
-    for run, model in answers:
-        f, kinds = decision(model, points), kinds_of(run, model)
+    for run, answer in answers:
+        f, kinds = decision(answer, points), answer.kinds
         for group, (other, others) in zip(groups, looks, strict=True):
             if (np.abs(f - other) <= _SAME).all() and (kinds == others).all():
-                group.append((run, model))
+                group.append((run, answer))
                 break
         else:
-            groups.append([(run, model)])
+            groups.append([(run, answer)])
             looks.append((f, kinds))
     return groups

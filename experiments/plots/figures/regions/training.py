@@ -15,10 +15,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from experiments.plots.drawing import Drawing, Named
-from experiments.plots.plane import CLASSES, binary_answers, draw_regions, region_keys, upper
-from experiments.plots.runs import Model, Runs
+from experiments.plots.plane import CLASSES, binary_answers, draw_regions, region_keys
+from experiments.plots.runs import Runs
 from experiments.plots.style import BLACK, count_axis, figure, legend, note, wrap
 from experiments.tables.formats import file_name
+from problems import Geometry
 
 
 class Training(Drawing):
@@ -30,36 +31,37 @@ class Training(Drawing):
     def draw(self, runs: Runs) -> Iterator[Named]:
         """Yield a figure for each answer whose run has a trace."""
         for problem, answers in binary_answers(runs):
-            for run, model in answers:
+            for run, answer in answers:
                 if len(runs.trace(run["run_id"])) > 1:
                     name = file_name(self.name, problem, str(run["series"]))
-                    yield name, training(runs, run, model)
+                    yield name, training(runs, run, answer)
 
 
-def training(runs: Runs, run: pd.Series, model: Model) -> Figure:
+def training(runs: Runs, run: pd.Series, answer: Geometry) -> Figure:
     """Draw the four panels of a run that has a trace."""
     new = figure(6.0, 5.2)
     regions, objective, multipliers, count = new.subplots(2, 2).ravel()
     title = f"{run['problem_id']}: {run['series']}, {run['verdict']}"
     new.suptitle(wrap(title, 80), fontsize=8.5)
-    draw_regions(regions, run, model)
+    draw_regions(regions, answer)
     regions.set(xlabel="$x_1$", ylabel="$x_2$")
     evaluations = runs.trace(run["run_id"])
     _by_step(objective, evaluations, "dual_objective", "dual objective $L_D$")
     multipliers.set(xlabel="sample", ylabel=r"$\alpha$")
-    alpha, y = np.asarray(model["alpha"], dtype=np.float64), np.asarray(model["y"])
+    y, alpha = answer.problem.y, answer.point.alpha
+    assert alpha is not None
     samples = np.arange(1, len(alpha) + 1)
     for label, colour, marker in CLASSES:
         own = y == label
         mark: dict[str, Any] = {"s": 9, "c": colour, "marker": marker, "linewidths": 0}
         multipliers.scatter(samples[own], alpha[own], **mark)
-    C = upper(run)
-    if np.isfinite(C):
+    C, *others = np.unique(answer.problem.upper)
+    if np.isfinite(C) and not others:
         multipliers.axhline(C, color="#555555", linestyle="--", linewidth=0.8)
         beside: dict[str, Any] = {"xytext": (2, 0), "textcoords": "offset points", "va": "center"}
         beside |= {"xycoords": ("axes fraction", "data"), "annotation_clip": False}
         multipliers.annotate("C", (1, C), **beside)
-    _by_step(count, evaluations, "n_support", f"support vectors (of {len(model['y'])})")
+    _by_step(count, evaluations, "n_support", f"support vectors (of {len(y)})")
     if count.lines:
         count.set_ylim(0, 1.1 * count.dataLim.y1 + 1)
     legend(new, region_keys(), columns=3)

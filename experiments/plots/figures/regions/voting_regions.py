@@ -8,7 +8,7 @@ class.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, cast, get_args
+from typing import cast, get_args
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -19,7 +19,7 @@ from matplotlib.patches import Patch
 
 from experiments.analysis.labels import words_of
 from experiments.plots.drawing import Drawing, Named
-from experiments.plots.plane import Answer, contour, grid, in_blocks, planar
+from experiments.plots.plane import Answer, contour, decision, grid, planar
 from experiments.plots.runs import Runs
 from experiments.plots.style import (
     BLACK,
@@ -33,7 +33,7 @@ from experiments.plots.style import (
     wrap,
 )
 from experiments.tables.formats import file_name
-from problems import FORMULATIONS, Geometry, Multiclass, Point, Vector
+from problems import FORMULATIONS, Multiclass, Vector
 from problems.formulations.multiclass import Voting
 from problems.kernels import Block
 
@@ -76,14 +76,11 @@ def voting_regions(title: str, answers: Sequence[Answer]) -> Figure:
     )
     new.suptitle(wrap(f"{title}: {solvers}: {verdicts}", 100), fontsize=8.5)
     most = 0
-    for i, (run, model) in enumerate(answers):
-        make = cast("type[Any]", FORMULATIONS[str(run["formulation"])])
-        problem: Multiclass = make(model["X"], model["y"], kernel=model["kernel"])
+    for i, (run, answer) in enumerate(answers):
+        problem = cast("Multiclass", answer.problem)
         most = max(most, problem.classes)
-        point = Point(model["alpha"], model["w"], model["b"])
-        outputs = Geometry(problem, point).outputs
-        x1, x2, points = grid(model["X"], _GRID)
-        f = in_blocks(outputs, points).reshape(_GRID**2, -1)
+        x1, x2, points = grid(np.asarray(problem.X), _GRID)
+        f = decision(answer, points).reshape(_GRID**2, -1)
         for ax, rule in zip(axes[len(rules) * i :], rules, strict=False):
             _draw_votes(ax, problem, (x1, x2, f), rule)
             strategy = str(run["formulation"]).replace("_", "-")

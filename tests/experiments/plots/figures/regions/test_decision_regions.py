@@ -7,15 +7,16 @@ import numpy as np
 from experiments.plots.figures.regions.decision_regions import alike, decision_regions
 from experiments.plots.figures.regions.training import training
 from experiments.plots.plane import planar
+from problems import Geometry, Point
 from solvers import SMO, solve
-from tests.experiments.plots.conftest import drawn, model_of, row_of, runs_of, tables
+from tests.experiments.plots.conftest import drawn, row_of, runs_of, tables
 
 
 def test_planar_figures_mark_every_support_vector_and_the_best_answer_comes_first(moons):
     answers = {f"r{i}": solve(moons, SMO(tol=t)) for i, t in enumerate((1e-1, 1e-8))}
     rows = [row_of(s, params=json.dumps({"c": i})) for i, s in enumerate(answers.values())]
     results, traces = tables(rows, {1: [1, 0.1]})
-    runs = drawn(results, traces, lambda run_id: model_of(answers[run_id]))
+    runs = drawn(results, traces, lambda run_id: answers[run_id].geometry)
     kept = planar(runs, "p")
     assert [row["run_id"] for row, _ in kept] == ["r1", "r0"]
     support = len(answers["r1"].geometry.support)
@@ -32,8 +33,8 @@ def test_planar_figures_mark_every_support_vector_and_the_best_answer_comes_firs
 
 def test_a_decision_function_of_one_sign_is_drawn(moons):
     solution = solve(moons, SMO(tol=1e-3))
-    model = model_of(solution) | {"alpha": np.zeros(moons.n), "b": 1.0}
-    assert decision_regions([(runs_of([row_of(solution)]).table.iloc[0], model)]).axes
+    answer = Geometry(moons, Point(np.zeros(moons.n), b=1.0))
+    assert decision_regions([(runs_of([row_of(solution)]).table.iloc[0], answer)]).axes
 
 
 def test_answers_that_look_the_same_share_a_panel_named_by_all(moons):
@@ -43,7 +44,7 @@ def test_answers_that_look_the_same_share_a_panel_named_by_all(moons):
     runs = [
         runs_of([row_of(answer, solver=name)]).table.iloc[0] for name, answer in answers.items()
     ]
-    pairs = [(run, model_of(answer)) for run, answer in zip(runs, answers.values(), strict=True)]
+    pairs = [(run, answer.geometry) for run, answer in zip(runs, answers.values(), strict=True)]
     assert [[run["series"] for run, _ in group] for group in alike(pairs)] == [
         ["one", "two"],
         ["far"],

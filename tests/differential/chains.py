@@ -1,21 +1,21 @@
-"""The optimum of a structured margin in rationals, by an active set of labellings.
+"""The optimum of a structured margin in rationals, by cutting planes.
 
     min over w   ½‖w‖² + C max over ŷ of [Δ(ŷ) − wᵀg(ŷ)],     g(ŷ) = Ψ(y) − Ψ(ŷ)
-where ŷ labels all sequences at once. In the dual weights λ ≥ 0 of labellings sum to one:
-    max C Σ λΔ − ½‖w‖²,   w = C Σ λg
-Wolfe's method (1976) holds the labellings of an active set at equal values, adds one that has a larger
-value, and drops those whose weight would fall below 0. It ends when no labelling has a larger value.
+where ŷ labels all sequences at once. For a few labellings that is a hard margin with an offset: least
+½‖w‖² + Cξ with wᵀg + ξ ≥ Δ. The labelling of the largest loss joins those that have a multiplier λ > 0
+at its optimum, w = Σ λg, until no labelling has a larger loss than they have (Kelley 1960).
 """
 
 from itertools import product
 from typing import Any
 
 import numpy as np
-from flint import fmpq, fmpq_mat
+from flint import fmpq
 
 from problems import Certificate, ChainMargin, Point
+from tests.differential.active_sets import solved
 from tests.differential.kernels import Row, exact_rows, inner
-from tests.differential.posed import HALF, ONE, ZERO, Values, rational, real
+from tests.differential.posed import HALF, ZERO, Curve, Group, Posed, Values, rational, real
 
 Labels = tuple[int, ...]
 
@@ -41,7 +41,7 @@ class ChainReference:
         ]
         self.weights = self._solve()
         self.w = self._w(self.weights)
-        self.lower = self.C * sum((v * self.wrong[j] for j, v in self.weights.items()), ZERO)
+        self.lower = sum((v * self.wrong[j] for j, v in self.weights.items()), ZERO)
         self.lower -= HALF * inner(self.w, self.w)
         self.upper = self.primal(self.w)
         assert self.lower == self.upper, "no labelling has a larger value, so objectives are equal"
@@ -67,47 +67,23 @@ class ChainReference:
     def _w(self, weights: dict[int, fmpq]) -> Row:
         total = [ZERO] * len(self.g[0])
         for j, weight in weights.items():
-            total = [t + self.C * weight * v for t, v in zip(total, self.g[j], strict=True)]
+            total = [t + weight * v for t, v in zip(total, self.g[j], strict=True)]
         return total
 
     def _solve(self) -> dict[int, fmpq]:
-        weights = {max(range(len(self.wrong)), key=self.wrong.__getitem__): ONE}
+        """Return the multipliers of the labellings that have any."""
+        kept = [max(range(len(self.wrong)), key=self.wrong.__getitem__)]
         while True:
+            K = [[inner(self.g[i], self.g[j]) for j in kept] for i in kept]
+            curves = [Curve(self.wrong[j], None, None, None) for j in kept]
+            found = solved(Posed(K, ZERO, curves, [Group(tuple(range(len(kept))), self.C)]))
+            assert found is not None, "every weight is feasible with some offset"
+            weights = {j: v for j, v in zip(kept, found.beta, strict=True) if v > 0}
             values = self._losses(self._w(weights))
             best = max(range(len(values)), key=values.__getitem__)
             if values[best] == max(values[j] for j in weights):
                 return weights
-            weights[best] = ZERO
-            weights = self._inner_loop(weights)
-
-    def _inner_loop(self, weights: dict[int, fmpq]) -> dict[int, fmpq]:
-        """Return the best weights of a subset of these labellings that holds the objective."""
-        while True:
-            support = list(weights)
-            direction, most = self._direction(weights)
-            steps = {j: -weights[j] / v for j, v in zip(support, direction, strict=True) if v < 0}
-            size = min([*steps.values(), *([] if most is None else [most])])
-            weights = {j: weights[j] + size * v for j, v in zip(support, direction, strict=True)}
-            if most is not None and size == most:
-                return {j: v for j, v in weights.items() if v > 0}
-            gone = next(j for j, step in steps.items() if step == size)
-            weights = {j: v for j, v in weights.items() if j != gone}
-
-    def _direction(self, weights: dict[int, fmpq]) -> tuple[list[fmpq], fmpq | None]:
-        """Return the way to the best weights of this support, and 1; or one without end, and None."""
-        support = list(weights)
-        n = len(support)
-        rows = [
-            [self.C * inner(self.g[i], self.g[j]) for j in support] + [ONE] for i in support
-        ] + [[ONE] * n + [ZERO]]
-        try:
-            right = [[self.wrong[j]] for j in support] + [[ONE]]
-            found = fmpq_mat(rows).solve(fmpq_mat(right)).entries()[:n]
-        except ZeroDivisionError:
-            null = _null_vector(rows)[:n]
-            gain = sum((v * self.wrong[j] for j, v in zip(support, null, strict=True)), ZERO)
-            return [v if gain > 0 else -v for v in null], None
-        return [v - weights[j] for j, v in zip(support, found, strict=True)], ONE
+            kept = [*weights, best]
 
     def point(self) -> Point:
         """Return the optimal weights rounded to float64, and their marginals."""
@@ -116,7 +92,7 @@ class ChainReference:
             labels = self.labellings[j]
             for i, k in enumerate(labels):
                 before = labels[i - 1] if i % self.problem.length else 0
-                mu[i, before, k] += real(self.C * weight)
+                mu[i, before, k] += real(weight)
         return Point(mu.reshape(self.problem.n, -1), np.array([real(v) for v in self.w]))
 
     def size_at_zero(self) -> fmpq:
@@ -161,16 +137,3 @@ def _shares(weights: Any) -> Row:
     exact = [rational(v) for v in weights.tolist()]
     total = sum(exact, ZERO)
     return [v / total if total else fmpq(1, len(exact)) for v in exact]
-
-
-def _null_vector(rows: list[list[fmpq]]) -> list[fmpq]:
-    """Return a vector that a singular matrix takes to 0."""
-    reduced, rank = fmpq_mat(rows).rref()
-    size = len(rows)
-    pivots = [next(j for j in range(size) if reduced[i, j] != 0) for i in range(rank)]
-    loose = next(j for j in range(size) if j not in pivots)
-    null = [ZERO] * size
-    null[loose] = ONE
-    for i, j in enumerate(pivots):
-        null[j] = -reduced[i, loose]
-    return null

@@ -3,6 +3,7 @@
 `expected` is the property of the selftest that must catch it, `words` must be in its sentence.
 """
 
+import sys
 import time
 from dataclasses import replace
 
@@ -91,6 +92,13 @@ class Objects(_Faulty, words="array of floats, got object"):
 
     def spoil(self, point):
         return replace(point, x=point.x.astype(object))
+
+
+class Exits(_Faulty, words="raised SystemExit: done"):
+    """It calls sys.exit."""
+
+    def spoil(self, point):
+        sys.exit("done")
 
 
 class UnknownClaim(_Faulty, words="claim: must be one of"):

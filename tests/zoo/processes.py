@@ -6,7 +6,6 @@
 import ctypes
 import os
 import subprocess
-import sys
 import time
 
 from solvers import SMO
@@ -42,13 +41,6 @@ class ExitsAtOnce(_Deadly, words="ended with exit code 0"):
 
     def strike(self):
         os._exit(0)
-
-
-class Exits(_Deadly, words="raised SystemExit"):
-    """It calls sys.exit."""
-
-    def strike(self):
-        sys.exit("done")
 
 
 class HangsInC(_Deadly, words="killed"):

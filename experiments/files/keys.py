@@ -5,7 +5,15 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Literal, get_type_hints
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ByteSize,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+)
 
 from experiments.files.settings import type_text
 from experiments.files.yamlfile import Fault, Node, shown, unknown
@@ -18,36 +26,24 @@ _LEAST_MEMORY = 2**20  # bytes; no worker starts with less, so that a number bel
 _HINTS = {
     "seed": ", as in {name: pegasos, seed: [1, 2, 3]}; `repetitions: 3` draws a seed for each run"
 }
-_UNITS = {"": 1, "B": 1} | {
-    f"{letter}{suffix}": base**power
-    for power, letter in enumerate("KMGT", start=1)
-    for suffix, base in (("B", 1000), ("iB", 1024))
+_SAYS = {  # of a key and a kind of pydantic's errors, in the place of its words
+    (
+        "name",
+        "string_pattern_mismatch",
+    ): "consist of at most 100 letters, digits, '.', '_', '-', '+' "
+    "and spaces and begin with a letter or digit, as it becomes a folder",
+    ("memory_limit", "greater_than_equal"): "be 1 MiB or more; give a unit, such as 4GiB or 500MB",
 }
 
 
 def _as_bytes(value: Any) -> Any:
     """Return bytes for text such as "4GiB" or "500MB"; anything else is left as it is."""
-    if not isinstance(value, str):
-        return value
-    match = re.fullmatch(SIZE, value)
-    if match is None or match[2] not in _UNITS:
-        raise ValueError("be a size such as 4GiB or 500MB, a number of bytes, or null")
-    return int(float(match[1]) * _UNITS[match[2]])
-
-
-def _plausible_memory(size: int) -> int:
-    if size < _LEAST_MEMORY:
-        raise ValueError("be 1 MiB or more; give a unit, such as 4GiB or 500MB")
-    return size
-
-
-def _safe_name(name: Any) -> Any:
-    if isinstance(name, str) and not re.fullmatch(SAFE_NAME, name):
-        raise ValueError(
-            "consist of at most 100 letters, digits, '.', '_', '-', '+' and spaces and begin with a "
-            "letter or digit, as it becomes a folder"
+    try:
+        return (
+            int(TypeAdapter(ByteSize).validate_python(value)) if isinstance(value, str) else value
         )
-    return name
+    except (ValidationError, OverflowError):
+        raise ValueError("be a size such as 4GiB or 500MB, a number of bytes, or null") from None
 
 
 def checked_labels(solvers: list[Node], faults: list[Fault]) -> None:
@@ -82,9 +78,7 @@ class ExperimentFile(BaseModel, frozen=True):
 
     model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    name: Annotated[str, BeforeValidator(_safe_name)] = Field(
-        description="also the folder of the runs", pattern=SAFE_NAME
-    )
+    name: str = Field(description="also the folder of the runs", pattern=SAFE_NAME)
     problems: list[Any] = Field(min_length=1, description="each is solved by every solver")
     solvers: list[Any] = Field(min_length=1, description="names, or names with settings")
     kind: Literal["comparison", "benchmark", "verification"] = Field(
@@ -98,15 +92,9 @@ class ExperimentFile(BaseModel, frozen=True):
         description="seconds of solving a run, which is killed after 1.5 times that and 10 s if it "
         "does not stop by itself",
     )
-    memory_limit: (
-        Annotated[
-            int,
-            Field(json_schema_extra={"minimum": _LEAST_MEMORY}),
-            BeforeValidator(_as_bytes),
-            AfterValidator(_plausible_memory),
-        ]
-        | None
-    ) = Field(None, description="of a worker: a size such as 4GiB, or a number of bytes")
+    memory_limit: Annotated[int, Field(ge=_LEAST_MEMORY), BeforeValidator(_as_bytes)] | None = (
+        Field(None, description="of a worker: a size such as 4GiB, or a number of bytes")
+    )
     target_gap: float = Field(
         1e-6, gt=0, lt=1, description="relative gap at which a verdict is 'solved'"
     )
@@ -157,4 +145,5 @@ def _fault_text(key: str, found: Any) -> str:
         hint = get_type_hints(ExperimentFile, include_extras=True)[key]
         return f"{key}: must be {type_text(hint)}, got {shown(found['input'])}"
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input should ")
+    message = _SAYS.get((key, found["type"]), message)
     return f"{key}: must {message}, got {shown(found['input'])}"

@@ -33,6 +33,7 @@ from problems import Kernel
 
 T = TypeVar("T")
 
+_adapter: Callable[[Any], TypeAdapter[Any]] = cache(TypeAdapter)
 _NOT_SETTINGS = ("X", "y", "name")  # the samples, and the name that stands beside the settings
 
 
@@ -125,11 +126,6 @@ def _typed(what: str, key: str, hint: Any, node: Node) -> Any:
     except ValidationError:
         text = f"{what}: {key}: must be {type_text(hint)}, got {shown(node.plain)}"
         raise Fault(node.line, text) from None
-
-
-@cache
-def _adapter(hint: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(hint)
 
 
 def type_text(hint: Any) -> str:

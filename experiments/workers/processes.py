@@ -1,11 +1,10 @@
-"""Processes of this machine: which descends from which, how much memory they use, how they are ended."""
+"""Processes of this machine: which descends from which, and how they are ended."""
 
 from __future__ import annotations
 
 import os
 import signal
 import subprocess
-from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from multiprocessing.context import BaseContext
 from pathlib import Path
@@ -79,25 +78,6 @@ def descendants(pid: int) -> list[psutil.Process]:
     return [process for process in found if alive(process.pid)]
 
 
-def resident(pids: Iterable[int]) -> int:
-    """Return the resident memory of processes, in bytes."""
-    total = 0
-    for process_id in pids:
-        with suppress(psutil.Error):
-            total += psutil.Process(process_id).memory_info().rss
-    return total
-
-
-def cpu_seconds(pid: int) -> float:
-    """Return the CPU time of a process, its descendants and those they waited for, in seconds."""
-    total = 0.0
-    with suppress(psutil.Error):
-        for process in (psutil.Process(pid), *descendants(pid)):
-            with suppress(psutil.Error):
-                total += sum(process.cpu_times()[:4])  # user, system, and both of children
-    return total
-
-
 def signal_group(group: int, number: signal.Signals) -> None:
     """Send a signal to all of a process group that are left."""
     assert group > 0  # 0 is our own
@@ -105,35 +85,23 @@ def signal_group(group: int, number: signal.Signals) -> None:
         os.killpg(group, number)
 
 
-def kill(processes: Iterable[psutil.Process]) -> None:
-    """Kill those that are left; an id that now is another process's is left alone."""
-    for process in processes:
-        with suppress(psutil.Error):
-            process.kill()
-
-
 def oom_kills(root: Path = Path("/")) -> int:
     """Return how often the kernel has killed a process for want of memory (Linux; else 0).
 
-    The count is of our control group where that has one, else of the whole machine;
-    `root` is where /proc and /sys are.
+    The count is of our control group where that has one (of version 2 or 1), else of the whole
+    machine; `root` is where /proc and /sys are.
     """
-    for path in (*_group_counters(root), root / "proc/vmstat"):
+    mounted, counters = root / "sys/fs/cgroup", [root / "proc/vmstat"]
+    with suppress(OSError):
+        for line in reversed((root / "proc/self/cgroup").read_text().splitlines()):
+            _, controllers, group = line.split(":", 2)  # number:controllers:/path
+            if not controllers:
+                counters.insert(0, mounted / group.lstrip("/") / "memory.events")
+            elif "memory" in controllers.split(","):
+                counters.insert(0, mounted / "memory" / group.lstrip("/") / "memory.oom_control")
+    for path in counters:
         with suppress(OSError):
             for line in path.read_text().splitlines():
                 if line.startswith("oom_kill "):
                     return int(line.split()[1])
     return 0
-
-
-def _group_counters(root: Path) -> Iterator[Path]:
-    """Yield where our control group may count the kills, in version 2 and version 1."""
-    groups, mounted = "", root / "sys/fs/cgroup"
-    with suppress(OSError):
-        groups = (root / "proc/self/cgroup").read_text()
-    for line in groups.splitlines():  # number:controllers:/path
-        _, controllers, group = line.split(":", 2)
-        if not controllers:
-            yield mounted / group.lstrip("/") / "memory.events"
-        elif "memory" in controllers.split(","):
-            yield mounted / "memory" / group.lstrip("/") / "memory.oom_control"

@@ -15,20 +15,13 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import wait
+from multiprocessing.context import SpawnProcess
 from typing import Any
 
 import psutil
 
 from experiments.workers.capture import Capture
-from experiments.workers.processes import (
-    Reaper,
-    alive,
-    cpu_seconds,
-    descendants,
-    kill,
-    resident,
-    signal_group,
-)
+from experiments.workers.processes import Reaper, alive, descendants, signal_group
 from experiments.workers.start import STARTING, serve
 from experiments.workers.wire import (
     ENDED,
@@ -58,7 +51,7 @@ class Worker:
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._process: _Process | None = None
+        self._child: SpawnProcess | None = None
         self._phase, self._since = STARTING, 0.0
         self._answer: bytes | WorkerError | WorkerExit | None = None
 
@@ -69,14 +62,27 @@ class Worker:
 
         With `reporting` the first argument is a function to call with each phase that begins.
         """
-        if self._process is not None and not alive(self._process.pid):
+        if self._child is not None and not alive(self._pid):
             self.stop()  # it died between two calls: a zombie, whose threads may not have ended yet
-        if self._process is None:
-            self._process = _Process(self.threads)
-        self._process.capture.clear()
+        if self._child is None:
+            self._start()
+        self._printed.clear()
         self._phase, self._since, self._answer = STARTING, time.monotonic(), None
         with suppress(BrokenPipeError):  # it died just now, and `ended` will say so
-            self._process.channel.sendall(pickle.dumps((function, arguments, reporting)))
+            self._channel.sendall(pickle.dumps((function, arguments, reporting)))
+
+    def _start(self) -> None:
+        """Start a process, the channel to it, what keeps its output, and the reaper that outlives us."""
+        context = multiprocessing.get_context("spawn")
+        self._printed, self._reaper = Capture(context), Reaper(context)
+        self._seen, self._frames = set[psutil.Process](), Frames()
+        # no pipe, which a process of the same user could open by its name in /proc
+        self._channel, theirs = socket.socketpair()
+        given = theirs, self.threads, self._printed.writer, self._reaper.writer
+        child = context.Process(target=serve, args=given, daemon=True)
+        child.start()
+        theirs.close()
+        self._child, self._pid = child, child.pid or 0
 
     def finish(self, seconds: float) -> bytes:
         """Return what the call returned as soon as it has ended.
@@ -101,8 +107,7 @@ class Worker:
     @property
     def handles(self) -> list[Any]:
         """What `multiprocessing.connection.wait` waits for; empty before the first call."""
-        process = self._process
-        return [] if process is None else [process.channel, process.child.sentinel]
+        return [] if self._child is None else [self._channel, self._child.sentinel]
 
     def wait(self, seconds: float = POLL) -> None:
         """Wait until the call has ended, but no longer than `seconds`."""
@@ -113,20 +118,20 @@ class Worker:
 
         What the process has sent is taken: phases that began, and its answer.
         """
-        assert self._process is not None
-        process, alive = self._process, self._process.child.is_alive()
+        assert self._child is not None
+        alive = self._child.is_alive()
         while self._answer is None:
             try:
-                received = process.channel.recv(_RECEIVED, socket.MSG_DONTWAIT)
+                received = self._channel.recv(_RECEIVED, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 break
             except OSError:  # reset by its death
                 received = b""
             if not received:
-                process.child.join(POLL)
+                self._child.join(POLL)
                 break
             try:
-                for kind, content in process.frames.of(received):
+                for kind, content in self._frames.of(received):
                     self._take(kind, content)
             except Malformed as error:
                 self._answer = WorkerError(str(error))
@@ -145,19 +150,11 @@ class Worker:
                 self._answer = WorkerExit(int(text)) if kind == ENDED else self._answer
 
     def result(self) -> bytes:
-        """Return what a call that has ended returned.
-
-        Raises
-        ------
-        WorkerError
-            If it raised something.
-        WorkerExit
-            If the process has ended instead.
-        """
-        assert self._process is not None
+        """Return what a call that has ended returned; WorkerError and WorkerExit as `finish`."""
+        assert self._child is not None
         if self._answer is None:
-            self._process.child.join()
-            raise WorkerExit(self._process.child.exitcode or 0)
+            self._child.join()
+            raise WorkerExit(self._child.exitcode or 0)
         if not isinstance(self._answer, bytes):
             raise self._answer
         return self._answer
@@ -168,68 +165,55 @@ class Worker:
 
     def printed(self) -> str:
         """Return the end of what was printed since the call began."""
-        return self._process.capture.text() if self._process is not None else ""
+        return self._printed.text()
 
     def resident(self) -> int:
-        """Return the resident memory of all that the process started, else its own, in bytes."""
-        return self._process.resident() if self._process is not None else 0
+        """Return the resident memory of all that the process started, else its own, in bytes.
+
+        A copy of the process shares what it has with it, and would count it twice. What was started
+        is noted, to be killed at the end: once the process is dead, nothing else tells of it.
+        """
+        running, total = descendants(self._pid), 0
+        self._seen = {process for process in self._seen if process.is_running()} | set(running)
+        with suppress(psutil.Error):
+            running = running or [psutil.Process(self._pid)]
+        for process in running:
+            with suppress(psutil.Error):
+                total += process.memory_info().rss
+        return total
 
     def cpu_seconds(self) -> float:
-        """Return the CPU time of the process and of all that it started, in seconds."""
-        return cpu_seconds(self._process.pid) if self._process is not None else 0.0
+        """Return the CPU time of the process, what it started and what those waited for, in seconds."""
+        total = 0.0
+        with suppress(psutil.Error):
+            for process in (psutil.Process(self._pid), *descendants(self._pid)):
+                with suppress(psutil.Error):
+                    total += sum(process.cpu_times()[:4])  # user, system, and both of children
+        return total
 
     def can_go_on(self) -> bool:
         """Return whether the process is alive, and nothing that it started still runs."""
-        process = self._process
-        return process is not None and alive(process.pid) and not descendants(process.pid)
+        return self._child is not None and alive(self._pid) and not descendants(self._pid)
 
     def terminate(self) -> str:
         """Ask the process to end, with a second to do so; return the signal that has ended it."""
-        assert self._process is not None
-        self._process.seen |= set(descendants(self._process.pid))
-        signal_group(self._process.pid, signal.SIGTERM)
+        self._seen |= set(descendants(self._pid))
+        signal_group(self._pid, signal.SIGTERM)
         self.wait(_TERMINATION)
         return "SIGTERM" if self.ended() else "SIGKILL"
 
     def stop(self) -> None:
         """Kill the process and all that it started; the next call starts another one."""
-        if self._process is not None:
-            self._process.end()
-        self._process = None
-
-
-class _Process:
-    """A process, the channel to it, what it prints, and the reaper that outlives us."""
-
-    def __init__(self, threads: int) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.capture, self.reaper = Capture(context), Reaper(context)
-        self.seen: set[psutil.Process] = set()
-        self.frames = Frames()
-        # no pipe, which a process of the same user could open by its name in /proc
-        self.channel, theirs = socket.socketpair()
-        given = theirs, threads, self.capture.writer, self.reaper.writer
-        self.child = context.Process(target=serve, args=given, daemon=True)
-        self.child.start()
-        theirs.close()
-        self.pid = self.child.pid or 0
-
-    def resident(self) -> int:
-        """Return the memory of all that the process started, which is noted for its end; else its own.
-
-        A copy of the process shares what it has with it, and would count it twice.
-        """
-        running = descendants(self.pid)
-        self.seen = {process for process in self.seen if process.is_running()} | set(running)
-        return resident([process.pid for process in running] or [self.pid])
-
-    def end(self) -> None:
-        """Kill what is left of the process and all that it started."""
-        self.seen |= set(descendants(self.pid))
-        signal_group(self.pid, signal.SIGKILL)
-        kill(self.seen)
-        self.child.kill()  # it may not lead its group yet
-        self.child.join()
-        self.channel.close()
-        self.reaper.dismiss()
-        self.capture.close()
+        if self._child is None:
+            return
+        self._seen |= set(descendants(self._pid))
+        signal_group(self._pid, signal.SIGKILL)
+        for process in self._seen:  # but not one that has the id of one of them now
+            with suppress(psutil.Error):
+                process.kill()
+        self._child.kill()  # it may not lead its group yet
+        self._child.join()
+        self._channel.close()
+        self._reaper.dismiss()
+        self._printed.close()
+        self._child = None

@@ -126,18 +126,15 @@ def _completed(
                 running[future] = case
                 completed.add(future)
             future = next(completed)
-            yield running.pop(future), _result(future)
+            try:
+                result = future.result()
+            except Exception as error:
+                if future.status != "error":  # it is not the task that failed
+                    raise
+                result = error
+            yield running.pop(future), result
     except (OSError, CancelledError) as error:
         raise ExecutorError(f"the Dask scheduler is lost ({type(error).__name__})") from None
-
-
-def _result(future: Future) -> bytes | Exception:
-    try:
-        return future.result()
-    except Exception as error:
-        if future.status != "error":  # it is not the task that failed
-            raise
-        return error
 
 
 def _outcome(case: Case, result: bytes | Exception) -> Outcome:

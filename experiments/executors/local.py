@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from multiprocessing.connection import wait
+from itertools import islice
+from threading import Event
 from typing import ClassVar
 
 from experiments.cases.plan import Case
@@ -12,8 +14,6 @@ from experiments.cases.records import Outcome
 from experiments.executors.base import Executor, ExecutorError
 from experiments.executors.slot import WorkerSlot
 from experiments.workers.machine import cores
-from experiments.workers.start import COMPILING
-from experiments.workers.supervision import POLL
 
 
 @dataclass(frozen=True)
@@ -29,22 +29,28 @@ class LocalExecutor(Executor):
 
     def run(self, cases: Iterable[Case]) -> Generator[Outcome]:
         """Yield the outcome of every case, as they complete; all processes end with the iterator."""
-        waiting, workers = iter(cases), self.workers or 1
+        waiting, workers, ended = iter(cases), self.workers or 1, Event()
         threads = max(1, cores() // workers)
-        slots = [WorkerSlot(threads, self.grace) for _ in range(workers)]
+        free = [WorkerSlot(threads, self.grace) for _ in range(workers)]
+
+        def outcome_of(case: Case) -> Outcome:
+            slot = free.pop()
+            try:
+                return slot.run(case, ended.is_set, self.told)
+            finally:
+                free.append(slot)
+
+        running, watching = set[Future[Outcome]](), ThreadPoolExecutor(workers)
         try:
             while True:
-                for slot in slots:
-                    if slot.case is None and (case := next(waiting, None)) is not None:
-                        slot.start(case)
-                busy = [slot for slot in slots if slot.case]
-                if not busy:
+                for case in islice(waiting, workers - len(running)):
+                    running.add(watching.submit(outcome_of, case))
+                if not running:
                     return
-                wait([handle for slot in busy for handle in slot.worker.handles], timeout=POLL)
-                for slot in busy:
-                    if (phase := slot.worker.phase()[0]).startswith(COMPILING):
-                        self.told(phase)
-                yield from (done for slot in busy if (done := slot.outcome()) is not None)
+                done, running = wait(running, return_when=FIRST_COMPLETED)
+                yield from (future.result() for future in done)
         finally:
-            for slot in slots:
+            ended.set()
+            watching.shutdown()
+            for slot in free:
                 slot.stop()

@@ -27,6 +27,7 @@ from experiments.executors.base import GRACE, limit_of
 from experiments.workers.capture import last_words
 from experiments.workers.machine import bytes_text
 from experiments.workers.processes import oom_kills
+from experiments.workers.start import COMPILING
 from experiments.workers.supervision import Worker
 from experiments.workers.wire import Malformed, WorkerError, WorkerExit
 
@@ -35,59 +36,57 @@ _INSPECTION = 1.0  # seconds between two looks at what a worker has started, wit
 
 
 class WorkerSlot:
-    """A worker process and the case it runs.
+    """A worker process that runs one case after the other.
 
     Parameters
     ----------
     threads : how many its numerical libraries use.
     grace : see `Executor`.
-
-    Attributes
-    ----------
-    worker : the process. case : what it runs; None when the slot is free. Once something comes through
-        the worker's `handles`, and now and then before, `outcome` is to be asked.
     """
 
     def __init__(self, threads: int, grace: float = GRACE) -> None:
         self.grace, self.worker = grace, Worker(threads)
-        self.case: Case | None = None
         self._oom_kills, self._inspected = 0, 0.0
 
-    def start(self, case: Case) -> None:
-        """Begin to run a case."""
-        self.case, self._oom_kills = case, oom_kills()
-        self.worker.call(run, case, self.worker.threads, reporting=True)
+    def run(
+        self,
+        case: Case,
+        given_up: Callable[[], bool] = lambda: False,
+        told: Callable[[str], object] = str,
+    ) -> Outcome:
+        """Return the outcome of a case, which ends by itself or by a limit.
 
-    def outcome(self) -> Outcome | None:
-        """Return the outcome of the case if it has come to an end, by itself or by a limit."""
-        if self.case is None:
-            return None
-        ended = self.worker.ended()
-        outcome = self._finished(self.case) if ended else self._limited(self.case)
-        if outcome is None:
-            return None
+        Parameters
+        ----------
+        given_up : whether nobody waits for the outcome any more.
+        told : see `Executor`.
+
+        Raises
+        ------
+        RuntimeError
+            If it was given up.
+        """
+        self._oom_kills, ended, outcome = oom_kills(), False, None
+        self.worker.call(run, case, self.worker.threads, reporting=True)
+        while outcome is None:
+            if given_up():
+                self.stop()
+                raise RuntimeError("the run was given up: its command has ended")
+            if (phase := self.worker.phase()[0]).startswith(COMPILING):
+                told(phase)
+            self.worker.wait()
+            ended = self.worker.ended()
+            outcome = self._finished(case) if ended else self._limited(case)
         printed, record = self.worker.printed(), outcome.record
         if record["signal"] and (line := last_words(printed)):
             record = record | {"reason": f"{record['reason']}; its output: {line}"}
-        self.case = None
         if not (ended and self.worker.can_go_on()):
             self.stop()
         return replace(outcome, record=record, output=(printed + outcome.output)[-_OUTPUT:])
 
-    def run(self, case: Case, given_up: Callable[[], bool] = lambda: False) -> Outcome:
-        """Run a case to its end; RuntimeError if it is given up before."""
-        self.start(case)
-        while (outcome := self.outcome()) is None:
-            if given_up():
-                self.stop()
-                raise RuntimeError("the run was given up: its command has ended")
-            self.worker.wait()
-        return outcome
-
     def stop(self) -> None:
         """Kill the worker and all that it started; the slot can be used again."""
         self.worker.stop()
-        self.case = None
 
     def _finished(self, case: Case) -> Outcome:
         try:

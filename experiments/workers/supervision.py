@@ -33,7 +33,7 @@ from experiments.workers.wire import (
     WorkerExit,
 )
 
-POLL = 0.2  # seconds between two inspections of a worker
+_POLL = 0.2  # seconds between two inspections of a worker
 _TERMINATION = 1.0  # seconds between SIGTERM and SIGKILL
 _RECEIVED = 2**20  # bytes at a time
 _PHASE = 200  # characters
@@ -104,14 +104,10 @@ class Worker:
             self.wait()
         return self.result()
 
-    @property
-    def handles(self) -> list[Any]:
-        """What `multiprocessing.connection.wait` waits for; empty before the first call."""
-        return [] if self._child is None else [self._channel, self._child.sentinel]
-
-    def wait(self, seconds: float = POLL) -> None:
-        """Wait until the call has ended, but no longer than `seconds`."""
-        wait(self.handles, timeout=seconds)
+    def wait(self, seconds: float = _POLL) -> None:
+        """Wait until the process has sent something or has ended, but no longer than `seconds`."""
+        assert self._child is not None
+        wait([self._channel, self._child.sentinel], timeout=seconds)
 
     def ended(self) -> bool:
         """Return whether the call has ended, with a result or with the process.
@@ -128,7 +124,7 @@ class Worker:
             except OSError:  # reset by its death
                 received = b""
             if not received:
-                self._child.join(POLL)
+                self._child.join(_POLL)
                 break
             try:
                 for kind, content in self._frames.of(received):

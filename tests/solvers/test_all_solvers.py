@@ -17,6 +17,7 @@ from solvers import (
     LBFGS,
     SCG,
     SDCA,
+    SGD,
     SMO,
     CoordinateDescent,
     CvxoptQP,
@@ -27,14 +28,19 @@ from solvers import (
     InteriorPoint,
     NewtonCG,
     Nystroem,
+    OneDAL,
     Pegasos,
     PlattSMO,
     ProjectedGradient,
+    QPSolversQP,
     RandomFourier,
+    ScipyMinimize,
     SemismoothNewton,
     SimplifiedSMO,
+    SnapML,
     Solver,
     Status,
+    SVMLight,
     all_solvers,
     solve,
 )
@@ -80,7 +86,7 @@ def test_every_answer_is_as_good_as_its_claim(solver: Solver, problem: Formulati
     before = [a.copy() for a in _arrays(problem)]
     state = np.random.get_state()[1].copy()  # noqa: NPY002
 
-    solution = solve(problem, solver, target_gap=1e-6, time_limit=2.0)
+    solution = solve(problem, solver, target_gap=1e-6, time_limit=0.5)
 
     assert all(np.array_equal(a, b) for a, b in zip(_arrays(problem), before, strict=True))
     after = np.random.get_state()[1]  # noqa: NPY002
@@ -185,6 +191,17 @@ def test_another_seed_takes_another_way(name: str) -> None:
     [
         (SimplifiedSMO, {"max_passes": 0}, "max_passes: must be a whole number of 1 or more"),
         (PlattSMO, {"tol": 0.0}, "tol: must be a finite number above 0"),
+        (SMO, {"tol": -1}, "tol: must be"),
+        (SMO, {"max_iter": 1.5}, "max_iter: must be"),
+        (SnapML, {"threads": 0}, "threads"),
+        (SGD, {"epochs": 0}, "epochs"),
+        (OneDAL, {"cache_size": 0.0}, "cache_size"),
+        (SVMLight, {"cache_size": 0.0}, "cache_size"),
+        (OneDAL, {"dtype": "single"}, "dtype: must be one of float64, float32, got 'single'"),
+        (SGD, {"dtype": "single"}, "dtype: must be one of float64, float32, got 'single'"),
+        (ScipyMinimize, {"method": "x"}, "method: must be one of slsqp, trust-constr, got 'x'"),
+        (QPSolversQP, {"backend": "gurobi"}, "backend: .*clarabel, highs, osqp, .* got 'gurobi'"),
+        (CvxpyQP, {"backend": "GUROBY"}, "backend: .*CLARABEL.*GUROBY"),
         (DualCoordinateDescent, {"gap": float("nan")}, "gap: must be a finite number above 0"),
         (Pegasos, {"batch_size": 0}, "batch_size: must be a whole number"),
         (Pegasos, {"epochs": 1.5}, "epochs: must be a whole number"),

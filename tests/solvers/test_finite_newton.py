@@ -36,13 +36,6 @@ def test_it_solves_squared_regression_sparse_as_dense(loss):
     np.testing.assert_allclose(sparse.w, dense.w, rtol=1e-8)
 
 
-def test_it_starts_where_it_is_told_to():
-    X, y = cancer()
-    problem = WeightedERM(X, y, 1.0, SquaredHinge())
-    first = solve(problem, FiniteNewton())
-    assert solve(problem, FiniteNewton(), initial=first).iterations <= 2
-
-
 @pytest.mark.parametrize(
     ("problem", "words"),
     [

@@ -1,7 +1,6 @@
 """All baselines: the optimum they find, what they refuse, and without which package they do not run."""
 
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -206,23 +205,3 @@ def test_another_seed_gives_another_answer_and_the_same_seed_the_same(solver: So
     other = solve(LINEAR["one C"], replace(solver, seed=5)).point.w
     assert np.array_equal(first, again)
     assert not np.array_equal(first, other)
-
-
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: SnapML(threads=0), "threads"),
-        (lambda: SGD(epochs=0), "epochs"),
-        (lambda: OneDAL(cache_size=0.0), "cache_size"),
-        (lambda: SVMLight(cache_size=0.0), "cache_size"),
-        (lambda: OneDAL(dtype="single"), "dtype: must be one of float64, float32, got 'single'"),
-        (lambda: SGD(dtype="single"), "dtype: must be one of float64, float32, got 'single'"),
-        (lambda: ScipyMinimize("x"), "method: must be one of slsqp, trust-constr, got 'x'"),
-        (lambda: QPSolversQP("gurobi"), "clarabel, highs, osqp, .* got 'gurobi'"),
-    ],
-)
-def test_a_setting_that_is_none_is_refused_by_its_name(
-    make: Callable[[], Solver], words: str
-) -> None:
-    with pytest.raises(ValueError, match=words):
-        make()

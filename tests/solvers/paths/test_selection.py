@@ -23,7 +23,7 @@ FOLLOWED = {
 @pytest.mark.parametrize("name", FOLLOWED)
 def test_every_optimum_has_an_error_between_those_that_are_stated(name: str) -> None:
     problem, interval = FOLLOWED[name]
-    path = solve_path(problem, **interval)
+    path = solve_path(problem, **{"gap": 3e-3, **interval})
     y = (TARGETS if problem.is_regression else Y)[NEW]
     selection = select(path, X[NEW], y)
     assert selection.error == selection.table["error"].min()

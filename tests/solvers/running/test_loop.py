@@ -127,11 +127,11 @@ def test_a_black_box_that_is_late_did_not_succeed():
 
 def test_the_clock_is_stopped_while_evaluating():
     def slow_callback(evaluation):
-        time.sleep(1.0)
+        time.sleep(0.4)
 
     answer = solve(PROBLEM, Scripted((ZERO,) * 3, sleep=0.01), callback=slow_callback)
     assert len(answer.trace) >= 1
-    assert answer.time_solve < 1.0  # else the callback's sleep would be in it
+    assert answer.time_solve < 0.4  # else the callback's sleep would be in it
 
 
 def test_looks_are_taken_only_when_asked_for_and_cost_little():
@@ -198,12 +198,6 @@ def test_an_infeasible_margin_ends_the_solver_early():
 def test_bad_arguments_are_named(arguments, message):
     with pytest.raises(ValueError, match=message):
         solve(PROBLEM, SMO(), **arguments)
-
-
-@pytest.mark.parametrize("setting", [{"tol": 0}, {"tol": -1}, {"max_iter": 0}, {"max_iter": 1.5}])
-def test_bad_settings_are_named(setting):
-    with pytest.raises(ValueError, match=f"{next(iter(setting))}: must be"):
-        SMO(**setting)
 
 
 def test_a_gram_matrix_that_is_given_keeps_its_values_for_the_next_problem():

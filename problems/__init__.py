@@ -5,8 +5,7 @@ from problems.answers.geometry import Geometry, describe
 from problems.certificates.certificate import Certificate
 from problems.compilation import compile_what_cannot_be_read
 from problems.dataset import Dataset, Matrix, Vector
-from problems.dual_problem.dual import reduce
-from problems.forms import ERM, QP, BoxQP, FormPoint, Point, Unsupported
+from problems.forms import ERM, QP, BoxQP, FormPoint, Point, Unsupported, reduce
 from problems.formulations.erm import HingeERM, RegularizedERM
 from problems.formulations.formulation import Formulation
 from problems.formulations.multiclass import Multiclass, OneVsOne, OneVsRest

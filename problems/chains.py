@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +28,7 @@ class Chains:
     K: int
     C: float
     gram: None = None  # values of no kernel are computed
+    made_by: ClassVar[str] = "to_chains"
 
     @property
     def size(self) -> int:

@@ -5,7 +5,7 @@
 `ERM`     min ½‖w‖² + Σᵢ Cᵢ·loss(yᵢ, wᵀφ(xᵢ) + b)   (b = 0 without intercept)
 
 A form is what a solver is given and never changes. `start` is where to begin, if the caller has an
-idea; a solver may ignore it.
+idea; a solver may ignore it. `made_by` is the method by which a problem reduces to it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Generic, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, Literal, TypeVar
 
 import numpy as np
 import scipy
@@ -26,19 +26,11 @@ from problems.box_gap import (
     violating_pair,
 )
 from problems.dataset import Indices, Vector
-from problems.gram.gram import Gram, SignedGram
+from problems.gram.gram import GIBIBYTE, Gram, SignedGram
 from problems.losses import Loss
 from problems.projection import members_of, project
 
 Claim = Literal["optimal", "infeasible", "stopped", "none"]
-
-
-class Equality(NamedTuple):
-    """One equality Σ aᵢxᵢ = delta over the variables `members`, where `a` is that of these alone."""
-
-    members: Indices
-    a: Vector
-    delta: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +55,7 @@ class BoxQP:
     lb: Vector
     ub: Vector
     start: Vector | None = None
+    made_by: ClassVar[str] = "to_box"
 
     @property
     def n(self) -> int:
@@ -75,16 +68,14 @@ class BoxQP:
         return self.Q.gram
 
     @cached_property
-    def equalities(self) -> tuple[Equality, ...]:
-        """The equalities one by one; they have no variable in common."""
+    def equalities(self) -> list[tuple[Indices, Vector, float]]:
+        """The variables, `a` and delta of each equality; they have no variable in common."""
         if self.a is None:
-            return ()
+            return []
         if self.groups is None:
-            return (Equality(np.arange(self.n), self.a, float(self.delta[0])),)
+            return [(np.arange(self.n), self.a, float(self.delta[0]))]
         members = members_of(self.groups, self.delta.size)
-        return tuple(
-            Equality(i, self.a[i], float(d)) for i, d in zip(members, self.delta, strict=True)
-        )
+        return [(i, self.a[i], d) for i, d in zip(members, self.delta.tolist(), strict=True)]
 
     def equality_rows(self) -> tuple[scipy.sparse.csc_array, Vector] | tuple[None, None]:
         """Return A (groups, n) and b_eq of the equalities Ax = b_eq; None, None without any."""
@@ -149,6 +140,7 @@ class QP:
     lb: Vector
     ub: Vector
     start: Vector | None = None
+    made_by: ClassVar[str] = "to_qp"
 
     @property
     def n(self) -> int:
@@ -176,6 +168,7 @@ class ERM:
     loss: Loss
     intercept: bool
     start: Vector | None = None
+    made_by: ClassVar[str] = "to_erm"
 
     @property
     def n(self) -> int:
@@ -234,7 +227,7 @@ class Point:
                 object.__setattr__(self, name, array.ravel() if one_column else array)
 
 
-F = TypeVar("F")
+F = TypeVar("F", bound=Any)
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,3 +240,32 @@ class Reduction(Generic[F]):
 
 class Unsupported(Exception):
     """No chain leads from a problem to a solver; the message is the sentence to show."""
+
+
+def reduce(
+    problem: Any,
+    form: type[F],
+    start: Point | None = None,
+    memory: int = GIBIBYTE,
+    gram: Gram | None = None,
+) -> Reduction[F]:
+    """Return `problem` as a form that a solver wants, and the way back to (alpha, w, b).
+
+    Problems whose loss is piecewise linear have the `BoxQP` of their dual, and a `QP` in their own view;
+    those with a finite loss and one intercept an `ERM`; a structured margin has its `Chains`. As a
+    `Formulation` it is the problem itself, whose points are alpha.
+
+    Parameters
+    ----------
+    problem : any formulation.
+    form : the class of form wanted.
+    start : where to begin; its `alpha` is made feasible first.
+    memory : bytes that the form's Gram matrix may keep.
+    gram : the Gram matrix of these samples to go by, None for a new one.
+
+    Raises
+    ------
+    Unsupported
+        If the formulation has no such form; the message says why.
+    """
+    return getattr(problem, form.made_by)(problem.gram(memory) if gram is None else gram, start)

@@ -11,10 +11,9 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from problems.arithmetic import Balls, Intervals
-from problems.chains import Chains
 from problems.dataset import Indices, Matrix, Vector
 from problems.dual_problem.primal_qp import primal_qp
-from problems.forms import ERM, QP, BoxQP, F, FormPoint, Point, Reduction, Unsupported
+from problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Unsupported
 from problems.gram.gram import GIBIBYTE, Gram, SignedGram
 from problems.gram.semidefinite import is_positive_semidefinite, psd_shift
 from problems.kernels import Kernel, Linear
@@ -35,6 +34,7 @@ class DualProblem:
 
     view: ClassVar[View] = "dual"
     may_be_infeasible: ClassVar[bool] = False
+    made_by: ClassVar[str] = "to_itself"
 
     X: Matrix
     y: Vector
@@ -306,6 +306,10 @@ class DualProblem:
 
         return Reduction(form, recover)
 
+    def to_itself(self, gram: Gram, start: Point | None = None) -> Reduction[Self]:
+        """Return the problem as it is, whose points are alpha."""
+        return Reduction(self, lambda point: Point(point.x, b=point.b))
+
     def to_chains(self, gram: Gram, start: Point | None = None) -> Reduction[Any]:
         """Return the sequences of a structured margin."""
         raise Unsupported("a cutting plane over labellings solves structured margins only")
@@ -313,44 +317,6 @@ class DualProblem:
     def _start(self, start: Point | None, convert: Any) -> Vector | None:
         """Return the variables to begin with, from a start that is made feasible first."""
         return None if start is None or start.alpha is None else convert(self.feasible(start.alpha))
-
-
-def reduce(
-    problem: DualProblem,
-    form: type[F],
-    start: Point | None = None,
-    memory: int = GIBIBYTE,
-    gram: Gram | None = None,
-) -> Reduction[F]:
-    """Return `problem` as a form that a solver wants, and the way back to (alpha, w, b).
-
-    Problems whose loss is piecewise linear have the `BoxQP` of their dual, and a `QP` in their own view;
-    those with a finite loss and one intercept an `ERM`; a structured margin has its `Chains`. As a
-    `Formulation` it is the problem itself, whose points are alpha.
-
-    Parameters
-    ----------
-    problem : any formulation.
-    form : the class of form wanted.
-    start : where to begin; its `alpha` is made feasible first.
-    memory : bytes that the form's Gram matrix may keep.
-    gram : the Gram matrix of these samples to go by, None for a new one.
-
-    Raises
-    ------
-    Unsupported
-        If the formulation has no such form; the message says why.
-    """
-    if issubclass(form, DualProblem):
-        same: Any = Reduction[Any](problem, lambda point: Point(point.x, b=point.b))
-        return same
-    makers: dict[Any, Any] = {
-        BoxQP: problem.to_box,
-        QP: problem.to_qp,
-        ERM: problem.to_erm,
-        Chains: problem.to_chains,
-    }
-    return makers[form](problem.gram(memory) if gram is None else gram, start)
 
 
 def _times(C: Vector, limit: float) -> Vector:

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from problems.dual_problem.dual import reduce
-from problems.forms import ERM, BoxQP
+from problems.forms import ERM, BoxQP, reduce
 from problems.formulations.formulation import Formulation
 from problems.formulations.nu_svc import NuSVC
 from problems.formulations.svm import SoftMarginDual

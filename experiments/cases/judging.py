@@ -7,7 +7,7 @@ the solver claims, `verdict` what the certificate shows.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any, cast
 
@@ -74,7 +74,7 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
         begun = perf_counter()
         columns, rows = paths.judged(problem, case, answer, points)
         record |= columns
-        record |= _added(record, given, 2 * (perf_counter() - begun))
+        record |= _timed(record, given, threads, 2 * (perf_counter() - begun))
         return Outcome(record, path=rows)
     unknown = cast("Solver", None)
     parts = (Solution(problem, unknown, Point(), Status.FINISHED, c) for c in answer.claims)
@@ -99,9 +99,7 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
         _ = evaluations[-1].certificate
         evaluating = 2 * (perf_counter() - begun)
     record |= _answer(solution, answer.importing)
-    record |= _added(record, given, evaluating)
-    remarks = [str(record["reason"]), *_remarks(record, given, threads)]
-    record["reason"] = "; ".join(filter(None, remarks))
+    record |= _timed(record, given, threads, evaluating)
     record |= _quality(solution, data) | (described(solution) if case.described else {})
     diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
     alpha = None if case.after is None else solution.alpha
@@ -109,23 +107,31 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
     return Outcome(record, trace, model, diagnosis=diagnosis, answer=alpha)
 
 
-def _added(record: Mapping[str, Any], given: Returned, excused: float) -> dict[str, Any]:
-    """Return a row's times with what a process took and its solver claims neither as set-up nor solving.
+def _timed(
+    record: Mapping[str, Any], given: Returned, threads: int, excused: float
+) -> dict[str, Any]:
+    """Return a row's times and reason, with what its process took and its time does not show.
 
-    Empty where that is little: `_UNCLAIMED` above what is excused or it was kept waiting for, or half of
-    all.
+    What the solver claims neither as set-up nor as solving is added to its time, if it is `_UNCLAIMED`
+    above what is excused or was waited for, and half of all.
     """
-    setup, solve = (record[name] or 0.0 for name in ("time_setup", "time_solve"))
+    setup, solve, cpu = (record[name] or 0.0 for name in ("time_setup", "time_solve", "cpu_time"))
+    told, times = [record["reason"]], dict[str, float]()
     unclaimed = given.seconds - setup - solve
-    excused += given.delayed
-    if not (unclaimed > max(_UNCLAIMED + excused, given.seconds / 2)):
-        return {}
-    told = f"took {unclaimed:.2g} s claimed neither as set-up nor as solving, which are added"
-    return {
-        "time_solve": solve + unclaimed,
-        "cpu_time": max(record["cpu_time"] or 0.0, given.cpu_seconds - setup),
-        "reason": "; ".join(filter(None, [record["reason"], told])),
-    }
+    if unclaimed > max(_UNCLAIMED + excused + given.delayed, given.seconds / 2):
+        solve, cpu = solve + unclaimed, max(cpu, given.cpu_seconds - setup)
+        times = {"time_solve": solve, "cpu_time": cpu}
+        told += [
+            f"took {unclaimed:.2g} s claimed neither as set-up nor as solving, which are added"
+        ]
+    if solve > _MEASURABLE and (busy := cpu / solve) > threads + 0.5:
+        told += [f"used {busy:.1f} threads, {threads} were allowed"]
+    if setup > max(_LONG, _MUCH * solve):
+        told += [f"set-up took {setup:.1f} s, solving {solve:.2g} s"]
+    elsewhere = given.cpu_seconds - setup - cpu
+    if elsewhere > max(_LONG, _MUCH * solve):
+        told += [f"its process computed for {elsewhere:.1f} s besides set-up and solving"]
+    return times | {"reason": "; ".join(filter(None, told))}
 
 
 def _trace(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:
@@ -170,18 +176,6 @@ def _answer(solution: Solution, importing: float) -> dict[str, Any]:
         "iterations": solution.iterations if has_point else None,
         "n_kernel_evals": solution.counters.get("kernel_evaluations"),
     }
-
-
-def _remarks(record: Mapping[str, Any], given: Returned, threads: int) -> Iterator[str]:
-    """Yield a sentence on each way in which a solver took more than its time shows."""
-    setup, solve, cpu = (record[name] for name in ("time_setup", "time_solve", "cpu_time"))
-    if solve > _MEASURABLE and (busy := cpu / solve) > threads + 0.5:
-        yield f"used {busy:.1f} threads, {threads} were allowed"
-    if setup > max(_LONG, _MUCH * solve):
-        yield f"set-up took {setup:.1f} s, solving {solve:.2g} s"
-    elsewhere = given.cpu_seconds - setup - cpu
-    if elsewhere > max(_LONG, _MUCH * solve):
-        yield f"its process computed for {elsewhere:.1f} s besides set-up and solving"
 
 
 def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:

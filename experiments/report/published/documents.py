@@ -15,9 +15,8 @@ import pandas as pd
 
 from experiments.analysis.noise import MARK, Comparison, without_repeats
 from experiments.store import disk
-from experiments.store.manifest import StoreError
+from experiments.store.manifest import NAME, StoreError
 from experiments.store.reading import RunFolder, load_results
-from experiments.store.seals import folders_in
 from experiments.tables.at_gap import bold
 from experiments.tables.formats import SINGLE, precise_duration, precision_text
 from experiments.tables.summary import summarise
@@ -45,6 +44,11 @@ RATIOS = (
     f"{MARK}: the difference is within the noise of the measurement. {SINGLE}: it uses one thread, "
     "however many it may use."
 )
+
+
+def folders_in(results: Path) -> list[Path]:
+    """Return the folders that hold something published, in order."""
+    return sorted({path.parent for path in results.rglob(f"*{NAME}")})
 
 
 def rewrite(root: Path = ROOT) -> None:

@@ -1,12 +1,16 @@
 """Do the README and `results/` still say what their records say?
 
-The tables of README.md, results/README.md, benchmarks and verifications are derived from the records
-again and compared; figures and the rest are compared with their digests (see `store.seals`).
+The records are `runs.csv`, `traces.csv` and `paths.csv` with their manifest. The tables of README.md,
+results/README.md, benchmarks and verifications are derived from them again and compared. Figures of
+answers in the plane cannot be derived from the records alone: they and the rest are held to the digests
+in `digests.json`, written last when a folder is published.
 """
 
 from __future__ import annotations
 
+import hashlib
 import io
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +21,14 @@ from experiments.analysis.hosts import split_by_host
 from experiments.analysis.means import Benchmark
 from experiments.analysis.verify import compare
 from experiments.report.benchmark import tables_of
-from experiments.report.published.documents import ROOT, documents, outdated_tables
-from experiments.store.manifest import StoreError, read_manifest
+from experiments.report.published.documents import ROOT, documents, folders_in, outdated_tables
+from experiments.store import disk
+from experiments.store.manifest import EXPERIMENT, NAME, StoreError
 from experiments.store.reading import RunFolder
-from experiments.store.seals import broken_seals, folders_in
 from experiments.tables.verification import CHECKS, to_frame
+
+DIGESTS = "digests.json"
+_RECORDS = ("runs.csv", "traces.csv", "paths.csv", NAME, EXPERIMENT)
 
 
 def outdated(root: Path = ROOT) -> list[str]:
@@ -40,7 +47,8 @@ def outdated(root: Path = ROOT) -> list[str]:
 def _in_folder(folder: Path) -> Iterator[str]:
     yield from broken_seals(folder)
     try:
-        records, kind = RunFolder(folder).results, read_manifest(folder)["kind"]
+        published = RunFolder(folder)
+        records, kind = published.results, published.manifest["kind"]
     except StoreError as error:
         yield str(error)
         return
@@ -59,3 +67,33 @@ def _in_folder(folder: Path) -> Iterator[str]:
             pd.testing.assert_frame_equal(old, new, check_dtype=False, rtol=1e-9, atol=0.0)
         except (OSError, AssertionError):
             yield f"{folder.name}: {name} is not what its runs.csv gives"
+
+
+def seal(folder: Path) -> None:
+    """Note the digests of all files of a published folder."""
+    disk.replace(folder / DIGESTS, (json.dumps(_digests(folder), indent=1) + "\n").encode())
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    files = sorted(path for path in folder.iterdir() if path.is_file() and path.name != DIGESTS)
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+
+
+def broken_seals(folder: Path) -> Iterator[str]:
+    """Yield what is not as it was published, a sentence each."""
+    try:
+        sealed: dict[str, str] = json.loads((folder / DIGESTS).read_text())
+    except (OSError, ValueError) as error:
+        yield f"{folder.name}: {DIGESTS} cannot be read ({error})"
+        return
+    found = _digests(folder)
+    changed = [name for name in sealed if found.get(name, sealed[name]) != sealed[name]]
+    records = [name for name in changed if name.endswith(_RECORDS)]
+    if records:
+        names = " and ".join(records)
+        yield f"{folder.name}: {names} changed after tables and figures were made from it"
+    for name in changed:
+        if name not in records:
+            yield f"{folder.name}: {name} is not the one that was made of the records"
+    for name in sorted(sealed.keys() ^ found.keys()):
+        yield f"{folder.name}: {name} is {'missing' if name in sealed else 'of no publication'}"

@@ -26,13 +26,13 @@ from experiments.report.published.documents import (
     ROOT,
     TABLES,
     baselines_table,
+    folders_in,
     purpose,
     rewrite,
 )
-from experiments.report.published.outdated import outdated
+from experiments.report.published.outdated import broken_seals, outdated, seal
 from experiments.store.manifest import EXPERIMENT, NAME, StoreError
 from experiments.store.reading import RunFolder
-from experiments.store.seals import broken_seals, folders_in, seal
 from experiments.tables.summary import summarise, to_markdown
 from experiments.tables.verification import CHECKS, verification_texts
 

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.report.published.outdated import outdated
-from experiments.store.seals import seal
+from experiments.report.published.outdated import outdated, seal
 
 ROOT = Path(__file__).parents[4]
 

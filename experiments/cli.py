@@ -202,8 +202,10 @@ def selftest(solver: str, only: tuple[str, ...], as_json: bool) -> None:
     try:
         with refusing(ValueError):
             chosen = properties(only)
-            with progress(len(chosen), line) as advance:
-                report = try_solver(solver, properties=chosen, progress=advance)
+            with progress(len(chosen)) as advance:
+                report = try_solver(
+                    solver, properties=chosen, progress=lambda outcome: advance(line(outcome))
+                )
     except KeyboardInterrupt:
         click.echo(INTERRUPTED, err=True)
         sys.exit(130)

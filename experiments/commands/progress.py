@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Generic, TypeVar
 
 import click
 from rich.console import Console
@@ -20,35 +19,30 @@ from rich.progress import (
 )
 from rich.table import Column
 
-from experiments.cases.records import Outcome
-
 _BAR = 16  # columns
 _EVERY = 5.0  # seconds between two lines
 
-T = TypeVar("T")
 
-
-class Advance(Generic[T]):
+class Advance:
     """Counts outcomes: moves a bar, or prints a line at most every few seconds.
 
     Parameters
     ----------
-    total : outcomes that are to come. line : what is shown of one.
-    bar : None where there is no terminal.
+    total : outcomes that are to come. bar : None where there is no terminal.
     """
 
-    def __init__(self, total: int, line: Callable[[T], str], bar: Progress | None) -> None:
-        self.total, self.line, self.bar = total, line, bar
+    def __init__(self, total: int, bar: Progress | None) -> None:
+        self.total, self.bar = total, bar
         self.task = TaskID(0) if bar is None else bar.add_task("", total=total)
         self.done, self.printed, self.phase = 0, -_EVERY, ""
 
-    def __call__(self, outcome: T, more: int = 0) -> None:
-        """Count an outcome, and `more` that are to come than was said at first."""
+    def __call__(self, line: str, more: int = 0) -> None:
+        """Count an outcome, of which a line is shown, and `more` that are to come than was said."""
         self.done, self.total = self.done + 1, self.total + more
         now = time.monotonic()
         due = self.done == self.total or now - self.printed >= _EVERY
         self.printed = now if due else self.printed
-        self._show(self.line(outcome), due)
+        self._show(line, due)
 
     def begin(self, phase: str) -> None:
         """Show what a running case does now, such as "compiling smo"; once for each phase."""
@@ -63,18 +57,11 @@ class Advance(Generic[T]):
             click.echo(f"{self.done}/{self.total} {text}", err=True)
 
 
-def line_of(outcome: Outcome) -> str:
-    """Return the outcome of a run in a line, which a narrow terminal shortens at its end."""
-    record = outcome.record
-    ended = record["verdict"] if record["status"] == "finished" else record["status"]
-    return f"{ended}: {record['label'] or record['solver']} on {record['problem_id']}"
-
-
 @contextmanager
-def progress(total: int, line: Callable[[T], str] = line_of) -> Generator[Advance[T]]:
-    """Yield a function to call with each outcome of `total`, of which `line` is shown."""
+def progress(total: int) -> Generator[Advance]:
+    """Yield a function to call with a line for each of `total` outcomes."""
     if not sys.stderr.isatty():
-        yield Advance(total, line, None)
+        yield Advance(total, None)
         return
     # the description alone has a ratio, and so takes what the others leave: it is shortened first
     columns = (
@@ -88,4 +75,4 @@ def progress(total: int, line: Callable[[T], str] = line_of) -> Generator[Advanc
         ),
     )
     with Progress(*columns, console=Console(stderr=True), expand=True) as bar:
-        yield Advance(total, line, bar)
+        yield Advance(total, bar)

@@ -132,7 +132,10 @@ def _run(
                 with closing(telling.run(waiting)) as outcomes:
                     for outcome in outcomes:
                         store.append(outcome)
-                        advance(outcome, waiting.follow(outcome.record))
+                        own = outcome.record
+                        ended = own["verdict"] if own["status"] == "finished" else own["status"]
+                        line = f"{ended}: {own['label'] or own['solver']} on {own['problem_id']}"
+                        advance(line, waiting.follow(own))
     except KeyboardInterrupt:
         return INTERRUPTED
     except ExecutorError as error:

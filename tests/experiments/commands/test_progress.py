@@ -19,9 +19,9 @@ def test_the_description_is_shortened_and_count_and_time_left_are_not(monkeypatc
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("TERM", "xterm")
-    with progress(1000, lambda _: "smo on " + "breast_cancer " * 20) as advance:
+    with progress(1000) as advance:
         for _ in range(3):
-            advance(None)
+            advance("smo on " + "breast_cancer " * 20)
     shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", sys.stderr.getvalue())
     last = [line for line in re.split("[\r\n]", shown) if line.strip()][-1]
     assert len(last) <= columns
@@ -29,13 +29,13 @@ def test_the_description_is_shortened_and_count_and_time_left_are_not(monkeypatc
 
 
 def test_a_phase_that_takes_long_is_said_once_and_replaced_by_the_next_outcome(monkeypatch, capsys):
-    with progress(3, str) as advance:
+    with progress(3) as advance:
         for _ in range(3):
             advance.begin("compiling smo")
         advance("solved")
     assert capsys.readouterr().err.splitlines() == ["0/3 compiling smo", "1/3 solved"]
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("TERM", "xterm")
-    with progress(3, str) as advance:
+    with progress(3) as advance:
         advance.begin("compiling smo")
     assert "compiling smo" in sys.stderr.getvalue()

@@ -1,4 +1,4 @@
-"""Code that the README and the tutorials show, found by its name, so that tests run it as printed."""
+"""Code of the README, the guide and the tutorials, by its name, so that tests run it as printed."""
 
 import re
 from pathlib import Path
@@ -6,6 +6,8 @@ from textwrap import dedent
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
+GUIDE = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
+(GUIDES_SOLVER,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
 
 
 def in_readme(name: str) -> str:

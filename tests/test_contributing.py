@@ -7,14 +7,12 @@ import shlex
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[1]
-GUIDE = (ROOT / ".github" / "CONTRIBUTING.md").read_text(encoding="utf-8")
-(CODE,) = re.findall(r"```python\n(.*?)```", GUIDE, re.DOTALL)
+from tests.shown import GUIDE, GUIDES_SOLVER, ROOT
+
 COMMANDS = [
     shlex.split(line, comments=True) for line in re.findall(r"^\$ (.*)", GUIDE, re.MULTILINE)
 ]
@@ -43,7 +41,7 @@ def clone(tmp_path_factory):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / name, folder / name)
     for name in NAMES:
-        code = CODE.replace("FixedStep", name.title().replace("_", ""))
+        code = GUIDES_SOLVER.replace("FixedStep", name.title().replace("_", ""))
         (folder / "solvers" / f"{name}.py").write_text(code, encoding="utf-8")
     paths = os.pathsep.join([str(folder), str(folder / ".packaging")])
     environment = {**os.environ, "PYTHONPATH": paths}

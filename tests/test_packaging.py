@@ -8,14 +8,10 @@ from pathlib import Path
 import pytest
 from ruamel.yaml import YAML
 
-from problems import SoftMarginDual, datasets
-from solvers import find_solver, solve
-
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 RECIPE = ROOT / ".packaging" / "conda" / "recipe.yaml"
 CONTAINER = ROOT / ".packaging" / "Containerfile"
-CONTRIBUTING = ROOT / ".github" / "CONTRIBUTING.md"
 
 
 def read_yaml(path):
@@ -57,11 +53,3 @@ def test_what_a_workflow_or_a_form_runs_is_here(path):
     for field in content.get("body", ()):
         assert field["type"] in ("markdown", "textarea", "dropdown")
         assert field["type"] == "markdown" or field["attributes"]["label"]
-
-
-def test_the_solver_of_the_guide_for_contributors_is_a_solver(tmp_path):
-    (code,) = re.findall(r"```python\n(.*?)```", CONTRIBUTING.read_text(), re.DOTALL)
-    (tmp_path / "fixed_step.py").write_text(code)
-    solver = find_solver(f"{tmp_path / 'fixed_step.py'}:FixedStep")(steps=5000)
-    data = datasets.load("two_moons", n=40, noise=0.1)
-    assert solve(SoftMarginDual(data.X, data.y, 1.0), solver, target_gap=1e-4).verdict == "solved"

@@ -4,6 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from experiments import load_results
@@ -11,7 +12,7 @@ from experiments.cli import main
 from problems import SoftMarginDual, datasets
 from solvers import find_solver, solve
 from tests.experiments.functions import in_this_process
-from tests.shown import README, ROOT, in_readme, in_tutorial
+from tests.shown import GUIDES_SOLVER, README, ROOT, in_readme, in_tutorial
 
 
 def test_the_readme_is_read_in_one_sitting():
@@ -54,9 +55,10 @@ def test_the_experiment_is_one(tmp_path: Path):
     assert done.exit_code == 0, done.output
 
 
-def test_the_solver_in_one_file_is_a_solver(tmp_path: Path):
+@pytest.mark.parametrize("code", [in_readme("solver"), GUIDES_SOLVER], ids=["README", "guide"])
+def test_the_solver_in_one_file_is_a_solver(code: str, tmp_path: Path):
     file = tmp_path / "fixed_step.py"
-    file.write_text(in_readme("solver"))
+    file.write_text(code)
     solver = find_solver(f"{file}:FixedStep")(steps=5000)
     data = datasets.load("two_moons", n=40, noise=0.1)
     answer = solve(SoftMarginDual(data.X, data.y, 1.0), solver, target_gap=1e-4)

@@ -94,15 +94,12 @@ def _draw(rng: Rng, number: int) -> Drawn | None:
         return None  # Newton's method adds one to a score in a step, and they go to hundreds
     if problem.may_be_infeasible and isinstance(made, Spectrum) and made.normalize:
         return None  # that roots cancel is not seen in balls
-    if made.is_psd is None and (problem.pieces is None or _may_be_zero(problem)):
+    may_be_zero = problem.may_be_infeasible or isinstance(problem, NuSVC | OneClassSVM | SVDD)
+    if made.is_psd is None and (problem.pieces is None or may_be_zero):
         K, error = exact_gram(problem.X, made, 53)
         if error != 0 or not is_psd(K):
             return None  # its dual may have no largest value, or one that is 0 but for K's digits
     return Drawn(number, formulation, kernel, scale, problem)
-
-
-def _may_be_zero(problem: Formulation) -> bool:
-    return problem.may_be_infeasible or isinstance(problem, NuSVC | OneClassSVM | SVDD)
 
 
 def _epsilon(sample: Sample, rng: Rng) -> float:

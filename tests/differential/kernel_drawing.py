@@ -30,10 +30,6 @@ def _gamma(sample: Sample, rng: Rng) -> float:
     return float(rng.choice([0.01, 0.3, 3.0, 30.0])) * size**-2.0
 
 
-def _rbf(sample: Sample, rng: Rng) -> Kernel:
-    return RBF(_gamma(sample, rng))
-
-
 def _polynomial(sample: Sample, rng: Rng) -> Kernel:
     gamma = float(rng.choice([1.0, 0.3, sample.size**-2]))
     return Polynomial(int(rng.integers(1, 4)), gamma, float(rng.choice([0.0, 1.0, 0.7])))
@@ -88,7 +84,7 @@ def _strings(sample: Sample, rng: Rng) -> Kernel:
 KERNELS: dict[str, Callable[[Sample, Rng], Kernel]] = {
     "linear": lambda sample, rng: Linear(),
     "polynomial": _polynomial,
-    "rbf": _rbf,
+    "rbf": lambda sample, rng: RBF(_gamma(sample, rng)),
     "combination": _combination,
     "precomputed": _precomputed,
     "sigmoid": _sigmoid,

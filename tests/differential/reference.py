@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from itertools import pairwise
 from math import inf, nextafter
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from flint import fmpq
@@ -98,11 +98,9 @@ class EnumeratedReference:
             self.lower, self.upper, self.beta = found.lower, found.upper, found.beta
 
     def point(self) -> Point:
-        """Return the optimal multipliers rounded to float64."""
         return Point(self.problem.alpha(np.array([real(v) for v in self.beta])))
 
     def size_at_zero(self) -> fmpq:
-        """Return the primal objective at w = 0 and no offset."""
         zero, exact = [ZERO] * self.exact.n, self.exact
         if not self.is_homogeneous:
             return exact.primal(ZERO, zero, [ZERO] * len(exact.groups)) or ZERO
@@ -171,7 +169,6 @@ class DoubledReference(EnumeratedReference):
     is_homogeneous = False  # its targets have a size
 
     def point(self) -> Point:
-        """Return the optimal multipliers rounded to float64."""
         n = self.problem.n
         return Point(np.array([real(self.beta[i] + self.beta[n + i]) for i in range(n)]))
 
@@ -303,19 +300,13 @@ class SummedReference:
         self.upper = sum((part.upper for part in self.parts), ZERO)
 
     def point(self) -> Point:
-        """Return the optima of all parts."""
         return self.problem.join([part.point() for part in self.parts])
 
     def size_at_zero(self) -> fmpq:
-        """Return the sum of the parts' objectives there."""
         return sum((part.size_at_zero() for part in self.parts), ZERO)
 
     def values(self, c: Certificate, answer: Point) -> Values:
-        """Return the sums of the parts' values."""
         parts = zip(self.parts, c.parts, self.problem.split(answer), strict=True)
         found = [part.values(own, point) for part, own, point in parts]
-        return Values(*(_total(column) for column in zip(*found, strict=True)))
-
-
-def _total(values: list[Any]) -> fmpq | None:
-    return None if any(v is None for v in values) else sum(values, ZERO)
+        columns = zip(*found, strict=True)
+        return Values(*(None if None in own else sum(own, ZERO) for own in columns))

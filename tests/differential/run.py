@@ -33,13 +33,11 @@ _NEAR = 1e-12  # relative difference of bounds that another order of operations 
 _CHUNK = 250  # problems that a process is given at a time
 
 
-def judged_chunk(seed: int, numbers: Sequence[int]) -> list[Judged]:
-    """Return what was found about each problem, in a process that does nothing else."""
+def judged_in_time(seed: int, number: int) -> Judged:
+    """Return what was found about a problem, in a process that does nothing else."""
     signal.signal(signal.SIGALRM, _stop)
-    found: list[Judged] = []
-    for number in numbers:
-        signal.alarm(_LONGEST)
-        found.append(_judged(seed, number))
+    signal.alarm(_LONGEST)
+    found = _judged(seed, number)
     signal.alarm(0)
     return found
 
@@ -64,20 +62,14 @@ def judge_all(seed: int, numbers: Sequence[int], processes: int) -> Iterator[Jud
     if processes == 1:
         yield from (_judged(seed, number) for number in numbers)
         return
-    chunks = [numbers[k : k + _CHUNK] for k in range(0, len(numbers), _CHUNK)]
     with ProcessPoolExecutor(processes) as pool:
-        for found in pool.map(partial(judged_chunk, seed), chunks):
-            yield from found
-
-
-def redraw(seed: int, number: int) -> str:
-    """Return the command that judges one problem again."""
-    return f"python -m tests.differential.run --seed {seed} --only {number}"
+        yield from pool.map(partial(judged_in_time, seed), numbers, chunksize=_CHUNK)
 
 
 def described(seed: int, found: Judged) -> str:
-    """Return the faults of a problem, each on a line."""
-    title = f"{', '.join(found.words)}: {redraw(seed, found.number)}"
+    """Return the faults of a problem, each on a line, below the command that judges it again."""
+    again = f"python -m tests.differential.run --seed {seed} --only {found.number}"
+    title = f"{', '.join(found.words)}: {again}"
     return "\n".join([title] + [f"    {f.kind} of {f.point}: {f.detail}" for f in found.faults])
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from flint import arb, arb_mat, ctx, fmpq
 
-from problems import Certificate, Formulation, Point, SoftmaxERM, Vector
+from problems import Certificate, Formulation, Point, SoftmaxERM
 from tests.differential.kernels import exact_gram, exact_rows, inner
 from tests.differential.posed import NARROW, ZERO, Values, exact_weights, rational
 
@@ -172,12 +172,10 @@ class SmoothReference:
         return [found[i * m : (i + 1) * m] for i in range(n)], shift
 
     def point(self) -> Point:
-        """Return the optimum rounded to float64."""
         beta = np.array([[float(b) for b in row] for row in self.beta])
         return Point(self.problem.alpha(beta[:, 0] if self.one else beta))
 
     def size_at_zero(self) -> fmpq:
-        """Return the primal objective at w = 0 and no offset."""
         self.offset = arb(0)
         return _end(self.primal([[arb(0)] * self.free for _ in self.target], arb(0)), True)
 
@@ -190,7 +188,8 @@ class SmoothReference:
                 beta = [[rational(v) for v in row] for row in alpha.tolist()]
                 found.append(self._at_best_offset(self.scores(beta), self.norm2(beta)))
             if c.point.w is not None:
-                w = [[rational(v) for v in col] for col in self._columns(c.point.w)]
+                columns = c.point.w.reshape(self.problem.d, -1).T.tolist()
+                w = [[rational(v) for v in column] for column in columns]
                 scores = [[inner(x, own) for own in w] for x in exact_rows(self.problem.X)]
                 found.append(self._at_best_offset(scores, arb(sum((inner(v, v) for v in w), ZERO))))
             return Values(min((_end(v, False) for v in found), default=None))
@@ -218,9 +217,6 @@ class SmoothReference:
         for p, k, C in zip(self._softmax(self._shifted(scores)), self.target, self.C, strict=True):
             total += C * (-p[1] if k == 0 else p[0])
         return total.mid()
-
-    def _columns(self, w: Vector) -> list[list[float]]:
-        return w.reshape(self.problem.d, -1).T.tolist()
 
 
 def _exact(value: Any) -> fmpq:

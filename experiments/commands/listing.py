@@ -14,7 +14,6 @@ from experiments.files.specs import plain
 from experiments.files.yamlfile import shown
 from experiments.records.columns import DESCRIBED, PATHS, RESULTS, TRACES
 from experiments.records.outcomes import OUTCOMES
-from experiments.selftest import PROPERTIES
 from experiments.tables.table import Column, Table
 from problems import datasets
 from problems.formulations.softmax import Softmax
@@ -93,6 +92,8 @@ def _columns() -> Iterator[_Row]:
 
 
 def _properties() -> Iterator[_Row]:
+    from experiments.selftest import PROPERTIES  # noqa: PLC0415 - loads all solvers
+
     first: dict[object, str] = {}
     for item in PROPERTIES:
         known = first.setdefault(item.check, item.name)

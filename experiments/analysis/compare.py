@@ -166,16 +166,14 @@ def _matched(first: pd.DataFrame, second: pd.DataFrame) -> Iterator[Pair]:
     """Yield problem, solver (with the settings that distinguish it), and the runs of both folders."""
     dropped = _not_compared(first, second)
     both = pd.concat([first.assign(side=0), second.assign(side=1)])
-    seeds = [json.loads(settings).get("seed") for settings in both["params"]]
-    kept = [
-        {key: value for key, value in json.loads(settings).items() if key not in dropped[solver]}
-        for solver, settings in zip(both["solver"], both["params"], strict=True)
+    settings = [
+        {k: v for k, v in json.loads(text).items() if k == "seed" or k not in dropped[solver]}
+        for solver, text in zip(both["solver"], both["params"], strict=True)
     ]
-    both = both.assign(params=[json.dumps(settings) for settings in kept])
-    both["settings"] = [json.dumps(settings, sort_keys=True) for settings in kept]
-    seeds = [json.dumps({**s, "seed": seed}) for s, seed in zip(kept, seeds, strict=True)]
     sides = both["problem_id"] + both["side"].astype(str)  # each folder has seeds of its own
-    both["label"] = solver_labels(both.assign(params=seeds, problem_id=sides))
+    named = both.assign(params=list(map(json.dumps, settings)), problem_id=sides)
+    both["label"] = solver_labels(named)
+    both["settings"] = [json.dumps({**own, "seed": None}, sort_keys=True) for own in settings]
     for (problem, *_), runs in both.groupby(_KEYS, sort=False):
         before, after = (runs[runs["side"] == side] for side in (0, 1))
         yield str(problem), str(runs["label"].iloc[0]), before, after

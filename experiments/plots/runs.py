@@ -57,23 +57,20 @@ class Runs:
 
     def of(self, problem: str) -> pd.DataFrame:
         """Return the runs on one problem."""
-        return self._by_problem.get(problem, self.table.iloc[:0])
+        return self.table.iloc[self._of_problems.get(problem, [])]
 
     @cached_property
-    def _by_problem(self) -> dict[str, pd.DataFrame]:
-        groups = self.table.groupby("problem_id", sort=False)
-        return {str(problem): rows for problem, rows in groups}
-
-    @cached_property
-    def _by_run(self) -> dict[str, pd.DataFrame]:
-        if self.traces.empty:
-            return {}
-        ordered = self.traces.sort_values("time", kind="stable")
-        return {str(run_id): rows for run_id, rows in ordered.groupby("run_id", sort=False)}
+    def _of_problems(self) -> dict[Any, Any]:
+        return self.table.groupby("problem_id").indices
 
     def trace(self, run_id: Any) -> pd.DataFrame:
         """Return the evaluations of one run in the order of time."""
-        return self._by_run.get(str(run_id), self.traces.iloc[:0])
+        evaluations = self.traces.iloc[self._of_runs.get(run_id, [])]
+        return evaluations.sort_values("time", kind="stable") if len(evaluations) else evaluations
+
+    @cached_property
+    def _of_runs(self) -> dict[Any, Any]:
+        return {} if self.traces.empty else self.traces.groupby("run_id").indices
 
     def typical(self, problem: str) -> Iterator[pd.Series]:
         """Yield one run for each configuration: the one whose time is the median (the lower one)."""

@@ -157,13 +157,13 @@ def to_markdown(found: Benchmark, title: str, machine: Sequence[str]) -> str:
 
 def _at_target(rows: pd.DataFrame) -> str:
     """Return a table with a row a problem and a column a solver, ours first."""
-    solvers = rows.sort_values(["kind", "solver"])["solver"].unique()  # "ours" before "peer"
-    ours, single = rows[rows["kind"] == "ours"], set(rows[rows["single"]]["solver"])
-    cells = [_cell(row, ours["solver"].nunique() > 1) for row in rows.to_dict("records")]
-    table = rows.assign(cell=cells).pivot_table("cell", "problem", "solver", "first", sort=False)
-    table = table[solvers].rename(
-        columns=lambda name: f"{name} {SINGLE}" if name in single else name
+    ours = rows[rows["kind"] == "ours"]
+    shown = rows.assign(
+        head=rows["solver"] + np.where(rows["single"], f" {SINGLE}", ""),
+        cell=[_cell(row, ours["solver"].nunique() > 1) for row in rows.to_dict("records")],
     )
+    heads = shown.sort_values(["kind", "solver"])["head"].unique()  # "ours" before "peer"
+    table = shown.pivot_table("cell", "problem", "head", "first", sort=False)[heads]
     table.insert(0, "fastest of ours", ours.groupby("problem")["ours"].first())
     return Table.of(table.reset_index()).markdown()
 

@@ -93,15 +93,14 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     table = times(results, "whole_run").drop(columns="gap").rename(columns=_MEDIANS)
     final = table["outcome"].isin(FINAL)
     table["rank"] = ranked(table[final & ~table["repeat"]], "time", noise)
-    places = pd.DataFrame(
-        {
-            "problem": table.groupby("problem", sort=False).ngroup(),
-            "open": ~final,
-            "second of a pair": final & table["repeat"],
-            "value": table["time"].where(final, table["gap"]),
-        }
-    )
-    rows = table.loc[places.sort_values([*places]).index].to_dict("records")
+    places = {
+        "problem": table.groupby("problem", sort=False).ngroup(),
+        "open": ~final,
+        "second of a pair": final & table["repeat"],
+        "value": table["time"].where(final, table["gap"]),
+    }
+    order = pd.DataFrame(places).sort_values(list(places)).index
+    rows = table.loc[order].to_dict("records")
     firsts = {(row["problem"], row["solver"]): row for row in rows}
     fastest: dict[Any, dict[Any, Any]] = {}  # the first row of each problem
     shown: list[dict[Any, Any]] = []

@@ -61,15 +61,14 @@ class Column:
 
     Attributes
     ----------
-    head : what stands above it. shown : the text, or the cell, of a value.
-    missing : what stands for NaN.
+    head : what stands above it. shown : the text of a value. missing : what stands for NaN.
     side : how a terminal aligns it; words are at the left, and may be broken, which nothing else is.
     optional : not 0 for a column that a terminal leaves out where there is no room, the least one first.
     group : what stands above it and its neighbours.
     """
 
     head: str
-    shown: Callable[[Any], str | Cell] = str
+    shown: Callable[[Any], str] = str
     missing: str = ""
     side: Literal["right", "left", "words"] = "right"
     optional: int = 0
@@ -82,11 +81,11 @@ class Column:
 
     def cell(self, value: Any) -> Cell:
         """Return the cell of a value."""
-        number = float(value) if isinstance(value, int | float) else nan
+        if isinstance(value, Cell):
+            return value
         if isinstance(value, float) and isnan(value):
             return Cell(self.missing)
-        shown = value if isinstance(value, Cell) else self.shown(value)
-        return shown if isinstance(shown, Cell) else Cell(shown, number)
+        return Cell(self.shown(value), float(value) if isinstance(value, int | float) else nan)
 
 
 @dataclass(frozen=True)

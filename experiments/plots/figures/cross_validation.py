@@ -33,13 +33,6 @@ _RING: dict[str, Any] = {
 _PARAMETERS = ("C", "lam", "epsilon")
 
 
-def validated(runs: Runs) -> pd.DataFrame:
-    """Return the mean scores of a folder's models, with a `title` for each choice among them."""
-    scores = mean_scores(runs.table)
-    titles = scores["dataset"] + " " + scores["formulation"] + " " + scores["solver"]
-    return scores.assign(title=titles.astype(str))
-
-
 class CrossValidation(Drawing):
     """Mean score on the held-out folds against a parameter; a panel a choice of models."""
 
@@ -47,21 +40,27 @@ class CrossValidation(Drawing):
 
     def draw(self, runs: Runs) -> Iterator[Named]:
         """Yield a figure and a table if the runs are folds of a cross-validation."""
-        scores = validated(runs)
+        scores = mean_scores(runs.table)
         if not scores.empty:
             yield self.name, cross_validation(scores)
-            yield self.name, to_markdown(scores)
+            shown = scores[[*CHOICE, "folds"]].assign(
+                model=scores["model"].where(~scores["best"], "**" + scores["model"] + "**"),
+                score=scores["mean"].map("{:.4f}".format) + scores["error"].map(" ± {:.4f}".format),
+            )
+            said = "Mean over the folds of the score on the held-out fold, ± its standard error."
+            yield self.name, f"# Cross-validation\n\n{Table.of(shown).markdown()}\n\n{said}\n"
 
 
 def cross_validation(scores: pd.DataFrame) -> Figure:
     """Draw a panel for each of up to six choices: score ± standard error, a line a kernel.
 
-    `scores` is what `validated` returns.
+    `scores` is what `mean_scores` returns.
     """
-    titles = list(dict.fromkeys(scores["title"]))[:PANELS]
+    choices = {" ".join(choice): own for choice, own in scores.groupby(CHOICE, sort=False)}
+    titles = list(choices)[:PANELS]
     lines: dict[str, dict[str, pd.DataFrame]] = {}  # by kernel, and what else differs
     for title in titles:
-        mine = scores[scores["title"] == title]
+        mine = choices[title]
         labels = mine["kernel"].astype(str)
         for name in _PARAMETERS:
             if name != _swept(mine) and mine[name].nunique() > 1:
@@ -70,7 +69,7 @@ def cross_validation(scores: pd.DataFrame) -> Figure:
     drawn = line_styles(label for found in lines.values() for label in found)
     new, axes = panels(titles, height=2.2)
     for title, ax in zip(titles, axes, strict=True):
-        mine = scores[scores["title"] == title]
+        mine = choices[title]
         parameter = _swept(mine)
         for label, unordered in lines[title].items():
             rows, line = unordered.sort_values(parameter), drawn[label].arguments(capsize=2)
@@ -82,18 +81,6 @@ def cross_validation(scores: pd.DataFrame) -> Figure:
     label_outside(axes, axes[-1].get_xlabel(), "score on the held-out fold")
     legend(new, [*solver_keys(drawn), (key(**_RING), "best mean")])
     return new
-
-
-def to_markdown(scores: pd.DataFrame) -> str:
-    """Return a table of all models, the best of each choice in bold."""
-    shown = scores[[*CHOICE, "folds"]].assign(
-        model=scores["model"].where(~scores["best"], "**" + scores["model"] + "**"),
-        score=scores["mean"].map("{:.4f}".format) + scores["error"].map(" ± {:.4f}".format),
-    )
-    return (
-        f"# Cross-validation\n\n{Table.of(shown).markdown()}\n\n"
-        "Mean over the folds of the score on the held-out fold, ± its standard error.\n"
-    )
 
 
 def _swept(scores: pd.DataFrame) -> str:

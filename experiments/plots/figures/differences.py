@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import pandas as pd
-from matplotlib.figure import Figure
 
 from experiments.analysis.verify import TOLERANCE
 from experiments.plots.drawing import Drawing, Named
@@ -25,43 +23,36 @@ class Differences(Drawing):
     needs = ("checks",)
 
     def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield one figure."""
-        yield self.name, differences(runs.checks)
-
-
-def differences(checks: pd.DataFrame) -> Figure:
-    """Draw relative differences to the QP optimum, and the tolerance for them.
-
-    Parameters
-    ----------
-    checks : columns solver, difference (NaN where there is none) and passed, a row a problem.
-    """
-    positive = checks["difference"][checks["difference"] > 0]
-    zero = 0.2 * float(positive.min()) if len(positive) else 0.01 * TOLERANCE
-    rows = {str(solver): rows for solver, rows in checks.groupby("solver", sort=False)}
-    new = figure(TEXT_WIDTH, 0.55 * len(rows) + 1.0)
-    ax = new.add_subplot()
-    for row, mine in enumerate(rows.values()):
-        ordered = mine.dropna(subset=["difference"]).sort_values("difference")
-        place = row + np.linspace(0.35, -0.35, len(ordered))
-        colours = np.where(ordered["passed"].astype(bool), BLUE, VERMILION)
-        ax.scatter(ordered["difference"].clip(lower=zero), place, s=7, c=colours, linewidths=0)
-    ax.axvline(TOLERANCE, color=VERMILION, linewidth=1)
-    ax.text(TOLERANCE, -0.55, "tolerance ", color=VERMILION, ha="right", va="bottom")
-    ax.set_xscale("log")
-    ax.set_xlim(0.5 * zero, max(3 * TOLERANCE, 2 * float(positive.max())))
-    ax.axvline(zero, color=GREY, linewidth=0.6)
-    ax.text(zero, -0.55, " 0: the optimum itself", color=GREY, ha="left", va="bottom")
-    names: list[str] = []  # with how many problems have no mark, and why
-    for solver, mine in rows.items():
-        without = mine[mine["difference"].isna()]
-        why = without["status"].where(without["status"] != "finished", without["verdict"])
-        missing = ", ".join(f"{count} {word}" for word, count in why.value_counts().items())
-        names.append(f"{solver}\n{len(mine)} problems" + f",\nof these {missing}" * bool(missing))
-    ax.set_yticks(range(len(rows)), names)
-    ax.set_ylim(len(rows) - 0.4, -0.6)
-    ax.grid(axis="y", visible=False)
-    ax.set_xlabel(
-        "relative difference between the worse bound and the QP optimum; one mark per problem"
-    )
-    return new
+        """Yield one figure, with the tolerance for these differences."""
+        checks = runs.checks
+        positive = checks["difference"][checks["difference"] > 0]
+        zero = 0.2 * float(positive.min()) if len(positive) else 0.01 * TOLERANCE
+        rows = {str(solver): rows for solver, rows in checks.groupby("solver", sort=False)}
+        new = figure(TEXT_WIDTH, 0.55 * len(rows) + 1.0)
+        ax = new.add_subplot()
+        for row, mine in enumerate(rows.values()):
+            ordered = mine.dropna(subset=["difference"]).sort_values("difference")
+            place = row + np.linspace(0.35, -0.35, len(ordered))
+            colours = np.where(ordered["passed"].astype(bool), BLUE, VERMILION)
+            ax.scatter(ordered["difference"].clip(lower=zero), place, s=7, c=colours, linewidths=0)
+        ax.axvline(TOLERANCE, color=VERMILION, linewidth=1)
+        ax.text(TOLERANCE, -0.55, "tolerance ", color=VERMILION, ha="right", va="bottom")
+        ax.set_xscale("log")
+        ax.set_xlim(0.5 * zero, max(3 * TOLERANCE, 2 * float(positive.max())))
+        ax.axvline(zero, color=GREY, linewidth=0.6)
+        ax.text(zero, -0.55, " 0: the optimum itself", color=GREY, ha="left", va="bottom")
+        names: list[str] = []  # with how many problems have no mark, and why
+        for solver, mine in rows.items():
+            without = mine[mine["difference"].isna()]
+            why = without["status"].where(without["status"] != "finished", without["verdict"])
+            missing = ", ".join(f"{count} {word}" for word, count in why.value_counts().items())
+            names.append(
+                f"{solver}\n{len(mine)} problems" + f",\nof these {missing}" * bool(missing)
+            )
+        ax.set_yticks(range(len(rows)), names)
+        ax.set_ylim(len(rows) - 0.4, -0.6)
+        ax.grid(axis="y", visible=False)
+        ax.set_xlabel(
+            "relative difference between the worse bound and the QP optimum; one mark per problem"
+        )
+        yield self.name, new

@@ -24,20 +24,15 @@ ROWS, COLUMNS = 40, 8  # at most, in one figure
 _NAME = 64  # characters of a problem's name
 
 
-def pages(runs: Runs) -> Iterator[tuple[list[str], list[str]]]:
-    """Yield (problems, configurations) of each figure, all about as large."""
-    solvers = sorted(runs.table["configuration"].unique())
-    return product(chunks(runs.problems, ROWS), chunks(solvers, COLUMNS))
-
-
 class Overview(Drawing):
     """Verdict and time of every solver on every problem."""
 
     def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield as many figures as the problems and solvers need."""
-        every = list(pages(runs))
-        for i, (problems, solvers) in enumerate(every, 1):
-            yield numbered(self.name, i, every), overview(runs, problems, solvers)
+        """Yield as many figures as the problems and solvers need, all about as large."""
+        solvers = sorted(runs.table["configuration"].unique())
+        every = list(product(chunks(runs.problems, ROWS), chunks(solvers, COLUMNS)))
+        for i, page in enumerate(every, 1):
+            yield numbered(self.name, i, every), overview(runs, *page)
 
 
 def overview(runs: Runs, problems: Sequence[str], solvers: Sequence[str]) -> Figure:

@@ -17,7 +17,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from experiments.plots.drawing import Drawing, Named
 from experiments.plots.runs import Runs
@@ -36,10 +35,22 @@ class PrimalAgainstDual(Drawing):
     on_request = True  # it takes a fixed set of problems
 
     def draw(self, runs: Runs) -> Iterator[Named]:
-        """Yield a figure and the table that it shows."""
+        """Yield a figure, with a line for each view and d, and the table that it shows."""
         table = costs(runs.table)
-        yield self.name, draw(table)
-        yield self.name, to_markdown(table)
+        lines = table.assign(label=table["view"] + ", d = " + table["d"].astype(str))
+        drawn = line_styles(lines["label"])
+        new, axes = panels(list(_MEASURES.values()), height=2.2)
+        for measure, ax in zip(_MEASURES, axes, strict=True):
+            for label, rows in lines.groupby("label", sort=False):
+                ordered = rows.sort_values("n")
+                ax.plot(ordered["n"], ordered[measure], **drawn[str(label)].arguments())
+            ax.set(xscale="log", yscale="log", xlabel="number of samples n")
+            label_sizes(ax, np.unique(table["n"].to_numpy(dtype=np.float64)))
+        legend(new, solver_keys(drawn))
+        yield self.name, new
+        shown = table.rename(columns=_MEASURES).sort_values(["d", "n", "view"])
+        text = shown.to_markdown(index=False, floatfmt=".3g")
+        yield self.name, f"# Primal against dual\n\n{text}\n"
 
 
 def costs(results: pd.DataFrame) -> pd.DataFrame:
@@ -58,24 +69,3 @@ def costs(results: pd.DataFrame) -> pd.DataFrame:
             name = "dual, rbf" if "rbf" in first["kernel"] else "dual, linear"
             rows.append([name, n, d, n, support * (d + 1) + 1, train])
     return pd.DataFrame(rows, columns=["view", "n", "d", *_MEASURES])
-
-
-def to_markdown(table: pd.DataFrame) -> str:
-    """Return the table as Markdown."""
-    shown = table.rename(columns=_MEASURES).sort_values(["d", "n", "view"])
-    return "# Primal against dual\n\n" + shown.to_markdown(index=False, floatfmt=".3g") + "\n"
-
-
-def draw(table: pd.DataFrame) -> Figure:
-    """Draw each cost against n, a line for each view and d."""
-    lines = table.assign(label=table["view"] + ", d = " + table["d"].astype(str))
-    drawn = line_styles(dict.fromkeys(lines["label"]))
-    new, axes = panels(list(_MEASURES.values()), height=2.2)
-    for measure, ax in zip(_MEASURES, axes, strict=True):
-        for label, rows in lines.groupby("label", sort=False):
-            ordered = rows.sort_values("n")
-            ax.plot(ordered["n"], ordered[measure], **drawn[str(label)].arguments())
-        ax.set(xscale="log", yscale="log", xlabel="number of samples n")
-        label_sizes(ax, np.unique(table["n"].to_numpy(dtype=np.float64)))
-    legend(new, solver_keys(drawn))
-    return new

@@ -2,7 +2,8 @@
 
 import pandas as pd
 
-from experiments.plots.figures.differences import differences
+from experiments.plots.figures.differences import Differences
+from experiments.plots.runs import Runs
 
 NAN = float("nan")
 
@@ -12,7 +13,9 @@ def test_marks_and_counts_make_up_all_problems():
     rows = [("qp", 0.0, *ends), ("qp", 1e-9, *ends), ("qp", NAN, "finished", "infeasible")]
     rows += [("smo", 1e-8, *ends), ("smo", NAN, "unsupported", "uncertified"), ("smo", 0.0, *ends)]
     checks = pd.DataFrame(rows, columns=["solver", "difference", "status", "verdict"])
-    (ax,) = differences(checks.assign(passed=True)).axes
+    runs = Runs(pd.DataFrame(), pd.DataFrame(), checks=checks.assign(passed=True))
+    ((_, figure),) = Differences().draw(runs)
+    (ax,) = figure.axes
     assert [len(marks.get_offsets()) for marks in ax.collections] == [2, 2]
     assert [text.get_text() for text in ax.get_yticklabels()] == [
         "qp\n3 problems,\nof these 1 infeasible",

@@ -1,14 +1,14 @@
 """A cell for each problem and solver, with its worst outcome."""
 
-from experiments.plots.figures.overview import overview, pages
+from experiments.plots.figures.overview import Overview, overview
 from tests.experiments.plots.conftest import runs_of
 from tests.experiments.rows import crashed, run
 
 
 def test_the_overview_has_a_cell_for_each_problem_and_solver_that_was_run():
     runs = runs_of([run("a"), run("a", "qp"), crashed("b"), run("b", "qp", verdict="wrong")])
-    ((problems, solvers),) = pages(runs)
-    ax = overview(runs, problems, solvers).axes[0]
+    ((_, figure),) = Overview().draw(runs)
+    ax = figure.axes[0]
     cells = {(t.get_position()[0] // 1, t.get_position()[1] // 1): t for t in ax.texts[::2]}
     assert {k: t.get_text() for k, t in cells.items()} == {
         (0, 0): "✓", (1, 0): "✓", (0, 1): "✗", (1, 1): "†",

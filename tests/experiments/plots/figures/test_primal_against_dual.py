@@ -3,7 +3,8 @@
 import numpy as np
 import pandas as pd
 
-from experiments.plots.figures.primal_against_dual import costs, draw, to_markdown
+from experiments.plots.figures.primal_against_dual import PrimalAgainstDual, costs
+from experiments.plots.runs import Runs
 
 
 def results() -> pd.DataFrame:
@@ -34,7 +35,8 @@ def test_sizes_are_those_of_the_note_only_solved_runs_count_and_all_is_shown():
     assert table.loc[("primal, linear", 100), ["variables", "model"]].tolist() == [111, 11]
     assert table.loc[("dual, linear", 200), ["variables", "model"]].tolist() == [200, 1101]
     assert (table["train"] == 2.0).all()
-    assert all(view in to_markdown(found) for view in set(found["view"]))
-    axes = draw(found).axes
+    (_, figure), (_, text) = PrimalAgainstDual().draw(Runs(results(), pd.DataFrame()))
+    assert all(view in text for view in set(found["view"]))
+    axes = figure.axes
     assert len(axes) == 3
     assert np.array_equal(axes[0].lines[0].get_xdata(), [100, 200])

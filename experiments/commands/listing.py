@@ -18,7 +18,7 @@ from experiments.tables.table import Column, Table
 from problems import datasets
 from problems.formulations.softmax import Softmax
 
-_FEW = 4  # names that are listed one by one
+_FEW = 2  # names that are listed one by one
 _Row = tuple[str, ...]
 _HEADS = {
     "solvers": ("solver", "form", "settings", "source"),
@@ -99,7 +99,7 @@ def _properties() -> Iterator[_Row]:
         known = first.setdefault(item.check, item.name)
         about = f"As {known}." if known != item.name else (getdoc(item.check) or "")
         basic = " Without it nothing else can be judged." if item.basic else ""
-        problems = list(dict.fromkeys(name.partition(":")[0] for name in item.problems))
+        problems = list(dict.fromkeys(name.partition(": ")[0] for name in item.problems))
         tried_on = ", ".join(problems) if len(problems) <= _FEW else f"{len(problems)} problems"
         yield item.name, " ".join(f"{about}{basic}".split()), tried_on
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from html.parser import HTMLParser
 
-from problems import SoftMarginDual, datasets
 from solvers import SMO, Pegasos, solve
+from tests.small_problems import PROBLEMS
 
 
 class _Texts(HTMLParser):
@@ -24,8 +24,7 @@ class _Texts(HTMLParser):
 
 
 def test_a_solution_and_its_certificate_show_their_numbers_in_a_notebook():
-    data = datasets.load("two_moons", n=40)
-    solution = solve(SoftMarginDual(data.X, data.y), SMO())
+    solution = solve(PROBLEMS["soft_dual_linear"], SMO())
     page = _Texts(solution._repr_html_())
     assert "smo on SoftMarginDual" in page.texts
     assert f"{solution.objective:.10g}" in page.texts
@@ -35,16 +34,14 @@ def test_a_solution_and_its_certificate_show_their_numbers_in_a_notebook():
 
 
 def test_an_answer_that_is_missing_shows_why():
-    data = datasets.load("two_moons", n=40)
-    solution = solve(SoftMarginDual(data.X, data.y), Pegasos())
+    solution = solve(PROBLEMS["soft_dual_linear"], Pegasos())
     texts = _Texts(solution._repr_html_()).texts
     assert solution.reason in texts
     assert _Texts(solution.certificate._repr_html_()).texts.count("unknown") == 2
 
 
 def test_text_from_outside_cannot_become_a_tag_in_a_notebook():
-    data = datasets.load("two_moons", n=40)
-    solution = solve(SoftMarginDual(data.X, data.y), Pegasos())
+    solution = solve(PROBLEMS["soft_dual_linear"], Pegasos())
     hostile = replace(solution, note="<script>alert(1)</script>")
     page = _Texts(hostile._repr_html_())
     assert "script" not in page.tags
@@ -52,7 +49,6 @@ def test_text_from_outside_cannot_become_a_tag_in_a_notebook():
 
 
 def test_colours_are_the_pages_own():
-    data = datasets.load("two_moons", n=40)
-    page = solve(SoftMarginDual(data.X, data.y), SMO())._repr_html_()
+    page = solve(PROBLEMS["soft_dual_linear"], SMO())._repr_html_()
     assert "color:inherit" in page
     assert "#" not in page

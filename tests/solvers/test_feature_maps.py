@@ -19,7 +19,6 @@ from problems import (
     datasets,
 )
 from solvers import (
-    SMO,
     DualCoordinateDescent,
     Nystroem,
     RandomFourier,
@@ -51,15 +50,6 @@ def test_random_fourier_features_approach_the_kernel_with_the_root_of_their_numb
     slope = np.log(errors[-1] / errors[0]) / np.log(3200 / 50)
     assert -0.6 < slope < -0.4
     assert (np.diff(errors) < 0).all()
-
-
-def test_random_fourier_features_are_unbiased():
-    X, rng = MOONS.X[:60], np.random.default_rng(1)
-    total = np.zeros((60, 60))
-    for _ in range(50):
-        Z = RandomFourier(components=400).features(Gram(X, RBF(GAMMA)), rng)
-        total += Z @ Z.T / 50
-    assert np.abs(total - RBF(GAMMA)(X, X)).max() < 0.035  # 5 standard deviations
 
 
 def test_nystroem_features_approach_the_kernel_and_end_there():
@@ -120,13 +110,6 @@ def test_the_exact_gap_closes_as_components_grow(name):
     assert gaps[0] > 1.5 * gaps[1]
     assert gaps[2] < gaps[1]
     assert gaps[2] < (0.5 if "fourier" in name else 0.05)
-
-
-def test_nystroem_with_all_samples_as_landmarks_solves_the_exact_problem():
-    solution = solve(EXACT, Nystroem(components=160, tol=1e-8), target_gap=1e-6)
-    assert solution.verdict == "solved"
-    exact = solve(EXACT, SMO(tol=1e-8)).certificate
-    assert solution.certificate.dual_objective == pytest.approx(exact.dual_objective, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", SOLVERS)

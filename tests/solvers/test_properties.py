@@ -12,10 +12,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from problems import (
-    ERM,
     RBF,
     BoxQP,
-    FormPoint,
     HingeERM,
     Linear,
     Point,
@@ -194,26 +192,6 @@ def test_the_gap_is_0_only_at_the_optimum(problem, seed, spread):
     assert certificate.gap >= lower - certificate.dual_objective - 1e-9 * size
     if certificate.gap == 0:
         assert certificate.dual_objective >= lower - 1e-9 * size
-
-
-@few
-@given(problem=problems(), seed=st.integers(0, 2**32 - 1))
-def test_recover_keeps_the_objective(problem, seed):
-    local = np.random.default_rng(seed)
-    alpha = problem.feasible(local.normal(0, 1, problem.n) * problem.C)
-    box = reduce(problem, BoxQP)
-    x = problem.to_box_variables(alpha)
-    value = 0.5 * x @ box.form.Q.matvec(x) + box.form.p @ x
-    back = certify(problem, box.recover(FormPoint(x)))
-    assert -back.dual_objective == pytest.approx(value, rel=1e-9, abs=1e-12)
-
-    linear = SoftMarginPrimal(problem.X, np.sign(problem.y) + (problem.y == 0), problem.C)
-    risk = reduce(linear, ERM)
-    w = local.standard_normal(problem.d)
-    back = certify(linear, risk.recover(FormPoint(w)))
-    b = back.point.b
-    loss = linear.loss.value(linear.y, linear.X @ w + b)
-    assert back.primal_objective == pytest.approx(0.5 * w @ w + linear.C @ loss, rel=1e-9)
 
 
 @few

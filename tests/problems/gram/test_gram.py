@@ -4,7 +4,6 @@ import tracemalloc
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from problems import RBF, Gram, Linear, Precomputed, Sigmoid
 from problems.gram.gram import SignedGram
@@ -13,28 +12,6 @@ from problems.gram.semidefinite import is_positive_semidefinite
 rng = np.random.default_rng(0)
 X = rng.standard_normal((40, 3))
 K = RBF(0.5)(X, X)
-SAMPLES = {
-    "rbf": (X, RBF(0.5)),
-    "linear": (X, Linear()),
-    "sparse": (sp.csr_array(np.maximum(X, 0.0)), RBF(0.5)),
-    "precomputed": (K, Precomputed()),
-}
-
-
-@pytest.mark.parametrize("remembered", [False, True])
-@pytest.mark.parametrize(("samples", "kernel"), SAMPLES.values(), ids=SAMPLES)
-def test_every_access_shows_the_same_matrix(samples, kernel, remembered):
-    gram = Gram(samples, kernel)
-    full = Gram(samples, kernel).dense()
-    if remembered:
-        gram.dense()
-    rows, v = np.array([5, 1, 30]), rng.standard_normal(40)
-    v[::3] = 0.0
-    np.testing.assert_allclose(
-        gram.block(rows, slice(2, 9)), full[rows][:, 2:9], rtol=1e-12, atol=1e-14
-    )
-    np.testing.assert_allclose(gram.diagonal(), np.diag(full), rtol=1e-12)
-    np.testing.assert_allclose(gram.matvec(v), full @ v, rtol=1e-10, atol=1e-12)
 
 
 def test_every_kernel_value_is_counted_once():

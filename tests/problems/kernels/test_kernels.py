@@ -50,6 +50,8 @@ def test_every_access_shows_the_same_values(name):
     np.testing.assert_allclose(kernel.diagonal(samples), np.diag(full), **close)
     np.testing.assert_allclose(bound.block(rows, cols), full[rows][:, cols], **close)
     np.testing.assert_allclose(bound.block(rows, slice(2, 23)), full[rows][:, cols], **close)
+    np.testing.assert_allclose(gram.block(rows, cols), full[rows][:, cols], **close)
+    np.testing.assert_allclose(Gram(samples, kernel).diagonal(), np.diag(full), **close)
     np.testing.assert_allclose(gram.matvec(v), full @ v, rtol=1e-9, atol=1e-9 * np.abs(full).max())
     if name == "precomputed":  # of new samples the rows of kernel values are given
         np.testing.assert_allclose(bound.cross(samples[:4], rows), full[:4][:, rows], **close)

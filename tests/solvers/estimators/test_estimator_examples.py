@@ -9,28 +9,6 @@ from solvers import estimators
 from solvers.estimators import SVC
 
 
-def test_example_plot_separating_hyperplane_unbalanced():
-    X, y = datasets.make_blobs(
-        [1000, 100], centers=[[0.0, 0.0], [2.0, 2.0]], cluster_std=[1.5, 0.5], random_state=0
-    )
-    for class_weight in (None, {1: 10}):
-        settings = {"kernel": "linear", "class_weight": class_weight}
-        ours, theirs = (m.SVC(tol=1e-5, **settings).fit(X, y) for m in (estimators, svm))
-        np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
-        np.testing.assert_allclose(ours.intercept_, theirs.intercept_, atol=1e-3)
-
-
-def test_example_plot_weighted_samples():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((20, 2))
-    X[:10] += 1
-    y, weight = [1] * 10 + [-1] * 10, np.abs(rng.standard_normal(20))
-    weight[15:] *= 5
-    weight[9] *= 15
-    ours, theirs = (m.SVC(gamma=1).fit(X, y, sample_weight=weight) for m in (estimators, svm))
-    np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=2e-3)
-
-
 def test_example_plot_custom_kernel():
     def my_kernel(X, Y):
         return X @ np.array([[2, 0], [0, 1.0]]) @ Y.T

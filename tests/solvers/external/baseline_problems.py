@@ -1,73 +1,33 @@
-"""Problems that every baseline is tried on, and what an answer to one is worth."""
+"""The small problems that every baseline is tried on, and what an answer to one is worth."""
 
-import numpy as np
-import scipy.sparse as sp
-
-from problems import (
-    RBF,
-    Formulation,
-    HardMarginDual,
-    HardMarginPrimal,
-    HingeERM,
-    NuSVC,
-    NuSVR,
-    OneClassSVM,
-    Polynomial,
-    SoftMarginDual,
-    SoftMarginPrimal,
-    SVRDual,
-    SVRPrimal,
-)
+from problems import RBF, Formulation, SoftMarginDual, SVRDual
 from solvers import SMO, Solution, solve
+from tests.small_problems import PROBLEMS, X, Y
 
-N = 80
-
-
-def samples(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return samples in single precision (SVMlight keeps no more), labels and targets; read-only."""
-    rng = np.random.default_rng(seed)
-    y = np.where(rng.random(N) < 0.4, 1.0, -1.0)
-    X = (rng.standard_normal((N, 4)) + 0.5 * y[:, None]).astype(np.float32).astype(np.float64)
-    arrays = X, y, X @ [1.0, -2.0, 0.5, 0.0] + 0.3 * rng.standard_normal(N)
-    for array in arrays:
-        array.flags.writeable = False
-    return arrays
-
-
-X, Y, TARGETS = samples()
-SPARSE = sp.csr_array(np.where(X > 0, X, 0.0))
-WEIGHTS = np.random.default_rng(1).uniform(0.1, 3.0, N)
-WITHOUT = {"intercept": False}
 LINEAR = {
-    "one C": SoftMarginPrimal(X, Y, 2.0, **WITHOUT),
-    "sparse": SoftMarginPrimal(SPARSE, Y, 2.0, **WITHOUT),
-    "a C for each": SoftMarginPrimal(X, Y, WEIGHTS, **WITHOUT),
-    "risk": HingeERM(X, Y, 0.05),
-    "flipped": SoftMarginPrimal(X, -Y, 2.0, **WITHOUT),
-    "regression": SVRPrimal(X, TARGETS, 2.0, 0.1, **WITHOUT),
-    "regression, a C for each": SVRDual(SPARSE, TARGETS, WEIGHTS, 0.1, **WITHOUT),
+    "one C": PROBLEMS["soft_primal_no_intercept"],
+    "sparse": PROBLEMS["erm_sparse"],
+    "a C for each": PROBLEMS["soft_dual_linear_no_intercept"],
+    "risk": PROBLEMS["erm"],
+    "regression": PROBLEMS["svr_primal_no_intercept"],
+    "regression, a C for each": PROBLEMS["svr_dual_linear_no_intercept"],
 }
 KERNEL = {
-    "linear": SoftMarginDual(X, Y, 2.0),
-    "rbf, a C for each": SoftMarginDual(X, Y, WEIGHTS, RBF(0.3)),
-    "polynomial, sparse": SoftMarginDual(SPARSE, -Y, 1.0, Polynomial(2, 0.5, 1.0)),
-    "regression": SVRDual(X, TARGETS, 2.0, 0.1, RBF(0.3)),
-    "regression, a C for each": SVRDual(SPARSE, TARGETS + 3, WEIGHTS, 0.0, RBF(0.3)),
-}
-NU = {
-    "classification": NuSVC(X, Y, 0.4, RBF(0.3)),
-    "regression": NuSVR(X, TARGETS, 0.4, 2.0, RBF(0.3)),
-    "one class": OneClassSVM(X, 0.2, RBF(0.3)),
+    "linear": PROBLEMS["soft_dual_linear"],
+    "rbf, a C for each": PROBLEMS["soft_dual_weights"],
+    "polynomial, sparse": PROBLEMS["soft_dual_polynomial_sparse"],
+    "regression": PROBLEMS["svr_dual_rbf"],
+    "regression, a C for each": PROBLEMS["svr_primal_sparse"],
 }
 QUADRATIC = {
     "dual": KERNEL["rbf, a C for each"],
     "singular dual": KERNEL["linear"],
     "small C": SoftMarginDual(X, Y, 1e-4, RBF(0.3)),
-    "primal": SoftMarginPrimal(SPARSE, Y, 2.0),
-    "primal without intercept": LINEAR["a C for each"],
-    "regression primal": SVRPrimal(X, TARGETS, WEIGHTS, 0.1),
-    "hard margin": HardMarginPrimal(X + 3 * Y[:, None], Y),
-    "hard margin dual": HardMarginDual(X, Y, RBF(1.0), **WITHOUT),
+    "primal": PROBLEMS["soft_primal_sparse"],
+    "primal without intercept": PROBLEMS["soft_primal_no_intercept"],
+    "regression primal": PROBLEMS["svr_primal"],
+    "hard margin": PROBLEMS["hard_primal"],
+    "hard margin dual": PROBLEMS["hard_dual_rbf_no_intercept"],
 }
 
 

@@ -1,24 +1,16 @@
 """LIBSVM as a baseline: it must be given the same problem, weights, kernel and all."""
 
 import numpy as np
-import pytest
-import scipy.sparse as sp
 
 from problems import (
     RBF,
     SVDD,
     HingeERM,
-    Kernel,
-    Linear,
-    Polynomial,
     Sigmoid,
     SoftMarginDual,
-    SVRDual,
 )
-from solvers import SMO, LibSVM, Solution, solve
+from solvers import LibSVM, Solution, solve
 from tests.small_problems import two_classes
-
-KERNELS = [Linear(), RBF(0.3), Polynomial(3, 0.5, 1.0), 0.5 * Linear() + RBF(1.0)]
 
 
 def reachable(solution: Solution, tol: float) -> float:
@@ -26,27 +18,6 @@ def reachable(solution: Solution, tol: float) -> float:
     problem = solution.problem
     rows = np.abs(problem.gram().dense()) @ np.abs(solution.alpha)
     return tol + np.finfo(np.float32).eps * float(rows.max())
-
-
-def weights(n: int = 80) -> np.ndarray:
-    return np.random.default_rng(1).uniform(0.1, 3.0, n)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-def test_it_finds_the_optimum_of_smo(kernel: Kernel, sparse: bool) -> None:
-    X, y = two_classes(80)
-    X = sp.csr_array(np.where(X > 0, X, 0.0)) if sparse else X
-    for problem in (
-        SoftMarginDual(X, y, 2.0, kernel),
-        SoftMarginDual(X, y, weights(), kernel),
-        SVRDual(X, X[:, [0]].sum(axis=1) + 2.0, weights(), 0.1, kernel),
-    ):
-        baseline, ours = solve(problem, LibSVM(tol=1e-6)), solve(problem, SMO(tol=1e-6))
-        assert baseline.claimed == "optimal"
-        assert baseline.certificate.violating_pair <= reachable(baseline, 1e-6)
-        gaps = baseline.certificate.gap + ours.certificate.gap
-        assert abs(baseline.objective - ours.objective) <= gaps
 
 
 def test_the_answer_meets_its_tolerance_as_far_as_single_precision_goes() -> None:

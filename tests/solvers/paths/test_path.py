@@ -7,11 +7,14 @@ import pytest
 
 from problems import (
     RBF,
+    HardMarginDual,
     HingeERM,
+    OneVsRest,
     Point,
     Precomputed,
     RegularizedERM,
     SoftMarginDual,
+    SoftmaxERM,
     SVRDual,
     certify,
 )
@@ -137,3 +140,24 @@ def test_a_value_outside_the_path_is_refused() -> None:
     with pytest.raises(ValueError, match=r"C: must be within \[0.1, 0.2\]"):
         path.at(0.3)
     assert "answers in" in repr(path)
+
+
+@pytest.mark.parametrize(
+    ("problem", "interval", "message"),
+    [
+        (SoftMarginDual(X, Y), {}, "give the interval of one"),
+        (SoftMarginDual(X, Y), {"C": (1, 2), "epsilon": (0, 1)}, "give the interval of one"),
+        (SoftMarginDual(X, Y), {"C": (0, 1)}, "above 0"),
+        (SoftMarginDual(X, Y), {"C": (2, 1)}, "above 0"),
+        (SoftMarginDual(X, Y), {"C": 3.0}, "interval"),
+        (SoftMarginDual(X, Y), {"lam": (1, 2)}, "has none; follow its C"),
+        (SVRDual(X, TARGETS, 1.0, 0.1), {"lam": (1, 2)}, "follow its C or its epsilon"),
+        (SoftMarginDual(X, Y), {"C": (1, 2), "gap": 1.5}, "between 0 and 1"),
+        (HardMarginDual(X, Y), {"C": (1, 2)}, "finite loss"),
+        (OneVsRest(X, (Y + 1) / 2 + (X[:, 0] > 1), 1.0), {"C": (1, 2)}, "one function"),
+        (SoftmaxERM(X, (Y + 1) / 2 + (X[:, 0] > 1), 1.0), {"lam": (1, 2)}, "one function"),
+    ],
+)
+def test_what_has_no_path_is_refused(problem: object, interval: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        solve_path(problem, **interval)  # type: ignore[arg-type]

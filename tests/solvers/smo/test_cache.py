@@ -84,17 +84,6 @@ def test_rows_that_stay_get_the_columns_of_new_members() -> None:
         assert np.allclose(f, RBF(0.3)(X[sample[rows.members]], X[sample[[7]]]).ravel(), atol=1e-6)
 
 
-def test_without_room_only_some_rows_are_kept() -> None:
-    with Tiles(FORM.gram, 1) as tiles:
-        state = State(FORM, tiles, 4.0, 10)  # a million values: 1000 active variables, 1000 rows
-        rows = RowCache(state.matrix, np.arange(state.size), state.room)
-        room = rows.owner.size
-        rows.owner[5:] = 0  # as if taken
-        have = rows.fetch(np.arange(20))
-        assert room >= 20
-        assert have.sum() == 5
-
-
 MANY = np.random.default_rng(1).standard_normal((4200, 3))  # products take several threads
 LABELS = np.sign(MANY[:, 0] + 0.5 * MANY[:, 1] ** 3)
 

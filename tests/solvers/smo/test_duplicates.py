@@ -81,27 +81,6 @@ def contradicting(C: object = 2.0, intercept: bool = True) -> SoftMarginDual:
     return SoftMarginDual(X[rows], labels, C, RBF(0.5), intercept)
 
 
-def test_the_cost_is_that_of_the_best_split() -> None:
-    form = reduce(contradicting(np.linspace(0.5, 2, 1100)), BoxQP).form
-    merged = merge(from_form(form))
-    pairs = merged.contradictions
-    assert pairs is not None
-    assert pairs.low.size == 400
-    v, apart = pairs.together.terms, pairs.apart.terms
-    z = np.random.default_rng(0).uniform(v.lo, v.hi)
-    split = pairs.split(z)
-    assert (split >= apart.lo - 1e-12).all()
-    assert (split <= apart.hi + 1e-12).all()
-    z1, z2 = split[pairs.low], split[pairs.high]
-    assert np.maximum(z1 - apart.hi[pairs.low], apart.lo[pairs.high] - z2) == pytest.approx(0.0)
-    assert split.sum() == pytest.approx((z + pairs.centre).sum())
-    cost = v.q @ z + v.tube @ np.abs(z) + v.q @ pairs.centre
-    constant = pairs.constant - v.q @ pairs.centre
-    assert cost + constant == pytest.approx(apart.q @ split)
-    x = merged.spread(z)
-    assert form.p @ x == pytest.approx(apart.q @ split)
-
-
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("C", [0.3, 10.0])
 def test_the_optimum_is_that_of_two_variables(

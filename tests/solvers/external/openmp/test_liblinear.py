@@ -21,16 +21,11 @@ def converged(problem: Formulation, tol: float) -> Solution:
 
 
 @NEEDED
-@pytest.mark.parametrize(("name", "tol"), [("one C", 1e-5), ("flipped", 1e-5), ("sparse", 1e-2)])
+@pytest.mark.parametrize(("name", "tol"), [("one C", 1e-5), ("sparse", 1e-2), ("risk", 1e-4)])
 def test_it_agrees_with_the_plain_build(name: str, tol: float) -> None:
     threaded, plain = converged(LINEAR[name], tol), solve(LINEAR[name], LibLinear(tol=1e-6))
     assert 0 <= excess(threaded) + 1e-9 <= tol
     assert abs(threaded.objective - plain.objective) <= tol * plain.objective
-
-
-@NEEDED
-def test_a_risk_is_solved_in_its_own_scale() -> None:
-    assert excess(converged(LINEAR["risk"], 1e-4)) <= 1e-4
 
 
 @NEEDED

@@ -64,7 +64,13 @@ class CvxpyERM(Solver):
         """Yield once, at the end."""
         cp = importlib.import_module("cvxpy")
         total = float(form.C.sum())
-        w, norm2, scores = _weights(cp, form)
+        if form.gram.is_linear:
+            d, loss = form.gram.X.shape[1], form.loss
+            w = cp.Variable((d, loss.classes) if isinstance(loss, Softmax) else d)
+            norm2, scores = cp.sum_squares(w), form.gram.X @ w
+        else:
+            K, w = form.gram.dense(), cp.Variable(form.n)  # the coefficients β
+            norm2, scores = cp.quad_form(w, cp.psd_wrap(K)), K @ w
         b, f = cp.Variable(), cp.Variable(scores.shape)
         fits = f == (scores + b if form.intercept else scores)
         risk = 0.5 / total * norm2 + (form.C / total) @ _losses(cp, form, f)
@@ -85,16 +91,6 @@ class CvxpyERM(Solver):
             iterations=int(problem.solver_stats.num_iters or 0),
             claim="optimal" if problem.status == "optimal" else "stopped",
         )
-
-
-def _weights(cp: Any, form: ERM) -> tuple[Any, Any, Any]:
-    """Return the variable (w, or β with a kernel), ‖w‖² and the scores without b."""
-    if not form.gram.is_linear:
-        K, beta = form.gram.dense(), cp.Variable(form.n)
-        return beta, cp.quad_form(beta, cp.psd_wrap(K)), K @ beta
-    d = form.gram.X.shape[1]
-    w = cp.Variable((d, form.loss.classes) if isinstance(form.loss, Softmax) else d)
-    return w, cp.sum_squares(w), form.gram.X @ w
 
 
 def _losses(cp: Any, form: ERM, f: Any) -> Any:

@@ -13,7 +13,7 @@ import importlib
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from problems.forms import QP, Claim, FormPoint
 from solvers.base import NotInstalled, optional
@@ -47,7 +47,7 @@ class CvxpyQP(BackendQP):
     @staticmethod
     def backends() -> tuple[str, ...]:
         """Return the back ends that are installed here."""
-        installed = set(_cvxpy().installed_solvers())
+        installed = set(optional("cvxpy", "CvxpyQP", "cvxpy").installed_solvers())
         return tuple(sorted(installed & set(CvxpyQP.choices)))
 
     def prepare(self, form: QP) -> QP:
@@ -60,8 +60,7 @@ class CvxpyQP(BackendQP):
 
     def iterates(self, form: QP) -> Iterator[FormPoint]:
         """Yield once, at the end."""
-        cp = _cvxpy()
-        qp = scaled(form)
+        cp, qp = importlib.import_module("cvxpy"), scaled(form)
         x = cp.Variable(qp.q.size, bounds=[qp.lb, qp.ub])
         # P is known to be semidefinite: without psd_wrap CVXPY would look for its eigenvalues
         objective = 0.5 * cp.quad_form(x, cp.psd_wrap(qp.P)) + qp.q @ x
@@ -79,7 +78,3 @@ class CvxpyQP(BackendQP):
         iterations = int(problem.solver_stats.num_iters or 0)
         claim = _CLAIMS.get(problem.status, "stopped")
         yield answer_of(form, qp, x.value, multipliers, iterations, claim)
-
-
-def _cvxpy() -> Any:
-    return optional("cvxpy", "CvxpyQP", "cvxpy")

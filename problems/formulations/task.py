@@ -49,16 +49,10 @@ class Targets(Task):
         return 1.0 - float(np.sum((y - f) ** 2)) / spread if spread > 0 else None
 
 
-def _sign(f: Vector) -> Vector:
-    return np.where(f >= 0, 1.0, -1.0)
-
-
-def _largest(f: Vector) -> Vector:
-    return f.argmax(axis=1).astype(np.float64)
-
-
-LABELS = Task(("labels",), check_labels, _sign)  # −1 and +1, from f (m,)
-CLASSES = Task(("labels", "classes"), check_classes, _largest)  # 0, 1, ..., K − 1, from f (m, K)
+# −1 and +1, from f (m,)
+LABELS = Task(("labels",), check_labels, lambda f: np.where(f >= 0, 1.0, -1.0))
+# 0, 1, ..., K − 1, from f (m, K)
+CLASSES = Task(("labels", "classes"), check_classes, lambda f: f.argmax(axis=1).astype(np.float64))
 TARGETS = Targets(  # which all numbers are
     ("labels", "classes", "targets"), check_targets, np.asarray, "a mean squared error"
 )

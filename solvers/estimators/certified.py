@@ -152,7 +152,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         beta = None if start.alpha is None else problem.beta(start.alpha)
         beta, b, steps, violation = solve_small(
             K, linear, tube, limits, groups, tuple(costs) if costs.any() else (), beta,
-            self.tol, self._fine, most,
+            self.tol, self.tol * (SHARPER if self.refine else 1.0), most,
         )  # fmt: skip
         if violation > self.tol and steps < most:
             return None
@@ -166,11 +166,6 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         w = problem.X.T @ beta if problem.is_linear else None
         point = Point(problem.alpha(beta), w, float(b.mean()))
         return Answer(point, steps, violation <= self.tol, margin)
-
-    @property
-    def _fine(self) -> float:
-        """The tolerance for small problems."""
-        return self.tol * (SHARPER if self.refine else 1.0)
 
     def _default_solver(self, problem: Formulation) -> Any:
         """Return the solver for problems that are not solved quickly: that of `solve`, for our `tol`."""

@@ -97,18 +97,15 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
     def _quickly(self, at: int, problem: Formulation, blocks: Blocks) -> Answer | None:
         """Solve by epochs or Newton steps where X is dense and small, else by K."""
         (n, d), squared = problem.X.shape, problem.loss.is_smooth
-        if isinstance(problem.X, np.ndarray) and max(n, d) * d * d <= _SMALL_PRODUCT:
-            if squared:
-                return self._by_newton(problem, self._start(at, problem))
-            if not problem.intercept:
-                return self._by_epochs(problem, self._start(at, problem))
-        return None if squared else super()._quickly(at, problem, blocks)
-
-    def _by_epochs(self, problem: Formulation, start: Point) -> Answer | None:
-        beta = problem.beta(np.zeros(problem.n) if start.alpha is None else start.alpha)
-        linear, tube, limits = linear_terms(problem)
-        fine, most = self._fine if problem.n <= SMALL else self.tol, self._most_iterations
-        terms = linear, np.full(problem.n, tube), *limits
+        small = isinstance(problem.X, np.ndarray) and max(n, d) * d * d <= _SMALL_PRODUCT
+        if small and squared:
+            return self._by_newton(problem, self._start(at, problem))
+        if not small or problem.intercept:
+            return None if squared else super()._quickly(at, problem, blocks)
+        start, (linear, tube, limits) = self._start(at, problem), linear_terms(problem)
+        beta = problem.beta(np.zeros(n) if start.alpha is None else start.alpha)
+        fine = self.tol * (SHARPER if self.refine and n <= SMALL else 1.0)
+        terms, most = (linear, np.full(n, tube), *limits), self._most_iterations
         w, epochs, violation = minimise_linear(problem.X, beta, *terms, self.tol, fine, most)
         if violation > self.tol and epochs < most:
             return None

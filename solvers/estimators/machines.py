@@ -206,7 +206,14 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
 
     def _dense_decision_function(self, X: Any) -> Any:
         """Return f (m, machines) of samples, or of values of a kernel that is no name."""
-        beta, values = self._coefficients(), callable(self.kernel) or self.kernel == "precomputed"
+        beta, values = self._dual_coef_.T, callable(self.kernel) or self.kernel == "precomputed"
+        if self._pairs[0]:  # LIBSVM's: of each pair from the rows of both of its classes
+            of_class = np.repeat(np.arange(len(self._n_support)), self._n_support)
+            pairs = [
+                beta[:, j - 1] * (of_class == i) + beta[:, i] * (of_class == j)
+                for i, j in self._pairs
+            ]
+            beta = np.column_stack(pairs)
         if self.kernel == "linear":
             return X @ (self.support_vectors_.T @ beta) + self._intercept_
         bound = None if values else self._kernel.bind(self.support_vectors_)
@@ -216,17 +223,6 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
             K = rows[:, self.support_] if bound is None else bound.cross(rows, slice(None))
             f[start : start + step] = K @ beta + self._intercept_
         return f
-
-    def _coefficients(self) -> Block:
-        """Return LIBSVM's β of the support vectors, shape (support vectors, machines)."""
-        dual, of_class = (
-            self._dual_coef_,
-            np.repeat(np.arange(len(self._n_support)), self._n_support),
-        )
-        if not self._pairs[0]:
-            return dual.T
-        beta = [dual[j - 1] * (of_class == i) + dual[i] * (of_class == j) for i, j in self._pairs]
-        return np.column_stack(beta)
 
     def _dense_predict(self, X: Any) -> Any:
         f = self._dense_decision_function(self._compute_kernel(X))

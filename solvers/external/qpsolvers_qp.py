@@ -90,16 +90,16 @@ class QPSolversQP(BackendQP):
             problem = qpsolvers.Problem(*_matrices(qp, _MATRICES.get(self.backend, "sparse")))
             answer = qpsolvers.solve_problem(problem, self.backend, **options)
         # qpsolvers' z is the multiplier of Gx ≤ h in every back end, not negative where optimal
-        iterations, claim = self._iterations(answer), _claim(answer)
-        yield answer_of(form, qp, answer.x, answer.z, iterations, claim)
-
-    def _iterations(self, answer: Any) -> int:
-        """Return the back end's count; of one that keeps it to itself, its limit or 0."""
-        count = _COUNTS.get(self.backend, "")
-        made = getattr(answer.extras.get("info"), count, answer.extras.get(count))
+        info, count = answer.extras.get("info"), _COUNTS.get(self.backend, "")
+        # the back end's own word, "" where qpsolvers does not pass it on
+        status = str(answer.extras.get("status", getattr(info, "status", ""))).lower()
+        proven = status.endswith(("infeasible", "unbounded")) and "almost" not in status
+        claim: Claim = "optimal" if answer.found else "infeasible" if proven else "stopped"
+        # its count; of one that keeps it to itself, its limit or 0
+        made = getattr(info, count, answer.extras.get(count))
         if made is None:
-            return int(self.max_iter or 0) if _status(answer) == "maxiterations" else 0
-        return int(np.ravel(made)[0])
+            made = self.max_iter or 0 if status == "maxiterations" else 0
+        yield answer_of(form, qp, answer.x, answer.z, int(np.ravel(made)[0]), claim)
 
 
 def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:
@@ -115,17 +115,3 @@ def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:
     lb = qp.lb if np.isfinite(qp.lb).any() else None
     ub = qp.ub if np.isfinite(qp.ub).any() else None
     return P, qp.q, G, qp.h, A, qp.b_eq, lb, ub
-
-
-def _status(answer: Any) -> str:
-    """Return the back end's own word in small letters, "" where qpsolvers does not pass it on."""
-    info = answer.extras.get("info")
-    return str(answer.extras.get("status", getattr(info, "status", ""))).lower()
-
-
-def _claim(answer: Any) -> Claim:
-    if answer.found:
-        return "optimal"
-    status = _status(answer)
-    proven = status.endswith(("infeasible", "unbounded")) and "almost" not in status
-    return "infeasible" if proven else "stopped"

@@ -37,7 +37,7 @@ def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: 
     found = Benchmark.of(split_by_host(results))
     for name, table in tables_of(found).items():
         # twelve digits: the last ones of a mean differ between machines
-        table.to_csv(target / f"{name}.csv", index=False, float_format="%.12g")
+        table.to_csv(target / name, index=False, float_format="%.12g")
     text = to_markdown(found, manifest["name"], machine_text(manifest, found.results))
     (target / "benchmark.md").write_text(text)
     written: list[Path] = []
@@ -64,6 +64,6 @@ def write_benchmark(results: pd.DataFrame, manifest: Mapping[str, Any], target: 
 
 
 def tables_of(found: Benchmark) -> dict[str, pd.DataFrame]:
-    """Return the tables that are published of a benchmark, by name."""
+    """Return the tables that are published of a benchmark, by file."""
     kept = found.compared.drop(columns=["times", "reference"])
-    return {"benchmark": kept, "floors": found.bounds, "means": found.means}
+    return {"benchmark.csv": kept, "floors.csv": found.bounds, "means.csv": found.means}

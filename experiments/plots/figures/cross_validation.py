@@ -56,7 +56,9 @@ def cross_validation(scores: pd.DataFrame) -> Figure:
 
     `scores` is what `mean_scores` returns.
     """
-    choices = {" ".join(choice): own for choice, own in scores.groupby(CHOICE, sort=False)}
+    choices = {
+        " ".join(map(str, choice)): own for choice, own in scores.groupby(CHOICE, sort=False)
+    }
     titles = list(choices)[:PANELS]
     lines: dict[str, dict[str, pd.DataFrame]] = {}  # by kernel, and what else differs
     for title in titles:

@@ -8,7 +8,7 @@ benchmarks), benchmarks (a row for each baseline), or index (a row for each publ
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -53,16 +53,9 @@ def folders_in(results: Path) -> list[Path]:
 
 def rewrite(root: Path = ROOT) -> None:
     """Renew the tables of the documents below `root` for which there are records."""
-
-    def renewed(match: re.Match[str]) -> str:
-        try:
-            return f"{match[1]}\n{table_of(match[2], root / 'results')}\n\n{match[4]}"
-        except StoreError:
-            return match[0]
-
     for document in documents(root):
-        text = (root / document).read_text()
-        disk.replace(root / document, _TABLE.sub(renewed, text).encode())
+        text, _ = renewed((root / document).read_text(), root / "results")
+        disk.replace(root / document, text.encode())
 
 
 def documents(root: Path) -> list[str]:
@@ -70,16 +63,22 @@ def documents(root: Path) -> list[str]:
     return [name for name in _DOCUMENTS if (root / name).is_file()]
 
 
-def outdated_tables(text: str, results: Path) -> Iterator[tuple[str, str]]:
-    """Yield the name of each table of a document that the records do not give, and what is wrong."""
-    for _, name, table, _ in _TABLE.findall(text):
+def renewed(text: str, results: Path) -> tuple[str, list[str]]:
+    """Return a document with the tables that the records give, and which of its own are others."""
+    faults: list[str] = []
+
+    def table(match: re.Match[str]) -> str:
+        begin, name, known, end = match.groups()
         try:
             current = table_of(name, results)
         except (OSError, StoreError) as error:
-            yield name, f"has no records ({error})"
-            continue
-        if _rows(table) != _rows(current):
-            yield name, "is not what results/ says"
+            faults.append(f"the {name} table has no records ({error})")
+            return match[0]
+        if _rows(known) != _rows(current):
+            faults.append(f"the {name} table is not what results/ says")
+        return f"{begin}\n{current}\n\n{end}"
+
+    return _TABLE.sub(table, text), faults
 
 
 def _rows(text: str) -> list[str]:

@@ -21,7 +21,7 @@ from experiments.analysis.hosts import split_by_host
 from experiments.analysis.means import Benchmark
 from experiments.analysis.verify import compare
 from experiments.report.benchmark import tables_of
-from experiments.report.published.documents import ROOT, documents, folders_in, outdated_tables
+from experiments.report.published.documents import ROOT, documents, folders_in, renewed
 from experiments.store import disk
 from experiments.store.manifest import EXPERIMENT, NAME, StoreError
 from experiments.store.reading import RunFolder
@@ -36,8 +36,7 @@ def outdated(root: Path = ROOT) -> list[str]:
     faults = [fault for folder in folders_in(root / "results") for fault in _in_folder(folder)]
     for document in documents(root):
         text = (root / document).read_text()
-        tables = outdated_tables(text, root / "results")
-        faults += [f"{document}: the {name} table {fault}" for name, fault in tables]
+        faults += [f"{document}: {fault}" for fault in renewed(text, root / "results")[1]]
         links = re.findall(r"\]\(([^):#]+)\)", text)
         gone = [link for link in links if not (root / document).parent.joinpath(link).exists()]
         faults += [f"{document}: there is no {link}" for link in gone]
@@ -54,10 +53,7 @@ def _in_folder(folder: Path) -> Iterator[str]:
         return
     derived: dict[str, pd.DataFrame] = {}
     if kind == "benchmark":
-        derived = {
-            f"{name}.csv": table
-            for name, table in tables_of(Benchmark.of(split_by_host(records))).items()
-        }
+        derived = tables_of(Benchmark.of(split_by_host(records)))
     elif kind == "verification":
         derived = {CHECKS: to_frame(compare(records))}
     for name, table in derived.items():

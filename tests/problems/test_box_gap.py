@@ -54,18 +54,6 @@ def test_the_whole_interval_is_optimal_and_nothing_beyond(seed):
             assert gap(end + 0.01 * step, g, a, below, above) > best
 
 
-def test_shifted_boxes_move_only_the_point():
-    g, a = np.array([0.3, -0.2, 0.5]), np.array([1.0, -2.0, 0.5])
-    lb, ub, x = (
-        np.array([-3.0, 1.0, 10.0]),
-        np.array([-1.0, 4.0, 11.0]),
-        np.array([-2.0, 1.0, 10.5]),
-    )
-    nu = middle(*best_multiplier(g, a, ub - lb, float(a @ x - a @ lb)))
-    grid = np.linspace(-3, 3, 6001)
-    assert gap(nu, g, a, x - lb, ub - x) <= min(gap(v, g, a, x - lb, ub - x) for v in grid) + 1e-12
-
-
 def test_one_class_has_a_half_line_of_multipliers():
     low, high = best_multiplier(np.array([-1.0, -2.0]), np.ones(2), np.ones(2))
     assert (low, high) == (2.0, np.inf)

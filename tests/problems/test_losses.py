@@ -146,17 +146,6 @@ def test_the_dual_step_solves_its_inclusion(name, y, m, t):
     assert abs(tight[0]) <= 1e-12 * (1 + t) * (1 + float(abs(s[0]))) * (1 + float(abs(f[0])))
 
 
-@given(y=moderate, m=moderate, t=st.floats(1e-3, 1e3))
-def test_the_dual_step_is_the_prox(y, m, t):
-    loss, y = SquaredEpsilonInsensitive(0.3), one(y)
-    f = m + t * loss.dual_step(y, one(m), one(t))
-
-    def value(v):
-        return (t * loss.value(y, v) + 0.5 * (v - m) ** 2)[0]
-
-    assert all(value(f) <= value(f + e) for e in (-1e-3, 1e-3))
-
-
 def test_the_logistic_loss_neither_overflows_nor_vanishes():
     y, f = np.array([1.0, 1.0, -1.0]), np.array([-1e4, 1e4, 40.0])
     assert np.array_equal(Logistic().value(y, f), [1e4, 0.0, 40.0])

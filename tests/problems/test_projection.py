@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from problems.projection import project
@@ -54,14 +54,6 @@ def test_the_projection_is_feasible_and_nearest(drawn: tuple[np.ndarray, ...]) -
     assert (x <= ub).all()
     assert abs(a @ x - delta) <= 1e-11 * (1 + np.abs(a) @ np.abs(x))
     np.testing.assert_allclose(x, nearest(z, lb, ub, a, float(delta)), atol=1e-9)
-
-
-@given(feasible_sets())
-@settings(max_examples=50)
-def test_projecting_twice_changes_nothing(drawn: tuple[np.ndarray, ...]) -> None:
-    z, lb, ub, a, delta = drawn
-    x = project(z, lb, ub, a, float(delta))
-    np.testing.assert_allclose(project(x, lb, ub, a, float(delta)), x, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -170,13 +170,6 @@ def test_forms_are_those_of_the_pieces():
         reduce(problems(Linear())["one class"], ERM)
 
 
-def test_an_identity_names_every_parameter():
-    first, second = (QuantileSVR(X, TARGETS, 2.0, tau) for tau in (0.3, 0.4))
-    assert first.name == first.problem_class == "quantile_svr"
-    assert first.family_hash != second.family_hash
-    assert first.family_hash == QuantileSVR(X, TARGETS, 2.0, 0.3).family_hash
-
-
 @pytest.mark.parametrize("tau", [0.2, 0.5, 0.9])
 def test_what_follows_from_pieces_is_the_loss(tau):
     loss, f = Pinball(tau), np.linspace(-3, 3, 13)

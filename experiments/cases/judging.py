@@ -206,13 +206,9 @@ def _model(solution: Solution) -> dict[str, Any]:
     drawable = drawable and (problem.has_margin or problem.task is not LABELS)
     if not drawable or isinstance(problem.kernel, Precomputed) or point.alpha is None:
         return {}
-    w = np.full(2, np.nan) if point.w is None else point.w
-    b = 0.0 if point.b is None else point.b
-    return {
+    arrays = vars(point) | {
         "X": problem.X if isinstance(problem.X, np.ndarray) else problem.X.toarray(),
         "y": problem.y,
-        "alpha": point.alpha,
-        "w": w,
-        "b": np.asarray(b, dtype=np.float64),
-        "offsets": np.array(solution.certificate.offsets, dtype=np.float64),
+        "offsets": solution.certificate.offsets,
     }
+    return {name: np.asarray(own, np.float64) for name, own in arrays.items() if own is not None}

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from experiments.cases.plan import Case
-from experiments.records.columns import COLUMNS, DESCRIBED, RESULTS
+from experiments.records.columns import COLUMNS, FILES
 from experiments.records.names import dataset_text, kernel_text, path_text
 from experiments.workers.wire import Layout, Malformed, Shapes, pack
 
@@ -102,7 +102,7 @@ Row = dict[str, Cell]
 _Told = tuple[Row, list[Row], str, Row, list[Row]]  # an outcome without its arrays
 _LAYOUT = Layout[_Told](_Told)
 _ANSWER = "answer"
-_KNOWN = {own.name for own in (*RESULTS, *DESCRIBED)}
+_KNOWN = {own.name for own in FILES["runs.csv"]}
 # what decides is known where a run is planned, and what it ran on where it ran
 _OF_THE_RUN = {"claimed", "verdict", "bound_source", "host", "versions"}
 

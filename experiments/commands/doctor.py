@@ -73,12 +73,8 @@ def _threads() -> Iterator[_Row]:
 
     import_module("scipy.linalg")  # so that its pools are there to be seen
     for pool in threadpool_info():
-        name = f"threads of {pool['internal_api']}"
-        yield (
-            name,
-            f"{pool['num_threads']} ({pool['prefix']} {pool['version'] or ''})".strip(),
-            True,
-        )
+        library = f"{pool['prefix']} {pool['version'] or ''}".strip()
+        yield f"threads of {pool['internal_api']}", f"{pool['num_threads']} ({library})", True
 
 
 def _folders() -> Iterator[_Row]:

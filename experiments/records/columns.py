@@ -8,7 +8,7 @@ the scale ½‖w‖² + Σ Cᵢ·lossᵢ unless stated otherwise, times in secon
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -154,18 +154,17 @@ COLUMNS, TRACE_COLUMNS = [c.name for c in RESULTS], [c.name for c in TRACES]
 FILES = {"runs.csv": (*RESULTS, *DESCRIBED), "traces.csv": FULL_TRACES, "paths.csv": PATHS}
 
 
-def numbers_of(columns: Iterable[Column]) -> list[str]:
-    """Return the names of the columns that hold numbers, whole or not."""
-    return [column.name for column in columns if _KINDS[column.kind] in ("number", "integer")]
+def numbers_of(file: str) -> list[str]:
+    """Return the names of the columns of a file that hold numbers, whole or not."""
+    return [own.name for own in FILES[file] if _KINDS[own.kind] in ("number", "integer")]
 
 
-def typed(table: pd.DataFrame, columns: Iterable[Column]) -> pd.DataFrame:
-    """Return a table with these columns, each of its type; those it lacks are empty."""
-    known = tuple(columns)
-    found = table.reindex(columns=[column.name for column in known]).astype(object)
-    for name in numbers_of(known):
+def typed(table: pd.DataFrame, file: str) -> pd.DataFrame:
+    """Return a table with the columns of a file, each of its type; those it lacks are empty."""
+    found = table.reindex(columns=[own.name for own in FILES[file]]).astype(object)
+    for name in numbers_of(file):
         found[name] = found[name].astype(np.float64)
-    for name in (column.name for column in known if column.kind == "flag"):
+    for name in (own.name for own in FILES[file] if own.kind == "flag"):
         found[name] = found[name].map({True: True, "True": True}).notna()
     return found
 

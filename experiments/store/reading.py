@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from contextlib import suppress
 from functools import cached_property
 from io import BytesIO
@@ -21,27 +21,16 @@ import pandas as pd
 from experiments.cases.plan import search_of
 from experiments.cases.search import next_of
 from experiments.files.specs import ProblemSpec, build_problem
-from experiments.records.columns import (
-    DESCRIBED,
-    FULL_TRACES,
-    PATHS,
-    RESULTS,
-    TRACE_COLUMNS,
-    Column,
-    csv_of,
-    datapackage,
-    numbers_of,
-    typed,
-)
+from experiments.records import columns
+from experiments.records.columns import DESCRIBED, TRACE_COLUMNS, numbers_of, typed
 from experiments.store.log import LOG, Seals
 from experiments.store.manifest import StoreError, common_columns, read_manifest
 from problems import Dataset, Geometry, Point, Vector
 
 _log = logging.getLogger("dualgap")
-_RUNS = (*RESULTS, *DESCRIBED)
 _NUMBERS = {  # of each table that lines hold rows of
-    part: set(numbers_of(columns))
-    for part, columns in (("record", _RUNS), ("trace", FULL_TRACES), ("path", PATHS))
+    part: set(numbers_of(file))
+    for part, file in (("record", "runs.csv"), ("trace", "traces.csv"), ("path", "paths.csv"))
 }
 _OF_THE_PROBLEM = ["problem_hash", "family_hash", "n", "d"]
 
@@ -121,9 +110,9 @@ class RunFolder:
     @cached_property
     def results(self) -> pd.DataFrame:
         """The runs, as `load_results` returns them."""
-        table = self._published("runs.csv", _RUNS)
+        table = self._published("runs.csv")
         if table is None:
-            table = typed(pd.DataFrame([line["record"] for line in self._planned]), _RUNS)
+            table = typed(pd.DataFrame([line["record"] for line in self._planned]), "runs.csv")
             # a killed run could not record the problem's size; others on the same problem have it
             table[_OF_THE_PROBLEM] = table[_OF_THE_PROBLEM].fillna(
                 table.groupby("problem_id")[_OF_THE_PROBLEM].transform("first")
@@ -137,10 +126,10 @@ class RunFolder:
     @cached_property
     def traces(self) -> pd.DataFrame:
         """What `load_traces` returns, with three more columns: n_support, objective, relative_gap."""
-        if (published := self._published("traces.csv", FULL_TRACES)) is not None:
+        if (published := self._published("traces.csv")) is not None:
             return published
         evaluated = [row for line in self._planned for row in line["trace"]]
-        traces = typed(pd.DataFrame(evaluated), FULL_TRACES)
+        traces = typed(pd.DataFrame(evaluated), "traces.csv")
         gap, bounds = traces["gap"], traces[["primal_objective", "dual_objective"]]
         relative = gap / bounds.abs().max(axis=1, skipna=False)
         return traces.assign(relative_gap=relative.mask(gap == 0, 0.0))
@@ -148,10 +137,10 @@ class RunFolder:
     @cached_property
     def paths(self) -> pd.DataFrame:
         """The answers on paths, as `load_paths` returns them."""
-        if (published := self._published("paths.csv", PATHS)) is not None:
+        if (published := self._published("paths.csv")) is not None:
             return published
         rows = [row for line in self.lines.values() for row in line.get("path", ())]
-        return typed(pd.DataFrame(rows), PATHS)
+        return typed(pd.DataFrame(rows), "paths.csv")
 
     def csv_files(self, leave_out: Collection[str] = ()) -> dict[str, bytes]:
         """Return the tables as CSV files, and what describes them, by the names of the files.
@@ -166,8 +155,8 @@ class RunFolder:
         others = {"traces.csv": self.traces, "paths.csv": self.paths}
         tables = {"runs.csv": kept} | {k: v for k, v in others.items() if len(v)}
         tables = {name: table for name, table in tables.items() if name not in leave_out}
-        package = datapackage(self.manifest["name"], tables)
-        return {name: csv_of(table, name) for name, table in tables.items()} | {
+        package = columns.datapackage(self.manifest["name"], tables)
+        return {name: columns.csv_of(table, name) for name, table in tables.items()} | {
             "datapackage.json": json.dumps(package, indent=1, ensure_ascii=False).encode()
         }
 
@@ -178,19 +167,19 @@ class RunFolder:
         rows = [known[name] for name in names]
         return pd.DataFrame(rows, runs.index, ["versions", "problem"], dtype=object)
 
-    def _published(self, name: str, columns: Iterable[Column]) -> pd.DataFrame | None:
+    def _published(self, name: str) -> pd.DataFrame | None:
         """Return a table as it was published: every digit, and the text "NA" as text; None of a run."""
         _ = self.manifest  # of another schema it is refused
         runs, file = (self.path / each for each in ("runs.csv", name))
         if (self.path / LOG).is_file() or not runs.is_file():
             return None
         if not file.is_file():  # runs had none to keep
-            return typed(pd.DataFrame(), columns)
+            return typed(pd.DataFrame(), name)
         try:
             table = pd.read_csv(file, dtype=object, keep_default_na=False, na_values=[""])
             if "run_id" not in table:
                 raise ValueError("it has no column run_id")
-            return typed(table, columns)
+            return typed(table, name)
         except (OSError, ValueError) as error:
             raise StoreError(f"{file}: cannot be read: {error}") from None
 
@@ -270,7 +259,6 @@ def load_model(folder: Path | str, run_id: str) -> Geometry | None:
         return None
     spec, begun = json.loads(str(arrays["problem"]))
     problem = build_problem(ProblemSpec(**spec), Dataset(arrays["X"], arrays["y"]), begun)
-    w, b = arrays["w"], arrays["b"]
-    w = None if np.isnan(w).any() else w
-    point = Point(arrays["alpha"], w, b if b.ndim else float(b))
+    b = arrays.get("b", np.zeros(()))
+    point = Point(arrays["alpha"], arrays.get("w"), b if b.ndim else float(b))
     return Geometry(problem, point, tuple(arrays["offsets"].tolist()))

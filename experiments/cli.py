@@ -15,7 +15,6 @@ from typing import Literal
 import click
 
 from experiments.commands.terminal import (
-    INTERRUPTED,
     Commands,
     console,
     prepare,
@@ -199,16 +198,12 @@ def selftest(solver: str, only: tuple[str, ...], as_json: bool) -> None:
     from experiments.selftest import properties, try_solver  # noqa: PLC0415
     from experiments.selftest.report import line, to_json, to_terminal  # noqa: PLC0415
 
-    try:
-        with refusing(ValueError):
-            chosen = properties(only)
-            with progress(len(chosen)) as advance:
-                report = try_solver(
-                    solver, properties=chosen, progress=lambda outcome: advance(line(outcome))
-                )
-    except KeyboardInterrupt:
-        click.echo(INTERRUPTED, err=True)
-        sys.exit(130)
+    with refusing(ValueError):
+        chosen = properties(only)
+        with progress(len(chosen)) as advance:
+            report = try_solver(
+                solver, properties=chosen, progress=lambda outcome: advance(line(outcome))
+            )
     if as_json:
         print_json(to_json(report))
     else:

@@ -31,7 +31,7 @@ _OUTPUT = {  # what ends printing, whatever is printed
 
 
 class Commands(click.Group):
-    """Commands that say in a sentence what they refuse, with exit 2, or could not use, with exit 1."""
+    """Commands that say in a sentence, and by their exit code, what is refused, failed or ended."""
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
@@ -39,6 +39,9 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except Refusal as error:
             refuse(str(error))
+        except KeyboardInterrupt:
+            click.echo(INTERRUPTED, err=True)
+            sys.exit(130)
         except OSError as error:
             with suppress(OSError, ValueError):  # what is left to print would fail again at the end
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -73,6 +73,17 @@ def test_retry_runs_again_what_ended_so(command, write, strange, tmp_path):
     assert set(load_results("x")["status"]) == {"finished"}
 
 
+@pytest.mark.parametrize("arguments", [["report", "."], ["selftest", "smo"]])
+def test_a_command_that_is_interrupted_says_so(command, monkeypatch, arguments):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("experiments.report.write_report", interrupted)
+    monkeypatch.setattr("experiments.selftest.try_solver", interrupted)
+    result = command(*arguments)
+    assert (result.exit_code, result.output) == (130, "interrupted\n")
+
+
 def test_retry_names_what_it_accepts(command, write):
     result = command("run", write(), "--retry", "crashed,slow")
     assert result.exit_code == 2

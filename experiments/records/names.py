@@ -63,26 +63,21 @@ def problem_words(
         like = first.setdefault(dataset_text(options), options)
         found = {k for k in {**like, **options} if like.get(k) != options.get(k)}
         differing.setdefault(dataset_text(options), set()).update(found - leave_out)
-    return [
-        tuple(_words(problem, differing[dataset_text(problem["dataset"])], leave_out))
-        for problem in problems
-    ]
-
-
-def _words(problem: Spec, options: Set[str], leave_out: Set[str]) -> Iterable[str]:
-    dataset, formulation = problem["dataset"], problem["formulation"]
-    yield settings_text(dataset_text(dataset), {k: v for k, v in dataset.items() if k in options})
-    if "formulation" not in leave_out:
-        yield formulation
-    values = {k: v for k, v in problem["parameters"].items() if k not in leave_out}
-    for part in ("kernel", "loss"):
-        if part in values:
-            yield kernel_text(values.pop(part))
-    if values.get("intercept") == (formulation not in _WITHOUT_INTERCEPT):
-        del values["intercept"]
-    yield from (f"{key}={value_text(value)}" for key, value in values.items())
-    if path := problem["path"]:
-        yield f"path {path_text(path)} gap={path['gap']:.12g}"
+    named = list[tuple[str, ...]]()
+    for problem in problems:
+        dataset, formulation = problem["dataset"], problem["formulation"]
+        name = dataset_text(dataset)
+        words = [settings_text(name, {k: v for k, v in dataset.items() if k in differing[name]})]
+        words += [formulation] * ("formulation" not in leave_out)
+        values = {k: v for k, v in problem["parameters"].items() if k not in leave_out}
+        words += [kernel_text(values.pop(part)) for part in ("kernel", "loss") if part in values]
+        if values.get("intercept") == (formulation not in _WITHOUT_INTERCEPT):
+            del values["intercept"]
+        words += [f"{key}={value_text(value)}" for key, value in values.items()]
+        if path := problem["path"]:
+            words.append(f"path {path_text(path)} gap={path['gap']:.12g}")
+        named.append(tuple(words))
+    return named
 
 
 def problem_names(problems: Iterable[Spec]) -> list[str]:

@@ -1,6 +1,6 @@
 """What a worker prints: the end of it is kept, the rest is dropped.
 
-The worker's standard output and error are a pipe that a thread of this process empties. A file would
+The worker's standard output and error are a pipe, emptied by whoever waits for the worker. A file would
 fill the disk under a solver that prints without end, and a pipe that nobody empties would block it.
 """
 
@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import os
 import re
-import select
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from multiprocessing.context import BaseContext
-from threading import Lock, Thread
 
 _PIPE = 2**16  # bytes: what a pipe holds on Linux
 _KEPT = 2**16  # bytes
@@ -25,47 +23,36 @@ class Capture:
 
     Attributes
     ----------
-    writer : where they print to; passed to the worker when it is started.
+    writer : where they print to; passed to the worker when it is started, and kept open here, so that
+        `reader` never ends.
+    reader : has something to be read as soon as they print.
     """
 
     def __init__(self, context: BaseContext) -> None:
         self.writer: Connection
-        self._reader, self.writer = context.Pipe(duplex=False)
-        os.set_blocking(self._reader.fileno(), False)
-        self._end, self._lock, self._closed = b"", Lock(), False
-        self._thread = Thread(target=self._drain, daemon=True)
-        self._thread.start()
+        self.reader, self.writer = context.Pipe(duplex=False)
+        os.set_blocking(self.reader.fileno(), False)
+        self._end = b""
+
+    def read(self) -> None:
+        """Take what the pipe holds; one read takes all of it, so a flood does not block us."""
+        with suppress(BlockingIOError):
+            self._end = (self._end + os.read(self.reader.fileno(), _PIPE))[-_KEPT:]
 
     def clear(self) -> None:
         """Forget what was printed so far."""
-        self._read()
-        with self._lock:
-            self._end = b""
+        self.read()
+        self._end = b""
 
     def text(self) -> str:
         """Return the end of what was printed, up to this moment."""
-        self._read()
+        self.read()
         return self._end.decode(errors="replace").replace("\0", "")
 
     def close(self) -> None:
         """Stop reading; whatever still prints gets an error."""
-        self._closed = True
-        os.write(self.writer.fileno(), b"\n")  # wakes the thread
-        self._thread.join()
         self.writer.close()
-        self._reader.close()
-
-    def _drain(self) -> None:
-        poll = select.poll()
-        poll.register(self._reader.fileno(), select.POLLIN)
-        while not self._closed:
-            poll.poll()
-            self._read()
-
-    def _read(self) -> None:
-        """Take what the pipe holds; one read takes all of it, so a flood does not block us."""
-        with self._lock, suppress(BlockingIOError):
-            self._end = (self._end + os.read(self._reader.fileno(), _PIPE))[-_KEPT:]
+        self.reader.close()
 
 
 def last_words(text: str) -> str:

@@ -105,9 +105,17 @@ class Worker:
         return self.result()
 
     def wait(self, seconds: float = _POLL) -> None:
-        """Wait until the process has sent something or has ended, but no longer than `seconds`."""
+        """Wait until the process has sent something or has ended, but no longer than `seconds`.
+
+        What it prints meanwhile is read, so that it is never blocked.
+        """
         assert self._child is not None
-        wait([self._channel, self._child.sentinel], timeout=seconds)
+        end, printed = time.monotonic() + seconds, self._printed.reader
+        ready: list[Any] = [printed]
+        while ready == [printed]:
+            self._printed.read()
+            left = max(0.0, end - time.monotonic())
+            ready = wait([self._channel, self._child.sentinel, printed], left) if left else []
 
     def ended(self) -> bool:
         """Return whether the call has ended, with a result or with the process.

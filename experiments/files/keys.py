@@ -26,22 +26,18 @@ _LEAST_MEMORY = 2**20  # bytes; no worker starts with less, so that a number bel
 _HINTS = {
     "seed": ", as in {name: pegasos, seed: [1, 2, 3]}; `repetitions: 3` draws a seed for each run"
 }
-_SAYS = {  # of a key and a kind of pydantic's errors, in the place of its words
-    (
-        "name",
-        "string_pattern_mismatch",
-    ): "consist of at most 100 letters, digits, '.', '_', '-', '+' "
-    "and spaces and begin with a letter or digit, as it becomes a folder",
-    ("memory_limit", "greater_than_equal"): "be 1 MiB or more; give a unit, such as 4GiB or 500MB",
+_MUST = {  # by key and kind of error, where pydantic's own words would not do
+    "name string_pattern_mismatch": "consist of at most 100 letters, digits, '.', '_', '-', '+' and "
+    "spaces and begin with a letter or digit, as it becomes a folder",
+    "memory_limit greater_than_equal": "be 1 MiB or more; give a unit, such as 4GiB or 500MB",
 }
+_BYTES = TypeAdapter(ByteSize)
 
 
 def _as_bytes(value: Any) -> Any:
     """Return bytes for text such as "4GiB" or "500MB"; anything else is left as it is."""
     try:
-        return (
-            int(TypeAdapter(ByteSize).validate_python(value)) if isinstance(value, str) else value
-        )
+        return int(_BYTES.validate_python(value)) if isinstance(value, str) else value
     except (ValidationError, OverflowError):
         raise ValueError("be a size such as 4GiB or 500MB, a number of bytes, or null") from None
 
@@ -145,5 +141,5 @@ def _fault_text(key: str, found: Any) -> str:
         hint = get_type_hints(ExperimentFile, include_extras=True)[key]
         return f"{key}: must be {type_text(hint)}, got {shown(found['input'])}"
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input should ")
-    message = _SAYS.get((key, found["type"]), message)
-    return f"{key}: must {message}, got {shown(found['input'])}"
+    must = _MUST.get(f"{key} {found['type']}", message)
+    return f"{key}: must {must}, got {shown(found['input'])}"

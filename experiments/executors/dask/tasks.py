@@ -48,17 +48,25 @@ def run_tasks(
     planned, isolation = list(cases), Isolation(grace)
     if not planned:
         return
-    cluster = _cluster(workers) if address is None else _reach(address)
-    with cluster as client, _registered(isolation, client):
-        suspects: list[Case] = []
-        for case, result in _completed(client, isolation.name, planned):
-            if isinstance(result, KilledWorker):
-                suspects.append(case)
-            else:
-                yield _outcome(case, result)
-        for suspect in suspects:
-            for case, result in _completed(client, isolation.name, [suspect]):
-                yield _outcome(case, result)
+    with _cluster(workers) if address is None else _reach(address) as client:
+        client.register_plugin(isolation)
+        if not client.nthreads():
+            _log.warning("the Dask cluster has no workers yet; waiting for them")
+        try:
+            suspects: list[Case] = []
+            for case, result in _completed(client, isolation.name, planned):
+                if isinstance(result, KilledWorker):
+                    suspects.append(case)
+                else:
+                    yield _outcome(case, result)
+            for suspect in suspects:
+                for case, result in _completed(client, isolation.name, [suspect]):
+                    yield _outcome(case, result)
+        finally:
+            with suppress(
+                OSError, CancelledError
+            ):  # the scheduler is lost, and its workers end alone
+                client.unregister_worker_plugin(isolation.name)
 
 
 @contextmanager
@@ -96,18 +104,6 @@ def _reach(address: str) -> Generator[Client]:
 async def _call(address: str) -> None:
     comm = await connect(address, timeout=_REACHED)
     comm.abort()
-
-
-@contextmanager
-def _registered(plugin: Isolation, client: Client) -> Generator[None]:
-    client.register_plugin(plugin)
-    if not client.nthreads():
-        _log.warning("the Dask cluster has no workers yet; waiting for them")
-    try:
-        yield
-    finally:
-        with suppress(OSError, CancelledError):  # the scheduler is lost, and its workers end alone
-            client.unregister_worker_plugin(plugin.name)
 
 
 def _completed(

@@ -183,7 +183,18 @@ def _from_columns(
     if alpha is None and "x" in columns:
         alpha = problem.from_box_variables(columns["x"])
     if alpha is None and "coefs" in columns:
-        alpha = problem.alpha(_spread(columns["coefs"], columns.get("index"), n))
+        beta, index = columns["coefs"], columns.get("index")
+        if index is None and beta.size != n:
+            raise ValueError(
+                f"coefs: has {beta.size} entries for {n} samples, and there is no index"
+            )
+        if index is not None:
+            different = index.size == beta.size == np.unique(index).size
+            if not different or not np.isin(index, np.arange(1, n + 1)).all():
+                raise ValueError(f"index: must be {beta.size} different numbers from 1 to {n}")
+            beta = np.zeros(n)
+            beta[index.astype(np.int64) - 1] = columns["coefs"]
+        alpha = problem.alpha(beta)
     if alpha is None and not problem.is_linear:
         raise ValueError("alpha: is needed with a kernel, where w has no coordinates")
     if w is not None:
@@ -194,19 +205,3 @@ def _from_columns(
     if b.size != problem.outputs:
         raise ValueError(f"b: has {b.size} different entries, expected {problem.outputs}")
     return Point(alpha, w, b)
-
-
-def _spread(coefs: Vector, index: Vector | None, n: int) -> Vector:
-    """Return coefficients of all samples, from those of some, counted from 1."""
-    if index is None:
-        if coefs.size != n:
-            raise ValueError(
-                f"coefs: has {coefs.size} entries for {n} samples, and there is no index"
-            )
-        return coefs
-    known = index.size == coefs.size == np.unique(index).size
-    if not known or not ((index >= 1) & (index <= n) & (index == np.floor(index))).all():
-        raise ValueError(f"index: must be {coefs.size} different numbers from 1 to {n}")
-    beta = np.zeros(n)
-    beta[index.astype(np.int64) - 1] = coefs
-    return beta

@@ -109,7 +109,8 @@ _OF_THE_RUN = {"claimed", "verdict", "bound_source", "host", "versions"}
 
 def packed(outcome: Outcome) -> bytes:
     """Return an outcome as a message, see `workers.wire`."""
-    arrays = outcome.model | ({} if outcome.answer is None else {_ANSWER: outcome.answer})
+    arrays = {name: array for name, array in outcome.model.items() if name != "problem"}
+    arrays |= {} if outcome.answer is None else {_ANSWER: outcome.answer}
     told = outcome.record, outcome.trace, outcome.output, outcome.diagnosis, outcome.path
     return pack(told, arrays)
 

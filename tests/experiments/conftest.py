@@ -10,7 +10,7 @@ from textwrap import dedent, indent
 import pytest
 from click.testing import CliRunner
 
-from tests.experiments.functions import in_this_process, posing
+from tests.experiments.functions import KeptWorker, in_this_process, posing
 
 GOOD = posing(kernel="{name: rbf, gamma: 0.05}", C=1, solvers="[{name: smo, tol: 1e-6}]")
 
@@ -104,9 +104,16 @@ def command(tmp_path, monkeypatch):
     return lambda *arguments: CliRunner().invoke(main, [str(a) for a in arguments])
 
 
+@pytest.fixture(scope="module")
+def describer():
+    worker = KeptWorker(threads=1)
+    yield worker
+    worker.end()
+
+
 @pytest.fixture
-def in_process():
-    with in_this_process():
+def in_process(describer):
+    with in_this_process(describer=describer):
         yield
 
 

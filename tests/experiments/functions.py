@@ -13,6 +13,8 @@ from experiments.cases.records import read_outcome
 from experiments.executors.local import LocalExecutor
 from experiments.workers.isolation import Returned
 from experiments.workers.machine import cores
+from experiments.files import entries
+from experiments.workers.supervision import Worker
 
 _OF_THE_FILE = ("kind", "memory_limit", "noise", "repetitions", "seed", "target", "target_gap")
 _OF_THE_FILE += ("time_limit", "trace", "warm_start")
@@ -48,11 +50,23 @@ def run_case(case, threads=None, apart=_here):
     return read_outcome(run(str, case, threads or cores(), apart), case)
 
 
+class KeptWorker(Worker):
+    """A process for files from outside that lasts for several commands, as its start takes a second."""
+
+    def stop(self):
+        pass
+
+    def end(self):
+        super().stop()
+
+
 @contextmanager
-def in_this_process():
-    """Let commands run their cases here, without the seconds that a worker takes to start."""
+def in_this_process(run=run_case, describer=None):
+    """Let commands run their cases here, and describe what is outside in one process that is kept."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LocalExecutor, "run", lambda self, cases: (run_case(c) for c in cases))
+        patch.setattr(LocalExecutor, "run", lambda self, cases: (run(case) for case in cases))
+        if describer is not None:
+            patch.setattr(entries, "Worker", lambda threads: describer)
         yield
 
 

@@ -10,47 +10,37 @@ from dataclasses import replace
 import pytest
 
 from experiments import load_results
-from experiments.cases.plan import plan
+from experiments.cases.case import run_case
 from experiments.cases.records import blank_record
-from experiments.files.experiment import read_experiment
-from experiments.store.folder import Store
-from tests.experiments.functions import run_case
+from tests.experiments.functions import in_this_process, posing
 
-TEXT = """\
-name: many
-trace: false
-repetitions: {repetitions}
-problems:
-  - formulation: soft_margin_dual
-    dataset: {{name: two_gaussians, n: 50, seed: [1, 2, 3, 4]}}
-    kernel: {{name: rbf, gamma: {gammas}}}
-    C: [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100]
-solvers:
-  - {{name: smo, tol: [1e-1, 1e-3, 1e-6]}}
-  - {{name: simplified_smo, tol: [1e-3, 1e-6]}}
-"""
+SMO = "{name: smo, tol: [1e-1, 1e-3, 1e-6]}"
+MANY = {"C": [0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100], "seeds": [1, 2, 3, 4]}
 
 
 @pytest.fixture
-def recorded(write, tmp_path, monkeypatch):
+def recorded(command, write):
     """Record every run of an experiment with the answer of one run; return its file."""
 
-    def _recorded(repetitions, gammas):
-        file = write(TEXT.format(repetitions=repetitions, gammas=list(gammas)))
-        experiment = read_experiment(file)
-        cases = plan(experiment)
-        like = run_case(cases[0])
-        given = ("claimed", "verdict", "bound_source")
-        with monkeypatch.context() as patch:
+    def _recorded(repetitions=1, gammas=(0.5,), C=(1, 2), seeds=(1,)):
+        data = {"name": "two_gaussians", "n": 50, "seed": seeds}
+        kernel = {"name": "rbf", "gamma": gammas}
+        solvers = [SMO, "{name: simplified_smo, tol: [1e-3, 1e-6]}"]
+        head = {"trace": False, "repetitions": repetitions, "solvers": solvers}
+        file = write(posing(dataset=data, kernel=kernel, C=C, **head))
+        like = []
+
+        def run(case):
+            like.append(like[0] if like else run_case(case))
+            own = {key: value for key, value in blank_record(case).items() if value is not None}
+            own |= {key: like[0].record[key] for key in ("claimed", "verdict", "bound_source")}
+            own |= {"problem_hash": case.problem_id, "family_hash": case.problem_id}
+            own["time_solve"] = 1e-3 * (1 + len(like) % 7)
+            return replace(like[0], record=like[0].record | own, trace=[], model={})
+
+        with pytest.MonkeyPatch.context() as patch, in_this_process(run):
             patch.setattr("os.fsync", lambda _: None)
-            ids = [case.run_id for case in cases]
-            store = Store.open(tmp_path / "out", experiment.text, ids)
-            for place, case in enumerate(cases):
-                own = {k: v for k, v in blank_record(case).items() if v is not None}
-                own |= {k: like.record[k] for k in given} | {"problem_hash": case.problem_id}
-                own |= {"family_hash": case.problem_id, "time_solve": 1e-3 * (1 + place % 7)}
-                store.append(replace(like, record=like.record | own, trace=[], model={}))
-            store.close()
+            assert command("run", file, "--out", "out").exit_code == 0
         return file
 
     return _recorded
@@ -70,7 +60,7 @@ def opened(monkeypatch):
 
 
 def test_a_command_reads_the_log_once(command, recorded, opened):
-    file = recorded(1, [0.5])
+    file = recorded()
     for arguments in (
         ["report", "out"],
         ["plot", "out"],
@@ -104,7 +94,7 @@ def test_each_further_run_costs_few_calls(command, recorded, repetitions):
     limits = {"load_results": 60, "report": 4000, "resume": 2000}
     spent = []
     for gammas in (1, 3):
-        file = recorded(repetitions, range(1, 1 + gammas))
+        file = recorded(repetitions, list(range(1, 1 + gammas)), **MANY)
         commands = {
             "load_results": lambda: load_results("out"),
             "report": lambda: command("report", "out"),

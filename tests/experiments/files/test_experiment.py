@@ -3,14 +3,12 @@ from __future__ import annotations
 import pytest
 
 from experiments.cases.plan import plan
-from experiments.files import entries
 from experiments.files.experiment import (
     ConfigError,
     experiment_names,
     find_experiments,
     read_experiment,
 )
-from experiments.workers.supervision import Worker
 from problems.datasets import Published
 
 PROBLEMS = """\
@@ -100,23 +98,13 @@ def test_a_file_that_is_not_utf8_is_refused_at_its_line(tmp_path):
         read_experiment(path)
 
 
-class KeptWorker(Worker):
-    """A process that lasts for all experiments, which name the same file."""
-
-    def stop(self):
-        pass
-
-
-def test_the_experiments_that_come_along_are_right(monkeypatch):
+def test_the_experiments_that_come_along_are_right(monkeypatch, in_process):
     monkeypatch.setattr(Published, "check", lambda self: None)  # their data need not be here
-    worker = KeptWorker(threads=1)
-    monkeypatch.setattr(entries, "Worker", lambda threads: worker)
     for name in experiment_names():
         for file in find_experiments(name):
             experiment = read_experiment(file)
             assert experiment.name == file.stem
             assert plan(experiment)
-    Worker.stop(worker)
 
 
 def test_a_folder_stands_for_all_experiments_in_it(tmp_path):

@@ -1,5 +1,6 @@
 """What tests of experiments share: experiment files, runs in this process, and waiting for others."""
 
+import os
 import time
 from contextlib import contextmanager
 from io import BytesIO
@@ -68,6 +69,21 @@ def in_this_process(run=run_case, describer=None):
         if describer is not None:
             patch.setattr(entries, "Worker", lambda threads: describer)
         yield
+
+
+class Failing:
+    """Stands for `os` in `disk`; one of its operations fails."""
+
+    def __init__(self, operation, number):
+        self.operation, self.number = operation, number
+
+    def __getattr__(self, name):
+        return self._fail if name == self.operation else getattr(os, name)
+
+    def _fail(self, *arguments):
+        if self.operation == "write":
+            os.write(arguments[0], arguments[1][:10])
+        raise OSError(self.number, os.strerror(self.number))
 
 
 def wait_for(condition, seconds=60.0):

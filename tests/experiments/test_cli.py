@@ -1,12 +1,11 @@
 from __future__ import annotations
 
+import errno
 import os
 import re
-import resource
 import signal
 import subprocess
 import sys
-import time
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
@@ -14,7 +13,13 @@ import psutil
 import pytest
 
 from experiments import load_results
+from experiments.cases.case import run_case
+from experiments.cases.records import failed
+from experiments.store import disk
+from tests.experiments.functions import Failing, in_this_process, posing, wait_for
+from tests.experiments.rows import run, stored
 
+GRID = posing(C=[1, 2, 4])
 HEAVY = ["numba", "scipy", "pandas", "cvxpy", "numpy", "sklearn", "matplotlib", "rich", "pydantic"]
 
 
@@ -58,18 +63,16 @@ def test_resume_runs_only_what_is_missing(command, write, tmp_path):
     assert load_results("x")["objective"].tolist() == before["objective"].tolist()
 
 
-@pytest.mark.usefixtures("in_process")
-def test_retry_runs_again_what_ended_so(command, write, strange, tmp_path):
-    mark = tmp_path / "mark"
-    solver = strange(f"if not os.path.exists({str(mark)!r}): 1 / 0\nyield FormPoint(x)")
-    path = write(GRID.replace("[smo]", f"[smo, '{solver}']").replace("[1, 2, 4]", "1"))
-    assert command("run", path, "--out", "x").exit_code == 1
-    assert command("run", path, "--out", "x", "--resume").exit_code == 1
-    mark.touch()
-    result = command("run", path, "--out", "x", "--resume", "--retry", "crashed,time_limit")
+def test_retry_runs_again_what_ended_so(command, write, tmp_path):
+    arguments = ["run", write(), "--out", "x"]
+    with in_this_process(lambda case: failed(case, "crashed", "boom")):
+        assert command(*arguments).exit_code == 1
+        assert command(*arguments, "--resume").exit_code == 1
+    with in_this_process():
+        result = command(*arguments, "--resume", "--retry", "crashed,time_limit")
     assert result.exit_code == 0, result.output
     assert "1/1" in result.output
-    assert len((tmp_path / "x/runs.jsonl").read_bytes().splitlines()) == 3
+    assert len((tmp_path / "x/runs.jsonl").read_bytes().splitlines()) == 2
     assert set(load_results("x")["status"]) == {"finished"}
 
 
@@ -107,8 +110,7 @@ def test_another_plan_is_refused_and_run_when_forced(command, write):
 
 @pytest.mark.usefixtures("in_process")
 def test_an_interrupted_proof_is_resumed_and_the_summary_says_proven(command, write, tmp_path):
-    text = GRID.replace("[1, 2, 4]", "1").replace("smo", "{name: smo, tol: 1e-8}")
-    text += "repetitions: 2\ntarget: proven\n"
+    text = posing(C=1, solvers="[{name: smo, tol: 1e-8}]", repetitions=2, target="proven")
     arguments = ["run", write(text), "--out", "x"]
     assert command(*arguments).exit_code == 0
     runs = tmp_path / "x/runs.jsonl"
@@ -121,29 +123,30 @@ def test_an_interrupted_proof_is_resumed_and_the_summary_says_proven(command, wr
     assert command(*arguments, "--resume").exit_code == 2
 
 
-@pytest.mark.usefixtures("in_process")
-def test_a_full_disk_ends_a_run_which_then_resumes(command, write, tmp_path):
-    path, out = write(GRID), tmp_path / "out"
-    arguments = ["run", path, "--out", out, "--resume"]
+def test_a_full_disk_ends_a_run_which_then_resumes(command, write, monkeypatch):
+    arguments = ["run", write(GRID), "--out", "x", "--resume"]
+    with monkeypatch.context() as patch:
+        runs = []
 
-    def limited():
-        resource.setrlimit(resource.RLIMIT_FSIZE, (5000, 5000))
+        def run(case):
+            runs.append(case)
+            if len(runs) == 2:
+                patch.setattr(disk, "os", Failing("write", errno.ENOSPC))
+            return run_case(case)
 
-    whole = [sys.executable, "-m", "experiments.cli", *arguments]
-    done = subprocess.run(whole, capture_output=True, text=True, check=False, preexec_fn=limited)
-    assert done.returncode == 1, done.stderr
-    assert "a run could not be recorded" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert len(load_results(out)) < 3
-    assert (out / "runs.jsonl").stat().st_size == 5000  # torn
-    resumed = command(*arguments)
+        with in_this_process(run):
+            done = command(*arguments)
+    assert done.exit_code == 1, done.output
+    assert "a run could not be recorded" in done.output
+    assert len(load_results("x")) == 1
+    with in_this_process():
+        resumed = command(*arguments)
     assert resumed.exit_code == 0, resumed.output
-    assert load_results(out)["status"].tolist() == ["finished"] * 3
+    assert load_results("x")["status"].tolist() == ["finished"] * 3
 
 
-@pytest.mark.usefixtures("in_process")
 def test_an_output_that_is_no_regular_file_is_written_to_and_stays(command, write, tmp_path):
-    assert command("run", write(), "--out", "x").exit_code == 0
+    stored(tmp_path / "x", [run()])
     (tmp_path / "full").symlink_to("/dev/full")
     (tmp_path / "link").symlink_to("page.html")
     for arguments in (["report", "x"], ["table", "x"], ["schema"]):
@@ -187,26 +190,13 @@ def test_output_that_cannot_be_printed_is_told_in_a_sentence(output, words):
     assert done.stderr == f"the output cannot be written: {words}\n"
 
 
-GRID = """\
-name: grid
-problems:
-  - {formulation: soft_margin_dual, dataset: {name: four_gaussians, n: 24}, C: [1, 2, 4]}
-solvers: [smo]
-"""
-
-
 @pytest.mark.usefixtures("in_process")
-@pytest.mark.parametrize(
-    ("body", "code"),
-    [
-        ("yield FormPoint(x)", 0),  # inaccurate, but it said nothing else
-        ("yield FormPoint(x, claim='optimal')", 1),
-    ],
-)
-def test_the_exit_code_tells_of_bad_rows(command, write, strange, body, code):
-    text = GRID.replace("[smo]", f"['{strange(body)}']").replace("[1, 2, 4]", "1")
-    result = command("run", write(text))
-    assert result.exit_code == code, result.output
+def test_the_exit_code_tells_of_bad_rows(command, write, strange):
+    claims = strange("yield FormPoint(x, claim='optimal')")
+    # the first is inaccurate, but it says nothing else
+    for solver, code in (("{name: smo, max_iter: 1}", 0), (repr(claims), 1)):
+        result = command("run", write(posing(solvers=[solver])), "--out", f"ends with {code}")
+        assert result.exit_code == code, result.output
 
 
 def test_bad_input_exits_with_2_and_without_a_traceback(command, write, tmp_path):
@@ -281,12 +271,12 @@ def test_version(command):
 def test_a_run_that_is_ended_keeps_what_was_recorded_and_leaves_no_process(
     write, tmp_path, strange, sent, code
 ):
-    text = GRID.replace("[smo]", f"[smo, '{strange('time.sleep(600); yield')}']")
-    path, out = write(text.replace("[1, 2, 4]", "1")), tmp_path / "out"
+    solvers, out = ["smo", f"'{strange('time.sleep(600); yield')}'"], tmp_path / "out"
+    path = write(posing(solvers=solvers))
     arguments = [sys.executable, "-m", "experiments.cli", "run", path, "--out", out]
     arguments += ["--workers", "2"]
     with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True) as process:
-        _wait_for(lambda: (out / "runs.jsonl").exists() and (out / "runs.jsonl").stat().st_size)
+        wait_for(lambda: (out / "runs.jsonl").exists() and (out / "runs.jsonl").stat().st_size)
         workers = psutil.Process(process.pid).children(recursive=True)
         os.kill(process.pid, sent)
         _, told = process.communicate(timeout=30)
@@ -296,14 +286,7 @@ def test_a_run_that_is_ended_keeps_what_was_recorded_and_leaves_no_process(
     if sent == signal.SIGINT:
         assert "--resume" in told
         assert (out / "runs.parquet").exists()
-    _wait_for(lambda: not any(worker.is_running() for worker in workers))
-
-
-def _wait_for(condition, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_for(lambda: not any(worker.is_running() for worker in workers))
 
 
 @pytest.mark.parametrize(
@@ -314,8 +297,11 @@ def _wait_for(condition, seconds=60.0):
         pytest.param(":", {"PYTHONIOENCODING": "ascii"}, id="an output of ASCII"),
     ],
 )
-def test_a_run_needs_nobody_who_reads_what_it_prints(tmp_path, write, how, variables):
-    line = f'{how}; "{sys.executable}" -m experiments.cli run "{write()}" --out "{tmp_path}/x"'
+def test_a_run_needs_nobody_who_reads_what_it_prints(command, tmp_path, write, how, variables):
+    with in_this_process():
+        assert command("run", write(), "--out", "x").exit_code == 0
+    (tmp_path / "x/summary.md").unlink()
+    line = f'{how}; "{sys.executable}" -m experiments.cli run small.yaml --out x --resume'
     done = subprocess.run(
         ["/bin/sh", "-c", line], capture_output=True, check=False, env=os.environ | variables
     )

@@ -11,39 +11,35 @@ from dataclasses import replace
 import pandas as pd
 import psutil
 import pytest
-from click.testing import CliRunner
 
 pytest.importorskip("distributed", reason="dask is not installed")
 
 from experiments import load_results
 from experiments.analysis.hosts import split_by_host
-from experiments.cases.plan import plan
-from experiments.cli import main
 from experiments.executors.base import ExecutorError
 from experiments.executors.dask import DaskExecutor
 from experiments.executors.local import LocalExecutor
-from experiments.files.experiment import read_experiment
 from experiments.files.specs import SolverSpec
 from experiments.tables.summary import summarise, to_markdown
+from tests.experiments.functions import posing, wait_for, workers_left
 from tests.experiments.rows import run
 
-GRID = """\
-name: grid
-problems:
-  - formulation: soft_margin_dual
-    dataset: {name: four_gaussians, n: 24}
-    kernel: {name: rbf, gamma: 0.05}
-    C: [1, 2, 4]
-solvers: [{name: smo, tol: 1e-6}, {name: smo, tol: 1e-8}]
-trace: false
-time_limit: 30
-"""
+GRID = posing(
+    kernel="{name: rbf, gamma: 0.05}",
+    C=[1, 2],
+    **{"solvers": "[{name: smo, tol: [1e-6, 1e-8]}]", "trace": False, "time_limit": 30},
+)
 SLEEPS = "import pathlib\npathlib.Path({mark!r}).touch()\ntime.sleep({seconds})\nyield FormPoint(x)"
 
 
+def _with(solver):
+    """Return the experiment with a solver from outside in the place of one of its own."""
+    return GRID.replace("[1e-6, 1e-8]}", f"1e-6}}, '{solver}'")
+
+
 @pytest.fixture
-def cases(write):
-    return plan(read_experiment(write(GRID)))
+def cases(planned):
+    return planned(GRID)
 
 
 @pytest.fixture
@@ -84,7 +80,7 @@ def test_a_grid_gives_the_same_table_as_on_this_machine_alone(cases, another, tm
     assert _table({key: distributed[key] for key in alone}) == _table(alone)
     assert {row["verdict"] for row in alone.values()} == {"solved"}
     assert f"{tmp_path}/missing.py" in distributed["missing"]["reason"]
-    assert not _left()
+    assert not workers_left()
 
 
 def test_runs_of_a_lost_worker_are_run_elsewhere(cases, another, tmp_path):
@@ -106,17 +102,16 @@ def test_runs_of_a_lost_worker_are_run_elsewhere(cases, another, tmp_path):
     assert rows["kills"]["status"] == "crashed"
     assert rows["kills"]["host"] is None
     assert "the Dask worker died while it ran" in rows["kills"]["reason"]
-    assert not _left()
+    assert not workers_left()
 
 
 def test_a_scheduler_that_is_lost_ends_the_command_and_keeps_what_is_recorded(
     write, strange, tmp_path
 ):
-    text = GRID.replace("{name: smo, tol: 1e-8}", f"'{strange('time.sleep(600); yield')}'")
-    out = tmp_path / "out"
+    text, out = _with(strange("time.sleep(600); yield")), tmp_path / "out"
     with _scheduler(tmp_path) as (address, scheduler, worker):
         command = _start(write(text), out, "--address", address)
-        _wait_for(lambda: _recorded(out))
+        wait_for(lambda: _recorded(out))
         worker_processes = worker.children(recursive=True)
         scheduler.kill()
         told = command.communicate(timeout=60)[1]
@@ -125,52 +120,52 @@ def test_a_scheduler_that_is_lost_ends_the_command_and_keeps_what_is_recorded(
     assert "--resume" in told
     assert "Traceback" not in told
     assert len(load_results(out)) >= 1
-    _wait_for(lambda: not any(process.is_running() for process in worker_processes))
+    wait_for(lambda: not any(process.is_running() for process in worker_processes))
 
 
 @pytest.mark.exhaustive  # `test_cli.py` interrupts a command without Dask
 def test_an_interrupted_command_leaves_no_process(write, strange, tmp_path):
-    text = GRID.replace("{name: smo, tol: 1e-8}", f"'{strange('time.sleep(600); yield')}'")
-    out = tmp_path / "out"
+    text, out = _with(strange("time.sleep(600); yield")), tmp_path / "out"
     command = _start(write(text), out, "--workers", "2")
-    _wait_for(lambda: _recorded(out))
+    wait_for(lambda: _recorded(out))
     processes = psutil.Process(command.pid).children(recursive=True)
     os.killpg(command.pid, signal.SIGINT)  # as a terminal does
     told = command.communicate(timeout=60)[1]
     assert command.returncode == 130, told
     assert "Traceback" not in told
     assert "interrupted; resume with" in told
-    _wait_for(lambda: not any(process.is_running() for process in processes))
+    wait_for(lambda: not any(process.is_running() for process in processes))
     left = {path.name for path in tmp_path.iterdir()} - {"__pycache__"}  # of strange.py, by Python
     assert left == {"out", "small.yaml", "strange.py"}
 
 
-@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nowhere", "no://127.0.0.1:8786"])
-def test_an_address_where_nothing_answers_is_refused(write, tmp_path, address):
-    arguments = ["--executor", "dask", "--address", address]
-    result = _invoke(write(GRID), tmp_path / "out", *arguments)
+DEAD = "tcp://127.0.0.1:9"  # it takes seconds to find that out
+REFUSED = [
+    (
+        ["--executor", "dask", "--address", "nowhere"],
+        "--address nowhere: no Dask scheduler answers",
+    ),
+    (["--executor", "dask", "--address", "no://127.0.0.1:8786"], "no Dask scheduler answers there"),
+    (["--address", DEAD], "add --executor dask"),
+    (["--executor", "dask", "--workers", "2", "--address", "x"], "has its own workers"),
+    pytest.param(["--executor", "dask", "--address", DEAD], DEAD, marks=pytest.mark.exhaustive),
+]
+
+
+@pytest.mark.parametrize(("arguments", "told"), REFUSED)
+def test_an_address_is_refused_where_nothing_answers_or_nothing_is_asked(
+    command, write, tmp_path, arguments, told
+):
+    result = command("run", write(GRID), "--out", "out", *arguments)
     assert result.exit_code == 2
-    assert f"--address {address}: no Dask scheduler answers there" in result.output
+    assert told in result.output
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        (["--address", "tcp://127.0.0.1:9"], "add --executor dask"),
-        (["--executor", "dask", "--workers", "2", "--address", "x"], "has its own workers"),
-    ],
-)
-def test_options_that_would_do_nothing_are_refused(write, tmp_path, arguments, told):
-    result = _invoke(write(GRID), tmp_path / "out", *arguments)
-    assert result.exit_code == 2
-    assert told in result.output
-
-
-def test_without_dask_the_command_tells_how_to_install_it(write, tmp_path, monkeypatch):
+def test_without_dask_the_command_tells_how_to_install_it(command, write, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.delitem(sys.modules, "experiments.executors.dask.tasks", raising=False)
-    result = _invoke(write(GRID), tmp_path / "out", "--executor", "dask")
+    result = command("run", write(GRID), "--executor", "dask")
     assert result.exit_code == 2
     assert "pip install 'dualgap[dask]'" in result.output
 
@@ -206,11 +201,6 @@ def test_a_table_of_one_host_does_not_tell_of_hosts():
     assert split_by_host(lost) is lost
 
 
-def _invoke(*arguments):
-    path, out, *others = map(str, arguments)
-    return CliRunner().invoke(main, ["run", path, "--out", out, *others])
-
-
 def _start(path, out, *arguments):
     command = [sys.executable, "-m", "experiments.cli", "run", path, "--out", out]
     return subprocess.Popen(
@@ -236,7 +226,7 @@ def _scheduler(folder):
         subprocess.Popen([*dask, "worker", *place, *options, "--nthreads", "2"], **quiet) as two,
     ):
         try:
-            _wait_for(lambda: file.exists() and file.stat().st_size)
+            wait_for(lambda: file.exists() and file.stat().st_size)
             address = pd.read_json(file, typ="series")["address"]
             yield address, psutil.Process(one.pid), psutil.Process(two.pid)
         finally:
@@ -246,7 +236,7 @@ def _scheduler(folder):
 
 def _dask_worker_of(mark):
     """Return the Dask worker whose isolated process has made the mark."""
-    _wait_for(lambda: os.path.exists(mark))
+    wait_for(lambda: os.path.exists(mark))
     time.sleep(0.1)
     workers = [c for c in psutil.Process().children() if len(c.children())]
     return next(w for w in workers if "spawn_main" in " ".join(w.cmdline()))
@@ -255,16 +245,3 @@ def _dask_worker_of(mark):
 def _recorded(out):
     path = out / "runs.jsonl"
     return path.exists() and path.stat().st_size
-
-
-def _left():
-    """Return the command lines of child processes that are still running."""
-    children = psutil.Process().children(recursive=True)
-    return [c.cmdline() for c in children if "spawn_main" in " ".join(c.cmdline())]
-
-
-def _wait_for(condition, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)

@@ -1,18 +1,15 @@
 from __future__ import annotations
 
-import time
 from contextlib import closing
 from dataclasses import replace
 
-import psutil
 import pytest
-from click.testing import CliRunner
 
-from experiments.cli import main
 from experiments.executors.base import EXECUTORS, limit_of
 from experiments.executors.local import LocalExecutor
 from experiments.files.specs import SolverSpec
 from experiments.records.columns import COLUMNS
+from tests.experiments.functions import wait_for, wait_until_gone, workers_left
 
 STUCK = "import itertools; sum(itertools.repeat(0))\nyield"  # and holds the GIL
 THREAD = (
@@ -56,12 +53,10 @@ def strange_cases(case_of, strange, tmp_path, kinds):
     cases = [replace(fine, run_id="fine before")]
     for kind in kinds:
         body = DEATHS[kind][0]
-        (tmp_path / kind).mkdir()
-        before = "os._exit(5)" if kind == "dies at import" else NUMBER
         moved = tmp_path / kind / "strange.py"
-        path = strange(body, before=before).rpartition(":")[0]
+        moved.parent.mkdir()
+        strange(body, before="os._exit(5)" if kind == "dies at import" else NUMBER)
         (tmp_path / "strange.py").rename(moved)
-        assert path
         cases.append(replace(fine, run_id=kind, solver=SolverSpec(f"{moved}:Strange", {})))
     return [*cases, replace(fine, run_id="fine after")]
 
@@ -88,7 +83,7 @@ def test_a_process_that_dies_costs_its_own_row(strange_cases, kinds, executor):
         assert reason in record["reason"], kind
         assert record["time_solve"] is None, kind
         assert list(record) == COLUMNS
-    assert not _workers()
+    assert not workers_left()
 
 
 def test_nothing_is_left_running_when_the_iterator_is_closed(case_of, strange, tmp_path):
@@ -100,19 +95,12 @@ def test_nothing_is_left_running_when_the_iterator_is_closed(case_of, strange, t
         time.sleep(600)
         yield
         """
-    case = case_of(strange(body))
-    fine = case_of()
-    with closing(LocalExecutor(workers=2).run([case, fine])) as outcomes:
-        next(outcomes)
-        _wait_for(lambda: mark.exists() and mark.read_text())
-    pid = int(mark.read_text())
-    _wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
-    assert not _workers()
-
-
-def test_a_worker_has_its_share_of_threads(case_of):
-    (outcome,) = LocalExecutor(workers=64).run([case_of()])
-    assert outcome.record["threads"] == 1
+    case, fine = case_of(strange(body)), case_of()
+    with closing(LocalExecutor(workers=64).run([case, fine])) as outcomes:
+        assert next(outcomes).record["threads"] == 1  # its share
+        wait_for(lambda: mark.exists() and mark.read_text())
+    wait_until_gone(int(mark.read_text()))
+    assert not workers_left()
 
 
 def test_a_solver_that_never_yields_has_half_its_limit_more_and_ten_seconds(case_of):
@@ -126,31 +114,18 @@ def test_a_number_of_workers_below_1_is_refused(executor):
         EXECUTORS[executor](workers=0)
 
 
-def test_an_executor_is_found_in_its_folder_or_from_outside(write, tmp_path):
+@pytest.mark.usefixtures("in_process")
+def test_an_executor_is_found_in_its_folder_or_from_outside(command, write, tmp_path):
     assert {"local", "dask"} <= set(EXECUTORS)
     (tmp_path / "mine.py").write_text(
         "from experiments.executors.local import LocalExecutor\n"
         "class Counting(LocalExecutor):\n"
         "    def run(self, cases):\n"
-        f"        open({str(tmp_path / 'mark')!r}, 'w').close()\n"
+        "        open('mark', 'w').close()\n"
         "        yield from super().run(cases)\n"
     )
-    for name, code in ((f"{tmp_path}/mine.py:Counting", 0), ("slurm", 2)):
-        arguments = ["run", str(write()), "--out", str(tmp_path / "out"), "--executor", name]
-        result = CliRunner().invoke(main, arguments)
+    for name, code in (("mine.py:Counting", 0), ("slurm", 2)):
+        result = command("run", write(), "--out", "out", "--executor", name)
         assert result.exit_code == code, result.output
     assert "unknown executor 'slurm'; there are dask, local" in result.output
     assert (tmp_path / "mark").exists()
-
-
-def _workers():
-    """Return the command lines of child processes that are still running."""
-    children = psutil.Process().children(recursive=True)
-    return [c.cmdline() for c in children if "spawn_main" in " ".join(c.cmdline())]
-
-
-def _wait_for(condition, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)

@@ -6,24 +6,36 @@ import itertools
 import os
 import subprocess
 import sys
-import time
 from importlib.util import find_spec
 from pathlib import Path
 
-import psutil
 import pytest
 
 from experiments.executors.local import LocalExecutor
 from experiments.executors.slot import WorkerSlot
 from solvers import SOLVERS
 from tests.experiments.functions import run_case
+from tests.experiments.functions import posing, wait_for, wait_until_gone
 
 ZOO = Path(__file__).parents[2] / "zoo"
+# starts processes in the group of the solver and in a session of their own, and leaves their numbers
 BORN = """
 import subprocess
-child = subprocess.Popen(["sleep", "600"], start_new_session={alone})
-open({mark!r}, "w").write(str(child.pid))
+for alone in {alone}:
+    child = subprocess.Popen(["sleep", "600"], start_new_session=alone)
+    open({mark!r} + str(alone), "w").write(str(child.pid))
 """
+
+
+def born(folder, alone=(False, True)):
+    return BORN.format(alone=alone, mark=str(folder / "mark"))
+
+
+def wait_until_none_is_left(folder, count=2):
+    marks = list(folder.glob("mark*"))
+    assert len(marks) == count
+    for mark in marks:
+        wait_until_gone(int(mark.read_text()))
 
 
 @pytest.fixture(scope="module")
@@ -50,49 +62,45 @@ def test_a_process_that_dies_between_two_cases_costs_no_run(slot, case_of, stran
         outcome = slot.run(case)
         assert outcome.record["status"] == "finished", outcome.record["reason"]
         os.kill(int(outcome.output), 9)
-        _wait_until_gone(int(outcome.output))
+        wait_until_gone(int(outcome.output))
 
 
-@pytest.mark.parametrize("alone", [False, True], ids=["in its group", "in its own session"])
 @pytest.mark.parametrize(
-    "then",
-    ["time.sleep(600)", "os._exit(1)", "pass"],
+    ("then", "status"),
+    [
+        ("time.sleep(600)", "time_limit"),
+        ("time.sleep(0.5)\nos._exit(1)", "crashed"),  # once they were seen
+        ("pass", "finished"),
+    ],
     ids=["solver hangs", "solver exits", "solver ends well"],
 )
-def test_no_grandchild_outlives_the_run(slot, case_of, strange, tmp_path, alone, then):
-    born = BORN.format(alone=alone, mark=str(tmp_path / "mark"))
-    wait = "time.sleep(0.5)" if alone and then == "os._exit(1)" else "pass"  # until it was seen
-    solver = strange(f"{born}\n{wait}\n{then}\nyield FormPoint(x)")
+def test_no_grandchild_outlives_the_run(slot, case_of, strange, tmp_path, then, status):
+    solver = strange(f"{born(tmp_path)}\n{then}\nyield FormPoint(x)")
     outcome = slot.run(case_of(solver, time_limit=0.2))
-    expected = {"time.sleep(600)": "time_limit", "os._exit(1)": "crashed", "pass": "finished"}
-    assert outcome.record["status"] == expected[then], outcome.record["reason"]
-    _wait_until_gone(int((tmp_path / "mark").read_text()))
+    assert outcome.record["status"] == status, outcome.record["reason"]
+    wait_until_none_is_left(tmp_path)
 
 
 def test_a_grandchild_whose_parent_has_ended_is_found(slot, case_of, strange, tmp_path):
-    born = BORN.format(alone=True, mark=str(tmp_path / "mark"))
-    body = f"""
-import subprocess
-subprocess.run([sys.executable, "-c", {born!r}], check=True)
-time.sleep(600)
-yield
-"""
+    parted = (
+        f"import subprocess\nsubprocess.run([sys.executable, '-c', {born(tmp_path)!r}], check=True)"
+    )
+    body = f"{parted}\ntime.sleep(600)\nyield"
     assert slot.run(case_of(strange(body), time_limit=0.2)).record["status"] == "time_limit"
-    _wait_until_gone(int((tmp_path / "mark").read_text()))
+    wait_until_none_is_left(tmp_path)
 
 
-@pytest.mark.parametrize("executor", ["slot", "local"])
+@pytest.mark.parametrize("executor", ["slot", pytest.param("local", marks=pytest.mark.exhaustive)])
 def test_what_a_worker_has_put_into_another_group_is_gone_after_its_death(
     slot, case_of, strange, tmp_path, executor
 ):
     """It has another parent then: it must have been noted before, also where there are no limits."""
-    born = BORN.format(alone=True, mark=str(tmp_path / "mark"))
     death = "time.sleep(2.5)\nos.kill(os.getppid(), signal.SIGKILL)\ntime.sleep(600)\nyield"
-    case = case_of(strange(f"{born}\n{death}"))
+    case = case_of(strange(f"{born(tmp_path, (True,))}\n{death}"))
     run = slot.run if executor == "slot" else lambda case: next(LocalExecutor().run([case]))
     record = run(case).record
     assert (record["status"], record["signal"]) == ("crashed", "SIGKILL")
-    _wait_until_gone(int((tmp_path / "mark").read_text()))
+    wait_until_none_is_left(tmp_path, 1)
 
 
 def test_the_end_of_a_flood_is_kept_and_the_solver_is_not_blocked(slot, case_of, strange):
@@ -224,32 +232,18 @@ if __name__ == "__main__":
 """
 
 
-@pytest.mark.parametrize("alone", [False, True], ids=["in its group", "in its own session"])
-def test_a_grandchild_does_not_outlive_a_kill_of_the_command(write, strange, tmp_path, alone):
-    born = BORN.format(alone=alone, mark=str(tmp_path / "mark"))
-    solver = strange(f"{born}\ntime.sleep(600)\nyield")
-    text = "name: x\nproblems:\n  - {formulation: soft_margin_dual, dataset: two_moons}\n"
-    path = write(f"{text}solvers: ['{solver}']\n")
-    script = tmp_path / "script.py"
+def test_a_grandchild_does_not_outlive_a_kill_of_the_command(write, strange, tmp_path):
+    solver = strange(f"{born(tmp_path)}\ntime.sleep(600)\nyield")
+    path = write(posing(solvers=[f"'{solver}'"]))
+    script, temporary = tmp_path / "script.py", tmp_path / "temporary"
     script.write_text(GRANDPARENT)
-    (tmp_path / "temporary").mkdir()
-    environment = os.environ | {"TMPDIR": str(tmp_path / "temporary")}
+    temporary.mkdir()
+    environment = os.environ | {"TMPDIR": str(temporary)}
     with subprocess.Popen([sys.executable, script, path], env=environment) as process:
-        _wait_for(lambda: (tmp_path / "mark").exists() and (tmp_path / "mark").read_text())
+        wait_for(lambda: len([mark for mark in tmp_path.glob("mark*") if mark.read_text()]) == 2)
         process.kill()
-    _wait_until_gone(int((tmp_path / "mark").read_text()))
-    _wait_for(lambda: not list((tmp_path / "temporary").glob("dualgap-*")))
-
-
-def _wait_until_gone(pid):
-    _wait_for(lambda: not psutil.pid_exists(pid) or psutil.Process(pid).status() == "zombie")
-
-
-def _wait_for(condition, seconds=60.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
+    wait_until_none_is_left(tmp_path)
+    wait_for(lambda: not list(temporary.glob("dualgap-*")))
 
 
 DAMAGE = {
@@ -276,10 +270,8 @@ if find_spec("snapml") is not None:  # importing it here would change this proce
 def test_what_a_solver_does_to_its_process_touches_no_other_run(slot, case_of, strange, kind):
     solver = strange(f"{DAMAGE[kind]}\nyield FormPoint(x, claim='optimal')")
     record = slot.run(case_of(solver)).record
-    assert (record["status"], record["verdict"]) in (
-        ("finished", "wrong"),
-        ("crashed", "uncertified"),
-    )
+    ended = (record["status"], record["verdict"])
+    assert ended in {("finished", "wrong"), ("crashed", "uncertified")}
     after, alone = slot.run(case_of()).record, run_case(case_of()).record
     for column in ("status", "verdict", "reason", "primal_objective", "dual_objective", "n_free"):
         assert after[column] == alone[column], column
@@ -293,21 +285,20 @@ def test_a_solver_is_not_judged_by_what_it_put_in_the_place_of_our_functions(
         sp.csr_array.__matmul__ = lambda self, other: np.zeros(self.shape[0])
         yield FormPoint(x, claim="optimal")
         """
-    record = slot.run(case_of(strange(body), text=SPARSE)).record
+    sparse = posing(dataset="{name: sparse_classification, n: 20}", C=1)
+    record = slot.run(case_of(strange(body), text=sparse)).record
     assert record["verdict"] == "wrong"
     assert record["primal_objective"] == pytest.approx(20.0)
 
 
+OFF_THE_CLOCK = ["CountersThatSolve", "ClockForOneStep", "SolvesInRefuses", "HonestWhenWatched"]
+OFF_THE_CLOCK += ["DividesItsTime", "HiresAProcess"]
+OTHERS = ["ClaimThatSolves", "ThreadGoesOn", "SolvesInPrepare"]
+
+
 @pytest.mark.parametrize(
     "name",
-    [
-        *("CountersThatSolve", "ClockForOneStep", "SolvesInRefuses", "HonestWhenWatched"),
-        *("DividesItsTime", "HiresAProcess"),
-        *(
-            pytest.param(name, marks=pytest.mark.exhaustive)
-            for name in ("ClaimThatSolves", "ThreadGoesOn", "SolvesInPrepare")
-        ),
-    ],
+    [*OFF_THE_CLOCK, *(pytest.param(name, marks=pytest.mark.exhaustive) for name in OTHERS)],
 )
 def test_work_off_the_clock_is_on_it_or_seen_beside_it_or_does_not_count(slot, case_of, name):
     solver = f"{ZOO / 'off_the_clock.py'}:{name}"
@@ -317,14 +308,5 @@ def test_work_off_the_clock_is_on_it_or_seen_beside_it_or_does_not_count(slot, c
     else:
         assert record["verdict"] == "solved", record["reason"]
         assert record[shown] > 0.4
-    assert ("claimed neither as set-up nor as solving" in record["reason"]) == (
-        name == "DividesItsTime"
-    )
-
-
-SPARSE = """\
-name: sparse
-problems:
-  - {formulation: soft_margin_dual, dataset: {name: sparse_classification, n: 20}, C: 1}
-solvers: [smo]
-"""
+    divided = "claimed neither as set-up nor as solving" in record["reason"]
+    assert divided == (name == "DividesItsTime")

@@ -26,6 +26,7 @@ from experiments.store.reading import RunFolder, load_answer, load_model
 from experiments.tables.summary import summarise, to_markdown
 from problems import RBF
 from tests.experiments.functions import posing, run_case
+from tests.experiments.functions import Failing, posing
 from tests.experiments.rows import recorded
 
 CONTRACT = (  # what scripts outside of the repository read: never change it without them
@@ -236,21 +237,6 @@ def test_runs_that_are_planned_no_longer_are_not_in_the_tables(folder, ids):
     Store.open(folder, TEXT, ids[2:], resume=True, force=True).close()
     assert load_results(folder)["run_id"].tolist() == ids[2:]
     assert set(load_traces(folder)["run_id"]) <= set(ids[2:])
-
-
-class Failing:
-    """Stands for `os` in `disk`; one of its operations fails."""
-
-    def __init__(self, operation, number):
-        self.operation, self.number = operation, number
-
-    def __getattr__(self, name):
-        return self._fail if name == self.operation else getattr(os, name)
-
-    def _fail(self, *arguments):
-        if self.operation == "write":
-            os.write(arguments[0], arguments[1][:10])
-        raise OSError(self.number, os.strerror(self.number))
 
 
 @pytest.mark.parametrize("operation", ["write", "fsync"])

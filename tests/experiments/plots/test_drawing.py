@@ -1,11 +1,10 @@
 """Kinds of figures are found by themselves, or loaded from a file."""
 
 import pytest
-from click.testing import CliRunner
 
-from experiments.cli import main
 from experiments.plots import plot_all
 from experiments.plots.drawing import drawings
+from tests.experiments.rows import run, stored
 
 OUTSIDE = """\
 from matplotlib.figure import Figure
@@ -18,20 +17,11 @@ class Counts(Drawing):
         figure.add_subplot().set_title(f"{len(runs.table)} runs")
         yield self.name, figure
 """
-EXPERIMENT = """\
-name: tiny
-problems: [{formulation: soft_margin_dual, dataset: {name: two_gaussians, n: 30}}]
-solvers: [{name: smo, tol: 1e-8}]
-"""
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("tiny")
-    (place / "tiny.yaml").write_text(EXPERIMENT)
-    ran = CliRunner().invoke(main, ["run", str(place / "tiny.yaml"), "--out", str(place / "runs")])
-    assert ran.exit_code == 0, ran.output
-    return place / "runs"
+@pytest.fixture
+def folder(tmp_path):
+    return stored(tmp_path / "runs", [run()])
 
 
 def test_every_kind_has_a_name_and_those_on_request_are_left_out():
@@ -41,16 +31,16 @@ def test_every_kind_has_a_name_and_those_on_request_are_left_out():
     assert [kind.name for kind in drawings(["primal_against_dual"])] == ["primal_against_dual"]
 
 
-def test_a_figure_from_outside_is_drawn_by_the_command(folder, tmp_path):
+def test_a_figure_from_outside_is_drawn_by_the_command(command, folder, tmp_path):
     file = tmp_path / "counts.py"
     file.write_text(OUTSIDE)
-    drawn = CliRunner().invoke(main, ["plot", str(folder), "--figure", f"{file}:Counts"])
+    drawn = command("plot", folder, "--figure", f"{file}:Counts")
     assert drawn.exit_code == 0, drawn.output
     assert "1 runs" in (folder / "figures" / "counts.svg").read_text()
 
 
-def test_only_named_figures_are_drawn_and_an_unknown_one_is_refused(folder):
+def test_only_named_figures_are_drawn_and_an_unknown_one_is_refused(command, folder):
     written = plot_all(folder, ["overview"])
     assert [path.name for path in written] == ["overview.svg", "overview.png"]
-    refused = CliRunner().invoke(main, ["plot", str(folder), "--figure", "overveiw"])
+    refused = command("plot", folder, "--figure", "overveiw")
     assert (refused.exit_code, "overview" in refused.output) == (2, True)

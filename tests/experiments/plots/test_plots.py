@@ -10,10 +10,11 @@ from PIL import Image
 
 from experiments.cases.records import Outcome
 from experiments.plots import plot_all, plot_runs
-from experiments.store.folder import Store
 from solvers import SMO, solve
 from tests.experiments.plots.conftest import drawn, row_of, runs_of, tables
 from tests.experiments.rows import crashed, posed, run
+from tests.experiments.plots.conftest import drawn, model_of, row_of, runs_of, tables
+from tests.experiments.rows import crashed, recorded, run
 
 NAN = float("nan")
 
@@ -47,14 +48,13 @@ def folder(tmp_path, moons):
         crashed("../odd/$name", "qp", status="out_of_memory"),
         run("../odd/$name", "smo", relative_gap=0.0, status="time_limit"),
     ]
-    ids = [f"r{i}" for i in range(len(rows))]
-    store = Store.open(tmp_path / "results", "name: test", ids)
-    for i, row in enumerate(rows):
-        plain = {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
-        record = plain | {"run_id": ids[i]}
-        store.append(Outcome(record, looked, model) if i == 0 else Outcome(record))
-    store.close()
-    return tmp_path / "results"
+    plain = [
+        {k: None if isinstance(v, float) and np.isnan(v) else v for k, v in row.items()}
+        | {"run_id": f"r{i}"}
+        for i, row in enumerate(rows)
+    ]
+    outcomes = [Outcome(plain[0], looked, model), *map(Outcome, plain[1:])]
+    return recorded(tmp_path / "results", outcomes, "name: test")
 
 
 def settings_now():

@@ -10,6 +10,9 @@ HOSTILE = (
 )
 
 
+WINDOW = {"width": 1200, "height": 800}
+
+
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory):
     """Write the report of three problems and two solvers, one of them hostile by name."""
@@ -28,10 +31,10 @@ def page_file(tmp_path_factory):
     return write_report(folder / "x", folder / "report.html")
 
 
-@pytest.fixture
-def page(browser, page_file):
-    """Open the report; afterwards nothing must have complained, asked for a file, or run."""
-    opened = browser.new_page(viewport={"width": 1200, "height": 800}, color_scheme="light")
+@pytest.fixture(scope="module")
+def opened(browser, page_file):
+    """Open the report, and note whatever complains, asks for a file, or runs."""
+    opened = browser.new_page(viewport=WINDOW, color_scheme="light")
     trouble = []
     opened.on("console", lambda m: trouble.append(m.text) if m.type in ("error", "warning") else 0)
     opened.on("pageerror", lambda error: trouble.append(str(error)))
@@ -39,11 +42,17 @@ def page(browser, page_file):
     opened.on("request", lambda r: trouble.append(r.url) if r.url.startswith("http") else 0)
     opened.goto(page_file.as_uri())
     opened.wait_for_selector("html[data-ready=yes]", state="attached")
-    yield opened
-    title = opened.title()
+    yield opened, trouble
     opened.close()
+
+
+@pytest.fixture
+def page(opened):
+    """The report as it was opened: a test undoes what it chooses."""
+    page, trouble = opened
+    yield page
     assert trouble == []
-    assert title == "small: report"
+    assert page.title() == "small: report"
 
 
 def shown(page):
@@ -63,6 +72,7 @@ def test_a_search_and_a_choice_leave_the_rows_that_match(page):
     assert shown(page) == 2
     page.locator("#filters").get_by_label("Problem").select_option("hard")
     assert shown(page) == 1
+    page.get_by_role("button", name="Clear").click()
 
 
 def test_a_head_sorts_by_number_with_the_keyboard_and_says_so(page):
@@ -96,6 +106,7 @@ def test_choosing_a_problem_shows_its_curves(page):
     page.locator("#curves select.view").select_option("2")
     assert page.locator("#curves .shown").text_content() == "Problem: hard"
     assert [x for x in page.evaluate(times) if x is not None] == [0.7]
+    page.locator("#curves select.view").select_option("0")
 
 
 def test_each_axis_of_convergence_becomes_linear_and_back_with_the_keyboard(page):
@@ -147,6 +158,7 @@ def test_paper_is_light_whatever_the_theme_charts_included(page, colour_scheme, 
 def test_nothing_is_wider_than_a_telephone(page):
     page.set_viewport_size({"width": 400, "height": 800})
     page.wait_for_function("() => document.documentElement.scrollWidth === 400")
+    page.set_viewport_size(WINDOW)
 
 
 def test_every_control_can_be_reached_with_the_keyboard_is_named_and_shows_the_focus(page):
@@ -156,6 +168,8 @@ def test_every_control_can_be_reached_with_the_keyboard_is_named_and_shows_the_f
         while (e.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
         return [e.matches('body'), Boolean(named), getComputedStyle(e).outlineStyle];
     }"""
+    page.reload()  # the focus is nowhere
+    page.wait_for_selector("html[data-ready=yes]", state="attached")
     reached = page.evaluate("document.querySelectorAll('a, button, input, select, summary').length")
     seen = 0
     while seen < 300:

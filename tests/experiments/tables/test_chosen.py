@@ -4,10 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from experiments.analysis.noise import FEWEST
-from experiments.cli import main
 from experiments.store.reading import load_results
 from experiments.tables.chosen import paper_table
 from experiments.tables.summary import summarise, to_markdown
@@ -134,9 +132,9 @@ def test_the_ratio_is_to_the_fastest_that_is_shown(results):
     assert [c.value for c in paper_table(folder, values=["ratio"]).rows[0][1:]] == [1.0, 2.5]
 
 
-def test_a_folder_without_runs_is_refused_in_a_sentence(results):
+def test_a_folder_without_runs_is_refused_in_a_sentence(command, results):
     folder = results([])
-    told = CliRunner().invoke(main, ["table", str(folder)])
+    told = command("table", folder)
     assert told.exit_code == 2
     assert told.output == f"{folder}: has no runs of solvers, of which a table could be made\n"
 

@@ -2,34 +2,26 @@
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from experiments.cli import main
 from experiments.report import report
 from experiments.report.published.outdated import outdated
 from experiments.report.published.publish import publish
+from tests.experiments.functions import posing
 from tests.experiments.rows import run, stored
 
-EXPERIMENT = """\
-# What a tiny run is for. This is not told.
-name: tiny
-problems:
-  - {formulation: soft_margin_dual, dataset: {name: two_gaussians, n: 30}}
-solvers: [{name: smo, tol: 1e-8}, cvxopt_qp, cvxpy_qp]
-"""
-CHECKED = EXPERIMENT.replace("name: tiny", "name: tiny\nkind: verification")
+TINY = {"name": "tiny", "dataset": "{name: two_gaussians, n: 30}"}
+REFERENCES = ["cvxopt_qp", "cvxpy_qp", "{name: smo, tol: 1e-8}"]
 
 
 @pytest.fixture
-def ran(tmp_path, in_process):
+def ran(command, write, in_process, tmp_path):
     """Return the folder of a run that a command has made of an experiment."""
 
-    def _ran(command, text=EXPERIMENT):
-        experiment, folder = tmp_path / "tiny.yaml", tmp_path / "run"
-        experiment.write_text(text)
-        result = CliRunner().invoke(main, [command, str(experiment), "--out", str(folder)])
+    def _ran(name, **keys):
+        text = "# What a tiny run is for. This is not told.\n" + posing(**TINY, **keys)
+        result = command(name, write(text), "--out", "run")
         assert result.exit_code == 0, result.output
-        return folder
+        return tmp_path / "run"
 
     return _ran
 
@@ -45,7 +37,7 @@ def test_runs_are_published_alone_or_as_a_group_and_documents_quote_them(ran, tm
     index.write_text("<!-- index table -->\n<!-- end of table -->\n")
     folder = tmp_path / "notes" / "run"
     folder.parent.mkdir()
-    ran("run").rename(folder)
+    ran("run", solvers=REFERENCES).rename(folder)
     (target,) = publish(folder, tmp_path)
     assert target == tmp_path / "results" / "tiny"
     assert {"manifest.json", "runs.csv", "traces.csv", "summary.md"} <= _names(target)
@@ -65,9 +57,7 @@ def test_runs_are_published_alone_or_as_a_group_and_documents_quote_them(ran, tm
 
 
 def test_answers_on_a_path_are_published_checked_and_reported(ran, tmp_path):
-    text = EXPERIMENT.replace("n: 30}}", "n: 30}, path: {C: [1, 2], gap: 0.1}}")
-    text = text.replace("solvers: [{name: smo, tol: 1e-8}, cvxopt_qp, cvxpy_qp]", "solvers: [smo]")
-    folder = ran("run", text)
+    folder = ran("run", path="{C: [1, 2], gap: 0.1}")
     (target,) = publish(folder, tmp_path)
     assert (target / "paths.csv").read_bytes() == (folder / "paths.csv").read_bytes()
     assert "certified_path" in " ".join(_names(target))
@@ -80,7 +70,7 @@ def test_answers_on_a_path_are_published_checked_and_reported(ran, tmp_path):
 
 
 def test_a_verification_is_published_and_what_the_records_do_not_give_is_found(ran, tmp_path):
-    (target,) = publish(ran("verify", CHECKED), tmp_path)
+    (target,) = publish(ran("verify", solvers=REFERENCES, kind="verification"), tmp_path)
     assert {"verification.csv", "verification.md", "differences.svg"} <= _names(target)
     assert "passed; the worst difference is" in (target / "verification.md").read_text()
     assert outdated(tmp_path) == []

@@ -7,21 +7,18 @@ from experiments.cases.plan import plan
 from experiments.files.experiment import read_experiment
 from experiments.plots import plot_runs
 from experiments.plots.figures.regions.voting_regions import voted, voting_regions
-from experiments.store.folder import Store
 from experiments.store.reading import RunFolder, load_model, load_results
 from tests.experiments.functions import run_case
+from tests.experiments.functions import posing
 from tests.experiments.plots.conftest import drawn
+from tests.experiments.rows import recorded
 
-TEXT = """\
-name: regions
-problems:
-  - formulation: [one_vs_rest, one_vs_one]
-    dataset: {name: blobs, n: 45, multiclass: true, test_size: 0.2}
-    kernel: [linear, {name: rbf, gamma: 0.5}]
-    voting: [majority, soccer]
-solvers:
-  - {name: smo, tol: 1e-6}
-"""
+TEXT = posing(
+    formulation="[one_vs_rest, one_vs_one]",
+    dataset="{name: blobs, n: 45, multiclass: true, test_size: 0.2}",
+    kernel="[linear, {name: rbf, gamma: 0.5}]",
+    **{"voting": "[majority, soccer]", "solvers": "[{name: smo, tol: 1e-6}]"},
+)
 
 
 @pytest.fixture(scope="module")
@@ -29,12 +26,8 @@ def folder(tmp_path_factory):
     """Return a folder of results as the runner leaves it."""
     path = tmp_path_factory.mktemp("voting")
     (path / "regions.yaml").write_text(TEXT)
-    cases = plan(read_experiment(path / "regions.yaml"))
-    store = Store.open(path / "results", TEXT, [case.run_id for case in cases])
-    for case in cases:
-        store.append(run_case(case))
-    store.close()
-    return path / "results"
+    outcomes = list(map(run_case, plan(read_experiment(path / "regions.yaml"))))
+    return recorded(path / "results", outcomes, TEXT)
 
 
 def test_every_part_is_solved_and_classes_are_predicted(folder):

@@ -12,9 +12,9 @@ import pytest
 from experiments.cases.case import run
 from experiments.cases.records import read_outcome
 from experiments.executors.local import LocalExecutor
+from experiments.files import entries
 from experiments.workers.isolation import Returned
 from experiments.workers.machine import cores
-from experiments.files import entries
 from experiments.workers.supervision import Worker
 
 _OF_THE_FILE = ("kind", "memory_limit", "noise", "repetitions", "seed", "target", "target_gap")

@@ -13,10 +13,9 @@ import psutil
 import pytest
 
 from experiments import load_results
-from experiments.cases.case import run_case
 from experiments.cases.records import failed
 from experiments.store import disk
-from tests.experiments.functions import Failing, in_this_process, posing, wait_for
+from tests.experiments.functions import Failing, in_this_process, posing, run_case, wait_for
 from tests.experiments.rows import run, stored
 
 GRID = posing(C=[1, 2, 4])

@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 from experiments import load_results
-from experiments.cases.case import run_case
 from experiments.cli import main
 from experiments.selftest import PROPERTIES, Limits
 from experiments.selftest.bench import Bench, load
@@ -17,7 +16,7 @@ from experiments.selftest.outcome import Report
 from experiments.selftest.report import to_terminal
 from experiments.store.reading import RunFolder
 from solvers import SOLVERS
-from tests.experiments.functions import in_this_process
+from tests.experiments.functions import in_this_process, run_case
 
 STUDENT = Path(__file__).parents[2] / "zoo" / "student_smo.py"
 BUGS = ["WrongEnds", "OneEnds", "SwappedEnds", "SwappedClip", "WrongCurvature", "ForgottenPartner"]

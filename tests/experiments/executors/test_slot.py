@@ -14,8 +14,7 @@ import pytest
 from experiments.executors.local import LocalExecutor
 from experiments.executors.slot import WorkerSlot
 from solvers import SOLVERS
-from tests.experiments.functions import run_case
-from tests.experiments.functions import posing, wait_for, wait_until_gone
+from tests.experiments.functions import posing, run_case, wait_for, wait_until_gone
 
 ZOO = Path(__file__).parents[2] / "zoo"
 # starts processes in the group of the solver and in a session of their own, and leaves their numbers

@@ -12,9 +12,7 @@ from experiments.cases.records import Outcome
 from experiments.plots import plot_all, plot_runs
 from solvers import SMO, solve
 from tests.experiments.plots.conftest import drawn, row_of, runs_of, tables
-from tests.experiments.rows import crashed, posed, run
-from tests.experiments.plots.conftest import drawn, model_of, row_of, runs_of, tables
-from tests.experiments.rows import crashed, recorded, run
+from tests.experiments.rows import crashed, posed, recorded, run
 
 NAN = float("nan")
 

@@ -25,8 +25,7 @@ from experiments.store.manifest import StoreError
 from experiments.store.reading import RunFolder, load_answer, load_model
 from experiments.tables.summary import summarise, to_markdown
 from problems import RBF
-from tests.experiments.functions import posing, run_case
-from tests.experiments.functions import Failing, posing
+from tests.experiments.functions import Failing, posing, run_case
 from tests.experiments.rows import recorded
 
 CONTRACT = (  # what scripts outside of the repository read: never change it without them

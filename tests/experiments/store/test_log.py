@@ -10,11 +10,10 @@ from dataclasses import replace
 import pytest
 
 from experiments import load_results
-from experiments.cases.case import run_case
 from experiments.cases.records import failed
 from experiments.store.folder import Store
 from experiments.store.reading import RunFolder
-from tests.experiments.functions import in_this_process, posing
+from tests.experiments.functions import in_this_process, posing, run_case
 
 TEXT = posing(C=[1, 2, 3])
 FORGED = "x"

@@ -8,8 +8,7 @@ from experiments.files.experiment import read_experiment
 from experiments.plots import plot_runs
 from experiments.plots.figures.regions.voting_regions import voted, voting_regions
 from experiments.store.reading import RunFolder, load_model, load_results
-from tests.experiments.functions import run_case
-from tests.experiments.functions import posing
+from tests.experiments.functions import posing, run_case
 from tests.experiments.plots.conftest import drawn
 from tests.experiments.rows import recorded
 

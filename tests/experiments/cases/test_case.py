@@ -243,14 +243,6 @@ LOSSY = posing(
 PROVEN = LOSSY + "target: proven\n"
 
 
-def test_a_run_is_another_one_when_its_bounds_are_to_be_proven(case_of):
-    plain, said, proven = (
-        case_of(text=LOSSY + line).run_id
-        for line in ("", "target: certified\n", "target: proven\n")
-    )
-    assert plain == said != proven
-
-
 def test_the_record_has_proven_bounds_where_float64_loses_too_many_digits(case_of):
     plain, proven = (run_case(case_of(text=t)).record for t in (LOSSY, PROVEN))
     for record in (plain, proven):

@@ -69,7 +69,10 @@ def test_the_same_solver_under_two_labels_is_refused(planned):
         planned(TEXT.replace("- {name: platt_smo}", entries))
 
 
-@pytest.mark.parametrize("line", ["time_limit: 3", "target_gap: 1e-3", "seed: 1", "trace: false"])
+LINES = ["time_limit: 3", "target_gap: 1e-3", "seed: 1", "trace: false", "target: proven"]
+
+
+@pytest.mark.parametrize("line", LINES)
 def test_what_decides_a_run_is_in_its_id(planned, cases, line):
     changed = planned(TEXT + line + "\n")
     seeded = {case.run_id for case in changed if case.solver.seeded}

@@ -15,14 +15,11 @@ import pytest
 pytest.importorskip("distributed", reason="dask is not installed")
 
 from experiments import load_results
-from experiments.analysis.hosts import split_by_host
 from experiments.executors.base import ExecutorError
 from experiments.executors.dask import DaskExecutor
 from experiments.executors.local import LocalExecutor
 from experiments.files.specs import SolverSpec
-from experiments.tables.summary import summarise, to_markdown
 from tests.experiments.functions import posing, wait_for, workers_left
-from tests.experiments.rows import run
 
 GRID = posing(
     kernel="{name: rbf, gamma: 0.05}",
@@ -173,32 +170,6 @@ def test_without_dask_the_command_tells_how_to_install_it(command, write, monkey
 def test_running_at_an_address_where_nothing_answers_is_an_error(cases):
     with pytest.raises(ExecutorError, match="no Dask scheduler answers"):
         next(DaskExecutor(address="nowhere").run(cases))
-
-
-def _results(*hosts):
-    rows = [
-        run(problem, host=host, time_solve=float(seconds))
-        for problem in "pq"
-        for seconds, host in enumerate(hosts, 1)
-    ]
-    return pd.DataFrame(rows)
-
-
-def test_solvers_are_ranked_within_one_host_and_the_table_says_so():
-    summary = summarise(_results("ape", "bee"))
-    assert summary.groupby("problem").size().tolist() == [1] * 4
-    for problem, rows in summary.groupby("problem"):
-        assert problem.endswith(f" on {rows['host'].iloc[0]}")
-        assert rows["rank"].min() == 1
-    assert "Run on several hosts (ape, bee)" in to_markdown(summary, "x")
-
-
-def test_a_table_of_one_host_does_not_tell_of_hosts():
-    one = _results("ape", "ape")
-    assert split_by_host(one) is one
-    assert "hosts" not in to_markdown(summarise(one), "x")
-    lost = one.assign(host=["ape", None, "ape", "ape"])
-    assert split_by_host(lost) is lost
 
 
 def _start(path, out, *arguments):

@@ -27,6 +27,7 @@ solvers:
 {more}
 """
 PROBLEM = "{formulation: soft_margin_dual, dataset: {name: four_gaussians, n: 24}}"
+MOONS = "formulation: soft_margin_dual, dataset: two_moons"
 GOOD = {
     "solver": [
         "smo",
@@ -37,15 +38,11 @@ GOOD = {
     "problem": [
         "{formulation: [soft_margin_dual, soft_margin_primal], dataset: two_moons, C: [1, 10]}",
         "{formulation: soft_margin_dual, dataset: [two_moons, {name: iris, positive: [0, setosa]}]}",
-        "{formulation: soft_margin_dual, dataset: two_moons, kernel: [linear, {name: rbf, gamma: 1}]}",
-        "{formulation: soft_margin_dual, dataset: two_moons, kernel: {name: sum, left: linear, right: "
-        "{name: rbf, gamma: [1, 2]}}}",
-        "{formulation: soft_margin_dual, dataset: two_moons, kernel: {name: polynomial_of, "
-        "kernel: linear, "
-        "coefficients: [[1, 0, 2], [0, 1]]}}",
-        "{formulation: regularized_erm, dataset: two_moons, lam: 0.1, loss: [hinge, "
-        "{name: logistic}]}",
-        "{formulation: soft_margin_dual, dataset: two_moons, path: {C: [0.1, 1], gap: [1e-2, 0.1]}}",
+        f"{{{MOONS}, kernel: [linear, {{name: rbf, gamma: 1}}]}}",
+        f"{{{MOONS}, kernel: {{name: sum, left: linear, right: {{name: rbf, gamma: [1, 2]}}}}}}",
+        f"{{{MOONS}, kernel: {{name: polynomial_of, kernel: linear, coefficients: [[1, 2], [0, 1]]}}}}",
+        "{formulation: regularized_erm, dataset: two_moons, lam: 0.1, loss: [hinge, {name: logistic}]}",
+        f"{{{MOONS}, path: {{C: [0.1, 1], gap: [1e-2, 0.1]}}}}",
         "{formulation: hinge_erm, dataset: two_moons, path: {lam: [[0.1, 1], [1, 2]]}}",
     ],
     "more": ["memory_limit: 4GiB", "memory_limit: 4000000", "time_limit: 3\ntarget: proven"],
@@ -65,28 +62,21 @@ BAD = {
         "{formulation: soft_margin, dataset: wine}",
         "{formulation: soft_margin_dual}",
         "{formulation: hinge_erm, dataset: two_moons}",
-        "{formulation: soft_margin_dual, dataset: two_moons, path: {C: 3}}",
-        "{formulation: soft_margin_dual, dataset: two_moons, path: {C: [1, 2], tol: 1}}",
+        f"{{{MOONS}, path: {{C: 3}}}}",
+        f"{{{MOONS}, path: {{C: [1, 2], tol: 1}}}}",
         "{formulation: soft_margin_dual, dataset: no_such_set}",
         "{formulation: soft_margin_dual, dataset: {name: wine, n: 7}}",
-        "{formulation: soft_margin_dual, dataset: two_moons, lam: 1}",
-        "{formulation: soft_margin_dual, dataset: two_moons, C: many}",
-        "{formulation: soft_margin_dual, dataset: two_moons, kernel: rbf}",
-        "{formulation: soft_margin_dual, dataset: two_moons, kernel: {name: rbf, gamma: yes}}",
-        "{formulation: soft_margin_dual, dataset: two_moons, kernel: {name: sum, left: linear}}",
-        "{formulation: soft_margin_dual, dataset: two_moons, kernel: {name: sum, left: linear, right: "
-        "{name: rbf, gama: 1}}}",
+        f"{{{MOONS}, lam: 1}}",
+        f"{{{MOONS}, C: many}}",
+        f"{{{MOONS}, kernel: rbf}}",
+        f"{{{MOONS}, kernel: {{name: rbf, gamma: yes}}}}",
+        f"{{{MOONS}, kernel: {{name: sum, left: linear}}}}",
+        f"{{{MOONS}, kernel: {{name: sum, left: linear, right: {{name: rbf, gama: 1}}}}}}",
         "{formulation: hinge_erm, dataset: wine}",
     ],
     "more": [
-        "repetitions: 0",
-        "target_gap: 1",
-        "target: exact",
-        "trace: 1",
-        "memory_limit: much",
-        "memory_limit: 4",
-        "time: 3",
-        "seed: -1",
+        *("repetitions: 0", "target_gap: 1", "target: exact", "trace: 1", "memory_limit: much"),
+        *("memory_limit: 4", "time: 3", "seed: -1"),
     ],
 }
 

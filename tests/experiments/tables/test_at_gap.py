@@ -23,14 +23,8 @@ def test_every_sign_of_the_report_is_there():
         for i in range(2)
     ]
     rows += [timed("one_dal", status="not_installed", gap=NAN, time=NAN, threads=NAN)]
-    machine = {"processor": "A chip", "cores": 2, "memory": 2**34}
-    manifest = {
-        "versions": {"numpy": "2"},
-        "machine": machine,
-        "date": "2026-01-02T",
-        "platform": "x",
-        "host": "h",
-    }
+    manifest = {"versions": {"numpy": "2"}, "date": "2026-01-02T", "platform": "x", "host": "h"}
+    manifest["machine"] = {"processor": "A chip", "cores": 2, "memory": 2**34}
     results = table_of(*rows)
     text = to_markdown(Benchmark.of(results), "bench_x", machine_text(manifest, results))
     assert "A chip, 2 cores, 16.00 GiB" in text

@@ -6,8 +6,9 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
-from experiments.tables.summary import summarise, to_terminal
-from tests.experiments.rows import noisy_results, repeated
+from experiments.analysis.hosts import split_by_host
+from experiments.tables.summary import summarise, to_markdown, to_terminal
+from tests.experiments.rows import noisy_results, repeated, run
 
 
 def printed(summary):
@@ -70,3 +71,27 @@ def test_of_many_problems_the_terminal_shows_the_broken_first_and_counts_the_res
     titles = [line.strip() for line in shown.splitlines() if re.fullmatch(r"(p\d+|last) *", line)]
     assert titles == ["last", *(f"p{i}" for i in range(39))]
     assert "... and 60 more problems, in summary.md" in shown
+
+
+def results_of(*hosts):
+    rows = [
+        run(problem, host=host, time_solve=float(seconds))
+        for problem in "pq"
+        for seconds, host in enumerate(hosts, 1)
+    ]
+    return pd.DataFrame(rows)
+
+
+def test_solvers_are_ranked_within_one_host_and_the_table_says_so():
+    summary = summarise(results_of("ape", "bee"))
+    assert sorted(summary["problem"]) == ["p on ape", "p on bee", "q on ape", "q on bee"]
+    assert summary["rank"].tolist() == [1] * 4
+    assert "Run on several hosts (ape, bee)" in to_markdown(summary, "x")
+
+
+def test_a_table_of_one_host_does_not_tell_of_hosts():
+    one = results_of("ape", "ape")
+    assert split_by_host(one) is one
+    assert "hosts" not in to_markdown(summarise(one), "x")
+    lost = one.assign(host=["ape", None, "ape", "ape"])
+    assert split_by_host(lost) is lost

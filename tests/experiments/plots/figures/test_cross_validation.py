@@ -1,4 +1,4 @@
-"""Mean scores against a parameter."""
+"""Mean scores over the folds, and against a parameter."""
 
 import pytest
 
@@ -7,12 +7,24 @@ from tests.experiments.plots.conftest import drawn
 from tests.experiments.rows import results_of_folds
 
 
+def test_the_best_model_is_the_best_of_those_solved_on_every_fold():
+    scores = mean_scores(results_of_folds())
+    assert scores["C"].tolist() == [10.0, 1.0, 0.1]
+    assert scores["best"].tolist() == [False, True, False]
+    assert scores["folds"].tolist() == [2, 3, 3]
+    assert scores["mean"].tolist() == pytest.approx([1.0, 0.8, 0.6])
+    assert scores["error"].tolist() == pytest.approx([0.0, 0.1 / 3**0.5, 0.1 / 3**0.5])
+
+
+def test_runs_without_folds_have_no_means():
+    assert mean_scores(results_of_folds(folds=1)).empty
+
+
 def test_the_table_shows_the_best_in_bold():
-    _, (_, text) = CrossValidation().draw(drawn(results_of_folds()))
-    lines = [line for line in text.splitlines() if "**" in line]
-    assert len(lines) == 1
-    assert "C=1**" in lines[0]
-    assert "0.8000 ± 0.0577" in lines[0]
+    _, (_, table) = CrossValidation().draw(drawn(results_of_folds()))
+    (line,) = (line for line in table.splitlines() if "**" in line)
+    assert "C=1**" in line
+    assert "0.8000 ± 0.0577" in line
 
 
 def test_the_figure_rings_the_best_model():

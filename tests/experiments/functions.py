@@ -100,4 +100,5 @@ def wait_until_gone(pid):
 def workers_left():
     """Return the command lines of workers of this process that are still running."""
     children = psutil.Process().children(recursive=True)
-    return [c.cmdline() for c in children if "spawn_main" in " ".join(c.cmdline())]
+    running = [c for c in children if c.status() != psutil.STATUS_ZOMBIE]
+    return [c.cmdline() for c in running if "spawn_main" in " ".join(c.cmdline())]

@@ -2,6 +2,7 @@
 
 import pytest
 
+from experiments.analysis.cross_validation import mean_scores
 from experiments.plots.figures.cross_validation import CrossValidation
 from tests.experiments.plots.conftest import drawn
 from tests.experiments.rows import results_of_folds

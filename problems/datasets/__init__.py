@@ -58,7 +58,6 @@ __all__ = [
     "cache_folder",
     "data_folder",
     "describe",
-    "fields",
     "load",
     "make",
     "names",
@@ -71,9 +70,8 @@ _KINDS = ("generator", "bundled", "file")
 def names() -> list[str]:
     """All names: generators, bundled sets, files, published sets; each kind in alphabetical order."""
     kinds = {name: cls.kind for name, cls in SOURCES.items()}
-    return sorted(kinds, key=lambda name: (*_KINDS, kinds[name]).index(kinds[name])) + sorted(
-        ENTRIES
-    )
+    own = sorted(kinds, key=lambda name: (*_KINDS, kinds[name]).index(kinds[name]))
+    return own + sorted(ENTRIES)
 
 
 def describe(name: str) -> str:
@@ -86,13 +84,6 @@ def describe(name: str) -> str:
     else:
         facts = (cls.size, str(getattr(cls, "task", "")), cls.origin)
     return f"{name}: {cls.kind}, " + ", ".join(facts)
-
-
-def fields(name: str, folder: str = ".") -> dict[str, "dataclasses.Field[Any]"]:
-    """The options that a data set accepts, by name, with their types and defaults."""
-    given = {"name"} if name in ENTRIES else set[str]()
-    options = {option.name: option for option in dataclasses.fields(_find(name, folder))}
-    return {key: option for key, option in options.items() if key not in given}
 
 
 def make(name: str, /, folder: str = ".", **options: Any) -> Source:
@@ -108,14 +99,15 @@ def make(name: str, /, folder: str = ".", **options: Any) -> Source:
         For an unknown name or option, with the nearest that is known; for an option that is
         missing; for a value that is not accepted.
     """
-    cls, known = _find(name, folder), fields(name, folder)
+    cls, given = _find(name, folder), {"name": name} if name in ENTRIES else {}
+    known = {field.name: field for field in dataclasses.fields(cls) if field.name not in given}
     for option in options:
         if option not in known:
             raise ValueError(f"{name}: unknown option {_unknown(option, known)}")
     for option, field in known.items():
         if option not in options and field.default is dataclasses.MISSING:
             raise ValueError(f"{name}: needs the option {option!r}")
-    return cls(**options, name=name) if name in ENTRIES else cls(**options)
+    return cls(**options, **given)
 
 
 def load(name: str, /, **options: Any) -> Dataset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
@@ -36,10 +37,12 @@ _BYTES = TypeAdapter(ByteSize)
 
 def _as_bytes(value: Any) -> Any:
     """Return bytes for text such as "4GiB" or "500MB"; anything else is left as it is."""
-    try:
-        return int(_BYTES.validate_python(value)) if isinstance(value, str) else value
-    except (ValidationError, OverflowError):
-        raise ValueError("be a size such as 4GiB or 500MB, a number of bytes, or null") from None
+    if not isinstance(value, str):
+        return value
+    with suppress(ValidationError):
+        if re.fullmatch(SIZE, value):  # pydantic overlooks what comes after the unit
+            return int(_BYTES.validate_python(value))
+    raise ValueError("be a size such as 4GiB or 500MB, a number of bytes, or null")
 
 
 def checked_labels(solvers: list[Node], faults: list[Fault]) -> None:

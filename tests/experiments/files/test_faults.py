@@ -23,6 +23,7 @@ AFTER = [  # a line after a whole file
     ("time_limit: .inf", "finite"),
     ("memory_limit: 4", "give a unit, such as 4GiB"),
     ("memory_limit: 4 lots", "4GiB or 500MB"),
+    ("memory_limit: 4GiB each", "4GiB or 500MB"),
     ("seed: [1, 2]", "inside the entries of problems and solvers, as in {name: pegasos"),
     ("trace: no", "must be true or false, got 'no'"),
     ("noise: 2", "noise: must be true or false, got 2"),

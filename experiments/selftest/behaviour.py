@@ -22,7 +22,7 @@ from experiments.selftest.bench import Bench, NotJudged, changed
 from problems import ERM, Formulation, Gram, Unsupported, reduce
 from problems.chains import Chains
 from problems.forms import Form
-from solvers import NotInstalled, Status
+from solvers import Status
 from solvers.running.loop import taken_apart
 
 _RELIED_ON = ("time", "problems", "solvers", "experiments", "numpy", "scipy")
@@ -143,13 +143,8 @@ def max_iter(bench: Bench, problem: Formulation) -> str:
 def form_of(bench: Bench, problem: Formulation) -> Form | Formulation:
     """Return a problem in the solver's form; Unsupported if it refuses."""
     form = reduce(problem, bench.solver.form).form
-    refusal = bench.solver.refuses(form)
-    if refusal:
+    if refusal := bench.solver.refuses(form):
         raise Unsupported(refusal)
-    try:
-        bench.solver.prepare(form)
-    except NotInstalled as missing:
-        raise Unsupported(str(missing)) from None
     return form
 
 

@@ -19,7 +19,7 @@ from problems.answers.diagnosis import Diagnosis
 from problems.box_gap import middle
 from problems.certificates.certificate import Bounds
 from problems.dual_problem.offsets import best_intercept
-from solvers import SOLVERS, Solution, Solver, Status, solve
+from solvers import SOLVERS, NotInstalled, Solution, Solver, Status, solve
 from solvers.running.loop import cpu_seconds
 
 WRONG = 1e-2  # excess above which a claim of optimality is a lie
@@ -65,7 +65,7 @@ class Bench:
             at(name)
             try:
                 wrong = item.check(self, PROBLEMS[name]())
-            except (Unsupported, NotJudged) as refusal:
+            except (Unsupported, NotInstalled, NotJudged) as refusal:
                 unsupported[name] = str(refusal)
                 continue
             except BaseException as error:  # a solver may raise anything, SystemExit as well

@@ -44,6 +44,15 @@ class ChangesX(_Careless, expected="inputs unchanged", words="the problem's X"):
             X -= X.mean(axis=0)
 
 
+class RoundsX(_Careless, expected="inputs unchanged", words="the problem's X"):
+    """It rounds the samples in place before the clock starts, which shows the first time only."""
+
+    def prepare(self, form):
+        form.gram.X.flags.writeable = True
+        np.round(form.gram.X, 1, out=form.gram.X)
+        return super().prepare(form)
+
+
 class ChangesY(_Careless, expected="inputs unchanged", words="the form's a"):
     """It flips one label, in place: the form has a copy of them, the coefficients of its equality."""
 

@@ -1,6 +1,5 @@
 """The selftest: our own solvers conform, and every solver of the zoo is caught for its fault."""
 
-import importlib.util
 import os
 import random
 import tempfile
@@ -25,7 +24,7 @@ from experiments.selftest.outcome import Outcome, Report
 from experiments.selftest.problems import PROBLEMS
 from experiments.selftest.theory import disjoint
 from problems import Certificate
-from solvers import Solver
+from problems.registry import module_from
 from solvers.running import solution
 
 ZOO = Path(__file__).parents[2] / "zoo"
@@ -36,26 +35,12 @@ CORE = ["dual_coordinate_descent", "pegasos", "projected_gradient"]
 SLOW = {"large features", "mixed features", "large C", "imbalance"}  # as they go up to a time limit
 
 
-def _solvers_of(name: str) -> list[type[Solver]]:
-    spec = importlib.util.spec_from_file_location(f"zoo_{name}", ZOO / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return [
-        value
-        for value in vars(module).values()
-        if isinstance(value, type) and value.__module__ == module.__name__
-        if not value.__name__.startswith("_")
-    ]
-
-
 def _members(*files: str) -> list[object]:
     return [
         pytest.param(f"{ZOO / file}.py:{cls.__name__}", cls.expected, cls.words, id=cls.__name__)
         for file in files
-        for cls in _solvers_of(file)
-        if cls.expected  # type: ignore[attr-defined]
+        for cls in vars(module_from(ZOO / f"{file}.py")).values()
+        if getattr(cls, "expected", "") and not cls.__name__.startswith("_")
     ]
 
 

@@ -97,11 +97,16 @@ def case_of(planned):
 
 @pytest.fixture
 def command(tmp_path, monkeypatch):
-    """Run `dualgap` in a folder of its own; return what click's runner returns."""
+    """Run `dualgap` in a folder of its own, to an exit code; return what click's runner returns."""
     from experiments.cli import main
 
+    def _command(*arguments, code=0):
+        result = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        assert result.exit_code == code, result.output
+        return result
+
     monkeypatch.chdir(tmp_path)
-    return lambda *arguments: CliRunner().invoke(main, [str(a) for a in arguments])
+    return _command
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ def recorded(command, write):
 
         with pytest.MonkeyPatch.context() as patch, in_this_process(run):
             patch.setattr("os.fsync", lambda _: None)
-            assert command("run", file, "--out", "out").exit_code == 0
+            command("run", file, "--out", "out")
         return file
 
     return _recorded
@@ -66,7 +66,7 @@ def test_a_command_reads_the_log_once(command, recorded, opened):
         ["run", file, "--out", "out", "--resume"],
     ):
         opened.clear()
-        assert command(*arguments).exit_code == 0
+        command(*arguments)
         assert opened.count("runs.jsonl") == 1
 
 

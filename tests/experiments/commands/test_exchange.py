@@ -89,7 +89,6 @@ def r_table(coefs, support, rho):
 def test_an_answer_is_judged_whichever_program_wrote_it(command, tmp_path, name, text):
     (tmp_path / name).write_text(text)
     result = command("certify", "p.yaml", name, "--target-gap", "1e-5")
-    assert result.exit_code == 0, result.output
     assert "verdict:             solved" in result.output
     known = certify(PROBLEM, Point(alpha=DATA.y * BETA))
     assert f"{known.primal_objective:.8g}"[:8] in result.output
@@ -100,27 +99,25 @@ def test_a_regression_model_is_judged(command, tmp_path):
     model = SVR(kernel="linear", C=10, epsilon=5, tol=1e-6).fit(TARGETS.X, TARGETS.y)
     text = svm_train_model(REGRESSION, model.dual_coef_[0], model.support_, -model.intercept_[0])
     (tmp_path / "svr.model").write_text(text)
-    assert command("certify", "svr.yaml", "svr.model", "--target-gap", "1e-5").exit_code == 0
+    command("certify", "svr.yaml", "svr.model", "--target-gap", "1e-5")
 
 
 def test_weights_alone_are_judged(command):
     model = SVC(kernel="linear", C=0.1, tol=1e-8).fit(DATA.X, DATA.y)
     np.savez("w.npz", w=model.coef_[0], b=model.intercept_)
     result = command("certify", "linear.yaml", "w.npz", "--target-gap", "1e-5")
-    assert result.exit_code == 0
     assert "bounds from:         recovered from w" in result.output
 
 
 def test_a_wrong_answer_is_named_with_a_diagnosis(command):
     np.savez("half.npz", coefs=0.5 * BETA, b=-RHO)
-    result = command("certify", "p.yaml", "half.npz")
-    assert result.exit_code == 1
+    result = command("certify", "p.yaml", "half.npz", code=1)
     assert "verdict:             wrong" in result.output
     assert "as if C = 10 were that. Look at C" in result.output
 
 
 def test_the_variables_of_the_exported_qp_are_an_answer(command):
-    assert command("export", "svr.yaml", "--out", "qp.npz", "--qp").exit_code == 0
+    command("export", "svr.yaml", "--out", "qp.npz", "--qp")
     qp, form = arrays("qp.npz"), reduce(REGRESSION, BoxQP).form
     x = np.linspace(0, 1, 120)
     np.testing.assert_allclose(qp["Q"] @ x + qp["p"], form.Q.matvec(x) + form.p)
@@ -130,12 +127,12 @@ def test_the_variables_of_the_exported_qp_are_an_answer(command):
     alpha = np.zeros(60)
     alpha[beta.support_] = beta.dual_coef_[0]
     np.savez("x.npz", x=np.concatenate([np.maximum(alpha, 0), np.maximum(-alpha, 0)]))
-    assert command("certify", "svr.yaml", "x.npz", "--target-gap", "1e-5").exit_code == 0
+    command("certify", "svr.yaml", "x.npz", "--target-gap", "1e-5")
 
 
 def test_exported_samples_are_the_problem_s_to_the_last_digit(command):
     for out in ("p.libsvm", "p.npz"):
-        assert command("export", "p.yaml", "--out", out).exit_code == 0
+        command("export", "p.yaml", "--out", out)
     X, y = load_svmlight_file("p.libsvm", n_features=PROBLEM.d)
     assert (X.toarray() == PROBLEM.X).all()
     assert (y == PROBLEM.y).all()
@@ -149,7 +146,7 @@ def test_sparse_samples_are_exported_as_scipy_reads_them(command, tmp_path):
         "breast_cancer, limit: 120, standardize: true", "sparse_classification"
     )
     (tmp_path / "sparse.yaml").write_text(text)
-    assert command("export", "sparse.yaml", "--out", "s.npz").exit_code == 0
+    command("export", "sparse.yaml", "--out", "s.npz")
     assert (load_npz("s.npz") != load("sparse_classification").X).nnz == 0
 
 
@@ -174,12 +171,10 @@ REFUSED = [
 @pytest.mark.parametrize(("problem", "name", "text", "message"), REFUSED)
 def test_what_is_no_answer_is_refused(command, tmp_path, problem, name, text, message):
     (tmp_path / name).write_text(text)
-    refused = command("certify", problem, name)
-    assert refused.exit_code == 2
+    refused = command("certify", problem, name, code=2)
     assert message in refused.output
 
 
 def test_a_qp_is_written_to_an_archive_only(command):
-    refused = command("export", "p.yaml", "--out", "qp.txt", "--qp")
-    assert refused.exit_code == 2
+    refused = command("export", "p.yaml", "--out", "qp.txt", "--qp", code=2)
     assert "written to a .npz file" in refused.output

@@ -153,8 +153,7 @@ REFUSED = [
 def test_an_address_is_refused_where_nothing_answers_or_nothing_is_asked(
     command, write, tmp_path, arguments, told
 ):
-    result = command("run", write(GRID), "--out", "out", *arguments)
-    assert result.exit_code == 2
+    result = command("run", write(GRID), "--out", "out", *arguments, code=2)
     assert told in result.output
     assert not (tmp_path / "out").exists()
 
@@ -162,8 +161,7 @@ def test_an_address_is_refused_where_nothing_answers_or_nothing_is_asked(
 def test_without_dask_the_command_tells_how_to_install_it(command, write, monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     monkeypatch.delitem(sys.modules, "experiments.executors.dask.tasks", raising=False)
-    result = command("run", write(GRID), "--executor", "dask")
-    assert result.exit_code == 2
+    result = command("run", write(GRID), "--executor", "dask", code=2)
     assert "pip install 'dualgap[dask]'" in result.output
 
 

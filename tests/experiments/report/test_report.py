@@ -51,9 +51,7 @@ def test_a_thousand_runs_make_less_than_five_megabytes(problems, tmp_path):
 
 def test_the_report_command_writes_beside_the_results_or_where_it_is_told(command, tmp_path):
     stored(tmp_path / "x", [])
-    shown = command("report", "x")
-    assert shown.exit_code == 0, shown.output
+    command("report", "x")
     assert "0 of 0 planned runs" in (tmp_path / "x" / "report.html").read_text()
-    refused = command("report", "x", "--out", "none/x.html")
-    assert refused.exit_code == 2
+    refused = command("report", "x", "--out", "none/x.html", code=2)
     assert "cannot be written" in refused.output

@@ -61,13 +61,12 @@ def test_changed_data_are_refused_and_forced_to_start_again(command, killed, tmp
     before = load_results(tmp_path / "out")
     write_table(tmp_path, factor=2.0)
     manifest = (tmp_path / "out" / "manifest.json").read_bytes()
-    refused = command("run", killed, "--out", "out", "--resume")
-    assert refused.exit_code == 2
+    refused = command("run", killed, "--out", "out", "--resume", code=2)
     assert "another content of mine.csv" in refused.output
     assert "add --force" in refused.output
     assert "the 2 of 4 runs that use it begun anew" in refused.output
     assert (tmp_path / "out" / "manifest.json").read_bytes() == manifest
-    assert command("run", killed, "--out", "out", "--resume", "--force").exit_code == 0
+    command("run", killed, "--out", "out", "--resume", "--force")
     after = load_results(tmp_path / "out")
     assert len(after) == 4
     hashes = after.groupby("problem_id")["problem_hash"]
@@ -77,7 +76,7 @@ def test_changed_data_are_refused_and_forced_to_start_again(command, killed, tmp
     kept = before["dataset"] == "four_gaussians"  # does not use the file: its rows stay
     times = after.set_index("run_id")["time_solve"]
     assert (times[before["run_id"][kept]].to_numpy() == before["time_solve"][kept].to_numpy()).all()
-    assert command("run", killed, "--out", "out", "--resume").exit_code == 0
+    command("run", killed, "--out", "out", "--resume")
 
 
 def test_runs_of_changed_data_are_missing_until_they_ran_again(
@@ -85,7 +84,7 @@ def test_runs_of_changed_data_are_missing_until_they_ran_again(
 ):
     write_table(tmp_path, factor=2.0)
     monkeypatch.setattr("experiments.commands.run._run", lambda *_: "interrupted")
-    assert command("run", killed, "--out", "out", "--resume", "--force").exit_code == 130
+    command("run", killed, "--out", "out", "--resume", "--force", code=130)
     assert set(load_results(tmp_path / "out")["dataset"]) == {"four_gaussians"}
 
 
@@ -94,7 +93,7 @@ def test_runs_of_changed_data_are_missing_until_they_ran_again(
 )
 def test_a_file_that_is_read_alike_has_not_changed(command, killed, tmp_path, write_anew):
     write_anew(tmp_path)
-    assert command("run", killed, "--out", "out", "--resume").exit_code == 0
+    command("run", killed, "--out", "out", "--resume")
 
 
 def test_data_that_were_compressed_anew_have_not_changed(tmp_path, planned):
@@ -115,14 +114,13 @@ def test_data_that_were_compressed_anew_have_not_changed(tmp_path, planned):
 def test_a_changed_solver_from_outside_starts_again_alone(command, write, strange, tmp_path):
     name = strange("yield FormPoint(x)")
     file = write(posing(solvers=["smo", f'"{name}"']))
-    assert command("run", file, "--out", "out").exit_code == 0
+    command("run", file, "--out", "out")
     before = load_results(tmp_path / "out").set_index("solver")
     strange("yield FormPoint(x + 0.0)")
-    refused = command("run", file, "--out", "out", "--resume")
-    assert refused.exit_code == 2
+    refused = command("run", file, "--out", "out", "--resume", code=2)
     assert "other code (strange.py)" in refused.output
     assert "the 1 of 2 runs" in refused.output
-    assert command("run", file, "--out", "out", "--force").exit_code == 0
+    command("run", file, "--out", "out", "--force")
     after = load_results(tmp_path / "out").set_index("solver")
     same = before["time_solve"] == after["time_solve"]
     assert same.to_dict() == {"smo": True, name: False}

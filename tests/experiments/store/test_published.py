@@ -18,7 +18,7 @@ from tests.experiments.functions import posing
 def run(command, write, in_process, tmp_path):
     """Return the folder of a run of two solvers, one of which does not support the problem."""
     file = write(posing(C=[1, 2], solvers=["smo", "pegasos"], repetitions=2))
-    assert command("run", file, "--out", "run").exit_code == 0
+    command("run", file, "--out", "run")
     return tmp_path / "run"
 
 

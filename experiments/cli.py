@@ -19,11 +19,11 @@ from experiments.commands.terminal import (
     console,
     prepare,
     print_json,
-    refuse,
     refusing,
     write,
     writing,
 )
+from experiments.records import Refusal
 
 _EVERYTHING = (
     *("solvers", "problems", "losses", "datasets", "kernels", "experiments"),
@@ -172,7 +172,9 @@ def gallery(names: tuple[str, ...], out: Path | None, show: bool) -> None:
         for paths in draw_figures(out or FOLDER, names):
             click.echo(f"{paths[-1]} (and .svg)")
             if show and click.launch(str(paths[-1])) != 0:
-                refuse("--show: nothing on this machine opens a picture; leave the option away")
+                raise Refusal(
+                    "--show: nothing on this machine opens a picture; leave the option away"
+                )
 
 
 @main.command("list")
@@ -232,7 +234,7 @@ def init(file: Path, schema: bool) -> None:
         try:
             written = write_template(file, schema)
         except FileExistsError:
-            refuse(f"{file}: exists already; choose another name")
+            raise Refusal(f"{file}: exists already; choose another name") from None
     for path in written:
         click.echo(path)
 

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.commands.terminal import refuse, refusing
+from experiments.commands.terminal import refusing
 from experiments.files.answers import read_answer
 from experiments.files.experiment import read_problem
 from experiments.files.export import write_libsvm, write_qp, write_samples
 from experiments.files.specs import build_problem, build_source
+from experiments.records import Refusal
 from problems import Formulation, Unsupported
 from solvers import Solution, Status
 
@@ -38,17 +39,17 @@ def judged(
 
 
 def write_problem(file: Path, out: Path, qp: bool) -> None:
-    """Write the problem in a file for other programs; exit with 2 if that is impossible."""
+    """Write the problem in a file for other programs; Refusal if that is impossible."""
     problem = posed(file)
     if qp and out.suffix != ".npz":
-        refuse(f"--out: matrices of a QP are written to a .npz file, got {out}")
+        raise Refusal(f"--out: matrices of a QP are written to a .npz file, got {out}")
     writer = write_qp if qp else write_samples if out.suffix == ".npz" else write_libsvm
     with refusing(Unsupported, MemoryError, OSError):
         writer(problem, out)
 
 
 def posed(file: Path) -> Formulation:
-    """Return the one problem that a file poses; exit with 2 if there is none, or its data is bad."""
+    """Return the one problem that a file poses; Refusal if there is none, or its data is bad."""
     with refusing(ValueError, OSError):
         spec, folder = read_problem(file)
         return build_problem(spec, build_source(spec.dataset, folder).load(), folder)

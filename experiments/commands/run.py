@@ -14,9 +14,10 @@ import click
 from experiments.cases.plan import Case, plan
 from experiments.cases.search import Record, Waiting, is_followed
 from experiments.commands.progress import progress
-from experiments.commands.terminal import INTERRUPTED, console, refuse
+from experiments.commands.terminal import INTERRUPTED, console
 from experiments.executors.base import EXECUTORS, Executor, ExecutorError
 from experiments.files.experiment import Experiment, find_experiments, read_experiment
+from experiments.records import Refusal
 from experiments.records.outcomes import FAILING
 from experiments.store.folder import Store, write_tables
 from experiments.store.inputs import input_files
@@ -97,7 +98,7 @@ def record(described: Experiment, folder: Path, options: RunOptions) -> tuple[Ru
     try:
         chosen = EXECUTORS.find(options.executor)
     except ValueError as error:
-        refuse(f"--executor: {error}")
+        raise Refusal(f"--executor: {error}") from None
     executor = chosen(options.workers, options.address)
     executor.check()
     store = Store.open(
@@ -158,12 +159,12 @@ def write_all(folder: RunFolder, summary: str, others: Mapping[str, str] | None 
 
 
 def retried(names: str | None) -> tuple[str, ...]:
-    """Return the statuses and verdicts of a list; exit with 2 if it has anything else."""
+    """Return the statuses and verdicts of a list; Refusal if it has anything else."""
     accepted = list(dict.fromkeys([*map(str, Status), *get_args(Verdict)]))
     chosen = [] if names is None else [name.strip() for name in names.split(",")]
     for name in chosen:
         if name not in accepted:
-            refuse(
+            raise Refusal(
                 f"--retry: must be a comma-separated list of {', '.join(accepted)}; got {name!r}"
             )
     return tuple(chosen)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -38,25 +38,24 @@ class Commands(click.Group):
         try:
             return super().invoke(ctx)
         except Refusal as error:
-            refuse(str(error))
+            told, code = str(error), 2
         except KeyboardInterrupt:
-            click.echo(INTERRUPTED, err=True)
-            sys.exit(130)
+            told, code = INTERRUPTED, 130
         except OSError as error:
             with suppress(OSError, ValueError):  # what is left to print would fail again at the end
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            told, why = str(error), _OUTPUT.get(error.errno or 0)
+            told, code, why = str(error), 1, _OUTPUT.get(error.errno or 0)
             if error.filename is not None:
                 told = f"{error.filename}: {error.strerror}"
             elif why is not None:
                 told = f"the output cannot be written: {why}"
-            with suppress(OSError):
-                click.echo(told, err=True)
-            sys.exit(1)
+        with suppress(OSError):
+            click.echo(told, err=True)
+        sys.exit(code)
 
 
 def prepare() -> None:
-    """Make printing safe, wherever it goes; exit with 2 where the current folder is gone."""
+    """Make printing safe, wherever it goes; Refusal where the current folder is gone."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the parent process
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - as long as the process
@@ -66,22 +65,16 @@ def prepare() -> None:
     try:
         os.getcwd()
     except OSError:
-        refuse("the current folder has been removed; change to another one")
-
-
-def refuse(text: str) -> NoReturn:
-    """Print what is wrong with the input and exit with 2."""
-    click.echo(text, err=True)
-    sys.exit(2)
+        raise Refusal("the current folder has been removed; change to another one") from None
 
 
 @contextmanager
 def refusing(*errors: type[Exception]) -> Generator[None]:
-    """Print the message of such an error, as it is of the input, and exit with 2."""
+    """Refuse the input with the message of such an error."""
     try:
         yield
     except errors as error:
-        refuse(str(error))
+        raise Refusal(str(error)) from None
 
 
 @contextmanager

@@ -12,10 +12,11 @@ import click
 
 from experiments.analysis.verify import compare
 from experiments.commands.run import RunOptions, record, write_all
-from experiments.commands.terminal import INTERRUPTED, console, print_json, refuse
+from experiments.commands.terminal import INTERRUPTED, console, print_json
 from experiments.files.entries import Describer
 from experiments.files.experiment import ConfigError, Experiment, find_experiments, read_experiment
 from experiments.files.yamlfile import Fault, Node
+from experiments.records import Refusal
 from experiments.tables import summary as tables
 from experiments.tables.verification import to_json, to_terminal, verification_texts
 
@@ -40,7 +41,7 @@ def verify_experiment(
     file, *others = find_experiments(experiment)
     if others:
         names = ", ".join(each.stem for each in (file, *others))
-        refuse(f"{experiment}: is a folder of experiments; give one of {names}")
+        raise Refusal(f"{experiment}: is a folder of experiments; give one of {names}")
     described = with_solvers(read_experiment(file), more)
     if rigorous:
         described = described.model_copy(update={"target": "proven"})

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from experiments.commands.terminal import refusing
 from experiments.files.answers import read_answer
 from experiments.files.experiment import read_problem
@@ -61,8 +59,11 @@ def judgement(found: Solution) -> str:
     rounding = f"of which float64's rounding may be {c.resolution:.1g}, " if c.resolution else ""
     intercept = ""
     if found.problem.intercept and found.b is not None:
-        given = [np.atleast_1d(b) for b in (found.b, found.point.b) if b is not None]
-        best, *own = (", ".join(f"{value:.10g}" for value in values) for values in given)
+        given = [b for b in (found.b, found.point.b) if b is not None]
+        best, *own = (
+            ", ".join(f"{value:.10g}" for value in ([b] if isinstance(b, (int, float)) else b))
+            for b in given
+        )
         intercept = "; the answer's own is ".join([f"{best} is best", *own])
     lines = {
         "verdict": found.verdict,

@@ -7,7 +7,7 @@ certifying come on top.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from pathlib import Path
@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from experiments.cases.plan import Case, code_from_outside, plan
+from experiments.cases.search import Record, next_of
 from experiments.executors.base import limit_of
 from experiments.files.experiment import Experiment
 from experiments.files.settings import options_of
@@ -39,11 +40,11 @@ def preview(experiment: Experiment, folder: Path, workers: int = 1, resume: bool
     folder : where the runs would go. workers : processes. resume : whether recorded runs are left out.
     """
     cases = plan(experiment)
-    done: set[str] = set()
+    done: Mapping[str, Record] = {}
     with suppress(StoreError):
-        done = set(RunFolder(folder).lines)
+        done = RunFolder(folder).records()
     refusals = impossible(cases)
-    left = [case for case in cases if not (resume and case.run_id in done)]
+    left = [case for case in cases if not resume or next_of(case.run_id, done) is not None]
     possible = [case for case in left if _pair(case) not in refusals]
     repeats = ["the first of each a second time (A/A)"] if experiment.noise else []
     reasons = Counter((solver, why) for (_, solver, _), why in refusals.items())

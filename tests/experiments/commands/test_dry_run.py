@@ -3,10 +3,12 @@
 from pathlib import Path
 
 from experiments.cases.plan import plan
+from experiments.cases.records import Outcome, blank_record
 from experiments.commands.dry_run import impossible, time_text
 from experiments.files.experiment import read_experiment
 from experiments.store.reading import load_results
 from tests.experiments.functions import posing
+from tests.experiments.rows import recorded
 
 ROOT = Path(__file__).parents[3]
 PAIRS = posing(C=[1, 2], solvers=["smo", "pegasos"], repetitions=2)
@@ -22,6 +24,17 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(command, write, tmp_path):
     assert "unknown for 4 runs: no time limit" in words
     assert sorted(tmp_path.iterdir()) == before
     command("run", write("name: x"), "--dry-run", code=2)
+
+
+def test_a_search_that_has_begun_is_not_recorded_before_it_is_over(
+    command, write, planned, tmp_path
+):
+    text = posing(solvers=["smo", "{name: smo, tol: auto}"])
+    known = {"status": "finished", "relative_gap": 0.5, "time_solve": 0.1}
+    outcomes = [Outcome(blank_record(case) | known) for case in planned(text)]
+    recorded(tmp_path / "out", outcomes)
+    shown = command("run", write(text), "--out", tmp_path / "out", "--resume", "--dry-run")
+    assert "2, 1 of them recorded; more where a tolerance" in " ".join(shown.output.split())
 
 
 def test_the_time_is_bounded_by_limits(planned):

@@ -8,8 +8,6 @@ convex and piecewise linear in each ν_g, and the groups are disjoint, so that t
 exactly, by sorting each group. For an SVM with one group ν is the intercept b.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

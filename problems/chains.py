@@ -1,7 +1,5 @@
 """Sequences of labelled samples: scores of labellings, the best one, and marginals."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

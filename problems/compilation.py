@@ -7,8 +7,6 @@ EOFError if the file was cut short (https://github.com/numba/numba/issues/6018 a
 is emptied, of functions of these packages: numba goes on reading those of others as it does.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Generator
 from contextlib import ExitStack, contextmanager
 from copy import copy

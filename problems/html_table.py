@@ -3,8 +3,6 @@
 Colours are the page's own, so that they read on dark and on light ones.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from html import escape

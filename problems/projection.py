@@ -8,8 +8,6 @@ summed once and never read again: O(n) (Kiwiel 2008, "Breakpoint searching algor
 continuous quadratic knapsack problem").
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numba

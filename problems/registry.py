@@ -5,8 +5,6 @@ in a module of the folder needs no entry in any list. A plug-in is an installed 
 solvers, formulations or data sets as entry points.
 """
 
-from __future__ import annotations
-
 import ast
 import importlib
 import importlib.util

@@ -1,7 +1,5 @@
 """Checks of single settings: each names the argument, what is accepted, and what was given."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable
 from typing import Any

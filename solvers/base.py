@@ -6,8 +6,6 @@ inspected; a compiled or external method yields once for each block of work, or 
 clock, the limits, the evaluations and the certificate belong to `solvers.running.loop.solve`.
 """
 
-from __future__ import annotations
-
 import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping

@@ -10,8 +10,6 @@ an intercept one is free to move, and the argmin of ½xᵀQx + pᵀx in its box 
 (Hsieh et al. 2008, with the whole Q in place of their w, so that any kernel will do).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -10,8 +10,6 @@ not depend on the number of sequences (Joachims, Finley & Yu 2009). The best w s
 objective does not fall in every iteration, the dual's value rises.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar

@@ -6,8 +6,6 @@ Losses of a distance are linear or quadratic, ln(1 + exp(·)) and ln Σₖ exp(�
 coefficients β. With a kernel w = Σ βᵢφ(xᵢ) is given by coefficients: ‖w‖² = βᵀKβ and f = Kβ + b.
 """
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from collections.abc import Iterator

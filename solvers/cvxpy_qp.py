@@ -7,8 +7,6 @@ of reductions (Agrawal et al. 2018, "A rewriting system for convex optimization 
 timed is the model, the rewriting and the solve: what a user of CVXPY waits for.
 """
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from collections.abc import Iterator

@@ -17,8 +17,6 @@ samples of two_moons (RBF, gamma = 2, C = 1): Fourier features 1.05 with 40, 0.4
 1600, where entries are off by 0.06 at most; Nyström features 0.001 with 40, 5e-9 with 160.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar

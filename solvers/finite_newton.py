@@ -11,8 +11,6 @@ Mangasarian 2002, "A finite Newton method for classification"; Keerthi & DeCoste
 Newton method for fast solution of large scale linear SVMs".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar

@@ -12,8 +12,6 @@ It finds some separating hyperplane, not the one of maximal margin, and claims n
 exists it would go on for ever; `solve` then ends it with the exact proof that there is none.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar

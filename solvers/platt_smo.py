@@ -12,8 +12,6 @@ gradient g = Qx + p; so it is also the algorithm for the hard margin and for reg
 case of no curvature are Platt's (1998, sections 12.2.1 and 12.2.3).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar

@@ -14,8 +14,6 @@ and λ rises and falls with how well the quadratic model foretold the decrease, 
 Marquardt's method.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple

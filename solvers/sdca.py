@@ -9,8 +9,6 @@ the scores f = Kβ. With the squared loss it is kernel ridge regression by coord
 dual Kβ + n·lam·β = y (Straka's notes).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple

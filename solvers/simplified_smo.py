@@ -9,8 +9,6 @@ Eᵢ = y(xᵢ) − tᵢ is aᵢgᵢ + b with the gradient g = Qx + p. Said so it
 hard margin (ub = ∞) and for regression, where each sample stands twice, with a = +1 and −1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar

@@ -11,8 +11,6 @@ other smooth loss. With a kernel the rows of L stand for the samples, K = LLᵀ 
 (Fine & Scheinberg 2001), and β = −Cℓ'(y, f) is the answer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar

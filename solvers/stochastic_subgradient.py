@@ -9,8 +9,6 @@ answer is the mean of all wₜ weighted by t (Lacoste-Julien et al. 2012; Bottou
 radius = √(L(0)/lam) holds the optimum, as for Pegasos: for the perceptron loss it is 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar

@@ -7,8 +7,6 @@ solver's own multipliers and bias are never used. All views of a problem are cer
 ½‖w‖² + Σ Cᵢ·lossᵢ.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -16,8 +16,6 @@ of these conditions fails, and how, tells textbook errors apart:
 Everything is found from the point, the data and the claim alone.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What an answer means for the samples: margin, distances, slacks, and the kinds of multipliers."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

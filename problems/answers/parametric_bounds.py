@@ -12,8 +12,6 @@ answer is good enough on an interval.
 The bounds of the certificate hold for all that float64 may have lost; what is added here is moved out.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal

@@ -6,8 +6,6 @@ NumPy's of float64 numbers; `Intervals`, float64 midpoints with radii, nearly as
 python-flint, at any precision. Functions of other names are below.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

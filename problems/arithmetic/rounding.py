@@ -7,8 +7,6 @@ it is wrong by at most the smallest of them, which is added. Long sums are taken
 the length of a block plus their number, rather than n.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -7,8 +7,6 @@ Cost: for each kernel value some 0.8 µs, and 2 to 6 ns for each feature of its 
 symmetric, so that each pair of support vectors counts once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise

@@ -9,8 +9,6 @@ or in `Arb`, where they are theorems. An equality holds up to rounding only: one
 room is what the others leave of it, so that the lower bound is that of an exactly feasible point.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from math import inf, nextafter
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """The certificate of an answer to a problem with finite losses, in float64."""
 
-from __future__ import annotations
-
 from math import inf, nan
 from typing import Any
 

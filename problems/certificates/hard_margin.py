@@ -5,8 +5,6 @@ yᵀα = 0 a dual bound at its best norm:
     (1ᵀα)² / (2 αᵀQα)  ≤  optimum  ≤  ½‖w‖² / (min yᵢfᵢ)²
 """
 
-from __future__ import annotations
-
 from math import inf, nan
 from typing import Any
 

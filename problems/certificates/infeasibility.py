@@ -9,8 +9,6 @@ rationals, and every equation is verified on the stored numbers (Dhiflaoui et al
 and repairing solutions to large LPs").
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import reduce

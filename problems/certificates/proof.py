@@ -7,8 +7,6 @@ taken as they are.
 Cost: two seconds for n = 2000 with an RBF kernel, see `arb`.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import inf
 

@@ -1,7 +1,5 @@
 """The dual of a formulation, and the forms that it reduces to: what follows from what it is."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from fractions import Fraction
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The best offsets for scores f = Xw or Kβ: by sorting, as a root, of a margin by its middle."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

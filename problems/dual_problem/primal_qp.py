@@ -1,7 +1,5 @@
 """The primal of a loss with pieces as a quadratic program, where w has coordinates."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy
 

@@ -1,7 +1,5 @@
 """A feasible dual point to bound the optimum with: the solver's α, projected, or one made from its w."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import chain

@@ -5,8 +5,6 @@ of ℓ makes it the soft margin (hinge), ridge regression (squared), logistic re
 regression (epsilon-insensitive) or a perceptron (Gori's notes, eq. 40 to 44).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar

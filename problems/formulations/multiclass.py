@@ -16,8 +16,6 @@ against the rest where no class or several claim a sample (Bishop 2006, section 
 NPFL129 notes).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property

@@ -9,8 +9,6 @@ objective, and LIBSVM divides its answer by ρ at the end, so that f = ±1 on th
 f = ±ρ. The answer divided by ρ is that of the soft margin with C = 1/ρ.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import fsum
 from typing import Any, ClassVar

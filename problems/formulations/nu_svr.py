@@ -16,8 +16,6 @@ budget by a factor 1/s has a dual objective of at least s times its own in sβ, 
 0 at β = 0.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from math import fsum
 from typing import Any, ClassVar

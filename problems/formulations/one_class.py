@@ -6,8 +6,6 @@ with w = Σ αᵢφ(xᵢ), and f(x) = wᵀφ(x) − ρ below 0 for what is novel
 Lin 2011, section 2.4), νn times that of the paper, where αᵢ ≤ 1/(νn) and Σ αᵢ = 1. The offset is −ρ.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import fsum

@@ -6,8 +6,6 @@ dual, with a matrix of coefficients alpha (n, K) and C = 1/(n·lam):
 (Straka's notes, s-NLL; the dual by the entropy of p: Shalev-Shwartz & Zhang 2014, section 5.3.)
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar

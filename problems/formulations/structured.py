@@ -11,8 +11,6 @@ with μₜ(a, b) ≥ 0 the weight of labellings that have a at t − 1 and b at 
 next, and of total C. Any such μ bounds the optimum from below, any w from above.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property

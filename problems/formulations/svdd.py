@@ -8,8 +8,6 @@ the one-class machine's scaling. Where k(x, x) is the same for all samples, tᵀ
 machines have the same α. The decision function is R² − ‖φ(x) − a‖².
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

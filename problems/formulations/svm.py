@@ -10,8 +10,6 @@ Without an intercept b = 0 and yᵀα = 0 is dropped. w = Σ αᵢyᵢφ(xᵢ). 
 fields; a primal has coordinates for w, hence no choice of the kernel.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -5,8 +5,6 @@
 with β = α − α*, w = Σ βᵢφ(xᵢ). Without an intercept b = 0 and 1ᵀβ = 0 is dropped.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

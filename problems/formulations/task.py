@@ -1,7 +1,5 @@
 """What the values of y are: labels, targets or classes; how they are checked, predicted and scored."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

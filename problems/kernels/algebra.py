@@ -5,8 +5,6 @@ are so again gives powers, polynomials, and as their limit the exponential (Shaw
 2004, proposition 3.24).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, cast

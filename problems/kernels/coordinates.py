@@ -4,8 +4,6 @@ Both are k1 or the inner product behind a linear map of the samples, x ↦ x_S a
 therefore kernels (Shawe-Taylor & Cristianini 2004, proposition 3.22).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar

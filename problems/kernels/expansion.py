@@ -3,8 +3,6 @@
 Sparse rows meet dense columns: with 12 entries of 300 (w8a) that takes a fifth of the dense time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The Gaussian kernel, with distances that keep their digits far from the origin."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """What kernels do with samples and settings: products, norms, and checks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

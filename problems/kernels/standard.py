@@ -1,7 +1,5 @@
 """The kernels of the textbooks, and a Gram matrix in place of the samples."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -6,8 +6,6 @@ dual coefficient is βᵢ = −Cᵢℓ'(yᵢ, fᵢ): the dual of ½‖w‖² + �
 −½βᵀKβ − Σ Cᵢℓ*(yᵢ, −βᵢ/Cᵢ) with w = Σ βᵢφ(xᵢ) (Shalev-Shwartz & Zhang 2013, section 1).
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from math import inf
 from typing import Any, ClassVar, NamedTuple

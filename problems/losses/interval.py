@@ -8,8 +8,6 @@
 (Gori's notes, Straka's notes, and scikit-learn's scaling of each.)
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from math import inf

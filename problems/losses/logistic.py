@@ -1,7 +1,5 @@
 """The logistic loss ln(1 + exp(−yf)), with the logistic function and its entropy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -11,8 +11,6 @@ Starts at the answer for another C took a third of the cold time on a9a, w8a and
 fewer rows then, and took 20% longer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar

@@ -7,10 +7,9 @@ Newton's method on all free variables at once and weakens the proximal term: x â
 augmented Lagrangian in both.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
+from typing import Self
 
 import numpy as np
 
@@ -160,7 +159,7 @@ class Descent:
                 self.x = project(self.x, block.lb, block.ub, block.a, self.delta)
         self._recompute()
 
-    def start_from(self, sample: Descent) -> None:
+    def start_from(self, sample: Self) -> None:
         """Predict x from a sample's w: at a bound, but where the score is near 0."""
         block, self.nu, self.guess = self.block, sample.nu, sample.w
         u = scores(block, sample.w, 0.0) + block.p + self.nu * block.a

@@ -9,8 +9,6 @@ vector machines Yan & Li 2020). ½‖Mᵀx(v) − v‖² is the exact duality ga
 tenth of the distance term the step is good enough, for the objective has gone down.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 

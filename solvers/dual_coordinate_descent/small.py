@@ -7,8 +7,6 @@ float64 leads.
 What `descent` does for large samples takes longer to begin than this takes to end.
 """
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 

@@ -1,7 +1,5 @@
 """What all estimators share: `certificate_`, a quick way for small problems, and that by `solve`."""
 
-from __future__ import annotations
-
 import logging
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The estimators with a kernel: what each adds to scikit-learn's parameters, and its problem."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

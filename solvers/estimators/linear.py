@@ -6,10 +6,8 @@ The intercept is the weight v of one more feature with the constant value s, as 
 Newton's method on w; small problems in one compiled call.
 """
 
-from __future__ import annotations
-
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy
@@ -161,7 +159,7 @@ class LinearSVC(LinearMachine, svm.LinearSVC):  # pyright: ignore[reportUntypedB
     intercept_scaling: Any = 1
     class_weight: Any = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVC:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples `X` (n, d), dense or sparse, and labels `y` (n,)."""
         if self.penalty == "l1" or self.multi_class == "crammer_singer":
             self._answers, self._certificate = [], None
@@ -201,7 +199,7 @@ class LinearSVR(LinearMachine, svm.LinearSVR):  # pyright: ignore[reportUntypedB
     epsilon: Any = 0.0
     loss: Any = "epsilon_insensitive"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> LinearSVR:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to samples `X` (n, d), dense or sparse, and targets `y` (n,)."""
         samples, y, C = self._checked(X, y, sample_weight, y_numeric=True)
         squared = self.loss == "squared_epsilon_insensitive"

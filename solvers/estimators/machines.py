@@ -6,8 +6,6 @@ predictions those for dense samples, as products of matrices take less time), an
 a kernel of this package is a function to scikit-learn.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from itertools import combinations

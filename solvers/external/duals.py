@@ -4,8 +4,6 @@ A problem is judged by its loss and its offsets' costs and not by its class: a r
 and an intercept is C-SVC too.
 """
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from abc import abstractmethod

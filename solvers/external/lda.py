@@ -8,8 +8,6 @@ number that makes its hinge loss least, as a discriminant's scale means somethin
 then shows how far its direction is from the optimal one.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ permutation of the samples, with shrinking: Hsieh et al. 2008, "A dual coordinat
 large-scale linear SVM", algorithm 3; for the epsilon-insensitive loss Ho & Lin 2012, algorithm 4.
 """
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from collections.abc import Iterator

@@ -7,8 +7,6 @@ Chang & Lin 2011, "LIBSVM: a library for support vector machines"; working pairs
 NuSVC, NuSVR and OneClassSVM.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Baselines for linear machines without an intercept: what they refuse, and what they pass on."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

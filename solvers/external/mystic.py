@@ -8,8 +8,6 @@ directions, which uses values of f and no gradient. Hence for small problems, as
 compared.
 """
 
-from __future__ import annotations
-
 import importlib
 import random
 import warnings

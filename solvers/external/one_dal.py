@@ -7,8 +7,6 @@ round; SMO on its block until the block's violation has fallen enough; then the 
 to date: Wen et al. 2018, "ThunderSVM: a fast SVM library on GPUs and CPUs". Its interface is LIBSVM's.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -8,8 +8,6 @@ splitting, Stellato et al. 2020, O'Donoghue 2021), ProxQP (augmented Lagrangian,
 HiGHS and quadprog (active sets, Huangfu & Hall 2018, Goldfarb & Idnani 1983).
 """
 
-from __future__ import annotations
-
 import importlib
 import warnings
 from collections.abc import Iterator

@@ -7,8 +7,6 @@
 Hessian; its answer keeps a distance to the bounds and is projected.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ heuristic; the answer is the mean of all w: Bottou 2010, "Large-scale machine le
 gradient descent"; Xu 2011, "Towards optimal one pass large scale learning with averaged SGD".
 """
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass

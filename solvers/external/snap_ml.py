@@ -6,8 +6,6 @@ Dünner et al. 2018, "Snap ML: a hierarchical framework for machine learning". I
 weight of ½‖w‖² beside the plain sum of losses: 1/C.
 """
 
-from __future__ import annotations
-
 import ctypes
 import sys
 import warnings

@@ -7,8 +7,6 @@ source at svmlight.joachims.org; the package of that name for Python does not lo
 The problem goes there and back in text files.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Which parameter a path follows and between which values: checked before anything is solved."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import get_args

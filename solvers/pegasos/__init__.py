@@ -8,8 +8,6 @@ In step t, on a batch A of k samples with A⁺ those whose loss has a slope −s
 counts of violations: a dual point, carried through projection and averaging.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import inf

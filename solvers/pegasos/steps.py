@@ -7,8 +7,6 @@ average Σ weightₜ·wₜ is unaveraged·v − lag, where unaveraged = Σ weigh
 to v goes into lag with the `unaveraged` of that moment, for it was not in what came before.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numba

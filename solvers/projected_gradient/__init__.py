@@ -18,8 +18,6 @@ variants differ in λ and in what they add:
   optimum of another problem: no intercept, and a constant added to the kernel.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, get_args

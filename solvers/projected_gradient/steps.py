@@ -5,8 +5,6 @@ of it, on a block of K that stays in the processor's cache (Serafini, Zanghirati
 does beside its pair steps is done here too.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

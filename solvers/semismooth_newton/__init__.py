@@ -11,8 +11,6 @@ On w8a with C = 64 and gamma = 7.8, where 34,678 of 34,704 distinct samples are 
 their bounds, 65 products lead to a relative gap of 1e-10: half a second after the pass of two to four.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar

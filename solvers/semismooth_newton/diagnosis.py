@@ -4,8 +4,6 @@ Where C is large and the kernel narrow, nearly every sample is a support vector 
 pair steps need millions; but K has few entries, and Newton's system is solved in a few products.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -20,8 +20,6 @@ for support vector machines: Niu et al. 2019). As φ is convex, a search along e
 until it is minimal: no sequence of active sets repeats. λ falls while centres are found in few steps.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ The pass goes tile by tile on all threads (`problems.gram.tiles`), each of which
 it is in the cache; after it no kernel value is computed again.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numba

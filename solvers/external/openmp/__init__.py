@@ -6,8 +6,6 @@ OpenMP is allowed in this process (OMP_NUM_THREADS). Their arrays of samples are
 a program in C reads its file into them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

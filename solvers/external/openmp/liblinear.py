@@ -7,8 +7,6 @@ those that violate most: Chiang, Lee & Lin 2016, "Parallel dual coordinate desce
 large-scale linear classification in multi-core environments".
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Iterator

@@ -6,8 +6,6 @@ Chang & Lin 2011, "LIBSVM: a library for support vector machines"; working pairs
 2005. The rest of an iteration, choosing the pair and updating the gradient, is one thread's.
 """
 
-from __future__ import annotations
-
 import importlib
 import re
 from collections.abc import Iterator

@@ -64,7 +64,8 @@ def choose(
 
 def _candidates(problem: Formulation, target_gap: float) -> Iterator[Solver]:
     """Yield the solvers that may take a problem, the best first; they are slow to import."""
-    tol, gap = 1e-3 * target_gap, 0.5 * target_gap
+    # below 1e-4 rounding in float32 may take a part of the gap
+    tol, gap = 1e-3 * target_gap, (0.9 if target_gap >= 1e-4 else 0.5) * target_gap
     if problem.pieces is None:
         from solvers.cutting_plane import CuttingPlane  # noqa: PLC0415
         from solvers.cvxpy_erm import CvxpyERM  # noqa: PLC0415

@@ -14,7 +14,14 @@ from scipy.linalg import LinAlgError
 
 from problems.dataset import Indices, Vector
 from solvers.smo.cache import RowCache
-from solvers.smo.conditions import free_variables, largest, multipliers, on_one_side, slopes
+from solvers.smo.conditions import (
+    free_variables,
+    largest,
+    multipliers,
+    on_one_side,
+    relative_gap,
+    slopes,
+)
 from solvers.smo.newton import exact_system, kept_system, newton_step
 from solvers.smo.newton_policy import NewtonPolicy
 from solvers.smo.pairs import WorkingSet, minimise_by_pairs
@@ -74,6 +81,10 @@ class Active:
     def complete(self) -> bool:
         """Whether all variables are active, in one working set."""
         return self.whole and self.members.size == self.state.variables.n
+
+    def relative_gap(self) -> float:
+        """Return the relative gap where all variables are active."""
+        return relative_gap(self.state.variables, self.z, self.f, self.state.constant)
 
     def take(self, members: Indices) -> None:
         """Make `members` active; where most of them were before, their rows stay."""

@@ -13,6 +13,8 @@ import numpy as np
 from problems.dataset import Indices, Vector
 from solvers.smo.variables import Terms, Variables
 
+_BISECTIONS = 10  # of the interval of multipliers in which the gap is least: to a thousandth of it
+
 
 @numba.njit(cache=True, nogil=True)
 def slopes(f: Vector, z: Vector, terms: Terms) -> tuple[Vector, Vector]:
@@ -89,20 +91,55 @@ def largest(values: Vector, count: int) -> Indices:
     return found[:size]
 
 
-def relative_gap(
-    v: Variables, z: Vector, f: Vector, b: Vector, constant: float = 0.0, rounding: float = 0.0
-) -> float:
-    """Return the gap and its rounding relative to the dual objective; inf where a bound is infinite.
+@numba.njit(cache=True, nogil=True)
+def _gap_at(f: Vector, z: Vector, terms: Terms, b: Vector) -> tuple[float, Vector]:
+    """Return the gap with these multipliers, and how fast it grows with each.
 
     Σ max over zᵢ' in the box of (uᵢ − b)(zᵢ' − zᵢ) − tubeᵢ(|zᵢ'| − |zᵢ|), taken at a bound or 0.
     """
-    q, tube, lo, hi, groups = v.terms
-    u = -(f + q) - b[groups]
-    with np.errstate(invalid="ignore"):
-        ends = [u * end - tube * np.abs(end) for end in (lo, hi, np.clip(0.0, lo, hi))]
-    here = u * z - tube * np.abs(z)
-    gap = float((np.maximum(np.maximum(ends[0], ends[1]), ends[2]) - here).sum())
+    q, tube, lo, hi, groups = terms
+    gap, growth = 0.0, np.zeros(b.size)
+    for t in range(z.size):
+        if np.isinf(lo[t]) or np.isinf(hi[t]):
+            return np.inf, growth
+        u = -(f[t] + q[t]) - b[groups[t]]
+        most, end = u * z[t] - tube[t] * abs(z[t]), z[t]
+        here = most
+        for other in (lo[t], hi[t], min(max(0.0, lo[t]), hi[t])):
+            value = u * other - tube[t] * abs(other)
+            if value > most:
+                most, end = value, other
+        gap += most - here
+        growth[groups[t]] += z[t] - end
+    return gap, growth
+
+
+@numba.njit(cache=True, nogil=True)
+def _least_gap(f: Vector, z: Vector, terms: Terms, b: Vector, width: float) -> tuple[float, Vector]:
+    """Return the least gap found with multipliers within `width`/2 of b, and these: by bisection."""
+    low, high = b - 0.5 * width, b + 0.5 * width
+    least, best = np.inf, b
+    for _ in range(_BISECTIONS if width > 0.0 else 1):
+        middle = 0.5 * (low + high)
+        gap, growth = _gap_at(f, z, terms, middle)
+        if gap < least:
+            least, best = gap, middle
+        low, high = np.where(growth > 0.0, low, middle), np.where(growth > 0.0, middle, high)
+    return least, best
+
+
+def relative_gap(
+    v: Variables, z: Vector, f: Vector, constant: float = 0.0, rounding: float = 0.0
+) -> float:
+    """Return the gap and its rounding relative to the dual objective; inf where a bound is infinite.
+
+    At the best multipliers between those of the most violating pair.
+    """
+    count = int(v.terms.groups.max()) + 1
+    up, down = slopes(f, z, v.terms)
+    b, violation = multipliers(up, down, v.terms.groups, count)
+    gap, b = _least_gap(f, z, v.terms, b, violation if count else 0.0)
     # where Σz = 0, a multiplier in the costs takes away what large targets have in common
-    costs = q if v.form.delta.any() else q + b[groups]
-    dual = abs(float((0.5 * f * z + costs * z + tube * np.abs(z)).sum()) + constant)
+    costs = v.terms.q if v.form.delta.any() else v.terms.q + b[v.terms.groups]
+    dual = abs(float((0.5 * f * z + costs * z + v.terms.tube * np.abs(z)).sum()) + constant)
     return (gap + rounding) / dual if np.isfinite(gap) and dual > 0 else np.inf

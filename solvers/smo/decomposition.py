@@ -18,6 +18,7 @@ from solvers.smo.active import Active, Inner
 from solvers.smo.conditions import free_variables
 from solvers.smo.state import State
 
+_LOOK = 3  # rounds between two looks at the gap, where all variables are active: a tenth of a round each
 _FUTILE = 5  # refreshes without halving the violation, after which it goes on in float64
 
 
@@ -109,7 +110,10 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
         share = 0.1 if active.members.size < state.variables.n else 0.4
         if active.complete and gap is None:
             share = 0.0
+        every = active.members.size == state.variables.n
         for count, _ in enumerate(active.reduce(share, max(0.5 * tol, noise))):
+            if every and gap is not None and count % _LOOK == 0 and active.relative_gap() <= gap:
+                break
             if count and (active.complete or count % 16 == 0):
                 yield
         yield from state.absorb(active.members, active.z, active.f, active.b)

@@ -57,15 +57,15 @@ def minimise_by_matrix(
         _, taken, _, unbounded = minimise_small(K, z, terms, max(fine, _COARSE), fine, most)
         steps += taken
         f = K @ z  # afresh, without the rounding errors of each step
-        b, violation = violation_of(f, z, terms)
-        solved = violation <= tol or (gap is not None and relative_gap(v, z, f, b) <= gap)
+        violation = violation_of(f, z, terms)[1]
+        solved = violation <= tol or (gap is not None and relative_gap(v, z, f) <= gap)
         if solved or unbounded or steps >= max_iter or (taken == 0 and violation > fine):
             break
         fine = max(tol, 0.01 * violation) if violation <= fine else fine
         yield FormPoint(v.to_form(z), iterations=steps, counters=counters)
     # targets that differ in their last digits alone leave f, and with it the gap, unknown
     rounding = np.finfo(float).eps * float((np.abs(f) + np.abs(q)).max() * (hi - lo).sum())
-    certain = relative_gap(v, z, f, b, rounding=rounding)
+    certain = relative_gap(v, z, f, rounding=rounding)
     claim = "optimal" if solved and not FAR < certain < np.inf else "stopped"
     claim = "infeasible" if unbounded else claim
     yield FormPoint(v.to_form(z), iterations=steps, claim=claim, counters=counters)

@@ -134,7 +134,7 @@ class State:
 
     def relative_gap(self) -> float:
         """Return the duality gap relative to the dual objective; inf where a bound is infinite."""
-        return relative_gap(self.variables, self.z, self.f, self.b, self.constant)
+        return relative_gap(self.variables, self.z, self.f, self.constant)
 
     def choose(self, members: Indices) -> Indices:
         """Return the variables to be active: `members`, if no other one violates its condition.

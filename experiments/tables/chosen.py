@@ -126,25 +126,20 @@ def paper_table(
     solvers = _chosen("solver", patterns[1], best.index)
     entries = entries[entries["problem"].isin(problems) & entries["solver"].isin(solvers)]
     entries, unknown = _with_winners(entries, noise)
-    cells = {
-        (str(row["problem"]), str(row["solver"])): [
-            _cell(row, name, count) for name, count in shown.items()
-        ]
-        for row in entries.to_dict("records")
-    }
-    blank = [Cell("")] * len(shown)
+    known = {(str(row["problem"]), str(row["solver"])): row for row in entries.to_dict("records")}
     words = words_of(results)
-    names, groups = distinct_names([words[problem] for problem in problems]), solvers
-    places = [[(problem, solver) for solver in solvers] for problem in problems]
-    if by == "solver":
-        names, groups, places = groups, names, [[*own] for own in zip(*places, strict=True)]
-    lines = [
-        [Cell(name), *(cell for place in own for cell in cells.get(place, blank))]
-        for name, own in zip(names, places, strict=True)
-    ]
+    names = dict(zip(problems, distinct_names([words[p] for p in problems]), strict=True))
+    places, groups = (problems, solvers) if by == "problem" else (solvers, problems)
+    lines: list[list[Cell]] = []
+    for place in places:
+        cells = [Cell(names.get(place, place))]
+        for group in groups:
+            row = known.get((place, group) if by == "problem" else (group, place))
+            cells += [_cell(row, *value) if row else Cell("") for value in shown.items()]
+        lines.append(cells)
     heads = [
-        Column(group) if len(shown) == 1 else Column(value, group=group)
-        for group in groups
+        Column(head) if len(shown) == 1 else Column(value, group=head)
+        for head in (names.get(group, group) for group in groups)
         for value in shown
     ]
     title = _caption(folder, results, entries, shown, unknown, target)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, fields
 from itertools import groupby
-from math import isnan, nan
+from math import isnan
 from operator import attrgetter
 from typing import Any
 
@@ -27,7 +26,7 @@ _COLUMNS = {
 _SOLVERS = {
     "solver": Column("solver", side="words"),
     **{name: Column(name) for name in ("problems", "passed", "failed", "unsupported")},
-    "worst difference": Column("worst difference", "{:.1e}".format),
+    "worst": Column("worst difference", "{:.1e}".format),
 }
 _DIFFERENCES = "Difference to the QP optimum: of the worse bound, relative"
 
@@ -46,33 +45,30 @@ def to_frame(verification: Verification) -> pd.DataFrame:
     return pd.DataFrame(map(vars, verification.checks), columns=names)
 
 
-def _by_solver(checks: Sequence[Check]) -> Table:
+def _by_solver(checks: pd.DataFrame) -> Table:
     """Return how many problems each solver was checked on, how many passed, and the worst."""
-    rows: list[dict[str, Any]] = []
-    for solver in dict.fromkeys(check.solver for check in checks):
-        mine = [check for check in checks if check.solver == solver]
-        judged = [check.passed for check in mine if check.status != "unsupported"]
-        failed, known = judged.count(False), [c.difference for c in mine if not isnan(c.difference)]
-        counts = len(mine), len(judged) - failed, failed, len(mine) - len(judged)
-        values = (solver, *counts, max(known, default=nan))
-        rows.append(dict(zip(_SOLVERS, values, strict=True)))
-    return Table.of(rows, _SOLVERS)
+    unsupported = checks["status"] == "unsupported"
+    passed = checks["passed"].astype(bool)
+    counted = checks.assign(passed=passed & ~unsupported, failed=~passed, unsupported=unsupported)
+    groups = counted.groupby("solver", sort=False)
+    rows = groups[["passed", "failed", "unsupported"]].sum()
+    rows = rows.assign(problems=groups.size(), worst=groups["difference"].max())
+    return Table.of(rows.reset_index(), _SOLVERS)
 
 
 def to_markdown(verification: Verification, title: str) -> str:
     """Return the outcome in a sentence, diagnoses, the counts of each solver, every difference."""
-    checks = to_frame(verification)
-    shown = checks.assign(cell=[_shown(check) for check in verification.checks])
-    table = shown.pivot_table("cell", "problem_id", "solver", aggfunc="first", sort=False)
-    optima = shown.groupby("problem_id", sort=False)["reference"].first()
-    table.insert(0, "optimum", ["" if isnan(value) else f"{value:.8g}" for value in optima])
+    checks = to_frame(verification).assign(cell=list(map(_shown, verification.checks)))
+    table = checks.pivot_table("cell", "problem_id", "solver", aggfunc="first", sort=False)
+    optima = checks.groupby("problem_id")["reference"].first()
+    table.insert(0, "optimum", optima.map("{:.8g}".format, na_action="ignore"))
     parts = [
         f"# {title}",
         verification.sentence,
         *diagnosis_sentences(verification),
-        _by_solver(verification.checks).markdown(),
+        _by_solver(checks).markdown(),
         f"## {_DIFFERENCES}",
-        Table.of(table.fillna("").reset_index()).markdown(),
+        Table.of(table.reset_index()).markdown(),
     ]
     return "\n\n".join(parts) + "\n"
 
@@ -103,7 +99,7 @@ def to_terminal(verification: Verification) -> Group:
     differences = Table.of(rows, columns, _DIFFERENCES, notes)
     outcome = Text(verification.sentence, f"bold {'green' if verification.passed else 'red'}")
     diagnoses = map(Text, diagnosis_sentences(verification))
-    return Group(differences, _by_solver(checks), outcome, *diagnoses)
+    return Group(differences, _by_solver(to_frame(verification)), outcome, *diagnoses)
 
 
 def to_json(verification: Verification) -> dict[str, Any]:

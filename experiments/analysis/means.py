@@ -57,7 +57,7 @@ def compared(results: pd.DataFrame, targets: Iterable[float] | None = None) -> p
     `noise.Comparison`), floors (the time relative to the arithmetic lower bound). A baseline that makes
     a number of passes over the data is compared with ours that do so too, if there are any.
     """
-    table = times(results, "cheapest_setting", targets)
+    table = times(results, targets)
     noise = noise_of_problems(aa_pairs(joined_by_optimum(results)))
     rows = table.to_dict("records")
     for (_, problem), group in grouped(rows, table["target"], table["problem"]).items():

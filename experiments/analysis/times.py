@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from math import isnan
-from typing import Any, Literal
+from typing import Any
 
 import pandas as pd
 
@@ -19,8 +19,7 @@ from experiments.analysis.noise import is_repeat, without_repeats
 from experiments.records.names import AA_REPEAT
 from experiments.records.outcomes import FINAL, NOT_RUN, outcome_of, targets_above, worst
 
-Reading = Literal["whole_run", "cheapest_setting", "first_within"]
-READINGS: dict[Reading, str] = {
+READINGS = {
     "whole_run": "Times are those of whole runs: medians over the repetitions.",
     "cheapest_setting": (
         "Times are those of the cheapest setting: of the runs of a solver, whatever their tolerance, "
@@ -44,17 +43,15 @@ Row = dict[str, Any]
 
 def times(
     results: pd.DataFrame,
-    reading: Reading,
     targets: Iterable[float] | None = None,
     traces: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Return the times of all solvers on all problems in one of `READINGS`.
+    """Return one row for each target, problem and series: its cheapest configuration that reached it.
 
-    Of whole runs there is one row for each problem and configuration, see `whole_runs`. Of the others
-    there is one for each target, problem and series, of which the cheapest configuration stands that
-    reached the target. Columns: target, problem, solver, kind, setting, passes, gap, memory, n, single,
-    time, times, setup (see `configurations`), outcome ("reached"). Of a series that did not reach the
-    target the time is NaN, `gap` its best one, and `outcome` says how it ended.
+    Columns: target, problem, solver, kind, setting, passes, gap, memory, n, single, time, times, setup
+    (see `configurations`), outcome ("reached"). Of a series that did not reach the target the time is
+    NaN, `gap` its best one, and `outcome` says how it ended. Times are those of the cheapest setting, or
+    with traces of the first evaluation within the target; those of whole runs: see `whole_runs`.
 
     Parameters
     ----------
@@ -62,15 +59,13 @@ def times(
     traces : evaluations (`load_traces`), at the first of which within the target a run has reached it; a
         run without any reaches it at its end. A proof that a problem is infeasible counts as an answer.
     """
-    if reading == "whole_run":
-        return whole_runs(results)
     rows: list[Row] = []
     results = results[results["solver"].map(kind_of) != "floor"]
     if targets is None:
         targets = targets_above(float(results["target_gap"].min())) if len(results) else ()
     known = configurations(results) if len(results) else pd.DataFrame()
     for target in targets:
-        if reading == "first_within" and traces is not None:
+        if traces is not None:
             known = configurations(_stopped_at(target, results, traces))
             known["time"] = known["time"].clip(lower=SHORTEST_TIME)
         groups = grouped(known.to_dict("records"), known["problem"], known["solver"])

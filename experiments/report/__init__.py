@@ -69,7 +69,7 @@ def report(folder: Path) -> str:
     drawn = drawn[drawn["solver"].map(kind_of) != "floor"]  # the lower bound on time has no line
     runs, path_figure = Runs(drawn, recorded.traces, paths=paths), CertifiedPath()
     noise = noise_of_problems(aa_pairs(joined_by_optimum(apart)))
-    reached = times(apart, "first_within", traces=recorded.traces)
+    reached = times(apart, traces=recorded.traces)
     reached = reached.assign(fastest=ranked(reached, "time", noise) == 1)
     targets = {f"{gap:.0e}": own for gap, own in reached.groupby("target", sort=False)}
     penalty, penalty_text = penalty_of(manifest["time_limit"], results)

@@ -21,7 +21,7 @@ import pandas as pd
 from experiments.analysis.hosts import split_by_host
 from experiments.analysis.labels import kind_of, words_of
 from experiments.analysis.noise import FEWEST, aa_pairs, noise_of_problems, ranked, without_repeats
-from experiments.analysis.times import joined_by_optimum, solved_of, times
+from experiments.analysis.times import joined_by_optimum, solved_of, times, whole_runs
 from experiments.records.names import common_words, distinct_names
 from experiments.records.outcomes import FINAL, NOT_RUN
 from experiments.store.manifest import read_manifest
@@ -107,9 +107,9 @@ def paper_table(
     results = results if target is None else joined_by_optimum(results)
     noise = noise_of_problems(aa_pairs(results))
     if target is None:
-        entries = times(without_repeats(results), "whole_run")
+        entries = whole_runs(without_repeats(results))
     else:  # what whole runs have, of each solver's cheapest run that reached the target
-        entries = times(results, "cheapest_setting", [target])
+        entries = times(results, [target])
         entries = entries.rename(columns={"time": "time_solve", "memory": "peak_rss"}).assign(
             outcome=entries["outcome"].replace("reached", "solved"),
             relative_gap=entries["gap"],

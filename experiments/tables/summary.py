@@ -25,7 +25,7 @@ from experiments.analysis.noise import (
     noise_of_problems,
     ranked,
 )
-from experiments.analysis.times import READINGS, grouped, solved_of, times
+from experiments.analysis.times import READINGS, grouped, solved_of, whole_runs
 from experiments.records.names import AA_REPEAT
 from experiments.records.outcomes import FAILING, FINAL
 from experiments.tables.formats import precise_duration
@@ -90,7 +90,7 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
     """
     results = split_by_host(results)
     noise = noise_of_problems(aa_pairs(results))
-    table = times(results, "whole_run").drop(columns="gap").rename(columns=_MEDIANS)
+    table = whole_runs(results).drop(columns="gap").rename(columns=_MEDIANS)
     final = table["outcome"].isin(FINAL)
     table["rank"] = ranked(table[final & ~table["repeat"]], "time", noise)
     places = {
@@ -111,11 +111,14 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
             reference = firsts.get((problem, row["first"]))
             if reference and outcome == reference["outcome"] not in FINAL:
                 continue  # it would say what the first one says
-        ratio = _INCOMPARABLE
-        if reference and outcome in FINAL:
+        if outcome not in FINAL or not reference:
+            ratio = _INCOMPARABLE
+        elif reference is row:
+            ratio = Comparison(1.0)
+        else:
             compared = [(row["times"], reference["times"])]
             ratio = compare(compared, 1.0 if repeat else noise.get(str(problem), 1.0))
-        shown.append(row | vars(Comparison(1.0) if reference is row else ratio))
+        shown.append(row | vars(ratio))
     known = ["problem", "rank", "solver", "time", "set-up", *vars(_INCOMPARABLE), "objective"]
     known += ["gap", "subopt.", "KKT", "SV", "outcome", "proven", "runs", "solved", "reason"]
     return pd.DataFrame(shown, columns=[*known, "host"])

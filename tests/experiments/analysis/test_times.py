@@ -104,7 +104,7 @@ def test_the_floor_is_the_time_of_the_values_that_the_best_answer_needs():
     ("target", "targets"), [(1e-9, [1e-3, 1e-6, 1e-9]), (1e-8, [1e-3, 1e-6, 1e-8]), (1e-2, [1e-2])]
 )
 def test_targets_end_at_the_one_of_the_experiment(target, targets):
-    table = times(table_of(timed(target_gap=target)), "cheapest_setting")
+    table = times(table_of(timed(target_gap=target)))
     assert table["target"].tolist() == targets
 
 
@@ -149,7 +149,7 @@ def test_a_target_is_reached_at_the_first_look_within_it(tmp_path):
     row = run(relative_gap=1e-7, verdict="solved", time_solve=1.0)
     folder = stored(tmp_path / "x", [row], {0: looked_at(row, [1, 1e-4, 1e-7], [0.1, 0.2, 0.9])})
     recorded = RunFolder(folder)
-    found = times(recorded.results, "first_within", traces=recorded.traces)
+    found = times(recorded.results, traces=recorded.traces)
     assert found.set_index("target")["time"][[1e-3, 1e-6]].tolist() == [0.2, 0.9]
 
 
@@ -158,7 +158,7 @@ def test_what_died_does_not_reach_a_target_and_a_proof_of_infeasibility_does(tmp
     rows = [run("q", "a", status="infeasible", verdict="infeasible", **nothing), crashed("q", "b")]
     folder = stored(tmp_path / "x", rows)
     evaluations = pd.DataFrame(columns=[own.name for own in FULL_TRACES])
-    found = times(RunFolder(folder).results, "first_within", traces=evaluations)
+    found = times(RunFolder(folder).results, traces=evaluations)
     assert found.groupby("solver")["time"].max()["a"] == 0.5
     assert found[found["solver"] == "b"]["time"].isna().all()
     assert set(found[found["solver"] == "b"]["outcome"]) == {"crashed"}

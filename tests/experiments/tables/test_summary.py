@@ -52,7 +52,9 @@ def test_an_aa_repeat_that_has_no_answer_either_is_not_told_twice():
     rows = [row | {"verdict": "uncertified", "status": "unsupported"} for row in rows]
     assert summarise(pd.DataFrame(rows))["solver"].tolist() == ["smo"]
     rows[1]["status"] = "crashed"
-    assert summarise(pd.DataFrame(rows))["solver"].tolist() == ["smo", "smo (A/A)"]
+    summary = summarise(pd.DataFrame(rows))
+    assert summary["solver"].tolist() == ["smo", "smo (A/A)"]
+    assert summary["ratio"].isna().all()
 
 
 def test_intervals_fit_into_a_terminal_of_100_columns():

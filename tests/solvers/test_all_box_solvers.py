@@ -74,20 +74,6 @@ def test_smo_reaches_the_optimum_of_many_variables(
     assert not many or point.counters["newton_steps"] > 0
 
 
-def test_both_variables_of_a_step_are_of_one_group() -> None:
-    form = nu_svc(60, RBF(0.3))
-    x = form.first_point()
-    form = replace(form, start=x)
-    for limit in range(1, 30):
-        new = last(SMO(tol=1e-12, max_iter=limit), form).x
-        assert new is not None
-        assert np.allclose(np.bincount(form.groups, form.a * new), form.delta, rtol=1e-15)
-        moved = np.flatnonzero(new != x)
-        assert moved.size in (0, 2)
-        assert np.unique(form.groups[moved]).size <= 1
-        x = new
-
-
 SOLVERS: dict[str, Solver] = {
     "coordinate_descent": CoordinateDescent(tol=1e-8),
     "dual_coordinate_descent": DualCoordinateDescent(tol=1e-9),

@@ -9,7 +9,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from flint import arb, arb_mat, ctx, fmpq
 from hypothesis import given
 from hypothesis import strategies as st
@@ -187,16 +186,6 @@ def test_no_eigenvalue_is_below_its_proven_bound(seed, n):
     bound = smallest_eigenvalue_bound(K)
     smallest = arb_mat(K.tolist()).eig(multiple=True, algorithm="approx")
     assert bound <= min(float(v.real) for v in smallest) + 1e-13 * np.abs(K).max()
-
-
-def test_sparse_samples_are_proven_as_dense_ones():
-    linear, sparse = SoftMarginPrimal(X, Y, 1.0), SoftMarginPrimal(sp.csr_array(X), Y, 1.0)
-    point = solve(linear, SMO(tol=1e-8))
-    dense, other = (certify(p, point, rigorous=True) for p in (linear, sparse))
-    assert (dense.dual_objective, dense.primal_objective) == (
-        other.dual_objective,
-        other.primal_objective,
-    )
 
 
 @pytest.mark.parametrize("name", ["soft_dual_weights", "soft_dual_sum_of_kernels", "svr_dual_rbf"])

@@ -10,7 +10,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import scale
 
-from problems import RBF, Precomputed, describe
+from problems import RBF, Precomputed, SoftMarginDual, describe
 from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
 
 X_IRIS, Y_IRIS = datasets.load_iris(return_X_y=True)
@@ -119,13 +119,12 @@ def test_the_certificate_of_several_classes_is_a_sum_with_its_parts():
 
 
 def test_certificates_and_geometry_are_shown_on_one_line():
-    model = SVC().fit(*BINARY)
-    problem, _ = model._answers[0]
-    shown = repr(describe(problem(), model.certificate_))
+    certificate = SVC().fit(*BINARY).certificate_
+    shown = repr(describe(SoftMarginDual(BINARY[0], np.sign(BINARY[1] - 1.5)), certificate))
     assert shown.startswith("Geometry(SoftMarginDual, 100 samples, ‖w‖ = ")
     assert "margin" in shown
-    assert "≤ optimum ≤" in repr(model.certificate_)
-    assert "\n" not in shown + repr(model.certificate_)
+    assert "≤ optimum ≤" in repr(certificate)
+    assert "\n" not in shown + repr(certificate)
 
 
 @pytest.mark.parametrize("made", [SVC, SVR, NuSVC, NuSVR])

@@ -17,17 +17,11 @@ from problems import (
 )
 from problems.box_gap import violating_pair
 from solvers import ProjectedGradient, Status, projected_gradient, solve
-from tests.small_problems import BINARY
+from tests.small_problems import BINARY, two_classes
 from tests.solvers.boxes import shifted_box
 
 EXACT = ["plain", "accelerated", "barzilai_borwein"]
 FAST = ["accelerated", "barzilai_borwein"]
-
-
-def samples(n: int = 40, d: int = 3, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    rng = np.random.default_rng(seed)
-    y = np.where(np.arange(n) % 5 < 2, 1.0, -1.0)
-    return rng.standard_normal((n, d)) + 0.5 * y[:, None], y
 
 
 def points(solver: ProjectedGradient, form: BoxQP) -> list[FormPoint]:
@@ -70,7 +64,7 @@ def test_few_variables_are_solved_in_subsets_too(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_start_that_is_optimal_ends_at_once() -> None:
-    X, y = samples()
+    X, y = two_classes(40, 3)
     solution = solve(SVRDual(X, 0.1 * y, 1.0, 5.0, RBF(1.0)), ProjectedGradient())
     assert solution.iterations == 0
     assert solution.certificate.gap == 0
@@ -87,7 +81,7 @@ def test_past_the_last_digit_it_stops_without_a_claim() -> None:
 @pytest.mark.parametrize("C", [1.0, 10.0])
 @pytest.mark.parametrize("intercept", [True, False])
 def test_many_samples_are_solved_with_little_memory(C: float, intercept: bool) -> None:
-    X, y = samples(n=1500)
+    X, y = two_classes(1500, 3)
     problem = SoftMarginDual(X, y, C, RBF(0.5), intercept)
     solver = ProjectedGradient(tol=1e-3, cache_size=1.0)
     solution = solve(problem, solver)
@@ -97,7 +91,7 @@ def test_many_samples_are_solved_with_little_memory(C: float, intercept: bool) -
 
 
 def test_regression_with_many_samples_is_solved() -> None:
-    X, y = samples(n=600)
+    X, y = two_classes(600, 3)
     problem = SVRDual(X, y + X[:, 0], 1.0, 0.1, RBF(0.5))
     solution = solve(problem, ProjectedGradient(tol=1e-7))
     assert "newton_steps" in solution.counters, "it moved some at a time"
@@ -107,7 +101,7 @@ def test_regression_with_many_samples_is_solved() -> None:
 @pytest.mark.parametrize("variant", EXACT)
 @pytest.mark.parametrize("size", [1e-8, 1e-4])
 def test_features_of_tiny_size_are_no_trap(variant: str, size: float) -> None:
-    X, y = samples()
+    X, y = two_classes(40, 3)
     solution = solve(SoftMarginDual(size * X, y), ProjectedGradient(variant))
     assert solution.claimed == "optimal"
     assert solution.certificate.relative_gap <= 1e-2
@@ -116,7 +110,7 @@ def test_features_of_tiny_size_are_no_trap(variant: str, size: float) -> None:
 
 @pytest.mark.parametrize("variant", FAST)
 def test_inseparable_samples_have_no_hard_margin(variant: str) -> None:
-    X, y = samples(n=60, d=2)
+    X, y = two_classes(60, 2)
     solution = solve(HardMarginDual(X, y), ProjectedGradient(variant), max_iter=2000)
     assert solution.claimed != "optimal"
 
@@ -136,7 +130,7 @@ def as_in_the_notes(K: np.ndarray, T: np.ndarray, rho: float, steps: int) -> np.
 
 @pytest.mark.parametrize("rate", [None, 0.5])
 def test_the_notebook_takes_the_steps_of_the_notes(rate: float | None) -> None:
-    X, y = samples()
+    X, y = two_classes(40, 3)
     form = reduce(HardMarginDual(X, y, RBF(1.0)), BoxQP).form
     answer = points(ProjectedGradient("notebook", tol=1e-12, max_iter=300, rate=rate), form)[-1]
     noted = as_in_the_notes(form.gram.dense(), y, 0.1 if rate is None else rate, 300)
@@ -144,7 +138,7 @@ def test_the_notebook_takes_the_steps_of_the_notes(rate: float | None) -> None:
 
 
 def test_the_notebook_solves_the_problem_without_intercept_of_a_kernel_with_a_constant() -> None:
-    X, y = samples(n=20)
+    X, y = two_classes(20, 3)
     rate = 1.0
     problem = HardMarginDual(X, y, RBF(1.0))
     form = reduce(problem, BoxQP).form
@@ -161,7 +155,7 @@ def test_the_notebook_solves_the_problem_without_intercept_of_a_kernel_with_a_co
 
 
 def test_the_notebook_refuses_other_problems() -> None:
-    X, y = samples()
+    X, y = two_classes(40, 3)
     for problem in (SoftMarginDual(X, y), HardMarginDual(X, y, intercept=False)):
         solution = solve(problem, ProjectedGradient("notebook"))
         assert solution.status is Status.UNSUPPORTED
@@ -169,7 +163,7 @@ def test_the_notebook_refuses_other_problems() -> None:
 
 
 def test_too_large_a_rate_in_the_notebook_diverges() -> None:
-    X, y = samples()
+    X, y = two_classes(40, 3)
     # far from each other, or an evaluation may prove the problem infeasible first
     separable = HardMarginDual(100 * (X + 5 * y[:, None]), y)
     solution = solve(separable, ProjectedGradient("notebook", rate=1e6))

@@ -1,4 +1,4 @@
-"""Small problems by all of K: certified, from any start, whatever the constraints."""
+"""Small problems by all of K: certified, with multipliers that are intercepts."""
 
 import numpy as np
 import pytest
@@ -6,19 +6,15 @@ import pytest
 from problems import RBF, BoxQP, Linear, Point, SoftMarginDual, certify, reduce
 from solvers import SMO, solve
 from solvers.smo.small import is_small, solve_small
+from tests.small_problems import two_classes
 
-RNG = np.random.default_rng(3)
-X = RNG.standard_normal((80, 5))
-Y = np.where(X[:, 0] + RNG.standard_normal(80) > 0, 1.0, -1.0)
-BETWEEN_0_AND_Y = np.minimum(Y, 0.0), np.maximum(Y, 0.0)
+X, Y = two_classes(80, 5)
 
 
-def solved(kernel, q, C=1.0, tube=0.0, intercept=True, start=None, most=10**6, **posed):
-    """Return z, multipliers, steps and violation: to 1e-3, from there to 1e-9."""
-    limits = tuple(C * limit for limit in posed.get("limits", BETWEEN_0_AND_Y))
-    groups = posed.get("groups", np.full(80, intercept - 1))
-    how = tube, limits, groups, posed.get("sums", ()), start, 1e-3, 1e-9, most
-    return solve_small(kernel(X, X), q, *how)
+def solved(kernel, C=1.0, intercept=True, most=10**6):
+    """Return z, multipliers, steps and violation of a soft margin: to 1e-3, from there to 1e-9."""
+    limits, groups = (np.minimum(C * Y, 0.0), np.maximum(C * Y, 0.0)), np.full(80, intercept - 1)
+    return solve_small(kernel(X, X), -Y, 0.0, limits, groups, (), None, 1e-3, 1e-9, most)
 
 
 @pytest.mark.parametrize("kernel", [Linear(), RBF(0.2), RBF(50.0)])
@@ -27,7 +23,7 @@ def solved(kernel, q, C=1.0, tube=0.0, intercept=True, start=None, most=10**6, *
 def test_a_soft_margin_is_certified_and_its_multiplier_is_an_optimal_intercept(
     kernel, intercept, C
 ):
-    beta, b, _, violation = solved(kernel, -Y, C, intercept=intercept)
+    beta, b, _, violation = solved(kernel, C, intercept)
     assert violation <= 1e-9
     certificate = certify(SoftMarginDual(X, Y, C, kernel, intercept), Point(alpha=Y * beta))
     assert certificate.primal_residual < 1e-9
@@ -38,7 +34,7 @@ def test_a_soft_margin_is_certified_and_its_multiplier_is_an_optimal_intercept(
 
 
 def test_few_steps_are_a_feasible_beginning():
-    beta, _, steps, violation = solved(RBF(0.2), -Y, most=7)
+    beta, _, steps, violation = solved(RBF(0.2), most=7)
     assert steps == 7
     assert violation > 1e-3
     assert abs(beta.sum()) < 1e-12

@@ -89,14 +89,11 @@ class Layout(Generic[T]):
     Parameters
     ----------
     value : the type of its value, anything that pydantic validates.
-    names : types that its annotations name, and that their module imports for type checkers alone.
     """
 
-    def __init__(self, value: Any, **names: Any) -> None:
+    def __init__(self, value: Any) -> None:
         header: Any = tuple[value, list[tuple[str, list[NonNegativeInt]]]]
         self._header: TypeAdapter[tuple[T, list[tuple[str, list[int]]]]] = TypeAdapter(header)
-        if names:
-            self._header.rebuild(_types_namespace=names)
 
     def read(
         self,

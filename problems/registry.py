@@ -13,7 +13,8 @@ import logging
 import pkgutil
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -33,6 +34,15 @@ def is_outside(name: str) -> bool:
     """Return whether a name is `path/to/file.py:ClassName`."""
     path, colon, _ = name.rpartition(":")
     return bool(colon) and path.endswith(".py")
+
+
+def unknown(what: str, word: object, known: Iterable[str]) -> str:
+    """Return a sentence saying that `word` is not known, with the nearest word that is."""
+    choices = list(known)
+    alike = [choice for choice in choices if choice.lower() == str(word).lower()]
+    near = alike or get_close_matches(str(word), choices, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    return f"unknown {what} {word!r}; {hint}accepted are {', '.join(choices) or 'none'}"
 
 
 def find_path(path: str, folder: str) -> Path:
@@ -142,7 +152,8 @@ class Registry(Mapping[str, type[T]], Generic[T]):
             If there is no such name, file or class.
         """
         if not isinstance(name, str):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise ValueError(f"{self.kind}: must be a name, got {name!r:.80}")
+            told = f"must be a name, got {name!r:.80}; accepted are {', '.join(self)}"
+            raise ValueError(f"{self.kind}: {told}")
         if not is_outside(name):
             if name.endswith(".py"):
                 file = find_path(name, folder)
@@ -151,7 +162,7 @@ class Registry(Mapping[str, type[T]], Generic[T]):
                 hint = ", ".join(f"{name}:{cls}" for cls in class_names(file)) or "there is none"
                 raise ValueError(f"{self.kind} {name!r}: add the class to the file: {hint}")
             if name not in self:
-                raise ValueError(f"unknown {self.kind} {name!r}; there are {', '.join(self.all())}")
+                raise ValueError(unknown(self.kind, name, self))
             return self[name]
         path, _, class_name = name.rpartition(":")
         file = find_path(path, folder).resolve()

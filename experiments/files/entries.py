@@ -23,7 +23,7 @@ from experiments.files.specs import (
     plain,
     values_of,
 )
-from experiments.files.yamlfile import Fault, Node, unknown
+from experiments.files.yamlfile import Fault, Node
 from experiments.workers.supervision import Worker
 from experiments.workers.wire import Layout, Malformed, WorkerError, WorkerExit, pack
 from problems import FORMULATIONS, Formulation, datasets
@@ -31,7 +31,7 @@ from problems.compilation import compiled_apart
 from problems.datasets import ENTRIES, SOURCES
 from problems.kernels import KERNELS
 from problems.losses import LOSSES
-from problems.registry import Registry, class_names, find_path, is_outside
+from problems.registry import Registry, class_names, find_path, is_outside, unknown
 from solvers import SOLVERS
 
 S = TypeVar("S", ProblemSpec, SolverSpec)
@@ -167,14 +167,11 @@ def _problem(node: Node, folder: str, importable: bool) -> ProblemSpec:
 
 def _class(registry: Registry[Any], name: Node, folder: str) -> Any:
     """Return the class of a name, from the toolkit or from a file; Fault if there is none."""
-    word, kind = name.value, registry.kind
-    known = isinstance(word, str) and (word in registry or is_outside(word))
-    if not known and not str(word).endswith(".py"):
-        raise Fault(name.line, unknown(kind, name.plain, registry))
     try:
-        return registry.find(word, folder)
+        return registry.find(name.plain, folder)
     except ValueError as error:
-        if not str(error).startswith(f"{kind} "):
+        kind = registry.kind
+        if not str(error).startswith((f"{kind} ", f"{kind}: ", f"unknown {kind} ")):
             raise  # the file's own, while it was imported
         raise Fault(name.line, str(error)) from None
 

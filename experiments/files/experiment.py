@@ -17,7 +17,8 @@ from experiments.files.entries import Describer
 from experiments.files.grid import expand, grid_size, with_intervals
 from experiments.files.keys import ExperimentFile, checked_keys, checked_labels
 from experiments.files.specs import ProblemSpec, SolverSpec
-from experiments.files.yamlfile import LARGEST, ConfigError, Fault, Node, parse, unknown
+from experiments.files.yamlfile import LARGEST, ConfigError, Fault, Node, parse
+from problems.registry import unknown
 
 __all__ = [
     "ConfigError",

@@ -17,7 +17,8 @@ from pydantic import (
 )
 
 from experiments.files.settings import type_text
-from experiments.files.yamlfile import Fault, Node, shown, unknown
+from experiments.files.yamlfile import Fault, Node, shown
+from problems.registry import unknown
 from solvers import SOLVERS
 
 SAFE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._ +-]{0,99}$"  # as JSON schemas and Python both read it

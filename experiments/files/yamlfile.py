@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -105,15 +104,6 @@ def parse(content: bytes) -> Node:
         raise
     except Exception as error:  # of the library itself, such as the OverflowError of "\\U99999999"
         raise Fault(1, f"is not YAML: {type(error).__name__}: {error}") from None
-
-
-def unknown(what: str, word: object, known: Iterable[str]) -> str:
-    """Return a sentence saying that `word` is not known, with the nearest word that is."""
-    choices = list(known)
-    alike = [choice for choice in choices if choice.lower() == str(word).lower()]
-    near = alike or get_close_matches(str(word), choices, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    return f"unknown {what} {word!r}; {hint}accepted are {', '.join(choices) or 'none'}"
 
 
 def _tree(node: Any, load: Any, line: int, depth: int, numbers: Iterator[int]) -> Node:

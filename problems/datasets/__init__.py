@@ -7,8 +7,6 @@ data = datasets.TwoMoons(n=500, noise=0.2, seed=1).load()
 """
 
 import dataclasses
-import difflib
-from collections.abc import Iterable
 from typing import Any
 
 from problems.dataset import Dataset
@@ -29,7 +27,7 @@ from problems.datasets.openml import OpenML
 from problems.datasets.published import ENTRIES, Published, cache_folder, data_folder
 from problems.datasets.source import Raw, Source
 from problems.datasets.symbolic import GraphFamilies, HiddenMarkov, MotifStrings, PlantedSets
-from problems.registry import Registry, is_outside
+from problems.registry import Registry, is_outside, unknown
 
 __all__ = [
     "Blobs",
@@ -103,7 +101,7 @@ def make(name: str, /, folder: str = ".", **options: Any) -> Source:
     known = {field.name: field for field in dataclasses.fields(cls) if field.name not in given}
     for option in options:
         if option not in known:
-            raise ValueError(f"{name}: unknown option {_unknown(option, known)}")
+            raise ValueError(f"{name}: {unknown('option', option, known)}")
     for option, field in known.items():
         if option not in options and field.default is dataclasses.MISSING:
             raise ValueError(f"{name}: needs the option {option!r}")
@@ -121,12 +119,4 @@ def _find(name: str, folder: str = ".") -> type[Any]:
         return Published
     if is_outside(name) or name in SOURCES:
         return SOURCES.find(name, folder)
-    raise ValueError(f"dataset: unknown name {_unknown(name, names())}")
-
-
-def _unknown(word: str, known: Iterable[str]) -> str:
-    """The word, with the nearest known one, or with all of them if none is near."""
-    choices = list(known)
-    near = difflib.get_close_matches(str(word), choices, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(choices)}"
-    return f"{word!r}; {hint}"
+    raise ValueError(f"dataset: {unknown('name', name, names())}")

@@ -94,7 +94,7 @@ def test_what_is_broken_costs_one_line_that_names_it(registry, caplog):
     assert gone == f"{begin}AttributeError: module 'helpful' has no attribute 'Gone'"
     assert smo.endswith("(helpful:Quick) is left out: that is the name of one of dualgap's own")
     assert soft.endswith("(helpful:Soft) is left out: TypeError: it is no subclass of Solver")
-    with pytest.raises(ValueError, match=r"unknown solver 'gone'; there are .*, quick$"):
+    with pytest.raises(ValueError, match=r"unknown solver 'gone'; .*accepted are .*, quick$"):
         registry.find("gone")
 
 

@@ -126,5 +126,5 @@ def test_an_executor_is_found_in_its_folder_or_from_outside(command, write, tmp_
     )
     for name, code in (("mine.py:Counting", 0), ("slurm", 2)):
         result = command("run", write(), "--out", "out", "--executor", name, code=code)
-    assert "unknown executor 'slurm'; there are dask, local" in result.output
+    assert "unknown executor 'slurm'; accepted are dask, local" in result.output
     assert (tmp_path / "mark").exists()

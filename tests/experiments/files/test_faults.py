@@ -92,7 +92,7 @@ ENTRIES = [  # the one entry of `problems`
     ("{dataset: iris}", "'formulation'"),
     ("{formulation: svr_dual}", "'dataset'"),
     ("{formulation: soft_margin_dul, dataset: iris}", "did you mean 'soft_margin_dual'"),
-    ("{formulation: {a: 1}, dataset: iris}", "unknown"),
+    ("{formulation: {a: 1}, dataset: iris}", "formulation: must be a name, got {'a': 1}"),
     ("{formulation: soft_margin_dual, dataset: {name: iris, limits: 3}}", "did you mean 'limit'"),
     ("{formulation: hinge_erm, dataset: iris}", "needs the setting 'lam'"),
     ("{formulation: svr_dual, dataset: diabetes, C: 1}", "needs the setting 'epsilon'"),

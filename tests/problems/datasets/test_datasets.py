@@ -52,7 +52,7 @@ def test_numpy_numbers_are_accepted():
     [
         ("brest_cancer", {}, "dataset: unknown name 'brest_cancer'; did you mean 'breast_cancer'?"),
         ("two_moons", {"nois": 1}, "two_moons: unknown option 'nois'; did you mean 'noise'?"),
-        ("a9a", {"zzz": 1}, "a9a: unknown option 'zzz'; known are standardize, limit, "),
+        ("a9a", {"zzz": 1}, "a9a: unknown option 'zzz'; accepted are standardize, limit, "),
         ("a9a", {"name": "w8a"}, "a9a: unknown option 'name'; "),
         ("libsvm_file", {}, "libsvm_file: needs the option 'path'"),
     ],

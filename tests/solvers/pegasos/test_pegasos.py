@@ -162,6 +162,14 @@ def test_stops_by_its_own_estimate_of_the_gap():
     assert answer.claimed == "stopped"
 
 
+@pytest.mark.parametrize("sampling", ["permutation", "iid"])
+def test_batch_larger_than_the_data_is_one_step_an_epoch(sampling):
+    problem = PROBLEMS["erm"]
+    answer = solve(problem, Pegasos(batch_size=10_000, epochs=30, sampling=sampling))
+    assert answer.iterations == 30
+    assert np.isfinite(answer.certificate.relative_gap)
+
+
 @pytest.mark.parametrize("scale", [1e-8, 1e8])
 def test_badly_scaled_features_stay_finite(scale):
     X, y = samples()

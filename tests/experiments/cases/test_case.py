@@ -289,12 +289,6 @@ def test_softmax_runs_are_recorded_like_others(planned):
     assert record["margin"] is None
 
 
-def test_a_perceptrons_row_says_that_it_is_degenerate(planned):
-    (record,) = _risks(planned, "{name: two_moons, n: 40}", solver="sdca", loss="perceptron")
-    assert record["verdict"] == "solved"
-    assert "w = 0 is optimal" in record["reason"]
-
-
 def test_a_warm_run_begins_at_another_answer_and_says_so(planned, case_of):
     text = LINE.replace("C: 1,", "C: [1, 2],") + "warm_start: true\n"
     first, second = planned(text)

@@ -15,7 +15,6 @@ import pytest
 pytest.importorskip("distributed", reason="dask is not installed")
 
 from experiments import load_results
-from experiments.executors.base import ExecutorError
 from experiments.executors.dask import DaskExecutor
 from experiments.executors.local import LocalExecutor
 from experiments.files.specs import SolverSpec
@@ -163,11 +162,6 @@ def test_without_dask_the_command_tells_how_to_install_it(command, write, monkey
     monkeypatch.delitem(sys.modules, "experiments.executors.dask.tasks", raising=False)
     result = command("run", write(GRID), "--executor", "dask", code=2)
     assert "pip install 'dualgap[dask]'" in result.output
-
-
-def test_running_at_an_address_where_nothing_answers_is_an_error(cases):
-    with pytest.raises(ExecutorError, match="no Dask scheduler answers"):
-        next(DaskExecutor(address="nowhere").run(cases))
 
 
 def _start(path, out, *arguments):

@@ -37,67 +37,55 @@ def opened_by(tmp_path, cases, **options):
     return Store.open(tmp_path / "out", TEXT, [case.run_id for case in cases], **options)
 
 
-def forged(line, case, **changes):
-    """Return a line with the record of another run, and whatever seal it had."""
-    content = json.loads(line)
+def forged(log, number, case):
+    """Return a line of a log with the record of another run, and whatever seal it had."""
+    content = json.loads(log.splitlines()[number])
     content["record"] |= {"run_id": case.run_id, "reason": FORGED, "status": "finished"}
-    return json.dumps(content | changes).encode() + b"\n"
+    return json.dumps(content).encode() + b"\n"
 
 
-def append_for_another(log, cases):
-    log.write_bytes(log.read_bytes() + forged(log.read_bytes().splitlines()[0], cases[2]))
+APPENDED = {  # what becomes of a log
+    "for another": lambda log, cases: log + forged(log, 0, cases[2]),
+    "for itself": lambda log, cases: log + forged(log, 1, cases[1]),
+    "without an end": lambda log, cases: log + forged(log, 1, cases[2])[:-1],
+}
+ATTACKS = APPENDED | {
+    "altered": lambda log, _: log.replace(b'"own"', b'"%s"' % FORGED.encode(), 1),
+    "repeated": lambda log, _: log + log.splitlines(keepends=True)[0],
+    "in another file": APPENDED["for another"],
+}
 
 
-def append_for_itself(log, cases):
-    log.write_bytes(log.read_bytes() + forged(log.read_bytes().splitlines()[1], cases[1]))
-
-
-def append_without_an_end(log, cases):
-    log.write_bytes(log.read_bytes() + forged(log.read_bytes().splitlines()[1], cases[2])[:-1])
-
-
-def alter(log, _):
-    log.write_bytes(log.read_bytes().replace(b'"own"', b'"%s"' % FORGED.encode(), 1))
-
-
-def replace_the_file(log, cases):
+def attack(log, kind, cases):
     content = log.read_bytes()
-    log.unlink()
-    log.write_bytes(content + forged(content.splitlines()[0], cases[2]))
+    if kind == "in another file":
+        log.unlink()
+    log.write_bytes(ATTACKS[kind](content, cases))
 
 
-def repeat(log, _):
-    log.write_bytes(log.read_bytes() + log.read_bytes().splitlines(keepends=True)[0])
-
-
-ATTACKS = [append_for_another, append_for_itself, append_without_an_end, alter, repeat]
-
-
-@pytest.mark.parametrize("attack", [*ATTACKS, replace_the_file])
+@pytest.mark.parametrize("kind", ATTACKS)
 def test_what_a_solver_does_to_the_log_of_a_run_is_left_out_with_a_warning(
-    store, cases, attack, caplog
+    store, cases, kind, caplog
 ):
-    attack(store.folder / "runs.jsonl", cases)
+    attack(store.folder / "runs.jsonl", kind, cases)
     store.append(failed(cases[2], "crashed", "own"))
     store.close()
     assert set(load_results(store.folder)["reason"]) == {"own"}
     (told,) = caplog.messages
     assert "runs.jsonl: 1 line is left out" in told
     found = set(RunFolder(store.folder).lines)
-    own = {case.run_id for case in cases}
-    assert own - found == {alter: {cases[0].run_id}, replace_the_file: {cases[2].run_id}}.get(
-        attack, set()
-    )
+    lost = {"altered": {cases[0].run_id}, "in another file": {cases[2].run_id}}
+    assert {case.run_id for case in cases} - found == lost.get(kind, set())
 
 
-@pytest.mark.parametrize("attack", [append_for_another, append_for_itself, append_without_an_end])
-def test_nothing_that_was_appended_before_a_kill_counts(tmp_path, cases, attack, caplog):
+@pytest.mark.parametrize("kind", APPENDED)
+def test_nothing_that_was_appended_before_a_kill_counts(tmp_path, cases, kind, caplog):
     pid = os.fork()
     if pid == 0:
         opened = opened_by(tmp_path, cases)
         for case in cases[:2]:
             opened.append(failed(case, "crashed", "own"))
-        attack(opened.folder / "runs.jsonl", cases)
+        attack(opened.folder / "runs.jsonl", kind, cases)
         os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(pid, 0)
     for resumed in range(2):
@@ -127,7 +115,7 @@ def test_a_word_for_a_number_costs_one_line_of_a_killed_session(store, cases, tm
 
 def test_lines_appended_after_a_command_has_ended_do_not_count(store, cases, tmp_path):
     store.close()
-    append_for_another(store.folder / "runs.jsonl", cases)
+    attack(store.folder / "runs.jsonl", "for another", cases)
     assert len(load_results(store.folder)) == 2
     again = opened_by(tmp_path, cases, resume=True)
     assert cases[2].run_id not in RunFolder(store.folder).lines

@@ -81,14 +81,11 @@ def _keys() -> Iterator[_Row]:
 
 
 def _columns() -> Iterator[_Row]:
-    for told, columns in (
-        ("", (*RESULTS, *DESCRIBED)),
-        ("a row for each evaluation of a running solver", TRACES),
-        ("a row for each answer on a path", PATHS),
-    ):
-        if told:
-            yield "of traces:" if columns is TRACES else "of paths:", told
-        yield from ((own.name, own.meaning) for own in columns)
+    yield from ((own.name, own.meaning) for own in (*RESULTS, *DESCRIBED))
+    yield "of traces:", "a row for each evaluation of a running solver"
+    yield from ((own.name, own.meaning) for own in TRACES)
+    yield "of paths:", "a row for each answer on a path"
+    yield from ((own.name, own.meaning) for own in PATHS)
 
 
 def _properties() -> Iterator[_Row]:

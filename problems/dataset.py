@@ -23,9 +23,8 @@ Indices = NDArray[np.intp]
 if TYPE_CHECKING:
     Matrix = NDArray[np.float64] | scipy.sparse.csr_array
 else:
-    Matrix = (
-        Any  # scipy.sparse is imported when it is first used: it took a third of our own import
-    )
+    # scipy.sparse is imported when it is first used: it took a third of our own import
+    Matrix = Any
 
 
 @dataclass(frozen=True, eq=False)

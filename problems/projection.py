@@ -63,9 +63,8 @@ def _project_group(z: Vector, lb: Vector, ub: Vector, a: Vector, delta: float) -
     point, moving = z, a != 0  # 0 times an infinite bound is no number
     for _ in range(3):  # from far away, rounding leaves some of the equality to the next round
         clipped = np.clip(point, lb, ub)
-        terms = (
-            a * clipped
-        )  # not a @ clipped, for which BLAS wakes threads that then spin for a while
+        # not a @ clipped, for which BLAS wakes threads that then spin for a while
+        terms = a * clipped
         rounding = 8 * np.finfo(float).eps * (float(np.abs(terms).sum()) + abs(delta))
         if abs(float(terms.sum()) - delta) <= rounding:
             return clipped  # a feasible point keeps its exact zeros

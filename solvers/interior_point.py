@@ -36,10 +36,8 @@ from solvers.numerics.quadratic import COARSEST, ConvexQPSolver
 from solvers.numerics.shifted import LARGEST, shifted_gram
 
 _EPS = float(np.finfo(float).eps)
-_NEAR, _PATIENCE = (
-    0.5,
-    10,
-)  # an error, and iterations below it without progress, after which it ends
+# an error, and iterations below it without progress, after which it ends
+_NEAR, _PATIENCE = 0.5, 10
 _STEP = 0.99  # of the way to the nearest bound
 _SHORT, _LONGER = 0.9, 0.3  # a step that is corrected again, and by how much it should get longer
 _ABSOLUTE = 1e-6  # share of `tol` that is allowed as a gap of an optimum of 0, of p²/Q or of xᵀQx
@@ -110,10 +108,8 @@ class InteriorPoint(ConvexQPSolver):
                 return
             try:
                 point = advanced(point, mu, program.newton(point, *residuals))
-            except (
-                ArithmeticError,
-                np.linalg.LinAlgError,
-            ):  # nothing has room, or there is no factor
+            # nothing has room, or there is no factor
+            except (ArithmeticError, np.linalg.LinAlgError):
                 return
 
 

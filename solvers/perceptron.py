@@ -64,9 +64,8 @@ class Perceptron(Solver):
     def iterates(self, problem: Formulation) -> Iterator[FormPoint]:
         """Yield after each pass, or after several short ones."""
         gram, y = problem.gram(), problem.y
-        Q = np.outer(y, y) * (
-            gram.dense() + float(problem.intercept)
-        )  # of x̃, whose last feature is 1
+        # of x̃, whose last feature is 1
+        Q = np.outer(y, y) * (gram.dense() + float(problem.intercept))
         alpha = np.zeros(y.size)
         block = max(1, _BLOCK_ENTRIES // y.size**2)
         passes, mistaken = 0, True

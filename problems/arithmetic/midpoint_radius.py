@@ -203,9 +203,8 @@ def _intervals(v: Any) -> Intervals:
 def _maximum(left: Intervals, right: Intervals) -> Intervals:
     """Return the larger one of each two numbers: exact in the midpoints, and so 0 for radii of 0."""
     mid = np.maximum(left.mid, right.mid)
-    above = [
-        (v.mid - mid) + _UP * v.rad for v in (left, right)
-    ]  # its own radius, of the larger one
+    # its own radius, of the larger one
+    above = [(v.mid - mid) + _UP * v.rad for v in (left, right)]
     return Intervals(mid, np.maximum(*above))
 
 

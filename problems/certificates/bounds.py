@@ -9,7 +9,7 @@ or in `Arb`, where they are theorems. An equality holds up to rounding only: one
 room is what the others leave of it, so that the lower bound is that of an exactly feasible point.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from math import inf, nextafter
 from typing import Any, NamedTuple
 
@@ -88,9 +88,8 @@ def dual_terms(problem: DualProblem, A: Any, beta: Any, own: Weights) -> tuple[A
 
 def exactly_feasible(problem: DualProblem, A: Any, beta: Any, own: Weights) -> tuple[Any, Any]:
     """Return an exactly feasible point next to β, and ‖Σ βᵢφ(xᵢ)‖² of it."""
-    if (
-        len(beta.shape) > 1
-    ):  # those of a sample add up to 0: the farthest from its upper end has room
+    # those of a sample add up to 0: the farthest from its upper end has room
+    if len(beta.shape) > 1:
         _, high = problem.limits
         at: Any = np.arange(problem.n), (high - beta.mid).argmax(axis=1)
         moves = -beta.sum(axis=1)
@@ -149,7 +148,14 @@ def best_primal(problem: DualProblem, A: Any, weights: Weights, choices: Iterabl
     """
     found = [Primal(primal_value(problem, A, weights, own), own) for own in choices]
     best = min(found, key=lambda primal: primal.value.high)
-    for s in _stretches(problem, A, weights, best.offsets):
+    short = np.empty(0)
+    if problem.loss.unit_margin:
+        short = (1 - A.y * (weights.scores + problem.shifts(best.offsets))).high
+    for reach in _REACHES:
+        near = short[(short > 0) & (short < reach)]
+        if not near.size:
+            continue
+        s = nextafter(1 / (1 - float(near.max())), inf)  # takes them to one
         offsets = s * best.offsets
         value = primal_value(problem, A, stretched(weights, s), offsets)
         least = best.value.high
@@ -161,17 +167,6 @@ def best_primal(problem: DualProblem, A: Any, weights: Weights, choices: Iterabl
 def stretched(weights: Weights, s: float) -> Weights:
     """Return what a bound takes of s·w."""
     return Weights(s * weights.scores, s * (s * weights.norm2))
-
-
-def _stretches(problem: DualProblem, A: Any, weights: Weights, offsets: Any) -> Iterator[float]:
-    """Yield what takes margins just short of one to one."""
-    if not problem.loss.unit_margin:
-        return
-    short = (1 - A.y * (weights.scores + problem.shifts(offsets))).high
-    for reach in _REACHES:
-        near = short[(short > 0) & (short < reach)]
-        if near.size:
-            yield nextafter(1 / (1 - float(near.max())), inf)
 
 
 def corrections(problem: DualProblem, A: Any, scores: Any, offsets: Any = None) -> list[Interval]:

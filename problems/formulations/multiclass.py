@@ -39,9 +39,8 @@ from problems.losses import Hinge, Perceptron, ScalarLoss
 from problems.validation import check_choice
 
 Voting = Literal["majority", "soccer", "margin"]
-_MARGIN_TOLERANCE = (
-    1e-3  # solvers leave f = 1 on the margin with an error of their tolerance, LIBSVM's is 1e-3
-)
+# solvers leave f = 1 on the margin with an error of their tolerance, LIBSVM's is 1e-3
+_MARGIN_TOLERANCE = 1e-3
 
 
 @dataclass(frozen=True, eq=False)

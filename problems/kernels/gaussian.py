@@ -90,9 +90,8 @@ class RBF(Kernel):
         largest, count = self.reach(squared_norms(X)), terms(X)
         relative = grown(4 * min(largest, self.expansion_limit) * gamma(count + 6))
         uniform = float(np.finfo(float).tiny)
-        if (
-            largest > self.expansion_limit
-        ):  # in two sparse rows there are up to twice as many entries
+        # in two sparse rows there are up to twice as many entries
+        if largest > self.expansion_limit:
             uniform += 0.4 * gamma((2 * count if scipy.sparse.issparse(X) else X.shape[1]) + 4)
         return relative + gamma(EXPONENTIAL), np.full(X.shape[0], np.sqrt(uniform))
 

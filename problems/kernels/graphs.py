@@ -54,9 +54,8 @@ class WeisfeilerLehman(CountingKernel):
         graph, label = graph[vertex], value[vertex].astype(np.int64)
         counts: list[scipy.sparse.csr_array] = []
         for step in range(self.iterations + 1):
-            if (
-                step
-            ):  # new labels, equal for vertices with equal labels and equal labels around them
+            # new labels, equal for vertices with equal labels and equal labels around them
+            if step:
                 around = label[head]
                 degrees = np.bincount(tail, minlength=label.size)
                 neighbours = np.split(around[np.lexsort((around, tail))], np.cumsum(degrees)[:-1])

@@ -178,9 +178,8 @@ class Descent:
         self.sigma *= max(1.0, self.largest_sigma / _LARGEST_SIGMA)
         block, width = self.block, self.block.ub - self.block.lb
         g = scores(block, self.w, 0.0) + block.p
-        if (
-            self.equality and np.isfinite(width).all()
-        ):  # the ν of least gap, whichever box x is from
+        # the ν of least gap, whichever box x is from
+        if self.equality and np.isfinite(width).all():
             constant = self.delta - float(block.a @ block.lb)
             self.nu = middle(*best_multiplier(g, block.a, width, constant))
         r = self._measure(block, self.x, g)

@@ -59,9 +59,8 @@ class LDA(Solver):
             return scale * square - float(pulls[scale * margins < 1].sum())
 
         scale = 0.0
-        if (
-            square > 0 and slope(0.0) < 0
-        ):  # it pays to leave 0, and no sample pulls beyond the second end
+        # it pays to leave 0, and no sample pulls beyond the second end
+        if square > 0 and slope(0.0) < 0:
             most = 2.0 * float(pulls[margins > 0].sum()) / square
             scale = float(scipy.optimize.brentq(slope, 0.0, most))
         yield FormPoint(scale * w, b=scale * b, iterations=1, claim="stopped")

@@ -59,9 +59,8 @@ class SnapML(LinearBaseline):
         Built with -ffast-math, it makes the processor flush subnormal numbers to 0, for everyone.
         """
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "ignore"
-            )  # it reads the processor's features from numpy's insides
+            # it reads the processor's features from numpy's insides
+            warnings.simplefilter("ignore")
             library = optional("snapml", "Snap ML", "snapml")
         if sys.platform == "linux":
             default_environment = ctypes.c_void_p(-1)  # C's FE_DFL_ENV

@@ -79,7 +79,7 @@ SOLVERS: dict[str, Solver] = {
     "dual_coordinate_descent": DualCoordinateDescent(tol=1e-9),
     "interior_point": InteriorPoint(),
     "platt_smo": PlattSMO(tol=1e-6),
-    "plain": ProjectedGradient("plain", tol=1e-7),
+    "plain": ProjectedGradient("plain", tol=1e-6),
     "accelerated": ProjectedGradient("accelerated", tol=1e-7),
     "barzilai_borwein": ProjectedGradient(tol=1e-8),
     "scg": SCG(tol=1e-9),

@@ -255,9 +255,9 @@ def load_model(folder: Path | str, run_id: str) -> Geometry | None:
     try:
         with path.open("rb") as file, np.load(file) as stored:
             arrays = dict(stored)
-    except (ValueError, EOFError, OSError, BadZipFile):  # damaged: it is only for a picture
+        spec, begun = json.loads(str(arrays["problem"]))
+    except (ValueError, KeyError, EOFError, OSError, BadZipFile):  # damaged: only for a picture
         return None
-    spec, begun = json.loads(str(arrays["problem"]))
     problem = build_problem(ProblemSpec(**spec), Dataset(arrays["X"], arrays["y"]), begun)
     b = arrays.get("b", np.zeros(()))
     point = Point(arrays["alpha"], arrays.get("w"), b if b.ndim else float(b))

@@ -8,8 +8,6 @@ An experiment that names it beside both shows which one was picked, and what the
 The diagnosis is on the clock, and its row has 1 as `picked_newton` where it picked semismooth Newton.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar

@@ -6,8 +6,6 @@ succeeded; 1 when a row is wrong, crashed, diverged or out of memory, or a check
 at once.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Literal

@@ -14,8 +14,6 @@ this machine, in the same run as the solvers that are compared with it:
 It gives no answer. Its row has the number of values as `n_kernel_evals` and their time as `time_solve`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

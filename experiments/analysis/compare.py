@@ -10,8 +10,6 @@ data have changed. Settings are the same if they agree in all that both folders 
 with a new setting can be compared with its former self, unless this would merge variants.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

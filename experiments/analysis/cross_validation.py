@@ -6,8 +6,6 @@ are compared within one data set, formulation and solver (Stone 1974; Hastie, Ti
 2009, section 7.10).
 """
 
-from __future__ import annotations
-
 import pandas as pd
 
 from experiments.analysis.labels import solver_labels, words_of

@@ -1,7 +1,5 @@
 """How times grow with the number of samples n, for problems that differ in n alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 import numpy as np

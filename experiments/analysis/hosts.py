@@ -1,7 +1,5 @@
 """Runs of several hosts: times are only ever compared within one of them."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 _UNKNOWN = "an unknown host"  # of a run that was lost together with its host

@@ -4,8 +4,6 @@ Which settings of a solver trade time for accuracy is said here: runs that diffe
 series, because nominal tolerances are not comparable between solvers.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence, Set
 from typing import Any

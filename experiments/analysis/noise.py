@@ -12,8 +12,6 @@ it were two solvers: an A/A pair, whose ratio would be 1 on a machine without no
 within the noise if its interval contains 1, or if an A/A pair on that problem differs as much.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

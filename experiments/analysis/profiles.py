@@ -21,8 +21,6 @@ the share, on every problem.
 Shifted geometric mean: exp(mean of log(t + shift)) − shift, with a penalty for t = ∞.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -10,8 +10,6 @@ decades that are resolved, where the first steps no longer matter, or to the las
     sublinear: distance ∝ k^rate          linear: distance ∝ rate^k
 """
 
-from __future__ import annotations
-
 import json
 from typing import NamedTuple
 

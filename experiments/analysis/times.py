@@ -5,8 +5,6 @@ but those that trade time for accuracy (`labels.ACCURACY`). The time of a config
 over its repetitions, and its gap the largest of theirs.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from math import isnan

@@ -5,8 +5,6 @@ overlap, and by the solvers under test, whose bounds must match those of the bet
 bounds are proven, the intervals of all solvers must have a number in common, without any slack.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Of K more than `_WHOLE` samples are not measured whole, but in `_BLOCKS` disjoin
 at random: the mean over the blocks stands, and its standard error beside it, 0 where K was whole.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

@@ -4,8 +4,6 @@ The problem is built anew from the file and the data. `status` describes the pro
 the solver claims, `verdict` what the certificate shows.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping
 from time import perf_counter

@@ -4,8 +4,6 @@ The process that solves gives the points of all answers; the bounds between them
 they are certified, from the points and the data alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast

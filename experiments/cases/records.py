@@ -1,7 +1,5 @@
 """What is recorded of a run: one row of results, rows of its trace, and perhaps a small model."""
 
-from __future__ import annotations
-
 import json
 import platform
 from dataclasses import dataclass, field

@@ -21,8 +21,6 @@ of an A/A repeat ".1a", and its number after a dash. What comes next follows fro
 recorded, so that a search can be resumed from the folder alone.
 """
 
-from __future__ import annotations
-
 import json
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

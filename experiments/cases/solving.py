@@ -3,8 +3,6 @@
 What the solver gave leaves as a message of plain arrays and numbers, see `answer`.
 """
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Whether an installation is complete: `dualgap doctor`."""
 
-from __future__ import annotations
-
 import platform
 import sys
 from collections.abc import Iterator

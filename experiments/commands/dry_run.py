@@ -4,8 +4,6 @@ The time is bounded by when a run that does not stop is killed. It is for solvin
 certifying come on top.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

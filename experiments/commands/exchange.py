@@ -1,7 +1,5 @@
 """Dealings with other programs: `dualgap certify` their answers, `export` problems to them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from experiments.commands.terminal import refusing

@@ -1,7 +1,5 @@
 """What experiment files may name, and what is recorded of their runs: `dualgap list`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from inspect import getdoc
 from typing import Any

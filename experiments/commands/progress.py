@@ -1,7 +1,5 @@
 """The progress of a run on standard error: a bar in a terminal, occasional lines elsewhere."""
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Generator

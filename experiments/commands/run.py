@@ -1,7 +1,5 @@
 """Experiments, each run into one folder: what `dualgap run` does, and `dualgap verify` first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """What `dualgap verify` does: an experiment is run, and every run compared with the QP optimum."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from contextlib import closing, redirect_stdout

@@ -4,8 +4,6 @@ An executor is one file that defines a subclass of `Executor`: in this folder, w
 `name`, or from outside, named `path/to/file.py:ClassName`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Cases are run in worker processes of this machine."""
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass

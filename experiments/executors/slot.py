@@ -14,8 +14,6 @@ that it started, in whatever group; at once if it takes too much memory. The `si
 is the one that ended it. Nothing that it prints or does moves a limit.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Every name that may stand in an experiment file, for `dualgap list` and the schema."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Mapping
 from typing import Any

@@ -5,8 +5,6 @@ from outside may do anything when its file is imported, so that is done in a pro
 that cannot be imported is left to fail in its own runs.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache, partial

@@ -4,8 +4,6 @@ An experiment is a list of problems and a list of solvers, every one solved by e
 anywhere inside an entry is an axis of a grid. See `configs/quickstart.yaml` for a commented example.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from contextlib import closing, suppress

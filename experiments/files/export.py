@@ -1,7 +1,5 @@
 """Problems for other programs: NumPy archives, and the text that LIBSVM and LIBLINEAR read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 The interval of a problem's `path` is no grid, though a list: C, lam or epsilon is followed through it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from itertools import product

@@ -1,7 +1,5 @@
 """The keys of an experiment file: their types, defaults and descriptions, also for its JSON schema."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from typing import Annotated, Any, Literal, get_type_hints

@@ -7,8 +7,6 @@ values. It knows names and types; `dualgap run` checks ranges and what depends o
 Source: JSON Schema, draft 2020-12 (json-schema.org).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -4,8 +4,6 @@ One mechanism for kernels, data sets, solvers and formulations: names and types 
 class's fields, ranges from its own `__post_init__`, and every error names its line.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

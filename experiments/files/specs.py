@@ -4,8 +4,6 @@ A description holds numbers, text, lists and dicts only: it is hashed into a `ru
 manifest, and sent to the worker, which builds the objects from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
 from pathlib import Path

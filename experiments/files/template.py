@@ -1,7 +1,5 @@
 """A first experiment file to begin with: `dualgap init`."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from string import Template

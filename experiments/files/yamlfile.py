@@ -1,7 +1,5 @@
 """YAML 1.2 files as trees of values with their lines, so that every error can name its line."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

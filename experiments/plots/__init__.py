@@ -5,8 +5,6 @@ draw from, `style` how. `plane` draws answers to two-dimensional problems, `solv
 that was run just now.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from itertools import count

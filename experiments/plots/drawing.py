@@ -4,8 +4,6 @@ A kind of figure is a class derived from `Drawing` in a file of its own in `plot
 outside, named as `path/to/file.py:ClassName`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar

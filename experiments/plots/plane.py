@@ -1,7 +1,5 @@
 """Answers to two-dimensional problems, drawn: f(x) = wᵀφ(x) + b, its margins and support vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

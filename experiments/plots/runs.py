@@ -1,7 +1,5 @@
 """What all figures of a results folder share: its runs and traces, and a line style for each solver."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property

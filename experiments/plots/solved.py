@@ -1,7 +1,5 @@
 """Answers that were computed just now, as the figures of a results folder take them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A line style for each solver, the same in all figures and reports: found by its name."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 

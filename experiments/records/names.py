@@ -4,8 +4,6 @@ The specification of a problem is a mapping of its formulation, dataset, paramet
 `files.specs.ProblemSpec`), as the column `problem` has it in JSON.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import Any, cast
 

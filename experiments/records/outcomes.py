@@ -4,8 +4,6 @@ An outcome is a verdict, or the status of a run that did not come to an end of i
 words of reports for runs that are no failures: `at_its_tolerance` and `floor`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 

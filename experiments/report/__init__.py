@@ -14,8 +14,6 @@
 content security policy lets nothing else run in it.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from matplotlib.figure import Figure

@@ -7,8 +7,6 @@ of tolerances, and perhaps `floor.py:KernelFloor`, which measures a lower bound 
 does the arithmetic, `tables.at_gap` writes it down, `figures.speedup` draws it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -6,8 +6,6 @@ a hundred lists of numbers, not a hundred figures. A figure contains no name tha
 it identifies solvers by their places, and their names come with the numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ numbers of the charts travel as JSON in which `<` is escaped, and a content secu
 the two scripts run that are in the page, known by their hashes, and nothing be loaded from anywhere.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The tables of a report: outcomes, failures with reasons, all runs, and how to reproduce them."""
 
-from __future__ import annotations
-
 import base64
 import re
 from collections import Counter

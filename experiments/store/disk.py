@@ -4,8 +4,6 @@ All that changes the folder of a run passes through here: a test lets the proces
 each of these operations, and in the middle of each write.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 from contextlib import suppress

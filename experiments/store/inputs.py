@@ -5,8 +5,6 @@ sets read from it: bytes that are equal are read alike, and a file that was writ
 samples, or compressed, has not changed.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Mapping

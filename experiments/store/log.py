@@ -19,8 +19,6 @@ afterwards; a solver that reads the memory of the command; and whoever changes t
 command has it open, who finds the keys in the manifest.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

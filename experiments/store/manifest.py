@@ -7,8 +7,6 @@ forced, and then the manifest records the change.
 What it keeps of files of data is said in `inputs`, of the sessions that wrote lines in `log`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import platform

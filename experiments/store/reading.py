@@ -3,8 +3,6 @@
 It is that of a run, with the log, or a published one, which has the tables as CSV.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 from collections.abc import Collection

@@ -1,7 +1,5 @@
 """A benchmark as Markdown: a table a target, then means, noise, bounds on time, growth, passes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -7,8 +7,6 @@ all that are within the noise of it (see `noise.ranks`), among the solvers that 
 is not solved, by its certificate, never is; where the noise is not known, nothing is.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """How each solver on each problem has changed, for the terminal."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Formats that all tables, figures and messages share: times, numbers, file names, machines."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import defaultdict

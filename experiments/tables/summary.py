@@ -5,8 +5,6 @@ infeasible); solvers whose difference is within the noise share a rank. All othe
 reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

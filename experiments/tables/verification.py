@@ -1,7 +1,5 @@
 """The result of a verification: as a table of checks, as Markdown, and for the terminal."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, fields
 from itertools import groupby
 from math import isnan

@@ -4,8 +4,6 @@ The worker's standard output and error are a pipe, emptied by whoever waits for 
 fill the disk under a solver that prints without end, and a pipe that nobody empties would block it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from contextlib import suppress

@@ -5,8 +5,6 @@ functions, samples. That is safe as pools of threads that certifying begins end 
 of this process only OpenBLAS's live on, which are started anew in a copy.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import faulthandler

@@ -1,7 +1,5 @@
 """The machine that times were measured on, as a benchmark has to describe it."""
 
-from __future__ import annotations
-
 import os
 import platform
 from contextlib import suppress

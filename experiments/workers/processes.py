@@ -1,7 +1,5 @@
 """Processes of this machine: which descends from which, and how they are ended."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

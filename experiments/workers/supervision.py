@@ -5,8 +5,6 @@ files from outside in it. Such code may crash, hang, print without end or leave 
 process is used again for call after call until it dies or is stopped; then the next call starts another.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import pickle
 import signal

@@ -14,8 +14,6 @@ an experiment names at the same paths; a run that does not find its file says so
 of the cores of its host: the cores, divided by the threads of all Dask workers there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import ClassVar

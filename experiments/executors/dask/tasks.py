@@ -1,7 +1,5 @@
 """The tasks of Dask that run cases, and the cluster that they are sent to."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import tempfile

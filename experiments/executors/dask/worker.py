@@ -1,7 +1,5 @@
 """Isolated processes beside a Dask worker: what happens where a task of Dask is run."""
 
-from __future__ import annotations
-
 import asyncio
 import multiprocessing
 import signal

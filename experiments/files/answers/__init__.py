@@ -10,8 +10,6 @@ A file may be damaged, or made to do harm: what it says of its size is compared 
 memory is taken for it, and every number is checked.
 """
 
-from __future__ import annotations
-
 import csv
 import re
 import zipfile

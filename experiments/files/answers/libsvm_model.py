@@ -4,8 +4,6 @@ A model has lines `setting value ...`, a line SV, and for each support vector a 
 index:value ...`. It has the samples to eight digits, by which they are found among the problem's.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from math import isclose

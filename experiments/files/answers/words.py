@@ -1,7 +1,5 @@
 """Words of files that other programs wrote: numbers in them, and how messages quote them."""
 
-from __future__ import annotations
-
 import re
 from math import isfinite, nan
 from typing import Any

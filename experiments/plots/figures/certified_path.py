@@ -4,8 +4,6 @@ Every answer stands for the values of C (or lam, epsilon) around it, about half 
 the largest relative gap of the bounds at any value is in the title.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Mean test score over the folds against the parameter that varies most, the best model ringed."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

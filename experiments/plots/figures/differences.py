@@ -5,8 +5,6 @@ its median. Every problem of the verification is a mark or is counted beside its
 better QP back end are the optimum themselves, and what is unsupported or infeasible has no difference.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -5,8 +5,6 @@ One that was evaluated only at its end is a point, or several points for several
 of more than eight solvers is hard to follow: there each panel names its own beside it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

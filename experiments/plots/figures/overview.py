@@ -4,8 +4,6 @@ Colour and sign both show the verdict. Of several repetitions the worst outcome 
 time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from itertools import product
 from typing import Any

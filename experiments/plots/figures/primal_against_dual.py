@@ -11,8 +11,6 @@
 (Straka's NPFL129 notes, lecture 7.) What a prediction costs is in proportion to the size of the model.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rates of convergence: distances to the optimum, the lines fitted to them, and the published bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -5,8 +5,6 @@ for a solver that did not reach the target while ours did; a row without a point
 missed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Time against the number of samples, with the exponent k of time ∝ n^k fitted for each solver."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

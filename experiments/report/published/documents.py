@@ -5,8 +5,6 @@ experiment, of whose first problem it has all solvers, or performance (a row for
 benchmarks), benchmarks (a row for each baseline), or index (a row for each published experiment).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from pathlib import Path

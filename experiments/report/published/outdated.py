@@ -6,8 +6,6 @@ answers in the plane cannot be derived from the records alone: they and the rest
 in `digests.json`, written last when a folder is published.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json

@@ -9,8 +9,6 @@ experiment with `kind: benchmark` it writes what `report.benchmark` makes of it,
 `kind: verification` the checks.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 import sys

@@ -3,8 +3,6 @@
 Answers that look the same share a panel, named by all of their solvers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -4,8 +4,6 @@ Decision regions with support vectors, the dual objective L_D by step, α by sam
 of support vectors by step: the picture of Anderson's notes on support vector machines (2013).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

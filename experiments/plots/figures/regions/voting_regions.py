@@ -5,8 +5,6 @@ borders, f = 0; where the soccer score counts draws also f = ±1. Hatched is whe
 class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import cast, get_args
 

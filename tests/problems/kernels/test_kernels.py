@@ -288,3 +288,8 @@ def test_a_kernel_class_that_is_not_a_dataclass_is_told_what_to_write():
         TypeError, match=r"Cauchy is not a dataclass; write @dataclass\(frozen=True\)"
     ):
         list(kernels_in(Cauchy()))
+
+
+@pytest.mark.parametrize("name", ["exponential", "polynomial of", "nested"])
+def test_a_problem_with_a_nested_kernel_is_solved_to_a_certificate(name):
+    assert solve(SoftMarginDual(X, Y, 1.0, CASES[name][0]), SMO(tol=1e-8)).verdict == "solved"

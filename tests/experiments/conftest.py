@@ -1,7 +1,5 @@
 """What the tests of experiments share: experiment files, and solvers from outside."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 from pathlib import Path

@@ -9,8 +9,6 @@ session. Of the kill points only every STEP-th is tried. Prints the operations, 
 kinds of operations among them, the deaths, and the points with other tables.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

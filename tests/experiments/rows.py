@@ -1,7 +1,5 @@
 """Rows of results, and folders of them: the one factory of all tests."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A folder of many small runs: each command reads it once, and in seconds."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import sys

@@ -1,7 +1,5 @@
 """One case in a process of its own: how it is ended, what it leaves, what is kept of its output."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess

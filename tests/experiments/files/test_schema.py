@@ -1,7 +1,5 @@
 """The JSON schema says of experiment files what reading them says."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from textwrap import dedent
 from typing import get_args

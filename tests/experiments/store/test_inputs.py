@@ -1,7 +1,5 @@
 """No row of a file that an experiment names, and that changed, stands beside those of the new one."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """Lines of the log count if a command wrote them, whatever a solver does to the file in the meantime."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

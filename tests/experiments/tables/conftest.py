@@ -1,7 +1,5 @@
 """What the tests of tables for papers share: runs, as a published folder has them."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

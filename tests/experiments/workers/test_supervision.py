@@ -1,7 +1,5 @@
 """One supervised process at a time: what it returns, how it ends, what it leaves."""
 
-from __future__ import annotations
-
 import os
 import socket
 import time

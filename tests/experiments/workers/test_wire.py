@@ -1,7 +1,5 @@
 """Messages: what was packed is read back, and anything else is refused."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -80,6 +80,7 @@ def call_in_copy(function: Callable[..., bytes], *arguments: Any) -> Returned:
     if code or not file.seek(0, os.SEEK_END):
         file.close()
         raise WorkerExit(code)
+    file.seek(0)
     cpu, memory = used.ru_utime + used.ru_stime, used.ru_maxrss * _UNIT_OF_MEMORY
     return Returned(file, seconds, delayed, cpu, memory)
 

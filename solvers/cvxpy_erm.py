@@ -101,7 +101,7 @@ def _losses(cp: Any, form: ERM, f: Any) -> Any:
     assert isinstance(loss, IntervalLoss)
     lower, upper = loss.ends(y)
     if (lower == upper).all():
-        distance = f - lower
+        distance = f - lower if loss.smoothing else cp.abs(f - lower)
     else:
         below, above = np.isfinite(lower), np.isfinite(upper)
         distance = cp.multiply(below, cp.pos(np.where(below, lower, 0.0) - f))

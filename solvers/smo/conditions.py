@@ -13,8 +13,6 @@ import numpy as np
 from problems.dataset import Indices, Vector
 from solvers.smo.variables import Terms, Variables
 
-_BISECTIONS = 10  # of the interval of multipliers in which the gap is least: to a thousandth of it
-
 
 @numba.njit(cache=True, nogil=True)
 def slopes(f: Vector, z: Vector, terms: Terms) -> tuple[Vector, Vector]:
@@ -119,7 +117,7 @@ def _least_gap(f: Vector, z: Vector, terms: Terms, b: Vector, width: float) -> t
     """Return the least gap found with multipliers within `width`/2 of b, and these: by bisection."""
     low, high = b - 0.5 * width, b + 0.5 * width
     least, best = np.inf, b
-    for _ in range(_BISECTIONS if width > 0.0 else 1):
+    for _ in range(10 if width > 0.0 else 1):  # to a thousandth of the interval
         middle = 0.5 * (low + high)
         gap, growth = _gap_at(f, z, terms, middle)
         if gap < least:

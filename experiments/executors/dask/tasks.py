@@ -5,6 +5,7 @@ import logging
 import tempfile
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import cast
@@ -88,7 +89,9 @@ def _cluster(workers: int) -> Generator[Client]:
 @contextmanager
 def _reach(address: str) -> Generator[Client]:
     try:
-        asyncio.run(_call(address))  # a Client that fails to connect is slow to end, and noisy
+        # a Client that fails to connect is slow to end, and noisy; a notebook has a loop of its own
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(lambda: asyncio.run(_call(address))).result()
         client = Client(address, timeout=_REACHED, set_as_default=False, name="dualgap")
     except Exception as error:  # whatever it is that answers there
         raise ExecutorError(

@@ -1,3 +1,4 @@
+import asyncio
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 pytest.importorskip("distributed", reason="dask is not installed")
 
 from experiments import load_results
+from experiments.executors.base import ExecutorError
 from experiments.executors.dask import DaskExecutor
 from experiments.executors.local import LocalExecutor
 from experiments.files.specs import SolverSpec
@@ -153,6 +155,14 @@ def test_an_address_is_refused_where_nothing_answers_or_nothing_is_asked(
     result = command("run", write(GRID), "--out", "out", *arguments, code=2)
     assert told in result.output
     assert not (tmp_path / "out").exists()
+
+
+def test_a_scheduler_is_looked_for_where_a_loop_is_running_too(cases):
+    async def in_a_notebook():
+        with pytest.raises(ExecutorError, match=r"no Dask scheduler .*ValueError: missing port"):
+            list(DaskExecutor(address="nowhere").run(cases))
+
+    asyncio.run(in_a_notebook())
 
 
 def test_without_dask_the_command_tells_how_to_install_it(command, write, monkeypatch):

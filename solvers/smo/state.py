@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ class State:
         self.z, self.b = v.start.copy(), np.zeros(max(1, self.equalities))
         self.steps = self.newton_steps = self.refreshes = 0
         self.stuck = self.unbounded = self.solved = False
-        self.left, self.rng = np.inf, np.random.default_rng(0)
+        self.left = np.inf
         bounded = np.isfinite(v.terms.lo).all() and np.isfinite(v.terms.hi).all()
         single = bounded and tiles.precise(np.float32)
         self.constant = 0.0
@@ -90,7 +91,9 @@ class State:
             rows.add_to(f, support[known], self.z[support[known]])
             support = support[~known]
         self.earlier_rows = rows
-        self.f = f + self.matrix.products(np.arange(n), support, self.z[support])
+        if support.size:
+            f += self.matrix.products(np.arange(n), support, self.z[support])
+        self.f = f
         self._stale, self._fresh = np.zeros(n), 0.0
         self.note_change(self.z)
 
@@ -104,6 +107,11 @@ class State:
         self.matrix = Matrix(self.tiles, self.variables, np.float64)
         self._begin()
         self.stuck = False
+
+    @cached_property
+    def rng(self) -> np.random.Generator:
+        """What draws among many violators: always the same."""
+        return np.random.default_rng(0)
 
     @property
     def at_limit(self) -> bool:

@@ -208,7 +208,7 @@ def first_problem_table(summary: pd.DataFrame) -> str:
     problem = summary["problem"].iloc[0]
     rows = summary[(summary["problem"] == problem) & summary["gap"].notna()]
     cells = {
-        problem: rows["solver"],
+        problem.replace(" ", "<br>", 2): rows["solver"],  # else the numbers are broken for its sake
         "time": rows["time"].map(precise_duration),
         "objective": rows["objective"].map("{:.8g}".format),
         "gap": rows["gap"].map("{:.1e}".format),

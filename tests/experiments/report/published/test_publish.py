@@ -44,7 +44,7 @@ def test_runs_are_published_alone_or_as_a_group_and_documents_quote_them(ran, tm
     pictures = [name for name in _names(target) if name.endswith(".png")]
     assert pictures == ["decision_regions-two_gaussians-soft_margin_dual-linear-C=1.png"]
     text = (tmp_path / "README.md").read_text()
-    assert "two_gaussians soft_margin_dual" in text
+    assert "two_gaussians<br>soft_margin_dual" in text
     assert (text[:2], text[-2:], "old" in text) == ("a\n", "b\n", False)
     assert list(publish(folder.parent, tmp_path)) == [tmp_path / "results" / "notes" / "tiny"]
     rows = [line.split("|")[1:4] for line in index.read_text().splitlines()[4:-2]]

@@ -79,7 +79,8 @@ def _cluster(workers: int) -> Generator[Client]:
             dashboard_address=None,  # pyright: ignore[reportArgumentType]
             silence_logs=logging.CRITICAL,
             local_directory=folder,
-            scheduler_kwargs={"allowed_failures": _FAILURES},
+            # an HTTP server it has all the same: at a free port, as there may be other clusters
+            scheduler_kwargs={"allowed_failures": _FAILURES, "dashboard_address": "127.0.0.1:0"},
         ) as cluster,
         Client(cluster, set_as_default=False) as client,
     ):

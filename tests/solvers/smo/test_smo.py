@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from problems import RBF, BoxQP, NuSVR, SoftMarginDual, SVRDual, reduce
+from problems import RBF, BoxQP, NuSVC, NuSVR, SoftMarginDual, SVRDual, reduce
 from solvers import SMO, solve
 from solvers.smo import newton_policy
 from tests.small_problems import two_classes
@@ -23,6 +23,23 @@ def test_working_sets_give_the_same_optimum_with_any_cache(kind: str, cache_size
     solution = solve(problem, SMO(tol=1e-6, cache_size=cache_size))
     assert solution.claimed == "optimal"
     assert solution.verdict == "solved"
+
+
+@pytest.mark.parametrize(
+    "kind", ["classification", "without intercept", "regression", "two groups"]
+)
+def test_a_run_ends_soon_after_the_gap_is_there(kind: str) -> None:
+    X, y = two_classes(_LARGE + 300, 5)
+    problem = {
+        "classification": SoftMarginDual(X, y, 5.0, RBF(0.2)),
+        "without intercept": SoftMarginDual(X, y, 5.0, RBF(0.2), intercept=False),
+        "regression": SVRDual(X, X[:, 0] * X[:, 1], 5.0, 0.1, RBF(0.2)),
+        "two groups": NuSVC(X, y, 0.3, RBF(0.2)),
+    }[kind]
+    soon, late = (solve(problem, SMO(tol=1e-9, gap=gap), target_gap=1e-3) for gap in (1e-3, None))
+    assert soon.claimed == "optimal"
+    assert soon.verdict == "solved"
+    assert soon.iterations < 0.5 * late.iterations
 
 
 def test_the_dual_never_falls_and_weak_duality_holds_at_every_evaluation() -> None:

@@ -189,7 +189,10 @@ def _baselines(files: Sequence[Path]) -> pd.DataFrame:
     rows = rows[(rows["kind"] == "peer") & rows["mean"].notna()]
     cells: list[str] = []
     for row in rows.to_dict("records"):
-        several = f"{row['least']:.2g} to {row['most']:.2g}, {row['problems']} problems"
+        least, most = (
+            f"{float(f'{row[end]:.2g}'):g}" for end in ("least", "most")
+        )  # 300, not 3e+02
+        several = f"{least} to {most}, {row['problems']} problems"
         within = row["within_noise"] is True
         ratio = bold(Comparison(row["mean"], row["low"], row["high"], within))
         failed = f", failed {row['failed']}" if row["failed"] else ""

@@ -25,6 +25,7 @@ ORDER = {
             "arithmetic",
             "kernels",
             "losses",
+            "blocks",
         ),
         *("gram", "projection", "box_gap", "chains", "forms", "dual_problem"),
         *("certificates", "formulations", "answers", "datasets"),

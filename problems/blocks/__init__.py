@@ -1,0 +1,1 @@
+"""Samples in blocks, of which one at a time is in memory."""

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from problems.dataset import Indices, Vector
+from problems.gram.tiles import Tile
 from solvers.smo.cache import RowCache
 from solvers.smo.conditions import (
     free_variables,
@@ -22,7 +23,8 @@ from solvers.smo.conditions import (
     relative_gap,
     slopes,
 )
-from solvers.smo.newton import exact_system, kept_system, newton_step
+from solvers.smo.half import HalfMatrix
+from solvers.smo.newton import exact_system, newton_step
 from solvers.smo.newton_policy import NewtonPolicy
 from solvers.smo.pairs import WorkingSet, minimise_by_pairs
 from solvers.smo.state import State
@@ -45,6 +47,7 @@ class Active:
     def __init__(self, state: State, inner: Inner) -> None:
         self.state, self.inner = state, inner
         self.policy = NewtonPolicy()
+        self.half_memory: Tile | None = None
         nobody = np.empty(0, np.int64)
         self.rows = RowCache(state.matrix, nobody, state.room)
         self.start_with(nobody)
@@ -83,8 +86,10 @@ class Active:
         return self.whole and self.members.size == self.state.variables.n
 
     def relative_gap(self) -> float:
-        """Return the relative gap where all variables are active."""
-        return relative_gap(self.state.variables, self.z, self.f, self.state.constant)
+        """Return the relative gap of the active variables, all others held."""
+        return relative_gap(
+            self.state.variables, self.z, self.f, self.state.constant, terms=self.terms
+        )
 
     def take(self, members: Indices) -> None:
         """Make `members` active; where most of them were before, their rows stay."""
@@ -122,17 +127,20 @@ class Active:
                 return
             yield
             free = free_variables(self.z, self.terms)
-            kept = 0 if self.whole or self.terms.several else self.rows.owner.size
-            match policy.due(violation, state.left, free, self.z.size, kept):
+            gap = None if self.whole else self.relative_gap
+            wanted = state.wanted if free.size and self.z.size == state.variables.n else None
+            left = violation / (least if self.z.size == state.variables.n else target)
+            match policy.due(violation, left, free, self.z.size, gap, wanted):
                 case "no":
                     self._round(self._choose(up, down), max(least, accuracy * violation))
                 case "in float64":
-                    self._newton_step(free, from_rows=False)
+                    self._newton_step(free, in_float64=True)
                     policy.note_step_in_float64(free_variables(self.z, self.terms))
                     # five that did not halve the violation: rows in float32 are to blame
                     state.stuck = state.matrix.in_single and policy.futile > 5
-                case "from rows":
-                    policy.note_step_from_rows(self._newton_step(free, from_rows=True))
+                case "on half":
+                    self._newton_step(free, in_float64=False)
+                    policy.note_step_on_half(self.relative_gap())
 
     def _choose(self, up: Vector, down: Vector) -> Indices:
         """Return some violators, worst or at random, and what is free of the last set.
@@ -179,28 +187,31 @@ class Active:
         if chosen.size > ONE_SET:  # steps on fewer variables take less time, once most are settled
             self.whole, self.source = False, None
 
-    def _newton_step(self, free: Indices, from_rows: bool) -> bool:
-        """Move the free variables to their minimum, if a step leads down; return whether it did."""
+    def _newton_step(self, free: Indices, in_float64: bool) -> None:
+        """Move the free variables to their minimum, if a step leads down."""
         state, members = self.state, self.members[free]
-        if free.size < 2 or (from_rows and not self.rows.fetch(free).all()):
-            return False
+        if free.size < 2:
+            return
         try:
-            system = (
-                kept_system(self.rows, free) if from_rows else exact_system(state.matrix, members)
-            )
+            if in_float64:
+                product, invert = exact_system(state.matrix, members)
+            else:
+                half = HalfMatrix(state.matrix, members, self.half_memory)
+                self.half_memory, product = half.memory, half.product
+                invert = half.approximate_inverse()
         except LinAlgError:
-            return False
-        if not from_rows:
+            return
+        if in_float64:
             everywhere = state.z.copy()
             everywhere[self.members] = self.z
             self.f[free] = state.matrix.exact_scores(members, everywhere)
         z, terms = self.z[free], self.terms.of(free)
         u, lo, hi = on_one_side(self.f[free], z, terms, np.zeros_like(self.b))
-        end = newton_step(*system, -u, z, lo, hi, terms.groups)
+        residual = 3e-2 if in_float64 else min(0.1, max(1e-3, 0.3 / self.policy.left))
+        end = newton_step(product, invert, -u, z, lo, hi, terms.groups, residual)
         if end is not None:
             state.newton_steps += 1
             self._move(free, end)
-        return end is not None
 
     def _move(self, chosen: Indices, z: Vector) -> None:
         """Move variables, and bring f up to date from rows that are kept while there is room."""

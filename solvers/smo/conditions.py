@@ -127,17 +127,20 @@ def _least_gap(f: Vector, z: Vector, terms: Terms, b: Vector, width: float) -> t
 
 
 def relative_gap(
-    v: Variables, z: Vector, f: Vector, constant: float = 0.0, rounding: float = 0.0
-) -> float:
+    v: Variables, z: Vector, f: Vector, constant: float = 0.0, rounding: float = 0.0,
+    terms: Terms | None = None,
+) -> float:  # fmt: skip
     """Return the gap and its rounding relative to the dual objective; inf where a bound is infinite.
 
-    At the best multipliers between those of the most violating pair.
+    At the best multipliers between those of the most violating pair. Of some variables, all others held,
+    where their terms are given.
     """
-    count = int(v.terms.groups.max()) + 1
-    up, down = slopes(f, z, v.terms)
-    b, violation = multipliers(up, down, v.terms.groups, count)
-    gap, b = _least_gap(f, z, v.terms, b, violation if count else 0.0)
+    terms = v.terms if terms is None else terms
+    count = int(terms.groups.max()) + 1
+    up, down = slopes(f, z, terms)
+    b, violation = multipliers(up, down, terms.groups, count)
+    gap, b = _least_gap(f, z, terms, b, violation if count else 0.0)
     # where Σz = 0, a multiplier in the costs takes away what large targets have in common
-    costs = v.terms.q if v.form.delta.any() else v.terms.q + b[v.terms.groups]
-    dual = abs(float((0.5 * f * z + costs * z + v.terms.tube * np.abs(z)).sum()) + constant)
+    costs = terms.q if v.form.delta.any() else terms.q + b[terms.groups]
+    dual = abs(float((0.5 * f * z + costs * z + terms.tube * np.abs(z)).sum()) + constant)
     return (gap + rounding) / dual if np.isfinite(gap) and dual > 0 else np.inf

@@ -35,7 +35,7 @@ def minimise(
     threads = Threads()
     with Tiles(form.gram, threads.count) as tiles:
         with threads.limited(1):
-            state = State(form, tiles, cache_size, max_iter)
+            state = State(form, tiles, cache_size, max_iter, gap)
             active = Active(state, inner)
         try:
             yield from threads.one_at_a_time(_points(state, active, tol, gap))
@@ -101,18 +101,20 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
             yield
         slow = slow + 1 if violation > 0.5 * best else 0
         best = min(best, violation)
-        free = free_variables(state.z, state.variables.terms)
-        if slow > 3 or 2 * free.size > state.size:  # fewer rows of more variables can be kept
-            slow, state.size = 0, min(state.variables.n, 2 * state.size)
+        n, free = state.variables.n, free_variables(state.z, state.variables.terms).size
+        if free > 0.6 * state.size and n**2 <= state.room:  # nearly all will be: no row twice
+            state.size = n
+        elif slow > 3 or 2 * free > state.size:  # fewer rows of more variables can be kept
+            slow, state.size = 0, min(n, 2 * state.size)
         active.take(state.choose(active.members))
         # of their violation, at which the active variables are left; earlier, if no more follows than
         # an evaluation of the gap, and not before the end, if not even that
         share = 0.1 if active.members.size < state.variables.n else 0.4
         if active.complete and gap is None:
             share = 0.0
-        every = active.members.size == state.variables.n
+        every = gap is not None and active.members.size == n
         for count, _ in enumerate(active.reduce(share, max(0.5 * tol, noise))):
-            if every and gap is not None and count % _LOOK == 0 and active.relative_gap() <= gap:
+            if every and count % _LOOK == 0 and active.relative_gap() <= state.wanted:
                 break
             if count and (active.complete or count % 16 == 0):
                 yield

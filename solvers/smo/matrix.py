@@ -50,6 +50,11 @@ class Matrix:
                 samples, place = once, back
         return Ready(self.tiles.columns(samples, dtype or self.dtype), place)
 
+    def diagonal(self, members: Indices) -> Vector:
+        """Return K[i, i] of some variables."""
+        diagonal = self.tiles.gram.diagonal()[self.sample[members]]
+        return diagonal if self.scale is None else self.scale[members] ** 2 * diagonal
+
     def block(self, rows: Indices, cols: Indices, ready: Ready, out: Tile | None = None) -> Tile:
         """Return K[rows, cols] between variables, written to `out` if it is given."""
         if ready.place is None:

@@ -1,12 +1,14 @@
 """When a Newton step on all free variables is taken in place of a round of pair steps.
 
-One in float64 computes K among the free variables, some fifteen times if they are many. One from kept
-rows costs no kernel values, but a factor. Costs are counted in kept values read from memory, 0.2 ns each
-on one core: whatever the machine, the same problem takes the same steps.
+One on half of K in float32 takes the place of the rounds in which the free variables are known and the gap
+falls by the same share again and again. One in float64 computes all of K and factors it: for the last
+digits, or where rounds get nowhere. Costs are counted in values read from memory, 0.2 ns each on one core,
+and not measured: whatever the machine, the same problem takes the same steps.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
 
 import numpy as np
@@ -14,10 +16,12 @@ import numpy as np
 from problems.dataset import Indices
 from solvers.smo.newton import MOST_FACTORED
 
-_PATIENCE = 20  # rounds without halving the violation, before a step is thought of
+_PATIENCE = 20  # rounds without halving the violation, before a step in float64 is thought of
 _SETTLED = 4  # rounds in which the same variables are free, once scores are refined
 _LEAST_FREE = 600  # variables: rounds on fewer take no time
-_MOST_FREE = 4096  # variables whose factor is 64 MiB
+import os
+_LEAST_ROUNDS = int(os.environ.get('LR','6'))  # between two steps on half of K: variables become free in them
+_FIRST_GAP = 0.1  # relative, above which too many variables are not yet free, or no longer
 
 
 class NewtonPolicy:
@@ -25,14 +29,16 @@ class NewtonPolicy:
 
     Attributes
     ----------
+    left : by what factor the gap was still too large when a step on half of K was due.
     futile : steps in float64 since the violation was halved: from some on, float32 is to blame.
     refine_in : rounds until a step in float64 is thought of, as scores were refined; inf for never.
     """
 
     def __init__(self) -> None:
         self.refine_in, self.free_before = np.inf, np.empty(0, np.int64)
-        self.rounds, self.first_violation = 0, np.inf  # since the last step from rows
-        self.reluctance = 1.0  # to the next one, twice as large after each that led nowhere
+        self.taken = False  # whether a step on half of K was
+        self.left, self.reluctance = 1.0, 1.0  # to the next one, in its own cost
+        self.rounds, self.cost, self.wait, self.gap = 0, 0.0, 0.0, np.inf  # of the rounds since; and the gap before them
         self.begin()
 
     def begin(self) -> None:
@@ -40,21 +46,23 @@ class NewtonPolicy:
         self.best, self.slow, self.futile, self.refining = np.inf, 0, 0, False
 
     def due(
-        self, violation: float, left: float, free: Indices, n: int, kept: int
-    ) -> Literal["no", "in float64", "from rows"]:
+        self, violation: float, left: float, free: Indices, n: int,
+        gap: Callable[[], float] | None, wanted: float | None,
+    ) -> Literal["no", "in float64", "on half"]:  # fmt: skip
         """Return which step is to be taken now; if none is, a round is.
 
         Parameters
         ----------
         violation : of the n active variables. left : by what factor it is still too large.
-        free : variables that are free. kept : how many rows may be kept, 0 if none of use here.
+        free : variables that are free. gap : returns theirs; None where rounds are exact.
+        wanted : the gap at which all ends; None where that goes by the violation alone.
         """
         if violation <= 0.5 * self.best:
             self.best, self.slow, self.futile = violation, 0, 0
         self.slow += 1
         if self.slow > _PATIENCE + int(12 * (free.size / 1000) ** 2):  # as long as K takes
             self.slow, self.futile, self.refining = 0, self.futile + 1, False
-            return "in float64"
+            return "in float64" if free.size <= MOST_FACTORED else "on half"
         if self.refine_in <= 0:
             same = np.array_equal(free, self.free_before)
             self.refine_in, self.free_before = _SETTLED, free
@@ -62,35 +70,42 @@ class NewtonPolicy:
             self.refining = same and left >= 5.0 and free.size <= MOST_FACTORED
             if self.refining:
                 return "in float64"
-        if self._is_due_from_rows(violation, left, free.size, n, kept):
-            return "from rows"
-        self.rounds += kept > 0
-        self.refine_in -= 1
+        if gap is not None and self._is_due_on_half(left, free.size, n, gap, wanted):
+            return "on half"
+        self.rounds, self.refine_in = self.rounds + 1, self.refine_in - 1
+        self.cost += 5e6 + 512.0 * n  # rows of a working set, and 1 ms besides
         return "no"
 
-    def _is_due_from_rows(self, violation: float, left: float, k: int, n: int, kept: int) -> bool:
-        """Whether a step takes less time than rounds alone are likely to take to the end.
-
-        As it may fail, it also waits for half of its time, or for `reluctance` times that.
-        """
-        if self.rounds == 0:
-            self.first_violation = violation
-        if self.rounds < _PATIENCE or not _LEAST_FREE <= k <= min(_MOST_FREE, kept):
+    def _is_due_on_half(
+        self, left: float, k: int, n: int, gap: Callable[[], float], wanted: float | None
+    ) -> bool:
+        """Whether rounds have cost as much as a step, and would cost more to the end."""
+        # the approximate inverse; half of K and products with it; the scores of all
+        self.step = 50.0 * k**1.5 + 10.0 * k**2 + 0.75 * k * n
+        late = self.rounds >= _LEAST_ROUNDS and self.cost >= max(self.wait, self.reluctance * self.step)
+        if not late or k < _LEAST_FREE:
             return False
-        # a factor, the entries of K, products with it; and rows of a working set, and 1 ms besides
-        step = 0.02 * k**3 + 10.0 * k**2 + 20.0 * k * n
-        cost = step / (5e6 + 512.0 * n)  # in rounds
-        halvings = max(1.0, float(np.log2(self.first_violation / violation)))
-        rounds_left = self.rounds / halvings * float(np.log2(max(1.0, left)))
-        # it has to save 1.5 times its own time: w8a with C = 5 needs none to 1e-3
-        worth = rounds_left >= 1.5 * cost
-        return worth and self.rounds >= _PATIENCE + 0.5 * self.reluctance * cost
+        now, self.wait = gap(), 1.2 * self.cost  # until the next look at the gap
+        if not self.taken and now > _FIRST_GAP:
+            self.rounds, self.cost, self.wait, self.gap = 0, 0.0, 0.0, now
+            return False
+        speed = max(0.0, np.log(self.gap / now)) / self.cost if np.isfinite(self.gap) else 0.0
+        self.left = max(1.0, left if wanted is None else now / wanted)
+        due = speed * self.step < np.log(self.left)
+        if due:
+            self.speed, self.gap = speed, now
+        return due
 
     def note_step_in_float64(self, free: Indices) -> None:
         """Take note of which variables are free after a step: where none has changed, no other pays."""
         if self.refining and np.array_equal(free, self.free_before):
             self.refine_in = np.inf
 
-    def note_step_from_rows(self, led_down: bool) -> None:
-        """Take note of a step: where it led nowhere, the next one waits for twice as long."""
-        self.rounds, self.reluctance = 0, 1.0 if led_down else 2.0 * self.reluctance
+    def note_step_on_half(self, gap: float) -> None:
+        """Take note of the gap after a step: where rounds brought it down faster, the next one waits."""
+        speed = np.log(max(1.0, self.gap / gap)) / self.step
+        if speed < 0.7 * self.speed or gap >= self.gap:
+            self.reluctance *= 2.0
+        else:
+            self.reluctance = 0.0 if speed > self.speed else max(0.5, 0.5 * self.reluctance)
+        self.taken, self.rounds, self.cost, self.wait, self.gap = True, 0, 0.0, 0.0, gap

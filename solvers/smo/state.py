@@ -44,10 +44,13 @@ class State:
     matrix : K between the variables. room : values of it that may be kept.
     kept, key : where the Gram matrix keeps rows from one problem to the next, and what for.
     earlier_rows : those that an earlier problem on the same variables left; None if there are none.
+    wanted : the relative gap at which it ends; None where that goes by the violation alone.
     left : by what factor the violation is still too large, as far as tol and the gap tell.
     """
 
-    def __init__(self, form: BoxQP, tiles: Tiles, cache_size: float | None, max_steps: int) -> None:
+    def __init__(
+        self, form: BoxQP, tiles: Tiles, cache_size: float | None, max_steps: int, gap: float | None
+    ) -> None:
         self.tiles, self.cache_size, self.max_steps = tiles, cache_size, max_steps
         self.merged = merge(from_form(form))
         self.variables = v = self.merged.variables
@@ -55,7 +58,7 @@ class State:
         self.z, self.b = v.start.copy(), np.zeros(max(1, self.equalities))
         self.steps = self.newton_steps = self.refreshes = 0
         self.stuck = self.unbounded = self.solved = False
-        self.left = np.inf
+        self.left, self.wanted = np.inf, gap
         bounded = np.isfinite(v.terms.lo).all() and np.isfinite(v.terms.hi).all()
         single = bounded and tiles.precise(np.float32)
         self.constant = 0.0

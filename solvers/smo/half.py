@@ -1,0 +1,151 @@
+"""Half of K among the free variables, for Newton steps: products with it read each value once.
+
+Kept rows of K are among all active variables, several times as many values as Newton's system has. Half
+of it, computed anew, takes 10 ms for 4500 variables, and a product with it 1.5 ms.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import get_blas_funcs
+
+from problems.dataset import Indices, Vector
+from problems.gram.tiles import Tile
+from solvers.numerics.projected_cg import Apply
+from solvers.smo.matrix import Matrix
+
+_WIDTH = 512  # columns of a strip: their parts of two vectors stay in the first-level cache
+_HEIGHT = 1024  # rows of a strip at a time: their values, 2 MiB, are in the cache when shortened
+_GROUP = 4  # rows that a product reads together
+_MOST_LANDMARKS = 1024  # columns of K behind the approximate inverse
+
+
+class HalfMatrix:
+    """The lower half of K among some variables, in strips of columns, each from its diagonal down.
+
+    Its values relative to the diagonal, K[i, j]/√(K[i, i]·K[j, j]), in units of 1/32767 in 16 bits: fresh
+    memory takes longer to be touched than to be filled, and a step needs no more digits.
+    """
+
+    def __init__(self, matrix: Matrix, members: Indices, memory: NDArray[np.int16] | None) -> None:
+        """Compute it, in `memory` if that is large enough."""
+        self.matrix, self.members, k = matrix, members, members.size
+        self.sizes = np.sqrt(np.maximum(matrix.diagonal(members), np.finfo(np.float64).tiny))
+        inverse = (1.0 / self.sizes).astype(matrix.dtype)
+        self.padded = k + -k % _GROUP
+        starts = range(0, k, _WIDTH)
+        sizes = [(self.padded - at) * min(_WIDTH, k - at) for at in starts]
+        needed = sum(sizes)
+        if memory is None or memory.size < needed:
+            memory = np.empty(needed, np.int16)
+        self.memory, self.strips, begin = memory, list[Tile](), 0
+        buffer = np.empty(_HEIGHT * _WIDTH, matrix.dtype)
+        for at, size in zip(starts, sizes, strict=True):
+            cols = members[at : at + _WIDTH]
+            ready, strip = matrix.columns(cols), memory[begin : begin + size].reshape(-1, cols.size)
+            for low in range(at, k, _HEIGHT):
+                rows = members[low : low + _HEIGHT]
+                tile = buffer[: rows.size * cols.size].reshape(rows.size, cols.size)
+                matrix.block(rows, cols, ready, tile)
+                shorten(tile, inverse[low:], inverse[at:], strip[low - at :])
+            strip[k - at :] = 0
+            self.strips.append(strip)
+            begin += size
+
+    def product(self, v: Vector) -> Vector:
+        """Return Kv."""
+        tiles, groups = self.matrix.tiles, self.padded // _GROUP
+        weighted = self.sizes * v / 32767.0
+        size = float(np.abs(weighted).max()) or 1.0
+        x = np.zeros(self.padded, np.float32)
+        x[: v.size] = weighted / size
+        parts: list[Tile] = []
+
+        def add(first: int, last: int) -> None:
+            sums = np.zeros(self.padded, np.float32)
+            for s, strip in enumerate(self.strips):
+                rows = len(strip) // _GROUP
+                ends = (_GROUP * (rows * part // groups) for part in (first, last))
+                multiply_half(strip, x, sums, s * _WIDTH, *ends)
+            parts.append(sums)
+
+        tiles.run(add, groups, 2**20 // self.padded)
+        return size * self.sizes * np.sum(parts, axis=0, dtype=np.float64)[: v.size]
+
+    def approximate_inverse(self) -> Apply:
+        """Return v ↦ P⁻¹v for P = σI + CᵀW⁻¹C and some rows C of K (Williams & Seeger 2001).
+
+        Raises
+        ------
+        LinAlgError
+            If rounding makes W indefinite.
+        """
+        matrix, k = self.matrix, self.members.size
+        count = min(_MOST_LANDMARKS, max(64, k // 20), k // 2)
+        some = np.linspace(0, k - 1, count).astype(np.int64)
+        C = matrix.block(self.members[some], self.members, matrix.columns(self.members))
+        W = C[:, some].astype(np.float64)
+        scale = float(np.trace(W)) / count
+        W[np.diag_indices(count)] += 1e-5 * scale
+        L = np.linalg.cholesky(W).astype(C.dtype)
+        trsm, trsv = get_blas_funcs(("trsm", "trsv"), (C,))
+        S = trsm(1.0, L.T, C.T, side=1, lower=0, overwrite_b=1).T  # K ≈ SᵀS
+        # what is left of K's diagonal on average
+        sigma = max(1e-3 * scale, scale - float(np.einsum("ij,ij->", S, S)) / k)
+        inner = (S @ S.T).astype(np.float64)
+        inner[np.diag_indices(count)] += sigma
+        factor = np.linalg.cholesky(inner).astype(C.dtype)
+
+        def invert(v: Vector) -> Vector:
+            size = float(np.abs(v).max()) or 1.0
+            u = (v / size).astype(C.dtype)
+            t = trsv(factor.T, S @ u, lower=0, trans=1)
+            return size / sigma * (u - trsv(factor.T, t, lower=0) @ S)
+
+        return invert
+
+
+@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def multiply_half(strip: Tile, x: Tile, y: Tile, at: int, first: int, last: int) -> None:
+    """Add to y what rows `first` to `last` of a strip contribute to Kx, and their mirror images.
+
+    The strip begins at row and column `at`; its first rows, a square, hold their own mirror images.
+    """
+    wide = strip.shape[1]
+    xs, ys = x[at : at + wide], y[at : at + wide]
+    for i in range(first, last, 4):
+        r0, r1, r2, r3 = strip[i], strip[i + 1], strip[i + 2], strip[i + 3]
+        s0 = s1 = s2 = s3 = np.float32(0.0)
+        j = at + i
+        if i < wide:
+            for t in range(wide):
+                s0 += np.float32(r0[t]) * xs[t]
+                s1 += np.float32(r1[t]) * xs[t]
+                s2 += np.float32(r2[t]) * xs[t]
+                s3 += np.float32(r3[t]) * xs[t]
+        else:
+            x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
+            for t in range(wide):
+                k0, k1 = np.float32(r0[t]), np.float32(r1[t])
+                k2, k3 = np.float32(r2[t]), np.float32(r3[t])
+                s0 += k0 * xs[t]
+                s1 += k1 * xs[t]
+                s2 += k2 * xs[t]
+                s3 += k3 * xs[t]
+                ys[t] += (x0 * k0 + x1 * k1) + (x2 * k2 + x3 * k3)
+        y[j] += s0
+        y[j + 1] += s1
+        y[j + 2] += s2
+        y[j + 3] += s3
+
+
+@numba.njit(cache=True, nogil=True)
+def shorten(tile: Tile, rows: Tile, columns: Tile, out: Tile) -> None:
+    """Write a tile, relative to the diagonal whose inverse roots are given, in units of 1/32767."""
+    for i in range(tile.shape[0]):
+        scale = np.float32(32767.0) * rows[i]
+        for j in range(tile.shape[1]):
+            value = scale * columns[j] * tile[i, j]
+            out[i, j] = np.int16(np.rint(min(max(value, np.float32(-32767.0)), np.float32(32767.0))))

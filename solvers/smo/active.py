@@ -127,7 +127,7 @@ class Active:
                 return
             yield
             free = free_variables(self.z, self.terms)
-            gap = None if self.whole else self.relative_gap
+            gap = None if self.whole or self.z.size < state.variables.n else self.relative_gap
             wanted = state.wanted if free.size and self.z.size == state.variables.n else None
             left = violation / (least if self.z.size == state.variables.n else target)
             match policy.due(violation, left, free, self.z.size, gap, wanted):

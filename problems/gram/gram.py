@@ -7,6 +7,7 @@ classification; for regression every sample stands twice, with signs +1 and −1
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -45,6 +46,14 @@ class Gram:
         self.evaluations = 0
         self.kept: dict[Any, Any] | None = {} if keep else None
         self._dense: Block | None = None
+
+    def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
+        """Return what `make` returns, made once for all problems on the samples if anything is kept."""
+        if self.kept is None:
+            return make()
+        if key not in self.kept:
+            self.kept[key] = make()
+        return self.kept[key]
 
     @property
     def n(self) -> int:

@@ -88,8 +88,9 @@ class Tiles:
 
     def __init__(self, gram: Gram, threads: int) -> None:
         self.gram, self.kernel, self.threads = gram, gram.kernel, threads
-        self._samples: dict[np.dtype[Any], DenseSamples | SparseSamples] = {}
         X: Any = gram.X
+        self._samples: dict[np.dtype[Any], DenseSamples | SparseSamples]
+        self._samples = gram.remembered("samples", dict)
         self._sparse = scipy.sparse.issparse(X) and X.nnz <= SPARSE * X.shape[0] * X.shape[1]
         self._spread = 0.0
         if isinstance(self.kernel, RBF):

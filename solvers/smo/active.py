@@ -46,7 +46,7 @@ class Active:
 
     def __init__(self, state: State, inner: Inner) -> None:
         self.state, self.inner = state, inner
-        self.policy = NewtonPolicy()
+        self.policy = NewtonPolicy(begun=bool(state.z.any()))
         self.half_memory: Tile | None = None
         nobody = np.empty(0, np.int64)
         self.rows = RowCache(state.matrix, nobody, state.room)

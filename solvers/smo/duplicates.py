@@ -137,7 +137,7 @@ def merge(v: Variables) -> Merged:
     if v.n <= ONE_SET or open_ended or not plain:
         return Merged(v, v, None)
     rng = np.random.default_rng(0)
-    kind = distinct(gram.X, rng)[1][v.sample]
+    kind = gram.remembered("kinds", lambda: distinct(gram.X)[1])[v.sample]
     # equals are neighbours in this order; each group of them has a number, drawn at random
     order = np.lexsort((terms.tube, terms.q, kind))
     keys = np.column_stack([kind, terms.q, terms.tube])[order]

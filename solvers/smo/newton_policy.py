@@ -19,8 +19,7 @@ from solvers.smo.newton import MOST_FACTORED
 _PATIENCE = 20  # rounds without halving the violation, before a step in float64 is thought of
 _SETTLED = 4  # rounds in which the same variables are free, once scores are refined
 _LEAST_FREE = 600  # variables: rounds on fewer take no time
-import os
-_LEAST_ROUNDS = int(os.environ.get('LR','6'))  # between two steps on half of K: variables become free in them
+_LEAST_ROUNDS = 6  # between two steps on half of K: variables become free in them
 _FIRST_GAP = 0.1  # relative, above which too many variables are not yet free, or no longer
 
 
@@ -34,11 +33,13 @@ class NewtonPolicy:
     refine_in : rounds until a step in float64 is thought of, as scores were refined; inf for never.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, begun: bool) -> None:
+        """`begun` where the first point is another problem's answer: most free variables are known."""
         self.refine_in, self.free_before = np.inf, np.empty(0, np.int64)
-        self.taken = False  # whether a step on half of K was
-        self.left, self.reluctance = 1.0, 1.0  # to the next one, in its own cost
-        self.rounds, self.cost, self.wait, self.gap = 0, 0.0, 0.0, np.inf  # of the rounds since; and the gap before them
+        self.begun, self.left = begun, 1.0
+        self.reluctance = 0.0 if begun else 1.0  # to take a step on half of K, in its own cost
+        # since the last one: rounds, their cost, that of the next look at the gap; and the gap after it
+        self.rounds, self.cost, self.wait, self.gap = _LEAST_ROUNDS * begun, 0.0, 0.0, np.inf
         self.begin()
 
     def begin(self) -> None:
@@ -86,7 +87,7 @@ class NewtonPolicy:
         if not late or k < _LEAST_FREE:
             return False
         now, self.wait = gap(), 1.2 * self.cost  # until the next look at the gap
-        if not self.taken and now > _FIRST_GAP:
+        if not self.begun and now > _FIRST_GAP:
             self.rounds, self.cost, self.wait, self.gap = 0, 0.0, 0.0, now
             return False
         speed = max(0.0, np.log(self.gap / now)) / self.cost if np.isfinite(self.gap) else 0.0
@@ -108,4 +109,4 @@ class NewtonPolicy:
             self.reluctance *= 2.0
         else:
             self.reluctance = 0.0 if speed > self.speed else max(0.5, 0.5 * self.reluctance)
-        self.taken, self.rounds, self.cost, self.wait, self.gap = True, 0, 0.0, 0.0, gap
+        self.begun, self.rounds, self.cost, self.wait, self.gap = True, 0, 0.0, 0.0, gap

@@ -12,7 +12,7 @@ features all rows at once took 1.5 times as long, all of K in float64 (`small`) 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numba
 import numpy as np
@@ -98,20 +98,15 @@ class RowCache:
 
     def block(self, chosen: Indices) -> Tile:
         """Return K among members that have a row."""
-        K = self.lower_half(chosen, self.values.dtype)
-        mirror(K)
-        return K
-
-    def lower_half(self, chosen: Indices, dtype: Any) -> Tile:
-        """Return K among members that have a row, of which the lower half counts."""
         chosen = chosen if self.twin is None else self.twin[chosen]
-        K, place = np.empty((chosen.size, chosen.size), dtype), self.place[chosen]
+        K, place = np.empty((chosen.size, chosen.size), self.values.dtype), self.place[chosen]
 
         def gather_some(first: int, last: int) -> None:
             gather(self.values, place, chosen, K, first, last)
 
         # 64 pairs of rows are worth a second thread
         self.matrix.tiles.run(gather_some, (chosen.size + 1) // 2, 64)
+        mirror(K)
         return K
 
     def fetch(self, chosen: Indices) -> NDArray[np.bool_]:

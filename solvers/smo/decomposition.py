@@ -112,9 +112,9 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
         share = 0.1 if active.members.size < state.variables.n else 0.4
         if active.complete and gap is None:
             share = 0.0
-        every = gap is not None and active.members.size == n
+        every = active.members.size == n
         for count, _ in enumerate(active.reduce(share, max(0.5 * tol, noise))):
-            if every and count % _LOOK == 0 and active.relative_gap() <= state.wanted:
+            if every and gap is not None and count % _LOOK == 0 and active.relative_gap() <= gap:
                 break
             if count and (active.complete or count % 16 == 0):
                 yield

@@ -25,15 +25,17 @@ _MOST_LANDMARKS = 1024  # columns of K behind the approximate inverse
 class HalfMatrix:
     """The lower half of K among some variables, in strips of columns, each from its diagonal down.
 
-    Its values relative to the diagonal, K[i, j]/√(K[i, i]·K[j, j]), in units of 1/32767 in 16 bits: fresh
-    memory takes longer to be touched than to be filled, and a step needs no more digits.
+    Its values relative to the diagonal, K[i, j]/√(K[i, i]·K[j, j]), are 16-bit integers in units of
+    1/32767: fresh memory takes longer to be touched than to be filled, and a step needs no more digits.
     """
 
     def __init__(self, matrix: Matrix, members: Indices, memory: NDArray[np.int16] | None) -> None:
         """Compute it, in `memory` if that is large enough."""
         self.matrix, self.members, k = matrix, members, members.size
-        self.sizes = np.sqrt(np.maximum(matrix.diagonal(members), np.finfo(np.float64).tiny))
-        inverse = (1.0 / self.sizes).astype(matrix.dtype)
+        self.sizes = np.sqrt(np.maximum(0.0, matrix.diagonal(members)))
+        inverse = np.divide(1.0, self.sizes, out=np.zeros(k), where=self.sizes > 0).astype(
+            matrix.dtype
+        )
         self.padded = k + -k % _GROUP
         starts = range(0, k, _WIDTH)
         sizes = [(self.padded - at) * min(_WIDTH, k - at) for at in starts]
@@ -61,7 +63,7 @@ class HalfMatrix:
         size = float(np.abs(weighted).max()) or 1.0
         x = np.zeros(self.padded, np.float32)
         x[: v.size] = weighted / size
-        parts: list[Tile] = []
+        parts: dict[int, Tile] = {}
 
         def add(first: int, last: int) -> None:
             sums = np.zeros(self.padded, np.float32)
@@ -69,10 +71,11 @@ class HalfMatrix:
                 rows = len(strip) // _GROUP
                 ends = (_GROUP * (rows * part // groups) for part in (first, last))
                 multiply_half(strip, x, sums, s * _WIDTH, *ends)
-            parts.append(sums)
+            parts[first] = sums
 
         tiles.run(add, groups, 2**20 // self.padded)
-        return size * self.sizes * np.sum(parts, axis=0, dtype=np.float64)[: v.size]
+        total: Vector = np.sum([parts[at] for at in sorted(parts)], axis=0, dtype=np.float64)
+        return size * self.sizes * total[: v.size]
 
     def approximate_inverse(self) -> Apply:
         """Return v ↦ P⁻¹v for P = σI + CᵀW⁻¹C and some rows C of K (Williams & Seeger 2001).
@@ -148,4 +151,6 @@ def shorten(tile: Tile, rows: Tile, columns: Tile, out: Tile) -> None:
         scale = np.float32(32767.0) * rows[i]
         for j in range(tile.shape[1]):
             value = scale * columns[j] * tile[i, j]
-            out[i, j] = np.int16(np.rint(min(max(value, np.float32(-32767.0)), np.float32(32767.0))))
+            out[i, j] = np.int16(
+                np.rint(min(max(value, np.float32(-32767.0)), np.float32(32767.0)))
+            )

@@ -7,9 +7,9 @@ for K among the free variables and their gradient g (Nocedal & Wright 2006, sect
 of ones for every group where there are several equalities. Pair steps find out quickly which variables
 are free, but converge only linearly on them.
 
-It is solved by conjugate gradients on the plane (Gould, Hribar & Nocedal 2001), which need products with
-K, and an approximate inverse: from half of K in float32 (`half`), and what some of its columns say of the
-others; where the last digits are left, from all of K in float64 and its factor (`exact_system`).
+It is solved by conjugate gradients on the plane (Gould, Hribar & Nocedal 2001), which need products
+with K, and an approximate inverse: from half of K, and what some of its columns say of the others
+(`half`); where the last digits are left, from all of K in float64 and its factor (`exact_system`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def newton_step(
     product, invert : v ↦ Kv, and v ↦ K⁻¹v, which need not be exact.
     g, z, lo, hi : gradient, place and bounds of the free variables, shape (k,).
     groups : the equality that each variable is in, from 0; −1 throughout for none.
-    residual : to which the system is solved, relative to the first, in the norm of the approximate inverse.
+    residual : to which the system is solved: relative to the first, in the norm of `invert`.
     """
     d, inside, products = np.zeros(z.size), np.ones(z.size, np.bool_), 0
     first, wanted = 0.0, max(residual, _COARSE)

@@ -1,9 +1,9 @@
 """When a Newton step on all free variables is taken in place of a round of pair steps.
 
-One on half of K in float32 takes the place of the rounds in which the free variables are known and the gap
-falls by the same share again and again. One in float64 computes all of K and factors it: for the last
-digits, or where rounds get nowhere. Costs are counted in values read from memory, 0.2 ns each on one core,
-and not measured: whatever the machine, the same problem takes the same steps.
+One on half of K takes the place of the rounds in which the free variables are known and the gap falls by
+the same share again and again. One in float64 computes all of K and factors it: for the last digits, or
+where rounds get nowhere. Costs are counted in values read from memory, 0.2 ns each on one core, and not
+measured: whatever the machine, the same problem takes the same steps.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ _SETTLED = 4  # rounds in which the same variables are free, once scores are ref
 _LEAST_FREE = 600  # variables: rounds on fewer take no time
 _LEAST_ROUNDS = 6  # between two steps on half of K: variables become free in them
 _FIRST_GAP = 0.1  # relative, above which too many variables are not yet free, or no longer
+_LEAST_GAP = 1e-16  # relative: below, there is nothing to be gained
 
 
 class NewtonPolicy:
@@ -28,7 +29,12 @@ class NewtonPolicy:
 
     Attributes
     ----------
-    left : by what factor the gap was still too large when a step on half of K was due.
+    begun : whether the free variables are known well enough for steps on half of K.
+    left, step, speed : when one was due, by what factor the gap was too large; the step's cost, and how
+        many digits (to base e) a unit of it brought in rounds.
+    reluctance : what rounds must have cost before the next one, in its own cost.
+    rounds, cost, gap : since the last step or look that led to none, and the gap then.
+    wait : the cost at which the gap is looked at again.
     futile : steps in float64 since the violation was halved: from some on, float32 is to blame.
     refine_in : rounds until a step in float64 is thought of, as scores were refined; inf for never.
     """
@@ -36,11 +42,15 @@ class NewtonPolicy:
     def __init__(self, begun: bool) -> None:
         """`begun` where the first point is another problem's answer: most free variables are known."""
         self.refine_in, self.free_before = np.inf, np.empty(0, np.int64)
-        self.begun, self.left = begun, 1.0
-        self.reluctance = 0.0 if begun else 1.0  # to take a step on half of K, in its own cost
-        # since the last one: rounds, their cost, that of the next look at the gap; and the gap after it
-        self.rounds, self.cost, self.wait, self.gap = _LEAST_ROUNDS * begun, 0.0, 0.0, np.inf
+        self.begun, self.left, self.step, self.speed = begun, 1.0, 1.0, 0.0
+        self.reluctance = 0.0 if begun else 1.0
+        self._count_from(np.inf)
+        if begun:
+            self.rounds = _LEAST_ROUNDS
         self.begin()
+
+    def _count_from(self, gap: float) -> None:
+        self.rounds, self.cost, self.wait, self.gap = 0, 0.0, 0.0, gap
 
     def begin(self) -> None:
         """Forget the progress of the violation, as the active variables are others."""
@@ -83,12 +93,12 @@ class NewtonPolicy:
         """Whether rounds have cost as much as a step, and would cost more to the end."""
         # the approximate inverse; half of K and products with it; the scores of all
         self.step = 50.0 * k**1.5 + 10.0 * k**2 + 0.75 * k * n
-        late = self.rounds >= _LEAST_ROUNDS and self.cost >= max(self.wait, self.reluctance * self.step)
-        if not late or k < _LEAST_FREE:
+        early = self.cost < max(self.wait, self.reluctance * self.step)
+        if early or self.rounds < _LEAST_ROUNDS or k < _LEAST_FREE:
             return False
-        now, self.wait = gap(), 1.2 * self.cost  # until the next look at the gap
-        if not self.begun and now > _FIRST_GAP:
-            self.rounds, self.cost, self.wait, self.gap = 0, 0.0, 0.0, now
+        now, self.wait = max(gap(), _LEAST_GAP), 1.2 * self.cost
+        if not (np.isfinite(now) if self.begun else now <= _FIRST_GAP):
+            self._count_from(now)
             return False
         speed = max(0.0, np.log(self.gap / now)) / self.cost if np.isfinite(self.gap) else 0.0
         self.left = max(1.0, left if wanted is None else now / wanted)
@@ -104,9 +114,10 @@ class NewtonPolicy:
 
     def note_step_on_half(self, gap: float) -> None:
         """Take note of the gap after a step: where rounds brought it down faster, the next one waits."""
-        speed = np.log(max(1.0, self.gap / gap)) / self.step
+        speed = np.log(max(1.0, self.gap / max(gap, _LEAST_GAP))) / self.step
         if speed < 0.7 * self.speed or gap >= self.gap:
             self.reluctance *= 2.0
         else:
             self.reluctance = 0.0 if speed > self.speed else max(0.5, 0.5 * self.reluctance)
-        self.begun, self.rounds, self.cost, self.wait, self.gap = True, 0, 0.0, 0.0, gap
+        self.begun = True
+        self._count_from(gap)

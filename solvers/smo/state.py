@@ -49,7 +49,12 @@ class State:
     """
 
     def __init__(
-        self, form: BoxQP, tiles: Tiles, cache_size: float | None, max_steps: int, gap: float | None
+        self,
+        form: BoxQP,
+        tiles: Tiles,
+        cache_size: float | None,
+        max_steps: int,
+        gap: float | None = None,
     ) -> None:
         self.tiles, self.cache_size, self.max_steps = tiles, cache_size, max_steps
         self.merged = merge(from_form(form))

@@ -60,7 +60,7 @@ def test_the_dual_never_falls_and_weak_duality_holds_at_every_evaluation() -> No
 
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("view", ["classification", "regression"])
-def test_newton_steps_from_kept_rows_do_not_change_the_optimum(
+def test_newton_steps_on_half_of_K_do_not_change_the_optimum(
     monkeypatch: pytest.MonkeyPatch, view: str, intercept: bool
 ) -> None:
     X, y = two_classes(_LARGE + 200, 5)

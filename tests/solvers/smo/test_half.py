@@ -1,0 +1,58 @@
+"""Half of K: products with it, and the approximate inverse that some of its columns give."""
+
+import numpy as np
+import pytest
+
+from problems import RBF, BoxQP, Kernel, Linear, Polynomial, SoftMarginDual, reduce
+from problems.gram.tiles import Tiles
+from solvers.numerics.projected_cg import conjugate_gradients
+from solvers.smo.half import HalfMatrix
+from solvers.smo.matrix import Matrix
+from solvers.smo.variables import from_form
+
+N = 1500
+X = np.random.default_rng(0).standard_normal((N, 5))
+X[7] = 0.0  # a row of zeros of K, where the kernel is linear
+LABELS = np.where(X[:, 0] >= 0, 1.0, -1.0)
+
+
+@pytest.mark.parametrize("k", [2, 511, 513, 1030])
+@pytest.mark.parametrize("kernel", [RBF(0.3), Linear(), Polynomial(3, 0.2, 1.0)])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_product_with_half_of_K_is_one_with_K(kernel: Kernel, k: int, threads: int) -> None:
+    rng = np.random.default_rng(k)
+    form = reduce(SoftMarginDual(X, LABELS, 1.0, kernel), BoxQP).form
+    with Tiles(form.gram, threads) as tiles:
+        some = np.sort(rng.choice(N, k, replace=False))
+        half = HalfMatrix(Matrix(tiles, from_form(form), np.float32), some, None)
+        v = rng.standard_normal(k)
+        result = half.product(v)
+    K = kernel(X[some], X[some])
+    bound = 1e-4 * np.sqrt(K.diagonal()) * np.linalg.norm(np.sqrt(K.diagonal()) * v)
+    assert (np.abs(result - K @ v) <= bound).all()
+
+
+def test_a_smaller_half_takes_the_memory_of_a_larger_one() -> None:
+    form = reduce(SoftMarginDual(X, LABELS, 1.0, RBF(0.3)), BoxQP).form
+    with Tiles(form.gram, 1) as tiles:
+        matrix = Matrix(tiles, from_form(form), np.float32)
+        large = HalfMatrix(matrix, np.arange(900), None)
+        small = HalfMatrix(matrix, np.arange(0, 900, 2), large.memory)
+        assert small.memory is large.memory
+        v = np.ones(450)
+        assert np.allclose(small.product(v), RBF(0.3)(X[:900:2], X[:900:2]) @ v, rtol=1e-4)
+
+
+def test_the_approximate_inverse_saves_most_products() -> None:
+    form = reduce(SoftMarginDual(X, LABELS, 1.0, RBF(0.02)), BoxQP).form
+    K, g = RBF(0.02)(X, X) + 0.01 * np.eye(N), np.sin(X[:, 0])
+    with Tiles(form.gram, 1) as tiles:
+        half = HalfMatrix(Matrix(tiles, from_form(form), np.float32), np.arange(N), None)
+        invert = half.approximate_inverse()
+    u, v = np.random.default_rng(1).standard_normal((2, N))
+    assert np.isclose(u @ invert(v), v @ invert(u), rtol=1e-3)
+    left = []
+    for inverse in (invert, np.copy):
+        d = conjugate_gradients(K.__matmul__, inverse, np.zeros(N), g, 15, 0.0)
+        left.append(np.linalg.norm(K @ d + g))
+    assert left[0] <= 0.2 * left[1]

@@ -16,7 +16,7 @@ variables are few and settled, Newton steps in float64 end it; where refreshes h
 in float64. What each measure gains is in the documentation, with what it was measured on.
 
 To read: `variables` and `duplicates` (what z is), `conditions` (when it is optimal), `matrix` and
-`cache` (K), `state` (z, f and their errors), `pairs` (the innermost loop), `newton` and `newton_policy`,
+`cache` (K), `state` (z, f and their errors), `pairs` (the innermost loop), `newton`,
 `active` (rounds), `decomposition` (the outermost loop).
 """
 

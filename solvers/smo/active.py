@@ -23,9 +23,9 @@ from solvers.smo.conditions import (
     relative_gap,
     slopes,
 )
-from solvers.smo.half import HalfMatrix
 from solvers.smo.newton import exact_system, newton_step
-from solvers.smo.newton_policy import NewtonPolicy
+from solvers.smo.newton.half import HalfMatrix
+from solvers.smo.newton.policy import NewtonPolicy
 from solvers.smo.pairs import WorkingSet, minimise_by_pairs
 from solvers.smo.state import State
 from solvers.smo.variables import ONE_SET

@@ -31,7 +31,8 @@ from solvers import (
     Status,
     solve,
 )
-from solvers.smo import active, newton_policy, state
+from solvers.smo import active, state
+from solvers.smo.newton import policy
 from tests.small_problems import two_classes
 from tests.solvers.boxes import SHAPES, shifted_box
 
@@ -63,7 +64,7 @@ def test_smo_reaches_the_optimum_of_many_variables(
 ) -> None:
     if many:  # than can be active, with a Newton step whenever rounds are slow
         monkeypatch.setattr(state, "_MOST_ACTIVE", 600)
-        monkeypatch.setattr(newton_policy, "_PATIENCE", 1)
+        monkeypatch.setattr(policy, "_PATIENCE", 1)
         monkeypatch.setattr(active, "_WORKING_SET", 64)  # with small ones some rounds are slow
     form = nu_svc(2000, RBF(0.03))
     point = last(SMO(tol=1e-9, cache_size=2.0 if many else 1000.0), form)

@@ -6,8 +6,8 @@ import pytest
 from problems import RBF, BoxQP, Kernel, Linear, Polynomial, SoftMarginDual, reduce
 from problems.gram.tiles import Tiles
 from solvers.numerics.projected_cg import conjugate_gradients
-from solvers.smo.half import HalfMatrix
 from solvers.smo.matrix import Matrix
+from solvers.smo.newton.half import HalfMatrix
 from solvers.smo.variables import from_form
 
 N = 1500

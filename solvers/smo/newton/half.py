@@ -74,7 +74,7 @@ class HalfMatrix:
             parts[first] = sums
 
         tiles.run(add, groups, 2**20 // self.padded)
-        total: Vector = np.sum([parts[at] for at in sorted(parts)], axis=0, dtype=np.float64)
+        total = np.array([parts[at] for at in sorted(parts)]).sum(axis=0, dtype=np.float64)
         return size * self.sizes * total[: v.size]
 
     def approximate_inverse(self) -> Apply:

@@ -76,10 +76,14 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
         # the gap falls faster than the violation, up to as its square
         of_gap = np.inf if gap is None else (max(0.0, relative_gap) / gap) ** 0.75
         state.left = min(violation / tol, of_gap)
-        reached = violation <= tol or (gap is not None and relative_gap <= gap)
+        by_gap = gap is not None and relative_gap <= gap
+        reached = by_gap or violation <= tol
         noise = state.noise
         if reached or violation <= 10.0 * noise:  # below it, noise is solved
-            doubtful = state.doubtful(max(violation, tol) if reached else violation)
+            if by_gap:
+                doubtful = state.doubtful_for_gap(gap)
+            else:
+                doubtful = state.doubtful(max(violation, tol) if reached else violation)
             if reached and not doubtful.size:
                 state.solved = True
                 return

@@ -148,9 +148,9 @@ class State:
         self.up, self.down = slopes(self.f, self.z, terms)
         return multipliers(self.up, self.down, terms.groups, self.equalities)[1]
 
-    def relative_gap(self) -> float:
-        """Return the duality gap relative to the dual objective; inf where a bound is infinite."""
-        return relative_gap(self.variables, self.z, self.f, self.constant)
+    def relative_gap(self, rounding: float = 0.0) -> float:
+        """Return the gap and its rounding relative to the dual objective; inf where a bound is infinite."""
+        return relative_gap(self.variables, self.z, self.f, self.constant, rounding)
 
     def choose(self, members: Indices) -> Indices:
         """Return the variables to be active: `members`, if no other one violates its condition.
@@ -212,6 +212,17 @@ class State:
         errors = self.errors
         near = self._nearness() >= -(2 * _DEVIATIONS * errors + violation)
         return np.flatnonzero(near & (errors > 0.05 * violation))
+
+    def doubtful_for_gap(self, gap: float) -> Indices:
+        """Return the variables whose rounding may hide that the relative gap is above `gap`.
+
+        In the gap, an error of a score counts as often as the variable's bounds are apart.
+        """
+        errors, terms = self.errors, self.variables.terms
+        near = self._nearness() >= -_DEVIATIONS * errors
+        rounding = float(errors[near] @ (terms.hi - terms.lo)[near])
+        enough = self.relative_gap(rounding) <= 1.1 * gap
+        return np.flatnonzero(near & (errors > 0) & (not enough))
 
     def refresh(self, chosen: Indices) -> None:
         """Compute the scores of some variables anew."""

@@ -2,6 +2,8 @@
 
 import re
 from contextlib import suppress
+from dataclasses import dataclass
+from math import ceil
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
@@ -14,7 +16,7 @@ from pydantic import (
     ValidationError,
 )
 
-from experiments.files.settings import type_text
+from experiments.files.settings import build, options_of, type_text
 from experiments.files.yamlfile import Fault, Node, shown
 from problems.registry import unknown
 from solvers import SOLVERS
@@ -32,9 +34,10 @@ _MUST = {  # by key and kind of error, where pydantic's own words would not do
     "memory_limit greater_than_equal": "be 1 MiB or more; give a unit, such as 4GiB or 500MB",
 }
 _BYTES = TypeAdapter(ByteSize)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def _as_bytes(value: Any) -> Any:
+def as_bytes(value: Any) -> Any:
     """Return bytes for text such as "4GiB" or "500MB"; anything else is left as it is."""
     if not isinstance(value, str):
         return value
@@ -90,8 +93,8 @@ class ExperimentFile(BaseModel, frozen=True):
         description="seconds of solving a run, which is killed after 1.5 times that and 10 s if it "
         "does not stop by itself",
     )
-    memory_limit: Annotated[int, Field(ge=_LEAST_MEMORY), BeforeValidator(_as_bytes)] | None = (
-        Field(None, description="of a worker: a size such as 4GiB, or a number of bytes")
+    memory_limit: Annotated[int, Field(ge=_LEAST_MEMORY), BeforeValidator(as_bytes)] | None = Field(
+        None, description="of a worker: a size such as 4GiB, or a number of bytes"
     )
     target_gap: float = Field(
         1e-6, gt=0, lt=1, description="relative gap at which a verdict is 'solved'"
@@ -113,6 +116,68 @@ class ExperimentFile(BaseModel, frozen=True):
     noise: bool = Field(
         False, description="run the first of each solver twice, to measure timing noise"
     )
+
+
+@dataclass(frozen=True)
+class Slurm:
+    """What a job of a solver asks of SLURM; the cluster decides what is None.
+
+    Attributes
+    ----------
+    cpus : cores. mem : a size such as 8GiB, or bytes. time : a duration such as 90m or 1h, or seconds.
+    partition : where it waits.
+    """
+
+    cpus: int | None = None
+    mem: int | str | None = None
+    time: float | str | None = None
+    partition: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.cpus is not None and self.cpus < 1:
+            raise ValueError(f"cpus: must be 1 or more, got {self.cpus}")
+        self.parameters()
+
+    def parameters(self) -> dict[str, Any]:
+        """Return these as parameters of submitit: MiB and minutes, rounded up."""
+        try:
+            mem = None if self.mem is None else ceil(as_bytes(self.mem) / 2**20)
+        except ValueError as error:
+            raise ValueError(f"mem: must {error}, got {self.mem!r}") from None
+        time = self.time
+        if isinstance(time, str):
+            number, unit = time[:-1], time[-1:]
+            valid = re.fullmatch("[0-9]{1,9}", number) and unit in _SECONDS
+            time = int(number) * _SECONDS[unit] if valid else -1
+        if time is not None and not 0 < time < 1e9:
+            raise ValueError(
+                f"time: must be a duration such as 90m or 1h, or seconds, got {self.time!r}"
+            )
+        if mem is not None and mem < 1:
+            raise ValueError(f"mem: must be a size such as 8GiB, or bytes, got {self.mem!r}")
+        return {
+            "cpus_per_task": self.cpus,
+            "mem": mem and f"{mem}M",
+            "time": time and ceil(time / 60),
+            "partition": self.partition,
+        }
+
+
+def resources(node: Node) -> dict[str, Any]:
+    """Return what the entry of a solver asks of SLURM, as plain values.
+
+    Raises
+    ------
+    Fault
+        At the line of what is not accepted.
+    """
+    if not isinstance(node.value, dict):
+        example = "{cpus: 4, mem: 8GiB, time: 1h, partition: long}"
+        raise Fault(
+            node.line, f"slurm: must be a mapping such as {example}, got {shown(node.plain)}"
+        )
+    asked = vars(build(Slurm, options_of(Slurm), node, "slurm"))
+    return {key: value for key, value in asked.items() if value is not None}
 
 
 def checked_keys(root: Node, faults: list[Fault]) -> ExperimentFile | None:

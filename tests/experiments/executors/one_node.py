@@ -4,9 +4,11 @@ import os
 import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+import psutil
 
 from tests.experiments.functions import wait_for
 
@@ -51,14 +53,14 @@ class OneNode:
 
     Attributes
     ----------
-    environment : with which commands find it. slurmd : the daemon of its node.
+    environment : with which commands find it.
     """
 
     def __init__(self, folder: Path, stack: ExitStack) -> None:
         self.folder, self._stack = folder, stack
         for name in ("state", "spool"):
             (folder / name).mkdir()
-        ports, host = [free_port(), free_port()], socket.gethostname()
+        ports, host = [_free_port(), _free_port()], socket.gethostname()
         text = CONFIGURATION.format(host=host, folder=folder, ports=ports, cores=CORES)
         (folder / "slurm.conf").write_text(text)
         (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")  # of which nothing is used
@@ -71,12 +73,22 @@ class OneNode:
         self._begin("munged", "--foreground", "--force", *options)
         wait_for((folder / "munge.socket").exists, 20)
         self._begin("slurmctld", "-D")
-        self.slurmd = self.start_slurmd()
+        self.start_node()
         wait_for(lambda: self.state() == "idle", 30)
 
-    def start_slurmd(self) -> subprocess.Popen[bytes]:
+    def start_node(self) -> None:
         """Start the daemon of the node."""
-        return self._begin("slurmd", "-D")
+        self._begin("slurmd", "-D")
+
+    def lose_node(self) -> None:
+        """Kill the node: its daemon, and all that belongs to jobs."""
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                own = process.environ().items() >= self.environment.items()
+                if own and process.name() not in ("munged", "slurmctld"):
+                    if (parent := process.parent()) and parent.name() == "slurmstepd":
+                        parent.kill()  # it would report the end of the job
+                    process.kill()
 
     def state(self) -> str:
         """Return the state of the node, such as idle or down."""
@@ -97,13 +109,6 @@ class OneNode:
         self._stack.callback(_end, process)
         return process
 
-    def said(self) -> str:
-        """Return the last line of each daemon."""
-        files = sorted(self.folder.glob("*.out"))
-        return "; ".join(
-            (file.read_text(errors="replace").splitlines() or [""])[-1] for file in files
-        )
-
 
 @contextmanager
 def one_node() -> Iterator[OneNode]:
@@ -112,7 +117,9 @@ def one_node() -> Iterator[OneNode]:
         TemporaryDirectory(prefix="one-node-", ignore_cleanup_errors=True) as folder,
         ExitStack() as stack,
     ):
-        yield OneNode(Path(folder), stack)
+        cluster = OneNode(Path(folder), stack)
+        stack.callback(cluster.lose_node)
+        yield cluster
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
@@ -124,8 +131,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def free_port() -> int:
-    """Return a port that nothing listens at."""
+def _free_port() -> int:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]

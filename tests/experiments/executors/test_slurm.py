@@ -14,7 +14,6 @@ from experiments.executors.slurm import queue
 from experiments.executors.slurm.slot import Slot
 from experiments.executors.slurm.slots import Slots
 from experiments.records.columns import COLUMNS
-from experiments.store.reading import RunFolder
 from tests.experiments.executors.one_node import PROGRAMS, one_node
 from tests.experiments.functions import posing, run_case, wait_for
 
@@ -211,9 +210,12 @@ def test_a_job_and_a_node_that_are_killed_lose_no_run(cluster, command, write, t
     cluster.ask("scancel", "--signal=KILL", "--full", first)
     wait_for(lambda: not queue.is_alive(queue.states()[first]))
     assert "submitted again" in command("collect", out).output
-    cluster.slurmd.kill()
+    again = next(iter(Slots(out).jobs.values())).id
+    wait_for(lambda: queue.states()[again] == "RUNNING")
+    cluster.lose_node()
     wait_for(lambda: cluster.state().startswith("down"))
-    cluster.slurmd = cluster.start_slurmd()
+    assert queue.states()[again].startswith("PENDING")  # as SLURM has put it there again
+    cluster.start_node()
     wait_for(lambda: "missing" not in command("collect", out).output, 300)
     command("run", file, "--out", "alone", "--workers", "2")
     assert len(rows("alone")) == 200
@@ -225,10 +227,11 @@ def test_an_interrupted_command_leaves_no_job(cluster, command, strange, write, 
     """What is recorded stays, and is there when the run is resumed."""
     mark = tmp_path / "mark"
     waits = strange(f"if not os.path.exists({str(mark)!r}): time.sleep(600)\nyield FormPoint(x)")
-    file = write(GRID.replace("}]", f"}}, '{waits}']"))
+    file = write(GRID.replace("1e-6]}]", f"1e-6]}}, '{waits}']"))
     arguments = ["-m", "experiments.cli", "run", file, "--out", "out", "--executor", "slurm"]
     process = subprocess.Popen([sys.executable, *arguments], cwd=tmp_path, start_new_session=True)
-    wait_for(lambda: (tmp_path / "out").exists() and len(RunFolder(tmp_path / "out").lines) == 4)
+    log = tmp_path / "out" / "runs.jsonl"
+    wait_for(lambda: log.exists() and len(log.read_bytes().splitlines()) == 4)
     process.send_signal(signal.SIGINT)
     assert process.wait(60) == 130
     wait_for(lambda: not cluster.ask("squeue", "--noheader"))

@@ -9,7 +9,7 @@ import click
 
 from experiments.cases.search import Waiting
 from experiments.commands.run import RunOptions, begin, conclude
-from experiments.executors.slurm import SlurmExecutor
+from experiments.executors.slurm import SLOTS, queue
 from experiments.executors.slurm.slots import Slots
 from experiments.files.experiment import find_experiments, read_experiment
 from experiments.records import Refusal
@@ -25,19 +25,15 @@ def submit_all(experiment: str, out: Path | None, options: RunOptions, again: in
         raise Refusal(f"{experiment}: is a folder of experiments; give one of {names}")
     described = read_experiment(file)
     folder = out or Path("runs") / described.name
-    cases, executor, store = begin(described, folder, options)
-    assert isinstance(executor, SlurmExecutor)
+    cases, _, store = begin(described, folder, options)
     with closing(store):
-        earlier = Slots(folder)
-        for outcome in earlier.arrived():
+        slots = Slots(folder)
+        slots.end()
+        for outcome in slots.arrived():
             store.append(outcome)
-        if earlier.alive():
-            raise Refusal(
-                f"{folder}: has jobs that wait or run; bring their runs with: dualgap collect {folder}"
-            )
-        records = RunFolder(folder).records()
-        waiting = Waiting(cases, records, partial(load_answer, folder))
-        count, slots = len(waiting), executor.submit(waiting, again)
+        waiting = Waiting(cases, RunFolder(folder).records(), partial(load_answer, folder))
+        count = len(waiting)
+        slots.submit(waiting, options.workers or SLOTS, again)
     click.echo(
         f"{count} runs are submitted in {len(slots.jobs)} jobs; "
         f"bring what is there, at any time, with: dualgap collect {folder}"
@@ -52,15 +48,16 @@ def collect_into(folder: Path) -> int:
         raise Refusal(
             f"{folder}: has no jobs of SLURM; begin with: dualgap submit FILE --out {folder}"
         )
+    states = queue.states()
     with closing(Store.reopen(folder)) as store:
         for outcome in slots.arrived():
             store.append(outcome)
-    failed = conclude(RunFolder(folder))
-    alive, given_up = slots.go_on()
+    recorded = RunFolder(folder)
+    failed = conclude(recorded)
+    alive, given_up = slots.go_on(states)
     for told in given_up:
         click.echo(told, err=True)
-    missing = RunFolder(folder).missing
-    if missing:
-        states = (f"{count} {state}" for state, count in Counter(alive).items())
-        click.echo(f"{missing} runs are missing; jobs: {'; '.join(states) or 'none'}", err=True)
+    if recorded.missing:
+        jobs = "; ".join(f"{count} {state}" for state, count in Counter(alive).items())
+        click.echo(f"{recorded.missing} runs are missing; jobs: {jobs or 'none'}", err=True)
     return int(failed or bool(given_up))

@@ -2,8 +2,6 @@
 
 import re
 from contextlib import suppress
-from dataclasses import dataclass
-from math import ceil
 from typing import Annotated, Any, Literal, get_type_hints
 
 from pydantic import (
@@ -16,13 +14,14 @@ from pydantic import (
     ValidationError,
 )
 
-from experiments.files.settings import build, options_of, type_text
+from experiments.files.settings import type_text
 from experiments.files.yamlfile import Fault, Node, shown
 from problems.registry import unknown
 from solvers import SOLVERS
 
 SAFE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._ +-]{0,99}$"  # as JSON schemas and Python both read it
 LABEL = r"^[^\s/\\:]([^\n\r\t/\\:]{0,58}[^\s/\\:])?$"  # of an entry of `solvers`
+DURATION = r"^([0-9]{1,9}(?:\.[0-9]{1,9})?) ?([smhd])$"
 SIZE = r"^\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]*)\s*$"
 _LEAST_MEMORY = 2**20  # bytes; no worker starts with less, so that a number below it lacks its unit
 _HINTS = {
@@ -37,7 +36,7 @@ _BYTES = TypeAdapter(ByteSize)
 _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
-def as_bytes(value: Any) -> Any:
+def _as_bytes(value: Any) -> Any:
     """Return bytes for text such as "4GiB" or "500MB"; anything else is left as it is."""
     if not isinstance(value, str):
         return value
@@ -45,6 +44,18 @@ def as_bytes(value: Any) -> Any:
         if re.fullmatch(SIZE, value):  # pydantic overlooks what comes after the unit
             return int(_BYTES.validate_python(value))
     raise ValueError("be a size such as 4GiB or 500MB, a number of bytes, or null")
+
+
+def _as_seconds(value: Any) -> Any:
+    """Return seconds for text such as "90m" or "1h"; anything else is left as it is."""
+    if not isinstance(value, str):
+        return value
+    if found := re.fullmatch(DURATION, value):
+        return float(found[1]) * _SECONDS[found[2]]
+    raise ValueError("be a duration such as 90m or 1h, or a number of seconds")
+
+
+_Memory = Annotated[int, Field(ge=_LEAST_MEMORY), BeforeValidator(_as_bytes)] | None
 
 
 def checked_labels(solvers: list[Node], faults: list[Fault]) -> None:
@@ -93,8 +104,8 @@ class ExperimentFile(BaseModel, frozen=True):
         description="seconds of solving a run, which is killed after 1.5 times that and 10 s if it "
         "does not stop by itself",
     )
-    memory_limit: Annotated[int, Field(ge=_LEAST_MEMORY), BeforeValidator(as_bytes)] | None = Field(
-        None, description="of a worker: a size such as 4GiB, or a number of bytes"
+    memory_limit: Annotated[int, Field(ge=_LEAST_MEMORY), BeforeValidator(_as_bytes)] | None = (
+        Field(None, description="of a worker: a size such as 4GiB, or a number of bytes")
     )
     target_gap: float = Field(
         1e-6, gt=0, lt=1, description="relative gap at which a verdict is 'solved'"
@@ -118,49 +129,17 @@ class ExperimentFile(BaseModel, frozen=True):
     )
 
 
-@dataclass(frozen=True)
-class Slurm:
-    """What a job of a solver asks of SLURM; the cluster decides what is None.
+class Slurm(BaseModel, frozen=True):
+    """What the jobs of a solver ask of SLURM; what is left out is left to the cluster."""
 
-    Attributes
-    ----------
-    cpus : cores. mem : a size such as 8GiB, or bytes. time : a duration such as 90m or 1h, or seconds.
-    partition : where it waits.
-    """
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
-    cpus: int | None = None
-    mem: int | str | None = None
-    time: float | str | None = None
-    partition: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.cpus is not None and self.cpus < 1:
-            raise ValueError(f"cpus: must be 1 or more, got {self.cpus}")
-        self.parameters()
-
-    def parameters(self) -> dict[str, Any]:
-        """Return these as parameters of submitit: MiB and minutes, rounded up."""
-        try:
-            mem = None if self.mem is None else ceil(as_bytes(self.mem) / 2**20)
-        except ValueError as error:
-            raise ValueError(f"mem: must {error}, got {self.mem!r}") from None
-        time = self.time
-        if isinstance(time, str):
-            number, unit = time[:-1], time[-1:]
-            valid = re.fullmatch("[0-9]{1,9}", number) and unit in _SECONDS
-            time = int(number) * _SECONDS[unit] if valid else -1
-        if time is not None and not 0 < time < 1e9:
-            raise ValueError(
-                f"time: must be a duration such as 90m or 1h, or seconds, got {self.time!r}"
-            )
-        if mem is not None and mem < 1:
-            raise ValueError(f"mem: must be a size such as 8GiB, or bytes, got {self.mem!r}")
-        return {
-            "cpus_per_task": self.cpus,
-            "mem": mem and f"{mem}M",
-            "time": time and ceil(time / 60),
-            "partition": self.partition,
-        }
+    cpus: int | None = Field(None, ge=1, description="cores of a job, and threads of its runs")
+    mem: _Memory = Field(None, description="a size such as 4GiB, or a number of bytes")
+    time: Annotated[float, Field(gt=0, lt=1e9), BeforeValidator(_as_seconds)] | None = Field(
+        None, description="how long a job may run: a duration such as 90m or 1h, or seconds"
+    )
+    partition: str | None = Field(None, description="where its jobs wait")
 
 
 def resources(node: Node) -> dict[str, Any]:
@@ -176,8 +155,12 @@ def resources(node: Node) -> dict[str, Any]:
         raise Fault(
             node.line, f"slurm: must be a mapping such as {example}, got {shown(node.plain)}"
         )
-    asked = vars(build(Slurm, options_of(Slurm), node, "slurm"))
-    return {key: value for key, value in asked.items() if value is not None}
+    try:
+        return Slurm.model_validate(node.plain).model_dump(exclude_none=True)
+    except ValidationError as error:
+        found = error.errors()[0]
+        key = str(found["loc"][0])
+        raise Fault(node.value[key].line, f"slurm: {_fault_text(key, found, Slurm)}") from None
 
 
 def checked_keys(root: Node, faults: list[Fault]) -> ExperimentFile | None:
@@ -192,9 +175,9 @@ def checked_keys(root: Node, faults: list[Fault]) -> ExperimentFile | None:
     return None
 
 
-def _fault_text(key: str, found: Any) -> str:
+def _fault_text(key: str, found: Any, model: type[BaseModel] = ExperimentFile) -> str:
     if found["type"] == "extra_forbidden":
-        return unknown("key", key, ExperimentFile.model_fields)
+        return unknown("key", key, model.model_fields)
     if found["type"] == "missing":
         return f"needs the key {key!r}"
     if found["type"] == "too_short":
@@ -205,7 +188,7 @@ def _fault_text(key: str, found: Any) -> str:
             f"entries of problems and solvers{_HINTS.get(key, '')}"
         )
     if found["type"].endswith("_type"):
-        hint = get_type_hints(ExperimentFile, include_extras=True)[key]
+        hint = get_type_hints(model, include_extras=True)[key]
         return f"{key}: must be {type_text(hint)}, got {shown(found['input'])}"
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input should ")
     must = _MUST.get(f"{key} {found['type']}", message)

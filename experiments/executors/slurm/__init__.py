@@ -19,18 +19,15 @@ from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from shutil import which
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from experiments.cases.plan import Case
 from experiments.cases.records import Outcome
 from experiments.cases.search import Waiting
 from experiments.executors.base import Executor, ExecutorError
 
-if TYPE_CHECKING:
-    from experiments.executors.slurm.slots import Slots
-
 AGAIN = 2  # times a run whose job was ended is begun again
-_SLOTS = 16  # of one array
+SLOTS = 16  # of one array
 _LOOKS, _ASKS = 0.5, 5.0  # seconds between two looks at the records, and two questions to the queue
 
 
@@ -53,22 +50,6 @@ class SlurmExecutor(Executor):
                 "--executor slurm: there is no sbatch on PATH; run it where jobs are submitted"
             )
 
-    def submit(self, cases: Iterable[Case], again: int = AGAIN) -> "Slots":
-        """Submit the cases to the queue, and return their slots.
-
-        Raises
-        ------
-        ExecutorError
-            If the queue refuses them.
-        """
-        from experiments.executors.slurm.slots import Slots  # noqa: PLC0415
-
-        assert self.folder is not None, "the records of slots stand in the folder of the run"
-        waiting = cases if isinstance(cases, Waiting) else Waiting(cases, {})
-        slots = Slots(self.folder)
-        slots.submit(waiting, self.workers or _SLOTS, again)
-        return slots
-
     def run(self, cases: Iterable[Case]) -> Generator[Outcome]:
         """Yield the outcome of every case, as they complete; all jobs end with the iterator.
 
@@ -79,22 +60,32 @@ class SlurmExecutor(Executor):
         ExecutorError
             If the queue refuses the jobs, or one gets no further.
         """
+        from experiments.executors.slurm import queue  # noqa: PLC0415 - their process imports this
         from experiments.executors.slurm.slots import Slots  # noqa: PLC0415
 
-        assert self.folder is not None, "the records of slots stand in the folder of the run"
-        earlier = Slots(self.folder)
-        earlier.end()
-        yield from earlier.arrived()
-        slots, due = self.submit(cases), time.monotonic() + _ASKS
+        if self.folder is None:
+            raise ExecutorError("--executor slurm: needs a folder where the runs are recorded")
+        slots = Slots(self.folder)
+        slots.end()
+        yield from slots.arrived()
+        waiting = cases if isinstance(cases, Waiting) else Waiting(cases, {})
+        slots.submit(waiting, self.workers or SLOTS, AGAIN)
+        due, states = 0.0, dict[str, str]()
         try:
             while slots.left():
+                if asked := time.monotonic() > due:
+                    due = time.monotonic() + _ASKS
+                    try:
+                        states = queue.states()
+                    except ExecutorError as error:  # it is asked again
+                        asked = False
+                        self.told(str(error))
                 yield from slots.arrived()
-                if slots.left() and time.monotonic() > due:
-                    alive, given_up = slots.go_on()
+                if asked:
+                    alive, given_up = slots.go_on(states)
                     if given_up:
                         raise ExecutorError("; ".join(given_up))
                     self.told(f"{len(alive)} jobs: {', '.join(sorted(set(alive)))}")
-                    due = time.monotonic() + _ASKS
                 time.sleep(_LOOKS)
         finally:
             slots.end()

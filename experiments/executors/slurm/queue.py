@@ -3,60 +3,58 @@
 All that is pickled, into a folder that this user alone may enter, is a command, a list of text.
 """
 
+import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr
 from io import StringIO
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 from experiments.executors.base import ExecutorError
 
 _COLUMNS = "%F|%K|%T|%r"  # of squeue: the array, the place in it, the state, the reason
-_WAITS = {
-    "PENDING",
-    "CONFIGURING",
-    "REQUEUED",
-    "REQUEUE_FED",
-    "REQUEUE_HOLD",
-    "SUSPENDED",
-    "STOPPED",
-}
-_RUNS = {"RUNNING", "COMPLETING", "STAGE_OUT", "SIGNALING", "RESIZING"}
+_ENDED = ("BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY")
+_ENDED += ("PREEMPTED", "TIMEOUT")
 _ANSWERED = 60.0  # seconds
 
 
-def submit(folder: Path, commands: Sequence[list[str]], parameters: dict[str, Any]) -> list[str]:
+def submit(folder: Path, commands: Sequence[list[str]], asked: Mapping[str, Any]) -> list[str]:
     """Submit an array with a job for each command; return the ids of the jobs.
 
     Parameters
     ----------
-    folder : of scripts, pickles and logs; every node sees it. parameters : as submitit calls them.
+    folder : of scripts, pickles and logs; every node sees it. asked : see `files.keys.Slurm`.
 
     Raises
     ------
     ExecutorError
-        If the queue refuses it; the message is what the queue says.
+        If the queue refuses it, with what it says.
     """
     from submitit import SlurmExecutor  # noqa: PLC0415 - optional
     from submitit.core.utils import CommandFunction, FailedJobError  # noqa: PLC0415
 
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    executor = SlurmExecutor(folder)
+    executor, mem, time = SlurmExecutor(folder), asked.get("mem"), asked.get("time")
     executor.update_parameters(
         job_name="dualgap",
         use_srun=False,
         wckey=None,
         signal_delay_s=0,  # none before the end of its time: what is recorded is kept anyway
         additional_parameters={"requeue": True},
-        **parameters,
+        cpus_per_task=asked.get("cpus"),
+        mem=mem and f"{ceil(mem / 2**20)}M",
+        time=time and ceil(time / 60),
+        partition=asked.get("partition"),
     )
     try:
         with redirect_stderr(StringIO()):  # where it is printed too
             jobs = executor.submit_array([CommandFunction(command) for command in commands])
     except FailedJobError as error:
         lines = [line.removeprefix("sbatch: error: ") for line in str(error).splitlines()]
-        raise ExecutorError("; ".join(dict.fromkeys(lines))) from None
+        told = f"the queue refuses a job that asks for {json.dumps(asked)}"
+        raise ExecutorError(f"--executor slurm: {told}: {'; '.join(lines)}") from None
     return [job.job_id for job in jobs]
 
 
@@ -85,8 +83,8 @@ def states() -> dict[str, str]:
 
 
 def is_alive(state: str) -> bool:
-    """Whether a job in a state, as of `states`, waits or runs."""
-    return state.partition(",")[0] in _WAITS | _RUNS
+    """Whether a job in a state, as of `states`, waits or runs; "" is that of one that is forgotten."""
+    return state.partition(",")[0] not in ("", *_ENDED)
 
 
 def cancel(jobs: Sequence[str]) -> None:

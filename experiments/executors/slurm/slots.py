@@ -19,51 +19,49 @@ from experiments.cases.search import Waiting
 from experiments.executors.base import ExecutorError
 from experiments.executors.slurm import queue
 from experiments.executors.slurm.slot import Slot
-from experiments.files.keys import Slurm
 from experiments.store import disk
 from experiments.store.log import LOG
 from experiments.store.manifest import read_manifest
 from experiments.store.reading import RunFolder
+from experiments.workers.capture import last_words
 
 _JOBS = "jobs.json"
 
 
 class Job(BaseModel):
-    """What is known of the job of one slot.
+    """The job of one slot.
 
     Attributes
     ----------
     slurm : what it asks for. again : how often a run whose job was ended is begun again, and a job that
-        got no further submitted. id : as SLURM calls it, empty before it is submitted.
-    tries : how often it was submitted without getting further. got : how far it had got when it was
-        submitted: runs begun and recorded. words : how the one before it ended.
+        got no further submitted. id : as SLURM calls it. words : how the one before it ended.
+    got : the runs that were begun and recorded when it was submitted. tries : since that has grown.
     """
 
     slurm: dict[str, Any]
     again: int
     id: str = ""
-    tries: int = 0
-    got: int = 0
     words: str = ""
+    got: int = 0
+    tries: int = 0
 
 
 _KNOWN = TypeAdapter(dict[str, Job])
 
 
 class Slots:
-    """The slots of a folder of runs."""
+    """The slots of a folder of runs, with those of its jobs that were submitted last."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.path = folder, folder / "slots"
-        self.jobs = dict[str, Job]()
+        self.folder, self.path, self.jobs = folder, folder / "slots", dict[str, Job]()
         try:
             self.jobs = _KNOWN.validate_json((self.path / _JOBS).read_bytes())
         except FileNotFoundError:
             pass
         except (OSError, ValidationError) as error:
             raise ExecutorError(f"{self.path / _JOBS}: cannot be read: {error}") from None
-        self._seen = dict[str, int]()  # bytes of a slot's log that were read
-        self._over = dict[str, bool]()  # whether it has all records
+        self._read = dict[str, int]()  # bytes of a slot's log
+        self._over = set[str]()  # slots with all records
         self._taken = set(RunFolder(folder).lines)
 
     def submit(self, waiting: Waiting, slots: int, again: int) -> None:
@@ -99,73 +97,66 @@ class Slots:
             [*start, str(self.path.absolute() / name), str(job.again), job.words]
             for name, job in jobs.items()
         ]
-        asked = next(iter(jobs.values())).slurm
-        try:
-            ids = queue.submit(self.path / "jobs", commands, Slurm(**asked).parameters())
-        except ExecutorError as error:
-            told = f"the queue refuses a job that asks for {json.dumps(asked)}"
-            raise ExecutorError(f"--executor slurm: {told}: {error}") from None
+        ids = queue.submit(self.path / "jobs", commands, next(iter(jobs.values())).slurm)
         for (name, job), own in zip(jobs.items(), ids, strict=True):
             self.jobs[name] = job.model_copy(update={"id": own})
         disk.replace(self.path / _JOBS, _KNOWN.dump_json(self.jobs, indent=1))
 
     def arrived(self) -> Iterator[Outcome]:
         """Yield what slots have recorded since it was last asked, and the folder does not have yet."""
-        for name in self.jobs:
+        for name in self.left():
             folder = RunFolder(self.path / name)
             log = folder.path / LOG
             size = log.stat().st_size if log.exists() else 0
-            if size != self._seen.get(name, 0):
-                self._seen[name] = size
-                self._over[name] = not len(Slot(folder.path).waiting(folder.records()))
-                for run_id in [own for own in folder.lines if own not in self._taken]:
-                    self._taken.add(run_id)
-                    yield folder.outcome(run_id)
+            if size == self._read.get(name, 0):
+                continue
+            self._read[name] = size
+            if not len(Slot(folder.path).waiting(folder.records())):
+                self._over.add(name)
+            for run_id in [own for own in folder.lines if own not in self._taken]:
+                self._taken.add(run_id)
+                yield folder.outcome(run_id)
 
     def left(self) -> list[str]:
         """Return the slots of which not all has arrived."""
-        return [name for name in self.jobs if not self._over.get(name)]
+        return [name for name in self.jobs if name not in self._over]
 
-    def go_on(self) -> tuple[list[str], list[str]]:
-        """Submit again the jobs that have ended before their cases; how all of these stand, in words.
+    def go_on(self, states: Mapping[str, str]) -> tuple[list[str], list[str]]:
+        """Submit again the jobs that have ended before their cases.
+
+        Parameters
+        ----------
+        states : of jobs, before it was last asked what has arrived.
 
         Returns
         -------
         list, list
-            The states of jobs that wait or run, and of those that are given up, as they got no further.
+            The states of jobs that wait or run, and what is said of those that got no further.
 
         Raises
         ------
         ExecutorError
-            If the queue cannot be asked, or refuses them.
+            If the queue refuses them.
         """
         alive, given_up, again = list[str](), list[str](), dict[str, dict[str, Job]]()
-        states = queue.states() if self.left() else {}
         for name in self.left():
             job, slot = self.jobs[name], Slot(self.path / name)
-            state = states.get(job.id, "no longer known to SLURM")
-            if queue.is_alive(state):
-                alive.append(state)
-                continue
+            state = states.get(job.id, "")
             got = slot.begun().total() + len(RunFolder(slot.path).lines)
             tries = 0 if got > job.got else job.tries + 1
-            if tries > job.again:
+            if queue.is_alive(state):
+                alive.append(state)
+            elif tries > job.again:
                 log = self.path / "jobs" / f"{job.id}_0_log.err"
-                lines = log.read_text(errors="replace").split("\n") if log.exists() else []
-                last = next((line for line in reversed(lines) if line.strip()), f"{log} is empty")
-                given_up.append(f"job {job.id} of slot {name} ended ({state}): {last}")
-                continue
-            changed = {"tries": tries, "got": got, "words": f"the last one, {job.id}, {state}"}
-            again.setdefault(str(job.slurm), {})[name] = job.model_copy(update=changed)
+                words = last_words(log.read_text(errors="replace")) if log.exists() else ""
+                given_up.append(f"job {job.id} of slot {name} ended ({state}), see {log}: {words}")
+            else:
+                changed = {"tries": tries, "got": got, "words": f"the last one, {job.id}, {state}"}
+                again.setdefault(str(job.slurm), {})[name] = job.model_copy(update=changed)
         for jobs in again.values():
             self._submit(jobs)
             alive += ["submitted again"] * len(jobs)
         return alive, given_up
-
-    def alive(self) -> bool:
-        """Whether a job waits or runs of which not all has arrived."""
-        states = queue.states() if self.left() else {}
-        return any(queue.is_alive(states.get(self.jobs[name].id, "")) for name in self.left())
 
     def end(self) -> None:
         """Take the jobs of which not all has arrived out of the queue."""

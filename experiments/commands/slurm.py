@@ -9,6 +9,7 @@ import click
 
 from experiments.cases.search import Waiting
 from experiments.commands.run import RunOptions, begin, conclude
+from experiments.executors.base import ExecutorError
 from experiments.executors.slurm import SLOTS, queue
 from experiments.executors.slurm.slots import Slots
 from experiments.files.experiment import find_experiments, read_experiment
@@ -48,16 +49,21 @@ def collect_into(folder: Path) -> int:
         raise Refusal(
             f"{folder}: has no jobs of SLURM; begin with: dualgap submit FILE --out {folder}"
         )
-    states = queue.states()
+    states, wrong = dict[str, str](), list[str]()
+    try:
+        states = queue.states()
+    except ExecutorError as error:  # what is there is brought all the same
+        wrong.append(str(error))
     with closing(Store.reopen(folder)) as store:
         for outcome in slots.arrived():
             store.append(outcome)
-    recorded = RunFolder(folder)
-    failed = conclude(recorded)
-    alive, given_up = slots.go_on(states)
-    for told in given_up:
+        recorded = RunFolder(folder)
+        failed = conclude(recorded)
+        alive, given_up = slots.go_on(states) if not wrong else ([], [])
+    wrong += given_up
+    for told in wrong:
         click.echo(told, err=True)
     if recorded.missing:
         jobs = "; ".join(f"{count} {state}" for state, count in Counter(alive).items())
         click.echo(f"{recorded.missing} runs are missing; jobs: {jobs or 'none'}", err=True)
-    return int(failed or bool(given_up))
+    return int(failed or bool(wrong))

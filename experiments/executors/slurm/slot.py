@@ -44,15 +44,7 @@ class Slot:
         disk.replace(self.path / _CASES, pack((cases, known), answers))
         own = {file.path.name for file in input_files(cases).values() if file.is_code}
         code = {k: v for k, v in manifest["code"].items() if k in own or not k.endswith(".py")}
-        problems = {case.problem_id: vars(case.problem) for case in cases}
-        ids = [case.run_id for case in cases]
-        changed = {
-            "run_ids": ids,
-            "code": code,
-            "problems": problems,
-            "earlier": [],
-            "sessions": [],
-        }
+        changed = {"run_ids": [case.run_id for case in cases], "code": code, "sessions": []}
         write_manifest(self.path, {**manifest, **changed})
 
     @cached_property
@@ -91,17 +83,16 @@ class Slot:
             inputs=input_files(cases),
             problems={case.problem_id: vars(case.problem) for case in cases},
         )
-        with closing(store):
-            begun = self.begun()
+        begun = self.begun()
+        with closing(store), (self.path / _BEGUN).open("a", buffering=1) as noted:
             for case in self.waiting(RunFolder(self.path).records()):
                 if (times := begun[case.run_id]) > again:
                     reason = f"its SLURM job was ended {times} times while it ran"
                     store.append(failed(case, "crashed", f"{reason}{words and f'; {words}'}"))
             waiting = self.waiting(RunFolder(self.path).records())
-            noted = disk.open_to_append(self.path / _BEGUN)
 
             def note(case: Case) -> Case:
-                disk.append(noted, f"{case.run_id}\n".encode())
+                noted.write(f"{case.run_id}\n")
                 return case
 
             while len(waiting):

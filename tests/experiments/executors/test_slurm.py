@@ -203,13 +203,14 @@ def test_a_job_and_a_node_that_are_killed_lose_no_run(cluster, command, write, t
     file = write(GRID.replace("n: 20", f"n: 20, seed: {list(range(50))}"))
     out = tmp_path / "out"
     command("submit", file, "--out", out, "--workers", "4")
-    first = next(iter(Slots(out).jobs.values())).id
-    wait_for(lambda: (out / "slots/0/begun").exists() and (out / "slots/1/begun").exists(), 60)
+    first, slot = next(iter(Slots(out).jobs.values())).id, Slot(out / "slots/0")
+    wait_for(lambda: slot.begun().total())
     cluster.ask("scancel", "--signal=KILL", "--full", first)
     wait_for(lambda: not queue.is_alive(queue.states()[first]))
     assert "submitted again" in command("collect", out).output
     again = next(iter(Slots(out).jobs.values())).id
-    wait_for(lambda: queue.states()[again] == "RUNNING")
+    begun = slot.begun().total()
+    wait_for(lambda: slot.begun().total() > begun)
     cluster.lose_node()
     wait_for(lambda: cluster.state().startswith("down"))
     assert queue.states()[again].startswith("PENDING")  # as SLURM has put it there again

@@ -25,6 +25,8 @@ from experiments.cases.plan import Case
 from experiments.cases.records import Outcome
 from experiments.cases.search import Waiting
 from experiments.executors.base import Executor, ExecutorError
+from experiments.executors.slurm import queue
+from experiments.executors.slurm.slots import Slots
 
 AGAIN = 2  # times a run whose job was ended is begun again
 SLOTS = 16  # of one array
@@ -60,9 +62,6 @@ class SlurmExecutor(Executor):
         ExecutorError
             If the queue refuses the jobs, or one gets no further.
         """
-        from experiments.executors.slurm import queue  # noqa: PLC0415 - their process imports this
-        from experiments.executors.slurm.slots import Slots  # noqa: PLC0415
-
         if self.folder is None:
             raise ExecutorError("--executor slurm: needs a folder where the runs are recorded")
         slots = Slots(self.folder)

@@ -102,8 +102,9 @@ class Slot:
                         waiting.follow(outcome.record)
 
 
-if __name__ == "__main__":
+def fill(path: str, again: str, words: str) -> None:
+    """Run a slot, see `Slot.run`; what a job does."""
     try:
-        Slot(Path(sys.argv[1])).run(int(sys.argv[2]), sys.argv[3])
+        Slot(Path(path)).run(int(again), words)
     except Refusal as error:
         sys.exit(str(error))

@@ -26,6 +26,8 @@ from experiments.store.reading import RunFolder
 from experiments.workers.capture import last_words
 
 _JOBS = "jobs.json"
+# no module, which the processes of its runs would import, with NumPy, before their environment is set
+_START = "import sys; from experiments.executors.slurm.slot import fill; fill(*sys.argv[1:])"
 
 
 class Job(BaseModel):
@@ -92,7 +94,7 @@ class Slots:
 
     def _submit(self, jobs: Mapping[str, Job]) -> None:
         """Submit the jobs of slots that ask for the same as one array."""
-        start = [sys.executable, "-m", "experiments.executors.slurm.slot"]
+        start = [sys.executable, "-c", _START]
         commands = [
             [*start, str(self.path.absolute() / name), str(job.again), job.words]
             for name, job in jobs.items()

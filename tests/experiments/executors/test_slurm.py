@@ -185,14 +185,15 @@ def cluster():
 @pytest.mark.exhaustive
 def test_jobs_of_a_cluster_give_the_rows_of_a_run_on_one_machine(cluster, command, write):
     """Each solver has the resources that it asks for; a queue that refuses is quoted."""
-    grid = GRID.replace("[{name", "[{slurm: {cpus: 2, mem: 50MiB, time: 5m}, name")
+    grid = GRID.replace("[{name", "[{slurm: {cpus: 1, mem: 50MiB, time: 5m}, name")
     command("submit", write(grid), "--out", "out", "--workers", "2")
     asked = cluster.ask("squeue", "--noheader", "--array", "--format=%C %m %l").splitlines()
-    assert asked == ["2 50M 5:00"] * 2
+    assert asked == ["1 50M 5:00"] * 2
     wait_for(lambda: "missing" not in command("collect", "out").output, 110)
+    assert load_results("out")["threads"].unique().tolist() == [1]
     command("run", write(grid), "--out", "alone")
     assert rows("out") == rows("alone")
-    refused = grid.replace("cpus: 2", "partition: nowhere")
+    refused = grid.replace("cpus: 1", "partition: nowhere")
     told = command("submit", write(refused), "--out", "refused", code=2).output
     assert '{"mem": 52428800, "partition": "nowhere", "time": 300.0}: invalid partition' in told
 

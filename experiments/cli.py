@@ -50,9 +50,14 @@ def main() -> None:
 )
 @click.option("--workers", type=click.IntRange(1), help="Processes [1].")
 @click.option(
-    "--executor", metavar="NAME|FILE:CLASS", default="local", help="local, dask, ... [local]"
+    "--executor", metavar="NAME|FILE:CLASS", default="local", help="local, dask, slurm ... [local]"
 )
-@click.option("--address", metavar="TCP://HOST:PORT", help="A running Dask scheduler [a new one].")
+@click.option(
+    "--scheduler",
+    "address",
+    metavar="TCP://HOST:PORT",
+    help="A running Dask scheduler [a new one].",
+)
 @click.option("--dry-run", is_flag=True, help="Only show the plan, and how long it takes at most.")
 def run(
     experiment: str,
@@ -74,6 +79,45 @@ def run(
     resume = resume or force or retry is not None
     options = RunOptions(resume, retried(retry), force, workers, executor, address)
     sys.exit(run_all(experiment, out, options, dry_run))
+
+
+@main.command()
+@click.argument("experiment", metavar="FILE|NAME")
+@click.option("--out", type=_PATH, help="Folder of the results, which all nodes see [runs/<name>].")
+@click.option("--resume", is_flag=True, help="Submit only what the folder does not have yet.")
+@click.option("--workers", type=click.IntRange(1), help="Jobs for each kind of resources [16].")
+@click.option(
+    "--again",
+    type=click.IntRange(0),
+    default=2,
+    show_default=True,
+    help="How often a run whose job was ended is begun again.",
+)
+def submit(
+    experiment: str, out: Path | None, resume: bool, workers: int | None, again: int
+) -> None:
+    """Submit an experiment to SLURM, and return at once.
+
+    Each entry of its solvers may say what its jobs ask for, as slurm: {cpus: 4, mem: 8GiB, time: 1h}.
+    """
+    from experiments.commands.run import RunOptions  # noqa: PLC0415
+    from experiments.commands.slurm import submit_all  # noqa: PLC0415
+
+    options = RunOptions(resume, workers=workers, executor="slurm")
+    sys.exit(submit_all(experiment, out, options, again))
+
+
+@main.command()
+@click.argument("folder", type=_FOLDER)
+def collect(folder: Path) -> None:
+    """Bring the runs that jobs of SLURM have recorded into a results FOLDER, at any time.
+
+    Jobs that have ended before their runs are submitted again. Exit 1 if a row is wrong or crashed, or
+    a job got no further.
+    """
+    from experiments.commands.slurm import collect_into  # noqa: PLC0415
+
+    sys.exit(collect_into(folder))
 
 
 @main.command()

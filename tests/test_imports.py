@@ -32,7 +32,7 @@ ORDER = {
     ],
     "solvers": ["base", "numerics", "*", "running", "paths", "estimators"],
     "experiments": [
-        *("workers", "records", "files", "cases", "executors", "store", "analysis", "tables"),
+        *("workers", "records", "files", "cases", "store", "executors", "analysis", "tables"),
         *("plots", "report", "selftest", "gallery", "commands", "cli", "docs"),
     ],
 }

@@ -217,6 +217,29 @@ class Waiting(Iterator[Case]):
                 return replace(case, initial=self._answer(case.after)) if case.after else case
         raise StopIteration
 
+    def chains(self) -> list[list[Case]]:
+        """Take all cases out, in chains: no run of one begins at, or follows, a run of another."""
+        chains, first = dict[str, list[Case]](), dict[str, str]()
+        while self._left:
+            case = self._left.popleft()
+            if next_of(case.run_id, self._records) is not None:
+                own = search_of(case.run_id).partition(".")[0]
+                first[case.run_id] = first.get(case.after or "", own)
+                chains.setdefault(first[case.run_id], []).append(case)
+        return list(chains.values())
+
+    def needed(self, cases: Iterable[Case]) -> tuple[dict[str, Record], dict[str, Any]]:
+        """Return the records that chains follow, and the answers that they begin at, by run ids."""
+        searches = {search_of(case.run_id).partition(".")[0] for case in cases}
+        before = {case.after for case in cases}
+        records = {
+            k: r
+            for k, r in self._records.items()
+            if k in before or search_of(k).partition(".")[0] in searches
+        }
+        answers = {k: self._answer(k) for k in records if k in before}
+        return records, {k: alpha for k, alpha in answers.items() if alpha is not None}
+
     def _is_ready(self, case: Case) -> bool:
         search, repeat, _ = search_of(case.run_id).partition(".")
         if repeat:

@@ -78,26 +78,48 @@ def run_into(described: Experiment, folder: Path, options: RunOptions) -> tuple[
         The exit code, and why it ended early, if it did.
     """
     recorded, early = record(described, folder, options)
+    failed = conclude(recorded)
+    if early:
+        return (130 if early == INTERRUPTED else 1), early
+    return int(failed), ""
+
+
+def conclude(recorded: RunFolder) -> bool:
+    """Write the tables of a folder, print its summary, and return whether a run or a table failed."""
     results = recorded.results
     summary = summarise(results)
     # before it is printed, which fails where nobody reads it
-    written = write_all(recorded, to_markdown(summary, described.name))
+    written = write_all(recorded, to_markdown(summary, recorded.manifest["name"]))
     console().print(to_terminal(summary))
-    if early:
-        return (130 if early == INTERRUPTED else 1), early
     ended = results[~is_followed(results)]
     broken = ended["status"].isin(FAILING) | ended["verdict"].isin(FAILING)
-    return int(bool(broken.any()) or not written), ""
+    return bool(broken.any()) or not written
 
 
 def record(described: Experiment, folder: Path, options: RunOptions) -> tuple[RunFolder, str]:
     """Run what a folder lacks; return what it has then, and why that is not all, or an empty string."""
+    cases, executor, store = begin(described, folder, options)
+    recorded = RunFolder(folder)
+    try:
+        early = _run(cases, executor, store, recorded.records(options.retry))
+    finally:
+        store.close()
+    recorded = RunFolder(folder) if store.session.lines else recorded
+    if recorded.lost:
+        early = early or f"{recorded.lost} of the runs were removed from {folder / LOG} by others"
+    return recorded, early
+
+
+def begin(
+    described: Experiment, folder: Path, options: RunOptions
+) -> tuple[list[Case], Executor, Store]:
+    """Return the cases of an experiment, the executor that can run them, and the folder, open."""
     cases = plan(described)
     try:
         chosen = EXECUTORS.find(options.executor)
     except ValueError as error:
         raise Refusal(f"--executor: {error}") from None
-    executor = chosen(options.workers, options.address)
+    executor = chosen(options.workers, options.address, folder=folder)
     executor.check()
     store = Store.open(
         folder,
@@ -108,15 +130,7 @@ def record(described: Experiment, folder: Path, options: RunOptions) -> tuple[Ru
         inputs=input_files(cases),
         problems={case.problem_id: vars(case.problem) for case in cases},
     )
-    recorded = RunFolder(folder)
-    try:
-        early = _run(cases, executor, store, recorded.records(options.retry))
-    finally:
-        store.close()
-    recorded = RunFolder(folder) if store.session.lines else recorded
-    if recorded.lost:
-        early = early or f"{recorded.lost} of the runs were removed from {folder / LOG} by others"
-    return recorded, early
+    return cases, executor, store
 
 
 def _run(

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 from math import inf
+from pathlib import Path
 from typing import ClassVar
 
 from experiments.cases.plan import Case
@@ -44,6 +45,7 @@ class Executor(ABC):
     address : of a service that runs already; None where there is none.
     told : called with what a run waits for besides its solver, such as "compiling smo".
     grace : seconds beyond 1.5 times its time limit after which a solver that does not stop is killed.
+    folder : where the runs are recorded; None if they are not.
     """
 
     name: ClassVar[str] = ""
@@ -51,6 +53,7 @@ class Executor(ABC):
     address: str | None = None
     told: Callable[[str], object] = str
     grace: float = GRACE
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:

@@ -23,7 +23,7 @@ class LocalExecutor(Executor):
     def check(self) -> None:
         """Refuse an address: there is nothing to connect to."""
         if self.address is not None:
-            raise ExecutorError("--address: is that of a Dask scheduler; add --executor dask")
+            raise ExecutorError("--scheduler: is that of a Dask scheduler; add --executor dask")
 
     def run(self, cases: Iterable[Case]) -> Generator[Outcome]:
         """Yield the outcome of every case, as they complete; all processes end with the iterator."""

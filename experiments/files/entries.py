@@ -11,6 +11,7 @@ from functools import lru_cache, partial
 from typing import Any, TypeVar, cast
 
 from experiments.files.grid import at_upper_end, path_spec
+from experiments.files.keys import resources
 from experiments.files.settings import build, name_and_settings, options_of
 from experiments.files.specs import (
     SEARCHED,
@@ -245,13 +246,14 @@ def _solver(node: Node, folder: str, importable: bool) -> SolverSpec:
     name, settings = name_and_settings(node, "solver")
     given: dict[str, Node] = dict(settings.value)
     label = given.pop("label").plain if "label" in given else ""
+    slurm = resources(given.pop("slurm", Node({}, node.line)))
     searched = next((key for key in SEARCHED if key in given and given[key].value == "auto"), "")
     if searched:  # a search begins at the loosest one
         given[searched] = Node(SEARCHED[searched], given[searched].line)
     settings = Node(given, settings.line)
     if not importable:
-        return SolverSpec(name.value, settings.plain, searched=searched, label=label)
+        return SolverSpec(name.value, settings.plain, False, searched, label, slurm)
     cls = _class(SOLVERS, name, folder)
     values = values_of(build(cls, options_of(cls), settings, name.value))
     seeded = "seed" in values and "seed" not in given
-    return SolverSpec(name.value, values, seeded, searched, label)
+    return SolverSpec(name.value, values, seeded, searched, label, slurm)

@@ -21,6 +21,7 @@ from solvers import SOLVERS
 
 SAFE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._ +-]{0,99}$"  # as JSON schemas and Python both read it
 LABEL = r"^[^\s/\\:]([^\n\r\t/\\:]{0,58}[^\s/\\:])?$"  # of an entry of `solvers`
+DURATION = r"^([0-9]{1,9}(?:\.[0-9]{1,9})?) ?([smhd])$"
 SIZE = r"^\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]*)\s*$"
 _LEAST_MEMORY = 2**20  # bytes; no worker starts with less, so that a number below it lacks its unit
 _HINTS = {
@@ -32,6 +33,7 @@ _MUST = {  # by key and kind of error, where pydantic's own words would not do
     "memory_limit greater_than_equal": "be 1 MiB or more; give a unit, such as 4GiB or 500MB",
 }
 _BYTES = TypeAdapter(ByteSize)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def _as_bytes(value: Any) -> Any:
@@ -42,6 +44,18 @@ def _as_bytes(value: Any) -> Any:
         if re.fullmatch(SIZE, value):  # pydantic overlooks what comes after the unit
             return int(_BYTES.validate_python(value))
     raise ValueError("be a size such as 4GiB or 500MB, a number of bytes, or null")
+
+
+def _as_seconds(value: Any) -> Any:
+    """Return seconds for text such as "90m" or "1h"; anything else is left as it is."""
+    if not isinstance(value, str):
+        return value
+    if found := re.fullmatch(DURATION, value):
+        return float(found[1]) * _SECONDS[found[2]]
+    raise ValueError("be a duration such as 90m or 1h, or a number of seconds")
+
+
+_Memory = Annotated[int, Field(ge=_LEAST_MEMORY), BeforeValidator(_as_bytes)] | None
 
 
 def checked_labels(solvers: list[Node], faults: list[Fault]) -> None:
@@ -115,6 +129,40 @@ class ExperimentFile(BaseModel, frozen=True):
     )
 
 
+class Slurm(BaseModel, frozen=True):
+    """What the jobs of a solver ask of SLURM; what is left out is left to the cluster."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+    cpus: int | None = Field(None, ge=1, description="cores of a job, and threads of its runs")
+    mem: _Memory = Field(None, description="a size such as 4GiB, or a number of bytes")
+    time: Annotated[float, Field(gt=0, lt=1e9), BeforeValidator(_as_seconds)] | None = Field(
+        None, description="how long a job may run: a duration such as 90m or 1h, or seconds"
+    )
+    partition: str | None = Field(None, description="where its jobs wait")
+
+
+def resources(node: Node) -> dict[str, Any]:
+    """Return what the entry of a solver asks of SLURM, as plain values.
+
+    Raises
+    ------
+    Fault
+        At the line of what is not accepted.
+    """
+    if not isinstance(node.value, dict):
+        example = "{cpus: 4, mem: 8GiB, time: 1h, partition: long}"
+        raise Fault(
+            node.line, f"slurm: must be a mapping such as {example}, got {shown(node.plain)}"
+        )
+    try:
+        return Slurm.model_validate(node.plain).model_dump(exclude_none=True)
+    except ValidationError as error:
+        found = error.errors()[0]
+        key = str(found["loc"][0])
+        raise Fault(node.value[key].line, f"slurm: {_fault_text(key, found, Slurm)}") from None
+
+
 def checked_keys(root: Node, faults: list[Fault]) -> ExperimentFile | None:
     """Return the keys of an experiment file; None if any is wrong, with what is in `faults`."""
     try:
@@ -127,9 +175,9 @@ def checked_keys(root: Node, faults: list[Fault]) -> ExperimentFile | None:
     return None
 
 
-def _fault_text(key: str, found: Any) -> str:
+def _fault_text(key: str, found: Any, model: type[BaseModel] = ExperimentFile) -> str:
     if found["type"] == "extra_forbidden":
-        return unknown("key", key, ExperimentFile.model_fields)
+        return unknown("key", key, model.model_fields)
     if found["type"] == "missing":
         return f"needs the key {key!r}"
     if found["type"] == "too_short":
@@ -140,7 +188,7 @@ def _fault_text(key: str, found: Any) -> str:
             f"entries of problems and solvers{_HINTS.get(key, '')}"
         )
     if found["type"].endswith("_type"):
-        hint = get_type_hints(ExperimentFile, include_extras=True)[key]
+        hint = get_type_hints(model, include_extras=True)[key]
         return f"{key}: must be {type_text(hint)}, got {shown(found['input'])}"
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input should ")
     must = _MUST.get(f"{key} {found['type']}", message)

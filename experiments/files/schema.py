@@ -17,7 +17,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerati
 
 from experiments.files.catalogue import about, classes
 from experiments.files.grid import FOLLOWED, KEY
-from experiments.files.keys import LABEL, SIZE, ExperimentFile
+from experiments.files.keys import DURATION, LABEL, SIZE, ExperimentFile, Slurm
 from experiments.files.settings import Option, options_of
 from experiments.files.specs import SEARCHED, plain
 from problems import Kernel
@@ -40,6 +40,9 @@ def experiment_schema() -> Schema:
     keys = shape["properties"]
     keys["problems"] |= {"items": _axis(_ref("problem"))}
     keys["solvers"] |= {"items": _axis(_ref("solver"))}
+    slurm = Slurm.model_json_schema()
+    for key, pattern in (("mem", SIZE), ("time", DURATION)):
+        slurm["properties"][key]["anyOf"].append({"type": "string", "pattern": pattern})
     keys["memory_limit"]["anyOf"].append({"type": "string", "pattern": SIZE})
     problems = classes("problems")
     beside: Schema = {"dataset": _axis(_ref("dataset")), KEY: _path()}
@@ -53,7 +56,7 @@ def experiment_schema() -> Schema:
             for name, cls in named.items()
             if not any(option.required for option in options_of(cls).values())
         ]
-        beside = {"label": _LABEL} if kind == "solver" else {}
+        beside = {"label": _LABEL, "slurm": slurm} if kind == "solver" else {}
         mapping = _mapping(kind, "name", named, beside)
         definitions[kind] = {"if": {"type": "string"}, "then": _name(alone), "else": mapping}
         definitions |= _settings(kind, named, ["name", *beside])

@@ -46,6 +46,7 @@ class SolverSpec:
     searched : the setting that is `auto` in the file, empty if none is; see `cases.search`.
     label : what tables and figures call it, empty if its name; it decides nothing, and is not shown
         where descriptions are compared.
+    slurm : what its jobs ask of SLURM, see `files.keys`; that decides nothing either.
     """
 
     name: str
@@ -53,6 +54,7 @@ class SolverSpec:
     seeded: bool = False
     searched: str = ""
     label: str = field(default="", repr=False)
+    slurm: Spec = field(default_factory=dict[str, Any], repr=False)
 
 
 def values_of(instance: Any, leave_out: tuple[str, ...] = ()) -> Spec:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import fcntl
 import io
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,6 +89,30 @@ class Store:
         OSError
             If the disk is full.
         """
+
+        def planned(old: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
+            manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, old)
+            return succeeding(folder, old, manifest, inputs or {}, force) if old else (manifest, [])
+
+        return cls._locked(folder, resume, planned)
+
+    @classmethod
+    def reopen(cls, folder: Path) -> Store:
+        """Open a folder as it was begun, to record runs made elsewhere; StoreError as `open`."""
+        begun = read_manifest(folder)
+        return cls._locked(folder, True, lambda old: (dict(old or begun), []))
+
+    @classmethod
+    def _locked(
+        cls,
+        folder: Path,
+        resume: bool,
+        planned: Callable[[Mapping[str, Any] | None], tuple[dict[str, Any], list[str]]],
+    ) -> Store:
+        """Open a folder that no other process writes to.
+
+        `planned` returns, from the manifest that is there, the one to write and the runs to begin anew.
+        """
         try:
             disk.make_folder(folder)
             _earlier(folder, resume)  # before a file is created in a folder of others
@@ -96,11 +120,8 @@ class Store:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 old = _earlier(folder, resume, opened=True)  # others may have begun
-                manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, old)
-                session = Session()
-                if old:
-                    manifest, again = succeeding(folder, old, manifest, inputs or {}, force)
-                    session = Session(restarted=again)
+                manifest, again = planned(old)
+                session = Session(restarted=again)
                 manifest.setdefault("sessions", []).append(session.entry())
                 write_manifest(folder, manifest)
             except BaseException:

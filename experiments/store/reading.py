@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from experiments.cases.plan import search_of
+from experiments.cases.records import Outcome
 from experiments.cases.search import next_of
 from experiments.files.specs import ProblemSpec, build_problem
 from experiments.records import columns
@@ -180,6 +181,19 @@ class RunFolder:
             return typed(table, name)
         except (OSError, ValueError) as error:
             raise StoreError(f"{file}: cannot be read: {error}") from None
+
+    def outcome(self, run_id: str) -> Outcome:
+        """Return what a run gave, so that it can be recorded in another folder too."""
+        line, model = self.lines[run_id], dict[str, Any]()
+        common = common_columns(self.manifest, line["record"]["problem_id"])
+        with (
+            suppress(OSError, ValueError, EOFError, BadZipFile),
+            np.load(self.path / "models" / f"{run_id}.npz") as stored,
+        ):
+            model = dict(stored)
+        kept = {name: line[name] for name in ("trace", "output", "diagnosis", "path")}
+        answer = load_answer(self.path, run_id)
+        return Outcome(common | line["record"], model=model, answer=answer, **kept)
 
     @property
     def diagnoses(self) -> dict[str, dict[str, Any]]:

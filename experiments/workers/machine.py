@@ -21,8 +21,9 @@ def machine() -> dict[str, Any]:
 
 
 def cores() -> int:
-    """Return how many processor cores this process may use."""
-    return len(psutil.Process().cpu_affinity() or [0]) if psutil.LINUX else os.cpu_count() or 1
+    """Return how many processor cores this process may use; of a SLURM job those it has asked for."""
+    here = len(psutil.Process().cpu_affinity() or [0]) if psutil.LINUX else os.cpu_count() or 1
+    return min(here, int(os.environ.get("SLURM_CPUS_ON_NODE", here)))
 
 
 def bytes_text(size: float) -> str:

@@ -52,7 +52,7 @@ class DaskExecutor(Executor):
             ) from None
         if self.address is not None and self.workers is not None:
             raise ExecutorError(
-                "--workers: a scheduler at --address has its own workers; leave out one of the two"
+                "--workers: the one at --scheduler has its own workers; leave out one of the two"
             )
         if self.address is not None:
             check_address(self.address)

@@ -35,7 +35,7 @@ def check_address(address: str) -> None:
             client.run(versions)
         except Exception as error:  # a worker's own exception comes as text
             raise ExecutorError(
-                f"--address {address}: the scheduler or a worker cannot import dualgap ({error}); "
+                f"--scheduler {address}: the scheduler or a worker cannot import dualgap ({error}); "
                 "install the same version everywhere"
             ) from None
 
@@ -96,8 +96,9 @@ def _reach(address: str) -> Generator[Client]:
         client = Client(address, timeout=_REACHED, set_as_default=False, name="dualgap")
     except Exception as error:  # whatever it is that answers there
         raise ExecutorError(
-            f"--address {address}: no Dask scheduler answers there within {_REACHED:.0f} s "
-            f"({type(error).__name__}: {error}); start one with `dask scheduler`, or leave out --address"
+            f"--scheduler {address}: no Dask scheduler answers there within {_REACHED:.0f} s "
+            f"({type(error).__name__}: {error}); start one with "
+            "`dask scheduler`, or leave out --scheduler"
         ) from None
     with silence_logging_cmgr(logging.CRITICAL, "distributed.client"), client:
         yield client

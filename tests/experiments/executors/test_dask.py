@@ -106,7 +106,7 @@ def test_a_scheduler_that_is_lost_ends_the_command_and_keeps_what_is_recorded(
 ):
     text, out = _with(strange("time.sleep(600); yield")), tmp_path / "out"
     with _scheduler(tmp_path) as (address, scheduler, worker):
-        command = _start(write(text), out, "--address", address)
+        command = _start(write(text), out, "--scheduler", address)
         wait_for(lambda: _recorded(out))
         worker_processes = worker.children(recursive=True)
         scheduler.kill()
@@ -138,13 +138,16 @@ def test_an_interrupted_command_leaves_no_process(write, strange, tmp_path):
 DEAD = "tcp://127.0.0.1:9"  # it takes seconds to find that out
 REFUSED = [
     (
-        ["--executor", "dask", "--address", "nowhere"],
-        "--address nowhere: no Dask scheduler answers",
+        ["--executor", "dask", "--scheduler", "nowhere"],
+        "--scheduler nowhere: no Dask scheduler answers",
     ),
-    (["--executor", "dask", "--address", "no://127.0.0.1:8786"], "no Dask scheduler answers there"),
-    (["--address", DEAD], "add --executor dask"),
-    (["--executor", "dask", "--workers", "2", "--address", "x"], "has its own workers"),
-    pytest.param(["--executor", "dask", "--address", DEAD], DEAD, marks=pytest.mark.exhaustive),
+    (
+        ["--executor", "dask", "--scheduler", "no://127.0.0.1:8786"],
+        "no Dask scheduler answers there",
+    ),
+    (["--scheduler", DEAD], "add --executor dask"),
+    (["--executor", "dask", "--workers", "2", "--scheduler", "x"], "has its own workers"),
+    pytest.param(["--executor", "dask", "--scheduler", DEAD], DEAD, marks=pytest.mark.exhaustive),
 ]
 
 

@@ -122,7 +122,8 @@ def test_an_executor_is_found_in_its_folder_or_from_outside(command, write, tmp_
         "        open('mark', 'w').close()\n"
         "        yield from super().run(cases)\n"
     )
-    for name, code in (("mine.py:Counting", 0), ("slurm", 2)):
+    for name, code in (("mine.py:Counting", 0), ("slrum", 2)):
         result = command("run", write(), "--out", "out", "--executor", name, code=code)
-    assert "unknown executor 'slurm'; accepted are dask, local" in result.output
+    told = "unknown executor 'slrum'; did you mean 'slurm'? accepted are dask, local, slurm"
+    assert told in result.output
     assert (tmp_path / "mark").exists()

@@ -30,6 +30,7 @@ GOOD = {
     "solver": [
         "smo",
         "{name: smo, label: Ours}",
+        "{name: smo, slurm: {cpus: 2, mem: 8GiB, time: 90m, partition: long}}",
         "{name: smo, tol: [1e-3, 1e-6]}",
         "{name: [smo, platt_smo], tol: 1e-6}",
     ],
@@ -49,6 +50,7 @@ BAD = {
     "solver": [
         "no_such_solver",
         "{name: smo, label: a/b}",
+        "{name: smo, slurm: {mem: much}}",
         "{tol: 1e-3}",
         "{name: smo, tolerance: 1e-3}",
         "{name: smo, tol: small}",

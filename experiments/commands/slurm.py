@@ -1,0 +1,69 @@
+"""What `dualgap submit` and `dualgap collect` do: runs by jobs of SLURM that nobody waits for."""
+
+from collections import Counter
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+import click
+
+from experiments.cases.search import Waiting
+from experiments.commands.run import RunOptions, begin, conclude
+from experiments.executors.base import ExecutorError
+from experiments.executors.slurm import SLOTS, queue
+from experiments.executors.slurm.slots import Slots
+from experiments.files.experiment import find_experiments, read_experiment
+from experiments.records import Refusal
+from experiments.store.folder import Store
+from experiments.store.reading import RunFolder, load_answer
+
+
+def submit_all(experiment: str, out: Path | None, options: RunOptions, again: int) -> int:
+    """Submit the runs of a file or name that its folder lacks; return the exit code."""
+    file, *others = find_experiments(experiment)
+    if others:
+        names = ", ".join(each.stem for each in (file, *others))
+        raise Refusal(f"{experiment}: is a folder of experiments; give one of {names}")
+    described = read_experiment(file)
+    folder = out or Path("runs") / described.name
+    cases, _, store = begin(described, folder, options)
+    with closing(store):
+        slots = Slots(folder)
+        slots.end()
+        for outcome in slots.arrived():
+            store.append(outcome)
+        waiting = Waiting(cases, RunFolder(folder).records(), partial(load_answer, folder))
+        count = len(waiting)
+        slots.submit(waiting, options.workers or SLOTS, again)
+    click.echo(
+        f"{count} runs are submitted in {len(slots.jobs)} jobs; "
+        f"bring what is there, at any time, with: dualgap collect {folder}"
+    )
+    return 0
+
+
+def collect_into(folder: Path) -> int:
+    """Bring what slots have recorded, and submit again what was lost; return the exit code."""
+    slots = Slots(folder)
+    if not slots.jobs:
+        raise Refusal(
+            f"{folder}: has no jobs of SLURM; begin with: dualgap submit FILE --out {folder}"
+        )
+    states, wrong = dict[str, str](), list[str]()
+    try:
+        states = queue.states()
+    except ExecutorError as error:  # what is there is brought all the same
+        wrong.append(str(error))
+    with closing(Store.reopen(folder)) as store:
+        for outcome in slots.arrived():
+            store.append(outcome)
+        recorded = RunFolder(folder)
+        failed = conclude(recorded)
+        alive, given_up = slots.go_on(states) if not wrong else ([], [])
+    wrong += given_up
+    for told in wrong:
+        click.echo(told, err=True)
+    if recorded.missing:
+        jobs = "; ".join(f"{count} {state}" for state, count in Counter(alive).items())
+        click.echo(f"{recorded.missing} runs are missing; jobs: {jobs or 'none'}", err=True)
+    return int(failed or bool(wrong))

@@ -194,6 +194,8 @@ class FormPoint:
     claim : what the solver says of this point; the last one yielded counts.
     counters : anything else worth recording, by name.
     note : a sentence for the record's reason, of the last point.
+    w : of a formulation that is solved as it is, the weights, if the method has its own.
+    version : of a program, what it says of its version.
     """
 
     x: Vector | None
@@ -204,6 +206,13 @@ class FormPoint:
     claim: Claim = "none"
     counters: Mapping[str, float] = field(default_factory=dict[str, float])
     note: str = ""
+    w: Vector | None = None
+    version: str = ""
+
+    @property
+    def has_values(self) -> bool:
+        """Whether there is an answer, or the method is only still running."""
+        return self.x is not None or self.beta is not None or self.w is not None
 
 
 @dataclass(frozen=True, eq=False)

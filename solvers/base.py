@@ -145,6 +145,10 @@ class Solver(ABC):
     def iterates(self, state: Any, /) -> Iterator[FormPoint]:
         """Run the algorithm, yielding a `FormPoint` whenever its iterate may be inspected."""
 
+    def finish(self, state: Any, point: FormPoint, /) -> FormPoint:
+        """Return the last point, with what has to be read from a file; this counts as set-up."""
+        return point
+
 
 @dataclass(frozen=True)
 class NoSolver(Solver):

@@ -47,7 +47,7 @@ def two_classes(
 N = 42
 _rng = np.random.default_rng(7)
 Y = np.where(np.arange(N) % 3 == 0, 1.0, -1.0)
-# in single precision: SVMlight keeps no more
+# in single precision, for solvers that keep no more
 X = (_rng.standard_normal((N, 4)) + 0.6 * Y[:, None]).astype(np.float32).astype(np.float64)
 SPARSE = sp.csr_array(np.where(np.abs(X) > 0.4, X, 0.0))
 WIDE = sp.csr_array(sp.random_array((N, 90), density=0.1, rng=3))  # more features than samples

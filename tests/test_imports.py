@@ -28,7 +28,7 @@ ORDER = {
             "blocks",
         ),
         *("gram", "projection", "box_gap", "chains", "forms", "dual_problem"),
-        *("certificates", "formulations", "answers", "datasets"),
+        *("certificates", "formulations", "answers", "exchange", "datasets"),
     ],
     "solvers": ["base", "numerics", "*", "running", "paths", "estimators"],
     "experiments": [

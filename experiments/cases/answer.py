@@ -77,12 +77,14 @@ class Found:
     cpu_time: float
     iterations: int
     counters: dict[str, float]
+    version: str
 
     @classmethod
     def of(cls, solution: Solution) -> Found:
         """Return what is kept of a solution."""
         own: dict[str, Any] = {each.name: getattr(solution, each.name) for each in fields(cls)}
         own["note"], own["counters"] = sentence(solution.note), dict(solution.counters)
+        own["version"] = sentence(solution.version)
         return cls(**own)
 
 

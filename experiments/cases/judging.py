@@ -4,6 +4,7 @@ The problem is built anew from the file and the data. `status` describes the pro
 the solver claims, `verdict` what the certificate shows.
 """
 
+import json
 import warnings
 from collections.abc import Callable, Mapping
 from time import perf_counter
@@ -15,8 +16,9 @@ from experiments.cases import paths
 from experiments.cases.answer import Failure, read, sentence
 from experiments.cases.description import described
 from experiments.cases.plan import Case, code_from_outside
-from experiments.cases.records import Outcome, blank_record, failed, packed
+from experiments.cases.records import Outcome, blank_record, failed, packed, versions
 from experiments.cases.solving import posed
+from experiments.records.columns import PROGRAM_TIMES
 from experiments.workers.isolation import Returned
 from experiments.workers.wire import Malformed
 from problems import Dataset, Point, Precomputed, describe
@@ -98,6 +100,10 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
         evaluating = 2 * (perf_counter() - begun)
     record |= _answer(solution, answer.importing)
     record |= _timed(record, given, threads, evaluating)
+    if solution.version:
+        known = {case.solver.label or case.solver.name: solution.version}
+        record |= {"versions": json.dumps(versions() | known)}
+    record |= {name: solution.counters[name] for name in PROGRAM_TIMES if name in solution.counters}
     record |= _quality(solution, data) | (described(solution) if case.described else {})
     diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
     alpha = None if case.after is None else solution.alpha

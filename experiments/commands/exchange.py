@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from experiments.commands.terminal import refusing
-from experiments.files.answers import read_answer
 from experiments.files.experiment import read_problem
-from experiments.files.export import write_libsvm, write_qp, write_samples
 from experiments.files.specs import build_problem, build_source
 from experiments.records import Refusal
 from problems import Formulation, Unsupported
+from problems.exchange.answers import read_answer
+from problems.exchange.samples import write_libsvm, write_qp, write_samples
 from solvers import Solution, Status
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from experiments.files.entries import Describer
-from experiments.files.grid import expand, grid_size, with_intervals
+from experiments.files.grid import expand, grid_size, with_values
 from experiments.files.keys import ExperimentFile, checked_keys, checked_labels
 from experiments.files.specs import ProblemSpec, SolverSpec
 from experiments.files.yamlfile import LARGEST, ConfigError, Fault, Node, parse
@@ -175,7 +175,7 @@ def _entries(listed: Node | None, faults: list[Fault]) -> list[Node]:
     """Return the entries of `problems` or `solvers` whose grids are not empty."""
     entries: list[Node] = []
     given = listed.value if listed is not None and isinstance(listed.value, list) else ()
-    for entry in map(with_intervals, given):
+    for entry in map(with_values, given):
         try:
             grid_size(entry)
             entries.append(entry)

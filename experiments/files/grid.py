@@ -1,6 +1,7 @@
 """Grids: a list stands for each of its values, at any depth; a list inside a list is a value.
 
 The interval of a problem's `path` is no grid, though a list: C, lam or epsilon is followed through it.
+Nor are the lists of what a program `takes`.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from experiments.files.yamlfile import Fault, Node
 from problems import Formulation
 from solvers.paths.interval import Ends, interval_of
 
-KEY = "path"
+KEY, TAKES = "path", "takes"
 
 
 @dataclass(frozen=True)
@@ -62,8 +63,15 @@ def expand(node: Node) -> Iterator[Node]:
         yield node
 
 
-def with_intervals(entry: Node) -> Node:
-    """Return a problem's node with the intervals of its path as values, which no grid takes apart."""
+def with_values(entry: Node) -> Node:
+    """Return an entry with lists that no grid takes apart as values: intervals of a path, `takes`."""
+    takes = entry.value.get(TAKES) if isinstance(entry.value, dict) else None
+    if takes is not None and isinstance(takes.value, dict):
+        kept = {
+            name: Node([each], each.line) if isinstance(each.value, list) else each
+            for name, each in takes.value.items()
+        }
+        return Node(entry.value | {TAKES: Node(kept, takes.line)}, entry.line)
     path = entry.value.get(KEY) if isinstance(entry.value, dict) else None
     if path is None or "formulation" not in entry.value or not isinstance(path.value, dict):
         return entry

@@ -117,6 +117,12 @@ radius measure: R, the largest ‖φ(x)‖ of a sample
 total_weight measure: Σ Cᵢ, which is 1/lam of a risk
 loss_at_zero measure: Σ Cᵢ·lossᵢ at w = 0
 """)
+# of programs; tables without any have no such columns
+PROGRAMS = _columns("""
+time_empty measure: seconds that a program takes on two samples: starting it, and reading and writing
+time_own measure: seconds that a program prints as its own; they rank nothing
+""")
+PROGRAM_TIMES = [c.name for c in PROGRAMS]
 # a row for each evaluation of a running solver
 TRACES = _columns("""
 run_id text: the run that was evaluated
@@ -149,7 +155,11 @@ relative_gap number: gap / max(|primal_objective|, |dual_objective|)
 """)
 FULL_TRACES = (*TRACES, *_OF_TRACES)
 COLUMNS, TRACE_COLUMNS = [c.name for c in RESULTS], [c.name for c in TRACES]
-FILES = {"runs.csv": (*RESULTS, *DESCRIBED), "traces.csv": FULL_TRACES, "paths.csv": PATHS}
+FILES = {
+    "runs.csv": (*RESULTS, *DESCRIBED, *PROGRAMS),
+    "traces.csv": FULL_TRACES,
+    "paths.csv": PATHS,
+}
 
 
 def numbers_of(file: str) -> list[str]:

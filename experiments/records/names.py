@@ -14,7 +14,7 @@ _WITHOUT_INTERCEPT = ("hinge_erm", "regularized_erm")  # by default
 
 def value_text(value: Any) -> str:
     """Return a setting as text: numbers with at most 12 digits, and a whole one without a point."""
-    if isinstance(value, dict):
+    if isinstance(value, dict) and "name" in value:
         return kernel_text(cast("Spec", value))
     return f"{value:.12g}" if isinstance(value, float) else str(value)
 

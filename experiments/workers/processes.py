@@ -27,6 +27,7 @@ if [ -n "$worker" ]; then
         before=$found
     done
     kill -s KILL -- "-$worker" 2>/dev/null
+    rm -rf -- "$1"
 fi
 """
 
@@ -37,16 +38,20 @@ class Reaper:
     The worker goes last: as the subreaper of what it started it keeps that together, whatever group
     or session it moved to. Without /proc only the worker's group is killed.
 
+    Parameters
+    ----------
+    files : the folder of the worker's temporary files, which is removed then.
+
     Attributes
     ----------
     writer : where a worker writes its id, which is its group's too, as a line; passed to it when it
         is started.
     """
 
-    def __init__(self, context: BaseContext) -> None:
+    def __init__(self, context: BaseContext, files: str) -> None:
         reader, self.writer = context.Pipe(duplex=False)
         self._process = subprocess.Popen(
-            ["/bin/sh", "-c", _REAPER],
+            ["/bin/sh", "-c", _REAPER, "reaper", files],
             stdin=reader.fileno(),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,

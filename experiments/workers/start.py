@@ -38,7 +38,9 @@ _SPIN_VARIABLE, _SPIN_TICKS = "OPENBLAS_THREAD_TIMEOUT", "20"
 _PR_SET_CHILD_SUBREAPER = 36  # of Linux's <sys/prctl.h>
 
 
-def serve(channel: socket.socket, threads: int, printed: Connection, reaper: Connection) -> None:
+def serve(
+    channel: socket.socket, threads: int, files: str, printed: Connection, reaper: Connection
+) -> None:
     """Make this process a worker, and each call that comes until the parent ends.
 
     It leads a session of its own, so that Ctrl-C does not reach it and everything it starts is killed
@@ -49,12 +51,14 @@ def serve(channel: socket.socket, threads: int, printed: Connection, reaper: Con
     Parameters
     ----------
     threads : how many its numerical libraries use.
+    files : the folder of its temporary files.
     printed : receives what solvers print, and the Python stacks when a signal ends the process.
     reaper : learns which process to kill when the parent dies.
     """
     for name in _THREAD_VARIABLES:
         os.environ[name] = str(threads)
     os.environ[_SPIN_VARIABLE] = _SPIN_TICKS
+    os.environ["TMPDIR"] = files
     with contextlib.suppress(OSError):
         os.setsid()
     os.write(reaper.fileno(), b"%d\n" % os.getpid())

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import psutil
@@ -72,11 +73,14 @@ class Worker:
     def _start(self) -> None:
         """Start a process, the channel to it, what keeps its output, and the reaper that outlives us."""
         context = multiprocessing.get_context("spawn")
-        self._printed, self._reaper = Capture(context), Reaper(context)
+        # of whatever it leaves behind when it is killed
+        self._files = TemporaryDirectory(prefix="dualgap_worker_", ignore_cleanup_errors=True)
+        self._printed = Capture(context)
+        self._reaper = Reaper(context, self._files.name)
         self._seen, self._frames = set[psutil.Process](), Frames()
         # no pipe, which a process of the same user could open by its name in /proc
         self._channel, theirs = socket.socketpair()
-        given = theirs, self.threads, self._printed.writer, self._reaper.writer
+        given = theirs, self.threads, self._files.name, self._printed.writer, self._reaper.writer
         child = context.Process(target=serve, args=given, daemon=True)
         child.start()
         theirs.close()
@@ -218,4 +222,5 @@ class Worker:
         self._channel.close()
         self._reaper.dismiss()
         self._printed.close()
+        self._files.cleanup()
         self._child = None

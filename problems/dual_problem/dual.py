@@ -305,8 +305,8 @@ class DualProblem:
         return Reduction(form, recover)
 
     def to_itself(self, gram: Gram, start: Point | None = None) -> Reduction[Self]:
-        """Return the problem as it is, whose points are alpha."""
-        return Reduction(self, lambda point: Point(point.x, b=point.b))
+        """Return the problem as it is, whose points are alpha, w or both."""
+        return Reduction(self, lambda point: Point(point.x, point.w, point.b))
 
     def to_chains(self, gram: Gram, start: Point | None = None) -> Reduction[Any]:
         """Return the sequences of a structured margin."""

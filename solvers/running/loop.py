@@ -39,7 +39,7 @@ _NO_POINT = FormPoint(None, note="the solver ended without giving a point")
 _FIRST_EVALUATION = 1e-3  # seconds
 _COST_FACTOR = 2.0  # seconds solving for each second of evaluations
 _CLAIMS = get_args(Claim)
-_NUMERIC_FIELDS = ("x", "beta", "b", "inequality")  # of a point
+_NUMERIC_FIELDS = ("x", "beta", "b", "inequality", "w")  # of a point
 _FINAL_CLAIMS = ("optimal", "infeasible")  # claims after which a solver ends
 
 
@@ -134,9 +134,10 @@ def taken_apart(point: Any) -> FormPoint:
         raise ValueError(
             f"iterations: must be a whole number of 0 or more, got {shown(point.iterations)}"
         )
-    if not isinstance(point.counters, Mapping) or not isinstance(point.note, str):
-        raise TypeError("a point's counters are a mapping, and its note is text")
-    x, beta, b, inequality = (_floats(getattr(point, name), name) for name in _NUMERIC_FIELDS)
+    told = isinstance(point.note, str) and isinstance(point.version, str)
+    if not isinstance(point.counters, Mapping) or not told:
+        raise TypeError("a point's counters are a mapping, its note and version are text")
+    x, beta, b, inequality, w = (_floats(getattr(point, name), name) for name in _NUMERIC_FIELDS)
     return FormPoint(
         x,
         beta,
@@ -146,6 +147,8 @@ def taken_apart(point: Any) -> FormPoint:
         cast("Claim", claim),
         {str.__str__(name): float(value) for name, value in dict(point.counters).items()},
         str.__str__(point.note),
+        w,
+        str.__str__(point.version),
     )
 
 
@@ -163,7 +166,7 @@ def _floats(values: Any, name: str) -> Vector | None:
 
 def _copied(point: FormPoint) -> FormPoint:
     """Return a point that whoever yielded it can change no more."""
-    arrays = {name: getattr(point, name) for name in ("x", "beta", "inequality")}
+    arrays = {name: getattr(point, name) for name in ("x", "beta", "inequality", "w")}
     return replace(point, **{name: a.copy() for name, a in arrays.items() if a is not None})
 
 
@@ -222,7 +225,10 @@ class _Run:
         iterates = solver.iterates(state)
         if not isinstance(iterates, Iterator):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(_RETURNED.format(type(iterates).__name__))
-        return self.solution(solver, self.until_stopped(iterates, clock))
+        status, begun = self.until_stopped(iterates, clock), clock()
+        self.latest = taken_apart(solver.finish(state, self.latest))
+        self.time_setup += clock() - begun
+        return self.solution(solver, status)
 
     @cached_property
     def evaluating(self) -> bool:
@@ -255,7 +261,8 @@ class _Run:
                 self.latest, self.is_evaluated = taken_apart(found), False
             self.time_solve, self.cpu_time = wall() - begun, cpu() - cpu_begun
             status = self._stopped(ended)
-            if status is None and self.evaluating and self.time_solve >= self.next_evaluation:
+            due = self.evaluating and self.time_solve >= self.next_evaluation
+            if status is None and due and self.latest.has_values:
                 paused, cpu_paused = wall(), own()
                 status = self._evaluated()
                 cost = wall() - paused
@@ -310,6 +317,7 @@ class _Run:
             status=status,
             claimed=point.claim,
             note=point.note,
+            version=point.version,
             target_gap=self.target_gap,
             time_solve=self.time_solve,
             time_setup=self.time_setup,

@@ -69,6 +69,7 @@ class Solution:
     rigorous : whether `certificate` proves its bounds, see `certify`.
     parts : of several binary problems the answer to each.
     known : the certificate, where it is known already.
+    version : of a program, what it says of its version.
     alpha, w, b : the point that is certified, see `Certificate.point`.
     certificate, verdict : computed at first access, never on the solver's time.
     """
@@ -89,6 +90,7 @@ class Solution:
     rigorous: bool = False
     parts: tuple[Solution, ...] = ()
     known: Certificate | None = None
+    version: str = ""
 
     @cached_property
     def certificate(self) -> Certificate:

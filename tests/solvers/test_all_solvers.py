@@ -42,12 +42,13 @@ from solvers import (
     SnapML,
     Solver,
     Status,
-    SVMLight,
     all_solvers,
     solve,
 )
 from tests.small_problems import BINARY, PROBLEMS
 
+UNSET = {"program"}  # needs settings that name one
+NAMES = [name for name in all_solvers() if name not in UNSET]
 ENDINGS = {Status.FINISHED, Status.MAX_ITER, Status.TIME_LIMIT}
 # with the largest relative gap and violating pair, and how many of the small problems it takes
 TIGHT: list[tuple[Solver, float, float, int]] = [
@@ -79,7 +80,7 @@ def _arrays(problem: Formulation) -> list[np.ndarray]:
     return [*parts, problem.y, problem.upper]
 
 
-@pytest.fixture(params=list(all_solvers()))
+@pytest.fixture(params=NAMES)
 def solver(request: pytest.FixtureRequest) -> Solver:
     """Each solver in turn, at its default settings."""
     return all_solvers()[request.param]()
@@ -159,7 +160,7 @@ def test_every_solver_names_its_source_and_documents_itself(name: str) -> None:
     assert not cls.__doc__.startswith(cls.__name__ + "(")
 
 
-@pytest.mark.parametrize("name", list(all_solvers()))
+@pytest.mark.parametrize("name", NAMES)
 def test_two_runs_give_the_same_answer(name: str) -> None:
     X = np.random.default_rng(3).standard_normal((40, 3))
     y = np.sign(X[:, 0] + 0.3)
@@ -171,7 +172,7 @@ def test_two_runs_give_the_same_answer(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", [name for name, cls in all_solvers().items() if "seed" in {f.name for f in fields(cls)}]
+    "name", [name for name in NAMES if "seed" in {f.name for f in fields(all_solvers()[name])}]
 )
 def test_another_seed_takes_another_way(name: str) -> None:
     X = np.random.default_rng(3).standard_normal((40, 3))
@@ -199,7 +200,6 @@ def test_another_seed_takes_another_way(name: str) -> None:
         (SnapML, {"threads": 0}, "threads"),
         (SGD, {"epochs": 0}, "epochs"),
         (OneDAL, {"cache_size": 0.0}, "cache_size"),
-        (SVMLight, {"cache_size": 0.0}, "cache_size"),
         (OneDAL, {"dtype": "single"}, "dtype: must be one of float64, float32, got 'single'"),
         (SGD, {"dtype": "single"}, "dtype: must be one of float64, float32, got 'single'"),
         (ScipyMinimize, {"method": "x"}, "method: must be one of slsqp, trust-constr, got 'x'"),

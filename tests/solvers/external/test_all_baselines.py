@@ -32,7 +32,6 @@ from solvers import (
     SnapML,
     Solver,
     Status,
-    SVMLight,
     solve,
 )
 from tests.small_problems import NU, X, Y
@@ -79,8 +78,6 @@ REFUSED: list[tuple[Solver, Formulation, str]] = [
     (OneDAL(), POSED["precomputed"], ONLY_FOUR),
     (OneDAL(), POSED["no intercept"], "one_dal always has an intercept"),
     (OneDAL(), POSED["hard margin"], "one_dal has no hard margin"),
-    (SVMLight(), POSED["sigmoid"], "these kernels only: Linear, RBF, Polynomial"),
-    (SVMLight(), POSED["hard margin, no intercept"], "svm_light has no hard margin"),
     (SGD(), KERNEL[WEIGHTED], "no kernels"),
     (SGD(), KERNEL["linear"], "without its intercept"),
     (SnapML(), KERNEL[WEIGHTED], "no kernels"),
@@ -106,7 +103,6 @@ FEW = {"rbf": SoftMarginDual(X[:40], Y[:40], 1.0, RBF(0.3))}
         (SGD(epochs=200), LINEAR, "stopped", 0.02),
         (SnapML(tol=1e-9, max_iter=100_000), PLAIN, "stopped", 1e-3),
         (OneDAL(tol=1e-7), KERNEL, "optimal", 1e-6),
-        (SVMLight(tol=1e-6), KERNEL, "optimal", 1e-5),
         (Mystic(), FEW, "stopped", 0.1),
         (ScipyMinimize(), FEW, "optimal", 1e-4),
         (ScipyMinimize("trust-constr"), FEW, "optimal", 1e-4),

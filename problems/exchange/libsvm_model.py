@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import scipy
 
-from experiments.files.answers.words import finite, quoted, whole
-from problems import RBF, Formulation, Matrix, Point, Polynomial, Sigmoid
+from problems.dataset import Matrix
+from problems.exchange.words import finite, quoted, whole
+from problems.forms import Point
+from problems.formulations.formulation import Formulation
 from problems.formulations.task import TARGETS
-from problems.kernels import Linear, Precomputed
+from problems.kernels import RBF, Linear, Polynomial, Precomputed, Sigmoid
 
 _KERNELS = {
     "linear": Linear,

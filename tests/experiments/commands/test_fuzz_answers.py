@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from experiments.commands.exchange import judged, judgement
-from experiments.files.export import write_libsvm
 from problems import (
     RBF,
     ChainMargin,
@@ -26,6 +25,7 @@ from problems import (
     SoftmaxERM,
     SVRDual,
 )
+from problems.exchange.samples import write_libsvm
 from solvers import solve
 
 LOCAL = np.random.default_rng(7)

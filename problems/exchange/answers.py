@@ -1,6 +1,7 @@
-"""Answers that other programs found: NumPy archives, CSV tables, and LIBSVM's model files.
+"""Answers that other programs found: NumPy and MATLAB archives, CSV tables, and model files.
 
-A table or archive has columns (or arrays) of these names, with one row for each sample:
+Model files are those of LIBSVM, of LIBLINEAR and of scikit-learn (as skops writes them). A table or
+archive has columns (or arrays) of these names, with one row for each sample:
     alpha          the multipliers αᵢ ≥ 0; for a regression α − α*
     x              the variables of the box QP that `dualgap export --qp` writes
     coefs, index   coefficients αᵢyᵢ, of the samples `index` (from 1), else of all: as R's e1071 has them
@@ -11,24 +12,30 @@ memory is taken for it, and every number is checked.
 """
 
 import csv
+import io
 import re
+import stat
 import zipfile
 import zlib
 from collections.abc import Collection, Mapping
 from math import prod
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 
-from experiments.files.answers.libsvm_model import read_model
-from experiments.files.answers.words import finite, quoted
-from problems import Formulation, Point, Unsupported, Vector
+from problems.dataset import Vector
+from problems.exchange import liblinear_model, libsvm_model
+from problems.exchange.estimator import read_estimator
+from problems.exchange.words import finite, quoted
+from problems.forms import Point, Unsupported
+from problems.formulations.formulation import Formulation
 
 _ANSWERS = ("alpha", "x", "coefs", "w")
 _BLANK = ("", "NA")  # NA is R's
 _ENTRY_BYTES, _LEAST_BYTES = 100, 2**20  # of text: for each number of an answer; for what is around
 _LONGEST_HEADER = 10_000  # bytes, as numpy has it
+_MAT_HEADER, _MAT_COMPRESSED = 128, 15  # bytes; a kind of element
 _HEADER = re.compile(  # of an array of real numbers, in any order, of at most two dimensions
     r"(?=.*'descr': *'(?P<dtype>[<>|=]?(?:f[248]|[iu][1248]|b1))')"
     r"(?=.*'fortran_order': *(?P<fortran>True|False))"
@@ -38,7 +45,7 @@ _DAMAGE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, OverflowError, Run
 
 
 def read_answer(path: Path, problem: Formulation) -> Point:
-    """Return the answer in a file to a problem, as it was found.
+    """Return the answer in a file to a problem, as it was found; its ending says what the file is.
 
     Raises
     ------
@@ -48,17 +55,31 @@ def read_answer(path: Path, problem: Formulation) -> Point:
     OSError
         If the file cannot be opened.
     """
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise ValueError(f"{path}: is no file; an answer is one")  # reading a pipe has no end
     with path.open("rb") as file:
         try:
             if path.suffix == ".npz":
                 return _from_columns(*_archive(file, problem), problem)
+            if path.suffix == ".mat":
+                return _from_columns(*_matlab(file, problem), problem)
+            if path.suffix == ".skops":
+                found = read_estimator(path, _largest(problem))
+                return _from_columns(found, found, problem)
             text = _text(file, problem)
             if path.suffix in (".csv", ".tsv"):
                 delimiter = "\t" if path.suffix == ".tsv" else ","
                 return _from_columns(*_table(text, delimiter), problem)
-            return read_model(text, problem)
+            is_linear = text.startswith("solver_type ")
+            return (liblinear_model if is_linear else libsvm_model).read_model(text, problem)
         except (ValueError, Unsupported) as error:
             raise ValueError(f"{path}: {error}") from None
+
+
+def significant_digits(path: Path) -> int:
+    """Return the most digits that a number of a table, or a coefficient of a model file, has."""
+    found = re.findall(r'(?:^|[,\t])"?[-+]?([0-9.]+)', path.read_text("utf-8-sig"), re.MULTILINE)
+    return max((len(digits.replace(".", "").lstrip("0")) for digits in found), default=0)
 
 
 def _most_entries(problem: Formulation) -> dict[str, int]:
@@ -115,13 +136,52 @@ def _array(member: IO[bytes], name: str, most: int) -> Vector:
     return values.reshape(shape, order=order).ravel()
 
 
-def _text(file: IO[bytes], problem: Formulation) -> str:
-    """Return the text of a file that is no larger than an answer to the problem may be."""
-    entries = problem.X.size + sum(_most_entries(problem).values())
-    most = _LEAST_BYTES + _ENTRY_BYTES * entries
+def _matlab(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector], list[str]]:
+    """Return the arrays of a MATLAB file (of level 5, unpacked here) whose names are known."""
+    from scipy.io import loadmat, whosmat  # noqa: PLC0415 - slow to import
+
+    content, most = _content(file, problem), _most_entries(problem)
+    limit, place, unpacked = _largest(problem), _MAT_HEADER, content[:_MAT_HEADER]
+    try:
+        while place < len(content):
+            kind, size = np.frombuffer(content, "<u4", 2, place).tolist()
+            element = content[place : place + 8 + size]
+            if kind == _MAT_COMPRESSED:
+                element = zlib.decompressobj().decompress(element[8:], limit)
+            unpacked, place = unpacked + element, place + 8 + size
+        if len(unpacked) > limit + _MAT_HEADER:
+            raise ValueError(f"unpacks to more than {limit} bytes")
+        shapes = {name: shape for name, shape, _ in whosmat(io.BytesIO(unpacked))}
+        names = [name for name in shapes if name in most]
+        for name in names:
+            if prod(shapes[name]) > most[name]:
+                raise ValueError(f"{name}: has {prod(shapes[name])} entries, not {most[name]}")
+        loaded: dict[str, Any] = loadmat(io.BytesIO(unpacked), variable_names=names)
+        columns = {name: np.asarray(loaded[name], np.float64).ravel() for name in names}
+    except Exception as error:  # whatever scipy raises of a file that is damaged
+        raise ValueError(
+            f"cannot be read ({quoted(error)}); an answer is what MATLAB's or Octave's save -v7 writes"
+        ) from None
+    return columns, [*shapes]
+
+
+def _largest(problem: Formulation) -> int:
+    """Return how many bytes an answer to a problem has at most."""
+    return _LEAST_BYTES + _ENTRY_BYTES * (problem.X.size + sum(_most_entries(problem).values()))
+
+
+def _content(file: IO[bytes], problem: Formulation) -> bytes:
+    """Return what is in a file that is no larger than an answer to the problem may be."""
+    most = _largest(problem)
     content = file.read(most + 1)
     if len(content) > most:
         raise ValueError(f"is larger than {most} bytes, which no answer to this problem is")
+    return content
+
+
+def _text(file: IO[bytes], problem: Formulation) -> str:
+    """Return the text of a file."""
+    content = _content(file, problem)
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,0 +1,1 @@
+"""Files in which problems go to other programs, and answers come back."""

@@ -1,0 +1,44 @@
+"""Estimators of scikit-learn that skops wrote: `skops.io.dump(model, "model.skops")`.
+
+Unlike a pickle such a file runs nothing: skops builds known types only, and names those it refuses.
+"""
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from problems.dataset import Vector
+from problems.exchange.words import quoted
+from problems.kernels import as_dense
+
+
+def read_estimator(path: Path, most: int) -> dict[str, Vector]:
+    """Return coefs and index, or w, and b of an estimator such as SVC, SVR, LinearSVC or SGDClassifier.
+
+    Raises
+    ------
+    ValueError
+        If the file unpacks to more than `most` bytes, or is no such estimator of two classes.
+    """
+    try:
+        from skops.io import load  # noqa: PLC0415 - optional
+    except ImportError:
+        raise ValueError("needs skops: pip install skops") from None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            size = sum(info.file_size for info in archive.infolist())
+        if size > most:
+            raise ValueError(f"unpacks to {size} bytes, expected at most {most}")
+        model: Any = load(path)
+        if list(getattr(model, "classes_", [-1, 1])) not in ([-1, 1], [0, 1]):
+            raise ValueError(f"its classes are {quoted(model.classes_)}, expected -1 and +1")
+        found = {"b": model.intercept_}
+        if hasattr(model, "support_"):
+            found |= {"coefs": as_dense(model.dual_coef_), "index": model.support_ + 1}
+        else:
+            found |= {"w": model.coef_}
+    except Exception as error:  # whatever skops raises of a file that is damaged
+        raise ValueError(f"is no estimator that can be judged: {quoted(error)}") from None
+    return {name: np.asarray(value, np.float64).ravel() for name, value in found.items()}

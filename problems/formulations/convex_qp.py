@@ -1,0 +1,1 @@
+"""Any convex quadratic program, certified: a problem of variables and constraints, without samples."""

@@ -88,6 +88,7 @@ class Program:
             np.concatenate([self.q[below], -self.q[above]]),
             low,
             np.full(low.size, inf),
+            first=self.q.size,  # along x̄ alone no matrix is denser than P
         )
 
     @cached_property

@@ -43,7 +43,13 @@ _EXACT = 60  # rows up to which a matrix that may be singular is eliminated in r
 
 @dataclass(frozen=True, eq=False)
 class Constraints:
-    """E u = e, I u ≤ i, low ≤ u ≤ up; matrices are CSR, with 0 rows for none."""
+    """E u = e, I u ≤ i, low ≤ u ≤ up; matrices are CSR, with 0 rows for none.
+
+    Attributes
+    ----------
+    equations : how many rows of E are equations; where others depend on them, u need only meet ≤.
+    first : how many variables are moved first, alone.
+    """
 
     E: Any
     e: Vector
@@ -51,22 +57,28 @@ class Constraints:
     i: Vector
     low: Vector
     up: Vector
+    equations: int | None = None
+    first: int | None = None
 
     def enclosure(self, u: Vector, interior: Callable[[], Interior | None]) -> Intervals | None:
         """Return balls around an exact solution near `u` (n,); None if none is found.
 
         `interior` is asked for where `u` alone does not do, see `Constraints.interior`.
         """
-        start = self._moved(np.clip(u, self.low, self.up))
-        for room in (1e-6, 1e-9, 0.0):
-            if (found := self._enclosed(start, room)) is not None:
+        n, start = u.size, np.clip(u, self.low, self.up)
+        tries = [(self.first, 1e-9)] if self.first else []
+        for count, room in [*tries, (n, 1e-6), (n, 1e-9), (n, 0.0)]:
+            may_move = np.arange(n) < count
+            point = self._moved(start, may_move)
+            if (found := self._enclosed(point, may_move, room)) is not None:
                 return found
+        start = point
         if (inner := interior()) is None:
             return None
         start = np.clip(start, inner.within.low, inner.within.up)
         for share in _SHARES:
             point = (1 - share) * start + share * inner.point
-            if (found := inner.within._enclosed(point, 0.0)) is not None:
+            if (found := inner.within._enclosed(point, np.ones(n, bool), 0.0)) is not None:
                 return found
         return None
 
@@ -116,13 +128,12 @@ class Constraints:
         tight, loose = np.flatnonzero(~has_room[:rows]), np.flatnonzero(has_room[:rows])
         E = scipy.sparse.csr_array(scipy.sparse.vstack([self.E, self.I[tight]]))
         e = np.concatenate([self.e, self.i[tight]])
-        return Interior(
-            np.clip(point, low, up), Constraints(E, e, self.I[loose], self.i[loose], low, up)
-        )
+        within = Constraints(E, e, self.I[loose], self.i[loose], low, up, self.e.size)
+        return Interior(np.clip(point, low, up), within)
 
-    def _moved(self, v: Vector) -> Vector:
+    def _moved(self, v: Vector, may_move: NDArray[np.bool_]) -> Vector:
         """Return about the nearest point in float64: what would be violated is held in turn."""
-        free = (v > self.low) & (v < self.up)
+        free = may_move & (v > self.low) & (v < self.up)
         tight = _HELD * (abs(self.I) @ np.abs(v) + np.abs(self.i))
         held = self.I @ v >= self.i - tight
         least = 1e-13 * (abs(self.I) @ np.abs(v) + np.abs(self.i))
@@ -141,15 +152,17 @@ class Constraints:
             free, held = free & ~over, held | broken
         return v
 
-    def _enclosed(self, v: Vector, room: float) -> Intervals | None:
+    def _enclosed(
+        self, v: Vector, may_move: NDArray[np.bool_], room: float
+    ) -> Intervals | None:
         """Return the enclosure around `v`, of which only what has so much room moves."""
         away = room * np.maximum(1.0, np.abs(v))
-        free = (v - self.low > away) & (self.up - v > away)
+        free = may_move & (v - self.low > away) & (self.up - v > away)
         for _ in range(3):
             v = np.clip(
                 v + _least_change(self.E, free.astype(float), self.e - self.E @ v), self.low, self.up
             )
-        radius = solution_radius(self.E, self.e, v, free)
+        radius = solution_radius(self.E, self.e, v, free, self.equations)
         if radius is None:
             return None
         ball = Intervals(v, radius)
@@ -186,7 +199,9 @@ def linear_program(cost: Vector, constraints: Constraints) -> Any:
     return found if found.status == 0 else None
 
 
-def solution_radius(E: Any, e: Vector, v: Vector, free: NDArray[np.bool_]) -> Vector | None:
+def solution_radius(
+    E: Any, e: Vector, v: Vector, free: NDArray[np.bool_], equations: int | None = None
+) -> Vector | None:
     """Return how far from `v` (n,) an exact solution of E u = e is at most; None if that is unknown.
 
     Only the variables that are `free` differ.
@@ -200,7 +215,7 @@ def solution_radius(E: Any, e: Vector, v: Vector, free: NDArray[np.bool_]) -> Ve
     rows = np.flatnonzero(np.diff(moving.indptr))
     independent = _independent(moving, rows)
     others = np.setdiff1d(np.arange(e.size), independent)
-    if others.size and not _are_implied(E, e, v, free, independent, others):
+    if others.size and not _are_implied(E, e, v, free, independent, others, equations):
         return None
     if independent.size:
         M = moving[independent]
@@ -226,7 +241,7 @@ def smallest_eigenvalue(S: Any) -> float:
         return 0.0 if size == 0 else -inf
     identity = scipy.sparse.eye_array(n, format="csc")
     guess = _inverse_iteration(S, size)
-    for shift in (0.5 * guess, -1e-13 * size, -1e-10 * size):
+    for shift in (0.5 * guess, 0.1 * guess, 0.01 * guess, -1e-13 * size, -1e-10 * size):
         factors = _factored(S - shift * identity)
         if factors is None:
             continue
@@ -302,7 +317,7 @@ def _inverse_iteration(S: Any, size: float) -> float:
         return 0.0
     v = np.random.default_rng(0).standard_normal(S.shape[0])
     value = 0.0
-    for _ in range(8):
+    for _ in range(20):
         v = v / np.linalg.norm(v)
         w = lu.solve(v)
         if not np.isfinite(w).all():
@@ -325,7 +340,13 @@ def _independent(M: Any, rows: Indices) -> Indices:
 
 
 def _are_implied(
-    E: Any, e: Vector, v: Vector, free: NDArray[np.bool_], rows: Indices, others: Indices
+    E: Any,
+    e: Vector,
+    v: Vector,
+    free: NDArray[np.bool_],
+    rows: Indices,
+    others: Indices,
+    equations: int | None,
 ) -> bool:
     """Return whether the `others` among E u = e follow exactly from `rows`, with u = v but for `free`."""
     moving = E @ scipy.sparse.diags_array(free.astype(float))
@@ -345,7 +366,7 @@ def _are_implied(
             if free[column] and value:
                 return False
             rest -= value * Fraction(v[column])
-        if rest:
+        if rest < 0 or (rest and (equations is None or other < equations)):
             return False
     return True
 

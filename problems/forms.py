@@ -194,6 +194,7 @@ class FormPoint:
     claim : what the solver says of this point; the last one yielded counts.
     counters : anything else worth recording, by name.
     note : a sentence for the record's reason, of the last point.
+    equality : QP only: multipliers of A x = b_eq, if the method has them.
     """
 
     x: Vector | None
@@ -204,6 +205,7 @@ class FormPoint:
     claim: Claim = "none"
     counters: Mapping[str, float] = field(default_factory=dict[str, float])
     note: str = ""
+    equality: Vector | None = None
 
 
 @dataclass(frozen=True, eq=False)

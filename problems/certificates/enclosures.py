@@ -72,14 +72,14 @@ class Constraints:
             point = self._moved(start, may_move)
             if (found := self._enclosed(point, may_move, room)) is not None:
                 return found
-        start = point
         if (inner := interior()) is None:
             return None
-        start = np.clip(start, inner.within.low, inner.within.up)
+        inside, every = inner.within, np.ones(n, bool)
         for share in _SHARES:
-            point = (1 - share) * start + share * inner.point
-            if (found := inner.within._enclosed(point, np.ones(n, bool), 0.0)) is not None:
-                return found
+            for near in (point, start):
+                near = (1 - share) * np.clip(near, inside.low, inside.up) + share * inner.point
+                if (found := inside._enclosed(near, every, 0.0)) is not None:
+                    return found
         return None
 
     def interior(self) -> Interior | None:

@@ -39,7 +39,7 @@ _NO_POINT = FormPoint(None, note="the solver ended without giving a point")
 _FIRST_EVALUATION = 1e-3  # seconds
 _COST_FACTOR = 2.0  # seconds solving for each second of evaluations
 _CLAIMS = get_args(Claim)
-_NUMERIC_FIELDS = ("x", "beta", "b", "inequality")  # of a point
+_NUMERIC_FIELDS = ("x", "beta", "b", "inequality", "equality")  # of a point
 _FINAL_CLAIMS = ("optimal", "infeasible")  # claims after which a solver ends
 
 
@@ -136,7 +136,7 @@ def taken_apart(point: Any) -> FormPoint:
         )
     if not isinstance(point.counters, Mapping) or not isinstance(point.note, str):
         raise TypeError("a point's counters are a mapping, and its note is text")
-    x, beta, b, inequality = (_floats(getattr(point, name), name) for name in _NUMERIC_FIELDS)
+    x, beta, b, inequality, equality = (_floats(getattr(point, name), name) for name in _NUMERIC_FIELDS)
     return FormPoint(
         x,
         beta,
@@ -146,6 +146,7 @@ def taken_apart(point: Any) -> FormPoint:
         cast("Claim", claim),
         {str.__str__(name): float(value) for name, value in dict(point.counters).items()},
         str.__str__(point.note),
+        equality,
     )
 
 
@@ -163,7 +164,7 @@ def _floats(values: Any, name: str) -> Vector | None:
 
 def _copied(point: FormPoint) -> FormPoint:
     """Return a point that whoever yielded it can change no more."""
-    arrays = {name: getattr(point, name) for name in ("x", "beta", "inequality")}
+    arrays = {name: getattr(point, name) for name in ("x", "beta", "inequality", "equality")}
     return replace(point, **{name: a.copy() for name, a in arrays.items() if a is not None})
 
 

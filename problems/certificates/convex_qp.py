@@ -41,6 +41,22 @@ _ACCURATE = 1e-9  # relative gap above which multipliers of our own are tried as
 _LARGE = 200_000  # entries of all matrices up to which a linear program takes seconds
 
 
+_INFEASIBLE = Certificate(
+    primal_objective=inf,
+    dual_objective=inf,
+    bound_source="proven: Farkas multipliers",
+    infeasible=True,
+    reason="no point is feasible, proven",
+)
+_UNBOUNDED = Certificate(
+    primal_objective=-inf,
+    dual_objective=-inf,
+    bound_source="proven: a direction of descent",
+    infeasible=True,
+    reason="the objective is unbounded below, proven",
+)
+
+
 class NotConvex(ValueError):
     """P has a negative eigenvalue, or none of the proofs that it has none succeeds."""
 
@@ -207,7 +223,7 @@ class Program:
         empty = scipy.sparse.csr_array((n, n))
         feasibility = replace(self, P=empty, q=np.zeros(n))
         x = np.clip(np.zeros(n), self.lb, self.ub)
-        return bool((self.lb > self.ub).any()) or feasibility.lower(x, *found) > 0
+        return feasibility.lower(x, *found) > 0
 
     def _least_violation(self) -> tuple[Vector, Vector] | None:
         """Return the multipliers of min Σ|violation| in which bounds hold; None if that is 0."""
@@ -231,7 +247,10 @@ class Program:
         """Return whether f falls without end along a direction from any feasible point, proven."""
         n = self.q.size
         zeros = np.zeros(n)
-        low, up = np.where(np.isfinite(self.lb), 0.0, -1.0), np.where(np.isfinite(self.ub), 0.0, 1.0)
+        low, up = (
+            np.where(np.isfinite(self.lb), 0.0, -1.0),
+            np.where(np.isfinite(self.ub), 0.0, 1.0),
+        )
         E = scipy.sparse.csr_array(scipy.sparse.vstack([self.P, self.A]))
         cone = Constraints(E, np.zeros(E.shape[0]), self.G, np.zeros(self.h.size), low, up)
         found = linear_program(self.q, cone)
@@ -256,6 +275,17 @@ def _finite(room: Intervals) -> Intervals:
     return Intervals(np.where(known, room.mid, 0.0), np.where(known, room.rad, 0.0))
 
 
+def without_point(program: Program, reason: str) -> Certificate:
+    """Return the certificate of no answer: it may be proven all the same that there is no optimum."""
+    if program.is_infeasible():
+        return _INFEASIBLE
+    start = np.clip(np.zeros(program.q.size), program.lb, program.ub)
+    unbounded = (
+        program.is_unbounded() and program.upper(start, np.zeros(program.b.size)) is not None
+    )
+    return _UNBOUNDED if unbounded else Certificate(reason=reason)
+
+
 def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) -> Certificate:
     """Return the certificate of an answer `x` (n,), with y and z if they are `given`.
 
@@ -266,36 +296,20 @@ def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) 
         _ = program.shift
     except NotConvex as indefinite:
         return Certificate(**measures, point=Point(x), reason=str(indefinite))
-    zeros = np.zeros(program.b.size), np.zeros(program.h.size)
-    y, z = given or program.multipliers(x) or zeros
+    y, z = given or (np.zeros(program.b.size), np.zeros(program.h.size))
     source = "x, y and z" if given else "recovered from x"
     found = program.upper(x, y)
     if found is None and program.is_infeasible():
-        return Certificate(
-            **measures,
-            primal_objective=inf,
-            dual_objective=inf,
-            bound_source="proven: Farkas multipliers",
-            point=Point(x),
-            infeasible=True,
-            reason="no point is feasible, proven",
-        )
+        return replace(_INFEASIBLE, **measures, point=Point(x))
     upper, point = (nan, x) if found is None else found
+    y, z = given or program.multipliers(point) or (y, z)
     lower = program.lower(point, y, z)
     narrow = upper - lower <= _ACCURATE * max(abs(upper), abs(lower))
     if given and not narrow and (own := program.multipliers(point)) is not None:
         better = program.lower(point, *own)
         lower, (y, z), source = max((lower, (y, z), source), (better, own, "x"), key=lambda v: v[0])
     if lower == -inf and found is not None and program.is_unbounded():
-        return Certificate(
-            **measures,
-            primal_objective=-inf,
-            dual_objective=-inf,
-            bound_source="proven: a direction of descent",
-            point=Point(point),
-            infeasible=True,
-            reason="the objective is unbounded below, proven",
-        )
+        return replace(_UNBOUNDED, **measures, point=Point(point))
     lower = lower if lower > -inf else nan
     reasons = [
         f"no exactly feasible point is proven near x, which violates constraints by "
@@ -320,5 +334,10 @@ def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) 
 
 def residuals(program: Program, x: Vector) -> dict[str, float]:
     """Return the largest violation of a constraint at `x`."""
-    parts = np.abs(program.A @ x - program.b), program.G @ x - program.h, program.lb - x, x - program.ub
+    parts = (
+        np.abs(program.A @ x - program.b),
+        program.G @ x - program.h,
+        program.lb - x,
+        x - program.ub,
+    )
     return {"primal_residual": float(np.concatenate([np.zeros(1), *parts]).max())}

@@ -35,7 +35,7 @@ _DEPENDENT = 1e-9  # pivots of dependent rows, of rows of length 1
 _DENOMINATOR = 10_000  # the largest of the factors between dependent rows
 _ROUNDS = 30  # of moving and holding what would be violated
 _HELD = 1e-7  # slack below which an inequality is held, relative to its terms
-_SHARES = (0.0, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 0.5)  # of the inner point
+_SHARES = (0.0, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)  # of the inner point
 _SCALE = 1e-7  # cost of α: room below it counts as none
 _SECONDS = 10.0  # of a linear program
 _EXACT = 60  # rows up to which a matrix that may be singular is eliminated in rationals
@@ -137,6 +137,7 @@ class Constraints:
         tight = _HELD * (abs(self.I) @ np.abs(v) + np.abs(self.i))
         held = self.I @ v >= self.i - tight
         least = 1e-13 * (abs(self.I) @ np.abs(v) + np.abs(self.i))
+        last = inf
         for _ in range(_ROUNDS):
             rows = scipy.sparse.vstack([self.E, self.I[held]], format="csr")
             missing = np.concatenate([self.e, (self.i - 2 * least)[held]]) - rows @ v
@@ -145,22 +146,25 @@ class Constraints:
             over = (target < self.low) | (target > self.up)
             v = np.clip(target, self.low, self.up)
             broken = (self.I @ v > self.i) & ~held
-            if not (over & free).any() and not broken.any() and np.abs(missing).max(
-                initial=0.0
-            ) <= 4 * _EPS * float((abs(rows) @ np.abs(v)).max(initial=0.0)):
+            left, changed = (
+                float(np.abs(missing).max(initial=0.0)),
+                (over & free).any() or broken.any(),
+            )
+            least_left = 4 * _EPS * float((abs(rows) @ np.abs(v)).max(initial=0.0))
+            if not changed and (left <= least_left or left >= 0.5 * last):
                 break
-            free, held = free & ~over, held | broken
+            free, held, last = free & ~over, held | broken, left
         return v
 
-    def _enclosed(
-        self, v: Vector, may_move: NDArray[np.bool_], room: float
-    ) -> Intervals | None:
+    def _enclosed(self, v: Vector, may_move: NDArray[np.bool_], room: float) -> Intervals | None:
         """Return the enclosure around `v`, of which only what has so much room moves."""
         away = room * np.maximum(1.0, np.abs(v))
         free = may_move & (v - self.low > away) & (self.up - v > away)
         for _ in range(3):
             v = np.clip(
-                v + _least_change(self.E, free.astype(float), self.e - self.E @ v), self.low, self.up
+                v + _least_change(self.E, free.astype(float), self.e - self.E @ v),
+                self.low,
+                self.up,
             )
         radius = solution_radius(self.E, self.e, v, free, self.equations)
         if radius is None:

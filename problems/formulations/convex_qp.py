@@ -10,7 +10,7 @@ import numpy as np
 import scipy
 
 from problems.certificates.certificate import Certificate
-from problems.certificates.convex_qp import Program, qp_bounds
+from problems.certificates.convex_qp import Program, qp_bounds, without_point
 from problems.dataset import Vector, content_hash
 from problems.dual_problem.dual import View
 from problems.forms import QP, FormPoint, Point, Reduction, Unsupported
@@ -139,7 +139,11 @@ class ConvexQP(Formulation):
         if isinstance(answer, Point):
             x, multipliers = answer.alpha, answer.w
         else:
-            own = answer if isinstance(answer, (np.ndarray, list, tuple)) else getattr(answer, "x", None)
+            own = (
+                answer
+                if isinstance(answer, (np.ndarray, list, tuple))
+                else getattr(answer, "x", None)
+            )
             if own is None and not hasattr(answer, "x"):
                 raise TypeError(
                     f"solution_or_point: must be an array x of {self.n} numbers, a Solution, or have "
@@ -164,10 +168,14 @@ class ConvexQP(Formulation):
 
     def bounds(self, point: Point) -> Certificate:
         """Return bounds on the optimum, proven, from x and multipliers if there are any."""
-        if point.alpha is None:
-            return self.without_point("the solver gave no point")
+        if point.alpha is None:  # of multipliers alone
+            return self.without_point("the solver gave no x")
         given = None if point.w is None else (point.w[self.h.size :], point.w[: self.h.size])
         return qp_bounds(self.program, point.alpha, given)
+
+    def without_point(self, reason: str) -> Certificate:
+        """Return the certificate of an answer that has no usable point: perhaps there is no optimum."""
+        return without_point(self.program, reason)
 
     def proven(self, certificate: Certificate) -> Certificate:
         """Return the certificate itself, which is proven."""
@@ -229,7 +237,9 @@ def _matrix(values: Any, name: str, n: int, rows: int | None = None) -> Any:
     if not scipy.sparse.issparse(values):
         values = np.asarray(values)
     if values.dtype.kind not in "bifu" or values.ndim != 2:
-        raise ValueError(f"{name}: must be a matrix of numbers, got {values.dtype}, {values.ndim}-D")
+        raise ValueError(
+            f"{name}: must be a matrix of numbers, got {values.dtype}, {values.ndim}-D"
+        )
     if values.shape[1] != n or (rows is not None and values.shape[0] != rows):
         wanted = f"({'m' if rows is None else rows}, {n})"
         raise ValueError(f"{name}: must have shape {wanted}, got {values.shape}")

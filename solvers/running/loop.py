@@ -136,7 +136,9 @@ def taken_apart(point: Any) -> FormPoint:
         )
     if not isinstance(point.counters, Mapping) or not isinstance(point.note, str):
         raise TypeError("a point's counters are a mapping, and its note is text")
-    x, beta, b, inequality, equality = (_floats(getattr(point, name), name) for name in _NUMERIC_FIELDS)
+    x, beta, b, inequality, equality = (
+        _floats(getattr(point, name), name) for name in _NUMERIC_FIELDS
+    )
     return FormPoint(
         x,
         beta,

@@ -1,4 +1,4 @@
-"""Quadratic programs in files, solved by every back end and certified: what they claim, what is verified.
+"""Quadratic programs in files, solved by every back end: what they claim, what is verified.
 
     python -m experiments.analysis.maros_meszaros FOLDER OUT.csv [NAME ...]
 
@@ -29,10 +29,11 @@ from solvers.external.qpsolvers_qp import QPSolversQP
 LIMIT, CERTIFYING = 4.0, 10.0  # seconds
 TOLERANCES = (1e-3, 1e-6, 1e-9)
 BACKENDS = ("clarabel", "cvxopt", "highs", "osqp", "piqp", "scs")
-COLUMNS = """
-problem n m backend tol status claimed time_solve primal_objective dual_objective relative_gap
-primal_residual bound_source time_certify reason
-""".split()
+COLUMNS = [
+    *("problem", "n", "m", "backend", "tol", "status", "claimed", "time_solve"),
+    *("primal_objective", "dual_objective", "relative_gap", "primal_residual", "bound_source"),
+    *("time_certify", "reason"),
+]
 
 
 def solver_of(backend: str, tol: float) -> Solver:

@@ -77,8 +77,8 @@ class Constraints:
         inside, every = inner.within, np.ones(n, bool)
         for share in _SHARES:
             for near in (point, start):
-                near = (1 - share) * np.clip(near, inside.low, inside.up) + share * inner.point
-                if (found := inside._enclosed(near, every, 0.0)) is not None:
+                mixed = (1 - share) * np.clip(near, inside.low, inside.up) + share * inner.point
+                if (found := inside._enclosed(mixed, every, 0.0)) is not None:
                     return found
         return None
 
@@ -352,7 +352,7 @@ def _are_implied(
     others: Indices,
     equations: int | None,
 ) -> bool:
-    """Return whether the `others` among E u = e follow exactly from `rows`, with u = v but for `free`."""
+    """Return whether the `others` among E u = e follow exactly from `rows`; u is v but where `free`."""
     moving = E @ scipy.sparse.diags_array(free.astype(float))
     solve = _solver(scipy.sparse.csc_array(moving[rows] @ moving[rows].T)) if rows.size else None
     for other in others.tolist():
@@ -362,7 +362,7 @@ def _are_implied(
         if solve is not None:
             factors = solve(moving[rows] @ moving[[other]].toarray().ravel())
         for k in np.flatnonzero(np.abs(factors) > 0.5 / _DENOMINATOR).tolist():
-            factor = _ratio(E, rows[k], other, factors[k])
+            factor = _ratio(float(factors[k]))
             for column, value in _exact_row(E, int(rows[k])):
                 left[column] = left.get(column, Fraction(0)) - factor * value
             rest -= factor * Fraction(e[rows[k]])
@@ -375,7 +375,7 @@ def _are_implied(
     return True
 
 
-def _ratio(E: Any, row: int, other: int, factor: float) -> Fraction:
+def _ratio(factor: float) -> Fraction:
     """Return the simple fraction that a factor between two rows is; their scales are powers of two."""
     power = np.ldexp(1.0, int(np.frexp(factor)[1]))
     return Fraction(float(power)) * Fraction(factor / power).limit_denominator(_DENOMINATOR)

@@ -42,7 +42,7 @@ def drawn(seed):
         P, q, A = P * s[:, None] * s, q * s, A * s
         G, h = G * s * t[:, None], h * t
         lb, ub = lb / s, ub / s
-    return kind, dict(P=P, q=q, G=G, h=h, A=A, b_eq=b, lb=lb, ub=ub)
+    return kind, {"P": P, "q": q, "G": G, "h": h, "A": A, "b_eq": b, "lb": lb, "ub": ub}
 
 
 def rational(value):
@@ -62,7 +62,10 @@ def _least(arrays, feasibility=False):
     P, A = ([row[i : i + n] for i in range(0, len(row), n)] for row in (P, A))
     if feasibility:
         P, q = [[zero] * n for _ in range(n)], [zero] * n
-    rows = [([rational(v) for v in g], rational(h)) for g, h in zip(arrays["G"], arrays["h"])]
+    rows = [
+        ([rational(v) for v in g], rational(h))
+        for g, h in zip(arrays["G"], arrays["h"], strict=True)
+    ]
     for j in range(n):
         unit = [fmpq(int(i == j)) for i in range(n)]
         if np.isfinite(arrays["lb"][j]):
@@ -75,7 +78,7 @@ def _least(arrays, feasibility=False):
             W = A + [row for row, _ in chosen]
             sides = b + [side for _, side in chosen]
             system = [P[i] + [w[i] for w in W] + [-q[i]] for i in range(n)]
-            system += [w + [zero] * len(W) + [side] for w, side in zip(W, sides)]
+            system += [w + [zero] * len(W) + [side] for w, side in zip(W, sides, strict=True)]
             found = _solution(system)
             if found is None:
                 continue
@@ -88,7 +91,7 @@ def _least(arrays, feasibility=False):
 
 
 def _dot(a, b):
-    return sum((u * v for u, v in zip(a, b)), fmpq(0))
+    return sum((u * v for u, v in zip(a, b, strict=True)), fmpq(0))
 
 
 def _solution(system):

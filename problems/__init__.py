@@ -6,6 +6,7 @@ from problems.certificates.certificate import Certificate
 from problems.compilation import compile_what_cannot_be_read
 from problems.dataset import Dataset, Matrix, Vector
 from problems.forms import ERM, QP, BoxQP, FormPoint, Point, Unsupported, reduce
+from problems.formulations.convex_qp import ConvexQP
 from problems.formulations.erm import HingeERM, RegularizedERM
 from problems.formulations.formulation import Formulation
 from problems.formulations.multiclass import Multiclass, OneVsOne, OneVsRest
@@ -64,6 +65,7 @@ __all__ = [
     "BoxQP",
     "Certificate",
     "ChainMargin",
+    "ConvexQP",
     "Dataset",
     "Exponential",
     "Fisher",

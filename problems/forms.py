@@ -196,6 +196,7 @@ class FormPoint:
     note : a sentence for the record's reason, of the last point.
     w : of a formulation that is solved as it is, the weights, if the method has its own.
     version : of a program, what it says of its version.
+    equality : QP only: multipliers of A x = b_eq, if the method has them.
     """
 
     x: Vector | None
@@ -208,6 +209,7 @@ class FormPoint:
     note: str = ""
     w: Vector | None = None
     version: str = ""
+    equality: Vector | None = None
 
     @property
     def has_values(self) -> bool:

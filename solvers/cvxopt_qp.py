@@ -65,12 +65,13 @@ class CvxoptQP(ConvexQPSolver):
         except (ArithmeticError, ValueError):  # of a singular matrix, or numbers that overflow
             yield FormPoint(None, claim="stopped")
             return
-        x, z = (np.asarray(answer[name]).ravel() for name in "xz")
+        x, z, y = (np.asarray(answer[name]).ravel() for name in "xzy")
         # along a ray x grows until P x is all rounding, and CVXOPT finds every residual small beside it
         optimal = answer["status"] == "optimal" and qp.rounding(x) <= COARSEST
         yield FormPoint(
             qp.of_x * x,
             inequality=None if qp.G is None else qp.of_z * z[: qp.G.shape[0]],
+            equality=None if qp.A is None else qp.of_z * y,
             iterations=answer["iterations"],
             claim="optimal" if optimal else "stopped",
         )

@@ -72,7 +72,7 @@ class CvxpyQP(BackendQP):
             except cp.error.SolverError:  # of a back end that gave no answer at all
                 yield FormPoint(None, claim="stopped")
                 return
-        multipliers = inequalities[0].dual_value if inequalities else None
+        z, y = (own[0].dual_value if own else None for own in (inequalities, equalities))
         iterations = int(problem.solver_stats.num_iters or 0)
         claim = _CLAIMS.get(problem.status, "stopped")
-        yield answer_of(form, qp, x.value, multipliers, iterations, claim)
+        yield answer_of(form, qp, x.value, z, y, iterations, claim)

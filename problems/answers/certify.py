@@ -14,6 +14,7 @@ import numpy as np
 
 from problems.certificates.certificate import WRONG_GAP, Certificate
 from problems.forms import Point
+from problems.formulations.convex_qp import ConvexQP
 from problems.formulations.formulation import Formulation
 from problems.kernels.samples import entries
 
@@ -36,7 +37,8 @@ def certify(
     ----------
     problem : any formulation.
     solution_or_point : a `Solution`, a `Point`, or anything else with `alpha` or `w`, None where not
-        known. An array is neither: every view of a problem has both.
+        known. An array is neither: every view of a problem has both. Of a `ConvexQP`, x as an array,
+        or anything with x, and perhaps z and y.
     rigorous : evaluate both bounds in ball arithmetic, rounded outwards, so that they are theorems
         about the stored data; see `certificates.arb` for the cost.
     target_gap : where float64's rounding hides whether the relative gap is above it, or above that of
@@ -57,7 +59,7 @@ def certify(
     if not all(np.isfinite(v).all() for v in given):
         return problem.without_point("the point has NaN or infinite entries")
     certificate = problem.bounds(point)
-    if rigorous:
+    if rigorous or not problem.has_samples:  # of which all bounds are proven
         return problem.proven(certificate)
     gaps = (target_gap, WRONG_GAP) if np.isfinite(target_gap) else ()
     careful = problem.kernel.careful(problem.X)
@@ -89,6 +91,8 @@ def _seconds(problem: Formulation, certificate: Certificate) -> float:
 
 
 def _as_point(problem: Formulation, answer: Any) -> Point:
+    if isinstance(problem, ConvexQP):
+        return problem.point(answer)
     answer = getattr(answer, "point", answer)
     if not (hasattr(answer, "alpha") or hasattr(answer, "w")):
         raise TypeError(

@@ -92,5 +92,5 @@ def lost_to_underflow(factors: Vector, count: int) -> float:
 def _blocks(X: Matrix) -> list[slice]:
     """Return about √n blocks of rows."""
     n = X.shape[0]
-    size = int(np.ceil(np.sqrt(n)))
+    size = max(1, int(np.ceil(np.sqrt(n))))
     return [slice(k, min(k + size, n)) for k in range(0, n, size)]

@@ -86,7 +86,8 @@ class Certificate:
     scale : of the primal's w, as a multiple of Σ βᵢφ(xᵢ) or the solver's w: 1 but for rounding.
     resolution : the part of the relative gap that may be float64's rounding error alone; 0 of proven
         bounds.
-    infeasible : True if no point separates the samples, proven exactly.
+    infeasible : True if there is no optimum, proven: no point separates the samples, or is feasible
+        (both bounds are ∞), or a convex QP is unbounded below (both are −∞).
     reason : why a bound is missing, or empty.
     parts : for several binary problems the certificate of each; this one is their sum.
     """
@@ -129,7 +130,8 @@ class Certificate:
     def __repr__(self) -> str:
         """Say on one line between which bounds the optimum is, and what they come from."""
         if self.infeasible:
-            return "Certificate(infeasible, proven)"
+            unbounded = self.primal_objective < 0
+            return f"Certificate({'unbounded below' if unbounded else 'infeasible'}, proven)"
         bounds = f"{self.dual_objective:.10g} ≤ optimum ≤ {self.primal_objective:.10g}"
         parts = f", sum of {len(self.parts)} problems" if self.parts else ""
         reason = f"; {self.reason}" if self.reason else ""

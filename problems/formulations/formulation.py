@@ -74,11 +74,13 @@ class Formulation(DualProblem):
     name : how experiment files call it: by default the class name in snake case.
     problem_class : views of one class with equal data are one problem; by default the name.
     source : where the problem is published.
+    has_samples : whether it is posed on samples, which an answer has a meaning for.
     """
 
     name: ClassVar[str]
     problem_class: ClassVar[str]
     source: ClassVar[str] = ""
+    has_samples: ClassVar[bool] = True
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

@@ -87,7 +87,7 @@ class QPSolversQP(BackendQP):
             warnings.simplefilter("ignore")  # of sparse copies and failures: the claim says those
             problem = qpsolvers.Problem(*_matrices(qp, _MATRICES.get(self.backend, "sparse")))
             answer = qpsolvers.solve_problem(problem, self.backend, **options)
-        # qpsolvers' z is the multiplier of Gx ≤ h in every back end, not negative where optimal
+        # qpsolvers' z and y are the multipliers of Gx ≤ h and A x = b in every back end
         info, count = answer.extras.get("info"), _COUNTS.get(self.backend, "")
         # the back end's own word, "" where qpsolvers does not pass it on
         status = str(answer.extras.get("status", getattr(info, "status", ""))).lower()
@@ -97,7 +97,7 @@ class QPSolversQP(BackendQP):
         made = getattr(info, count, answer.extras.get(count))
         if made is None:
             made = self.max_iter or 0 if status == "maxiterations" else 0
-        yield answer_of(form, qp, answer.x, answer.z, int(np.ravel(made)[0]), claim)
+        yield answer_of(form, qp, answer.x, answer.z, answer.y, int(np.ravel(made)[0]), claim)
 
 
 def _matrices(qp: ScaledQP, kind: str) -> tuple[Any, ...]:

@@ -153,8 +153,10 @@ class BackendQP(ConvexQPSolver):
         return options if max_iter is None else {**options, self._backend.limit: int(max_iter)}
 
 
-def answer_of(form: QP, qp: ScaledQP, x: Any, z: Any, iterations: int, claim: Claim) -> FormPoint:
-    """Return the point of a back end's x and multipliers z of Gx ≤ h, each None or (m,).
+def answer_of(
+    form: QP, qp: ScaledQP, x: Any, z: Any, y: Any, iterations: int, claim: Claim
+) -> FormPoint:
+    """Return the point of a back end's x and multipliers z of Gx ≤ h and y of A x = b_eq, or None.
 
     At C = 1e12 some claim a problem to be infeasible that has an optimum, as 0 is feasible and its box
     finite: they have failed.
@@ -164,7 +166,14 @@ def answer_of(form: QP, qp: ScaledQP, x: Any, z: Any, iterations: int, claim: Cl
         if finite and (form.lb <= 0).all() and (form.ub >= 0).all():
             claim = "stopped"
     inequality = None if form.G is None else _times(qp.of_z, z)
-    return FormPoint(_times(qp.of_x, x), inequality=inequality, iterations=iterations, claim=claim)
+    equality = None if form.A is None else _times(qp.of_z, y)
+    return FormPoint(
+        _times(qp.of_x, x),
+        inequality=inequality,
+        equality=equality,
+        iterations=iterations,
+        claim=claim,
+    )
 
 
 def _times(scale: float, values: Any) -> Vector | None:

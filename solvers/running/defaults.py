@@ -20,7 +20,8 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     violation has to do. What SMO cannot take, a general QP solver. Other risks: L-BFGS where the loss
     is smooth and w has coordinates, else dual coordinate ascent, a cone program for what that cannot
     take, and for a loss that neither knows L-BFGS on a factor of K. Several binary problems get that of
-    each of them; the margin of sequences, cutting planes.
+    each of them; the margin of sequences, cutting planes; a
+    convex QP, CVXOPT.
 
     Raises
     ------
@@ -66,6 +67,11 @@ def _candidates(problem: Formulation, target_gap: float) -> Iterator[Solver]:
     """Yield the solvers that may take a problem, the best first; they are slow to import."""
     # below 1e-4 rounding in float32 may take a part of the gap
     tol, gap = 1e-3 * target_gap, (0.9 if target_gap >= 1e-4 else 0.5) * target_gap
+    if not problem.has_samples:
+        from solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
+
+        yield CvxoptQP(tol=tol)
+        return
     if problem.pieces is None:
         from solvers.cutting_plane import CuttingPlane  # noqa: PLC0415
         from solvers.cvxpy_erm import CvxpyERM  # noqa: PLC0415

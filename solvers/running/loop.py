@@ -39,7 +39,7 @@ _NO_POINT = FormPoint(None, note="the solver ended without giving a point")
 _FIRST_EVALUATION = 1e-3  # seconds
 _COST_FACTOR = 2.0  # seconds solving for each second of evaluations
 _CLAIMS = get_args(Claim)
-_NUMERIC_FIELDS = ("x", "beta", "b", "inequality", "w")  # of a point
+_NUMERIC_FIELDS = ("x", "beta", "b", "inequality", "w", "equality")  # of a point
 _FINAL_CLAIMS = ("optimal", "infeasible")  # claims after which a solver ends
 
 
@@ -137,7 +137,9 @@ def taken_apart(point: Any) -> FormPoint:
     told = isinstance(point.note, str) and isinstance(point.version, str)
     if not isinstance(point.counters, Mapping) or not told:
         raise TypeError("a point's counters are a mapping, its note and version are text")
-    x, beta, b, inequality, w = (_floats(getattr(point, name), name) for name in _NUMERIC_FIELDS)
+    x, beta, b, inequality, w, equality = (
+        _floats(getattr(point, name), name) for name in _NUMERIC_FIELDS
+    )
     return FormPoint(
         x,
         beta,
@@ -149,6 +151,7 @@ def taken_apart(point: Any) -> FormPoint:
         str.__str__(point.note),
         w,
         str.__str__(point.version),
+        equality,
     )
 
 
@@ -166,7 +169,8 @@ def _floats(values: Any, name: str) -> Vector | None:
 
 def _copied(point: FormPoint) -> FormPoint:
     """Return a point that whoever yielded it can change no more."""
-    arrays = {name: getattr(point, name) for name in ("x", "beta", "inequality", "w")}
+    names = "x", "beta", "inequality", "w", "equality"
+    arrays = {name: getattr(point, name) for name in names}
     return replace(point, **{name: a.copy() for name, a in arrays.items() if a is not None})
 
 

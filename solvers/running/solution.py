@@ -105,6 +105,11 @@ class Solution:
         return self.certificate.point.alpha
 
     @property
+    def x(self) -> Vector | None:
+        """The variables of a `ConvexQP` that are certified, shape (n,): what `alpha` is there."""
+        return self.alpha
+
+    @property
     def w(self) -> Vector | None:
         """Weights that are certified, shape (d,); None with a kernel."""
         return self.certificate.point.w
@@ -151,6 +156,8 @@ class Solution:
 
         Of several binary problems that of the first which has one.
         """
+        if not self.problem.has_samples:
+            return None
         parts, points = self.problem.parts, self.problem.split(self.point)
         claims: list[Claim] = [own.claimed for own in self.parts] or [self.claimed] * len(parts)
         known = self.certificate.parts or (self.certificate,)

@@ -1,0 +1,343 @@
+"""Bounds on the optimum of a convex QP, from x and multipliers alone; all are theorems.
+
+    min f(x) = ½xᵀPx + qᵀx   s.t.  Gx ≤ h,  Ax = b,  lb ≤ x ≤ ub,        P ⪰ 0
+
+Above: f at an exactly feasible x* near x. With any y, and x* within ε of x',
+    f(x*) = L(x*) ≤ f(x') + yᵀ(Ax' − b) + Σ|Px' + q + Aᵀy|ⱼ εⱼ + ½εᵀ|P|ε.
+Below: for any x̄, y and z ≥ 0, with r = Px̄ + q + Aᵀy + Gᵀz and any ξ in the box,
+    f ≥ f(ξ) − ½(x̄ − ξ)ᵀP(x̄ − ξ) + yᵀ(Aξ − b) − zᵀ(h − Gξ) − Σ max(r, 0)(ξ − lb) + max(−r, 0)(ub − ξ),
+where r must have the right sign exactly for a variable that lacks a bound, and be 0 for a free one:
+(x̄, y, z) is moved to where it does, as x is moved to where Ax = b (see `enclosures`).
+No feasible point: the bound below of min 0 is above 0, for y and z of the least violation (Farkas).
+No finite optimum: a direction d with Pd = 0, Ad = 0, Gd ≤ 0, no bound met, and qᵀd < 0.
+
+Jansson 2004, "Rigorous lower and upper bounds in linear programming"; Jansson, Chaykin & Keil 2008.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf, nan
+from typing import Any
+
+import numpy as np
+import scipy
+
+from problems.arithmetic import Intervals
+from problems.arithmetic.rounding import products
+from problems.certificates.certificate import Bounds, Certificate, assembled
+from problems.certificates.enclosures import (
+    Constraints,
+    Interior,
+    has_negative_pivot,
+    linear_program,
+    smallest_eigenvalue,
+)
+from problems.dataset import Vector
+from problems.forms import Point
+
+_ACCURATE = 1e-9  # relative gap above which multipliers of our own are tried as well
+_LARGE = 200_000  # entries of all matrices up to which a linear program takes seconds
+
+
+_INFEASIBLE = Certificate(
+    primal_objective=inf,
+    dual_objective=inf,
+    bound_source="proven: Farkas multipliers",
+    infeasible=True,
+    reason="no point is feasible, proven",
+)
+_UNBOUNDED = Certificate(
+    primal_objective=-inf,
+    dual_objective=-inf,
+    bound_source="proven: a direction of descent",
+    infeasible=True,
+    reason="the objective is unbounded below, proven",
+)
+
+
+class NotConvex(ValueError):
+    """P has a negative eigenvalue, or none of the proofs that it has none succeeds."""
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """The arrays of a convex QP: P, G and A are CSR, with 0 rows for none; infinite bounds are none."""
+
+    P: Any
+    q: Vector
+    G: Any
+    h: Vector
+    A: Any
+    b: Vector
+    lb: Vector
+    ub: Vector
+
+    @property
+    def size(self) -> int:
+        """How many entries the matrices have."""
+        return self.P.nnz + self.G.nnz + self.A.nnz
+
+    @cached_property
+    def constraints(self) -> Constraints:
+        """The feasible set."""
+        return Constraints(self.A, self.b, self.G, self.h, self.lb, self.ub)
+
+    @cached_property
+    def interior(self) -> Interior | None:
+        """A feasible point with room."""
+        return self.constraints.interior()
+
+    @cached_property
+    def dual_constraints(self) -> Constraints:
+        """What (x̄, y, z) must meet for r = Px̄ + q + Aᵀy + Gᵀz to have its signs."""
+        gradient = scipy.sparse.csr_array(scipy.sparse.hstack([self.P, self.A.T, self.G.T]))
+        lower, upper = np.isfinite(self.lb), np.isfinite(self.ub)
+        free, below, above = ~lower & ~upper, lower & ~upper, upper & ~lower
+        low = np.full(gradient.shape[1], -inf)
+        low[self.q.size + self.b.size :] = 0.0
+        return Constraints(
+            gradient[free],
+            -self.q[free],
+            scipy.sparse.csr_array(scipy.sparse.vstack([-gradient[below], gradient[above]])),
+            np.concatenate([self.q[below], -self.q[above]]),
+            low,
+            np.full(low.size, inf),
+            first=self.q.size,  # along x̄ alone no matrix is denser than P
+        )
+
+    @cached_property
+    def dual_interior(self) -> Interior | None:
+        """Multipliers with room."""
+        return self.dual_constraints.interior()
+
+    @cached_property
+    def shift(self) -> Vector:
+        """Numbers δ (n,) with P + diag(δ) ⪰ 0, proven: 0 where P's block of the variable is.
+
+        Raises
+        ------
+        NotConvex
+            If P has a negative eigenvalue; or has none as far as is known, which is not proven.
+        """
+        count, label = scipy.sparse.csgraph.connected_components(self.P, directed=False)
+        sizes, diagonal = np.bincount(label, minlength=count), self.P.diagonal()
+        shift = np.zeros(self.q.size)
+        if (diagonal < 0).any():
+            at = int(np.argmin(diagonal))
+            raise NotConvex(f"P is indefinite: entry ({at}, {at}) is {diagonal[at]:.3g}")
+        for block in np.flatnonzero(sizes > 1).tolist():
+            inside = np.flatnonzero(label == block)
+            part = scipy.sparse.csc_array(self.P[inside][:, inside])
+            least = smallest_eigenvalue(part)
+            if least >= 0 or (negative := has_negative_pivot(part)) is False:
+                continue
+            if negative or self._is_indefinite(part):
+                raise NotConvex("P is indefinite: it has a negative eigenvalue, proven")
+            if not np.isfinite(least):
+                raise NotConvex("P ⪰ 0 is not proven: its smallest eigenvalue is not resolved")
+            shift[inside] = -least
+        return shift
+
+    @staticmethod
+    def _is_indefinite(block: Any) -> bool:
+        """Return whether a vector is found with vᵀPv < 0 in all of its rounding."""
+        from scipy.sparse.linalg import ArpackError, eigsh  # noqa: PLC0415 - slow to import
+
+        try:
+            if block.shape[0] <= 1000:
+                v = np.linalg.eigh(block.toarray())[1][:, 0]
+            else:
+                start = np.random.default_rng(0).standard_normal(block.shape[0])
+                v = eigsh(block, k=1, which="SA", v0=start, maxiter=1000)[1][:, 0]
+        except (ArpackError, np.linalg.LinAlgError):
+            return False
+        return float((products(scipy.sparse.csr_array(block), v) * v).sum().high) < 0
+
+    def value(self, x: Vector) -> Intervals:
+        """Return f(x)."""
+        return 0.5 * (products(self.P, x) * x).sum() + (Intervals(self.q) * x).sum()
+
+    def upper(self, x: Vector, y: Vector) -> tuple[float, Vector] | None:
+        """Return f at an exactly feasible point near `x` (n,), and that point to float64."""
+        ball = self.constraints.enclosure(x, lambda: self.interior)
+        if ball is None:
+            return None
+        near, radius = ball.mid, np.broadcast_to(ball.rad, ball.mid.shape)
+        value = self.value(near)
+        if radius.any():
+            gradient = products(self.P, near) + self.q + products(self.A.T.tocsr(), y)
+            steep = np.maximum(np.abs(gradient.low), np.abs(gradient.high))
+            lost = (Intervals(steep) * radius).sum()
+            lost = lost + 0.5 * (products(abs(self.P), radius) * radius).sum()
+            value = value + (Intervals(y) * (products(self.A, near) - self.b)).sum() + lost
+        return float(value.high), near
+
+    def lower(self, x: Vector, y: Vector, z: Vector) -> float:
+        """Return a bound below the optimum from x̄ = `x` (n,), `y` and `z`; −inf if there is none."""
+        shift, n, me = self.shift, self.q.size, self.b.size
+        start = np.concatenate([x, y, np.maximum(z, 0.0)])
+        ball = self.dual_constraints.enclosure(start, lambda: self.dual_interior)
+        if ball is None:
+            return -inf
+        xi = np.clip(x, self.lb, self.ub)
+        own, y_ball, z_ball = ball[:n], ball[n : n + me], ball[n + me :]
+        off = own - xi
+        r = products(self.P, own) + self.q
+        r = r + products(self.A.T.tocsr(), y_ball) + products(self.G.T.tocsr(), z_ball)
+        room = _finite(Intervals(xi) - self.lb), _finite(Intervals(self.ub) - xi)
+        # of a variable that lacks a bound r has the right sign in the solution that is enclosed
+        signs = np.maximum(r.high, 0.0), np.maximum(-r.low, 0.0)
+        value = self.value(xi) - 0.5 * (products(self.P, off) * off).sum()
+        value = value + (y_ball * (products(self.A, xi) - self.b)).sum()
+        value = value - (z_ball * (Intervals(self.h) - products(self.G, xi))).sum()
+        for amount, distance in zip(signs, room, strict=True):
+            value = value - (Intervals(amount) * distance).sum()
+        if shift.any():
+            moved = np.flatnonzero(shift)
+            ends = np.abs(self.lb - own.mid), np.abs(self.ub - own.mid)
+            width = (np.maximum(*ends) + own.rad)[moved]
+            if not np.isfinite(width).all():
+                return -inf
+            value = value - 0.5 * (Intervals(shift[moved]) * width * width).sum() * (1 + 1e-12)
+        return float(value.low) if np.isfinite(value.low) else -inf
+
+    def multipliers(self, x: Vector) -> tuple[Vector, Vector] | None:
+        """Return y and z that suit x: those of the linear program min ∇f(x)ᵀu near x."""
+        if self.size > _LARGE:
+            return None
+        reach = np.maximum(1.0, np.abs(x))
+        near = replace(
+            self.constraints, low=np.maximum(self.lb, x - reach), up=np.minimum(self.ub, x + reach)
+        )
+        found = linear_program(self.P @ x + self.q, near)
+        return None if found is None else _of(found, self)
+
+    def is_infeasible(self) -> bool:
+        """Return whether no point is feasible, proven."""
+        found = self._least_violation()
+        if found is None:
+            return False
+        n = self.q.size
+        empty = scipy.sparse.csr_array((n, n))
+        feasibility = replace(self, P=empty, q=np.zeros(n))
+        x = np.clip(np.zeros(n), self.lb, self.ub)
+        return feasibility.lower(x, *found) > 0
+
+    def _least_violation(self) -> tuple[Vector, Vector] | None:
+        """Return the multipliers of min Σ|violation| in which bounds hold; None if that is 0."""
+        n, me, mi = self.q.size, self.b.size, self.h.size
+        eye, none = scipy.sparse.eye_array, scipy.sparse.csr_array
+        E = scipy.sparse.hstack([self.A, eye(me), -eye(me), none((me, mi))])
+        I = scipy.sparse.hstack([self.G, none((mi, 2 * me)), -eye(mi)])  # noqa: E741
+        slack = 2 * me + mi
+        elastic = Constraints(
+            none(E),
+            self.b,
+            none(I),
+            self.h,
+            np.concatenate([self.lb, np.zeros(slack)]),
+            np.concatenate([self.ub, np.full(slack, inf)]),
+        )
+        found = linear_program(np.concatenate([np.zeros(n), np.ones(slack)]), elastic)
+        return None if found is None or not found.fun > 0 else _of(found, self)
+
+    def is_unbounded(self) -> bool:
+        """Return whether f falls without end along a direction from any feasible point, proven."""
+        n = self.q.size
+        zeros = np.zeros(n)
+        low, up = (
+            np.where(np.isfinite(self.lb), 0.0, -1.0),
+            np.where(np.isfinite(self.ub), 0.0, 1.0),
+        )
+        E = scipy.sparse.csr_array(scipy.sparse.vstack([self.P, self.A]))
+        cone = Constraints(E, np.zeros(E.shape[0]), self.G, np.zeros(self.h.size), low, up)
+        found = linear_program(self.q, cone)
+        if found is None or not found.fun < 0:
+            return False
+        # without the ends of the cube, which no direction need keep to
+        cone = replace(cone, low=np.where(low, -inf, zeros), up=np.where(up, inf, zeros))
+        ball = cone.enclosure(found.x, cone.interior)
+        return ball is not None and float((ball * self.q).sum().high) < 0
+
+
+def _of(found: Any, program: Program) -> tuple[Vector, Vector]:
+    """Return y and z of SciPy's answer to a linear program."""
+    y = -found.eqlin.marginals if program.b.size else np.zeros(0)
+    z = -found.ineqlin.marginals if program.h.size else np.zeros(0)
+    return np.asarray(y), np.maximum(z, 0.0)
+
+
+def _finite(room: Intervals) -> Intervals:
+    """Return distances to bounds, 0 where there is no bound."""
+    known = np.isfinite(room.mid)
+    return Intervals(np.where(known, room.mid, 0.0), np.where(known, room.rad, 0.0))
+
+
+def without_point(program: Program, reason: str) -> Certificate:
+    """Return the certificate of no answer: it may be proven all the same that there is no optimum."""
+    if program.is_infeasible():
+        return _INFEASIBLE
+    start = np.clip(np.zeros(program.q.size), program.lb, program.ub)
+    unbounded = (
+        program.is_unbounded() and program.upper(start, np.zeros(program.b.size)) is not None
+    )
+    return _UNBOUNDED if unbounded else Certificate(reason=reason)
+
+
+def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) -> Certificate:
+    """Return the certificate of an answer `x` (n,), with y and z if they are `given`.
+
+    Where these give a wide gap, those of a linear program at x are tried too; the better bounds count.
+    """
+    measures = residuals(program, x)
+    try:
+        _ = program.shift
+    except NotConvex as indefinite:
+        return Certificate(**measures, point=Point(x), reason=str(indefinite))
+    y, z = given or (np.zeros(program.b.size), np.zeros(program.h.size))
+    source = "x, y and z" if given else "recovered from x"
+    found = program.upper(x, y)
+    if found is None and program.is_infeasible():
+        return replace(_INFEASIBLE, **measures, point=Point(x))
+    upper, point = (nan, x) if found is None else found
+    y, z = given or program.multipliers(point) or (y, z)
+    lower = program.lower(point, y, z)
+    narrow = upper - lower <= _ACCURATE * max(abs(upper), abs(lower))
+    if given and not narrow and (own := program.multipliers(point)) is not None:
+        better = program.lower(point, *own)
+        lower, (y, z), source = max((lower, (y, z), source), (better, own, "x"), key=lambda v: v[0])
+    if lower == -inf and found is not None and program.is_unbounded():
+        return replace(_UNBOUNDED, **measures, point=Point(point))
+    lower = lower if lower > -inf else nan
+    reasons = [
+        f"no exactly feasible point is proven near x, which violates constraints by "
+        f"{measures['primal_residual']:.2g}"
+        if found is None
+        else "",
+        "no dual feasible point is proven near y and z" if np.isnan(lower) else "",
+    ]
+    with np.errstate(invalid="ignore"):
+        magnitude = 0.5 * np.abs(point) @ (abs(program.P) @ np.abs(point))
+    unit = min(1.0, float(magnitude + np.abs(program.q) @ np.abs(point)))
+    return assembled(
+        Bounds(lower, upper, 0.0, proven=True),
+        unit,
+        **measures,
+        projection_distance=float(np.linalg.norm(point - x)),
+        bound_source=f"proven: {source}",
+        point=Point(point, np.concatenate([z, y])),
+        reason="; ".join(filter(None, reasons)),
+    )
+
+
+def residuals(program: Program, x: Vector) -> dict[str, float]:
+    """Return the largest violation of a constraint at `x`."""
+    parts = (
+        np.abs(program.A @ x - program.b),
+        program.G @ x - program.h,
+        program.lb - x,
+        x - program.ub,
+    )
+    return {"primal_residual": float(np.concatenate([np.zeros(1), *parts]).max())}

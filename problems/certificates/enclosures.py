@@ -1,0 +1,386 @@
+"""Exact solutions of linear constraints, enclosed near a float64 point.
+
+    E u = e,   I u ≤ i,   low ≤ u ≤ up
+
+A float64 point meets equations but for rounding, and a bound needs a point that meets them exactly.
+With M the independent rows of E, D = diag(0 or 1) the variables that may move, and ρ = e − E v,
+    u* = v + D Mᵀ (M D Mᵀ)⁻¹ ρ   has   E u* = e   and   |u* − v|ⱼ ≤ Dⱼ ‖M eⱼ‖ ‖ρ‖ / λ_min(M D Mᵀ),
+so that one bound of a smallest eigenvalue proves that it exists and says where it is. Rows of E that
+depend on others must do so exactly, in rational numbers. Inequalities hold in all of the enclosure.
+
+Krawczyk 1969; Jansson 2004, "Rigorous lower and upper bounds in linear programming"; Rump 2006,
+"Verification of positive definiteness" (here with the residual of the factors that are computed).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from problems.arithmetic import Intervals
+from problems.arithmetic.rounding import gamma, products, terms
+from problems.dataset import Indices, Vector
+
+_EPS = 2.0**-52
+_REGULAR = 1e-13  # of the diagonal, that is added before dependent rows are known
+_DEPENDENT = 1e-9  # pivots of dependent rows, of rows of length 1
+_DENOMINATOR = 10_000  # the largest of the factors between dependent rows
+_ROUNDS = 30  # of moving and holding what would be violated
+_HELD = 1e-7  # slack below which an inequality is held, relative to its terms
+_SHARES = (0.0, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)  # of the inner point
+_SCALE = 1e-7  # cost of α: room below it counts as none
+_SECONDS = 10.0  # of a linear program
+_EXACT = 60  # rows up to which a matrix that may be singular is eliminated in rationals
+
+
+@dataclass(frozen=True, eq=False)
+class Constraints:
+    """E u = e, I u ≤ i, low ≤ u ≤ up; matrices are CSR, with 0 rows for none.
+
+    Attributes
+    ----------
+    equations : how many rows of E are equations; where others depend on them, u need only meet ≤.
+    first : how many variables are moved first, alone.
+    """
+
+    E: Any
+    e: Vector
+    I: Any  # noqa: E741 - as in the formulas
+    i: Vector
+    low: Vector
+    up: Vector
+    equations: int | None = None
+    first: int | None = None
+
+    def enclosure(self, u: Vector, interior: Callable[[], Interior | None]) -> Intervals | None:
+        """Return balls around an exact solution near `u` (n,); None if none is found.
+
+        `interior` is asked for where `u` alone does not do, see `Constraints.interior`.
+        """
+        n, start = u.size, np.clip(u, self.low, self.up)
+        tries = [(self.first, 1e-9)] if self.first else []
+        for count, room in [*tries, (n, 1e-6), (n, 1e-9), (n, 0.0)]:
+            may_move = np.arange(n) < count
+            point = self._moved(start, may_move)
+            if (found := self._enclosed(point, may_move, room)) is not None:
+                return found
+        if (inner := interior()) is None:
+            return None
+        inside, every = inner.within, np.ones(n, bool)
+        for share in _SHARES:
+            for near in (point, start):
+                mixed = (1 - share) * np.clip(near, inside.low, inside.up) + share * inner.point
+                if (found := inside._enclosed(mixed, every, 0.0)) is not None:
+                    return found
+        return None
+
+    def interior(self) -> Interior | None:
+        """Return a point with room, and the constraints with those as equations that leave none.
+
+        One linear program finds both: max Σ s over u, α ≥ 1 and 0 ≤ s ≤ 1 with E u = α e,
+        I u + s ≤ α i, α low + s ≤ u ≤ α up − s. At its end s is 1 for each inequality that u/α has
+        room in, and 0 for those that have none anywhere (Freund, Roundy & Todd 1985).
+        """
+        n, rows = self.low.size, self.i.size
+        bounded = np.flatnonzero(
+            (np.isfinite(self.low) | np.isfinite(self.up)) & (self.low < self.up)
+        )
+        identity = scipy.sparse.eye_array(n, format="csr")
+        lower = bounded[np.isfinite(self.low[bounded])]
+        upper = bounded[np.isfinite(self.up[bounded])]
+        same = np.flatnonzero(self.low == self.up)
+        left = scipy.sparse.vstack([self.I, -identity[lower], identity[upper]])
+        limits = np.concatenate([self.i, -self.low[lower], self.up[upper]])
+        of_room = np.concatenate(
+            [np.arange(rows), *(rows + np.searchsorted(bounded, at) for at in (lower, upper))]
+        )
+        room = scipy.sparse.eye_array(rows + bounded.size, format="csr")[of_room]
+        fixed = scipy.sparse.vstack([self.E, identity[same]])
+        ends = np.concatenate([self.e, self.low[same]])
+        none = scipy.sparse.csr_array((ends.size, room.shape[1]))
+        infinite = np.full(n, inf)
+        found = linear_program(
+            np.concatenate([np.zeros(n), -np.ones(room.shape[1]), [_SCALE]]),
+            Constraints(
+                scipy.sparse.csr_array(scipy.sparse.hstack([fixed, none, -ends[:, None]])),
+                np.zeros(ends.size),
+                scipy.sparse.csr_array(scipy.sparse.hstack([left, room, -limits[:, None]])),
+                np.zeros(limits.size),
+                np.concatenate([-infinite, np.zeros(room.shape[1]), [1.0]]),
+                np.concatenate([infinite, np.ones(room.shape[1]), [inf]]),
+            ),
+        )
+        if found is None:
+            return None
+        point, has_room = found.x[:n] / found.x[-1], found.x[n:-1] > 0.5
+        at = np.where(point - self.low <= self.up - point, self.low, self.up)
+        low, up = self.low.copy(), self.up.copy()
+        stuck = bounded[~has_room[rows:]]
+        low[stuck] = up[stuck] = at[stuck]
+        tight, loose = np.flatnonzero(~has_room[:rows]), np.flatnonzero(has_room[:rows])
+        E = scipy.sparse.csr_array(scipy.sparse.vstack([self.E, self.I[tight]]))
+        e = np.concatenate([self.e, self.i[tight]])
+        within = Constraints(E, e, self.I[loose], self.i[loose], low, up, self.e.size)
+        return Interior(np.clip(point, low, up), within)
+
+    def _moved(self, v: Vector, may_move: NDArray[np.bool_]) -> Vector:
+        """Return about the nearest point in float64: what would be violated is held in turn."""
+        free = may_move & (v > self.low) & (v < self.up)
+        tight = _HELD * (abs(self.I) @ np.abs(v) + np.abs(self.i))
+        held = self.I @ v >= self.i - tight
+        least = 1e-13 * (abs(self.I) @ np.abs(v) + np.abs(self.i))
+        last = inf
+        for _ in range(_ROUNDS):
+            rows = scipy.sparse.vstack([self.E, self.I[held]], format="csr")
+            missing = np.concatenate([self.e, (self.i - 2 * least)[held]]) - rows @ v
+            missing[self.e.size :] = np.minimum(missing[self.e.size :], 0.0)
+            target = v + _least_change(rows, free.astype(float), missing)
+            over = (target < self.low) | (target > self.up)
+            v = np.clip(target, self.low, self.up)
+            broken = (self.I @ v > self.i) & ~held
+            left, changed = (
+                float(np.abs(missing).max(initial=0.0)),
+                (over & free).any() or broken.any(),
+            )
+            least_left = 4 * _EPS * float((abs(rows) @ np.abs(v)).max(initial=0.0))
+            if not changed and (left <= least_left or left >= 0.5 * last):
+                break
+            free, held, last = free & ~over, held | broken, left
+        return v
+
+    def _enclosed(self, v: Vector, may_move: NDArray[np.bool_], room: float) -> Intervals | None:
+        """Return the enclosure around `v`, of which only what has so much room moves."""
+        away = room * np.maximum(1.0, np.abs(v))
+        free = may_move & (v - self.low > away) & (self.up - v > away)
+        for _ in range(3):
+            v = np.clip(
+                v + _least_change(self.E, free.astype(float), self.e - self.E @ v),
+                self.low,
+                self.up,
+            )
+        radius = solution_radius(self.E, self.e, v, free, self.equations)
+        if radius is None:
+            return None
+        ball = Intervals(v, radius)
+        inside = ((ball.low >= self.low) & (ball.high <= self.up)).all()
+        if inside and bool((products(self.I, ball).high <= self.i).all()):
+            return ball
+        return None
+
+
+class Interior(NamedTuple):
+    """A point with room in all inequalities and bounds of `within`, which imply the original ones."""
+
+    point: Vector
+    within: Constraints
+
+
+def linear_program(cost: Vector, constraints: Constraints) -> Any:
+    """Return SciPy's answer to min costᵀu (HiGHS; Huangfu & Hall 2018); None if it has none."""
+    from scipy.optimize import linprog  # noqa: PLC0415 - slow to import
+
+    c = constraints
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of options, and of numbers that HiGHS finds large
+        found = linprog(
+            cost,
+            c.I if c.i.size else None,
+            c.i if c.i.size else None,
+            c.E if c.e.size else None,
+            c.e if c.e.size else None,
+            np.column_stack([c.low, c.up]),
+            method="highs",
+            options={"time_limit": _SECONDS},
+        )
+    return found if found.status == 0 else None
+
+
+def solution_radius(
+    E: Any, e: Vector, v: Vector, free: NDArray[np.bool_], equations: int | None = None
+) -> Vector | None:
+    """Return how far from `v` (n,) an exact solution of E u = e is at most; None if that is unknown.
+
+    Only the variables that are `free` differ.
+    """
+    radius = np.zeros(v.size)
+    exponent = -np.frexp(np.sqrt((E.multiply(E)).sum(axis=1)) + 1e-300)[1]  # rows of length about 1
+    E, e = scipy.sparse.diags_array(np.ldexp(1.0, exponent)).tocsr() @ E, np.ldexp(e, exponent)
+    moving = scipy.sparse.csr_array(E @ scipy.sparse.diags_array(free.astype(float)))
+    moving.eliminate_zeros()
+    rho = products(E, v) - e
+    rows = np.flatnonzero(np.diff(moving.indptr))
+    independent = _independent(moving, rows)
+    others = np.setdiff1d(np.arange(e.size), independent)
+    if others.size and not _are_implied(E, e, v, free, independent, others, equations):
+        return None
+    if independent.size:
+        M = moving[independent]
+        square = scipy.sparse.csc_array(M @ M.T)
+        wrong = gamma(terms(M) + 2) * float((abs(M) @ abs(M).T).sum(axis=1).max())
+        least = smallest_eigenvalue(square) - wrong
+        if not least > 0:
+            return None
+        size = np.linalg.norm(np.abs(rho.mid[independent]) + rho.rad[independent])
+        columns = np.sqrt(np.asarray(M.multiply(M).sum(axis=0)).ravel())
+        radius = (1 + 1e-9) * columns * float(size) / least
+    return radius
+
+
+def smallest_eigenvalue(S: Any) -> float:
+    """Return a proven lower bound of the eigenvalues of a symmetric matrix (CSC); −inf if none is known.
+
+    For T = S − s the factors that are computed are exact ones of T − R, with R their residual: L D Lᵀ
+    is semidefinite if D is, whatever L, so that λ_min(S) ≥ s − ‖R‖.
+    """
+    n, size = S.shape[0], float(abs(S).sum(axis=1).max())
+    if not 0 < size < inf:
+        return 0.0 if size == 0 else -inf
+    identity = scipy.sparse.eye_array(n, format="csc")
+    guess = _inverse_iteration(S, size)
+    for shift in (0.5 * guess, 0.1 * guess, 0.01 * guess, -1e-13 * size, -1e-10 * size):
+        factors = _factored(S - shift * identity)
+        if factors is None:
+            continue
+        L, pivots, order = factors
+        T = scipy.sparse.csc_array(S - shift * identity)[order][:, order]
+        half = scipy.sparse.csc_array(L @ scipy.sparse.diags_array(pivots))
+        residual = abs(T - half @ L.T)
+        magnitude = abs(half) @ abs(L).T
+        count = int(np.diff(scipy.sparse.csr_array(L).indptr).max()) + 4
+        rows = residual.sum(axis=1) + gamma(count) * (magnitude.sum(axis=1) + abs(T).sum(axis=1))
+        return shift - 1.01 * float(np.max(rows)) - gamma(4) * (size + abs(shift))
+    return -inf
+
+
+def has_negative_pivot(block: Any) -> bool | None:
+    """Return whether a small symmetric matrix has a negative eigenvalue, in rationals; None if large."""
+    n = block.shape[0]
+    if n > _EXACT:
+        return None
+    rows = [[Fraction(value) for value in row] for row in block.toarray().tolist()]
+    for k in range(n):
+        pivot = rows[k][k]
+        if pivot < 0 or (pivot == 0 and any(rows[k][k:])):
+            return True
+        if pivot == 0:
+            continue
+        for i in range(k + 1, n):
+            if factor := rows[i][k] / pivot:
+                rows[i] = [a - factor * b for a, b in zip(rows[i], rows[k], strict=True)]
+    return False
+
+
+def _least_change(M: Any, weights: Vector, missing: Vector) -> Vector:
+    """Return about the shortest d with M d = missing, of variables whose weight is not 0."""
+    if not M.shape[0]:
+        return np.zeros(M.shape[1])
+    moving = M @ scipy.sparse.diags_array(weights)
+    solve = _solver(scipy.sparse.csc_array(moving @ moving.T))
+    step = moving.T @ solve(missing)
+    return step + moving.T @ solve(missing - moving @ step)
+
+
+def _solver(S: Any) -> Callable[[Vector], Vector]:
+    diagonal = S.diagonal()
+    regular = np.where(diagonal > 0, _REGULAR * diagonal, 1.0)
+    return _lu(scipy.sparse.csc_array(S + scipy.sparse.diags_array(regular))).solve
+
+
+def _lu(S: Any) -> Any:
+    from scipy.sparse.linalg import splu  # noqa: PLC0415 - slow to import
+
+    options = {"SymmetricMode": True}
+    return splu(S, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+
+
+def _factored(T: Any) -> tuple[Any, Vector, Indices] | None:
+    """Return L, pivots above 0 and the order of T's rows with T ≈ L D Lᵀ; None if there are none."""
+    try:
+        lu = _lu(scipy.sparse.csc_array(T))
+    except RuntimeError:  # exactly singular
+        return None
+    pivots = lu.U.diagonal()
+    if (lu.perm_r != lu.perm_c).any() or not (pivots > 0).all() or not np.isfinite(pivots).all():
+        return None
+    return scipy.sparse.csc_array(lu.L), pivots, np.argsort(lu.perm_c)
+
+
+def _inverse_iteration(S: Any, size: float) -> float:
+    """Return about the smallest eigenvalue of a semidefinite matrix."""
+    try:
+        lu = _lu(S)
+    except RuntimeError:
+        return 0.0
+    v = np.random.default_rng(0).standard_normal(S.shape[0])
+    value = 0.0
+    for _ in range(20):
+        v = v / np.linalg.norm(v)
+        w = lu.solve(v)
+        if not np.isfinite(w).all():
+            return 0.0
+        value = 1.0 / float(np.linalg.norm(w))
+        v = w
+    return min(value, size)
+
+
+def _independent(M: Any, rows: Indices) -> Indices:
+    """Return the rows of M (about of length 1) that do not depend on others, as float64 sees it."""
+    if not rows.size:
+        return rows
+    S = scipy.sparse.csc_array(M[rows] @ M[rows].T)
+    factors = _factored(S + 1e-14 * scipy.sparse.eye_array(rows.size, format="csc"))
+    if factors is None:
+        return rows
+    _, pivots, order = factors
+    return rows[np.sort(order[pivots > _DEPENDENT * S.diagonal()[order]])]
+
+
+def _are_implied(
+    E: Any,
+    e: Vector,
+    v: Vector,
+    free: NDArray[np.bool_],
+    rows: Indices,
+    others: Indices,
+    equations: int | None,
+) -> bool:
+    """Return whether the `others` among E u = e follow exactly from `rows`; u is v but where `free`."""
+    moving = E @ scipy.sparse.diags_array(free.astype(float))
+    solve = _solver(scipy.sparse.csc_array(moving[rows] @ moving[rows].T)) if rows.size else None
+    for other in others.tolist():
+        left = dict(_exact_row(E, other))
+        rest = Fraction(e[other])
+        factors = np.zeros(0)
+        if solve is not None:
+            factors = solve(moving[rows] @ moving[[other]].toarray().ravel())
+        for k in np.flatnonzero(np.abs(factors) > 0.5 / _DENOMINATOR).tolist():
+            factor = _ratio(float(factors[k]))
+            for column, value in _exact_row(E, int(rows[k])):
+                left[column] = left.get(column, Fraction(0)) - factor * value
+            rest -= factor * Fraction(e[rows[k]])
+        for column, value in left.items():
+            if free[column] and value:
+                return False
+            rest -= value * Fraction(v[column])
+        if rest < 0 or (rest and (equations is None or other < equations)):
+            return False
+    return True
+
+
+def _ratio(factor: float) -> Fraction:
+    """Return the simple fraction that a factor between two rows is; their scales are powers of two."""
+    power = np.ldexp(1.0, int(np.frexp(factor)[1]))
+    return Fraction(float(power)) * Fraction(factor / power).limit_denominator(_DENOMINATOR)
+
+
+def _exact_row(E: Any, row: int) -> Iterator[tuple[int, Fraction]]:
+    part = slice(*E.indptr[row : row + 2])
+    return zip(E.indices[part].tolist(), map(Fraction, E.data[part].tolist()), strict=True)

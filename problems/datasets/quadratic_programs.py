@@ -1,0 +1,117 @@
+"""Quadratic programs from files: NumPy archives, MATLAB files of the Maros–Mészáros set, and QPS.
+
+- `.npz`: arrays named as the fields of `ConvexQP`; a sparse matrix M as M_data, M_indices, M_indptr and
+  M_shape of a CSR matrix.
+- `.mat`: P, q, A, l, u of min ½xᵀPx + qᵀx, l ≤ Ax ≤ u, the last n rows of A being the identity.
+- `.qps`, `.mps` (also in capitals): through HiGHS, which needs the package highspy.
+
+Maros & Mészáros 1999, "A repository of convex quadratic programming problems".
+"""
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy
+
+from problems.formulations.convex_qp import ConvexQP
+
+_INFINITE = 1e20  # from here on the sides of these files stand for none
+_FIELDS = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")
+
+
+def read_qp(path: str | Path) -> ConvexQP:
+    """Return the convex QP in a file; constants of its objective are left out.
+
+    Raises
+    ------
+    ValueError
+        If the file has another ending, or is not what its ending says.
+    OSError
+        If it cannot be read.
+    ModuleNotFoundError
+        If it is QPS and highspy is not installed.
+    """
+    path = Path(path)
+    readers = {".npz": _npz, ".mat": _mat, ".qps": _qps, ".mps": _qps}
+    if path.suffix.lower() not in readers:
+        raise ValueError(f"path: must end in {', '.join(readers)}, got {path.name!r}")
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    return readers[path.suffix.lower()](path)
+
+
+def _npz(path: Path) -> ConvexQP:
+    with np.load(path) as archive:
+        parts: dict[str, Any] = {name: archive[name] for name in archive.files}
+    for name in ("P", "G", "A"):
+        pieces = [
+            parts.pop(f"{name}_{part}", None) for part in ("data", "indices", "indptr", "shape")
+        ]
+        if all(piece is not None for piece in pieces):
+            parts[name] = scipy.sparse.csr_array(tuple(pieces[:3]), shape=tuple(pieces[3]))
+    if unknown := parts.keys() - set(_FIELDS):
+        raise ValueError(
+            f"{path.name}: has {', '.join(sorted(unknown))}; arrays are named {', '.join(_FIELDS)}"
+        )
+    return ConvexQP(**parts)
+
+
+def _mat(path: Path) -> ConvexQP:
+    from scipy.io import loadmat  # noqa: PLC0415 - slow to import
+
+    found = loadmat(path)
+    if lacking := {"P", "q", "A", "l", "u"} - found.keys():
+        raise ValueError(f"{path.name}: lacks {', '.join(sorted(lacking))}; has {sorted(found)}")
+    q, rows = found["q"].ravel(), scipy.sparse.csr_array(found["A"])
+    lower, upper, n = found["l"].ravel(), found["u"].ravel(), found["q"].size
+    if abs(rows[-n:] - scipy.sparse.eye_array(n)).nnz:
+        raise ValueError(
+            f"{path.name}: the last {n} rows of A must be the identity, for bounds of x"
+        )
+    sides = lower[:-n], upper[:-n]
+    return _two_sided(found["P"], q, rows[:-n], sides, (lower[-n:], upper[-n:]))
+
+
+def _qps(path: Path) -> ConvexQP:
+    import highspy  # noqa: PLC0415 - optional
+
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    with tempfile.TemporaryDirectory() as folder:  # HiGHS goes by the ending
+        named = Path(folder) / "problem.mps"
+        named.symlink_to(path.resolve())
+        status = highs.readModel(str(named))
+    if status == highspy.HighsStatus.kError:
+        raise ValueError(f"{path.name}: HiGHS cannot read it as QPS")
+    model = highs.getModel()
+    lp, hessian = model.lp_, model.hessian_
+    n, sign = lp.num_col_, -1.0 if lp.sense_ == highspy.ObjSense.kMaximize else 1.0
+    P = scipy.sparse.csc_array((n, n))
+    if hessian.dim_:
+        parts = np.array(hessian.value_), np.array(hessian.index_), np.array(hessian.start_)
+        half = scipy.sparse.csc_array(parts, shape=(n, n))
+        P = half + half.T - scipy.sparse.diags_array(half.diagonal())
+    matrix = lp.a_matrix_
+    parts = np.array(matrix.value_), np.array(matrix.index_), np.array(matrix.start_)
+    rows = scipy.sparse.csc_array(parts, shape=(lp.num_row_, n)).tocsr()
+    sides = np.array(lp.row_lower_), np.array(lp.row_upper_)
+    bounds = np.array(lp.col_lower_), np.array(lp.col_upper_)
+    return _two_sided(sign * P, sign * np.array(lp.col_cost_), rows, sides, bounds)
+
+
+def _two_sided(P: Any, q: Any, rows: Any, sides: Any, bounds: Any) -> ConvexQP:
+    """Return the problem with l ≤ Ax ≤ u as equations where both are equal, and inequalities."""
+    (lower, upper), (lb, ub) = (
+        (np.where(low <= -_INFINITE, -np.inf, low), np.where(up >= _INFINITE, np.inf, up))
+        for low, up in (sides, bounds)
+    )
+    same = lower == upper
+    above, below = (
+        np.flatnonzero(~same & (upper < np.inf)),
+        np.flatnonzero(~same & (lower > -np.inf)),
+    )
+    G = scipy.sparse.vstack([rows[above], -rows[below]])
+    h = np.concatenate([upper[above], -lower[below]])
+    return ConvexQP(P, q, G, h, rows[same], upper[same], lb, ub)

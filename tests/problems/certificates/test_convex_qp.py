@@ -1,0 +1,119 @@
+"""Certificates of convex QPs against optima in rationals, and what they refuse."""
+
+from collections import Counter
+from itertools import islice
+from math import isfinite
+
+import numpy as np
+import pytest
+
+from problems import ConvexQP, Point, certify
+from tests.problems.convex_qps import drawn, optimum, problem_of, rational
+
+
+def answers(found, n, m, rng):
+    """Yield points near the optimum and far from it, with and without multipliers."""
+    x = np.zeros(n) if not isinstance(found, tuple) else np.array(found[1])
+    yield Point(x + 1e-9 * rng.standard_normal(n) * np.maximum(1.0, np.abs(x)))
+    yield Point(x, rng.standard_normal(m))
+    for noise in (1.0, 1e-4, 0.0):
+        yield Point(x + noise * rng.standard_normal(n) * np.maximum(1.0, np.abs(x)))
+
+
+def faults_of(seed, points=5):
+    """Return what is wrong with certificates of one problem, and how many verdicts there were."""
+    kind, arrays = drawn(seed)
+    found, wrong, told = optimum(arrays), list[str](), Counter[str]()
+    if (arrays["lb"] > arrays["ub"]).any():
+        return wrong, told
+    problem = problem_of(arrays)
+    drawn_points = answers(found, problem.n, problem.d, np.random.default_rng(seed))
+    for point in islice(drawn_points, points):
+        c = certify(problem, point)
+        exists = isinstance(found, tuple)
+        if c.infeasible:
+            claimed = "infeasible" if c.primal_objective > 0 else "unbounded"
+            truth = "optimal" if exists else "infeasible" if found is None else "unbounded"
+            if claimed != truth:
+                wrong.append(f"{seed} {kind}: {claimed} is {truth}")
+            told[claimed] += 1
+            continue
+        if isfinite(c.primal_objective) and found is None:
+            wrong.append(f"{seed} {kind}: an upper bound of an infeasible problem")
+        if isfinite(c.dual_objective) and (found is not None and not exists):
+            wrong.append(f"{seed} {kind}: a lower bound of an unbounded problem")
+        if exists and isfinite(c.dual_objective) and rational(c.dual_objective) > found[0]:
+            wrong.append(f"{seed} {kind}: lower {c.dual_objective} > {found[0]}")
+        if exists and isfinite(c.primal_objective) and rational(c.primal_objective) < found[0]:
+            wrong.append(f"{seed} {kind}: upper {c.primal_objective} < {found[0]}")
+        told["solved" if c.relative_gap <= 1e-6 else "bounds" if c.gap >= 0 else "uncertified"] += 1
+    return wrong, told
+
+
+@pytest.mark.parametrize("part", range(10))
+def test_no_bound_is_on_the_wrong_side_of_a_rational_optimum(part):
+    results = [faults_of(seed, points=2) for seed in range(12 * part, 12 * part + 12)]
+    assert [fault for faults, _ in results for fault in faults] == []
+    told = sum((told for _, told in results), Counter())
+    assert told["solved"] >= 8
+    assert told["uncertified"] <= 3
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("part", range(50))
+def test_no_bound_is_on_the_wrong_side_of_5000_rational_optima(part):
+    faults = [fault for seed in range(100 * part, 100 * part + 100) for fault in faults_of(seed)[0]]
+    assert faults == []
+
+
+def test_an_equation_that_float64_cannot_meet_is_met_by_an_enclosed_point():
+    problem = ConvexQP(P=np.eye(3), A=[[0.1, 0.2, 0.3]], b_eq=[0.7])
+    c = certify(problem, np.full(3, 0.1))
+    assert c.projection_distance > 0.1
+    assert c.primal_objective > 0.7**2 / 0.28 > c.dual_objective
+
+
+def test_dependent_equations_are_seen_to_agree():
+    A = np.array([[1.0, 2.0, -1.0], [2.0, 4.0, -2.0], [3.0, -1.0, 0.5]])
+    consistent = ConvexQP(P=np.eye(3), A=A, b_eq=[1.0, 2.0, 3.0])
+    assert certify(consistent, np.zeros(3)).relative_gap < 1e-6
+    contradiction = ConvexQP(P=np.eye(3), A=A, b_eq=[1.0, 2.5, 3.0])
+    assert certify(contradiction, np.zeros(3)).infeasible
+
+
+def test_an_indefinite_matrix_is_refused_by_name():
+    c = certify(ConvexQP(P=[[1.0, 2.0], [2.0, 1.0]], lb=0, ub=1), np.zeros(2))
+    assert np.isnan(c.gap)
+    assert c.reason == "P is indefinite: it has a negative eigenvalue, proven"
+
+
+def test_a_wrong_answer_has_a_wide_gap():
+    problem = ConvexQP(P=np.eye(2), q=[-1.0, -1.0], lb=0, ub=1)
+    c = certify(problem, np.zeros(2))
+    assert c.primal_objective == 0
+    assert c.relative_gap > 0.9
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "q: give at least one"),
+        ({"P": [[1.0, 2.0], [0.0, 1.0]]}, "P: must be symmetric"),
+        ({"q": [1.0], "G": [[1.0]]}, "G, h: give both or neither"),
+        ({"q": [1.0, np.nan]}, "q: entry 1 is nan"),
+        ({"q": [1.0], "lb": 1.0, "ub": 0.0}, "lb: must be at most ub"),
+        ({"q": [1.0], "A": [[1.0, 2.0]], "b_eq": [1.0]}, "A: must have shape"),
+        ({"q": ["a"]}, "q: must be numbers"),
+    ],
+)
+def test_what_is_no_problem_is_refused(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        ConvexQP(**arguments)
+
+
+def test_an_answer_has_the_shape_of_x():
+    problem = ConvexQP(q=[1.0, 1.0], lb=0)
+    with pytest.raises(ValueError, match="x: must have shape"):
+        certify(problem, np.zeros(3))
+    with pytest.raises(TypeError, match="must be an array x of 2 numbers"):
+        certify(problem, "x")

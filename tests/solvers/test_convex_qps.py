@@ -1,0 +1,80 @@
+"""Every back end on convex QPs that are not of samples, certified from its own multipliers."""
+
+import cvxpy as cp
+import numpy as np
+import pytest
+
+from problems import ConvexQP
+from solvers import Status, solve
+from solvers.cvxopt_qp import CvxoptQP
+from solvers.cvxpy_qp import CvxpyQP
+from solvers.external.qpsolvers_qp import QPSolversQP
+from solvers.interior_point import InteriorPoint
+from solvers.running.modelled import certify_cvxpy
+
+PROBLEM = ConvexQP(
+    P=[[2.0, 0.5], [0.5, 1.0]],
+    q=[1.0, 1.0],
+    G=[[1.0, -1.0]],
+    h=[0.5],
+    A=[[1.0, 1.0]],
+    b_eq=[1.0],
+    lb=0,
+)
+
+
+def qp_solvers():
+    yield CvxoptQP()
+    yield from (CvxpyQP(backend=name) for name in CvxpyQP.backends() if name != "HIGHS")
+    yield from (QPSolversQP(backend=name) for name in ("clarabel", "highs", "osqp", "piqp", "scs"))
+
+
+@pytest.mark.parametrize("solver", qp_solvers(), ids=repr)
+def test_each_back_end_is_certified_from_its_own_multipliers(solver):
+    answer = solve(PROBLEM, solver)
+    if answer.status is Status.NOT_INSTALLED:
+        pytest.skip(answer.reason)
+    assert answer.verdict == "solved"
+    assert answer.x is not None
+    assert np.allclose(answer.x, [0.25, 0.75], atol=1e-4)
+    assert answer.w is not None
+    assert answer.w.shape == (2,)
+
+
+def test_the_default_solver_takes_it():
+    assert solve(PROBLEM).verdict == "solved"
+
+
+def test_infeasible_and_unbounded_problems_end_with_a_proof():
+    infeasible = ConvexQP(P=np.eye(2), A=[[1.0, 1.0]], b_eq=[3.0], lb=0, ub=1)
+    unbounded = ConvexQP(P=np.diag([1.0, 0.0]), q=[0.0, -1.0], lb=0)
+    for problem, objective in ((infeasible, np.inf), (unbounded, -np.inf)):
+        answer = solve(problem, CvxoptQP())
+        assert (answer.verdict, answer.status) == ("infeasible", Status.INFEASIBLE)
+        assert answer.objective == objective
+
+
+def test_a_method_for_samples_is_unsupported():
+    answer = solve(PROBLEM, InteriorPoint())
+    assert answer.status is Status.UNSUPPORTED
+    assert "no samples" in answer.reason
+
+
+def test_a_cvxpy_problem_is_certified_from_the_values_of_its_variables():
+    x, A = cp.Variable(3), np.random.default_rng(0).standard_normal((5, 3))
+    problem = cp.Problem(cp.Minimize(cp.sum_squares(A @ x - 1) + cp.norm1(x)), [cp.sum(x) == 0.5])
+    with pytest.raises(ValueError, match=r"has no value; call problem.solve\(\) first"):
+        certify_cvxpy(problem)
+    problem.solve(solver=cp.CLARABEL)
+    c = certify_cvxpy(problem)
+    assert c.relative_gap < 1e-5
+    assert c.dual_objective - 1e-6 <= problem.value <= c.primal_objective + 1e-6
+    x.value = x.value + np.array([0.1, -0.1, 0.0])
+    assert certify_cvxpy(problem).relative_gap > 1e-4
+
+
+def test_a_cvxpy_problem_that_is_no_qp_is_refused():
+    x = cp.Variable()
+    x.value = 0.0
+    with pytest.raises(ValueError, match="CVXPY does not see it as a QP"):
+        certify_cvxpy(cp.Problem(cp.Minimize(cp.exp(x))))

@@ -145,7 +145,7 @@ def cross_validate(
         whole.dense()
     shared = problem.changed(shared_gram=whole)
     _ = shared.is_psd and shared.psd_shift  # what is known of all samples holds of those of a fold
-    norms, found, bands = score_norms(problem, problem.X), list[Fold](), list[_Bands]()
+    norms, found, bands = score_norms(problem, problem.X), list[Fold](), list[Bands]()
     for train, held_out in _splits(problem, folds, seed):
         left = None if time_limit is None else time_limit - sum(f.path.time_solve for f in found)
         if left is not None and left <= 0:
@@ -164,7 +164,7 @@ def cross_validate(
         bands.append(_bands(path, share, whole, rows, norms[rows], problem.y[held_out]))
         part.forget()
         found.append(Fold(train, held_out, share, path))
-    table = _summed(bands, sum(fold.held_out.size for fold in found), problem.is_regression)
+    table = summed(bands, sum(fold.held_out.size for fold in found), problem.is_regression)
     best = table.iloc[int(table["error"].to_numpy().argmin())]
     begin, end = float(best["from"]), float(best["to"])
     value = 0.5 * (begin + end) if parameter == "epsilon" else float(np.sqrt(begin * end))
@@ -174,7 +174,7 @@ def cross_validate(
     )
 
 
-class _Bands(NamedTuple):
+class Bands(NamedTuple):
     """The sums of errors of one fold (3, k): of its answers, the least and the most of all optima.
 
     Column j is of the values between ends[j] and ends[j + 1].
@@ -209,9 +209,7 @@ def _splits(problem: Formulation, folds: int | Splits, seed: int) -> list[tuple[
     return splits
 
 
-def _bands(
-    path: Path, share: float, whole: Gram, rows: Indices, norms: Vector, y: Vector
-) -> _Bands:
+def _bands(path: Path, share: float, whole: Gram, rows: Indices, norms: Vector, y: Vector) -> Bands:
     """Return the sums of errors on the held-out samples, the last of `rows` among all."""
     problem, columns = path.problem, list[tuple[float, float, float]]()
     ends = [path.low / share]
@@ -226,10 +224,10 @@ def _bands(
         error, found = held_out_errors(piece, stands, scores, norms, y)
         columns += [(error, band.least, band.most) for band in found]
         ends += [band.high / share for band in found]
-    return _Bands(np.array(ends), np.array(columns).T)
+    return Bands(np.array(ends), np.array(columns).T)
 
 
-def _summed(bands: list[_Bands], held_out: int, rounded: bool) -> pd.DataFrame:
+def summed(bands: list[Bands], held_out: int, rounded: bool) -> pd.DataFrame:
     """Return the table of the mean errors of all folds, of counts a row wherever one changes."""
     import pandas as pd  # noqa: PLC0415 - slow to import
 

@@ -8,6 +8,7 @@ their answers on all samples, which both keep, at the 50 values; ours is that of
 TorchKM is left out where it is not installed (`pip install torchkm`).
 """
 
+from itertools import chain
 from pathlib import Path
 from time import process_time
 
@@ -17,28 +18,27 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.svm import SVC
 
 from problems import RBF, Point, SoftMarginDual, certify, datasets
-from solvers import cross_validate, solve
+from solvers import cross_validate
 
 LOW, HIGH, FOLDS = 0.01, 100.0, 10
 GRID = np.geomspace(LOW, HIGH, 50)
-SETS = {
-    "a9a": ({"limit": 2000, "seed": 0}, 0.05),
-    "ijcnn1": ({"limit": 2000, "seed": 0}, 1.0),
-    "usps": ({"limit": 2000, "seed": 0, "positive": 9}, 0.0066),
-}
+SETS = [  # with the number of samples drawn, and gamma
+    ("a9a", {"limit": 1000, "seed": 0}, 0.05),
+    ("usps", {"limit": 1000, "seed": 0, "positive": 9}, 0.0066),
+    ("a9a", {"limit": 2000, "seed": 0}, 0.05),
+]
 
 
 def main() -> None:
     """Measure all methods on all sets."""
     rows = []
-    for name, (options, gamma) in SETS.items():
+    for name, options, gamma in SETS:
         data = datasets.load(name, **options)
         X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
         problem = SoftMarginDual(X, data.y, kernel=RBF(gamma))
-        solve(SoftMarginDual(X[:1000], data.y[:1000], kernel=RBF(gamma)))  # compiles
-        cross_validate(SoftMarginDual(X[:100], data.y[:100], kernel=RBF(gamma)), C=(1, 2), folds=2)
-        for row in (*ours(problem), *grid_search(problem, gamma), *torchkm(problem)):
-            rows.append({"data": name} | row)
+        cross_validate(problem, C=(1, 1.1), folds=2, gap=0.1)  # compiles
+        for row in chain(ours(problem), grid_search(problem, gamma), torchkm(problem)):
+            rows.append({"data": name, "samples": data.n} | row)
             pd.DataFrame(rows).to_csv(Path(__file__).with_suffix(".csv"), index=False)
 
 
@@ -68,7 +68,7 @@ def grid_search(problem, gamma):
 
 
 def torchkm(problem):
-    """Yield TorchKM with its default tolerance of 1e-3, and with two that are smaller."""
+    """Yield TorchKM with its default tolerance of 1e-3, and with a smaller one."""
     try:
         import torch  # noqa: PLC0415 - may be missing
         from torchkm.cvksvm import cvksvm  # noqa: PLC0415
@@ -79,7 +79,7 @@ def torchkm(problem):
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
     for k, (_, held_out) in enumerate(folds.split(problem.X, problem.y)):
         part[held_out] = k + 1
-    for tolerance in (1e-3, 1e-5, 1e-7):
+    for tolerance in (1e-3, 1e-5):
         begun = process_time()
         K = torch.tensor(problem.kernel(problem.X, problem.X))
         how = {"eps": 1e-2 * tolerance, "KKTeps": tolerance, "KKTeps2": tolerance}

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from problems.registry import Registry
 from solvers.base import NotInstalled, Solver, Status
+from solvers.paths.cross_validation import CrossValidation, cross_validate
 from solvers.paths.path import NoPath, Path, solve_path
 from solvers.paths.selection import Selection, select
 from solvers.running.defaults import default_solver
@@ -13,6 +14,7 @@ from solvers.running.loop import solve
 from solvers.running.solution import Evaluation, Solution
 
 __all__ = [
+    "CrossValidation",
     "Evaluation",
     "NoPath",
     "NotInstalled",
@@ -22,6 +24,7 @@ __all__ = [
     "Solver",
     "Status",
     "all_solvers",
+    "cross_validate",
     "default_solver",
     "find_solver",
     "select",

@@ -11,9 +11,9 @@ from typing import Any, cast
 from experiments.cases.answer import Answer, Found, sentence
 from experiments.cases.plan import Case, digest
 from experiments.records.names import path_text
-from problems import Formulation, Point
+from problems import Dataset, Formulation, Point
 from problems.answers.parametric_bounds import Parameter, with_value
-from solvers import NoPath, Solution, Solver, Status, solve_path
+from solvers import NoPath, Path, Solution, Solver, Status, select, solve_path
 from solvers.paths.path import path_of
 
 Fields = dict[str, Any]
@@ -40,7 +40,7 @@ def traced(problem: Formulation, solver: Solver, case: Case) -> tuple[Answer, li
 
 
 def judged(
-    problem: Formulation, case: Case, answer: Answer, points: Sequence[Point]
+    problem: Formulation, data: Dataset, case: Case, answer: Answer, points: Sequence[Point]
 ) -> tuple[Fields, list[Fields]]:
     """Return columns of a path's row, and a row for each of its answers."""
     spec = case.problem.path
@@ -70,7 +70,11 @@ def judged(
         }, []
     named = {"run_id": case.run_id, "parameter": parameter}
     table = path.table().rename(columns={parameter: "value"}).to_dict("records")
-    rows = [named | {str(name): value for name, value in row.items()} for row in table]
+    errors = _errors(path, data)
+    rows = [
+        named | {str(name): value for name, value in row.items()} | of_it
+        for row, of_it in zip(table, errors, strict=True)
+    ]
     solutions = [piece.solution for piece in path.pieces]
     claims = {solution.claimed for solution in solutions}
     evaluated = [count for s in solutions if (count := s.counters.get("kernel_evaluations"))]
@@ -88,3 +92,17 @@ def judged(
         "iterations": sum(s.iterations for s in solutions),
         "n_kernel_evals": max(evaluated, default=None),  # each counts those before it
     }, rows
+
+
+def _errors(path: Path, data: Dataset) -> list[Fields]:
+    """Return the columns of each answer on the samples held out, with what all optima could have."""
+    unknown: Fields = dict.fromkeys(("error", "least_error", "most_error"))
+    if data.X_test is None or data.y_test is None:
+        return [unknown] * len(path.pieces)
+    try:
+        table = select(path, data.X_test, data.y_test).table
+    except ValueError:  # nothing can be said of its optimal intercept
+        return [unknown] * len(path.pieces)
+    named = table.rename(columns={"least": "least_error", "most": "most_error"})
+    rows = named[[*unknown]].to_dict("records")
+    return [{str(name): value for name, value in row.items()} for row in rows]

@@ -147,6 +147,10 @@ worst_gap number: largest relative gap between `from` and `to`
 n_support whole: support vectors: samples with α ≠ 0
 iterations whole: the solver's own count, of this answer
 time_solve measure: seconds inside the algorithm, of this answer
+error measure: of this answer on the samples held out by `test_size` or `folds`: the share of wrong
+    predictions, or the mean squared error; empty if none are held out
+least_error number: no optimum between `from` and `to` has a lower error on them
+most_error number: nor a higher one
 """)
 _OF_TRACES = _columns("""
 n_support whole: support vectors then

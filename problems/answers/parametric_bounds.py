@@ -28,6 +28,7 @@ from problems.validation import check_positive
 
 Parameter = Literal["C", "lam", "epsilon"]
 _HALVINGS = 50
+_GIVEN_UP = 1e-7  # of the way to where the bounds are too far apart
 
 
 def with_value(problem: Formulation, parameter: Parameter, value: float) -> Formulation:
@@ -77,12 +78,24 @@ class Along:
         """Return the value farthest towards `end` up to which the relative gap is at most `gap`."""
         if self.relative_gap(end) <= gap:
             return end
-        good, bad = 0.0, 1.0
+        length, good, bad = end - self.own, 0.0, 1.0
+        guess, N = 0.5, 0.5 * sum(self.certificate.norm2)
+        if self.parameter != "epsilon" and N > 0:
+            # where dual = (1 − gap)·primal: Ns² − 2Bs + (1 − gap)N = 0, N = ‖w‖²
+            c, rest = self.certificate, 1.0 - gap
+            B = c.dual_objective - rest * c.primal_objective + 0.5 * (1.0 + rest) * N
+            root = np.sqrt(max(0.0, B * B - rest * N * N))
+            s = (B + root if self._scale(end) > 1.0 else B - root) / N
+            guess = ((self.own * s if self.parameter == "C" else self.own / s) - self.own) / length
+        shares = [(1.0 - _GIVEN_UP) * guess, (1.0 + _GIVEN_UP) * guess]
         for _ in range(_HALVINGS):
-            middle = 0.5 * (good + bad)
-            holds = self.relative_gap(self.own + middle * (end - self.own)) <= gap
-            good, bad = (middle, bad) if holds else (good, middle)
-        return self.own + good * (end - self.own)
+            if bad - good <= 3 * _GIVEN_UP * bad:
+                break
+            middle = shares.pop(0) if shares else 0.5 * (good + bad)
+            if good < middle < bad:
+                holds = self.relative_gap(self.own + middle * length) <= gap
+                good, bad = (middle, bad) if holds else (good, middle)
+        return self.own + good * length
 
     def ball(self, low: float, high: float) -> tuple[float, float]:
         """Return c and r so that ‖w* − c·w‖ ≤ r for the optimal w* at every value from `low` to `high`.

@@ -28,11 +28,13 @@ class DualProblem:
     ----------
     view : how the problem is posed; `objective` is in that view's own sign and scale.
     may_be_infeasible : whether there may be no feasible point.
+    shared_gram : the samples' Gram matrix with values computed for several problems, see `changed`.
     """
 
     view: ClassVar[View] = "dual"
     may_be_infeasible: ClassVar[bool] = False
     made_by: ClassVar[str] = "to_itself"
+    shared_gram: Gram | None = None
 
     X: Matrix
     y: Vector
@@ -156,8 +158,8 @@ class DualProblem:
         return bool(np.isfinite(self.upper).all())
 
     def gram(self, memory: int = GIBIBYTE) -> Gram:
-        """Return a new Gram matrix of the samples, with its own count of evaluations."""
-        return Gram(self.X, self.kernel, memory)
+        """Return the Gram matrix that the problem shares with others, else a new one."""
+        return self.shared_gram or Gram(self.X, self.kernel, memory)
 
     @cached_property
     def is_psd(self) -> bool:
@@ -175,7 +177,7 @@ class DualProblem:
         What is known of the samples is kept, so this takes no time; the values are not checked: they
         have to be such as a problem that is built has them.
         """
-        known = {"y", "is_psd", "psd_shift", *(field.name for field in fields(self))}  # type: ignore[arg-type]
+        known = {"y", "is_psd", "psd_shift", "shared_gram", *(field.name for field in fields(self))}  # type: ignore[arg-type]
         new = object.__new__(type(self))
         vars(new).update({k: v for k, v in vars(self).items() if k in known} | values)
         return new

@@ -17,6 +17,7 @@ from problems.dataset import Indices, Matrix, Vector
 from problems.kernels import Block, Bound, Kernel, Linear, Selection, uses_gram_matrix
 
 GIBIBYTE = 2**30
+MOST_KNOWN = 4000  # samples: of more, solvers that choose the rows they need are quicker
 _CHUNK_BYTES = 2**26  # of kernel values at a time in products: large enough for BLAS, small to hold
 _CACHED_VALUES, _FEWEST_ROWS = 2**17, 16  # of a whole matrix at a time
 _SPARSE = 0.02  # share of nonzero entries above which samples are multiplied as a dense matrix ...
@@ -37,6 +38,7 @@ class Gram:
     ----------
     evaluations : number of kernel values computed so far.
     kept : what solvers left here, by keys of their own; None if nothing is to be kept.
+    origin : the Gram matrix that it is a part of, and which samples it is of; else itself and all.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Gram:
         self.evaluations = 0
         self.kept: dict[Any, Any] | None = {} if keep else None
         self._dense: Block | None = None
+        self.origin: tuple[Gram, Selection] = (self, slice(None))
 
     def remembered(self, key: Any, make: Callable[[], Any]) -> Any:
         """Return what `make` returns, made once for all problems on the samples if anything is kept."""
@@ -69,6 +72,11 @@ class Gram:
     def fits(self) -> bool:
         """Whether the whole matrix may be held in `memory`."""
         return 8 * self.n**2 <= self.memory
+
+    @property
+    def is_known(self) -> bool:
+        """Whether the whole matrix is remembered, so that no value is computed any more."""
+        return self._dense is not None
 
     @cached_property
     def samples(self) -> Matrix:
@@ -95,6 +103,27 @@ class Gram:
     def diagonal(self) -> Vector:
         """Return k(xᵢ, xᵢ), shape (n,)."""
         return self.bound.diagonal()
+
+    @cached_property
+    def radius(self) -> tuple[float, Vector]:
+        """What `Bound.radius` says of the values of `block`."""
+        return self.bound.radius()
+
+    def part(self, rows: Indices) -> Gram:
+        """Return the Gram matrix of some samples, with the values that are remembered here."""
+        X = self.X[rows]
+        X = X[:, rows] if uses_gram_matrix(self.kernel) else X
+        part = Gram(X, self.kernel, self.memory, keep=True)
+        if self._dense is not None:
+            part._dense = self._dense[np.ix_(rows, rows)]
+            part.origin = self, rows
+        return part
+
+    def forget(self) -> None:
+        """Give the memory of values back: what is asked for from now on is computed anew."""
+        self._dense, self.origin = None, (self, slice(None))
+        if self.kept is not None:
+            self.kept.clear()
 
     def dense(self) -> Block:
         """Return the whole matrix (n, n), remembered from then on.

@@ -10,7 +10,7 @@ from problems.arithmetic.rounding import SPARE, gamma, leading_digits, lost_to_u
 from problems.dataset import Indices, Vector
 from problems.gram.gram import Gram
 from problems.gram.threads import Threads
-from problems.kernels import uses_gram_matrix
+from problems.kernels import Block, uses_gram_matrix
 from problems.kernels.samples import distinct
 
 _VALUES = 2**19  # of K at a time: large enough for BLAS, small enough for a cache
@@ -22,10 +22,19 @@ def gram_products(gram: Gram, v: Vector) -> tuple[Vector, Vector]:
     The leading digits of K and of v are so few that their products are added without rounding, in any
     order; what is left of both is smaller by their number (Ozaki, Ogita, Oishi & Rump 2012,
     "Error-free transformations of matrix multiplication"). Equal samples have one row and one column.
+    Of a matrix that is known both are split once, and a product is that of the whole that it is part of.
     """
     support = np.flatnonzero(v)
     if not support.size:
         return np.zeros(v.size), np.zeros(v.size)
+    if gram.is_known:
+        whole, rows = gram.origin
+        beta = np.zeros(whole.n)
+        beta[rows] = v
+        key, everything = ("products", beta.tobytes()), np.arange(whole.n)
+        all_are = beta, everything, everything, everything
+        products = whole.remembered(key, lambda: _products_of_kinds(whole, *all_are))
+        return products[0][rows], products[1][rows]
     everything = np.arange(v.size)
     kinds = (everything, everything) if uses_gram_matrix(gram.kernel) else distinct(gram.X)
     scores, errors = _products_of_kinds(gram, v, support, *kinds)
@@ -50,15 +59,9 @@ def _products_of_kinds(
     parts = high, low, np.abs(v[support]), np.abs(low), v[support]
     weights = np.column_stack([np.bincount(column, part) for part in parts])
     sizes, scores, lost = (np.zeros(rows.size) for _ in range(3))
-    values, relative, spread = gram.bound.precise_columns(rows[used])
     everything, operations = float(weights[:, 2].sum()), support.size + 3
 
-    def multiply(start: int) -> None:
-        part = slice(start, start + step)
-        K = values(rows[part])
-        least = float(K.min())
-        largest = max(float(K.max()), -least)
-        upper, lower = split(K, digits, largest, out=K)
+    def multiply(part: slice, upper: Block, lower: Block, least: float, largest: float) -> None:
         exact, rest, *absolute = (upper @ weights[:, :4]).T
         if least < 0:
             absolute = (np.abs(upper) @ weights[:, 2:4]).T
@@ -68,14 +71,33 @@ def _products_of_kinds(
         lost[part] = gamma(operations) * (absolute[1] + 2 * of_lower) + gamma(2) * np.abs(rest)
         scores[part] = exact + rest
 
-    step = max(1, _VALUES // used.size)
-    starts = range(0, rows.size, step)
-    if len(starts) == 1:
-        multiply(0)
+    if gram.is_known:
+        relative, spread = gram.radius
+        key = "halves", digits
+        parted = gram.remembered(key, lambda: _halves(gram.dense().copy(), digits))
+        multiply(slice(None), *parted)
     else:
-        threads = Threads()
-        with threads.limited(1), ThreadPoolExecutor(threads.count) as pool:
-            list(pool.map(multiply, starts))
+        values, relative, spread = gram.bound.precise_columns(rows[used])
+
+        def compute(start: int) -> None:
+            part = slice(start, start + step)
+            multiply(part, *_halves(values(rows[part]), digits))
+
+        step = max(1, _VALUES // used.size)
+        starts = range(0, rows.size, step)
+        if len(starts) == 1:
+            compute(0)
+        else:
+            threads = Threads()
+            with threads.limited(1), ThreadPoolExecutor(threads.count) as pool:
+                list(pool.map(compute, starts))
     lost += gamma(2) * np.abs(scores) + lost_to_underflow(v, v.size)
     values_lost = relative * sizes + spread[rows] * float(spread[rows[used]] @ weights[:, 2])
     return scores, SPARE * (lost + values_lost)
+
+
+def _halves(K: Block, digits: int) -> tuple[Block, Block, float, float]:
+    """Return K in two, see `split`, its least value and its largest in size; K itself is overwritten."""
+    least = float(K.min())
+    largest = max(float(K.max()), -least)
+    return *split(K, digits, largest, out=K), least, largest

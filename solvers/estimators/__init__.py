@@ -12,6 +12,7 @@ is imported with the first of them, and not by `import solvers`.
 `LinearSVC`, `LinearSVR`   weights w with an intercept that is regularised (one more feature, which is
                constant) or, with intercept_scaling=inf, not; dual coordinate descent, and Newton's
                method for squared losses
+`CertifiedSVCCV`   `SVC` with the best C of an interval, by cross-validation at every C
 
 Weights of classes and of samples multiply C. Samples of weight 0 are left out before anything else.
 """
@@ -23,9 +24,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from solvers.estimators.classes import SVC, SVR, NuSVC, NuSVR, OneClassSVM
+    from solvers.estimators.cross_validated import CertifiedSVCCV
     from solvers.estimators.linear import LinearSVC, LinearSVR
 
-__all__ = ["SVC", "SVR", "LinearSVC", "LinearSVR", "NuSVC", "NuSVR", "OneClassSVM"]
+__all__ = [
+    "SVC",
+    "SVR",
+    "CertifiedSVCCV",
+    "LinearSVC",
+    "LinearSVR",
+    "NuSVC",
+    "NuSVR",
+    "OneClassSVM",
+]
 
 
 def __getattr__(name: str) -> Any:
@@ -33,4 +44,5 @@ def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     room = "linear" if name.startswith("Linear") else "classes"
+    room = "cross_validated" if name == "CertifiedSVCCV" else room
     return getattr(importlib.import_module(f"{__name__}.{room}"), name)

@@ -22,6 +22,7 @@ from problems import (
     Gram,
     Kernel,
     Linear,
+    Matrix,
     Polynomial,
     Precomputed,
     Sigmoid,
@@ -183,6 +184,13 @@ class KernelMachine(Certified, BaseLibSVM):  # pyright: ignore[reportUntypedBase
     def _pairs(self) -> list[tuple[int, ...]]:
         """The classes of each machine; none of a machine on all samples."""
         return [*combinations(range(len(getattr(self, "classes_", ()))), 2)] or [()]
+
+    def kernel_for(self, X: Matrix) -> Kernel:
+        """Return the kernel of a machine trained on the samples `X`, dense or CSR, without weights."""
+        if isinstance(self.kernel, Kernel):
+            return self.kernel.fit(X)
+        self._gamma = 1.0 / X.shape[1] if isinstance(self.gamma, str) else self.gamma
+        return self._named_kernel(self.kernel, X, np.ones(X.shape[0]))
 
     def _named_kernel(self, name: str, X: Any, weight: Vector) -> Kernel:
         """Return the kernel of a name; for "scale" samples count as often as weights say."""

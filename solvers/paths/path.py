@@ -67,6 +67,12 @@ class Piece:
         """The value of the parameter at which it was found."""
         return self.along.own
 
+    @property
+    def alpha(self) -> Vector:
+        """Its dual variables, shape (n,)."""
+        assert self.along.certificate.point.alpha is not None  # see `_piece`
+        return self.along.certificate.point.alpha
+
 
 @dataclass(frozen=True, eq=False)
 class Path:
@@ -168,6 +174,7 @@ def solve_path(
     lam: Ends | None = None,
     epsilon: Ends | None = None,
     time_limit: float | None = None,
+    gram: Gram | None = None,
 ) -> Path:
     """Return answers of which one has a certified relative gap of at most `gap` at every C of a range.
 
@@ -180,6 +187,7 @@ def solve_path(
     gap : largest relative gap at any value, below 1.
     solver : any solver for the problem; None takes the default. It has to reach half of `gap`.
     time_limit : seconds of solving, of all answers together.
+    gram : the samples' Gram matrix, for several paths on the same samples, as `solve` takes it.
 
     Raises
     ------
@@ -192,7 +200,7 @@ def solve_path(
     parameter, low, high = interval_of(problem, given, gap)
     if solver is None:
         solver = default_solver(with_value(problem, parameter, high), _SHARE * gap)
-    gram = Gram(problem.X, problem.kernel, keep=True)
+    gram = gram or Gram(problem.X, problem.kernel, keep=True)
     pieces: list[Piece] = []
     while (value := _next_value(pieces, low, high, parameter != "epsilon")) is not None:
         left = None if time_limit is None else time_limit - _seconds(pieces)

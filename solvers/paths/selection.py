@@ -11,10 +11,9 @@ Suzuki, Karasuyama & Takeuchi 2015, "Regularization path of cross-validation err
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +30,7 @@ from solvers.paths.path import Path, Piece
 if TYPE_CHECKING:
     import pandas as pd
 
-_SLICES = 8  # of a piece, each with a ball of its own: the balls are a third narrower than with one
+_SLICES = 4  # of a piece, each with a ball of its own: the balls are narrower than with one
 _SORTED = 1e-12  # of its size, that an intercept found by sorting may be wrong by
 
 
@@ -93,68 +92,85 @@ def select(path: Path, X_val: Matrix, y_val: Vector) -> Selection:
             f"values for them; got {X.shape[1]} with {problem.kernel!r}"
         )
     y = problem.task.check(y_val, X.shape[0], "y_val")
-    if problem.intercept and problem.pieces is None:
-        raise ValueError(
-            f"path: the optimal intercept of the {problem.loss.name} loss is not enclosed"
-        )
-    rows = [
-        _row(piece, low, high, X, y)
-        for piece, (low, high) in zip(path.pieces, pairwise(path.breakpoints), strict=True)
-    ]
+    check_enclosed(problem)
+    both: Any = stacked(problem.X, X)
+    gram, norms = Gram(both, problem.kernel, memory=0), score_norms(problem, both)
+    rows = list[dict[str, float]]()
+    for piece, (low, high) in zip(path.pieces, pairwise(path.breakpoints), strict=True):
+        point = piece.along.certificate.point
+        if point.w is None:
+            beta = np.append(problem.beta(piece.alpha), np.zeros(X.shape[0]))
+            scores = Intervals(*gram_products(gram, beta))
+        else:
+            scores = products(both, point.w)
+        error, bands = held_out_errors(piece, (low, high), scores, norms, y)
+        least, most = min(b.least for b in bands), max(b.most for b in bands)
+        errors = {"error": error / y.size, "least": least / y.size, "most": most / y.size}
+        rows.append({"from": low, "to": high, **errors})
     table = pd.DataFrame(rows)
     best = int(table["error"].to_numpy().argmin())
     value, error = path.pieces[best].value, float(table["error"].iloc[best])
     return Selection(path, value, error, float(table["least"].min()), table)
 
 
-def _row(piece: Piece, low: float, high: float, X: Matrix, y: Vector) -> dict[str, float]:
-    """Return the errors of a piece's answer, and of all optima between two values."""
-    problem, point = piece.along.problem, piece.along.certificate.point
-    both: Any = stacked(problem.X, X)
-    if point.w is not None:
-        scores = products(both, point.w)
-    else:
-        assert point.alpha is not None
-        beta = np.append(problem.beta(point.alpha), np.zeros(X.shape[0]))
-        scores = Intervals(*gram_products(Gram(both, problem.kernel, memory=0), beta))
-    norms = np.sqrt(1.01 * problem.kernel.diagonal(both))
-    optimal = _optimal_decisions(piece.along, scores, norms, low, high)
-    found = [_extremes(problem, y, *ends) for ends in optimal]
-    f = scores.mid[problem.n :] + float(point.b or 0.0)
-    return {
-        "from": low,
-        "to": high,
-        "error": _extremes(problem, y, f, f)[0],
-        "least": min(least for least, _ in found),
-        "most": max(most for _, most in found),
-    }
+def check_enclosed(problem: Formulation) -> None:
+    """Raise ValueError if nothing can be said of the optimal intercept."""
+    if problem.groups is not None or (problem.intercept and problem.pieces is None):
+        raise ValueError(
+            f"path: the optimal intercept of the {problem.loss.name} loss is not enclosed"
+        )
 
 
-def _extremes(problem: Formulation, y: Vector, low: Vector, high: Vector) -> tuple[float, float]:
-    """Return the least and the largest error of decisions between `low` and `high`."""
+def score_norms(problem: Formulation, X: Matrix) -> Vector:
+    """Return the most that a score may change with w, √k(x, x) of each sample (n,), rounded up."""
+    return np.sqrt(1.01 * problem.kernel.diagonal(X))
+
+
+class Band(NamedTuple):
+    """Between which sums of errors all optima at values from `low` to `high` are."""
+
+    low: float
+    high: float
+    least: float
+    most: float
+
+
+def held_out_errors(
+    piece: Piece, ends: tuple[float, float], scores: Intervals, norms: Vector, y: Vector
+) -> tuple[float, list[Band]]:
+    """Return the sum of the errors of a piece's answer on held-out samples, and those of all optima.
+
+    Parameters
+    ----------
+    ends : between which values of the parameter, which are parted into slices.
+    scores, norms : wᵀφ(x) and √k(x, x) of the training samples, then of the held-out ones, (n + m,).
+    y : of the held-out samples, (m,).
+    """
+    problem, b = piece.along.problem, float(piece.along.certificate.point.b or 0.0)
     errors = problem.task.errors  # each falls towards y
-    least = float(errors(np.clip(y, low, high), y).mean())
-    most = float(np.maximum(errors(low, y), errors(high, y)).mean())
-    rounding = gamma(ELEMENTARY + y.size) * most if (low < high).any() else 0.0
-    return max(0.0, least - rounding), most + rounding
+    rounding = gamma(ELEMENTARY + y.size) if problem.is_regression else 0.0  # counts are exact
+    bands = list[Band]()
+    slices = pairwise(np.linspace(*ends, _SLICES + 1).tolist())
+    for first, last in slices:
+        low, high = _optimal_decisions(piece.along, scores, norms, first, last)
+        least = float(errors(np.clip(y, low, high), y).sum())
+        most = float(np.maximum(errors(low, y), errors(high, y)).sum())
+        bands.append(Band(first, last, least * (1.0 - rounding), most * (1.0 + rounding)))
+    return float(errors(scores.mid[problem.n :] + b, y).sum()), bands
 
 
 def _optimal_decisions(
-    along: Along, scores: Intervals, norms: Vector, low: float, high: float
-) -> Iterator[tuple[Vector, Vector]]:
-    """Yield the least and the largest optimal decisions on the new samples, slice by slice.
-
-    Of the training samples and then the new ones: wᵀφ(x), and √k(x, x).
-    """
+    along: Along, scores: Intervals, norms: Vector, first: float, last: float
+) -> tuple[Vector, Vector]:
+    """Return the least and the largest optimal decisions on the held-out samples between two values."""
     problem, n = along.problem, along.problem.n
-    for first, last in pairwise(np.linspace(low, high, _SLICES + 1).tolist()):
-        centre, radius = along.ball(first, last)
-        wider = max(abs(first - along.own), abs(last - along.own))
-        f, off = centre * scores.mid, radius * norms + 1.01 * centre * scores.rad
-        off += gamma(ELEMENTARY) * np.abs(f)
-        off[:n] += wider if along.parameter == "epsilon" else 0.0
-        off[:n] += gamma(ELEMENTARY) * (np.abs(problem.y) + 1.0)
-        least = best_intercept(problem, f[:n] + off[:n])[0]
-        most = best_intercept(problem, f[:n] - off[:n])[1]
-        least, most = least - _SORTED * abs(least), most + _SORTED * abs(most)
-        yield f[n:] - off[n:] + least, f[n:] + off[n:] + most
+    centre, radius = along.ball(first, last)
+    wider = max(abs(first - along.own), abs(last - along.own))
+    f, off = centre * scores.mid, radius * norms + 1.01 * centre * scores.rad
+    off += gamma(ELEMENTARY) * np.abs(f)
+    off[:n] += wider if along.parameter == "epsilon" else 0.0
+    off[:n] += gamma(ELEMENTARY) * (np.abs(problem.y) + 1.0)
+    least = best_intercept(problem, f[:n] + off[:n])[0]
+    most = best_intercept(problem, f[:n] - off[:n])[1]
+    least, most = least - _SORTED * abs(least), most + _SORTED * abs(most)
+    return f[n:] - off[n:] + least, f[n:] + off[n:] + most

@@ -17,6 +17,7 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP, FormPoint
+from problems.gram.gram import MOST_KNOWN
 from problems.kernels import Block
 from solvers.numerics.claims import FAR
 from solvers.numerics.subspace import MOST_FREE, minimise_on_subspaces
@@ -32,10 +33,14 @@ _PAUSE = 10_000  # pair steps between two points, a millisecond or more
 
 
 def is_small(form: BoxQP, cache_size: float | None) -> bool:
-    """Whether a problem is solved by all of K, in float64, and there is room for it in megabytes."""
+    """Whether a problem is solved by all of K, in float64, and there is room for it in megabytes.
+
+    Where somebody has computed all of K already, larger ones are too.
+    """
     # of regression's two variables for a sample SMO makes one
     n = form.n if form.groups is not None else max(form.gram.n, form.n // 2)
-    return n <= MOST and (cache_size is None or 8e-6 * n**2 <= cache_size)
+    most = MOST_KNOWN if form.gram.is_known else MOST
+    return n <= most and (cache_size is None or 8e-6 * n**2 <= cache_size)
 
 
 def minimise_by_matrix(
@@ -51,12 +56,15 @@ def minimise_by_matrix(
         K = K * (v.scale[:, None] * v.scale)
     K = np.require(K, requirements=["C", "W"])  # as compiled code takes it
     z, steps, fine = v.start.copy(), 0, tol if gap is None else max(tol, _COARSE)
+    support = np.flatnonzero(z)
+    f = z[support] @ K[support]
     counters = {"active": v.n, "bits": 64, "cache_size": 8e-6 * v.n**2}
     while True:
         most = min(max_iter - steps, _PAUSE)
-        _, taken, _, unbounded = minimise_small(K, z, terms, max(fine, _COARSE), fine, most)
+        _, taken, _, unbounded = minimise_small(K, z, f, terms, max(fine, _COARSE), fine, most)
         steps += taken
-        f = K @ z  # afresh, without the rounding errors of each step
+        if v.n <= MOST:  # of more it takes as long as the steps
+            f = K @ z  # afresh, without the rounding errors of each step
         violation = violation_of(f, z, terms)[1]
         solved = violation <= tol or (gap is not None and relative_gap(v, z, f) <= gap)
         if solved or unbounded or steps >= max_iter or (taken == 0 and violation > fine):
@@ -91,23 +99,20 @@ def solve_small(
             room = hi[own] if total > 0 else -lo[own]
             z[own] = np.sign(total) * np.clip(abs(total) - (np.cumsum(room) - room), 0.0, room)
     terms = Terms(q, np.full(z.size, float(tube)), lo, hi, groups)
-    b, steps, violation, _ = minimise_small(K, z, terms, tol, fine, max_steps)
+    b, steps, violation, _ = minimise_small(K, z, K @ z, terms, tol, fine, max_steps)
     return z if z.size == n else z[:n] + z[n:], b, steps, violation
 
 
 @numba.njit(cache=True, nogil=True)
 def minimise_small(
-    K: Block, z: Vector, terms: Terms, tol: float, fine: float, max_steps: int
+    K: Block, z: Vector, f: Vector, terms: Terms, tol: float, fine: float, max_steps: int
 ) -> tuple[Vector, int, float, bool]:
-    """Minimise from a feasible `z` (n,), which is overwritten; `K` is (n, n).
+    """Minimise from a feasible `z` (n,) with f = Kz, which are overwritten; `K` is (n, n).
 
     Returns the multipliers of the equalities, the number of steps, the violation, and whether the last
     pair can move for ever.
     """
     n = z.size
-    f = np.zeros(n)
-    for t in np.flatnonzero(z):
-        f += z[t] * K[t]
     bordered = K
     if terms.groups[0] < 0:  # each can be paired with a free variable that has no row
         bordered = np.zeros((n + 1, n + 1))

@@ -39,3 +39,36 @@ def test_rows_of_a_gram_matrix_are_no_samples_and_signs_of_values_count():
     K = X @ X.T - 1.0
     scores, errors = gram_products(Gram(K, Precomputed(), memory=0), v)
     assert (np.abs(scores - K.astype(np.longdouble) @ v) <= errors).all()
+
+
+@pytest.mark.parametrize("gamma", [0.01, 7.0])
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("kind", ["real", "short", "long"])
+def test_products_with_a_part_of_a_matrix_that_is_known_are_within_their_errors(
+    kind, sparse, gamma
+):
+    X, rng = drawn(kind), np.random.default_rng(1)
+    v, rows = rng.standard_normal(80), rng.permutation(120)[:80]
+    wide = X[rows].astype(np.longdouble)
+    K = np.exp(-np.longdouble(gamma) * ((wide[:, None] - wide) ** 2).sum(axis=2))
+    whole = Gram(sp.csr_array(X) if sparse else X, RBF(gamma), keep=True)
+    whole.dense()
+    counted, part = whole.evaluations, whole.part(rows)
+    scores, errors = gram_products(part, v)
+    assert (np.abs(scores - K @ v) <= errors).all()
+    assert (errors <= 1000 * UNIT * (K @ np.abs(v) + np.abs(v).sum())).all()
+    assert (whole.evaluations, part.evaluations) == (counted, 0)
+    part.forget()
+    assert not part.is_known
+    anew, others = gram_products(part, v)
+    assert (np.abs(anew - scores) <= errors + others).all()
+
+
+def test_products_with_a_part_of_a_gram_matrix_count_signs_too():
+    X, rows = drawn("short"), np.arange(0, 120, 2)
+    K, v = X @ X.T - 1.0, np.random.default_rng(1).standard_normal(60)
+    whole = Gram(K, Precomputed(), keep=True)
+    whole.dense()
+    scores, errors = gram_products(whole.part(rows), v)
+    assert (np.abs(scores - K[np.ix_(rows, rows)].astype(np.longdouble) @ v) <= errors).all()
+    assert (errors <= 1000 * UNIT * (np.abs(K)[np.ix_(rows, rows)] @ np.abs(v))).all()

@@ -17,10 +17,22 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from problems import RBF, Linear
 from solvers import find_solver
-from solvers.estimators import SVC, SVR, LinearSVC, LinearSVR, NuSVC, NuSVR, OneClassSVM
+from solvers.estimators import (
+    SVC,
+    SVR,
+    CertifiedSVCCV,
+    LinearSVC,
+    LinearSVR,
+    NuSVC,
+    NuSVR,
+    OneClassSVM,
+)
 from solvers.smo import SMO
 
-CHECKED = [SVC(), SVR(), NuSVC(), NuSVR(), OneClassSVM(), LinearSVC(), LinearSVR()]
+CHECKED = [
+    *(SVC(), SVR(), NuSVC(), NuSVR(), OneClassSVM(), LinearSVC(), LinearSVR()),
+    CertifiedSVCCV(C=(0.5, 1.0), gap=0.05, cv=2),
+]
 VARIANTS = [
     SVC(kernel="linear"),
     SVC(kernel="precomputed"),

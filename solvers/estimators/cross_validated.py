@@ -1,0 +1,128 @@
+"""`CertifiedSVCCV`: C and the kernel's width chosen by cross-validation over all C of an interval."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.model_selection import check_cv
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from problems import Certificate, SoftMarginDual
+from problems.dataset import check_samples
+from solvers import cross_validate
+from solvers.estimators.classes import SVC
+
+_SAMPLES: Any = {"dtype": np.float64, "order": "C", "accept_sparse": "csr"}
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class CertifiedSVCCV(ClassifierMixin, BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
+    """Two-class `SVC` whose C is the best of *all* in an interval, by cross-validation.
+
+    What `GridSearchCV(SVC(), {"C": grid})` does, but between the values of a grid too: each fold has a
+    certified path over C, see `solvers.cross_validate`.
+
+    Parameters
+    ----------
+    C : the interval (low, high).
+    kernel : "rbf", "linear", "poly", "sigmoid", or a kernel of `problems`.
+    gamma : as that of `SVC`, or a list of several, of which the best is taken too.
+    degree, coef0 : as those of `SVC`.
+    cv : number of folds, or a splitter, as `GridSearchCV` takes it.
+    gap : largest relative gap of a path at any C; a smaller one narrows the band of the errors.
+
+    Attributes
+    ----------
+    best_params_ : the best C and gamma. best_score_ : their share of right predictions among all
+        held-out samples. best_index_ : their row in `cv_results_`.
+    best_estimator_ : the `SVC` with them, trained on all samples; `certificate_` is what it is worth.
+    cv_results_ : arrays with a value for each interval of C in which no score changes, and each gamma:
+        `param_gamma`, `param_C_from`, `param_C_to`, `mean_test_score`, `rank_test_score`, and between
+        which scores the optima are at each C of the interval, `least_test_score`, `most_test_score`.
+    statements_ : for each gamma, what is best, and what no other C can reach, in a sentence.
+    classes_, n_features_in_, feature_names_in_ : as those of `SVC`.
+    """
+
+    C: Any = (0.01, 100.0)
+    kernel: Any = "rbf"
+    degree: Any = 3
+    gamma: Any = "scale"
+    coef0: Any = 0.0
+    cv: Any = 5
+    gap: Any = 1e-3
+
+    def __sklearn_tags__(self) -> Any:
+        """State that there are two classes, and that samples may be sparse."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose among all C for samples `X` (n, d), dense or sparse, and two labels `y` (n,).
+
+        Raises
+        ------
+        ValueError
+            If an argument is not usable.
+        NoPath
+            If an answer has no bounds, as with a kernel that is not positive semidefinite.
+        """
+        X, y = validate_data(self, X, y, **_SAMPLES)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if self.classes_.size != 2:
+            raise ValueError(
+                f"Only binary classification is supported; y has {self.classes_.size} "
+                f"class{'es' if self.classes_.size > 1 else ''}"
+            )
+        samples, target = check_samples(X), np.where(labels == 1, 1.0, -1.0)
+        folds = list(check_cv(self.cv, y, classifier=True).split(X, y))
+        several = isinstance(self.gamma, list | tuple | np.ndarray)
+        widths: list[Any] = list(self.gamma) if several else [self.gamma]
+        tables, self.statements_ = list[pd.DataFrame](), list[str]()
+        for gamma in widths:
+            problem = SoftMarginDual(samples, target, 1.0, self._machine(gamma).kernel_for(samples))
+            found = cross_validate(problem, self.C, folds, self.gap)
+            tables.append(found.table.assign(gamma=[gamma] * len(found.table), C=found.value))
+            self.statements_.append(found.statement)
+        table = pd.concat(tables, ignore_index=True)
+        self.best_index_ = int(table["error"].to_numpy().argmin())
+        best = table.iloc[self.best_index_]
+        self.best_params_ = {"C": float(best["C"]), "gamma": best["gamma"]}
+        self.best_score_ = 1.0 - float(best["error"])
+        self.cv_results_ = {
+            "param_gamma": table["gamma"].to_numpy(),
+            "param_C_from": table["from"].to_numpy(),
+            "param_C_to": table["to"].to_numpy(),
+            "mean_test_score": 1.0 - table["error"].to_numpy(),
+            "rank_test_score": table["error"].rank(method="min").to_numpy(np.int32),
+            "least_test_score": 1.0 - table["most"].to_numpy(),
+            "most_test_score": 1.0 - table["least"].to_numpy(),
+        }
+        self.best_estimator_ = self._machine(best["gamma"], best["C"]).fit(X, y)
+        return self
+
+    def _machine(self, gamma: Any, C: float = 1.0) -> SVC:
+        return SVC(C=C, kernel=self.kernel, degree=self.degree, gamma=gamma, coef0=self.coef0)
+
+    def decision_function(self, X: Any) -> Any:
+        """Return f (m,), above 0 for the second of `classes_`."""
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(
+            validate_data(self, X, reset=False, **_SAMPLES)
+        )
+
+    def predict(self, X: Any) -> Any:
+        """Return the label (m,) that the best estimator predicts for each sample."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(validate_data(self, X, reset=False, **_SAMPLES))
+
+    @property
+    def certificate_(self) -> Certificate:
+        """What the answer of `best_estimator_` is worth."""
+        check_is_fitted(self)
+        return self.best_estimator_.certificate_

@@ -1,0 +1,62 @@
+"""Errors on held-out samples are drawn as they are at each C, in the band of all optima."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.plots.figures.certified_errors import (
+    CertifiedErrors,
+    certified_errors,
+    mean_errors,
+)
+from problems import RBF, SoftMarginDual, datasets
+from solvers import cross_validate
+from tests.experiments.functions import posing, run_case
+from tests.experiments.plots.conftest import drawn
+
+FOLDS = [{"name": "two_moons", "n": 40, "noise": 0.3, "folds": 2, "fold": k} for k in (0, 1)]
+
+
+@pytest.fixture
+def outcomes(case_of):
+    how = {"formulation": "soft_margin_dual", "kernel": "{name: rbf, gamma: 1}"}
+    texts = [
+        posing(dataset=str(fold).replace("'", ""), path="{C: [0.1, 10], gap: 1e-2}", **how)
+        for fold in FOLDS
+    ]
+    return [run_case(case_of(text=text)) for text in texts]
+
+
+def test_the_mean_over_folds_is_drawn_once(outcomes):
+    runs = drawn(
+        pd.DataFrame([own.record | {"problem_id": own.run_id} for own in outcomes]),
+        pd.DataFrame(),
+        paths=pd.DataFrame([row for own in outcomes for row in own.path]),
+    )
+    ((name, figure),) = CertifiedErrors().draw(runs)
+    assert name.startswith("certified_errors")
+    assert "fold" not in name
+    (ax,) = figure.axes
+    table = mean_errors([pd.DataFrame(own.path) for own in outcomes])
+    assert ax.lines[0].get_ydata()[:-1].tolist() == table["error"].tolist()
+    assert ax.lines[0].get_xdata()[[0, -1]].tolist() == [0.1, 10.0]
+
+
+def test_folds_that_were_run_apart_are_the_cross_validation_of_all(outcomes):
+    data = datasets.load("two_moons", n=40, noise=0.3)
+    problem = SoftMarginDual(data.X, data.y, kernel=RBF(1.0))
+    whole = cross_validate(problem, C=(0.1, 10.0), folds=2, gap=1e-2)
+    apart = mean_errors([pd.DataFrame(own.path) for own in outcomes])
+    for value in np.geomspace(0.11, 9.0, 7):
+        row = apart[apart["to"] >= value].iloc[0]
+        assert row["least"] <= whole.at(value)["most"]
+        assert whole.at(value)["least"] <= row["most"]
+
+
+def test_several_tables_have_a_band_each():
+    table = pd.DataFrame(
+        {"from": [1, 2], "to": [2, 3], "error": [0.2, 0.1], "least": [0.1, 0.0], "most": [0.3, 0.2]}
+    )
+    (ax,) = certified_errors({"one": table, "other": table}, "epsilon", "both").axes
+    assert len(ax.lines) == len(ax.patches) == 2
+    assert ax.get_xscale() == "linear"

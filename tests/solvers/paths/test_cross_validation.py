@@ -1,0 +1,152 @@
+"""The cross-validation error of every C: that of the optima is in the band, wherever one looks."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from problems import RBF, HingeERM, Linear, Precomputed, RegularizedERM, SoftMarginDual, SVRDual
+from problems.answers.parametric_bounds import with_value
+from problems.datasets.steps import fold_rows
+from solvers import NoPath, cross_validate, select, solve, solve_path
+
+RNG = np.random.default_rng(3)
+N = 60
+X = RNG.standard_normal((N, 3))
+Y = np.where(X[:, 0] + 0.5 * X[:, 1] * X[:, 2] + 0.5 * RNG.standard_normal(N) > 0, 1.0, -1.0)
+TARGETS = np.sin(X[:, 0]) + 0.2 * RNG.standard_normal(N)
+WEIGHTS = RNG.uniform(0.5, 2.0, N)
+K = RBF(0.3)(X, X)
+FOLLOWED = {
+    "kernel": (SoftMarginDual(X, Y, kernel=RBF(0.3)), {"C": (0.05, 5.0)}),
+    "linear": (SoftMarginDual(X, Y), {"C": (0.05, 1.0)}),
+    "weights": (SoftMarginDual(X, Y, C=WEIGHTS, kernel=RBF(0.3)), {"C": (0.05, 5.0)}),
+    "Gram matrix": (SoftMarginDual(K, Y, kernel=Precomputed()), {"C": (0.05, 5.0)}),
+    "risk": (HingeERM(X, Y, 1.0, intercept=True), {"lam": (1e-2, 1.0)}),
+    "regression": (SVRDual(X, TARGETS, 1.0, 0.1, RBF(0.3)), {"C": (0.05, 2.0)}),
+    "tube": (SVRDual(X, TARGETS, 1.0, 0.1, RBF(0.3)), {"epsilon": (0.1, 0.4), "gap": 0.02}),
+}
+
+
+def error_of_optima(problem, folds: int, parameter: str, value: float) -> float:
+    """Return the cross-validation error at one value, from solves of each fold that share nothing."""
+    total = 0.0
+    labels = None if problem.is_regression else problem.y
+    for k in range(folds):
+        train, held = fold_rows(np.arange(problem.n), labels, folds, k, 0)
+        gram = isinstance(problem.kernel, Precomputed)
+        own = {"X": problem.X[np.ix_(train, train)] if gram else problem.X[train]}
+        own |= {"C": value * problem.C[train] / problem.C.max()} if np.ndim(own_C(problem)) else {}
+        fold = replace(problem, **own, y=problem.y[train])
+        fold = fold if np.ndim(own_C(problem)) else with_value(fold, parameter, value)
+        answer = solve(fold, target_gap=1e-9)
+        new = problem.X[np.ix_(held, train)] if gram else problem.X[held]
+        errors = problem.task.errors(answer.decision_function(new), problem.y[held])
+        total += float(errors.sum())
+    return total / problem.n
+
+
+def own_C(problem: object) -> object:
+    return getattr(problem, "C", 1.0)
+
+
+def outside(name: str, values: int, folds: int = 5) -> list[tuple[float, float]]:
+    """Return the values at which the error of the optima is not in the band that is stated."""
+    problem, given = FOLLOWED[name]
+    found = cross_validate(problem, folds=folds, **{"gap": 3e-3, **given})
+    assert found.table["from"].iloc[0] == pytest.approx(found.low)
+    assert found.table["to"].iloc[-1] == pytest.approx(found.high)
+    assert (found.table["least"] >= found.least).all()
+    wrong = []
+    for value in np.geomspace(found.low, found.high, values + 2)[1:-1]:
+        error, row = error_of_optima(problem, folds, found.parameter, value), found.at(value)
+        if not (1 - 1e-9) * row["least"] - 1e-12 <= error <= (1 + 1e-9) * row["most"] + 1e-12:
+            wrong.append((value, error))
+    return wrong
+
+
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_the_error_of_the_optima_is_in_the_band(name: str) -> None:
+    assert outside(name, 4, folds=3) == []
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", FOLLOWED)
+def test_the_errors_of_500_solves_are_in_the_band(name: str) -> None:
+    assert outside(name, 15) == []  # of five folds each
+
+
+def test_the_answers_and_the_band_are_those_of_each_fold_alone() -> None:
+    """What comes from one shared Gram matrix is what `select` finds with kernel values of its own."""
+    problem, given = FOLLOWED["kernel"][0], {"C": (1.0, 1.5)}
+    found = cross_validate(problem, folds=3, **given)
+    value, errors = 1.234, []
+    for fold in found.folds:
+        alone = replace(problem, X=X[fold.train], y=Y[fold.train])
+        own = select(solve_path(alone, **given), X[fold.held_out], Y[fold.held_out]).table
+        errors.append(own[own["to"] >= value].iloc[0] * fold.held_out.size / N)
+    row = found.at(value)
+    assert row["error"] == pytest.approx(sum(own["error"] for own in errors))
+    assert sum(own["least"] for own in errors) <= row["least"] + 1e-12
+    assert row["most"] <= sum(own["most"] for own in errors) + 1e-12
+
+
+def test_each_kernel_value_is_computed_once() -> None:
+    counted = []
+
+    class Counted(RBF):
+        listed = False
+
+        def __call__(self, A: object, B: object) -> np.ndarray:
+            counted.append(len(A) * len(B))  # type: ignore[arg-type]
+            return super().__call__(A, B)  # type: ignore[arg-type]
+
+    found = cross_validate(SoftMarginDual(X, Y, kernel=Counted(0.3)), C=(0.1, 1.0), folds=3)
+    assert sum(counted) <= N**2
+    assert sum(len(fold.path.pieces) for fold in found.folds) > 30
+
+
+def test_the_statement_names_the_value_and_what_no_other_can_reach() -> None:
+    found = cross_validate(FOLLOWED["kernel"][0], C=(0.05, 5.0), folds=2, gap=1e-2)
+    assert found.error == found.table["error"].min()
+    assert found.at(found.value)["error"] == found.error
+    assert found.least <= found.error
+    assert f"at C = {found.value:.6g} the answers have a cross-validation error of" in repr(found)
+    assert found.statement.endswith(f"have the optima one below {found.least:.6g}")
+    with pytest.raises(ValueError, match=r"C: must be within \[0.05, 5\]"):
+        found.at(6.0)
+
+
+def test_folds_may_be_those_of_a_splitter() -> None:
+    order = RNG.permutation(N)
+    splits = [(order[20:], order[:20]), (order[:40], order[40:])]
+    found = cross_validate(SoftMarginDual(X, Y), C=(0.1, 0.2), folds=splits)
+    assert [fold.held_out.size for fold in found.folds] == [20, 20]
+
+
+@pytest.mark.parametrize(
+    ("problem", "given", "message"),
+    [
+        (FOLLOWED["kernel"][0], {"folds": 1}, "folds: must be a whole number of 2 or more"),
+        (FOLLOWED["kernel"][0], {"folds": 50}, "folds: 50 parts need as many rows of each class"),
+        (FOLLOWED["kernel"][0], {"folds": []}, "folds: must be 2 or more"),
+        (FOLLOWED["kernel"][0], {"folds": [([0, 1], [1])]}, "folds: each must be a pair"),
+        (FOLLOWED["kernel"][0], {"folds": [([0], [N])]}, "folds: each must be a pair"),
+        (FOLLOWED["kernel"][0], {"folds": [([0],)]}, "folds: each must be a pair"),
+        (FOLLOWED["kernel"][0], {"C": (2.0, 1.0)}, "C: must be an interval"),
+    ],
+)
+def test_what_cannot_be_cross_validated_is_refused(problem, given: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        cross_validate(problem, **({"C": (0.1, 0.2)} | given))
+
+
+def test_an_intercept_that_cannot_be_enclosed_is_refused() -> None:
+    risk = RegularizedERM(X, Y, 0.1, intercept=True)
+    with pytest.raises(ValueError, match="logistic loss is not enclosed"):
+        cross_validate(risk, lam=(0.1, 0.2))
+
+
+def test_the_time_limit_holds_for_all_folds_together() -> None:
+    with pytest.raises(NoPath, match="the time limit of"):
+        cross_validate(SoftMarginDual(X, Y, kernel=Linear()), C=(0.1, 10.0), time_limit=1e-4)

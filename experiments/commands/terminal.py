@@ -6,7 +6,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -95,6 +95,13 @@ def write(text: str, out: Path | None) -> None:
     with writing(out):
         out.write_text(text, encoding="utf-8")
     click.echo(out)
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options --quiet and --json."""
+    quiet = click.option("--quiet", is_flag=True, help="Print nothing but what has gone wrong.")
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+    return quiet(as_json(command))
 
 
 def print_json(content: Mapping[str, Any]) -> None:

@@ -22,6 +22,10 @@ from solvers import SOLVERS
 SAFE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._ +-]{0,99}$"  # as JSON schemas and Python both read it
 LABEL = r"^[^\s/\\:]([^\n\r\t/\\:]{0,58}[^\s/\\:])?$"  # of an entry of `solvers`
 SIZE = r"^\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]*)\s*$"
+DURATION = "^(?=.){}$".format(
+    "".join(rf"(?:([0-9]{{1,9}}(?:\.[0-9]{{1,9}})?){unit})?" for unit in "dhms")
+)
+_UNITS = (86400, 3600, 60, 1)  # seconds, of a day, an hour, a minute, a second
 _LEAST_MEMORY = 2**20  # bytes; no worker starts with less, so that a number below it lacks its unit
 _HINTS = {
     "seed": ", as in {name: pegasos, seed: [1, 2, 3]}; `repetitions: 3` draws a seed for each run"
@@ -42,6 +46,19 @@ def _as_bytes(value: Any) -> Any:
         if re.fullmatch(SIZE, value):  # pydantic overlooks what comes after the unit
             return int(_BYTES.validate_python(value))
     raise ValueError("be a size such as 4GiB or 500MB, a number of bytes, or null")
+
+
+def as_seconds(value: Any) -> Any:
+    """Return seconds for text such as "90s", "10m", "1h30m" or "2d"; anything else is left as it is."""
+    if not isinstance(value, str):
+        return value
+    if parts := re.fullmatch(DURATION, value):
+        return sum(
+            float(number) * seconds
+            for number, seconds in zip(parts.groups(), _UNITS, strict=True)
+            if number
+        )
+    raise ValueError("be a duration such as 90s, 10m, 1h30m or 2d, a number of seconds, or null")
 
 
 def checked_labels(solvers: list[Node], faults: list[Fault]) -> None:
@@ -79,16 +96,22 @@ class ExperimentFile(BaseModel, frozen=True):
     name: str = Field(description="also the folder of the runs", pattern=SAFE_NAME)
     problems: list[Any] = Field(min_length=1, description="each is solved by every solver")
     solvers: list[Any] = Field(min_length=1, description="names, or names with settings")
+    only_problems: list[str] = Field(
+        [], description="regular expressions: problems whose names match none are left out [all]"
+    )
+    only_solvers: list[str] = Field(
+        [], description="names or labels: other solvers are left out [all]"
+    )
     kind: Literal["comparison", "benchmark", "verification"] = Field(
         "comparison",
         description="what is published of it: a summary, times at equal gaps, or checks",
     )
     seed: int = Field(0, ge=0, lt=2**64, description="seed of everything that is drawn at random")
     repetitions: int = Field(1, ge=1, description="runs of each solver on each problem")
-    time_limit: Annotated[float, Field(gt=0)] | None = Field(
+    time_limit: Annotated[float, Field(gt=0), BeforeValidator(as_seconds)] | None = Field(
         None,
-        description="seconds of solving a run, which is killed after 1.5 times that and 10 s if it "
-        "does not stop by itself",
+        description="of solving a run, in seconds or as 10m; it is killed after 1.5 times that and 10 s "
+        "if it does not stop by itself",
     )
     memory_limit: Annotated[int, Field(ge=_LEAST_MEMORY), BeforeValidator(_as_bytes)] | None = (
         Field(None, description="of a worker: a size such as 4GiB, or a number of bytes")

@@ -17,7 +17,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticSchemaGenerati
 
 from experiments.files.catalogue import about, classes
 from experiments.files.grid import FOLLOWED, KEY
-from experiments.files.keys import LABEL, SIZE, ExperimentFile
+from experiments.files.keys import DURATION, LABEL, SIZE, ExperimentFile
 from experiments.files.settings import Option, options_of
 from experiments.files.specs import SEARCHED, plain
 from problems import Kernel
@@ -41,6 +41,7 @@ def experiment_schema() -> Schema:
     keys["problems"] |= {"items": _axis(_ref("problem"))}
     keys["solvers"] |= {"items": _axis(_ref("solver"))}
     keys["memory_limit"]["anyOf"].append({"type": "string", "pattern": SIZE})
+    keys["time_limit"]["anyOf"].append({"type": "string", "pattern": DURATION})
     problems = classes("problems")
     beside: Schema = {"dataset": _axis(_ref("dataset")), KEY: _path()}
     definitions = {"problem": _mapping("formulation", "formulation", problems, beside)}

@@ -36,6 +36,7 @@ from experiments.store.log import LOG, Session
 from experiments.store.manifest import (
     EXPERIMENT,
     NAME,
+    Growth,
     StoreError,
     common_columns,
     new_manifest,
@@ -47,7 +48,7 @@ from experiments.store.reading import RunFolder
 
 _BEGINNINGS = {LOG, EXPERIMENT, f".{EXPERIMENT}.new", f".{NAME}.new"}
 # of an outcome, in one line of the log
-_RECORDED = ("record", "trace", "output", "diagnosis", "path")
+RECORDED = ("record", "trace", "output", "diagnosis", "path")
 
 
 @dataclass(frozen=True)
@@ -66,9 +67,10 @@ class Store:
         text: str,
         run_ids: Sequence[str],
         resume: bool = False,
-        force: bool = False,
+        growth: Growth | None = None,
         inputs: Mapping[str, InputFile] | None = None,
         problems: Mapping[str, Any] | None = None,
+        begun_by: Mapping[str, Any] | None = None,
     ) -> Store:
         """Open a folder for the plan of an experiment file, and write the manifest first.
 
@@ -77,15 +79,16 @@ class Store:
         folder : created if it is missing.
         text : the experiment file. run_ids : of its plan, in order.
         resume : continue where the folder's runs end.
-        force : continue even if the plan, the code, the libraries or data have changed, which the
-            manifest then records; of runs that use a changed file no earlier line counts any more.
+        growth : how the plan, the code, the libraries or data may have changed, which the manifest then
+            records.
         inputs : the files that the plan names. problems : the specifications of its problems, by name.
+        begun_by : see `new_manifest`.
 
         Raises
         ------
         StoreError
-            If it is no folder, is not empty (without `resume`), was begun with something else (without
-            `force`), is written to by another process, or cannot be written to.
+            If it is no folder, is not empty (without `resume`), was begun with something else (than
+            `growth` allows), is written to by another process, or cannot be written to.
         OSError
             If the disk is full.
         """
@@ -96,10 +99,12 @@ class Store:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 old = _earlier(folder, resume, opened=True)  # others may have begun
-                manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, old)
+                manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, old, begun_by)
                 session = Session()
                 if old:
-                    manifest, again = succeeding(folder, old, manifest, inputs or {}, force)
+                    manifest, again = succeeding(
+                        folder, old, manifest, inputs or {}, growth or Growth()
+                    )
                     session = Session(restarted=again)
                 manifest.setdefault("sessions", []).append(session.entry())
                 write_manifest(folder, manifest)
@@ -136,7 +141,7 @@ class Store:
                 disk.replace(path, file.getvalue())
             else:
                 disk.remove(path)  # of the run that this one repeats
-        content = {name: getattr(outcome, name) for name in _RECORDED}
+        content = {name: getattr(outcome, name) for name in RECORDED}
         common = common_columns(self.manifest, outcome.record["problem_id"])
         own = {k: v for k, v in outcome.record.items() if v is None or v != common.get(k)}
         size = os.fstat(self.file).st_size

@@ -61,6 +61,22 @@ def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[
     return Group(*parts, Text(f"{said}: {_counted(changes)}", style=f"bold {colour}"))
 
 
+def to_json(
+    changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what changed as plain values."""
+    shown = ("change", "problem", "solver", "before", "after", "gaps", "times")
+    return {
+        "worse": regressed(changes),
+        "changes": [
+            {name: getattr(change, name) for name in shown}
+            | {name: getattr(change.comparison, name) for name in ("ratio", "low", "high")}
+            for change in changes
+        ],
+        "notes": [note.plain for note in _notes(changes, old, new)],
+    }
+
+
 def _rows(changes: Sequence[Change]) -> Iterator[dict[str, str | Cell]]:
     """Yield a row for each change; where nothing was compared one for each solver, or problem."""
     groups: dict[Change | tuple[str, str], list[Change]] = {}

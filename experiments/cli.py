@@ -6,6 +6,7 @@ succeeded; 1 when a row is wrong, crashed, diverged or out of memory, or a check
 at once.
 """
 
+import os
 import sys
 from pathlib import Path
 from typing import Literal
@@ -15,6 +16,7 @@ import click
 from experiments.commands.terminal import (
     Commands,
     console,
+    defaults_file,
     output_options,
     prepare,
     print_json,
@@ -36,9 +38,17 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dualgap", prog_name="dualgap")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Compare solvers on support vector machine problems, and believe none of them."""
     prepare()
+    if defaults_file().is_file():
+        from experiments.commands.defaults import read_defaults  # noqa: PLC0415
+
+        known = read_defaults()
+        context.default_map = known.by_command()
+        if known.data:
+            os.environ.setdefault("DUALGAP_DATA", known.data)
 
 
 @main.command()

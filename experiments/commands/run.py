@@ -13,6 +13,7 @@ import click
 
 from experiments.cases.plan import Case, named_alike, plan, search_of
 from experiments.cases.search import Record, Waiting, is_followed
+from experiments.commands.defaults import read_defaults
 from experiments.commands.progress import progress
 from experiments.commands.terminal import INTERRUPTED, console, print_json
 from experiments.executors.base import EXECUTORS, Executor, ExecutorError
@@ -84,7 +85,9 @@ def run_all(
     described = [read_experiment(file, changes) for file in files]
     repeated = Path(experiment) if of_runs and not changes else None
     several = not of_runs and files[0].stem != Path(experiment).stem
-    folder = out or Path("runs") / (Path(experiment).name if several else described[0].name)
+    folder = out or Path(read_defaults().out) / (
+        Path(experiment).name if several else described[0].name
+    )
     code = 0
     for one in described:
         place = folder / one.name if several else folder

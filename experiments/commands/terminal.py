@@ -68,6 +68,13 @@ def prepare() -> None:
         raise Refusal("the current folder has been removed; change to another one") from None
 
 
+def defaults_file() -> Path:
+    """Return where a user's defaults are, if there are any; see `commands.defaults`."""
+    from platformdirs import user_config_path  # noqa: PLC0415
+
+    return user_config_path() / "dualgap.yaml"
+
+
 @contextmanager
 def refusing(*errors: type[Exception]) -> Generator[None]:
     """Refuse the input with the message of such an error."""

@@ -96,7 +96,7 @@ def read_experiment(path: Path, options: Sequence[tuple[str, str]] = ()) -> Expe
     ConfigError
         With everything that is wrong with it, line by line, and option by option.
     """
-    content, root = _read(path)
+    content, root = read_tree(path)
     return checked_experiment(path, content.decode(), root, options)
 
 
@@ -127,7 +127,7 @@ def read_problem(path: Path) -> tuple[ProblemSpec, str]:
     ConfigError
         With everything that is wrong with it, or if it poses several problems.
     """
-    content, root = _read(path)
+    content, root = read_tree(path)
     if isinstance(root.value, dict) and "formulation" in root.value:
         alone = {"name": "problem", "problems": [root], "solvers": [Node("smo", 1)]}
         root = Node({key: Node(value, 1) for key, value in alone.items()}, 1)
@@ -141,7 +141,7 @@ def read_problem(path: Path) -> tuple[ProblemSpec, str]:
     raise ConfigError(path, [Fault(1, told)])
 
 
-def _read(path: Path) -> tuple[bytes, Node]:
+def read_tree(path: Path) -> tuple[bytes, Node]:
     """Return what is in a file, and the tree of it; ConfigError if it cannot be read."""
     try:
         with path.open("rb") as file:
@@ -161,7 +161,7 @@ def _experiment(path: Path, text: str, root: Node, options: tuple[str, ...] = ()
         told = "must be a mapping with the keys name, problems and solvers"
         raise ConfigError(path, [Fault(1, told)])
     faults: list[Fault] = []
-    shape = checked_keys(root, faults)
+    shape = checked_keys(root, faults, ExperimentFile)
     folder = _folder_of(path)
     entries = {key: _entries(root.value.get(key), faults) for key in ("problems", "solvers")}
     checked_labels(entries["solvers"], faults)

@@ -2,7 +2,7 @@
 
 import re
 from contextlib import suppress
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from pydantic import (
     BaseModel,
@@ -35,6 +35,7 @@ _MUST = {  # by key and kind of error, where pydantic's own words would not do
     "spaces and begin with a letter or digit, as it becomes a folder",
     "memory_limit greater_than_equal": "be 1 MiB or more; give a unit, such as 4GiB or 500MB",
 }
+M = TypeVar("M", bound=BaseModel)
 _BYTES = TypeAdapter(ByteSize)
 
 
@@ -138,21 +139,21 @@ class ExperimentFile(BaseModel, frozen=True):
     )
 
 
-def checked_keys(root: Node, faults: list[Fault]) -> ExperimentFile | None:
-    """Return the keys of an experiment file; None if any is wrong, with what is in `faults`."""
+def checked_keys(root: Node, faults: list[Fault], shape: type[M]) -> M | None:
+    """Return the keys of a file of a shape; None if any is wrong, with what is in `faults`."""
     try:
-        return ExperimentFile.model_validate(root.plain)
+        return shape.model_validate(root.plain)
     except ValidationError as error:
         for found in error.errors():
             key = str(found["loc"][0])
             line = root.value.get(key, root).line
-            faults.append(Fault(line, _fault_text(key, found)))
+            faults.append(Fault(line, _fault_text(key, found, shape)))
     return None
 
 
-def _fault_text(key: str, found: Any) -> str:
+def _fault_text(key: str, found: Any, shape: type[BaseModel]) -> str:
     if found["type"] == "extra_forbidden":
-        return unknown("key", key, ExperimentFile.model_fields)
+        return unknown("key", key, shape.model_fields)
     if found["type"] == "missing":
         return f"needs the key {key!r}"
     if found["type"] == "too_short":
@@ -163,7 +164,7 @@ def _fault_text(key: str, found: Any) -> str:
             f"entries of problems and solvers{_HINTS.get(key, '')}"
         )
     if found["type"].endswith("_type"):
-        hint = get_type_hints(ExperimentFile, include_extras=True)[key]
+        hint = get_type_hints(shape, include_extras=True)[key]
         return f"{key}: must be {type_text(hint)}, got {shown(found['input'])}"
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input should ")
     must = _MUST.get(f"{key} {found['type']}", message)

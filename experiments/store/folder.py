@@ -45,6 +45,7 @@ from experiments.store.manifest import (
     write_manifest,
 )
 from experiments.store.reading import RunFolder
+from experiments.workers.provenance import frequency, provenance
 
 _BEGINNINGS = {LOG, EXPERIMENT, f".{EXPERIMENT}.new", f".{NAME}.new"}
 # of an outcome, in one line of the log
@@ -107,6 +108,7 @@ class Store:
                     )
                     session = Session(restarted=again)
                 manifest.setdefault("sessions", []).append(session.entry())
+                manifest["provenance"] = [*(old or {}).get("provenance", []), provenance()]
                 write_manifest(folder, manifest)
             except BaseException:
                 os.close(file)
@@ -153,6 +155,10 @@ class Store:
     def close(self) -> None:
         """End the session, and close the folder, so that others may write to it."""
         self.manifest["sessions"][-1] = self.session.entry(ended=True)
+        if self.session.lines or len(self.manifest["provenance"]) == 1:
+            self.manifest["provenance"][-1]["frequency_after"] = frequency()
+        else:  # it has measured nothing
+            del self.manifest["provenance"][-1]
         try:
             with suppress(
                 OSError

@@ -83,7 +83,7 @@ def _manifest(folders: Sequence[RunFolder], force: bool) -> dict[str, Any]:
     """Return the manifest of the first folder with the runs, problems and data of all."""
     first = folders[0].manifest
     runs, specs, data, earlier = dict[str, None](), dict[str, Any](), dict[str, Any](), list[Any]()
-    plans = dict[str, None]()
+    plans, sessions = dict[str, None](), list[Any]()
     for folder in folders:
         if not (folder.path / LOG).is_file():
             raise StoreError(f"{folder.path}: has no log of runs; merge folders that were run")
@@ -96,6 +96,7 @@ def _manifest(folders: Sequence[RunFolder], force: bool) -> dict[str, Any]:
         runs |= dict.fromkeys(own["run_ids"])
         specs |= {digest(spec): spec for spec in own["problems"].values()}
         data |= own.get("data", {})
+        sessions += own.get("provenance", [])
         plans |= dict.fromkeys([own["experiment"], *own.get("plans", [])])
         earlier += own.get("earlier", [])
         if own is not first:
@@ -104,7 +105,7 @@ def _manifest(folders: Sequence[RunFolder], force: bool) -> dict[str, Any]:
     problems = dict(zip(problem_names(specs.values()), specs.values(), strict=True))
     del plans[first["experiment"]]
     known = {"run_ids": [*runs], "problems": problems, "data": data, "plans": [*plans]}
-    return first | known | {"earlier": earlier}
+    return first | known | {"earlier": earlier, "provenance": sessions}
 
 
 def _content(record: Mapping[str, Any], line: Mapping[str, Any]) -> dict[str, Any]:

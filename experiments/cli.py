@@ -6,6 +6,7 @@ succeeded; 1 when a row is wrong, crashed, diverged or out of memory, or a check
 at once.
 """
 
+import os
 import sys
 from pathlib import Path
 from typing import Literal
@@ -15,6 +16,8 @@ import click
 from experiments.commands.terminal import (
     Commands,
     console,
+    defaults_file,
+    output_options,
     prepare,
     print_json,
     refusing,
@@ -35,9 +38,17 @@ _FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name="dualgap", prog_name="dualgap")
-def main() -> None:
+@click.pass_context
+def main(context: click.Context) -> None:
     """Compare solvers on support vector machine problems, and believe none of them."""
     prepare()
+    if defaults_file().is_file():
+        from experiments.commands.defaults import read_defaults  # noqa: PLC0415
+
+        known = read_defaults()
+        context.default_map = known.by_command()
+        if known.data:
+            os.environ.setdefault("DUALGAP_DATA", known.data)
 
 
 @main.command()
@@ -47,6 +58,23 @@ def main() -> None:
 @click.option("--retry", metavar="STATUS,...", help="Resume, and rerun runs with these statuses.")
 @click.option(
     "--force", is_flag=True, help="Resume although plan, code, libraries or data changed."
+)
+@click.option("--extend", is_flag=True, help="Keep what the folder has, run what is new.")
+@click.option("--rerun", metavar="SOLVER", multiple=True, help="Resume, and run it again.")
+@click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE[,VALUE...]",
+    multiple=True,
+    help="In place of what the file has, as C=1,10 or problems.0.kernel.gamma=0.1.",
+)
+@click.option("--solver", "solvers", metavar="NAME", multiple=True, help="Only this one [all].")
+@click.option(
+    "--problem",
+    "problems",
+    metavar="REGEX",
+    multiple=True,
+    help="Only those with such names [all].",
 )
 @click.option("--workers", type=click.IntRange(1), help="Processes [1].")
 @click.option(
@@ -59,16 +87,24 @@ def main() -> None:
     help="A running Dask scheduler [a new one].",
 )
 @click.option("--dry-run", is_flag=True, help="Only show the plan, and how long it takes at most.")
+@output_options
 def run(
     experiment: str,
     out: Path | None,
     resume: bool,
     retry: str | None,
     force: bool,
+    extend: bool,
+    rerun: tuple[str, ...],
+    settings: tuple[str, ...],
+    solvers: tuple[str, ...],
+    problems: tuple[str, ...],
     workers: int | None,
     executor: str,
     address: str | None,
     dry_run: bool,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Run an experiment: every problem with every solver, each answer certified.
 
@@ -76,9 +112,15 @@ def run(
     """
     from experiments.commands.run import RunOptions, retried, run_all  # noqa: PLC0415
 
-    resume = resume or force or retry is not None
-    options = RunOptions(resume, retried(retry), force, workers, executor, address)
-    sys.exit(run_all(experiment, out, options, dry_run))
+    if force and extend:
+        raise Refusal("--extend: keeps runs, which --force may begin anew; give one of the two")
+    resume = resume or force or extend or bool(rerun) or retry is not None
+    options = RunOptions(
+        resume, retried(retry), force, extend, rerun, workers, executor, address, quiet, as_json
+    )
+    given = {"--set": settings, "--solver": solvers, "--problem": problems}
+    changes = [(option, value) for option, values in given.items() for value in values]
+    sys.exit(run_all(experiment, out, options, changes, dry_run))
 
 
 @main.command()
@@ -133,7 +175,7 @@ def collect(folder: Path) -> None:
     show_default=True,
     help="Largest relative difference that passes.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+@output_options
 def verify(
     experiment: str,
     more: tuple[str, ...],
@@ -141,6 +183,7 @@ def verify(
     workers: int,
     rigorous: bool,
     tolerance: float,
+    quiet: bool,
     as_json: bool,
 ) -> None:
     """Check every solver against the optimum that two QP back ends agree on.
@@ -148,9 +191,11 @@ def verify(
     Exit 1 if any differs by more than the tolerance, or, with --rigorous, contradicts another; what is
     wrong with it is then said once, with the step of SMO that it points to.
     """
+    from experiments.commands.run import RunOptions  # noqa: PLC0415
     from experiments.commands.verify import verify_experiment  # noqa: PLC0415
 
-    sys.exit(verify_experiment(experiment, more, out, workers, rigorous, tolerance, as_json))
+    options = RunOptions(workers=workers, quiet=quiet, as_json=as_json)
+    sys.exit(verify_experiment(experiment, more, out, options, rigorous, tolerance))
 
 
 @main.command()
@@ -183,18 +228,22 @@ def report(folder: Path, out: Path | None) -> None:
 @main.command("compare")
 @click.argument("first", type=_FOLDER)
 @click.argument("second", type=_FOLDER)
-def compare_folders(first: Path, second: Path) -> None:
+@output_options
+def compare_folders(first: Path, second: Path, quiet: bool, as_json: bool) -> None:
     """Compare two results folders: which runs became faster, slower, right or wrong.
 
     Exit 1 if something became wrong, unsolved or broken in the SECOND.
     """
     from experiments.analysis.compare import regressed, set_side_by_side  # noqa: PLC0415
     from experiments.store.reading import RunFolder  # noqa: PLC0415
-    from experiments.tables.comparison import to_terminal  # noqa: PLC0415
+    from experiments.tables.comparison import to_json, to_terminal  # noqa: PLC0415
 
     old, new = RunFolder(first), RunFolder(second)
     changes = set_side_by_side(old.results, new.results)
-    console().print(to_terminal(changes, old.manifest, new.manifest))
+    if as_json:
+        print_json(to_json(changes, old.manifest, new.manifest))
+    elif not quiet:
+        console().print(to_terminal(changes, old.manifest, new.manifest))
     sys.exit(1 if regressed(changes) else 0)
 
 
@@ -256,12 +305,17 @@ def selftest(solver: str, only: tuple[str, ...], as_json: bool) -> None:
 
 
 @main.command()
-def doctor() -> None:
+@output_options
+def doctor(quiet: bool, as_json: bool) -> None:
     """Examine this installation, and solve a small problem with it."""
-    from experiments.commands.doctor import examine  # noqa: PLC0415
+    from experiments.commands.doctor import examine, to_json, to_terminal  # noqa: PLC0415
 
-    report, healthy = examine()
-    console().print(report)
+    found = examine()
+    healthy = all(row.fine for row in found)
+    if as_json:
+        print_json(to_json(found))
+    elif not quiet or not healthy:
+        console().print(to_terminal(found))
     sys.exit(0 if healthy else 1)
 
 
@@ -353,19 +407,25 @@ def table(
     help="Largest relative gap of an answer that is 'solved'.",
 )
 @click.option("--rigorous", is_flag=True, help="Prove both bounds in ball arithmetic.")
-def certify(problem: Path, answer: Path, target_gap: float, rigorous: bool) -> None:
+@output_options
+def certify(
+    problem: Path, answer: Path, target_gap: float, rigorous: bool, quiet: bool, as_json: bool
+) -> None:
     """Certify an ANSWER that any program found: bounds on the optimum, verdict and diagnosis.
 
     PROBLEM.yaml has the keys of a problem in an experiment file; ANSWER is a .npz or .csv file with
     alpha, or coefs and index, or w, and b if it has one; or a model file of LIBSVM's svm-train.
     Exit 1 if it is not solved to the target.
     """
-    from experiments.commands.exchange import judged, judgement, posed  # noqa: PLC0415
+    from experiments.commands.exchange import judged, judgement, posed, to_json  # noqa: PLC0415
 
     given = posed(problem)
     with refusing(ValueError, OSError):
         found = judged(answer, given, target_gap, rigorous)
-        click.echo(judgement(found))
+        if as_json:
+            print_json(to_json(found))
+        elif not quiet:
+            click.echo(judgement(found))
     sys.exit(0 if found.verdict == "solved" else 1)
 
 
@@ -383,6 +443,36 @@ def export(problem: Path, out: Path, qp: bool) -> None:
 
     write_problem(problem, out, qp)
     click.echo(out)
+
+
+@main.command()
+@click.argument("folders", metavar="DIR...", type=_FOLDER, nargs=-1, required=True)
+@click.option("--out", type=_PATH, required=True, help="The new folder.")
+@click.option("--force", is_flag=True, help="Also if code, libraries or data differ.")
+def merge(folders: tuple[Path, ...], out: Path, force: bool) -> None:
+    """Put the runs of several results folders into a new one; a run that several have is kept once.
+
+    It is refused where two folders say different things of one run.
+    """
+    from experiments.commands.run import write_all  # noqa: PLC0415
+    from experiments.store.merging import merge as put_together  # noqa: PLC0415
+    from experiments.tables.summary import summarise, to_markdown  # noqa: PLC0415
+
+    with writing(out):
+        merged = put_together(folders, out, force)
+    summary = to_markdown(summarise(merged.results), merged.manifest["name"])
+    sys.exit(0 if write_all(merged, summary) else 1)
+
+
+@main.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion of `dualgap` for a SHELL, to be evaluated when it starts."""
+    from click.shell_completion import get_completion_class  # noqa: PLC0415
+
+    made = get_completion_class(shell)
+    assert made is not None
+    click.echo(made(main, {}, "dualgap", "_DUALGAP_COMPLETE").source())
 
 
 if __name__ == "__main__":

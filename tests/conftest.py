@@ -5,6 +5,7 @@ import re
 import signal
 from collections.abc import Generator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import is_hypothesis_test, settings
@@ -17,6 +18,9 @@ for name, examples in (("fast", 30), ("exhaustive", 300)):
 # other.
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+# The defaults of whoever runs the tests are not those of the tests.
+_CONFIGURATIONS = TemporaryDirectory()
+os.environ["XDG_CONFIG_HOME"] = _CONFIGURATIONS.name
 ALLOWED = Path(__file__).with_name("allowed_skips.txt")
 
 

@@ -18,18 +18,23 @@ final certified relative gap, of the most accurate setting:
 A solver that does not reach the target has t_ps = ∞, without a certified answer g_ps = ∞: it counts in
 the share, on every problem.
 
-Shifted geometric mean: exp(mean of log(t + shift)) − shift, with a penalty for t = ∞.
+A performance profile compares each solver with the best one: whether the second is better than the third
+it does not say, and without the best one their order may change (Gould & Scott, A note on performance
+profiles for benchmarking software, 2016).
 """
-
-from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
 
+from experiments.analysis.scores import par, shifted_geometric_mean
 from experiments.analysis.times import configurations
 from experiments.records.outcomes import NOT_RUN
 from problems import Vector
 
+PAIRWISE = (
+    "Who is ahead holds against the fastest solver only: the order of two others may change when the "
+    "fastest is left out, so compare solvers in pairs (Gould & Scott 2016)."
+)
 LEAST_GAP = 1e-16  # relative; float64 cannot resolve less, so smaller gaps are drawn here
 SHIFT = 0.01  # seconds
 Curves = dict[str, tuple[Vector, Vector]]
@@ -82,21 +87,20 @@ def shifted_means(table: pd.DataFrame, penalty: float) -> pd.DataFrame:
     """Return one row for each solver at one target of `times`, the least mean first.
 
     Columns: solver, mean (s; shifted geometric, `penalty` seconds where the target was not reached),
-    ratio (to the least), solved, impossible and problems (how many).
+    ratio (to the least), sgm10 and par2 (s; see `scores`, with the penalty for the limit), solved,
+    impossible and problems (how many).
     """
     known = table.assign(impossible=table["outcome"].isin(NOT_RUN))
     groups = known.groupby("solver", sort=False)
     rows = groups.agg(
         solved=("time", "count"), impossible=("impossible", "sum"), problems=("time", "size")
     )
-    rows["mean"] = [shifted_mean(times.fillna(penalty)) for _, times in groups["time"]]
+    times = [own for _, own in groups["time"]]
+    rows["mean"] = [shifted_geometric_mean(own, penalty, SHIFT) for own in times]
+    rows["sgm10"] = [shifted_geometric_mean(own, penalty) for own in times]
+    rows["par2"] = [par(own, penalty) for own in times]
     rows["ratio"] = rows["mean"] / rows["mean"].min()
     return rows.reset_index().sort_values("mean", kind="stable")
-
-
-def shifted_mean(times: Iterable[float]) -> float:
-    """Return exp(mean of log(t + SHIFT)) − SHIFT, in seconds."""
-    return float(np.expm1(np.log1p(np.asarray(list(times)) / SHIFT).mean())) * SHIFT
 
 
 def penalty_of(time_limit: float | None, results: pd.DataFrame) -> tuple[float, str]:

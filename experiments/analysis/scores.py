@@ -1,25 +1,45 @@
-"""One number for many times: means in which a run that failed counts as its limit."""
+"""One number for the times of a solver on all problems, with failures charged: SGM10 and PAR-2.
+
+The first is that of Mittelmann's benchmarks, the second that of competitions in satisfiability.
+"""
+
+from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import ArrayLike
+
+from problems import Vector
+
+SGM10 = (
+    "SGM10 is the shifted geometric mean of the times, exp(mean of log(t + 10 s)) − 10 s, in which a "
+    "problem that was not solved counts as {limit}."
+)
+PAR2 = (
+    "PAR-2 is the arithmetic mean of the times, in which a problem that was not solved counts as twice "
+    "{limit}."
+)
 
 
-def shifted_geometric_mean(times: ArrayLike, limit: float, shift: float = 10.0) -> float:
-    """Return exp(mean ln(tᵢ + shift)) − shift, the SGM10 of Mittelmann's benchmarks, in seconds.
+def shifted_geometric_mean(times: Iterable[float], limit: float, shift: float = 10.0) -> float:
+    """Return exp(mean of log(t + shift)) − shift, in seconds.
 
     Parameters
     ----------
-    times : seconds (n,), NaN for runs that failed: they count as `limit`, as do longer ones.
-    limit : seconds. shift : seconds, so that the shortest times do not decide.
+    times : in seconds; NaN or infinite where a problem was not solved, which counts as `limit` seconds.
     """
-    return float(np.exp(np.mean(np.log(_charged(times, limit, limit) + shift))) - shift)
+    return float(np.expm1(np.log1p(_charged(times, limit) / shift).mean()) * shift)
 
 
-def par(times: ArrayLike, limit: float, factor: float = 2.0) -> float:
-    """Return the penalised average, PAR-2: the mean in which failures count `factor` times the limit."""
-    return float(np.mean(_charged(times, limit, factor * limit)))
+def par(times: Iterable[float], limit: float, factor: float = 2.0) -> float:
+    """Return the mean of the times in seconds, "penalised average runtime".
+
+    Parameters
+    ----------
+    times : in seconds; NaN or infinite where a problem was not solved, which counts as `factor` times
+        `limit` seconds.
+    """
+    return float(_charged(times, factor * limit).mean())
 
 
-def _charged(times: ArrayLike, limit: float, failed: float) -> np.ndarray:
-    seconds = np.asarray(times, np.float64)
-    return np.where(np.isnan(seconds) | (seconds > limit), failed, seconds)
+def _charged(times: Iterable[float], charge: float) -> Vector:
+    known = np.asarray(list(times), np.float64)
+    return np.where(np.isfinite(known), known, charge)

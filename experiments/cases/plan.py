@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +123,23 @@ def _case(
         before=last.problem if last and decides["after"] else None,
         **decides,
     )
+
+
+def named_alike(cases: Sequence[Case], known: Mapping[str, Any]) -> list[Case]:
+    """Return the cases with the names that problems have in a folder, and new ones beside them.
+
+    Parameters
+    ----------
+    known : the specifications of the folder's problems, by their names.
+    """
+    own = {id(case.problem): case.problem for case in cases}
+    keys = {key: digest(vars(problem)) for key, problem in own.items()}
+    old = {digest(spec): (name, spec) for name, spec in known.items()}
+    specs = {key: spec for key, (_, spec) in old.items()}
+    specs |= {keys[key]: vars(problem) for key, problem in own.items()}
+    names = dict(zip(specs, problem_names(specs.values()), strict=True))
+    names |= {key: name for key, (name, _) in old.items()}
+    return [replace(case, problem_id=names[keys[id(case.problem)]]) for case in cases]
 
 
 def code_from_outside(case: Case, part: str = "solver") -> str:

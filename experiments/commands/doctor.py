@@ -2,21 +2,31 @@
 
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 from re import findall, search
+from typing import Any, NamedTuple
 
 from rich import box
 from rich.table import Table
 from rich.text import Text
 
-_Row = tuple[str, str, bool]  # what, found, whether it is as it must be
+
+class Row(NamedTuple):
+    """What was examined, what was found, and whether that is as it must be."""
+
+    what: str
+    found: str
+    fine: bool
 
 
-def examine() -> tuple[Table, bool]:
-    """Return a table of what was found, and whether nothing that is needed is missing."""
+_Row = tuple[str, str, bool]
+
+
+def examine() -> list[Row]:
+    """Return what was found; an installation is healthy if all of it is fine."""
     sections = {
         "machine": _machine,
         "packages": _packages,
@@ -30,10 +40,23 @@ def examine() -> tuple[Table, bool]:
             rows.extend(section())
         except Exception as error:  # a package that is missing or broken: the others are examined
             rows.append((name, f"{type(error).__name__}: {error}", False))
+    return [Row(*row) for row in rows]
+
+
+def to_terminal(rows: Iterable[Row]) -> Table:
+    """Return what was found for the terminal."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_header=False)
-    for what, found, fine in rows:
-        table.add_row(what, Text(found, style="" if fine else "red"))
-    return table, all(fine for _, _, fine in rows)
+    for row in rows:
+        table.add_row(row.what, Text(row.found, style="" if row.fine else "red"))
+    return table
+
+
+def to_json(rows: Sequence[Row]) -> dict[str, Any]:
+    """Return what was found as plain values."""
+    return {
+        "healthy": all(row.fine for row in rows),
+        "found": [row._asdict() for row in rows],
+    }
 
 
 def _machine() -> Iterator[_Row]:

@@ -1,6 +1,7 @@
 """Dealings with other programs: `dualgap certify` their answers, `export` problems to them."""
 
 from pathlib import Path
+from typing import Any
 
 from experiments.commands.terminal import refusing
 from experiments.files.experiment import read_problem
@@ -77,3 +78,17 @@ def judgement(found: Solution) -> str:
     }
     width = max(map(len, lines)) + 2
     return "\n".join(f"{name + ':':<{width}}{text}" for name, text in lines.items() if text)
+
+
+def to_json(found: Solution) -> dict[str, Any]:
+    """Return what is known of an answer as plain values, named as the columns of results."""
+    c = found.certificate
+    names = ("primal_objective", "dual_objective", "gap", "relative_gap", "kkt_violation")
+    names += ("primal_residual", "resolution", "bound_source")
+    return {
+        "verdict": found.verdict,
+        "reason": found.reason,
+        "target_gap": found.target_gap,
+        **{name: getattr(c, name) for name in names},
+        "diagnosis": found.diagnosis.text if found.diagnosis else "",
+    }

@@ -56,8 +56,11 @@ class Advance:
 
 
 @contextmanager
-def progress(total: int) -> Generator[Advance]:
-    """Yield a function to call with a line for each of `total` outcomes."""
+def progress(total: int, quiet: bool = False) -> Generator[Advance]:
+    """Yield a function to call with a line for each of `total` outcomes; a `quiet` one shows nothing."""
+    if quiet:
+        yield Advance(total, Progress(disable=True))
+        return
     if not sys.stderr.isatty():
         yield Advance(total, None)
         return

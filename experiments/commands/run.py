@@ -1,27 +1,39 @@
 """Experiments, each run into one folder: what `dualgap run` does, and `dualgap verify` first."""
 
+import shlex
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import get_args
 
 import click
 
-from experiments.cases.plan import Case, plan
+from experiments.cases.plan import Case, named_alike, plan, search_of
 from experiments.cases.search import Record, Waiting, is_followed
+from experiments.commands.defaults import read_defaults
 from experiments.commands.progress import progress
-from experiments.commands.terminal import INTERRUPTED, console
+from experiments.commands.terminal import INTERRUPTED, console, print_json
 from experiments.executors.base import EXECUTORS, Executor, ExecutorError
-from experiments.files.experiment import Experiment, find_experiments, read_experiment
+from experiments.files.experiment import (
+    COPY,
+    Experiment,
+    checked_experiment,
+    find_experiments,
+    read_experiment,
+)
+from experiments.files.yamlfile import parse
 from experiments.records import Refusal
 from experiments.records.outcomes import FAILING
 from experiments.store.folder import Store, write_tables
 from experiments.store.inputs import input_files
 from experiments.store.log import LOG
+from experiments.store.manifest import NAME, Growth, read_manifest
 from experiments.store.reading import RunFolder, load_answer
-from experiments.tables.summary import summarise, to_markdown, to_terminal
+from experiments.tables.summary import summarise, to_json, to_markdown, to_terminal
+from problems.registry import unknown
 from solvers.base import Status
 from solvers.running.solution import Verdict
 
@@ -32,26 +44,50 @@ class RunOptions:
 
     Attributes
     ----------
-    resume : continue where the folder's runs end.
+    resume : continue where the folder's runs end; what follows does so too.
     retry : statuses and verdicts of runs that are run again.
     force : resume although plan, code or libraries have changed.
+    extend : keep what the folder has, and run what is new in the plan.
+    rerun : names or labels of solvers whose runs are run again.
     workers, executor, address : see `Executor`; the executor is a name.
+    quiet : print nothing but what has gone wrong.
+    as_json : print JSON alone to standard output.
     """
 
     resume: bool = False
     retry: tuple[str, ...] = ()
     force: bool = False
+    extend: bool = False
+    rerun: tuple[str, ...] = ()
     workers: int | None = None
     executor: str = "local"
     address: str | None = None
+    quiet: bool = False
+    as_json: bool = False
 
 
-def run_all(experiment: str, out: Path | None, options: RunOptions, dry_run: bool = False) -> int:
-    """Run the experiments of a name or file, or only show what that would do; return the exit code."""
-    files = find_experiments(experiment)
-    described = [read_experiment(file) for file in files]  # all are checked before the first is run
-    several = files[0].stem != Path(experiment).stem
-    folder = out or Path("runs") / (Path(experiment).name if several else described[0].name)
+def run_all(
+    experiment: str,
+    out: Path | None,
+    options: RunOptions,
+    changes: Sequence[tuple[str, str]] = (),
+    dry_run: bool = False,
+) -> int:
+    """Run the experiments of a name or file, or only show what that would do; return the exit code.
+
+    Parameters
+    ----------
+    changes : what the command line changes in each file, see `read_experiment`.
+    """
+    of_runs = (Path(experiment) / NAME).is_file()
+    files = [Path(experiment) / COPY] if of_runs else find_experiments(experiment)
+    # all are checked before the first is run
+    described = [read_experiment(file, changes) for file in files]
+    repeated = Path(experiment) if of_runs and not changes else None
+    several = not of_runs and files[0].stem != Path(experiment).stem
+    folder = out or Path(read_defaults().out) / (
+        Path(experiment).name if several else described[0].name
+    )
     code = 0
     for one in described:
         place = folder / one.name if several else folder
@@ -60,16 +96,48 @@ def run_all(experiment: str, out: Path | None, options: RunOptions, dry_run: boo
 
             console().print(preview(one, place, options.workers or 1, options.resume))
             continue
-        ended, early = run_into(one, place, options)
+        ended, early = run_into(one, place, options, repeated)
         if early:
-            again = f"dualgap run {experiment} --out {folder} --resume"
+            words = [
+                "dualgap",
+                "run",
+                experiment,
+                *chain.from_iterable(changes),
+                "--out",
+                str(folder),
+            ]
+            again = shlex.join([*words, "--extend" if options.extend else "--resume"])
             click.echo(f"{early}; resume with: {again}", err=True)
             return ended
         code = max(code, ended)
     return code
 
 
-def run_into(described: Experiment, folder: Path, options: RunOptions) -> tuple[int, str]:
+def planned_in(folder: Path) -> list[Case]:
+    """Return the cases of a folder of runs, as what it holds alone plans them.
+
+    Those of a folder that has grown, or was merged, are of several experiment files.
+
+    Raises
+    ------
+    Refusal
+        If it has runs that none of its files plans any more.
+    """
+    manifest = read_manifest(folder)
+    wanted, cases = dict.fromkeys(manifest["run_ids"]), dict[str, Case]()
+    for text in [manifest["experiment"], *manifest.get("plans", [])]:
+        made = plan(checked_experiment(folder / COPY, text, parse(text.encode())))
+        cases = {case.run_id: case for case in made if case.run_id in wanted} | cases
+    if lacking := len(wanted) - len(cases):
+        raise Refusal(
+            f"{folder}: {lacking} of its runs are in no plan that it holds, and cannot be repeated"
+        )
+    return named_alike([cases[run_id] for run_id in wanted], manifest["problems"])
+
+
+def run_into(
+    described: Experiment, folder: Path, options: RunOptions, repeated: Path | None = None
+) -> tuple[int, str]:
     """Run an experiment into a folder and print its summary.
 
     Returns
@@ -77,31 +145,45 @@ def run_into(described: Experiment, folder: Path, options: RunOptions) -> tuple[
     int, str
         The exit code, and why it ended early, if it did.
     """
-    recorded, early = record(described, folder, options)
-    failed = conclude(recorded)
+    recorded, early = record(described, folder, options, repeated)
+    failed = conclude(recorded, options, early)
     if early:
         return (130 if early == INTERRUPTED else 1), early
     return int(failed), ""
 
 
-def conclude(recorded: RunFolder) -> bool:
-    """Write the tables of a folder, print its summary, and return whether a run or a table failed."""
-    results = recorded.results
+def conclude(recorded: RunFolder, options: RunOptions = RunOptions(), early: str = "") -> bool:
+    """Write the tables of a folder, print its summary, and return whether a run or a table failed.
+
+    `early` says why not all runs are recorded, if they are not.
+    """
+    results, name = recorded.results, recorded.manifest["name"]
     summary = summarise(results)
     # before it is printed, which fails where nobody reads it
-    written = write_all(recorded, to_markdown(summary, recorded.manifest["name"]))
-    console().print(to_terminal(summary))
+    written = write_all(recorded, to_markdown(summary, name), None, options)
+    if options.as_json:
+        known = {"experiment": name, "folder": str(recorded.path), "ended": early or None}
+        print_json(known | {"missing": recorded.missing} | to_json(summary))
+    elif not options.quiet:
+        console().print(to_terminal(summary))
     ended = results[~is_followed(results)]
     broken = ended["status"].isin(FAILING) | ended["verdict"].isin(FAILING)
     return bool(broken.any()) or not written
 
 
-def record(described: Experiment, folder: Path, options: RunOptions) -> tuple[RunFolder, str]:
-    """Run what a folder lacks; return what it has then, and why that is not all, or an empty string."""
-    cases, executor, store = begin(described, folder, options)
+def record(
+    described: Experiment, folder: Path, options: RunOptions, repeated: Path | None = None
+) -> tuple[RunFolder, str]:
+    """Run what a folder lacks; return what it has then, and why that is not all, or an empty string.
+
+    Parameters
+    ----------
+    repeated : a folder whose runs are repeated, in the place of those that the experiment plans.
+    """
+    cases, executor, store = begin(described, folder, options, repeated)
     recorded = RunFolder(folder)
     try:
-        early = _run(cases, executor, store, recorded.records(options.retry))
+        early = _run(cases, executor, store, recorded.records(options.retry), options.quiet)
     finally:
         store.close()
     recorded = RunFolder(folder) if store.session.lines else recorded
@@ -111,36 +193,53 @@ def record(described: Experiment, folder: Path, options: RunOptions) -> tuple[Ru
 
 
 def begin(
-    described: Experiment, folder: Path, options: RunOptions
+    described: Experiment, folder: Path, options: RunOptions, repeated: Path | None = None
 ) -> tuple[list[Case], Executor, Store]:
     """Return the cases of an experiment, the executor that can run them, and the folder, open."""
-    cases = plan(described)
+    cases = plan(described) if repeated is None else planned_in(repeated)
+    plans = [] if repeated is None else read_manifest(repeated).get("plans", [])
+    if options.extend and (folder / NAME).is_file():
+        cases = named_alike(cases, read_manifest(folder)["problems"])
+    solvers = {word for case in cases for word in (case.solver.name, case.solver.label) if word}
+    if lacking := [name for name in options.rerun if name not in solvers]:
+        raise Refusal(f"--rerun: {unknown('solver', lacking[0], sorted(solvers))}")
+    again = [c for c in cases if not {c.solver.name, c.solver.label}.isdisjoint(options.rerun)]
     try:
         chosen = EXECUTORS.find(options.executor)
     except ValueError as error:
         raise Refusal(f"--executor: {error}") from None
     executor = chosen(options.workers, options.address, folder=folder)
     executor.check()
+    inputs = input_files(cases)
     store = Store.open(
         folder,
         described.text,
         [case.run_id for case in cases],
-        resume=options.resume,
-        force=options.force,
-        inputs=input_files(cases),
+        options.resume,
+        Growth(options.force, options.extend, {search_of(case.run_id) for case in again}),
+        inputs=inputs,
         problems={case.problem_id: vars(case.problem) for case in cases},
+        begun_by={
+            "options": described.options,
+            "folder": described.folder if inputs else "",
+            "plans": plans,
+        },
     )
     return cases, executor, store
 
 
 def _run(
-    cases: Sequence[Case], executor: Executor, store: Store, recorded: Mapping[str, Record]
+    cases: Sequence[Case],
+    executor: Executor,
+    store: Store,
+    recorded: Mapping[str, Record],
+    quiet: bool,
 ) -> str:
     """Run the cases that are not recorded; return why not all of them, or an empty string."""
     waiting = Waiting(cases, recorded, partial(load_answer, store.folder))
     try:
         while total := len(waiting):
-            with progress(total) as advance:
+            with progress(total, quiet) as advance:
                 telling = replace(executor, told=advance.begin)
                 with closing(telling.run(waiting)) as outcomes:
                     for outcome in outcomes:
@@ -158,15 +257,20 @@ def _run(
     return ""
 
 
-def write_all(folder: RunFolder, summary: str, others: Mapping[str, str] | None = None) -> bool:
+def write_all(
+    folder: RunFolder,
+    summary: str,
+    others: Mapping[str, str] | None = None,
+    options: RunOptions = RunOptions(),
+) -> bool:
     """Write all tables of a run and print their paths, or why not; return whether they are written."""
     try:
         paths = write_tables(folder, {"summary.md": summary} | dict(others or {}))
     except OSError as error:  # the runs themselves are recorded
         click.echo(f"{folder.path}: the tables cannot be written: {error.strerror}", err=True)
         return False
-    for path in paths:
-        click.echo(path)
+    for path in () if options.quiet else paths:
+        click.echo(path, err=options.as_json)
     return True
 
 

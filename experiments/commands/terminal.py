@@ -6,7 +6,7 @@ import errno
 import io
 import os
 import sys
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -68,6 +68,13 @@ def prepare() -> None:
         raise Refusal("the current folder has been removed; change to another one") from None
 
 
+def defaults_file() -> Path:
+    """Return where a user's defaults are, if there are any; see `commands.defaults`."""
+    from platformdirs import user_config_path  # noqa: PLC0415
+
+    return user_config_path() / "dualgap.yaml"
+
+
 @contextmanager
 def refusing(*errors: type[Exception]) -> Generator[None]:
     """Refuse the input with the message of such an error."""
@@ -95,6 +102,13 @@ def write(text: str, out: Path | None) -> None:
     with writing(out):
         out.write_text(text, encoding="utf-8")
     click.echo(out)
+
+
+def output_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options --quiet and --json."""
+    quiet = click.option("--quiet", is_flag=True, help="Print nothing but what has gone wrong.")
+    as_json = click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
+    return quiet(as_json(command))
 
 
 def print_json(content: Mapping[str, Any]) -> None:

@@ -1,8 +1,7 @@
 """What `dualgap verify` does: an experiment is run, and every run compared with the QP optimum."""
 
-import sys
 from collections.abc import Sequence
-from contextlib import closing, redirect_stdout
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -23,10 +22,9 @@ def verify_experiment(
     experiment: str,
     more: Sequence[str],
     out: Path | None,
-    workers: int,
+    options: RunOptions,
     rigorous: bool,
     tolerance: float,
-    as_json: bool,
 ) -> int:
     """Run an experiment and print its verification; return the exit code.
 
@@ -34,7 +32,6 @@ def verify_experiment(
     ----------
     more : solvers that are checked too. out : where runs and tables are kept, if they are.
     tolerance : the largest difference from the QP optimum with which a run passes, see `compare`.
-    as_json : print JSON alone to standard output.
     """
     file, *others = find_experiments(experiment)
     if others:
@@ -44,21 +41,20 @@ def verify_experiment(
     if rigorous:
         described = described.model_copy(update={"target": "proven"})
     with TemporaryDirectory() as scratch:
-        recorded, early = record(described, out or Path(scratch), RunOptions(workers=workers))
+        recorded, early = record(described, out or Path(scratch), options)
         results = recorded.results
         proven = described.target == "proven"
         verification = compare(results, tolerance, proven, recorded.diagnoses)
-        if as_json:
+        if options.as_json:
             ended = {"experiment": described.name, "ended": early or None}
             print_json(ended | to_json(verification))
-        else:
+        elif not options.quiet:
             console().print(to_terminal(verification))
         if out:
             summary = tables.to_markdown(tables.summarise(results), described.name)
             texts = verification_texts(verification, described.name)
-            with redirect_stdout(sys.stderr if as_json else sys.stdout):
-                if not write_all(recorded, summary, texts):
-                    return 1
+            if not write_all(recorded, summary, texts, options):
+                return 1
     if early:
         click.echo(f"{early}: not every problem was checked", err=True)
         return 130 if early == INTERRUPTED else 1

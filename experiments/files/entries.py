@@ -209,6 +209,7 @@ def _built(registry: Registry[Any], node: Node, folder: str) -> Any:
     return built
 
 
+@lru_cache(maxsize=1000)
 def _dataset(node: Node, folder: str, needs_signs: bool) -> tuple[dict[str, Any], str]:
     """Return the description of a data set, and its task.
 

@@ -4,8 +4,9 @@ An experiment is a list of problems and a list of solvers, every one solved by e
 anywhere inside an entry is an axis of a grid. See `configs/quickstart.yaml` for a commented example.
 """
 
+import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
@@ -14,8 +15,10 @@ from typing import TypeVar
 from experiments.files.entries import Describer
 from experiments.files.grid import expand, grid_size, with_values
 from experiments.files.keys import ExperimentFile, checked_keys, checked_labels
+from experiments.files.overrides import overridden, text_of
 from experiments.files.specs import ProblemSpec, SolverSpec
 from experiments.files.yamlfile import LARGEST, ConfigError, Fault, Node, parse
+from experiments.records.names import problem_names
 from problems.registry import unknown
 
 __all__ = [
@@ -27,6 +30,7 @@ __all__ = [
     "read_problem",
 ]
 
+COPY = "experiment.yaml"  # how the folder of a run calls it
 CONFIGS = Path(__file__).parents[1] / "configs"
 S = TypeVar("S")
 _MOST_CASES = 100_000
@@ -38,13 +42,15 @@ class Experiment(ExperimentFile, frozen=True):
     Attributes
     ----------
     problems, solvers : every case of their grids.
-    folder : where relative paths begin. text : the file itself.
+    folder : where relative paths begin. text : the file itself, with what the command line has changed.
+    options : what it has changed, as `--set C=1,10`.
     """
 
     problems: list[ProblemSpec]
     solvers: list[SolverSpec]
     folder: str
     text: str
+    options: tuple[str, ...] = ()
 
 
 def experiment_names() -> list[str]:
@@ -77,15 +83,35 @@ def find_experiments(name: str) -> list[Path]:
     raise ConfigError(name, [Fault(0, unknown("experiment", name, experiment_names()))])
 
 
-def read_experiment(path: Path) -> Experiment:
+def read_experiment(path: Path, options: Sequence[tuple[str, str]] = ()) -> Experiment:
     """Read and check an experiment file.
+
+    Parameters
+    ----------
+    options : what the command line changes in it: `--set` with KEY=VALUE, `--solver` with the name or
+        label of one to keep, `--problem` with a regular expression of the names of those to keep.
 
     Raises
     ------
     ConfigError
-        With everything that is wrong with it, line by line.
+        With everything that is wrong with it, line by line, and option by option.
     """
-    return _experiment(path, *_read(path))
+    content, root = read_tree(path)
+    return checked_experiment(path, content.decode(), root, options)
+
+
+def checked_experiment(
+    path: Path, text: str, root: Node, options: Sequence[tuple[str, str]] = ()
+) -> Experiment:
+    """Return the experiment of a tree, as `read_experiment` does; `path` is what its faults name."""
+    shown = tuple(f"{option} {value}" for option, value in options)
+    try:
+        if options:
+            root = overridden(root, options, list(ExperimentFile.model_fields))
+            text = text_of(root, text, shown)
+        return _experiment(path, text, root, shown)
+    except Fault as fault:
+        raise ConfigError(path, [fault], shown) from None
 
 
 def read_problem(path: Path) -> tuple[ProblemSpec, str]:
@@ -101,11 +127,11 @@ def read_problem(path: Path) -> tuple[ProblemSpec, str]:
     ConfigError
         With everything that is wrong with it, or if it poses several problems.
     """
-    content, root = _read(path)
+    content, root = read_tree(path)
     if isinstance(root.value, dict) and "formulation" in root.value:
         alone = {"name": "problem", "problems": [root], "solvers": [Node("smo", 1)]}
         root = Node({key: Node(value, 1) for key, value in alone.items()}, 1)
-    experiment = _experiment(path, content, root)
+    experiment = _experiment(path, content.decode(), root)
     if len(experiment.problems) != 1:
         told = f"poses {len(experiment.problems)} problems; leave one value in each list"
     elif experiment.problems[0].path:
@@ -115,7 +141,7 @@ def read_problem(path: Path) -> tuple[ProblemSpec, str]:
     raise ConfigError(path, [Fault(1, told)])
 
 
-def _read(path: Path) -> tuple[bytes, Node]:
+def read_tree(path: Path) -> tuple[bytes, Node]:
     """Return what is in a file, and the tree of it; ConfigError if it cannot be read."""
     try:
         with path.open("rb") as file:
@@ -129,14 +155,14 @@ def _read(path: Path) -> tuple[bytes, Node]:
         raise ConfigError(path, [fault]) from None
 
 
-def _experiment(path: Path, content: bytes, root: Node) -> Experiment:
+def _experiment(path: Path, text: str, root: Node, options: tuple[str, ...] = ()) -> Experiment:
     """Return the experiment that a tree is; ConfigError with all that is wrong with it."""
     if not isinstance(root.value, dict):
         told = "must be a mapping with the keys name, problems and solvers"
         raise ConfigError(path, [Fault(1, told)])
     faults: list[Fault] = []
-    shape = checked_keys(root, faults)
-    folder = str(path.absolute().parent)
+    shape = checked_keys(root, faults, ExperimentFile)
+    folder = _folder_of(path)
     entries = {key: _entries(root.value.get(key), faults) for key in ("problems", "solvers")}
     checked_labels(entries["solvers"], faults)
     posed, tried = (sum(map(grid_size, entries[key])) for key in ("problems", "solvers"))
@@ -150,7 +176,7 @@ def _experiment(path: Path, content: bytes, root: Node) -> Experiment:
             f"repetitions); at most {_MOST_CASES:,} are accepted: shorten its lists"
         )
         longest = root.value.get("problems" if posed >= tried else "solvers", root)
-        raise ConfigError(path, [Fault(longest.line, told)])
+        raise ConfigError(path, [Fault(longest.line, told)], options)
     with closing(Describer(folder)) as describer:
         problems = _checked(entries["problems"], describer.problem, faults)
         solvers = _checked(entries["solvers"], describer.solver, faults)
@@ -161,14 +187,56 @@ def _experiment(path: Path, content: bytes, root: Node) -> Experiment:
         told = "warm_start: needs solvers with a tolerance of their own, not auto"
         faults.append(Fault(root.value["warm_start"].line, told))
     if faults or shape is None:
-        raise ConfigError(path, faults)
+        raise ConfigError(path, faults, options)
+    names = [[name] for name in problem_names(map(vars, problems))]
+    problems = _kept(root, "only_problems", problems, names, faults)
+    solvers = _kept(root, "only_solvers", solvers, [[s.name, s.label] for s in solvers], faults)
+    if faults:
+        raise ConfigError(path, faults, options)
     return Experiment(
         **shape.model_dump(exclude={"problems", "solvers"}),
         problems=problems,
         solvers=solvers,
         folder=folder,
-        text=content.decode(),
+        text=text,
+        options=options,
     )
+
+
+def _kept(
+    root: Node, key: str, specs: list[S], names: list[list[str]], faults: list[Fault]
+) -> list[S]:
+    """Return the cases that a key of the file keeps by their names, all where it is missing."""
+    if key not in root.value or not root.value[key].value:
+        return specs
+    kept = set[int]()
+    for node in root.value[key].value:
+        try:
+            matches = re.compile(node.value).search if key == "only_problems" else node.value.__eq__
+        except re.error as error:
+            faults.append(
+                Fault(node.line, f"{key}: {node.value!r} is no regular expression: {error}")
+            )
+            continue
+        found = {i for i, own in enumerate(names) if any(map(matches, filter(None, own)))}
+        if not found:
+            every = list(dict.fromkeys(name for own in names for name in own if name))
+            told = unknown("solver", node.value, every)
+            if key == "only_problems":
+                told = f"{key}: {node.value!r} matches none of the problems, such as {every[0]!r}"
+            faults.append(Fault(node.line, told))
+        kept |= found
+    return [spec for i, spec in enumerate(specs) if i in kept]
+
+
+def _folder_of(path: Path) -> str:
+    """Return where relative paths begin: in the file's folder, or of a run's copy in the original's."""
+    beside = path.with_name("manifest.json")
+    with suppress(OSError, ValueError, AttributeError):
+        begun = json.loads(beside.read_text()).get("folder", "") if path.name == COPY else ""
+        if begun and Path(begun).is_dir():
+            return str(begun)
+    return str(path.absolute().parent)
 
 
 def _entries(listed: Node | None, faults: list[Fault]) -> list[Node]:

@@ -2,7 +2,7 @@
 
 import re
 from contextlib import suppress
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from pydantic import (
     BaseModel,
@@ -21,8 +21,11 @@ from solvers import SOLVERS
 
 SAFE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._ +-]{0,99}$"  # as JSON schemas and Python both read it
 LABEL = r"^[^\s/\\:]([^\n\r\t/\\:]{0,58}[^\s/\\:])?$"  # of an entry of `solvers`
-DURATION = r"^([0-9]{1,9}(?:\.[0-9]{1,9})?) ?([smhd])$"
 SIZE = r"^\s*([0-9]{1,15}(?:\.[0-9]{1,15})?)\s*([A-Za-z]*)\s*$"
+DURATION = "^(?=.){}$".format(
+    "".join(rf"(?:([0-9]{{1,9}}(?:\.[0-9]{{1,9}})?){unit})?" for unit in "dhms")
+)
+_UNITS = (86400, 3600, 60, 1)  # seconds, of a day, an hour, a minute, a second
 _LEAST_MEMORY = 2**20  # bytes; no worker starts with less, so that a number below it lacks its unit
 _HINTS = {
     "seed": ", as in {name: pegasos, seed: [1, 2, 3]}; `repetitions: 3` draws a seed for each run"
@@ -32,8 +35,8 @@ _MUST = {  # by key and kind of error, where pydantic's own words would not do
     "spaces and begin with a letter or digit, as it becomes a folder",
     "memory_limit greater_than_equal": "be 1 MiB or more; give a unit, such as 4GiB or 500MB",
 }
+M = TypeVar("M", bound=BaseModel)
 _BYTES = TypeAdapter(ByteSize)
-_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def _as_bytes(value: Any) -> Any:
@@ -46,13 +49,17 @@ def _as_bytes(value: Any) -> Any:
     raise ValueError("be a size such as 4GiB or 500MB, a number of bytes, or null")
 
 
-def _as_seconds(value: Any) -> Any:
-    """Return seconds for text such as "90m" or "1h"; anything else is left as it is."""
+def as_seconds(value: Any) -> Any:
+    """Return seconds for text such as "90s", "10m", "1h30m" or "2d"; anything else is left as it is."""
     if not isinstance(value, str):
         return value
-    if found := re.fullmatch(DURATION, value):
-        return float(found[1]) * _SECONDS[found[2]]
-    raise ValueError("be a duration such as 90m or 1h, or a number of seconds")
+    if parts := re.fullmatch(DURATION, value):
+        return sum(
+            float(number) * seconds
+            for number, seconds in zip(parts.groups(), _UNITS, strict=True)
+            if number
+        )
+    raise ValueError("be a duration such as 90s, 10m, 1h30m or 2d, a number of seconds, or null")
 
 
 _Memory = Annotated[int, Field(ge=_LEAST_MEMORY), BeforeValidator(_as_bytes)] | None
@@ -93,19 +100,25 @@ class ExperimentFile(BaseModel, frozen=True):
     name: str = Field(description="also the folder of the runs", pattern=SAFE_NAME)
     problems: list[Any] = Field(min_length=1, description="each is solved by every solver")
     solvers: list[Any] = Field(min_length=1, description="names, or names with settings")
+    only_problems: list[str] = Field(
+        [], description="regular expressions: problems whose names match none are left out [all]"
+    )
+    only_solvers: list[str] = Field(
+        [], description="names or labels: other solvers are left out [all]"
+    )
     kind: Literal["comparison", "benchmark", "verification"] = Field(
         "comparison",
         description="what is published of it: a summary, times at equal gaps, or checks",
     )
     seed: int = Field(0, ge=0, lt=2**64, description="seed of everything that is drawn at random")
     repetitions: int = Field(1, ge=1, description="runs of each solver on each problem")
-    time_limit: Annotated[float, Field(gt=0)] | None = Field(
+    time_limit: Annotated[float, Field(gt=0), BeforeValidator(as_seconds)] | None = Field(
         None,
-        description="seconds of solving a run, which is killed after 1.5 times that and 10 s if it "
-        "does not stop by itself",
+        description="of solving a run, in seconds or as 10m; it is killed after 1.5 times that and 10 s "
+        "if it does not stop by itself",
     )
-    memory_limit: Annotated[int, Field(ge=_LEAST_MEMORY), BeforeValidator(_as_bytes)] | None = (
-        Field(None, description="of a worker: a size such as 4GiB, or a number of bytes")
+    memory_limit: _Memory = Field(
+        None, description="of a worker: a size such as 4GiB, or a number of bytes"
     )
     target_gap: float = Field(
         1e-6, gt=0, lt=1, description="relative gap at which a verdict is 'solved'"
@@ -136,7 +149,7 @@ class Slurm(BaseModel, frozen=True):
 
     cpus: int | None = Field(None, ge=1, description="cores of a job, and threads of its runs")
     mem: _Memory = Field(None, description="a size such as 4GiB, or a number of bytes")
-    time: Annotated[float, Field(gt=0, lt=1e9), BeforeValidator(_as_seconds)] | None = Field(
+    time: Annotated[float, Field(gt=0, lt=1e9), BeforeValidator(as_seconds)] | None = Field(
         None, description="how long a job may run: a duration such as 90m or 1h, or seconds"
     )
     partition: str | None = Field(None, description="where its jobs wait")
@@ -163,21 +176,21 @@ def resources(node: Node) -> dict[str, Any]:
         raise Fault(node.value[key].line, f"slurm: {_fault_text(key, found, Slurm)}") from None
 
 
-def checked_keys(root: Node, faults: list[Fault]) -> ExperimentFile | None:
-    """Return the keys of an experiment file; None if any is wrong, with what is in `faults`."""
+def checked_keys(root: Node, faults: list[Fault], shape: type[M]) -> M | None:
+    """Return the keys of a file of a shape; None if any is wrong, with what is in `faults`."""
     try:
-        return ExperimentFile.model_validate(root.plain)
+        return shape.model_validate(root.plain)
     except ValidationError as error:
         for found in error.errors():
             key = str(found["loc"][0])
             line = root.value.get(key, root).line
-            faults.append(Fault(line, _fault_text(key, found)))
+            faults.append(Fault(line, _fault_text(key, found, shape)))
     return None
 
 
-def _fault_text(key: str, found: Any, model: type[BaseModel] = ExperimentFile) -> str:
+def _fault_text(key: str, found: Any, shape: type[BaseModel]) -> str:
     if found["type"] == "extra_forbidden":
-        return unknown("key", key, model.model_fields)
+        return unknown("key", key, shape.model_fields)
     if found["type"] == "missing":
         return f"needs the key {key!r}"
     if found["type"] == "too_short":
@@ -188,7 +201,7 @@ def _fault_text(key: str, found: Any, model: type[BaseModel] = ExperimentFile) -
             f"entries of problems and solvers{_HINTS.get(key, '')}"
         )
     if found["type"].endswith("_type"):
-        hint = get_type_hints(model, include_extras=True)[key]
+        hint = get_type_hints(shape, include_extras=True)[key]
         return f"{key}: must be {type_text(hint)}, got {shown(found['input'])}"
     message = found["msg"].removeprefix("Value error, ").removeprefix("Input should ")
     must = _MUST.get(f"{key} {found['type']}", message)

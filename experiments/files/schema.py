@@ -44,6 +44,7 @@ def experiment_schema() -> Schema:
     for key, pattern in (("mem", SIZE), ("time", DURATION)):
         slurm["properties"][key]["anyOf"].append({"type": "string", "pattern": pattern})
     keys["memory_limit"]["anyOf"].append({"type": "string", "pattern": SIZE})
+    keys["time_limit"]["anyOf"].append({"type": "string", "pattern": DURATION})
     problems = classes("problems")
     beside: Schema = {"dataset": _axis(_ref("dataset")), KEY: _path()}
     definitions = {"problem": _mapping("formulation", "formulation", problems, beside)}

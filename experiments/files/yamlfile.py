@@ -1,7 +1,7 @@
 """YAML 1.2 files as trees of values with their lines, so that every error can name its line."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -22,7 +22,10 @@ _MOST_SHOWN, _TEXT = 20, 600  # faults of a file; characters of one
 
 
 class Fault(Exception):
-    """One thing that is wrong with an experiment file, at a line (from 1; 0: of the whole file)."""
+    """One thing that is wrong with an experiment file, at a line.
+
+    Lines count from 1; 0 is the whole file, and -k the k-th option of the command line.
+    """
 
     def __init__(self, line: int, text: str) -> None:
         super().__init__(line, text)
@@ -32,22 +35,30 @@ class Fault(Exception):
 class ConfigError(Refusal):
     """An experiment file that cannot be run; the message has one line for each fault."""
 
-    def __init__(self, file: Path | str, faults: Iterable[Fault]) -> None:
+    def __init__(
+        self, file: Path | str, faults: Iterable[Fault], options: Sequence[str] = ()
+    ) -> None:
         told = {(fault.line, " ".join(fault.text.split())) for fault in faults}
         ordered = sorted(
             (line, text if len(text) <= _TEXT else f"{text[: _TEXT - 4]} ...")
             for line, text in told
         )
-        places = [f"{file}:{line}" if line else str(file) for line, _ in ordered]
+        places = [
+            options[-line - 1] if line < 0 else f"{file}:{line}" if line else str(file)
+            for line, _ in ordered
+        ]
         lines = [f"{place}: {text}" for place, (_, text) in zip(places, ordered, strict=True)]
         more = len(lines) - _MOST_SHOWN
         last = [f"{file}: and {more} more faults"] if more > 0 else []
         super().__init__("\n".join(lines[:_MOST_SHOWN] + last))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Node:
-    """A YAML value and its line: a dict of nodes, a list of nodes, or a plain scalar."""
+    """A YAML value and its line: a dict of nodes, a list of nodes, or a plain scalar.
+
+    A node is equal to itself alone, so that what it describes is found once for all cases of a grid.
+    """
 
     value: Any
     line: int

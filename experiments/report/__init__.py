@@ -28,6 +28,7 @@ from experiments.analysis.profiles import (
     quality_profile,
     shifted_means,
 )
+from experiments.analysis.scores import PAR2, SGM10
 from experiments.analysis.times import READINGS, joined_by_optimum, labelled, times
 from experiments.plots.figures.certified_path import CertifiedPath
 from experiments.plots.runs import Runs
@@ -95,6 +96,8 @@ def report(folder: Path) -> str:
         ],
         "reading": READINGS["first_within"],
         "penalty": penalty_text,
+        "sgm10": SGM10.format(limit=f"{penalty:.3g} s"),
+        "par2": PAR2.format(limit=f"{penalty:.3g} s"),
         "path_figures": pictures,
         "paths": sections.path_answers(paths, table),
         "runs": sections.all_runs(table),

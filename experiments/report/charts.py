@@ -15,7 +15,7 @@ from bokeh.embed import json_item
 from bokeh.models import ColumnDataSource, HoverTool, LogTicker, NumeralTickFormatter, Range1d, Span
 from bokeh.plotting import figure
 
-from experiments.analysis.profiles import Curves
+from experiments.analysis.profiles import PAIRWISE, Curves
 from experiments.plots.runs import Runs
 from experiments.plots.style import BLACK, LineStyle
 from problems import Vector
@@ -49,7 +49,7 @@ _PROFILES = {  # title, what its views are, axis, what a point says, unit of the
         *("@x{%.3g} × the fastest", 1.0),
         "The share of all problems on which a solver reached the target within a given multiple of the "
         "fastest solver's time. The left end shows how often it was the fastest, the right end how many "
-        "problems it solved at all. A failure counts as never reached.",
+        f"problems it solved at all. A failure counts as never reached. {PAIRWISE}",
     ),
     "data": (
         *("Data profile", "Target gap", "budget: µs of solving / (n + 1)"),

@@ -134,6 +134,8 @@ _MEANS = {
     "solver": Column("solver"),
     "mean": Column("shifted mean", duration),
     "ratio": Column("ratio to the fastest", lambda r: f"{r:.1f}×" if r < 9.95 else f"{r:.0f}×"),
+    "sgm10": Column("SGM10", duration),
+    "par2": Column("PAR-2", duration),
     "reached": Column("reached"),
     "impossible": Column("unsupported", _count),
 }

@@ -36,6 +36,7 @@ from experiments.store.log import LOG, Session
 from experiments.store.manifest import (
     EXPERIMENT,
     NAME,
+    Growth,
     StoreError,
     common_columns,
     new_manifest,
@@ -44,10 +45,11 @@ from experiments.store.manifest import (
     write_manifest,
 )
 from experiments.store.reading import RunFolder
+from experiments.workers.provenance import frequency, provenance
 
 _BEGINNINGS = {LOG, EXPERIMENT, f".{EXPERIMENT}.new", f".{NAME}.new"}
 # of an outcome, in one line of the log
-_RECORDED = ("record", "trace", "output", "diagnosis", "path")
+RECORDED = ("record", "trace", "output", "diagnosis", "path")
 
 
 @dataclass(frozen=True)
@@ -66,9 +68,10 @@ class Store:
         text: str,
         run_ids: Sequence[str],
         resume: bool = False,
-        force: bool = False,
+        growth: Growth | None = None,
         inputs: Mapping[str, InputFile] | None = None,
         problems: Mapping[str, Any] | None = None,
+        begun_by: Mapping[str, Any] | None = None,
     ) -> Store:
         """Open a folder for the plan of an experiment file, and write the manifest first.
 
@@ -77,22 +80,25 @@ class Store:
         folder : created if it is missing.
         text : the experiment file. run_ids : of its plan, in order.
         resume : continue where the folder's runs end.
-        force : continue even if the plan, the code, the libraries or data have changed, which the
-            manifest then records; of runs that use a changed file no earlier line counts any more.
+        growth : how the plan, the code, the libraries or data may have changed, which the manifest then
+            records.
         inputs : the files that the plan names. problems : the specifications of its problems, by name.
+        begun_by : see `new_manifest`.
 
         Raises
         ------
         StoreError
-            If it is no folder, is not empty (without `resume`), was begun with something else (without
-            `force`), is written to by another process, or cannot be written to.
+            If it is no folder, is not empty (without `resume`), was begun with something else (than
+            `growth` allows), is written to by another process, or cannot be written to.
         OSError
             If the disk is full.
         """
 
         def planned(old: Mapping[str, Any] | None) -> tuple[dict[str, Any], list[str]]:
-            manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, old)
-            return succeeding(folder, old, manifest, inputs or {}, force) if old else (manifest, [])
+            manifest = new_manifest(text, run_ids, inputs or {}, problems or {}, old, begun_by)
+            if not old:
+                return manifest, []
+            return succeeding(folder, old, manifest, inputs or {}, growth or Growth())
 
         return cls._locked(folder, resume, planned)
 
@@ -123,6 +129,7 @@ class Store:
                 manifest, again = planned(old)
                 session = Session(restarted=again)
                 manifest.setdefault("sessions", []).append(session.entry())
+                manifest["provenance"] = [*(old or {}).get("provenance", []), provenance()]
                 write_manifest(folder, manifest)
             except BaseException:
                 os.close(file)
@@ -157,7 +164,7 @@ class Store:
                 disk.replace(path, file.getvalue())
             else:
                 disk.remove(path)  # of the run that this one repeats
-        content = {name: getattr(outcome, name) for name in _RECORDED}
+        content = {name: getattr(outcome, name) for name in RECORDED}
         common = common_columns(self.manifest, outcome.record["problem_id"])
         own = {k: v for k, v in outcome.record.items() if v is None or v != common.get(k)}
         size = os.fstat(self.file).st_size
@@ -169,6 +176,10 @@ class Store:
     def close(self) -> None:
         """End the session, and close the folder, so that others may write to it."""
         self.manifest["sessions"][-1] = self.session.entry(ended=True)
+        if self.session.lines or len(self.manifest["provenance"]) == 1:
+            self.manifest["provenance"][-1]["frequency_after"] = frequency()
+        else:  # it has measured nothing
+            del self.manifest["provenance"][-1]
         try:
             with suppress(
                 OSError

@@ -14,7 +14,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from experiments.cases.plan import Case
-from experiments.files.specs import build_source, outside_file, outside_names, texts_in
+from experiments.files.specs import (
+    ProblemSpec,
+    SolverSpec,
+    build_source,
+    outside_file,
+    outside_names,
+    texts_in,
+)
 from problems.dataset import content_hash
 from problems.datasets import SOURCES, Source
 from problems.registry import find_path
@@ -62,11 +69,18 @@ class InputFile:
 def input_files(cases: Iterable[Case]) -> dict[str, InputFile]:
     """Return the files that cases name, by these names."""
     found: dict[str, InputFile] = {}
+    named: dict[
+        int, tuple[set[str], set[str]]
+    ] = {}  # of each problem and each solver, code and others
     for case in cases:
         dataset = case.problem.dataset
-        texts = texts_in([dataset, case.problem.parameters, case.solver.settings])
-        code = outside_names([*vars(case.problem).values(), *vars(case.solver).values()])
-        for name in code | {text for key, text in texts if key != "name"}:
+        for part in (case.problem, case.solver):
+            if id(part) not in named:
+                values = list(vars(part).values())
+                named[id(part)] = outside_names(values), _settings_in(part)
+        names = named[id(case.problem)], named[id(case.solver)]
+        code, others = (one | other for one, other in zip(*names, strict=True))
+        for name in code | others:
             own = name in code
             if path := outside_file(name, case.folder) if own else _file(name, case.folder):
                 file = found.setdefault(name, InputFile(path, is_code=own))
@@ -75,6 +89,12 @@ def input_files(cases: Iterable[Case]) -> dict[str, InputFile]:
                     read = {k: v for k, v in dataset.items() if k not in _STEPS}
                     file.sources[json.dumps(read)] = build_source(read, case.folder)
     return found
+
+
+def _settings_in(part: ProblemSpec | SolverSpec) -> set[str]:
+    """Return the texts that settings of a problem or solver have."""
+    settings = part.settings if isinstance(part, SolverSpec) else [part.dataset, part.parameters]
+    return {text for key, text in texts_in(settings) if key != "name"}
 
 
 @lru_cache(maxsize=1000)

@@ -10,26 +10,30 @@ What it keeps of files of data is said in `inputs`, of the sessions that wrote l
 import hashlib
 import json
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import to_json
 from ruamel.yaml import YAML
 
 from experiments.cases.plan import search_of
 from experiments.cases.records import versions
+from experiments.files.experiment import COPY
+from experiments.files.keys import as_seconds
 from experiments.records import Refusal
 from experiments.store import disk
 from experiments.store.inputs import InputFile
 from experiments.workers.machine import machine
 
 SCHEMA = 2
-NAME, EXPERIMENT = "manifest.json", "experiment.yaml"
+NAME, EXPERIMENT = "manifest.json", COPY
 _ROOT = Path(__file__).parents[2]
 _PACKAGES = ("problems", "solvers", "experiments")
-_BEGUN_WITH = ("experiment", "code", "versions", "host", "date")
+BEGUN_WITH = ("experiment", "code", "versions", "host", "date")
 
 
 class _Session(BaseModel):
@@ -61,6 +65,7 @@ def new_manifest(
     inputs: Mapping[str, InputFile],
     problems: Mapping[str, Any],
     old: Mapping[str, Any] | None = None,
+    begun_by: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the manifest of a plan, made here and now.
 
@@ -69,6 +74,8 @@ def new_manifest(
     text : the experiment file. run_ids : of its plan, in order. inputs : the files that it names.
     problems : the specifications of its problems, by their names.
     old : an earlier manifest, which knows files of data by their bytes.
+    begun_by : what else is kept of the command: its options, the folder where relative paths begin, and
+        as `plans` the texts of further experiment files that some of the runs are of.
     """
     head = YAML(typ="safe").load(text) or {}
     code = {file.path for file in inputs.values() if file.is_code}
@@ -78,7 +85,7 @@ def new_manifest(
         "schema": SCHEMA,
         "name": str(head.get("name", "")),
         "kind": str(head.get("kind", "")),
-        "time_limit": head.get("time_limit"),
+        "time_limit": as_seconds(head.get("time_limit")),
         "experiment": text,
         "problems": dict(problems),
         "run_ids": list(run_ids),
@@ -91,6 +98,7 @@ def new_manifest(
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "earlier": [],
         "sessions": [],
+        **(begun_by or {}),
     }
 
 
@@ -113,7 +121,7 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     if not path.is_file() or path.read_bytes() != text:
         disk.replace(path, text)
     kept = {key: value for key, value in manifest.items() if key != "experiment"}
-    disk.replace(folder / NAME, json.dumps(kept, indent=1).encode())
+    disk.replace(folder / NAME, to_json(kept, indent=1))
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -175,6 +183,12 @@ def differences(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
             f"another plan ({len(before)} runs, of which {len(before - now)} are not planned now, "
             f"and {len(now - before)} are new)"
         )
+    return found + other_makers(old, new)
+
+
+def other_makers(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
+    """Return phrases on how the code, the libraries and the data of two manifests differ."""
+    found: list[str] = []
     code, libraries, data = (_changed(old, new, key) for key in ("code", "versions", "data"))
     if code:
         found.append(f"other code ({', '.join(code)})")
@@ -200,39 +214,75 @@ def _changed(
     return {k: pair for k, pair in differing.items() if key != "data" or all(pair)}
 
 
+@dataclass(frozen=True)
+class Growth:
+    """How the plan of a folder that is resumed may differ from the one that it was begun with.
+
+    Attributes
+    ----------
+    force : in everything; of runs that use a changed file no earlier line counts any more.
+    extend : by more runs; those that are there stay.
+    rerun : runs (of a search, what their ids begin with) that begin anew; files of code that they alone
+        use may differ.
+    """
+
+    force: bool = False
+    extend: bool = False
+    rerun: Collection[str] = ()
+
+
 def succeeding(
     folder: Path,
     old: Mapping[str, Any],
     new: Mapping[str, Any],
     inputs: Mapping[str, InputFile],
-    force: bool,
+    growth: Growth,
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the manifest of a folder that is resumed, and the runs that begin anew.
 
-    The manifest is the old one, or with `force` a changed one, which has an entry on the old one and how
-    it differed. The runs (of a search, what their ids begin with) are those that use a changed file.
+    The manifest is the old one, or a changed one, which has an entry on the old one and how it differed.
+    The runs (of a search, what their ids begin with) are those that use a changed file, or `rerun`.
 
     Raises
     ------
     StoreError
-        If it has changed, and there is no force.
+        If it has changed in what `growth` does not allow.
     """
     data, code = _changed(old, new, "data"), _changed(old, new, "code")
-    used = [
-        search_of(run_id)
+    users = {
+        name: list(map(search_of, file.run_ids))
         for name, file in inputs.items()
         if name in data or (file.is_code and file.path.name in code)
-        for run_id in file.run_ids
-    ]
-    restarted = list(dict.fromkeys(used))
-    if not (changed := differences(old, new)):
-        return dict(old), restarted
-    if not force:
-        again = f", with the {len(restarted)} of {len(new['run_ids'])} runs that use it begun anew"
+    }
+    restarted = list(dict.fromkeys(run for used in users.values() for run in used))
+    known = {*old["run_ids"]}
+    added = [run_id for run_id in new["run_ids"] if run_id not in known]
+    if growth.extend:
+        both = {key: {**old.get(key, {}), **new[key]} for key in ("problems", "code", "data")}
+        texts = {**dict.fromkeys(old.get("plans", [])), old["experiment"]: None}
+        both |= {"run_ids": [*old["run_ids"], *added]}
+        new = {**new, **both, "plans": [*texts]} if added else {**old, **both}
+    compared = other_makers if growth.extend else differences
+    own = {inputs[name].path.name for name, used in users.items() if {*used} <= {*growth.rerun}}
+    before, now = (
+        {**each, "code": {k: v for k, v in each["code"].items() if k not in own}}
+        for each in (old, new)
+    )
+    if (refused := compared(before, now)) and not growth.force:
+        anew = f", with the {len(restarted)} of {len(new['run_ids'])} runs that use it begun anew"
+        remedy = f"add --force to resume it nevertheless{anew * bool(restarted)}, or"
+        if growth.extend:
+            remedy = "what is new would not compare with what it has:"
+        elif not other_makers(before, now):
+            remedy = remedy[:-2] + "--extend to keep what it has and run what is new, or"
         raise StoreError(
-            f"{folder}: was begun with {', '.join(changed)}; add --force to resume it nevertheless"
-            f"{again if restarted else ''}, or choose another --out"
+            f"{folder}: was begun with {', '.join(refused)}; {remedy} choose another --out"
         )
-    begun = {key: old[key] for key in _BEGUN_WITH if key in old} | {"differs": changed}
+    fewer = f"a plan without the last {len(added)} of these runs"
+    changed = [fewer] * bool(growth.extend and added) + compared(old, new)
+    restarted = list(dict.fromkeys([*restarted, *growth.rerun]))
+    if not changed:
+        return dict(old), restarted
+    begun = {key: old[key] for key in BEGUN_WITH if key in old} | {"differs": changed}
     earlier = [*old.get("earlier", []), begun]
     return dict(new) | {"earlier": earlier, "sessions": old.get("sessions", [])}, restarted

@@ -99,7 +99,7 @@ class RunFolder:
         return sum(next_of(run_id, known) is not None for run_id in self.manifest["run_ids"])
 
     @cached_property
-    def _planned(self) -> list[dict[str, Any]]:
+    def planned(self) -> list[dict[str, Any]]:
         """The lines of the plan's runs, in its order."""
         places = {search_of(run_id): i for i, run_id in enumerate(self.manifest["run_ids"])}
         known = [run_id for run_id in self.lines if search_of(run_id) in places]
@@ -111,7 +111,7 @@ class RunFolder:
         """The runs, as `load_results` returns them."""
         table = self._published("runs.csv")
         if table is None:
-            table = typed(pd.DataFrame([line["record"] for line in self._planned]), "runs.csv")
+            table = typed(pd.DataFrame([line["record"] for line in self.planned]), "runs.csv")
             # a killed run could not record the problem's size; others on the same problem have it
             table[_OF_THE_PROBLEM] = table[_OF_THE_PROBLEM].fillna(
                 table.groupby("problem_id")[_OF_THE_PROBLEM].transform("first")
@@ -128,7 +128,7 @@ class RunFolder:
         """What `load_traces` returns, with three more columns: n_support, objective, relative_gap."""
         if (published := self._published("traces.csv")) is not None:
             return published
-        evaluated = [row for line in self._planned for row in line["trace"]]
+        evaluated = [row for line in self.planned for row in line["trace"]]
         traces = typed(pd.DataFrame(evaluated), "traces.csv")
         gap, bounds = traces["gap"], traces[["primal_objective", "dual_objective"]]
         relative = gap / bounds.abs().max(axis=1, skipna=False)

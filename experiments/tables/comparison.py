@@ -13,6 +13,7 @@ from experiments.analysis.noise import MARK, compare
 from experiments.store.manifest import differences
 from experiments.tables.formats import duration
 from experiments.tables.table import Cell, Column, Table
+from experiments.workers.provenance import differing
 
 _UNLISTED = ("same", "unclear")  # counted, but not listed
 _GOOD = ("faster", "solved", "mended")
@@ -59,6 +60,22 @@ def to_terminal(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[
     elif regressed(changes):
         said, colour = "WORSE", "red"
     return Group(*parts, Text(f"{said}: {_counted(changes)}", style=f"bold {colour}"))
+
+
+def to_json(
+    changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return what changed as plain values."""
+    shown = ("change", "problem", "solver", "before", "after", "gaps", "times")
+    return {
+        "worse": regressed(changes),
+        "changes": [
+            {name: getattr(change, name) for name in shown}
+            | {name: getattr(change.comparison, name) for name in ("ratio", "low", "high")}
+            for change in changes
+        ],
+        "notes": [note.plain for note in _notes(changes, old, new)],
+    }
 
 
 def _rows(changes: Sequence[Change]) -> Iterator[dict[str, str | Cell]]:
@@ -111,4 +128,6 @@ def _notes(changes: Sequence[Change], old: Mapping[str, Any], new: Mapping[str, 
     notes += [f"The folders differ: {text}." for text in differences(old, new)]
     if old["host"] != new["host"]:
         notes.append(f"The folders were measured on different hosts: {old['host']}, {new['host']}.")
-    return [Text(note, style="dim") for note in notes]
+    apart = differing(old.get("provenance", []), new.get("provenance", []))
+    told = [Text(f"Measured differently: {what}.", style="yellow") for what in apart]
+    return [*told, *(Text(note, style="dim") for note in notes)]

@@ -163,6 +163,12 @@ def to_markdown(summary: pd.DataFrame, title: str) -> str:
     return "\n".join([*parts, _LEGEND])
 
 
+def to_json(summary: pd.DataFrame) -> dict[str, Any]:
+    """Return how often each outcome occurs in a summary, and its rows, as plain values."""
+    outcomes = summary["outcome"].value_counts().to_dict()
+    return {"outcomes": outcomes, "rows": summary.to_dict("records")}
+
+
 def _by_problem(summary: pd.DataFrame) -> Iterator[tuple[str, list[_Row]]]:
     for (problem,), own in grouped(summary.to_dict("records"), summary["problem"]).items():
         yield str(problem), own

@@ -5,12 +5,10 @@ import pytest
 
 from experiments.analysis.profiles import (
     LEAST_GAP,
-    SHIFT,
     data_profile,
     penalty_of,
     performance_profile,
     quality_profile,
-    shifted_mean,
     shifted_means,
 )
 from experiments.store.reading import load_results
@@ -50,13 +48,14 @@ def test_a_data_profile_counts_time_in_units_of_n_plus_one():
     assert share.tolist() == [0.5, 1, 1]
 
 
-def test_the_shifted_mean_of_equal_times_is_that_time_and_failures_cost_the_penalty():
-    assert shifted_mean([0.3, 0.3, 0.3]) == pytest.approx(0.3)
-    two = shifted_mean([0.0, 1.0])
-    assert two == pytest.approx((SHIFT * (1 + SHIFT)) ** 0.5 - SHIFT)
+def test_failures_cost_the_penalty_in_every_mean():
     means = shifted_means(table([(1, "p", "a", NAN), (1, "p", "b", 2.0)]), penalty=20.0)
     assert means["solver"].tolist() == ["b", "a"]
     assert means["mean"].tolist() == pytest.approx([2.0, 20.0])
+    assert means[["sgm10", "par2"]].to_numpy().tolist() == [
+        pytest.approx([2.0, 2.0]),
+        pytest.approx([20.0, 40.0]),
+    ]
     assert means["solved"].tolist() == [1, 0]
 
 

@@ -1,17 +1,27 @@
-"""Means in which failures are charged."""
-
-import numpy as np
 import pytest
 
-from experiments.analysis.scores import par, shifted_geometric_mean
+from experiments.analysis.scores import PAR2, SGM10, par, shifted_geometric_mean
+
+NAN, INF = float("nan"), float("inf")
 
 
-def test_equal_times_are_their_own_mean():
-    assert shifted_geometric_mean([3.0, 3.0], limit=10) == pytest.approx(3.0)
-    assert par([3.0, 3.0], limit=10) == 3.0
+def test_means_of_equal_times_are_that_time():
+    assert shifted_geometric_mean([0.3] * 3, limit=60) == pytest.approx(0.3)
+    assert par([0.3] * 3, limit=60) == pytest.approx(0.3)
 
 
-def test_failures_count_as_the_limit_or_twice_as_much():
-    assert shifted_geometric_mean([np.nan], limit=10) == pytest.approx(10.0)
-    assert shifted_geometric_mean([0.0, 30.0], limit=30) == pytest.approx(10.0)
-    assert par([np.nan, 0.0, 11.0], limit=10) == pytest.approx(40 / 3)
+def test_failures_are_charged_the_limit_or_a_multiple_of_it():
+    expected = ((1 + 10) * (60 + 10)) ** 0.5 - 10
+    for failed in (NAN, INF):
+        assert shifted_geometric_mean([1, failed], limit=60) == pytest.approx(expected)
+        assert par([1, failed], limit=60) == pytest.approx((1 + 120) / 2)
+        assert par([1, failed], limit=60, factor=10) == pytest.approx((1 + 600) / 2)
+
+
+def test_a_smaller_shift_lets_short_times_count():
+    assert shifted_geometric_mean([0.0, 3.0], 60, shift=1) == pytest.approx(1.0)
+
+
+def test_each_is_defined_in_one_sentence():
+    for text in (SGM10, PAR2):
+        assert text.format(limit="60 s").count(". ") == 0

@@ -15,7 +15,8 @@ SOLVERS = "solvers:\n  - smo\n"
 WHOLE = HEAD + PROBLEMS + SOLVERS
 LABELLED = "solvers:\n  - {name: smo, label: a}\n  - {name: cvxopt_qp, label: %s}\n"
 AFTER = [  # a line after a whole file
-    ("time_limit: None", "must be a number or null, got 'None', which YAML takes for text"),
+    ("time_limit: None", "a number of seconds, or null, got 'None', which YAML takes for text"),
+    ("seed: None", "must be a whole number, got 'None', which YAML takes for text"),
     ("repetitions: true", "got true"),
     ("repetitions: 0", "greater than or equal to 1"),
     ("seed: -1", "greater than or equal to 0"),

@@ -10,7 +10,7 @@ import pytest
 from experiments import load_results
 from experiments.records.columns import COLUMNS, RESULTS
 from experiments.store.folder import Store
-from experiments.store.manifest import StoreError
+from experiments.store.manifest import Growth, StoreError
 from tests.experiments.functions import posing
 
 
@@ -66,7 +66,9 @@ def test_a_folder_of_an_older_schema_is_left_alone_and_says_what_reads_it(tmp_pa
     (tmp_path / "runs.jsonl").write_text("kept")
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     told = r"schema 1, .* dualgap 0.0.9 \(code of solvers 1a2b\): nothing in it was changed"
-    opened = partial(Store.open, text="name: old", run_ids=[], resume=True, force=True)
+    opened = partial(
+        Store.open, text="name: old", run_ids=[], resume=True, growth=Growth(force=True)
+    )
     for use in (load_results, opened):
         with pytest.raises(StoreError, match=told):
             use(tmp_path)

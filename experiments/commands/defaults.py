@@ -1,0 +1,61 @@
+"""What a user wants of every command: `dualgap.yaml` in the platform's folder of configurations.
+
+On Linux that is ~/.config/dualgap.yaml. What the command line says counts more.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from experiments.commands.terminal import defaults_file
+from experiments.files.experiment import read_tree
+from experiments.files.keys import checked_keys
+from experiments.files.yamlfile import ConfigError, Fault
+
+
+class Defaults(BaseModel, frozen=True):
+    """The keys of `dualgap.yaml`."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    workers: int | None = Field(None, ge=1, description="processes of `run` and `verify`")
+    executor: str | None = Field(None, description="of `run`: local, dask, ...")
+    address: str | None = Field(None, description="of a Dask scheduler")
+    out: str = Field("runs", description="folder in which every run has one of its own")
+    data: str | None = Field(None, description="folder of data sets, in place of DUALGAP_DATA")
+
+    def by_command(self) -> dict[str, Any]:
+        """Return the defaults of options, by the names of commands."""
+        known = {"workers": self.workers, "executor": self.executor, "address": self.address}
+        given = {key: value for key, value in known.items() if value is not None}
+        return {"run": given, "verify": {k: given[k] for k in ("workers",) if k in given}}
+
+
+def read_defaults() -> Defaults:
+    """Read the user's defaults; those of the toolkit where there is no file.
+
+    Raises
+    ------
+    ConfigError
+        With everything that is wrong with the file, line by line.
+    """
+    path = defaults_file()
+    if not path.is_file():
+        return Defaults.model_validate({})
+    _, root = read_tree(path)
+    faults: list[Fault] = []
+    if not isinstance(root.value, dict):
+        raise ConfigError(
+            path, [Fault(1, f"must have keys such as {', '.join(Defaults.model_fields)}")]
+        )
+    found = checked_keys(root, faults, Defaults)
+    if found is None:
+        raise ConfigError(path, faults)
+    return found.model_copy(
+        update={
+            key: str(Path(value).expanduser())
+            for key, value in (("out", found.out), ("data", found.data))
+            if value
+        }
+    )

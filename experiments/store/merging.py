@@ -1,0 +1,113 @@
+"""Folders of runs put together: `dualgap merge DIR DIR... --out DIR`.
+
+A run that several folders have is kept once, and refused where they say different things of it. Problems
+are named anew, as one plan would name them all; each run keeps its host, and tables keep hosts apart.
+"""
+
+import json
+import os
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.cases.plan import digest
+from experiments.records.names import problem_names
+from experiments.store import disk
+from experiments.store.folder import RECORDED
+from experiments.store.log import LOG, Session
+from experiments.store.manifest import (
+    BEGUN_WITH,
+    StoreError,
+    common_columns,
+    other_makers,
+    write_manifest,
+)
+from experiments.store.reading import RunFolder
+
+_Run = tuple[RunFolder, dict[str, Any], Mapping[str, Any]]  # where it is, its record, its line
+
+
+def merge(sources: Sequence[Path], out: Path, force: bool = False) -> RunFolder:
+    """Put the runs of several folders into a new one, which is there as a whole or not at all.
+
+    Parameters
+    ----------
+    force : also if code, libraries or data differ, which the manifest then records.
+
+    Raises
+    ------
+    StoreError
+        If a folder holds no log of runs, a run differs between two, or `out` is not empty.
+    OSError
+        If it cannot be written.
+    """
+    folders = list(map(RunFolder, dict.fromkeys(sources)))
+    if out.exists() and not (out.is_dir() and not any(out.iterdir())):
+        raise StoreError(f"{out}: is there already; choose another --out")
+    manifest = _manifest(folders, force)
+    names = {digest(spec): name for name, spec in manifest["problems"].items()}
+    runs: dict[str, _Run] = {}
+    for folder in folders:
+        for line in folder.planned:
+            run_id = line["record"]["run_id"]
+            record = common_columns(folder.manifest, line["record"]["problem_id"]) | line["record"]
+            record["problem_id"] = names[digest(json.loads(record["problem"]))]
+            known = runs.setdefault(run_id, (folder, record, line))
+            if _content(known[1], known[2]) != _content(record, line):
+                raise StoreError(
+                    f"{folder.path}: has {record['label'] or record['solver']} on "
+                    f"{record['problem_id']} (run {run_id}), of which {known[0].path} says "
+                    "something else; compare the two with `dualgap compare`, and merge one of them"
+                )
+    begun = out.with_name(f".{out.name}.new")
+    shutil.rmtree(begun, ignore_errors=True)  # of a merge that was killed
+    disk.make_folder(begun)
+    session, sealed = Session(), list[bytes]()
+    for run_id, (folder, record, line) in runs.items():
+        common = common_columns(manifest, record["problem_id"])
+        own = {k: v for k, v in record.items() if v is None or v != common.get(k)}
+        sealed.append(session.sealed(_content(own, line)))
+        session.lines += 1
+        for name in (f"models/{run_id}.npz", f"answers/{run_id}.npy"):
+            if (folder.path / name).is_file():
+                disk.make_folder((begun / name).parent)
+                shutil.copyfile(folder.path / name, begun / name)
+    disk.replace(begun / LOG, b"".join(sealed))
+    write_manifest(begun, manifest | {"sessions": [session.entry(ended=True)]})
+    os.replace(begun, out)
+    return RunFolder(out)
+
+
+def _manifest(folders: Sequence[RunFolder], force: bool) -> dict[str, Any]:
+    """Return the manifest of the first folder with the runs, problems and data of all."""
+    first = folders[0].manifest
+    runs, specs, data, earlier = dict[str, None](), dict[str, Any](), dict[str, Any](), list[Any]()
+    plans, sessions = dict[str, None](), list[Any]()
+    for folder in folders:
+        if not (folder.path / LOG).is_file():
+            raise StoreError(f"{folder.path}: has no log of runs; merge folders that were run")
+        own = folder.manifest
+        if (differing := other_makers(first, own)) and not force:
+            raise StoreError(
+                f"{folder.path}: unlike {folders[0].path} was run with {', '.join(differing)}; times "
+                "may not compare: add --force to merge them nevertheless"
+            )
+        runs |= dict.fromkeys(own["run_ids"])
+        specs |= {digest(spec): spec for spec in own["problems"].values()}
+        data |= own.get("data", {})
+        sessions += own.get("provenance", [])
+        plans |= dict.fromkeys([own["experiment"], *own.get("plans", [])])
+        earlier += own.get("earlier", [])
+        if own is not first:
+            kept = {key: own[key] for key in BEGUN_WITH if key in own}
+            earlier.append(kept | {"differs": ["merged", *differing]})
+    problems = dict(zip(problem_names(specs.values()), specs.values(), strict=True))
+    del plans[first["experiment"]]
+    known = {"run_ids": [*runs], "problems": problems, "data": data, "plans": [*plans]}
+    return first | known | {"earlier": earlier, "provenance": sessions}
+
+
+def _content(record: Mapping[str, Any], line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a line says of a run whose record is `record`."""
+    return {name: line[name] for name in RECORDED if name in line} | {"record": record}

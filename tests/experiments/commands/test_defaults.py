@@ -1,0 +1,47 @@
+import os
+
+import pytest
+
+from experiments import load_results
+from experiments.commands.defaults import Defaults, read_defaults
+from tests.experiments.functions import posing
+
+
+@pytest.fixture
+def user(tmp_path, monkeypatch):
+    """Write the defaults of a user."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.delenv("DUALGAP_DATA", raising=False)
+    (tmp_path / "config").mkdir()
+    return (tmp_path / "config" / "dualgap.yaml").write_text
+
+
+def test_without_a_file_there_are_those_of_the_toolkit(user):
+    assert read_defaults() == Defaults()
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_users_defaults_stand_where_the_command_line_says_nothing(command, write, user, tmp_path):
+    user(f"workers: 3\nout: mine\ndata: {tmp_path}\n")
+    command("run", write(posing()))
+    assert len(load_results("mine/small")) == 1
+    assert os.environ["DUALGAP_DATA"] == str(tmp_path)
+    shown = command("run", write(posing()), "--out", "x", "--set", "time_limit=1m", "--dry-run")
+    assert "3 processes" in shown.output
+    shown = command("run", write(posing()), "--out", "x", "--workers", 2, "--dry-run")
+    assert "2 processes" in shown.output
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("workers: 0", "workers: must be greater than or equal to 1, got 0"),
+        ("worker: 2", "unknown key 'worker'; did you mean 'workers'?"),
+        ("workers: many", "workers: must be a whole number or null, got 'many'"),
+        ("- workers", "must have keys such as workers, executor"),
+    ],
+)
+def test_what_is_wrong_is_told_with_file_and_line(command, write, user, text, told):
+    user(text)
+    refused = command("run", write(posing()), code=2)
+    assert f"config/dualgap.yaml:1: {told}" in refused.output

@@ -1,0 +1,70 @@
+"""What the command line changes in an experiment file is checked like the file, and kept in it."""
+
+import pytest
+
+from experiments.cases.plan import plan
+from experiments.files.experiment import ConfigError, read_experiment
+from tests.experiments.functions import posing
+
+KERNEL = "{name: rbf, gamma: 0.1}"
+SOLVERS = "[smo, {name: cvxopt_qp, label: ip}]"
+TEXT = "# A question.\n" + posing(kernel=KERNEL, C=1, solvers=SOLVERS, time_limit=7)
+
+
+def changed(write, *options):
+    return read_experiment(write(TEXT), [tuple(option.split(" ", 1)) for option in options])
+
+
+def test_a_key_without_a_path_stands_for_every_entry_that_has_it(write):
+    experiment = changed(write, "--set C=1,10", "--set kernel.gamma=[0.5, 1e-3]")
+    found = [(p.parameters["C"], p.parameters["kernel"]["gamma"]) for p in experiment.problems]
+    assert sorted(found) == [(1, 1e-3), (1, 0.5), (10, 1e-3), (10, 0.5)]
+
+
+def test_a_path_leads_into_lists_and_a_name_alone_takes_settings(write):
+    experiment = changed(write, "--set solvers.0.tol=1e-9", "--set problems.0.dataset.n=30")
+    assert experiment.solvers[0].settings["tol"] == 1e-9
+    assert experiment.problems[0].dataset["n"] == 30
+
+
+def test_solvers_are_kept_by_name_or_label_and_problems_by_an_expression(write):
+    options = ["--set C=1,10", "--solver ip", "--problem C=10$"]
+    experiment = changed(write, *options)
+    assert [s.label for s in experiment.solvers] == ["ip"]
+    assert [p.parameters["C"] for p in experiment.problems] == [10]
+    assert experiment.options == tuple(options)
+
+
+def test_the_changed_file_plans_the_same_and_keeps_the_question(write):
+    experiment = changed(write, "--set C=1,1e-6", "--set time_limit=1h30m", "--solver smo")
+    assert experiment.time_limit == 5400
+    again = read_experiment(write(experiment.text, "again.yaml"))
+    assert [c.run_id for c in plan(again)] == [c.run_id for c in plan(experiment)]
+    first, second, *_ = experiment.text.splitlines()
+    assert (first, second) == ("# A question.", "# changed on the command line by --set C=1,1e-6")
+
+
+@pytest.mark.parametrize(
+    ("option", "told"),
+    [
+        ("--set tol=3", "'tol' is no key of the file, and no entry of problems or solvers has it"),
+        ("--set C", "must be KEY=VALUE"),
+        ("--set C=", "needs a value"),
+        ("--set C=[", "is not YAML"),
+        ("--set C=-1", "C: must be"),
+        ("--set problems.3.C=1", "'3': must be a place in a list, from 0 to 0"),
+        ("--set problems.0.x.y=1", "'x' is not there"),
+        ("--set problems.0.C.d=1", "'d': there are no settings in 1"),
+        ("--set kernel.gama=1", "did you mean 'gamma'?"),
+        ("--set time_limit=5x", "time_limit: must be a duration such as 90s, 10m, 1h30m or 2d"),
+        ("--set seed=1,2", "seed: must be one value"),
+        ("--solver cvxopt", "unknown solver 'cvxopt'; did you mean 'cvxopt_qp'?"),
+        ("--problem (", "only_problems: '(' is no regular expression"),
+        ("--problem nix", "matches none of the problems, such as 'four_gaussians"),
+    ],
+)
+def test_what_is_wrong_names_the_option(write, option, told):
+    with pytest.raises(ConfigError) as refused:
+        changed(write, option)
+    assert str(refused.value).startswith(f"{option}: ")
+    assert told in str(refused.value)

@@ -1,0 +1,150 @@
+"""Folders that grow, are run again in part, and are put together."""
+
+import json
+import shutil
+
+import pytest
+
+from experiments import load_results
+from experiments.store.manifest import read_manifest
+from experiments.store.reading import RunFolder
+from tests.experiments.functions import posing
+
+TEXT = posing(C=[1, 2], solvers=["smo", "cvxopt_qp"])
+pytestmark = pytest.mark.usefixtures("in_process")
+
+
+def with_other_code(folder):
+    """Let the manifest of a folder name other code of the solvers."""
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["code"]["solvers"] = "0"
+    path.write_text(json.dumps(manifest))
+
+
+def ids(folder):
+    found = load_results(folder)["run_id"].tolist()
+    assert len(found) == len(set(found))
+    return set(found)
+
+
+def test_what_is_new_is_run_and_the_rest_stays(command, write):
+    file = write(TEXT)
+    command("run", file, "--out", "x")
+    before = load_results("x")
+    refused = command("run", file, "--out", "x", "--set", "C=2,4", "--resume", code=2)
+    assert "--extend to keep what it has and run what is new" in refused.output
+    told = command("run", file, "--out", "x", "--set", "C=2,4", "--extend")
+    assert "2/2" in told.output
+    after = load_results("x")
+    assert after["C"].tolist() == [1, 1, 2, 2, 4, 4]
+    times = after.set_index("run_id")["time_solve"]
+    assert times[before["run_id"]].tolist() == before["time_solve"].tolist()
+    command("run", file, "--out", "x", "--extend")
+    assert load_results("x").equals(after)
+
+
+def test_problems_keep_their_names_in_a_folder_that_grows(command, write):
+    command("run", write(TEXT), "--out", "x")
+    command("run", write(TEXT), "--out", "x", "--set", "n=24,30", "--extend", code=2)
+    sizes = ("--set", "problems.0.dataset.n=24,30", "--set", "solvers.0.tol=1e-4")
+    command("run", write(TEXT), "--out", "x", *sizes, "--extend")
+    results = load_results("x")
+    assert len(results) == 4 + 6
+    hashes = results.groupby("problem_id")["problem_hash"].nunique()
+    assert hashes.tolist() == [1] * 4
+    assert results.groupby("problem_hash")["problem_id"].nunique().tolist() == [1] * 4
+    sized = results["problem"].map(lambda text: json.loads(text)["dataset"]["n"])
+    assert sized.tolist() == results["n"].tolist()
+
+
+def test_a_grown_folder_is_repeated_from_itself_alone(command, write):
+    file = write(TEXT)
+    command("run", file, "--out", "x", "--set", "C=1,3", "--solver", "smo")
+    command("run", file, "--out", "x", "--solver", "cvxopt_qp", "--extend")
+    assert read_manifest(RunFolder("x").path)["options"] == ["--solver cvxopt_qp"]
+    file.unlink()
+    command("run", "x", "--out", "y")
+    command("run", "y", "--out", "z")
+    assert ids("x") == ids("y") == ids("z")
+    assert len(ids("x")) == 4
+
+
+def test_other_code_is_not_extended(command, write, tmp_path):
+    command("run", write(TEXT), "--out", "x")
+    with_other_code(tmp_path / "x")
+    refused = command("run", write(TEXT), "--out", "x", "--set", "C=8", "--extend", code=2)
+    assert "other code (solvers); what is new would not compare" in refused.output
+    command("run", write(TEXT), "--out", "x", "--extend", "--force", code=2)
+
+
+def test_a_solver_is_run_again_and_a_kill_leaves_its_runs_to_be_resumed(command, write, tmp_path):
+    file = write(TEXT)
+    command("run", file, "--out", "x")
+    before = load_results("x").set_index("run_id")
+    told = command("run", file, "--out", "x", "--rerun", "smo")
+    assert "2/2" in told.output
+    log = tmp_path / "x" / "runs.jsonl"
+    log.write_bytes(b"".join(log.read_bytes().splitlines(keepends=True)[:-1]))
+    assert RunFolder("x").missing == 1
+    command("run", file, "--out", "x", "--resume")
+    after = load_results("x").set_index("run_id")
+    same = after["time_solve"].eq(before["time_solve"].reindex(after.index))
+    assert same[after["solver"] == "cvxopt_qp"].all()
+    assert not same[after["solver"] == "smo"].any()
+    unknown = command("run", file, "--out", "x", "--rerun", "sma", code=2)
+    assert "--rerun: unknown solver 'sma'; did you mean 'smo'?" in unknown.output
+
+
+def test_a_solver_from_a_file_that_has_changed_is_run_again(command, write, strange):
+    name = strange()
+    file = write(posing(C=[1, 2], solvers=["smo", name]))
+    command("run", file, "--out", "x")
+    strange("yield FormPoint(x + 0)")
+    refused = command("run", file, "--out", "x", "--resume", code=2)
+    assert "other code (strange.py)" in refused.output
+    assert "4/4" not in command("run", file, "--out", "x", "--rerun", name).output
+    assert len(ids("x")) == 4
+
+
+def test_merged_folders_have_each_run_once_with_its_host(command, write, tmp_path):
+    file = write(TEXT)
+    command("run", file, "--out", "a", "--solver", "smo")
+    command("run", file, "--out", "b", "--set", "problems.0.dataset.n=30")
+    shutil.copytree("a", "c")
+    told = command("merge", "a", "b", "c", "--out", "all")
+    assert "all/summary.md" in told.output
+    assert ids("all") == ids("a") | ids("b")
+    assert load_results("all")["problem_id"].nunique() == 4
+    assert RunFolder("all").missing == 0
+    for folder in "ab":
+        both = load_results("all").merge(load_results(folder), on="run_id")
+        assert both["time_solve_x"].equals(both["time_solve_y"])
+        assert both["problem_hash_x"].equals(both["problem_hash_y"])
+    command("run", "all", "--out", "again")
+    assert ids("again") == ids("all")
+    assert (tmp_path / "all/models").is_dir() == (tmp_path / "a/models").is_dir()
+
+
+def test_a_run_of_which_two_folders_say_different_things_is_refused_by_name(command, write):
+    for out in "ab":
+        command("run", write(TEXT), "--out", out)
+    refused = command("merge", "a", "b", "--out", "all", code=2)
+    assert "b: has " in refused.output
+    assert "four_gaussians soft_margin_dual" in refused.output
+    assert "of which a says something else" in refused.output
+    assert not RunFolder("all").path.exists()
+
+
+def test_folders_with_other_code_are_merged_when_forced(command, write, tmp_path):
+    command("run", write(TEXT), "--out", "a", "--solver", "smo")
+    command("run", write(TEXT), "--out", "b", "--solver", "cvxopt_qp")
+    with_other_code(tmp_path / "b")
+    refused = command("merge", "a", "b", "--out", "all", code=2)
+    assert "b: unlike a was run with other code (solvers)" in refused.output
+    command("merge", "a", "b", "--out", "all", "--force")
+    assert read_manifest(tmp_path / "all")["earlier"][0]["differs"] == [
+        "merged",
+        "other code (solvers)",
+    ]
+    command("merge", "a", "b", "--out", "all", "--force", code=2)

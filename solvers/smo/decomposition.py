@@ -80,10 +80,8 @@ def _improvements(state: State, active: Active, tol: float, gap: float | None) -
         reached = by_gap or violation <= tol
         noise = state.noise
         if reached or violation <= 10.0 * noise:  # below it, noise is solved
-            if by_gap:
-                doubtful = state.doubtful_for_gap(gap)
-            else:
-                doubtful = state.doubtful(max(violation, tol) if reached else violation)
+            seen = max(violation, tol) if reached else violation
+            doubtful = state.doubtful_for_gap(gap) if gap and by_gap else state.doubtful(seen)
             if reached and not doubtful.size:
                 state.solved = True
                 return

@@ -149,7 +149,7 @@ class State:
         return multipliers(self.up, self.down, terms.groups, self.equalities)[1]
 
     def relative_gap(self, rounding: float = 0.0) -> float:
-        """Return the gap and its rounding relative to the dual objective; inf where a bound is infinite."""
+        """Return the gap and its rounding relative to the dual objective; inf without bounds."""
         return relative_gap(self.variables, self.z, self.f, self.constant, rounding)
 
     def choose(self, members: Indices) -> Indices:

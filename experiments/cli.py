@@ -397,8 +397,12 @@ def table(
 
 
 @main.command()
-@click.argument("problem", metavar="PROBLEM.yaml", type=_READ)
-@click.argument("answer", metavar="ANSWER", type=_READ)
+@click.argument("problem", metavar="PROBLEM.yaml|DIR", type=click.Path(exists=True, path_type=Path))
+@click.argument("answer", metavar="[ANSWER]", type=_READ, required=False)
+@click.option(
+    "--answers", type=_FOLDER, help="Judge a folder of answers to what is exported in DIR."
+)
+@click.option("--out", type=_PATH, help="Folder of the results, with --answers [runs/<name>].")
 @click.option(
     "--target-gap",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
@@ -409,16 +413,33 @@ def table(
 @click.option("--rigorous", is_flag=True, help="Prove both bounds in ball arithmetic.")
 @output_options
 def certify(
-    problem: Path, answer: Path, target_gap: float, rigorous: bool, quiet: bool, as_json: bool
+    problem: Path,
+    answer: Path | None,
+    answers: Path | None,
+    out: Path | None,
+    target_gap: float,
+    rigorous: bool,
+    quiet: bool,
+    as_json: bool,
 ) -> None:
     """Certify an ANSWER that any program found: bounds on the optimum, verdict and diagnosis.
 
     PROBLEM.yaml has the keys of a problem in an experiment file; ANSWER is a .npz or .csv file with
     alpha, or coefs and index, or w, and b if it has one; or a model file of LIBSVM's svm-train.
     Exit 1 if it is not solved to the target.
+
+    With --answers, DIR is what `dualgap export --all` wrote: each of its problems has a row for each
+    program that has answered any, in a results folder; --target-gap is the experiment's own.
     """
     from experiments.commands.exchange import judged, judgement, posed, to_json  # noqa: PLC0415
 
+    if answers is not None and answer is None and problem.is_dir():
+        from experiments.commands.outside import certify_all  # noqa: PLC0415
+        from experiments.commands.run import RunOptions  # noqa: PLC0415
+
+        sys.exit(certify_all(problem, answers, out, RunOptions(quiet=quiet, as_json=as_json)))
+    if answer is None or answers is not None or out is not None or problem.is_dir():
+        raise Refusal("give PROBLEM.yaml and ANSWER, or DIR with --answers and perhaps --out")
     given = posed(problem)
     with refusing(ValueError, OSError):
         found = judged(answer, given, target_gap, rigorous)
@@ -431,16 +452,33 @@ def certify(
 
 @main.command()
 @click.argument("problem", metavar="PROBLEM.yaml", type=_READ)
-@click.option("--out", type=_FILE, required=True, help=".npz, else LIBSVM.")
+@click.option("--out", type=_FILE, help=".npz, else LIBSVM.")
 @click.option("--qp", is_flag=True, help="Write the dual's box QP as matrices (.npz).")
-def export(problem: Path, out: Path, qp: bool) -> None:
+@click.option(
+    "--all", "folder", type=_PATH, help="Write all problems of an experiment to a folder."
+)
+@click.option("--format", "formats", multiple=True, default=["libsvm"], help="With --all [libsvm].")
+def export(
+    problem: Path, out: Path | None, qp: bool, folder: Path | None, formats: tuple[str, ...]
+) -> None:
     """Write the samples of PROBLEM.yaml for other programs: a NumPy archive, or LIBSVM's text.
 
     An archive has X (n, d) and y, C (n,); with --qp it has Q, p, A, b, lb and ub of
     min ½xᵀQx + pᵀx s.t. Ax = b, lb ≤ x ≤ ub, whose x `dualgap certify` takes.
+
+    With --all, PROBLEM.yaml is an experiment; beside its problems stands problems.json, with checksums.
+    Formats are libsvm, npz, csv, mat, qp (npz), qp_mat and qps; the option may be repeated.
     """
     from experiments.commands.exchange import write_problem  # noqa: PLC0415
 
+    if folder is not None and out is None and not qp:
+        from experiments.commands.outside import export_all  # noqa: PLC0415
+
+        for path in export_all(problem, folder, formats):
+            click.echo(path)
+        return
+    if folder is not None or out is None:
+        raise Refusal("give --out FILE, perhaps with --qp; or --all DIR, perhaps with --format")
     write_problem(problem, out, qp)
     click.echo(out)
 

@@ -7,6 +7,7 @@ the solver claims, `verdict` what the certificate shows.
 import json
 import warnings
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from time import perf_counter
 from typing import Any, cast
 
@@ -23,6 +24,7 @@ from experiments.workers.isolation import Returned
 from experiments.workers.wire import Malformed
 from problems import Dataset, Point, Precomputed, describe
 from problems.compilation import compiled_apart
+from problems.exchange.answers import read_answer
 from problems.formulations.task import LABELS
 from solvers import Evaluation, Solution, Solver, Status
 
@@ -52,6 +54,34 @@ def judged(_: Callable[[], object], case: Case, given: Returned, threads: int) -
     except BaseException as error:
         outcome = failed(case, *Failure.of(error))
     return packed(outcome)
+
+
+def judged_file(case: Case, folder: Path, key: str, known: str) -> Outcome:
+    """Return the outcome of an answer that was found elsewhere: a file in a folder, named by a key.
+
+    `known` is the hash of the problem that it answers; the time of whatever found it is not known.
+    """
+    try:
+        files = sorted(path for path in folder.iterdir() if path.stem == key)
+        if len(files) != 1:
+            found = ", ".join(path.name for path in files) or "none"
+            return failed(case, "crashed", f"expected one answer {key}.*, found {found}")
+        problem, data = posed(case)
+        if problem.hash != known:
+            return failed(
+                case, "crashed", "the problem's data are others than when it was exported"
+            )
+        point, unknown = read_answer(files[0], problem), cast("Solver", None)
+        solution = Solution(
+            problem, unknown, point, Status.FINISHED, "optimal", target_gap=case.target_gap
+        )
+        record = blank_record(case) | _answer(solution, 0.0) | _quality(solution, data)
+        sizes = {"n": problem.n, "d": problem.d, "iterations": None, "problem_hash": problem.hash}
+        record |= sizes | {"family_hash": problem.family_hash}
+        diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
+        return Outcome(record, model=_model(solution), diagnosis=diagnosis)
+    except Exception as error:  # of this answer: the others are judged all the same
+        return failed(case, *Failure.of(error))
 
 
 def _judged(case: Case, given: Returned, threads: int) -> Outcome:

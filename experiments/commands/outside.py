@@ -1,0 +1,119 @@
+"""Whole experiments for programs of others: `export --all` writes problems, `certify --answers` judges.
+
+Problems are numbered p001, p002, ...; `problems.json` says what each is, with the problem's hash and
+the SHA-256 of each of its files. An answer to p001 is a file p001.csv, .npz, .mat, .model or .skops. A
+folder of answers holds them, or has a folder of them for each program.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from experiments.cases.judging import judged_file
+from experiments.cases.plan import Case, digest, plan
+from experiments.cases.solving import posed
+from experiments.commands.run import RunOptions, conclude
+from experiments.commands.terminal import refusing
+from experiments.files.experiment import find_experiments, read_experiment
+from experiments.files.specs import ProblemSpec, SolverSpec
+from experiments.records import Refusal
+from experiments.store.folder import Store
+from experiments.store.reading import RunFolder
+from problems import Unsupported
+from problems.exchange.samples import WRITERS
+from problems.registry import unknown
+
+INDEX = "problems.json"
+
+
+def export_all(file: Path, folder: Path, formats: Sequence[str]) -> list[Path]:
+    """Write every problem of an experiment in each format; return the paths, the index last.
+
+    Raises
+    ------
+    Refusal
+        If the folder is not empty, a format is unknown, or a problem has no such form or bad data.
+    """
+    for name in formats:
+        if name not in WRITERS:
+            raise Refusal(f"--format: {unknown('format', name, WRITERS)}")
+    experiment = read_experiment(find_experiments(str(file))[0])
+    if any(problem.path for problem in experiment.problems):
+        raise Refusal(f"{file}: poses a path; give one C, lam or epsilon instead")
+    if folder.exists() and any(folder.iterdir()):
+        raise Refusal(f"{folder}: is not empty; choose another --all")
+    folder.mkdir(parents=True, exist_ok=True)
+    firsts = {case.problem_id: case for case in reversed(plan(experiment))}
+    index: dict[str, Any] = {
+        "experiment": experiment.text,
+        "folder": experiment.folder,
+        "target_gap": experiment.target_gap,
+        "problems": {},
+    }
+    written = list[Path]()
+    for number, (name, case) in enumerate(reversed(firsts.items()), 1):
+        key, sums = f"p{number:03d}", dict[str, str]()
+        with refusing(Unsupported, MemoryError, ValueError, OSError):
+            problem, _ = posed(case)
+            for kind in formats:
+                ending, write = WRITERS[kind]
+                path = folder / f"{key}{'_qp' * (kind == 'qp')}{ending}"
+                write(problem, path)
+                sums[path.name] = _checksum(path)
+                written.append(path)
+        known = {"name": name, "specification": vars(case.problem), "hash": problem.hash}
+        index["problems"][key] = known | {"n": problem.n, "d": problem.d, "files": sums}
+    place = folder / INDEX
+    place.write_text(json.dumps(index, indent=1) + "\n", encoding="utf-8")
+    return [*written, place]
+
+
+def certify_all(folder: Path, answers: Path, out: Path | None, options: RunOptions) -> int:
+    """Judge a folder of answers to exported problems, print the summary, and return the exit code.
+
+    Raises
+    ------
+    Refusal
+        If what was exported is not there, or not as it was written.
+    """
+    try:
+        index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        posed_problems: dict[str, Any] = index["problems"]
+        sums = {f: s for own in posed_problems.values() for f, s in own["files"].items()}
+        changed = [f for f, s in sums.items() if _checksum(folder / f) != s]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise Refusal(f"{folder}: is not what `dualgap export --all` wrote: {error}") from None
+    if changed:
+        raise Refusal(f"{folder / changed[0]}: was changed since it was exported; export again")
+    programs = sorted(path for path in answers.iterdir() if path.is_dir()) or [answers]
+    cases = [
+        (_case(index, own, place.name), key, own, place)
+        for key, own in posed_problems.items()
+        for place in programs
+    ]
+    target = out or Path("runs") / answers.absolute().name
+    problems = {own["name"]: own["specification"] for own in posed_problems.values()}
+    ids = [case.run_id for case, *_ in cases]
+    store = Store.open(target, index["experiment"], ids, problems=problems)
+    try:
+        for case, key, own, place in cases:
+            store.append(judged_file(case, place, key, own["hash"]))
+    finally:
+        store.close()
+    return int(conclude(RunFolder(target), options))
+
+
+def _case(index: dict[str, Any], own: dict[str, Any], program: str) -> Case:
+    """Return the case that an answer stands for: nothing is run, and no time is known."""
+    solver = SolverSpec("program", {"answers": program}, label=program)
+    run_id = digest(own["specification"], program, index["target_gap"])[:16]
+    problem = ProblemSpec(**own["specification"])
+    known: Any = (0, None, index["target_gap"], None, None, False, index["folder"])
+    return Case(run_id, own["name"], problem, solver, *known)
+
+
+def _checksum(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -114,7 +114,7 @@ def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:
     """Return the solver, with the experiment's seed where the file leaves it open."""
     settings = spec.settings | ({"seed": seed} if spec.seeded else {})
     if "folder" in settings:
-        settings["folder"] = str(find_path(settings["folder"], folder))
+        settings["folder"] = str(find_path(str(settings["folder"]), folder))
     return SOLVERS.find(spec.name, folder)(**settings)
 
 

@@ -291,7 +291,7 @@ def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) 
 
     Where these give a wide gap, those of a linear program at x are tried too; the better bounds count.
     """
-    measures = residuals(program, x)
+    measures: Any = residuals(program, x)
     try:
         _ = program.shift
     except NotConvex as indefinite:

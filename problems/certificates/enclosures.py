@@ -66,6 +66,7 @@ class Constraints:
         `interior` is asked for where `u` alone does not do, see `Constraints.interior`.
         """
         n, start = u.size, np.clip(u, self.low, self.up)
+        point = start
         tries = [(self.first, 1e-9)] if self.first else []
         for count, room in [*tries, (n, 1e-6), (n, 1e-9), (n, 0.0)]:
             may_move = np.arange(n) < count
@@ -357,7 +358,7 @@ def _are_implied(
     solve = _solver(scipy.sparse.csc_array(moving[rows] @ moving[rows].T)) if rows.size else None
     for other in others.tolist():
         left = dict(_exact_row(E, other))
-        rest = Fraction(e[other])
+        rest = Fraction(float(e[other]))
         factors = np.zeros(0)
         if solve is not None:
             factors = solve(moving[rows] @ moving[[other]].toarray().ravel())
@@ -365,7 +366,7 @@ def _are_implied(
             factor = _ratio(float(factors[k]))
             for column, value in _exact_row(E, int(rows[k])):
                 left[column] = left.get(column, Fraction(0)) - factor * value
-            rest -= factor * Fraction(e[rows[k]])
+            rest -= factor * Fraction(float(e[rows[k]]))
         for column, value in left.items():
             if free[column] and value:
                 return False

@@ -139,11 +139,8 @@ class ConvexQP(Formulation):
         if isinstance(answer, Point):
             x, multipliers = answer.alpha, answer.w
         else:
-            own = (
-                answer
-                if isinstance(answer, (np.ndarray, list, tuple))
-                else getattr(answer, "x", None)
-            )
+            is_array = isinstance(answer, (np.ndarray, list, tuple))
+            own: Any = answer if is_array else getattr(answer, "x", None)
             if own is None and not hasattr(answer, "x"):
                 raise TypeError(
                     f"solution_or_point: must be an array x of {self.n} numbers, a Solution, or have "

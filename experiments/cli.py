@@ -52,7 +52,7 @@ def main(context: click.Context) -> None:
 
 
 @main.command()
-@click.argument("experiment", metavar="FILE|NAME")
+@click.argument("experiment", metavar="FILE|NAME|DIR|ARCHIVE.zip")
 @click.option("--out", type=_PATH, help="Folder of the results [runs/<name>].")
 @click.option("--resume", is_flag=True, help="Run only what the folder does not have yet.")
 @click.option("--retry", metavar="STATUS,...", help="Resume, and rerun runs with these statuses.")
@@ -87,6 +87,7 @@ def main(context: click.Context) -> None:
     help="A running Dask scheduler [a new one].",
 )
 @click.option("--dry-run", is_flag=True, help="Only show the plan, and how long it takes at most.")
+@click.option("--check", is_flag=True, help="Run an archive again, and say what differs.")
 @output_options
 def run(
     experiment: str,
@@ -103,12 +104,14 @@ def run(
     executor: str,
     address: str | None,
     dry_run: bool,
+    check: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
     """Run an experiment: every problem with every solver, each answer certified.
 
-    A folder of experiment files, or its name (such as notes), stands for all of them.
+    A folder of experiment files, or its name (such as notes), stands for all of them. A folder of runs
+    is repeated from what it holds; an archive of one is repeated with --check.
     """
     from experiments.commands.run import RunOptions, retried, run_all  # noqa: PLC0415
 
@@ -120,6 +123,15 @@ def run(
     )
     given = {"--set": settings, "--solver": solvers, "--problem": problems}
     changes = [(option, value) for option, values in given.items() for value in values]
+    if check or Path(experiment).suffix == ".zip":
+        if not (check and Path(experiment).suffix == ".zip") or changes or resume or dry_run:
+            raise Refusal(
+                f"{experiment}: an archive (.zip) is run with --check, and that alone beside --out, "
+                "--workers, --executor, --address, --quiet and --json"
+            )
+        from experiments.commands.archive import check_archive  # noqa: PLC0415
+
+        sys.exit(check_archive(Path(experiment), out, options))
     sys.exit(run_all(experiment, out, options, changes, dry_run))
 
 
@@ -500,6 +512,19 @@ def merge(folders: tuple[Path, ...], out: Path, force: bool) -> None:
         merged = put_together(folders, out, force)
     summary = to_markdown(summarise(merged.results), merged.manifest["name"])
     sys.exit(0 if write_all(merged, summary) else 1)
+
+
+@main.command()
+@click.argument("folder", type=_FOLDER)
+@click.option("--out", type=_FILE, help="[DIR.zip]")
+def archive(folder: Path, out: Path | None) -> None:
+    """Write a results FOLDER as one zip, which `dualgap run ARCHIVE.zip --check` runs again."""
+    from experiments.commands.archive import write_archive  # noqa: PLC0415
+
+    target = out or folder.resolve().with_name(f"{folder.resolve().name}.zip")
+    with refusing(ValueError), writing(target):
+        write_archive(folder, target)
+    click.echo(target)
 
 
 @main.command()

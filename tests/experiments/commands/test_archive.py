@@ -1,0 +1,82 @@
+"""An archive describes all that it holds, and is run again elsewhere from itself alone."""
+
+import hashlib
+import json
+import shutil
+from zipfile import ZipFile
+
+import pandas as pd
+import pytest
+
+from experiments.store.reading import RunFolder
+from experiments.tables.repeats import repeats, to_terminal
+from tests.experiments.functions import posing
+from tests.experiments.rows import run
+
+TABLE = "a,b,label\n1,2,1\n2,1.5,1\n0.3,1,1\n-1,-1,-1\n-2,-1.3,-1\n-0.3,-0.2,-1\n"
+
+
+@pytest.fixture
+def archived(command, write, in_process, tmp_path):
+    """An archive of a folder that has grown and reads a file, which are both gone afterwards."""
+    (tmp_path / "mine.csv").write_text(TABLE)
+    text = posing(dataset="{name: table_file, path: mine.csv, target: label}", C=[1, 2])
+    command("run", write(text), "--out", "x")
+    command("run", write(text), "--out", "x", "--set", "C=4", "--extend")
+    (tmp_path / "x" / "gap_against_time.svg").write_text("<svg/>")  # drawn already
+    command("archive", "x", "--out", "x.zip")
+    for path in (tmp_path / "x", tmp_path / "mine.csv", tmp_path / "small.yaml"):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
+    return tmp_path / "x.zip"
+
+
+def test_each_file_has_its_checksum_and_its_place_in_the_description(archived):
+    with ZipFile(archived) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    assert {"mine.csv", "experiment.yaml", "runs.jsonl", "datapackage.json"} <= content.keys()
+    assert b"numpy==" in content["environment.txt"]
+    lines = content["checksums.sha256"].decode().splitlines()
+    known = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
+    assert known.keys() == content.keys() - {"checksums.sha256"}
+    assert all(hashlib.sha256(content[name]).hexdigest() == known[name] for name in known)
+    graph = json.loads(content["ro-crate-metadata.json"])["@graph"]
+    entities = {each["@id"]: each for each in graph}
+    parts = {part["@id"] for part in entities["./"]["hasPart"]}
+    assert parts == known.keys() - {"ro-crate-metadata.json"} == parts & entities.keys()
+    assert {"name", "description", "datePublished", "license"} <= entities["./"].keys()
+
+
+def test_an_archive_is_run_again_from_itself_alone(command, archived):
+    told = command("run", archived, "--check", "--out", "again")
+    assert "3 of 3 runs have the outcome they had" in told.output
+    assert len(RunFolder("again").results) == 3
+
+
+def test_a_damaged_archive_and_what_is_none_are_refused(command, archived, tmp_path):
+    with ZipFile(archived) as archive:
+        content = {name: archive.read(name) for name in archive.namelist()}
+    with ZipFile(tmp_path / "bad.zip", "w") as archive:
+        for name, each in (content | {"mine.csv": b"a,b,label\n"}).items():
+            archive.writestr(name, each)
+    assert "mine.csv is not what" in command("run", "bad.zip", "--check", code=2).output
+    (tmp_path / "none.zip").write_text("none")
+    assert "is no archive" in command("run", "none.zip", "--check", code=2).output
+    assert "is run with --check" in command("run", archived, code=2).output
+
+
+def test_what_differs_is_said_row_by_row():
+    rows = [run(run_id=str(k), primal_objective=2.0, dual_objective=1.9) for k in range(4)]
+    again = [
+        rows[0] | {"time_solve": 2 * rows[0]["time_solve"]},
+        rows[1] | {"verdict": "inaccurate"},
+        rows[2] | {"primal_objective": 1.8, "dual_objective": 1.7},
+    ]
+    found = repeats(pd.DataFrame(rows), pd.DataFrame(again))
+    assert found["difference"].tolist() == [
+        "another outcome",
+        "bounds exclude each other",
+        "was not run again",
+        "",
+    ]
+    assert found["ratio"].iloc[-1] == 2.0
+    assert "solved → inaccurate" in to_terminal(found.iloc[:3]).markdown()

@@ -10,9 +10,9 @@ from problems.formulations.convex_qp import ConvexQP
 from problems.formulations.erm import HingeERM, RegularizedERM
 from problems.formulations.formulation import Formulation
 from problems.formulations.multiclass import Multiclass, OneVsOne, OneVsRest
-from problems.formulations.nu_svc import NuSVC
-from problems.formulations.nu_svr import NuSVR
-from problems.formulations.one_class import OneClassSVM
+from problems.formulations.nu.nu_svc import NuSVC
+from problems.formulations.nu.nu_svr import NuSVR
+from problems.formulations.nu.one_class import OneClassSVM
 from problems.formulations.softmax import SoftmaxERM
 from problems.formulations.structured import ChainMargin
 from problems.formulations.svdd import SVDD

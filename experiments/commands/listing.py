@@ -110,6 +110,6 @@ def _settings(options: Mapping[str, Option]) -> str:
 def _default(value: Any) -> str:
     """Return a default as an experiment file has it; of a kernel or loss the name."""
     value = plain(value)
-    if isinstance(value, dict):
+    if isinstance(value, dict) and "name" in value:
         return str(value["name"])
     return value if isinstance(value, str) else shown(value)

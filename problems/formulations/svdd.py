@@ -16,7 +16,7 @@ import numpy as np
 from problems.arithmetic import Balls, Intervals
 from problems.arithmetic.rounding import gamma
 from problems.dataset import Matrix, Vector
-from problems.formulations.one_class import DescriptionOfOneClass
+from problems.formulations.nu.one_class import DescriptionOfOneClass
 from problems.kernels import Kernel, Linear
 from problems.losses import Piece, PiecewiseLinear
 

@@ -17,7 +17,7 @@ import scipy
 
 from problems.forms import ERM, BoxQP, reduce
 from problems.formulations.formulation import Formulation
-from problems.formulations.nu_svc import NuSVC
+from problems.formulations.nu.nu_svc import NuSVC
 from problems.formulations.svm import SoftMarginDual
 from problems.kernels import RBF, Linear
 from problems.projection import project

@@ -29,7 +29,7 @@ def qp_solvers():
     yield from (QPSolversQP(backend=name) for name in ("clarabel", "highs", "osqp", "piqp", "scs"))
 
 
-@pytest.mark.parametrize("solver", qp_solvers(), ids=repr)
+@pytest.mark.parametrize("solver", list(qp_solvers()), ids=repr)
 def test_each_back_end_is_certified_from_its_own_multipliers(solver):
     answer = solve(PROBLEM, solver)
     if answer.status is Status.NOT_INSTALLED:

@@ -74,7 +74,7 @@ REPLACED = [  # a piece of a whole file by another
     ("smo", "{name: smo, slurm: {cpu: 4}}", 7, "slurm: unknown key 'cpu'; did you mean 'cpus'?"),
     ("smo", "name: smo\n    slurm:\n      cpus: 0", 9, "slurm: cpus: must be greater than"),
     ("smo", "{name: smo, slurm: {mem: 1GG}}", 7, "slurm: mem: must be a size such as 4GiB or 500MB"),
-    ("smo", "{name: smo, slurm: {time: soon}}", 7, "slurm: time: must be a duration such as 90m or 1h"),
+    ("smo", "{name: smo, slurm: {time: soon}}", 7, "slurm: time: must be a duration such as 90s, 10m"),
     (WHOLE, WHOLE.replace("C: 1", f"C: {[*range(1, 400)]}") + "repetitions: 300", 2, "119,700 cases"),
 ]  # fmt: skip
 LABELS = {

@@ -63,6 +63,11 @@ class DualRule:
         scales = float(min(v[0], 1.0)), float(min(v[1], 1.0))
         return cls(w, change, float(v[2]), int(v[3]), rows.astype(np.int64), x, scales)
 
+    def sorted(self) -> DualRule:
+        """Return it with its variables in the order of their numbers."""
+        order = np.argsort(self.rows)
+        return replace(self, rows=self.rows[order], x=self.x[order])
+
     def scaled(self, above: float, below: float) -> DualRule:
         """Return it with β₊ and β₋ multiplied by factors."""
         return replace(self, scales=(self.scales[0] * above, self.scales[1] * below))

@@ -36,9 +36,7 @@ class Block(NamedTuple):
 
     def part(self, rows: slice) -> Block:
         """Return some of the rows."""
-        return Block(
-            self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows]
-        )
+        return Block(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
 
 
 class BlockSource(ABC):
@@ -47,9 +45,15 @@ class BlockSource(ABC):
     Attributes
     ----------
     names : what messages call each block.
+    positive : the label that becomes +1, all others becoming −1; None where y stays as it is.
     """
 
     names: tuple[str, ...]
+    positive: float | str | None = None
+
+    def place(self, k: int, row: int) -> str:
+        """Return what messages call a row of block k."""
+        return f"{self.names[k]}, row {row}"
 
     @abstractmethod
     def load(self, k: int, original: bool) -> tuple[Any, Any, Any]:
@@ -101,8 +105,7 @@ class Blocks:
         ValueError
             If there is no sample, or a value or a shape is not usable; it names the block and the row.
         """
-        names = enumerate(source.names)
-        blocks = [_facts(name, *source.load(k, original=True)) for k, name in names]
+        blocks = [_facts(source, k) for k in range(len(source.names))]
         filled = [own for own in blocks if own.rows]
         if not filled:
             raise ValueError("X: the blocks have no samples at all")
@@ -115,6 +118,9 @@ class Blocks:
                 f"{filled[0].name} has {filled[0].columns}{' and weights' * filled[0].weighted}: "
                 "all blocks need the same"
             )
+        labels = set[float]().union(*(own.labels for own in filled))
+        if source.positive is not None and 1.0 not in labels:
+            raise ValueError(f"positive: no sample has the label {source.positive!r}")
         return cls(
             source,
             max(widths),
@@ -122,7 +128,7 @@ class Blocks:
             tuple(own.checksum for own in blocks),
             tuple(own.nbytes for own in blocks),
             filled[0].sparse,
-            "labels" if all(own.signs for own in filled) else "targets",
+            "labels" if labels <= {-1.0, 1.0} else "targets",
             filled[0].weighted,
         )
 
@@ -164,7 +170,7 @@ class Blocks:
             If it is missing or is of another shape or, where asked to `verify`, has another checksum.
         """
         try:
-            X, y, weight = _arrays(*self.source.load(k, original=verify))
+            X, y, weight = _arrays(self.source, k, verify)
         except (OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
             raise ChangedBlock(f"{self.names[k]}: cannot be read any more: {error}") from error
         alike = y.size == self.sizes[k] and (X.shape[1] == self.d or self.sparse or not y.size)
@@ -210,42 +216,66 @@ class _Facts(NamedTuple):
     rows: int
     checksum: str
     nbytes: int
-    signs: bool
+    labels: frozenset[float]  # its first distinct y, of which more than two are no labels
 
 
-def _facts(name: str, *stored: Any) -> _Facts:
+def _facts(source: BlockSource, k: int) -> _Facts:
     """Return what is known of a block once its values are checked."""
-    try:
-        X, y, weight = _arrays(*stored)
-    except (ValueError, TypeError) as error:
-        raise ValueError(f"X: {name}: {error}") from None
+    X, y, weight = _arrays(source, k, original=True)
     values = X.data if scipy.sparse.issparse(X) else X
     if not np.isfinite(values).all():
         bad = ~np.isfinite(X.data if scipy.sparse.issparse(X) else X)
         row = np.searchsorted(X.indptr, bad.argmax(), "right") - 1 if bad.ndim == 1 else None
         where = int(row) if row is not None else int(bad.any(axis=1).argmax())
-        raise ValueError(f"X: {name}, row {where}: has a NaN or infinite entry; drop or impute it")
+        raise ValueError(
+            f"X: {source.place(k, where)}: has a NaN or infinite entry; drop or impute it"
+        )
     for what, column in (("y", y), ("weight", weight)):
         if column is not None and not np.isfinite(column).all():
             row = int((~np.isfinite(column)).argmax())
-            raise ValueError(f"{what}: {name}, row {row}: is NaN or infinite")
+            raise ValueError(f"{what}: {source.place(k, row)}: is NaN or infinite")
     if weight is not None and (weight <= 0).any():
         row = int((weight <= 0).argmax())
-        raise ValueError(f"weight: {name}, row {row}: must be above 0, got {weight[row]:g}")
+        raise ValueError(f"weight: {source.place(k, row)}: must be above 0, got {weight[row]:g}")
     nbytes = sum(a.nbytes for a in _contents(X, y, weight))
-    signs = bool((np.abs(y) == 1.0).all())
+    labels = frozenset(np.unique(y)[:3].tolist())
     kind = X.shape[1], scipy.sparse.issparse(X), weight is not None
-    return _Facts(*kind, name, y.size, _checksum(X, y, weight), nbytes, signs)
+    return _Facts(*kind, source.names[k], y.size, _checksum(X, y, weight), nbytes, labels)
 
 
-def _arrays(X: Any, y: Any, weight: Any) -> tuple[Any, Vector, Vector | None]:
+def _arrays(source: BlockSource, k: int, original: bool) -> tuple[Any, Vector, Vector | None]:
     """Return float64 arrays of matching shapes, X in C order or CSR with sorted indices."""
+    X, y, weight = source.load(k, original)
+    try:
+        return _as_floats(X, _signs(y, source.positive), weight)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"X: {source.names[k]}: {error}") from None
+
+
+def _signs(y: Any, positive: float | str | None) -> Any:
+    """Return −1 and +1 in the place of labels, if one of them is to be +1."""
+    y = np.asarray(y)
+    if positive is None:
+        if y.size and y.dtype.kind not in "biuf":
+            raise ValueError(
+                f"its labels are text, such as {y[0]!r}; say which is +1 with 'positive'"
+            )
+        return y
+    if y.dtype.kind not in "biuf":
+        missing = np.array([label is None for label in y], bool)
+        return np.where(missing, np.nan, np.where(y.astype(str) == str(positive), 1.0, -1.0))
+    return np.where(np.isnan(y), np.nan, np.where(y == float(positive), 1.0, -1.0))
+
+
+def _as_floats(X: Any, y: Any, weight: Any) -> tuple[Any, Vector, Vector | None]:
     if scipy.sparse.issparse(X):
         X = scipy.sparse.csr_array(X, dtype=np.float64)
         X.sum_duplicates()
     else:
         X = np.ascontiguousarray(X, dtype=np.float64)
-    vectors = [None if v is None else np.ascontiguousarray(v, dtype=np.float64) for v in (y, weight)]
+    vectors = [
+        None if v is None else np.ascontiguousarray(v, dtype=np.float64) for v in (y, weight)
+    ]
     if X.ndim != 2 or any(v is not None and v.shape != X.shape[:1] for v in vectors):
         shapes = ", ".join(str(np.shape(v)) for v in (X, *vectors) if v is not None)
         raise ValueError(f"needs X of shape (m, d) and vectors of shape (m,), got {shapes}")

@@ -30,7 +30,8 @@ class DualRule:
     w, change : (d + 1,) weights and intercept, and their change.
     gamma : share of the change that x follows.
     n : number of all samples.
-    rows, x : (m,) variables whose values are given: of piece p of sample i the number is p·n + i. Sorted.
+    rows, x : (m,) variables whose values are given: sorted; of piece p of sample i the
+        number is p·n + i.
     scales : the factors of β₊ and β₋, at most 1.
     """
 
@@ -57,7 +58,7 @@ class DualRule:
         """Return the rule for samples of `d` features; ValueError if the numbers are none."""
         v = np.asarray(numbers, np.float64).ravel()
         given, odd = divmod(v.size - 4 - 2 * (d + 1), 2)
-        if given < 0 or odd or not np.isfinite(v).all() or not (0 <= v[:2]).all():
+        if given < 0 or odd or not np.isfinite(v).all() or not (v[:2] >= 0).all():
             raise ValueError(f"rule: {v.size} numbers are no dual variables of {d} features")
         w, change, rows, x = np.split(v[4:], np.cumsum([d + 1, d + 1, given]))
         scales = float(min(v[0], 1.0)), float(min(v[1], 1.0))

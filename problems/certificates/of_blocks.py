@@ -1,11 +1,12 @@
 """The certificate of an answer on samples in blocks: both bounds are sums of a part for each block.
 
 Every block is read from where it was given, not from what solvers or workers keep of it, and compared
-with its checksum; one that is missing or has changed leaves no bound, and the reason names it. Of block k
+with its checksum; one that is missing or has changed leaves no bound, and the reason names it. Of block
+k the sums
     v± = Σ β±ᵢxᵢ,   s± = Σ β±ᵢ,   D± = −Σ Cᵢℓ*(yᵢ, −β±ᵢ/Cᵢ),   R = Σ Cᵢℓ(yᵢ, wᵀxᵢ + b)
 are added, as numbers that know their rounding, where β₊ and β₋ are what is above and below 0 of β. With
-an intercept s₊ + s₋ = 0 holds exactly for r₊β₊ + r₋β₋ with a factor r± ≤ 1 next to 1; as D is concave and
-−ℓ*(y, 0) = min ℓ = 0,
+an intercept s₊ + s₋ = 0 holds exactly for r₊β₊ + r₋β₋ with a factor r± ≤ 1 next to 1; as D is concave
+and −ℓ*(y, 0) = min ℓ = 0,
     r₊D₊ + r₋D₋ − ½‖r₊v₊ + r₋v₋‖²  ≤  optimum  ≤  ½‖w‖² + R
 """
 

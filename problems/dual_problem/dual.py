@@ -330,7 +330,10 @@ class DualProblem:
         def recover(point: FormPoint) -> Point:
             if given or point.beta is None or point.x is None:
                 return Point(None, point.x, point.b, point.beta)
-            rule, parts = DualRule.unpacked(point.beta, self.d), zip(blocks, blocks.firsts, strict=True)
+            rule, parts = (
+                DualRule.unpacked(point.beta, self.d),
+                zip(blocks, blocks.firsts, strict=True),
+            )
             beta = [rule.beta(self.loss, i, block, form.weights(block)) for block, i in parts]
             return Point(self.alpha(np.concatenate(beta)), point.x, point.b)
 

@@ -17,10 +17,12 @@ from experiments.cases.description import described
 from experiments.cases.plan import Case, code_from_outside
 from experiments.cases.records import Outcome, blank_record, failed, packed
 from experiments.cases.solving import posed
+from experiments.records.columns import COUNTED
 from experiments.workers.isolation import Returned
 from experiments.workers.wire import Malformed
 from problems import Dataset, Point, Precomputed, describe
 from problems.compilation import compiled_apart
+from problems.datasets import DataInBlocks
 from problems.formulations.task import LABELS
 from solvers import Evaluation, Solution, Solver, Status
 
@@ -173,10 +175,11 @@ def _answer(solution: Solution, importing: float) -> dict[str, Any]:
         "cpu_time": solution.cpu_time,
         "iterations": solution.iterations if has_point else None,
         "n_kernel_evals": solution.counters.get("kernel_evaluations"),
+        **{own.name: solution.counters[own.name] for own in COUNTED if own.name in solution.counters},
     }
 
 
-def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:
+def _quality(solution: Solution, data: Dataset | DataInBlocks) -> dict[str, Any]:
     """Return what the answer means for the samples: support vectors, margin, accuracies."""
     if solution.alpha is None:
         return {}

@@ -117,6 +117,13 @@ radius measure: R, the largest ‖φ(x)‖ of a sample
 total_weight measure: Σ Cᵢ, which is 1/lam of a risk
 loss_at_zero measure: Σ Cᵢ·lossᵢ at w = 0
 """)
+# of solvers that count them, on samples in blocks; tables without any have no such columns
+COUNTED = _columns("""
+rounds whole: questions that every block was asked
+bytes_moved whole: bytes of questions and answers between processes
+worker_cpu_seconds measure: seconds of CPU time of all processes that answered
+worker_memory whole: largest resident memory of each process that answered, in bytes, summed
+""")
 # a row for each evaluation of a running solver
 TRACES = _columns("""
 run_id text: the run that was evaluated
@@ -149,7 +156,7 @@ relative_gap number: gap / max(|primal_objective|, |dual_objective|)
 """)
 FULL_TRACES = (*TRACES, *_OF_TRACES)
 COLUMNS, TRACE_COLUMNS = [c.name for c in RESULTS], [c.name for c in TRACES]
-FILES = {"runs.csv": (*RESULTS, *DESCRIBED), "traces.csv": FULL_TRACES, "paths.csv": PATHS}
+FILES = {"runs.csv": (*RESULTS, *DESCRIBED, *COUNTED), "traces.csv": FULL_TRACES, "paths.csv": PATHS}
 
 
 def numbers_of(file: str) -> list[str]:

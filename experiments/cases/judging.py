@@ -175,7 +175,11 @@ def _answer(solution: Solution, importing: float) -> dict[str, Any]:
         "cpu_time": solution.cpu_time,
         "iterations": solution.iterations if has_point else None,
         "n_kernel_evals": solution.counters.get("kernel_evaluations"),
-        **{own.name: solution.counters[own.name] for own in COUNTED if own.name in solution.counters},
+        **{
+            own.name: solution.counters[own.name]
+            for own in COUNTED
+            if own.name in solution.counters
+        },
     }
 
 

@@ -20,8 +20,8 @@ from experiments.cases.plan import Case, code_from_outside
 from experiments.files.specs import build_problem, build_solver, build_source
 from experiments.workers.start import COMPILING
 from problems import Dataset, Formulation, Point, reduce
-from problems.datasets import DataInBlocks
 from problems.compilation import compiled_apart, compiling
+from problems.datasets import DataInBlocks
 from solvers import Solution, Status, solve
 from solvers.numerics.warm_up import warm_up
 

@@ -93,9 +93,7 @@ def build_source(spec: Spec, folder: str) -> datasets.Loadable:
     return datasets.make(spec["name"], folder, **settings)
 
 
-def build_problem(
-    spec: ProblemSpec, data: Dataset | DataInBlocks, folder: str = ""
-) -> Formulation:
+def build_problem(spec: ProblemSpec, data: Dataset | DataInBlocks, folder: str = "") -> Formulation:
     """Return the formulation on these samples, of a path that at its upper end.
 
     `folder` is the experiment file's.

@@ -156,7 +156,11 @@ relative_gap number: gap / max(|primal_objective|, |dual_objective|)
 """)
 FULL_TRACES = (*TRACES, *_OF_TRACES)
 COLUMNS, TRACE_COLUMNS = [c.name for c in RESULTS], [c.name for c in TRACES]
-FILES = {"runs.csv": (*RESULTS, *DESCRIBED, *COUNTED), "traces.csv": FULL_TRACES, "paths.csv": PATHS}
+FILES = {
+    "runs.csv": (*RESULTS, *DESCRIBED, *COUNTED),
+    "traces.csv": FULL_TRACES,
+    "paths.csv": PATHS,
+}
 
 
 def numbers_of(file: str) -> list[str]:

@@ -114,7 +114,8 @@ class OnDask(Engine):
         lost_since = None
         while True:
             try:
-                wait(futures, timeout=_POLL)
+                with self._client.as_current():
+                    wait(futures, timeout=_POLL)
                 break
             except TimeoutError:
                 pass

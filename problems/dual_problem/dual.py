@@ -319,12 +319,14 @@ class DualProblem:
             raise Unsupported(
                 "samples in blocks have a linear kernel, and the soft margin, the tube or another risk"
             )
-        given = isinstance(self.X, Blocks)
-        C, source = self.slack_weight, None
-        if not given:
+        X: Any = self.X
+        C, given = self.slack_weight, isinstance(X, Blocks)
+        if given:
+            blocks: Blocks = X
+        else:
             weight = None if np.ndim(C) == 0 else np.asarray(C)
-            source = ArraySource(self.X, self.y, weight, max(1, _BLOCK_BYTES // _row_bytes(self.X)))
-        blocks = self.X if source is None else Blocks.checked(source)
+            rows = max(1, _BLOCK_BYTES // _row_bytes(X))
+            blocks = Blocks.checked(ArraySource(X, self.y, weight, rows))
         form = Sharded(blocks, 1.0 if np.ndim(C) else float(C), self.loss, self.intercept)
 
         def recover(point: FormPoint) -> Point:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -30,7 +31,6 @@ import scipy
 from problems.blocks import ArraySource, Blocks, DualRule
 from problems.dataset import Vector
 from problems.forms import Claim, FormPoint, Sharded
-from problems.gram.threads import Threads
 from problems.losses import Perceptron, ScalarLoss
 from problems.projection import project
 from problems.validation import check_choice, check_whole
@@ -91,12 +91,14 @@ class NearRows(Solver):
         if self.engine == "here" and given:
             raise ValueError(f"{given[0]}: is of a Dask cluster; give engine='dask' too")
         if self.address is not None and len(given) > 1:
-            raise ValueError(f"{given[1]}: the scheduler at `address` has its own workers; leave it out")
+            raise ValueError(f"{given[1]}: the scheduler at `address` has its own; leave it out")
 
     def refuses(self, form: Sharded) -> str | None:
         """It needs a loss of one score, and as many weights as a Hessian can have."""
         if not isinstance(form.loss, ScalarLoss) or isinstance(form.loss, Perceptron):
-            return f"near rows takes the hinge, the tube and smooth losses, not the {form.loss.name} loss"
+            return (
+                f"near rows takes the hinge, the tube and smooth losses, not the {form.loss.name}"
+            )
         if form.blocks.d > MOST_FEATURES:
             return (
                 f"near rows sends a matrix of d² entries from each block: of up to {MOST_FEATURES} "
@@ -104,23 +106,14 @@ class NearRows(Solver):
             )
         if self.engine == "dask" and isinstance(form.blocks.source, ArraySource):
             return (
-                "engine dask reads each block where a worker is, and these samples are in this process's "
-                "memory: give them as files, as a Dask array or as a generator, or engine: here"
+                "engine dask reads each block where a worker is, and these samples are in this "
+                "process's memory: give them as files, a Dask array or a generator, or engine: here"
             )
         return None
 
     def prepare(self, form: Sharded) -> Sharded:
         """Compile the loops on a small problem of the same kind."""
-        if isinstance(form.blocks.source, ArraySource) and form.n <= 64:
-            return form
-        rng = np.random.default_rng(0)
-        X, y = rng.standard_normal((64, 3)), np.where(np.arange(64) % 3 == 0, 1.0, -1.0)
-        like: Any = scipy.sparse.csr_array(X) if form.blocks.sparse else X
-        small = replace(form, blocks=Blocks.checked(ArraySource(like, y, None, 64)))
-        for near in (10, 100):
-            own = replace(self, engine="here", address=None, workers=None, memory_limit=None, near=near)
-            for _ in own._points(small, quiet=True):
-                pass
+        _compile(form.loss, form.intercept, form.blocks.sparse)
         return form
 
     def iterates(self, form: Sharded) -> Iterator[FormPoint]:
@@ -147,6 +140,8 @@ class NearRows(Solver):
         m = self.near or min(max(_NEAR * d, _LEAST_NEAR), _MOST_NEAR // d)
         share = min(1.0, m / variables)
         w, gamma, known = self._from_sample(state, share), _FIRST_GAMMA, None
+        state.w = w
+        yield
         while True:
             answers = engine.map(rounds.nearest, w, share, known)
             near, far = _joined([a[0] for a in answers]), _sum([a[1] for a in answers])
@@ -185,11 +180,14 @@ class NearRows(Solver):
         X, y, C = _stacked(engine.map(rounds.drawn, share, self.seed))
         pieces = form.loss.dual_pieces(y)
         assert pieces is not None
-        sign, cost = (np.concatenate([getattr(p, name) for p in pieces]) for name in ("sign", "cost"))
+        sign, cost = (
+            np.concatenate([getattr(p, name) for p in pieces]) for name in ("sign", "cost")
+        )
         row_of = np.tile(np.arange(y.size), len(pieces))
         block = _variables(X, row_of, sign, cost, (C / share)[row_of])
-        x, z, b = _minimised(block, np.zeros(sign.size), form.intercept, 1e-3)
-        return np.append(z, b)
+        _, z, b = _minimised(block, np.zeros(sign.size), form.intercept, 1e-3)
+        unused = np.zeros(form.blocks.d - z.size)  # the last features, which no drawn row has
+        return np.concatenate([z, unused, [b]])
 
     def _models(
         self, form: Sharded, near: Rows, far: Far, H: Any, w: Vector, gamma: float, accuracy: float
@@ -256,12 +254,21 @@ class NearRows(Solver):
         sample = Blocks.checked(ArraySource(X, y, C / share, y.size))
         few = replace(form, blocks=sample, C=1.0)
         own = NearRows(tol=1e-3, near=y.size)
-        last = None
-        for last in own._points(few, quiet=True):
-            pass
-        assert last is not None
+        *_, last = own._points(few, quiet=True)
         assert last.x is not None
         return np.append(last.x, last.b or 0.0)
+
+
+@cache
+def _compile(loss: Any, intercept: bool, sparse: bool) -> None:
+    """Run all loops on a small problem, once for each kind in a process."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((64, 3)), np.where(np.arange(64) % 3 == 0, 1.0, -1.0)
+    like: Any = scipy.sparse.csr_array(X) if sparse else X
+    form = Sharded(Blocks.checked(ArraySource(like, y, None, 64)), 1.0, loss, intercept)
+    for near in (10, 100):
+        for _ in NearRows(near=near)._points(form, quiet=True):
+            pass
 
 
 class _Model(NamedTuple):
@@ -339,7 +346,12 @@ class _State:
         }
         b = float(self.w[-1]) if self.form.intercept else 0.0
         return FormPoint(
-            self.w[:-1], self.rule.packed(), b, iterations=engine.rounds, claim=claim, counters=counters
+            self.w[:-1],
+            self.rule.packed(),
+            b,
+            iterations=engine.rounds,
+            claim=claim,
+            counters=counters,
         )
 
 

@@ -12,7 +12,7 @@ import pickle
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from resource import RUSAGE_SELF, getrusage
 from typing import Any
@@ -107,7 +107,12 @@ class OnDask(Engine):
             task = _answer, question, self.form, k, own
             futures.append(
                 self._client.submit(
-                    *task, key=name, pure=False, retries=_RETRIES, allow_other_workers=bool(homes), **home
+                    *task,
+                    key=name,
+                    pure=False,
+                    retries=_RETRIES,
+                    allow_other_workers=bool(homes),
+                    **home,
                 )
             )
             self.bytes_moved += self._size + len(pickle.dumps(own))
@@ -140,7 +145,7 @@ class OnDask(Engine):
 @contextmanager
 def engine_of(
     name: str, form: Sharded, address: str | None, workers: int | None, memory_limit: str | None
-) -> Iterator[Engine]:
+) -> Generator[Engine, None, None]:
     """Yield an engine by its name; the cluster that it makes ends with it."""
     if name == "here":
         yield Here(form)

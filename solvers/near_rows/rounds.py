@@ -1,8 +1,8 @@
 """What is asked of each block in a round: pure functions of the block and of what the driver sent.
 
-A round is one question to every block, and its answers are added in the order of the blocks, so that they
-do not depend on where or when each was found. Rows of a block are looked at in parts of a fixed length,
-each on one thread of linear algebra, and these are added in their order too.
+A round is one question to every block, and its answers are added in the order of the blocks, so that
+they do not depend on where or when each was found. Rows of a block are looked at in parts of a fixed
+length, each on one thread of linear algebra, and these are added in their order too.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def _map(f: Callable[[slice], T], block: Block, threads: int) -> list[T]:
             return list(pool.map(f, block.pieces()))
 
 
-def drawn(form: Sharded, k: int, threads: int, share: float, seed: int) -> tuple[Any, Vector, Vector]:
+def drawn(
+    form: Sharded, k: int, _threads: int, share: float, seed: int
+) -> tuple[Any, Vector, Vector]:
     """Return X, y and C of a share of a block's samples, drawn at random."""
     block = form.blocks.read(k)
     count = min(block.y.size, int(np.ceil(share * block.y.size)))
@@ -97,7 +99,6 @@ def nearest(
     chosen = np.arange(u.size)
     if count < u.size:
         chosen = np.sort(np.argpartition(distance, count, axis=None)[:count])
-    del distance
     piece_of, row_of = np.divmod(chosen, m) if m else (chosen, chosen)
     number = piece_of * n + first + row_of
     far = np.ones((len(pieces), m), bool)
@@ -129,7 +130,7 @@ def nearest(
 def compared(
     form: Sharded, k: int, threads: int, w: Vector, ends: list[Vector], rules: list[DualRule]
 ) -> tuple[Any, list[Far]]:
-    """Return the losses at `STEPS` from w to each of `ends`, and the sums of each rule's far variables."""
+    """Return the losses at `STEPS` from w to each of `ends`, and the far sums of each rule."""
     block, first = form.blocks.read(k), form.blocks.firsts[k]
     together = np.column_stack([w, *ends])
 
@@ -168,7 +169,7 @@ def _added(parts: list[tuple[Any, list[Far]]], count: int, d: int) -> tuple[Any,
 def smooth(
     form: Sharded, k: int, threads: int, w: Vector, end: Vector
 ) -> tuple[Vector, Vector, Far, Any]:
-    """Return the losses at `FEW_STEPS` from w to `end`; there −gradient (d + 1,), β's sums, the Hessian."""
+    """Return the losses at `FEW_STEPS` to `end`; there −gradient (d + 1,), β's sums, the Hessian."""
     block, loss, d = form.blocks.read(k), form.loss, form.blocks.d
 
     def look(rows: slice) -> tuple[Vector, Vector, Far, Any]:
@@ -191,9 +192,7 @@ def smooth(
     return values, gradient, sums, H
 
 
-def _add_signed(
-    X: Any, sign: Vector, cost: Vector, x: Vector, v: Vector, linear: Vector
-) -> None:
+def _add_signed(X: Any, sign: Vector, cost: Vector, x: Vector, v: Vector, linear: Vector) -> None:
     """Add the sums of dual variables x (m,) to those of β₊ and β₋."""
     beta = sign * x
     both = np.column_stack([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
@@ -224,7 +223,7 @@ def hessian(X: Any, h: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True, fastmath=FAST)
 def hinges(u: Vector, du: Vector, C: Vector, steps: Vector) -> Vector:
-    """Return Σ Cᵢ·max(0, −(uᵢ + t·duᵢ)) for each t of the increasing `steps`, of which the first is 0."""
+    """Return Σ Cᵢ·max(0, −(uᵢ + t·duᵢ)) for each of the increasing `steps`, the first of which is 0."""
     constant, slope = np.zeros(steps.size + 1), np.zeros(steps.size + 1)
     for i in range(u.size):
         begin, end = 0, steps.size

@@ -118,9 +118,10 @@ class NearRows(Solver):
 
     def iterates(self, form: Sharded) -> Iterator[FormPoint]:
         """Yield after each round, with the weights and the dual variables that are best so far."""
-        yield from self._points(form)
+        yield from self.points(form)
 
-    def _points(self, form: Sharded, quiet: bool = False) -> Iterator[FormPoint]:
+    def points(self, form: Sharded, quiet: bool = False) -> Iterator[FormPoint]:
+        """Yield as `iterates` does, if asked for without a line in the log for each round."""
         where = self.engine, form, self.address, self.workers, self.memory_limit
         with engine_of(*where) as engine:
             state = _State(form, engine)
@@ -158,7 +159,7 @@ class NearRows(Solver):
                 for model in models
             ]
             answers = engine.map(rounds.compared, w, [model.w for model in models], rules)
-            values = sum(a[0] for a in answers)
+            values: Any = sum(a[0] for a in answers)
             for c, model in enumerate(models):
                 values[c] += [0.5 * _norm2(w + t * (model.w - w)) for t in STEPS]
                 rule = DualRule(w, model.w - w, model.gamma, form.n, near.number, model.x)
@@ -222,7 +223,7 @@ class NearRows(Solver):
         w = end = self._newton_start(state)
         while True:
             answers = engine.map(rounds.smooth, w, end)
-            values = sum(a[0] for a in answers)
+            values: Any = sum(a[0] for a in answers)
             values += [0.5 * _norm2(w + t * (end - w)) for t in FEW_STEPS]
             state.bounded(DualRule.at(end, form.n), None, _sum([a[2] for a in answers]))
             j = int(values.argmin())
@@ -234,8 +235,8 @@ class NearRows(Solver):
                 # where no step is better the next one is shorter than any that was looked at
                 w = end = w + (best or float(FEW_STEPS[1]) ** 2) * (end - w)
                 continue
-            w, H = end, sum(a[3] for a in answers)[:size, :size]
-            gradient = -sum(a[1] for a in answers)[:size]
+            w, H = end, np.sum([a[3] for a in answers], axis=0)[:size, :size]
+            gradient = -np.sum([a[1] for a in answers], axis=0)[:size]
             gradient[: form.blocks.d] += w[:-1]
             H[np.diag_indices(form.blocks.d)] += 1.0
             H[-1, -1] += 1e-12 * (1.0 + abs(H[-1, -1]))  # an intercept that no sample holds
@@ -254,7 +255,7 @@ class NearRows(Solver):
         sample = Blocks.checked(ArraySource(X, y, C / share, y.size))
         few = replace(form, blocks=sample, C=1.0)
         own = NearRows(tol=1e-3, near=y.size)
-        *_, last = own._points(few, quiet=True)
+        *_, last = own.points(few, quiet=True)
         assert last.x is not None
         return np.append(last.x, last.b or 0.0)
 
@@ -267,7 +268,7 @@ def _compile(loss: Any, intercept: bool, sparse: bool) -> None:
     like: Any = scipy.sparse.csr_array(X) if sparse else X
     form = Sharded(Blocks.checked(ArraySource(like, y, None, 64)), 1.0, loss, intercept)
     for near in (10, 100):
-        for _ in NearRows(near=near)._points(form, quiet=True):
+        for _ in NearRows(near=near).points(form, quiet=True):
             pass
 
 
@@ -400,7 +401,9 @@ def _joined(parts: list[Rows]) -> Rows:
     sparse = scipy.sparse.issparse(parts[0].X)
     X = scipy.sparse.vstack([p.X for p in parts], format="csr") if sparse else None
     columns = zip(*parts, strict=True)
-    joined = [X if i == 1 and sparse else np.concatenate(c) for i, c in enumerate(columns)]
+    joined: list[Any] = [
+        X if i == 1 and sparse else np.concatenate(c) for i, c in enumerate(columns)
+    ]
     return Rows(*joined)
 
 

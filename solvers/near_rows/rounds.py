@@ -79,7 +79,8 @@ def nearest(
     of all.
     """
     block, n, first = form.blocks.read(k), form.n, form.blocks.firsts[k]
-    pieces, C = form.loss.dual_pieces(block.y), form.weights(block)
+    pieces: Any = form.loss.dual_pieces(block.y)
+    C = form.weights(block)
     m, d = block.y.size, form.blocks.d
     u, distance = np.empty((len(pieces), m)), np.empty((len(pieces), m))
 
@@ -137,7 +138,7 @@ def compared(
     def look(rows: slice) -> tuple[Any, list[Far]]:
         part = block.part(rows)
         C, F = form.weights(part), scores(part.X, together)
-        pieces = form.loss.dual_pieces(part.y)
+        pieces: Any = form.loss.dual_pieces(part.y)
         values, sums = np.zeros((len(ends), STEPS.size)), list[Far]()
         for c in range(len(ends)):
             v, linear = np.zeros((2, form.blocks.d + 1)), np.zeros(2)
@@ -170,7 +171,8 @@ def smooth(
     form: Sharded, k: int, threads: int, w: Vector, end: Vector
 ) -> tuple[Vector, Vector, Far, Any]:
     """Return the losses at `FEW_STEPS` to `end`; there −gradient (d + 1,), β's sums, the Hessian."""
-    block, loss, d = form.blocks.read(k), form.loss, form.blocks.d
+    block, d = form.blocks.read(k), form.blocks.d
+    loss: Any = form.loss
 
     def look(rows: slice) -> tuple[Vector, Vector, Far, Any]:
         part = block.part(rows)

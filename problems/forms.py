@@ -1,8 +1,9 @@
-"""The three canonical forms a solver can ask for.
+"""The canonical forms a solver can ask for.
 
 `QP`      min ½xᵀPx + qᵀx   s.t. Gx ≤ h, A x = b_eq, lb ≤ x ≤ ub
 `BoxQP`   min ½xᵀQx + pᵀx   s.t. Σ_{i∈g} aᵢxᵢ = delta_g for disjoint groups g, lb ≤ x ≤ ub
 `ERM`     min ½‖w‖² + Σᵢ Cᵢ·loss(yᵢ, wᵀφ(xᵢ) + b)   (b = 0 without intercept)
+`Sharded` the same for a linear kernel, of samples in blocks
 
 A form is what a solver is given and never changes. `start` is where to begin, if the caller has an
 idea; a solver may ignore it. `made_by` is the method by which a problem reduces to it.
@@ -18,6 +19,7 @@ from typing import Any, ClassVar, Generic, Literal, TypeVar
 import numpy as np
 import scipy
 
+from problems.blocks import Block, Blocks
 from problems.box_gap import (
     best_multiplier,
     gap_terms,
@@ -176,7 +178,31 @@ class ERM:
         return self.y.size
 
 
-Form = BoxQP | QP | ERM
+@dataclass(frozen=True, eq=False)
+class Sharded:
+    """min ½‖w‖² + Σᵢ C·cᵢ·loss(yᵢ, wᵀxᵢ + b) of samples in blocks, where cᵢ are their weights, else 1.
+
+    A point is w (d,), b, and what a `DualRule` packs as its dual variables.
+    """
+
+    blocks: Blocks
+    C: float
+    loss: Loss
+    intercept: bool
+    made_by: ClassVar[str] = "to_sharded"
+    gram: ClassVar[None] = None  # which samples in blocks never have
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.blocks.n
+
+    def weights(self, block: Block) -> Vector:
+        """Return C·cᵢ of a block's samples, shape (m,)."""
+        return np.full(block.y.size, self.C) if block.weight is None else self.C * block.weight
+
+
+Form = BoxQP | QP | ERM | Sharded
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +213,8 @@ class FormPoint:
     ----------
     x : the form's variables: BoxQP and QP (n,); ERM: w (d,), or None where only beta is known; of a
         formulation that is solved as it is, alpha (n,).
-    beta : ERM only: coefficients of w = Σ βᵢφ(xᵢ), if the method carries them, shape (n,).
+    beta : ERM only: coefficients of w = Σ βᵢφ(xᵢ), if the method carries them, shape (n,); Sharded:
+        the numbers of a `DualRule`.
     b : the intercept, if the method has one; beside dual variables it is only examined, see `diagnosis`.
     inequality : QP only: multipliers of Gx ≤ h, if the method has them.
     iterations : the method's own count so far.
@@ -223,11 +250,13 @@ class Point:
 
     `alpha` (n,) has soft-margin scaling for every view of a problem; for regression it is α − α*.
     For K classes `alpha` is (n, K) and `w` (d, K); for several binary problems `b` is (outputs,) too.
+    Of samples in blocks `rule` is what `alpha` follows from, see `DualRule.packed`.
     """
 
     alpha: Vector | None = None
     w: Vector | None = None
     b: float | Vector | None = None
+    rule: Vector | None = None
 
     def __post_init__(self) -> None:
         for name in ("alpha", "w"):
@@ -279,4 +308,11 @@ def reduce(
     Unsupported
         If the formulation has no such form; the message says why.
     """
+    if isinstance(problem.X, Blocks):
+        if form is not Sharded:
+            raise Unsupported(
+                "its samples are in blocks, of which one at a time is in memory, and this solver needs "
+                "all at once: name near_rows"
+            )
+        return problem.to_sharded(None, start)
     return getattr(problem, form.made_by)(problem.gram(memory) if gram is None else gram, start)

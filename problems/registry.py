@@ -16,6 +16,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
+from glob import glob
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -46,7 +47,7 @@ def unknown(what: str, word: object, known: Iterable[str]) -> str:
 
 
 def find_path(path: str, folder: str) -> Path:
-    """Return a path, a relative one from `folder` if it is there, else from the current folder.
+    """Return a path or pattern, a relative one from `folder` if it is there, else from the current one.
 
     Raises
     ------
@@ -56,7 +57,7 @@ def find_path(path: str, folder: str) -> Path:
     try:
         given = Path(path).expanduser()
         beside = Path(folder) / given
-        return beside if beside.exists() else given.absolute()
+        return beside if beside.exists() or glob(str(beside)) else given.absolute()
     except (OSError, RuntimeError) as error:
         raise ValueError(f"path: {error}") from None
 

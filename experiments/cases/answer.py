@@ -15,11 +15,12 @@ from typing import Any, BinaryIO, NamedTuple
 
 from experiments.workers.wire import Layout, Malformed, Shapes, pack
 from problems import Formulation, Point
+from problems.blocks import Blocks
 from problems.forms import Claim
 from problems.validation import NoSuchProblem
 from solvers import Solution, Status
 
-_PARTS = ("alpha", "w", "b")  # of a point
+_PARTS = ("alpha", "w", "b", "rule")  # of a point
 _MOST_POINTS = 3000  # answers on a path and evaluations of a trace, of which there are fewer
 _MOST_HEADER = 2**24  # bytes
 _LONGEST = 1000  # characters of a reason
@@ -149,6 +150,7 @@ def read(
         "alpha": ((n * outputs,), (n, outputs)),
         "w": ((weights,), (problem.d, outputs)),
         "b": ((), (outputs,)),
+        "rule": ((None,),) if isinstance(problem.X, Blocks) else (),
     }
 
     def shapes(answer: Answer) -> Shapes:
@@ -161,5 +163,6 @@ def read(
         raise Malformed(f"found: has {len(answer.found)} answers, expected {expected}")
     found = [[arrays.get(f"{part} {i}") for part in _PARTS] for i in range(answer.points)]
     return answer, [
-        Point(alpha, w, float(b) if b is not None and b.ndim == 0 else b) for alpha, w, b in found
+        Point(alpha, w, float(b) if b is not None and b.ndim == 0 else b, rule)
+        for alpha, w, b, rule in found
     ]

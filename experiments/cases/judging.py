@@ -19,11 +19,12 @@ from experiments.cases.description import described
 from experiments.cases.plan import Case, code_from_outside
 from experiments.cases.records import Outcome, blank_record, failed, packed, versions
 from experiments.cases.solving import posed
-from experiments.records.columns import PROGRAM_TIMES
+from experiments.records.columns import COUNTED
 from experiments.workers.isolation import Returned
 from experiments.workers.wire import Malformed
 from problems import Dataset, Point, Precomputed, describe
 from problems.compilation import compiled_apart
+from problems.datasets import DataInBlocks
 from problems.exchange.answers import read_answer
 from problems.formulations.task import LABELS
 from solvers import Evaluation, Solution, Solver, Status
@@ -133,7 +134,6 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
     if solution.version:
         known = {case.solver.label or case.solver.name: solution.version}
         record |= {"versions": json.dumps(versions() | known)}
-    record |= {name: solution.counters[name] for name in PROGRAM_TIMES if name in solution.counters}
     record |= _quality(solution, data) | (described(solution) if case.described else {})
     diagnosis = {} if solution.diagnosis is None else solution.diagnosis._asdict()
     alpha = None if case.after is None else solution.alpha
@@ -209,10 +209,15 @@ def _answer(solution: Solution, importing: float) -> dict[str, Any]:
         "cpu_time": solution.cpu_time,
         "iterations": solution.iterations if has_point else None,
         "n_kernel_evals": solution.counters.get("kernel_evaluations"),
+        **{
+            own.name: solution.counters[own.name]
+            for own in COUNTED
+            if own.name in solution.counters
+        },
     }
 
 
-def _quality(solution: Solution, data: Dataset) -> dict[str, Any]:
+def _quality(solution: Solution, data: Dataset | DataInBlocks) -> dict[str, Any]:
     """Return what the answer means for the samples: support vectors, margin, accuracies."""
     if solution.alpha is None:
         return {}

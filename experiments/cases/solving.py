@@ -21,6 +21,7 @@ from experiments.files.specs import build_problem, build_solver, build_source
 from experiments.workers.start import COMPILING
 from problems import Dataset, Formulation, Point, reduce
 from problems.compilation import compiled_apart, compiling
+from problems.datasets import DataInBlocks
 from solvers import Solution, Status, solve
 from solvers.numerics.warm_up import warm_up
 
@@ -74,14 +75,14 @@ def _solved(begin: Callable[[], object], case: Case) -> bytes:
     return packed(answer, [solution.point, *(evaluation.point for evaluation in solution.trace)])
 
 
-def posed(case: Case) -> tuple[Formulation, Dataset]:
+def posed(case: Case) -> tuple[Formulation, Dataset | DataInBlocks]:
     """Return the problem of a case, built from the file and the data, and its samples."""
     data = _load(json.dumps(case.problem.dataset), case.folder)
     return build_problem(case.problem, data, case.folder), data
 
 
 @lru_cache(maxsize=1)
-def _load(dataset: str, folder: str) -> Dataset:
+def _load(dataset: str, folder: str) -> Dataset | DataInBlocks:
     """Return a data set; consecutive cases on the same data read it once."""
     return build_source(json.loads(dataset), folder).load()
 

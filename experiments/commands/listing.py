@@ -10,7 +10,7 @@ from experiments.files.keys import ExperimentFile
 from experiments.files.settings import Option, options_of
 from experiments.files.specs import plain
 from experiments.files.yamlfile import shown
-from experiments.records.columns import DESCRIBED, PATHS, PROGRAMS, RESULTS, TRACES
+from experiments.records.columns import COUNTED, DESCRIBED, PATHS, RESULTS, TRACES
 from experiments.records.outcomes import OUTCOMES
 from experiments.tables.table import Column, Table
 from problems import datasets
@@ -79,7 +79,7 @@ def _keys() -> Iterator[_Row]:
 
 
 def _columns() -> Iterator[_Row]:
-    yield from ((own.name, own.meaning) for own in (*RESULTS, *DESCRIBED, *PROGRAMS))
+    yield from ((own.name, own.meaning) for own in (*RESULTS, *DESCRIBED, *COUNTED))
     yield "of traces:", "a row for each evaluation of a running solver"
     yield from ((own.name, own.meaning) for own in TRACES)
     yield "of paths:", "a row for each answer on a path"

@@ -21,6 +21,6 @@ def classes(kind: str) -> Mapping[str, Any]:
 
 def about(name: str, cls: Any) -> str:
     """Return what a data set is, and of any other class what its docstring begins with."""
-    if issubclass(cls, datasets.Source):
+    if issubclass(cls, datasets.Loadable):
         return datasets.describe(name).removeprefix(f"{name}: ")
     return inspect.cleandoc(cls.__doc__ or "").split("\n\n")[0].replace("\n", " ")

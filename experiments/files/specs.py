@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from problems import FORMULATIONS, Dataset, Formulation, Kernel, datasets
+from problems.datasets import DataInBlocks
 from problems.kernels import KERNELS
 from problems.losses import LOSSES, Loss
 from problems.registry import Registry, find_path, is_outside
@@ -86,7 +87,7 @@ def _build(registry: Registry[Any], spec: Spec, folder: str) -> Any:
     return registry.find(spec["name"], folder)(**settings)
 
 
-def build_source(spec: Spec, folder: str) -> datasets.Source:
+def build_source(spec: Spec, folder: str) -> datasets.Loadable:
     """Return the data source of a description; `folder` is the experiment file's."""
     settings = {key: value for key, value in spec.items() if key != "name"}
     if "path" in settings:
@@ -94,7 +95,7 @@ def build_source(spec: Spec, folder: str) -> datasets.Source:
     return datasets.make(spec["name"], folder, **settings)
 
 
-def build_problem(spec: ProblemSpec, data: Dataset, folder: str = "") -> Formulation:
+def build_problem(spec: ProblemSpec, data: Dataset | DataInBlocks, folder: str = "") -> Formulation:
     """Return the formulation on these samples, of a path that at its upper end.
 
     `folder` is the experiment file's.
@@ -106,7 +107,7 @@ def build_problem(spec: ProblemSpec, data: Dataset, folder: str = "") -> Formula
         parameters["kernel"] = build_kernel(parameters["kernel"], folder)
     if "loss" in parameters:
         parameters["loss"] = _build(LOSSES, parameters["loss"], folder)
-    made = FORMULATIONS.find(spec.formulation, folder)
+    made: Any = FORMULATIONS.find(spec.formulation, folder)
     return made.from_data(data.X, data.y, **parameters)
 
 

@@ -117,12 +117,15 @@ radius measure: R, the largest ‖φ(x)‖ of a sample
 total_weight measure: Σ Cᵢ, which is 1/lam of a risk
 loss_at_zero measure: Σ Cᵢ·lossᵢ at w = 0
 """)
-# of programs; tables without any have no such columns
-PROGRAMS = _columns("""
+# of solvers that count them, on samples in blocks, and of programs; tables without any have no such columns
+COUNTED = _columns("""
+rounds whole: questions that every block was asked
+bytes_moved whole: bytes of questions and answers between processes
+worker_cpu_seconds measure: seconds of CPU time of all processes that answered
+worker_memory whole: largest resident memory of each process that answered, in bytes, summed
 time_empty measure: seconds that a program takes on two samples: starting it, and reading and writing
 time_own measure: seconds that a program prints as its own; they rank nothing
 """)
-PROGRAM_TIMES = [c.name for c in PROGRAMS]
 # a row for each evaluation of a running solver
 TRACES = _columns("""
 run_id text: the run that was evaluated
@@ -160,7 +163,7 @@ relative_gap number: gap / max(|primal_objective|, |dual_objective|)
 FULL_TRACES = (*TRACES, *_OF_TRACES)
 COLUMNS, TRACE_COLUMNS = [c.name for c in RESULTS], [c.name for c in TRACES]
 FILES = {
-    "runs.csv": (*RESULTS, *DESCRIBED, *PROGRAMS),
+    "runs.csv": (*RESULTS, *DESCRIBED, *COUNTED),
     "traces.csv": FULL_TRACES,
     "paths.csv": PATHS,
 }

@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_info
 from experiments.selftest.bench import Bench, NotJudged, changed
 from problems import ERM, Formulation, Gram, Unsupported, reduce
 from problems.chains import Chains
-from problems.forms import Form
+from problems.forms import Form, Sharded
 from solvers import Status
 from solvers.running.loop import taken_apart
 
@@ -159,6 +159,8 @@ def _objection_to(point: Any, form: Form | Formulation) -> str:
         shapes = {"x": (form.size,), "beta": (form.y.size, form.K**2)}
     elif isinstance(form, ERM):
         shapes = {"x": (form.gram.X.shape[1],), "beta": (form.n,)}
+    elif isinstance(form, Sharded):
+        shapes = {"x": (form.blocks.d,)}
     else:
         shapes = {"x": (form.n,)}
     given = {name: value for name in shapes if (value := getattr(point, name)) is not None}

@@ -87,7 +87,9 @@ def input_files(cases: Iterable[Case]) -> dict[str, InputFile]:
                 file.run_ids.append(case.run_id)
                 if name == dataset.get("path") and dataset["name"] in SOURCES:
                     read = {k: v for k, v in dataset.items() if k not in _STEPS}
-                    file.sources[json.dumps(read)] = build_source(read, case.folder)
+                    source = build_source(read, case.folder)
+                    if isinstance(source, Source):  # of blocks the bytes decide
+                        file.sources[json.dumps(read)] = source
     return found
 
 

@@ -21,7 +21,7 @@ from experiments.cases.records import Outcome
 from experiments.cases.search import next_of
 from experiments.files.specs import ProblemSpec, build_problem
 from experiments.records import columns
-from experiments.records.columns import DESCRIBED, PROGRAMS, TRACE_COLUMNS, numbers_of, typed
+from experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS, numbers_of, typed
 from experiments.store.log import LOG, Seals
 from experiments.store.manifest import StoreError, common_columns, read_manifest
 from problems import Dataset, Geometry, Point, Vector
@@ -120,8 +120,8 @@ class RunFolder:
             table["suboptimality"] = table["primal_objective"] - best
         common = self._common(table)
         table[common.columns] = table[common.columns].fillna(common)
-        seldom = [own.name for own in (*DESCRIBED, *PROGRAMS)]
-        return table.drop(columns=[name for name in seldom if table[name].isna().all()])
+        optional = [own.name for own in (*DESCRIBED, *COUNTED)]
+        return table.drop(columns=[name for name in optional if table[name].isna().all()])
 
     @cached_property
     def traces(self) -> pd.DataFrame:

@@ -17,6 +17,7 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from itertools import pairwise
+from multiprocessing import current_process, resource_tracker
 from pathlib import Path
 from time import perf_counter
 from typing import Any, BinaryIO, NamedTuple, NoReturn
@@ -85,6 +86,16 @@ def call_in_copy(function: Callable[..., bytes], *arguments: Any) -> Returned:
     return Returned(file, seconds, delayed, cpu, memory)
 
 
+def _may_start_processes() -> None:
+    """Let what is called start processes with `multiprocessing`, as in a process of its own.
+
+    The tracker of resources was the parent's: its closed channel's number may be another file's by now.
+    """
+    current_process().daemon = False
+    tracker: Any = resource_tracker._resource_tracker  # pyright: ignore[reportPrivateUsage]
+    tracker._fd = tracker._pid = None
+
+
 def _delayed(pid: int) -> float:
     """Return for how many seconds a process could have run, but had no processor; 0 where unknown."""
     with contextlib.suppress(OSError, IndexError):
@@ -107,6 +118,7 @@ def _call(
         kept = sorted({2, returned, begins.fileno(), *files, _MOST_FILES})
         for low, high in pairwise(kept):
             os.closerange(low + 1, high)  # the channels to the parent stay out of reach
+        _may_start_processes()
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         faulthandler.register(signal.SIGTERM, file=2, chain=True)
         for name, stream in (("stdout", 1), ("stderr", 2)):  # a death takes no printed line with it

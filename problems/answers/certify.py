@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from problems.certificates.certificate import WRONG_GAP, Certificate
+from problems.blocks import Blocks
+from problems.certificates.certificate import WRONG_GAP, Certificate, not_proven
 from problems.forms import Point
 from problems.formulations.convex_qp import ConvexQP
 from problems.formulations.formulation import Formulation
@@ -54,6 +55,8 @@ def certify(
     """
     point = _as_point(problem, solution_or_point)
     given = [v for v in (point.alpha, point.w) if v is not None]
+    if isinstance(problem.X, Blocks):
+        return _of_blocks(problem, point, rigorous, target_gap)
     if not given:
         return problem.without_point("the solver gave no point")
     if not all(np.isfinite(v).all() for v in given):
@@ -72,6 +75,22 @@ def certify(
     if undecided and _seconds(problem, certificate) < _MOST_SECONDS:
         proven = problem.proven(certificate)
         certificate = certificate if np.isnan(proven.gap) else proven
+    if not certificate.is_undecided(target_gap):
+        return certificate
+    resolves = f"float64 resolves this only to {certificate.resolution:.1g}"
+    return replace(certificate, reason="; ".join(filter(None, (certificate.reason, resolves))))
+
+
+def _of_blocks(
+    problem: Formulation, point: Point, rigorous: bool, target_gap: float
+) -> Certificate:
+    """Return the certificate of weights, and of what the solver left of dual variables, if it did."""
+    b = 0.0 if point.b is None else point.b
+    if point.w is None or not (np.isfinite(point.w).all() and np.isfinite(b).all()):
+        return problem.without_point("the point has no weights, or NaN or infinite ones")
+    certificate = problem.bounds(point)
+    if rigorous:
+        return not_proven(certificate, "the samples are in blocks, which float64 alone bounds")
     if not certificate.is_undecided(target_gap):
         return certificate
     resolves = f"float64 resolves this only to {certificate.resolution:.1g}"
@@ -99,7 +118,7 @@ def _as_point(problem: Formulation, answer: Any) -> Point:
             f"solution_or_point: must be a Solution, a Point, or have alpha or w, got "
             f"{type(answer).__name__}; state what an array holds: Point(alpha=...) or Point(w=...)"
         )
-    point = Point(*(getattr(answer, name, None) for name in ("alpha", "w", "b")))
+    point = Point(*(getattr(answer, name, None) for name in ("alpha", "w", "b", "rule")))
     for name, size in (("alpha", problem.n * problem.outputs), ("w", problem.n_weights)):
         value = getattr(point, name)
         if value is not None and value.size != size:

@@ -1,9 +1,21 @@
-"""What samples in blocks are: each block is read whole, and no two need to be in memory at once."""
+"""Samples in blocks: each block is read whole, and no two need to be in memory at once."""
 
+from __future__ import annotations
+
+import hashlib
 from abc import ABC, abstractmethod
-from typing import Literal, NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import scipy
 
 from problems.dataset import Matrix, Vector
+
+_ROWS = 2**15  # of a piece of a block, whose temporary arrays are of its length
 
 
 class ChangedBlock(Exception):
@@ -11,59 +23,275 @@ class ChangedBlock(Exception):
 
 
 class Block(NamedTuple):
-    """Samples `X` (m, d), labels or targets `y` (m,), and weights (m,) or None.
-
-    Arrays are read-only and checked, as those of a `Dataset`.
-    """
+    """Samples `X` (m, d), labels or targets `y` (m,), and positive weights (m,) or None."""
 
     X: Matrix
     y: Vector
     weight: Vector | None = None
 
+    def pieces(self) -> list[slice]:
+        """Return ranges of rows that are looked at one after another."""
+        m = self.y.size
+        return [slice(i, min(i + _ROWS, m)) for i in range(0, m, _ROWS)]
 
-class Blocks(ABC):
-    """Samples in blocks, checked once; it holds no data, so that a process may be sent it.
+    def part(self, rows: slice) -> Block:
+        """Return some of the rows."""
+        return Block(self.X[rows], self.y[rows], None if self.weight is None else self.weight[rows])
+
+
+class BlockSource(ABC):
+    """Where blocks come from; it holds no samples but those of arrays in memory, and can be pickled.
 
     Attributes
     ----------
-    n, d : number of samples and of features. sizes : rows of each block.
-    names, checksums, nbytes : of each block what messages call it, of its content, and its size when it
-        is in memory.
+    names : what messages call each block.
+    positive : the label that becomes +1, all others becoming −1; None where y stays as it is.
+    """
+
+    names: tuple[str, ...]
+    positive: float | str | None = None
+
+    def place(self, k: int, row: int) -> str:
+        """Return what messages call a row of block k."""
+        return f"{self.names[k]}, row {row}"
+
+    @abstractmethod
+    def load(self, k: int, original: bool) -> tuple[Any, Any, Any]:
+        """Return samples, labels or targets, and weights or None of block k, as they are stored.
+
+        Parameters
+        ----------
+        original : whether it has to be read from where it was given, and from no cache.
+        """
+
+
+class Rule(Protocol):
+    """What a solver leaves of its dual variables: numbers that those of a block follow from."""
+
+    def beta(self, loss: Any, first: int, block: Block, C: Vector) -> Vector:
+        """Return β (m,) of a block's samples, the first of which has a number among all."""
+        ...
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Blocks:
+    """Samples in blocks, checked once, in the place of `X`.
+
+    Attributes
+    ----------
+    source : where they are read from.
+    d : number of features. sizes : rows of each block.
+    checksums, nbytes : of the content of each block, and its size when it is in memory.
     sparse : whether a block's X is a CSR matrix.
     target : "labels" where every y is −1 or +1, else "targets".
     has_weights : whether each sample has a weight, which multiplies C.
     """
 
-    n: int
+    source: BlockSource
     d: int
     sizes: tuple[int, ...]
-    names: tuple[str, ...]
     checksums: tuple[str, ...]
     nbytes: tuple[int, ...]
     sparse: bool
     target: Literal["labels", "targets"]
     has_weights: bool
 
+    @classmethod
+    def checked(cls, source: BlockSource) -> Blocks:
+        """Return the blocks of a source, each read once, its values checked and its checksum taken.
+
+        Raises
+        ------
+        ValueError
+            If there is no sample, or a value or a shape is not usable; it names the block and the row.
+        """
+        blocks = [_facts(source, k) for k in range(len(source.names))]
+        filled = [own for own in blocks if own.rows]
+        if not filled:
+            raise ValueError("X: the blocks have no samples at all")
+        kinds = {(own.sparse, own.weighted) for own in filled}
+        widths = {own.columns for own in filled}
+        if len(kinds) > 1 or (len(widths) > 1 and not filled[0].sparse):
+            odd = next(own for own in filled if own[:3] != filled[0][:3])
+            raise ValueError(
+                f"X: {odd.name} has {odd.columns} columns{' and weights' * odd.weighted}, "
+                f"{filled[0].name} has {filled[0].columns}{' and weights' * filled[0].weighted}: "
+                "all blocks need the same"
+            )
+        labels = set[float]().union(*(own.labels for own in filled))
+        if source.positive is not None and 1.0 not in labels:
+            raise ValueError(f"positive: no sample has the label {source.positive!r}")
+        return cls(
+            source,
+            max(widths),
+            tuple(own.rows for own in blocks),
+            tuple(own.checksum for own in blocks),
+            tuple(own.nbytes for own in blocks),
+            filled[0].sparse,
+            "labels" if labels <= {-1.0, 1.0} else "targets",
+            filled[0].weighted,
+        )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What messages call each block."""
+        return self.source.names
+
     @property
     def count(self) -> int:
         """Number of blocks."""
         return len(self.sizes)
+
+    @cached_property
+    def firsts(self) -> tuple[int, ...]:
+        """The number of each block's first sample among all."""
+        return (0, *accumulate(self.sizes))[:-1]
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return sum(self.sizes)
 
     @property
     def shape(self) -> tuple[int, int]:
         """Shape of all samples, as of an array."""
         return self.n, self.d
 
-    @abstractmethod
     def read(self, k: int, verify: bool = False) -> Block:
         """Return block k.
+
+        Parameters
+        ----------
+        verify : whether it is read from where it was given, and its content compared.
 
         Raises
         ------
         ChangedBlock
-            If it is missing or, where asked to `verify`, its content has another checksum.
+            If it is missing or is of another shape or, where asked to `verify`, has another checksum.
         """
+        try:
+            X, y, weight = _arrays(self.source, k, verify)
+        except (OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
+            raise ChangedBlock(f"{self.names[k]}: cannot be read any more: {error}") from error
+        alike = y.size == self.sizes[k] and (X.shape[1] == self.d or self.sparse or not y.size)
+        if not alike or (verify and _checksum(X, y, weight) != self.checksums[k]):
+            raise ChangedBlock(f"{self.names[k]}: has changed since it was checked")
+        if self.sparse and X.shape[1] != self.d:
+            X = scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=(y.size, self.d))
+        return Block(X if y.size else np.zeros((0, self.d)), y, weight)
+
+    def __iter__(self) -> Iterator[Block]:
+        return map(self.read, range(self.count))
 
     def __repr__(self) -> str:
         """Say what decides the content, for identities too."""
         return f"Blocks({self.n} × {self.d}, checksums {', '.join(self.checksums)})"
+
+
+@dataclass(frozen=True)
+class ArraySource(BlockSource):
+    """Samples in memory, cut into blocks of so many rows."""
+
+    X: Matrix
+    y: Vector
+    weight: Vector | None
+    rows: int
+
+    @property
+    def names(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The rows of each."""
+        n, rows = self.y.size, self.rows
+        return tuple(f"rows {i} to {min(i + rows, n) - 1}" for i in range(0, n, rows))
+
+    def load(self, k: int, original: bool) -> tuple[Any, Any, Any]:
+        """Return a view."""
+        return Block(self.X, self.y, self.weight).part(slice(k * self.rows, (k + 1) * self.rows))
+
+
+class _Facts(NamedTuple):
+    columns: int
+    sparse: bool
+    weighted: bool
+    name: str
+    rows: int
+    checksum: str
+    nbytes: int
+    labels: frozenset[float]  # its first distinct y, of which more than two are no labels
+
+
+def _facts(source: BlockSource, k: int) -> _Facts:
+    """Return what is known of a block once its values are checked."""
+    X, y, weight = _arrays(source, k, original=True)
+    values = X.data if scipy.sparse.issparse(X) else X
+    if not np.isfinite(values).all():
+        bad = ~np.isfinite(X.data if scipy.sparse.issparse(X) else X)
+        row = np.searchsorted(X.indptr, bad.argmax(), "right") - 1 if bad.ndim == 1 else None
+        where = int(row) if row is not None else int(bad.any(axis=1).argmax())
+        raise ValueError(
+            f"X: {source.place(k, where)}: has a NaN or infinite entry; drop or impute it"
+        )
+    for what, column in (("y", y), ("weight", weight)):
+        if column is not None and not np.isfinite(column).all():
+            row = int((~np.isfinite(column)).argmax())
+            raise ValueError(f"{what}: {source.place(k, row)}: is NaN or infinite")
+    if weight is not None and (weight <= 0).any():
+        row = int((weight <= 0).argmax())
+        raise ValueError(f"weight: {source.place(k, row)}: must be above 0, got {weight[row]:g}")
+    nbytes = sum(a.nbytes for a in _contents(X, y, weight))
+    labels = frozenset(np.unique(y)[:3].tolist())
+    kind = X.shape[1], scipy.sparse.issparse(X), weight is not None
+    return _Facts(*kind, source.names[k], y.size, _checksum(X, y, weight), nbytes, labels)
+
+
+def _arrays(source: BlockSource, k: int, original: bool) -> tuple[Any, Vector, Vector | None]:
+    """Return float64 arrays of matching shapes, X in C order or CSR with sorted indices."""
+    X, y, weight = source.load(k, original)
+    try:
+        return _as_floats(X, _signs(y, source.positive), weight)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"X: {source.names[k]}: {error}") from None
+
+
+def _signs(y: Any, positive: float | str | None) -> Any:
+    """Return −1 and +1 in the place of labels, if one of them is to be +1."""
+    y = np.asarray(y)
+    if positive is None:
+        if y.size and y.dtype.kind not in "biuf":
+            raise ValueError(
+                f"its labels are text, such as {y[0]!r}; say which is +1 with 'positive'"
+            )
+        return y
+    if y.dtype.kind not in "biuf":
+        missing = np.array([label is None for label in y], bool)
+        return np.where(missing, np.nan, np.where(y.astype(str) == str(positive), 1.0, -1.0))
+    return np.where(np.isnan(y), np.nan, np.where(y == float(positive), 1.0, -1.0))
+
+
+def _as_floats(X: Any, y: Any, weight: Any) -> tuple[Any, Vector, Vector | None]:
+    if scipy.sparse.issparse(X):
+        X = scipy.sparse.csr_array(X, dtype=np.float64)
+        X.sum_duplicates()
+    else:
+        X = np.ascontiguousarray(X, dtype=np.float64)
+    vectors = [
+        None if v is None else np.ascontiguousarray(v, dtype=np.float64) for v in (y, weight)
+    ]
+    if X.ndim != 2 or any(v is not None and v.shape != X.shape[:1] for v in vectors):
+        shapes = ", ".join(str(np.shape(v)) for v in (X, *vectors) if v is not None)
+        raise ValueError(f"needs X of shape (m, d) and vectors of shape (m,), got {shapes}")
+    return X, vectors[0], vectors[1]  # type: ignore[return-value]
+
+
+def _contents(X: Any, y: Vector, weight: Vector | None) -> list[Any]:
+    samples = [X.data, X.indices, X.indptr] if scipy.sparse.issparse(X) else [X]
+    return [*samples, y, *([] if weight is None else [weight])]
+
+
+def _checksum(X: Any, y: Vector, weight: Vector | None) -> str:
+    """Return the SHA-256 of a block's content, cut to 16 digits."""
+    digest = hashlib.sha256()
+    for array in _contents(X, y, weight):
+        kind = "<i8" if array.dtype.kind in "iu" else "<f8"
+        digest.update(np.ascontiguousarray(array, kind).data.cast("B") if array.size else b"")
+        digest.update(repr(array.shape).encode())
+    return digest.hexdigest()[:16]

@@ -9,7 +9,8 @@ data = datasets.TwoMoons(n=500, noise=0.2, seed=1).load()
 import dataclasses
 from typing import Any
 
-from problems.dataset import Dataset
+from problems.datasets.block_files import BlockFiles, open_blocks
+from problems.datasets.block_sources import GeneratedBlocks, dask_blocks
 from problems.datasets.bundled import BreastCancer, Diabetes, Digits, Iris, Wine
 from problems.datasets.generators import (
     Blobs,
@@ -25,22 +26,26 @@ from problems.datasets.generators import (
 from problems.datasets.libsvm import LibsvmFile
 from problems.datasets.openml import OpenML
 from problems.datasets.published import ENTRIES, Published, cache_folder, data_folder
-from problems.datasets.source import Raw, Source
+from problems.datasets.source import DataInBlocks, Loadable, Raw, Source
 from problems.datasets.symbolic import GraphFamilies, HiddenMarkov, MotifStrings, PlantedSets
 from problems.registry import Registry, is_outside, unknown
 
 __all__ = [
     "Blobs",
+    "BlockFiles",
     "BreastCancer",
     "Classification",
+    "DataInBlocks",
     "Diabetes",
     "Digits",
     "FourGaussians",
     "Friedman",
+    "GeneratedBlocks",
     "GraphFamilies",
     "HiddenMarkov",
     "Iris",
     "LibsvmFile",
+    "Loadable",
     "MotifStrings",
     "OpenML",
     "PlantedSets",
@@ -54,14 +59,16 @@ __all__ = [
     "TwoMoons",
     "Wine",
     "cache_folder",
+    "dask_blocks",
     "data_folder",
     "describe",
     "load",
     "make",
     "names",
+    "open_blocks",
 ]
 
-SOURCES = Registry(__name__, Source, "data set", group="dualgap.datasets")
+SOURCES = Registry(__name__, Loadable, "data set", group="dualgap.datasets")
 _KINDS = ("generator", "bundled", "file")
 
 
@@ -84,7 +91,7 @@ def describe(name: str) -> str:
     return f"{name}: {cls.kind}, " + ", ".join(facts)
 
 
-def make(name: str, /, folder: str = ".", **options: Any) -> Source:
+def make(name: str, /, folder: str = ".", **options: Any) -> Loadable:
     """Describe a data set by name and options; nothing is read yet.
 
     Parameters
@@ -108,7 +115,7 @@ def make(name: str, /, folder: str = ".", **options: Any) -> Source:
     return cls(**options, **given)
 
 
-def load(name: str, /, **options: Any) -> Dataset:
+def load(name: str, /, **options: Any) -> Any:
     """Load a data set by name; the same as ``make(name, **options).load()``."""
     return make(name, **options).load()
 

@@ -91,7 +91,7 @@ def _read_text(path: Path, zero_based: bool, n_features: int | None) -> tuple[Ma
         _check_unpacked(path, unpacked, "unpack it first: plain text has no limit")
     try:
         with _open(path) as stream:
-            X, y = _parsed(stream, zero_based)
+            X, y = parsed(stream, zero_based)
     except (*_DAMAGE, ValueError, OverflowError) as error:
         raise ValueError(f"{path}{_first_fault(path, zero_based) or f': {error}'}") from error
     if y.size == 0:
@@ -101,7 +101,8 @@ def _read_text(path: Path, zero_based: bool, n_features: int | None) -> tuple[Ma
     return scipy.sparse.csr_array(X), np.asarray(y, dtype=np.float64)
 
 
-def _parsed(stream: IO[bytes], zero_based: bool) -> tuple[Any, Any]:
+def parsed(stream: IO[bytes], zero_based: bool) -> tuple[Any, Any]:
+    """Return the samples and labels of LIBSVM text; ValueError, or OverflowError, for other text."""
     from sklearn.datasets import load_svmlight_file  # noqa: PLC0415 - slow to import
 
     X, y = load_svmlight_file(stream, zero_based=zero_based)  # pyright: ignore[reportArgumentType]
@@ -116,15 +117,22 @@ def _first_fault(path: Path, zero_based: bool) -> str:
     try:
         with _open(path) as stream:
             for number, line in enumerate(stream, start=1):
-                try:
-                    _parsed(io.BytesIO(line), zero_based)
-                except (ValueError, OverflowError) as error:
-                    is_csv = b":" not in line and {*b",;"} & {*line.split()[0]}
-                    return f", line {number}: {_CSV if is_csv else str(error)[:_LONGEST]}"
+                if fault := fault_of(line, zero_based):
+                    return f", line {number}: {fault}"
     except _DAMAGE as error:
         return (
             f": the archive is truncated or damaged after line {number} ({error}); get a fresh copy"
         )
+    return ""
+
+
+def fault_of(line: bytes, zero_based: bool = False) -> str:
+    """Return why a line of LIBSVM text cannot be read; empty if it can."""
+    try:
+        parsed(io.BytesIO(line), zero_based)
+    except (ValueError, OverflowError) as error:
+        is_csv = b":" not in line and {*b",;"} & {*line.split()[0]}
+        return _CSV if is_csv else str(error)[:_LONGEST]
     return ""
 
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from problems.blocks import Blocks
 from problems.dataset import Dataset, Matrix, check_targets
 from problems.datasets.steps import (
     fold_rows,
@@ -89,9 +90,58 @@ class Raw(NamedTuple):
     class_names: tuple[str, ...] = ()
 
 
+class DataInBlocks(NamedTuple):
+    """Samples in blocks, which have their labels or targets with them, in the place of a `Dataset`."""
+
+    X: Blocks
+    y: None = None
+    X_test: None = None
+    y_test: None = None
+
+
 @dataclass(frozen=True, kw_only=True)
-class Source(ABC):
-    """A data set that can be loaded, with the options that all of them take.
+class Loadable(ABC):
+    """A data set that can be loaded.
+
+    Raises
+    ------
+    ValueError
+        For a value that is not accepted; the message begins with the argument's name.
+    """
+
+    task: ClassVar[Literal["classification", "regression", "auto"]] = "classification"
+    size: ClassVar[str] = "n x d"
+    origin: ClassVar[str] = ""
+    kind: ClassVar[str] = "generator"
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value, accepted = getattr(self, option.name), option.metadata.get("range")
+            if accepted is not None and value not in accepted:
+                raise ValueError(f"{option.name}: must be {accepted}, got {value!r}")
+            if option.type is bool and not isinstance(value, bool):
+                raise ValueError(f"{option.name}: must be true or false, got {value!r}")
+
+    def check(self) -> None:
+        """Find out whether `load` can work, as far as that takes seconds.
+
+        Raises
+        ------
+        OSError
+            If a file is missing or cannot be read.
+        ValueError
+            If its content is not usable, or several classes are not made two.
+        """
+        return
+
+    @abstractmethod
+    def load(self) -> Dataset | DataInBlocks:
+        """Read or generate the samples."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source(Loadable):
+    """A data set that is in memory once it is loaded, with the options that all of them take.
 
     `load` reads the source and then takes these steps, always in this order:
 
@@ -125,11 +175,6 @@ class Source(ABC):
         For a value that is not accepted; the message begins with the argument's name.
     """
 
-    task: ClassVar[Literal["classification", "regression", "auto"]] = "classification"
-    size: ClassVar[str] = "n x d"
-    origin: ClassVar[str] = ""
-    kind: ClassVar[str] = "generator"
-
     standardize: bool = False
     limit: int | None = count(None, low=1)
     positive: float | str | None = None
@@ -141,12 +186,7 @@ class Source(ABC):
     multiclass: bool = False
 
     def __post_init__(self) -> None:
-        for option in fields(self):
-            value, accepted = getattr(self, option.name), option.metadata.get("range")
-            if accepted is not None and value not in accepted:
-                raise ValueError(f"{option.name}: must be {accepted}, got {value!r}")
-            if option.type is bool and not isinstance(value, bool):
-                raise ValueError(f"{option.name}: must be true or false, got {value!r}")
+        super().__post_init__()
         if (self.folds is None) != (self.fold is None):
             raise ValueError("fold: give both 'folds', how many, and 'fold', which one, or neither")
         if self.folds is not None and self.fold is not None:
@@ -174,15 +214,7 @@ class Source(ABC):
         """Read or generate the rows, before the common steps."""
 
     def check(self) -> None:
-        """Find out whether `load` can work, as far as that takes seconds.
-
-        Raises
-        ------
-        OSError
-            If a file is missing or cannot be read.
-        ValueError
-            If its content is not usable, or several classes are not made two.
-        """
+        """Raise ValueError if several classes are not made two."""
         classes = getattr(self, "classes", 2)
         if classes > 2 and self.positive is None and not self.multiclass:
             raise ValueError(several_classes(classes))

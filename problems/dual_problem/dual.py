@@ -9,9 +9,10 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from problems.arithmetic import Balls, Intervals
+from problems.blocks import ArraySource, Blocks, DualRule
 from problems.dataset import Indices, Matrix, Vector
 from problems.dual_problem.primal_qp import primal_qp
-from problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Unsupported
+from problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Sharded, Unsupported
 from problems.gram.gram import GIBIBYTE, Gram, SignedGram
 from problems.gram.semidefinite import is_positive_semidefinite, psd_shift
 from problems.kernels import Kernel, Linear
@@ -19,6 +20,7 @@ from problems.losses import Hinge, Piece
 from problems.projection import project
 
 View = Literal["primal", "dual", "risk"]
+_BLOCK_BYTES = 2**27  # of a block that arrays in memory are cut into
 
 
 class DualProblem:
@@ -29,9 +31,11 @@ class DualProblem:
     view : how the problem is posed; `objective` is in that view's own sign and scale.
     may_be_infeasible : whether there may be no feasible point.
     shared_gram : the samples' Gram matrix with values computed for several problems, see `changed`.
+    takes_blocks : whether its samples may be in blocks.
     """
 
     view: ClassVar[View] = "dual"
+    takes_blocks: ClassVar[bool] = False
     may_be_infeasible: ClassVar[bool] = False
     made_by: ClassVar[str] = "to_itself"
     shared_gram: Gram | None = None
@@ -65,7 +69,12 @@ class DualProblem:
     @property
     def weight(self) -> Vector:
         """Weights Cᵢ of the losses, shape (n,)."""
-        return np.full(self.n, self.C, dtype=np.float64)
+        return np.full(self.n, self.slack_weight, dtype=np.float64)
+
+    @property
+    def slack_weight(self) -> Any:
+        """What `weight` is made from: one number for all samples, or one for each."""
+        return self.C
 
     @property
     def groups(self) -> Indices | None:
@@ -306,6 +315,34 @@ class DualProblem:
 
         return Reduction(form, recover)
 
+    def to_sharded(self, _gram: Gram | None, _start: Point | None = None) -> Reduction[Sharded]:
+        """Return the risk of samples in blocks: its own, or those that arrays in memory are cut into."""
+        if not self.takes_blocks or not self.is_linear:
+            raise Unsupported(
+                "samples in blocks have a linear kernel, and the soft margin, the tube or another risk"
+            )
+        X: Any = self.X
+        C, given = self.slack_weight, isinstance(X, Blocks)
+        if given:
+            blocks: Blocks = X
+        else:
+            weight = None if np.ndim(C) == 0 else np.asarray(C)
+            rows = max(1, _BLOCK_BYTES // _row_bytes(X))
+            blocks = Blocks.checked(ArraySource(X, self.y, weight, rows))
+        form = Sharded(blocks, 1.0 if np.ndim(C) else float(C), self.loss, self.intercept)
+
+        def recover(point: FormPoint) -> Point:
+            if given or point.beta is None or point.x is None:
+                return Point(None, point.x, point.b, point.beta)
+            rule, parts = (
+                DualRule.unpacked(point.beta, self.d),
+                zip(blocks, blocks.firsts, strict=True),
+            )
+            beta = [rule.beta(self.loss, i, block, form.weights(block)) for block, i in parts]
+            return Point(self.alpha(np.concatenate(beta)), point.x, point.b)
+
+        return Reduction(form, recover)
+
     def to_itself(self, gram: Gram, start: Point | None = None) -> Reduction[Self]:
         """Return the problem as it is, whose points are alpha, w or both."""
         return Reduction(self, lambda point: Point(point.x, point.w, point.b))
@@ -322,3 +359,9 @@ class DualProblem:
 def _times(C: Vector, limit: float) -> Vector:
     """Return limit·C, 0 for a limit of 0 even where C is infinite."""
     return limit * C if limit else np.zeros(C.size)
+
+
+def _row_bytes(X: Matrix) -> int:
+    """Return about how many bytes a row has."""
+    dense = isinstance(X, np.ndarray)
+    return max(1, (X.nbytes if dense else 12 * X.nnz) // X.shape[0])

@@ -48,9 +48,9 @@ class RegularizedRisk(Formulation):
             )
 
     @property
-    def weight(self) -> Vector:
-        """C = 1/(n·lam) for each sample."""
-        return np.full(self.n, 1.0 / (self.n * self.lam))
+    def slack_weight(self) -> float:
+        """C = 1/(n·lam) of each sample."""
+        return 1.0 / (self.n * self.lam)
 
     def exact_weights(self) -> list[Fraction | None]:
         """Return 1/(n·lam) as rationals, which need not be floats."""
@@ -77,6 +77,7 @@ class RegularizedERM(RegularizedRisk):
     kernel: Kernel = Linear()  # noqa: RUF009 - frozen
     intercept: bool = False
 
+    takes_blocks: ClassVar[bool] = True
     source: ClassVar[str] = "Gori's notes, eq. 40-44; Hastie, Tibshirani & Friedman 2009, ch. 12"
 
     def __post_init__(self) -> None:
@@ -131,6 +132,7 @@ class WeightedERM(Formulation):
 
     view: ClassVar[View] = "primal"
     problem_class: ClassVar[str] = "risk"
+    takes_blocks: ClassVar[bool] = True
     listed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

@@ -24,8 +24,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from problems.blocks import Blocks
 from problems.certificates.certificate import Certificate
 from problems.certificates.fenchel import fenchel_bounds
+from problems.certificates.of_blocks import bounds_of_blocks
 from problems.dataset import (
     Indices,
     Matrix,
@@ -39,7 +41,14 @@ from problems.forms import Point
 from problems.formulations.task import CLASSES, LABELS, TARGETS, Task
 from problems.kernels import Kernel
 from problems.registry import snake_case
-from problems.validation import check_positive, check_share, check_switch, check_whole, shown
+from problems.validation import (
+    NoSuchProblem,
+    check_positive,
+    check_share,
+    check_switch,
+    check_whole,
+    shown,
+)
 
 _CHECKS: dict[str, Callable[[Any, str], Any]] = {  # of fields that formulations have in common
     "intercept": check_switch,
@@ -90,15 +99,19 @@ class Formulation(DualProblem):
             cls.problem_class = cls.name
 
     def __post_init__(self) -> None:
-        X = check_samples(self.X)
+        in_blocks = isinstance(self.X, Blocks)
+        X: Any = self.X if in_blocks else check_samples(self.X)
         self._set("X", X)
         for name in [f.name for f in fields(self) if f.name in _CHECKS]:  # type: ignore[arg-type]
             self._set(name, _CHECKS[name](getattr(self, name), name))
-        self._set("y", self._check_y())
         if not isinstance(self.kernel, Kernel):
             raise ValueError(
                 f"kernel: must be a kernel such as RBF(gamma=0.1), got {self.kernel!r}"
             )
+        if in_blocks:
+            self._check_blocks(X)
+            return
+        self._set("y", self._check_y())
         self.kernel.check(X)
         self._set("kernel", self.kernel.fit(X))
         if hasattr(self, "C"):
@@ -115,6 +128,28 @@ class Formulation(DualProblem):
             diagonal = self.kernel.diagonal(X)
         if not np.isfinite(diagonal).all():
             raise ValueError("X: its kernel values overflow float64; scale the features down")
+
+    def _check_blocks(self, X: Blocks) -> None:
+        """Raise ValueError if samples in blocks are not what it takes."""
+        if self.y is not None:  # pyright: ignore[reportUnnecessaryComparison]
+            raise ValueError("y: samples in blocks have theirs with them; give None")
+        if not self.takes_blocks:
+            raise NoSuchProblem(
+                f"X: {self.name} takes no samples in blocks; the soft margin, support vector regression "
+                "and the risks of smooth losses do"
+            )
+        if not self.is_linear:
+            raise NoSuchProblem(
+                f"kernel: samples in blocks need a linear kernel, got {self.kernel!r}: others need all "
+                "samples at once"
+            )
+        if self.task is LABELS and X.target != "labels":
+            raise NoSuchProblem(
+                "y: labels must be -1 and +1, and the blocks have other values; say which one is +1 "
+                "with 'positive'"
+            )
+        if hasattr(self, "C"):
+            self._set("C", check_positive(self.C, "C"))
 
     def _set(self, name: str, value: Any) -> None:
         object.__setattr__(self, name, value)
@@ -152,7 +187,7 @@ class Formulation(DualProblem):
     @property
     def parts(self) -> tuple[Part, ...]:
         """The problems that this one is the sum of, which share no variable: by default itself."""
-        return (Part(self, np.arange(self.n)),)
+        return (Part(self, np.arange(0 if isinstance(self.X, Blocks) else self.n)),)
 
     def split(self, point: Point) -> list[Point]:
         """Return the answer to each part."""
@@ -223,6 +258,8 @@ class Formulation(DualProblem):
 
     def bounds(self, point: Point) -> Certificate:
         """Return bounds on the optimum from a point that has `alpha`, `w` or both."""
+        if isinstance(self.X, Blocks):
+            return bounds_of_blocks(self, self.X, point)
         return fenchel_bounds(self, point)
 
     def proven(self, certificate: Certificate) -> Certificate:
@@ -254,6 +291,10 @@ class Formulation(DualProblem):
     @cached_property
     def family_hash(self) -> str:
         """Identity of the problem whichever view poses it."""
+        if isinstance(self.X, Blocks):
+            C = f"{self.slack_weight:.12g}"
+            known = self.problem_class, repr(self.X), C, self.tube, self.intercept, *self.identity
+            return content_hash(*known)[:16]
         # 12 digits: C = 1/(n·lam) comes back from lam = 1/(n·C) with a rounding error
         box = np.array([float(f"{c:.12g}") for c in np.unique(self.weight)])
         spread = self.weight if box.size > 1 else box

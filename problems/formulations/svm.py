@@ -81,6 +81,7 @@ class _SoftMargin(Formulation):
     intercept: bool = True
 
     problem_class: ClassVar[str] = "soft_margin"
+    takes_blocks: ClassVar[bool] = True
     source: ClassVar[str] = "Cortes & Vapnik 1995"
 
 

@@ -25,6 +25,7 @@ class _Regression(Formulation):
     intercept: bool = True
 
     problem_class: ClassVar[str] = "svr"
+    takes_blocks: ClassVar[bool] = True
     source: ClassVar[str] = "Vapnik 1995; Smola & Schölkopf 2004"
 
     @property

@@ -90,7 +90,7 @@ class DualCoordinateDescent(Solver):
             whole(form), float(form.delta.sum()), form.a is not None, form.first_point()
         )
         claim: Claim = "optimal"
-        for count, _ in enumerate(self._improvements(state, form.start is not None), 1):
+        for count, _ in enumerate(self.improvements(state, form.start is not None), 1):
             if state.count.total() >= self.max_iter or state.stuck:
                 claim = "stopped"
                 state.balance()
@@ -105,7 +105,7 @@ class DualCoordinateDescent(Solver):
             state.x.copy(), iterations=count.total(), claim=claim, counters=dict(count)
         )
 
-    def _improvements(self, state: Descent, warm: bool) -> Iterator[None]:
+    def improvements(self, state: Descent, warm: bool) -> Iterator[None]:
         """Run the algorithm until the full check is passed, pausing now and then."""
         rng = np.random.default_rng(self.seed)
         sample = None if warm else _sample(state, rng)

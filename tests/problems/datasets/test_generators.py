@@ -6,8 +6,9 @@ import scipy.sparse as sp
 
 from problems import datasets
 from problems.dataset import check_labels
+from problems.datasets.source import Generator
 
-GENERATORS = [name for name in datasets.names() if "generator" in datasets.describe(name)]
+GENERATORS = [name for name, cls in datasets.SOURCES.items() if issubclass(cls, Generator)]
 REGRESSION = {"regression", "friedman"}
 SEVERAL = {"blobs", "hidden_markov"}  # classes
 KEPT = {"blobs": {"multiclass": True}}

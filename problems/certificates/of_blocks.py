@@ -1,0 +1,117 @@
+"""The certificate of an answer on samples in blocks: both bounds are sums of a part for each block.
+
+Every block is read from where it was given, not from what solvers or workers keep of it, and compared
+with its checksum; one that is missing or has changed leaves no bound, and the reason names it. Of block
+k the sums
+    v± = Σ β±ᵢxᵢ,   s± = Σ β±ᵢ,   D± = −Σ Cᵢℓ*(yᵢ, −β±ᵢ/Cᵢ),   R = Σ Cᵢℓ(yᵢ, wᵀxᵢ + b)
+are added, as numbers that know their rounding, where β₊ and β₋ are what is above and below 0 of β. With
+an intercept s₊ + s₋ = 0 holds exactly for r₊β₊ + r₋β₋ with a factor r± ≤ 1 next to 1; as D is concave
+and −ℓ*(y, 0) = min ℓ = 0,
+    r₊D₊ + r₋D₋ − ½‖r₊v₊ + r₋v₋‖²  ≤  optimum  ≤  ½‖w‖² + R
+"""
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from problems.arithmetic import Intervals
+from problems.arithmetic.rounding import products, transposed_products
+from problems.blocks import Block, Blocks, ChangedBlock, DualRule
+from problems.certificates.certificate import Bounds, Certificate, assembled, missing_bound
+from problems.dataset import Vector
+from problems.dual_problem.dual import DualProblem
+from problems.forms import Point, Sharded
+
+_OF_WEIGHTS = 2.0**-49  # of both bounds, that a product C·cᵢ may be wrong by
+
+
+def bounds_of_blocks(problem: DualProblem, blocks: Blocks, point: Point) -> Certificate:
+    """Return the certificate of weights `point.w` (d,) and an intercept, and of dual variables.
+
+    Without `point.rule` these are −C·ℓ' at the weights.
+    """
+    assert point.w is not None
+    b = float(point.b or 0.0) if problem.intercept else 0.0
+    at = np.append(point.w, b)
+    form = Sharded(blocks, float(problem.slack_weight), problem.loss, problem.intercept)
+    source = "recovered from w" if point.rule is None else "alpha and w"
+    try:
+        if point.rule is None:
+            rule = DualRule.at(at, blocks.n)
+        else:
+            rule = DualRule.unpacked(point.rule, blocks.d)
+        sums = _Sums(blocks.d)
+        for k in range(blocks.count):
+            _add_block(sums, form, k, rule, at)
+    except (ChangedBlock, ValueError) as error:
+        return Certificate(reason=str(error))
+    low, high = sums.lower(problem.intercept), sums.upper(point.w)
+    ends = float(low.low), float(high.high)
+    bounds = Bounds(
+        ends[0] - _OF_WEIGHTS * abs(ends[0]),
+        ends[1] + _OF_WEIGHTS * abs(ends[1]),
+        2 * float(low.mid - low.low) + 2 * float(high.high - high.mid),
+    )
+    return assembled(
+        bounds,
+        bound_source=source,
+        primal_residual=0.0,
+        dual_residual=0.0,
+        projection_distance=0.0,
+        point=Point(None, point.w, b, point.rule),
+        b_interval=(b, b),
+        offsets=(b,) if problem.intercept else (),
+        reason=missing_bound(problem, bounds),
+    )
+
+
+class _Sums:
+    """The sums over all blocks; the first of two is of β₊, the second of β₋."""
+
+    def __init__(self, d: int) -> None:
+        self.v = [Intervals(np.zeros(d)), Intervals(np.zeros(d))]
+        self.total = [Intervals(0.0), Intervals(0.0)]
+        self.linear = [Intervals(0.0), Intervals(0.0)]
+        self.risk = Intervals(0.0)
+
+    def lower(self, equality: bool) -> Any:
+        """Return the dual objective of a feasible point next to β."""
+        factors = [Intervals(1.0), Intervals(1.0)]
+        if equality:
+            above, below = self.total[0], -self.total[1]
+            larger = 0 if above.mid >= below.mid else 1
+            sides = (below, above) if larger == 0 else (above, below)
+            if not sides[0].low > 0:
+                return Intervals(0.0)  # β = 0 alone is feasible
+            ratio = sides[0] / sides[1]
+            # where the sums are equal but for rounding, the ratio may be above 1: both are lowered
+            spare = 1.0 / max(1.0, float(ratio.high))
+            factors[larger], factors[1 - larger] = ratio * spare, Intervals(spare)
+        v = factors[0] * self.v[0] + factors[1] * self.v[1]
+        linear = factors[0] * self.linear[0] + factors[1] * self.linear[1]
+        value = linear - 0.5 * (v * v).sum()
+        return value if float(value.low) > 0 else Intervals(0.0)
+
+    def upper(self, w: Vector) -> Any:
+        """Return the primal objective."""
+        exact = Intervals(w)
+        value = self.risk + 0.5 * (exact * exact).sum()
+        return value if np.isfinite(value.mid) else Intervals(inf)
+
+
+def _add_block(sums: _Sums, form: Sharded, k: int, rule: DualRule, at: Vector) -> None:
+    """Add a block to the sums, a part of its rows at a time."""
+    blocks, loss = form.blocks, form.loss
+    block: Block = blocks.read(k, verify=True)
+    for rows in block.pieces():
+        part = block.part(rows)
+        C = form.weights(part)
+        beta = rule.beta(loss, blocks.firsts[k] + rows.start, part, C)
+        for side, own in enumerate((np.maximum(beta, 0.0), np.minimum(beta, 0.0))):
+            exact, width = Intervals(own), Intervals(C)
+            sums.v[side] += transposed_products(part.X, own)
+            sums.total[side] += exact.sum()
+            sums.linear[side] += -(width * loss.conjugate(part.y, -(exact / width))).sum()
+        f = products(part.X, at[:-1]) + Intervals(at[-1])
+        sums.risk += (Intervals(C) * loss.value(part.y, f)).sum()

@@ -1,0 +1,424 @@
+"""Near rows: samples in blocks, of which the driver holds w and a few rows, and nothing of size n.
+
+    min ½‖w‖² + Σ Cᵢ·max(0, −uᵢ),   u = s·(Xw + b) + p   (hinge: s = y, p = −1; tube: s = ±1, p = ε ∓ y)
+An iteration is two rounds; a round is one question to every block.
+1. The blocks return the m variables whose u is nearest to the kink, and of all others v = Σ C[u<0]·mᵢ
+   and H = Σ C/(2|u|)·mᵢmᵢᵀ, the Hessian of the quadratic majoriser of the hinge (Groenen et al. 2008).
+2. The driver minimises, for several γ,
+       ½‖w'‖² + (γ/2)(w'−w)ᵀH(w'−w) − vᵀw' + Σ_near Cᵢ·max(0, −uᵢ(w'))
+   by dual coordinate descent and proximal Newton steps on the rows ML⁻ᵀ, LLᵀ = I + γH. The blocks return
+   the objective along each segment from w to w', and the sums of dual variables that follow from the
+   model (`DualRule`). They are feasible whatever happened, so each round has a duality gap of its own.
+The best (γ, t) gives the next w; γ is halved where t ≥ 1 and doubled where t is short.
+
+With an unregularised intercept b is one more weight, on which I is 0. Then Σβ = 0 has to hold: the near
+variables, which cost little to move, take what the others leave.
+
+Smooth losses have one round an iteration, and no near rows: Newton's method with the true Hessian.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+import scipy
+
+from problems.blocks import ArraySource, Blocks, DualRule
+from problems.dataset import Vector
+from problems.forms import Claim, FormPoint, Sharded
+from problems.losses import Perceptron, ScalarLoss
+from problems.projection import project
+from problems.validation import check_choice, check_whole
+from solvers.base import Solver
+from solvers.dual_coordinate_descent import DualCoordinateDescent
+from solvers.dual_coordinate_descent.blocks import VariableBlock
+from solvers.dual_coordinate_descent.descent import Descent
+from solvers.near_rows import rounds
+from solvers.near_rows.engines import Engine, engine_of
+from solvers.near_rows.rounds import FEW_STEPS, STEPS, Far, Rows
+from solvers.numerics.rows import as_rows, read_only, squares
+
+MOST_FEATURES = 2000  # whose H takes 32 MB of each answer
+_FACTORS = (1.0, 0.3, 0.05)  # of γ, the models that are solved in one iteration
+_FIRST_GAMMA, _LARGEST_GAMMA = 0.1, 10.0
+_ACCURACY = 0.002  # of the gap, to which a model is solved
+_INNER_STEPS = 400
+_NEAR, _LEAST_NEAR, _MOST_NEAR = 100, 20_000, 2**25  # variables a feature, in all; entries in all
+_PATIENCE = 20  # iterations without a better objective or bound
+_log = logging.getLogger("dualgap")
+
+
+@dataclass(frozen=True)
+class NearRows(Solver):
+    """Near rows for hinge and tube, Newton's method for smooth losses, on samples in blocks.
+
+    Attributes
+    ----------
+    tol : relative gap, by its own sums, at which it stops.
+    near : variables that are sent to the driver in each iteration; None for 100 a feature, at least
+        20,000, and at most what takes 256 MB.
+    engine : "here" reads one block after another in this process; "dask" sends them to workers.
+    address : that of a Dask scheduler, `tcp://host:port`; None for a cluster on this machine.
+    workers, memory_limit : of that cluster: one a core and no limit by default; such as "700MiB".
+    max_iter : rounds after which it stops without a claim.
+    seed : of the rows that it starts from.
+    """
+
+    tol: float = 1e-6
+    near: int | None = None
+    engine: Literal["here", "dask"] = "here"
+    address: str | None = None
+    workers: int | None = None
+    memory_limit: str | None = None
+    max_iter: int = 300
+    seed: int = 0
+
+    form: ClassVar = Sharded
+    source: ClassVar[str] = "Groenen, Nalbantov & Bioch 2008 (majoriser); Hsieh et al. 2008"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self.engine, "engine", ("here", "dask"))
+        for name in ("near", "workers"):
+            if getattr(self, name) is not None:
+                check_whole(getattr(self, name), name)
+        given = [n for n in ("address", "workers", "memory_limit") if getattr(self, n) is not None]
+        if self.engine == "here" and given:
+            raise ValueError(f"{given[0]}: is of a Dask cluster; give engine='dask' too")
+        if self.address is not None and len(given) > 1:
+            raise ValueError(f"{given[1]}: the scheduler at `address` has its own; leave it out")
+
+    def refuses(self, form: Sharded) -> str | None:
+        """It needs a loss of one score, and as many weights as a Hessian can have."""
+        if not isinstance(form.loss, ScalarLoss) or isinstance(form.loss, Perceptron):
+            return (
+                f"near rows takes the hinge, the tube and smooth losses, not the {form.loss.name}"
+            )
+        if form.blocks.d > MOST_FEATURES:
+            return (
+                f"near rows sends a matrix of d² entries from each block: of up to {MOST_FEATURES} "
+                f"features, and these samples have {form.blocks.d}"
+            )
+        if self.engine == "dask" and isinstance(form.blocks.source, ArraySource):
+            return (
+                "engine dask reads each block where a worker is, and these samples are in this "
+                "process's memory: give them as files, a Dask array or a generator, or engine: here"
+            )
+        return None
+
+    def prepare(self, form: Sharded) -> Sharded:
+        """Compile the loops on a small problem of the same kind."""
+        _compile(form.loss, form.intercept, form.blocks.sparse)
+        return form
+
+    def iterates(self, form: Sharded) -> Iterator[FormPoint]:
+        """Yield after each round, with the weights and the dual variables that are best so far."""
+        yield from self.points(form)
+
+    def points(self, form: Sharded, quiet: bool = False) -> Iterator[FormPoint]:
+        """Yield as `iterates` does, if asked for without a line in the log for each round."""
+        where = self.engine, form, self.address, self.workers, self.memory_limit
+        with engine_of(*where) as engine:
+            state = _State(form, engine)
+            smooth = form.loss.dual_pieces(np.ones(1)) is None
+            for _ in self._newton(state) if smooth else self._near_rows(state):
+                reached, spent = state.gap <= self.tol, engine.rounds >= self.max_iter
+                stopped = spent or state.idle > _PATIENCE
+                if not quiet:
+                    _log.info("round %d: relative gap %.2g", engine.rounds, state.gap)
+                yield state.point("optimal" if reached else "stopped" if stopped else "none")
+                if reached or stopped:
+                    return
+
+    def _near_rows(self, state: _State) -> Iterator[None]:
+        form, engine, d = state.form, state.engine, state.form.blocks.d
+        variables = form.n * len(form.loss.dual_pieces(np.ones(1)) or ())
+        m = self.near or min(max(_NEAR * d, _LEAST_NEAR), _MOST_NEAR // d)
+        share = min(1.0, m / variables)
+        w, gamma, known = self._from_sample(state, share), _FIRST_GAMMA, None
+        state.w = w
+        yield
+        while True:
+            answers = engine.map(rounds.nearest, w, share, known)
+            near, far = _joined([a[0] for a in answers]), _sum([a[1] for a in answers])
+            state.saw(w, sum(a[3] for a in answers))
+            accuracy = float(np.clip(_ACCURACY * state.gap, 1e-10, 1e-4))
+            H = sum(a[2] for a in answers)
+            models = self._models(form, near, far, H, w, gamma, accuracy)
+            for model in models:
+                rule = DualRule(w, 0.0 * w, 0.0, form.n, near.number, model.x)
+                state.bounded(rule, near, far)
+            yield
+            rules = [
+                DualRule(w, model.w - w, model.gamma, form.n, near.number, model.x).sorted()
+                for model in models
+            ]
+            answers = engine.map(rounds.compared, w, [model.w for model in models], rules)
+            values: Any = sum(a[0] for a in answers)
+            for c, model in enumerate(models):
+                values[c] += [0.5 * _norm2(w + t * (model.w - w)) for t in STEPS]
+                rule = DualRule(w, model.w - w, model.gamma, form.n, near.number, model.x)
+                state.bounded(rule, near, _sum([a[1][c] for a in answers]))
+            c, j = np.unravel_index(int(values.argmin()), values.shape)
+            t, best = float(STEPS[j]), models[c]
+            known = rules[c]
+            if t == 0.0:
+                gamma = min(10.0 * gamma, _LARGEST_GAMMA)
+            else:
+                gamma = best.gamma * (0.5 if t >= 1.0 else 2.0 if t < 0.4 else 1.0)
+            w = w + t * (best.w - w)
+            state.reached(w, float(values[c, j]))
+            yield
+
+    def _from_sample(self, state: _State, share: float) -> Vector:
+        """Return the optimum of a share of all samples, drawn at random."""
+        form, engine = state.form, state.engine
+        X, y, C = _stacked(engine.map(rounds.drawn, share, self.seed))
+        pieces = form.loss.dual_pieces(y)
+        assert pieces is not None
+        sign, cost = (
+            np.concatenate([getattr(p, name) for p in pieces]) for name in ("sign", "cost")
+        )
+        row_of = np.tile(np.arange(y.size), len(pieces))
+        block = _variables(X, row_of, sign, cost, (C / share)[row_of])
+        _, z, b = _minimised(block, np.zeros(sign.size), form.intercept, 1e-3)
+        unused = np.zeros(form.blocks.d - z.size)  # the last features, which no drawn row has
+        return np.concatenate([z, unused, [b]])
+
+    def _models(
+        self, form: Sharded, near: Rows, far: Far, H: Any, w: Vector, gamma: float, accuracy: float
+    ) -> list[_Model]:
+        """Return the minimum of the model for each γ, from the largest; of each the next begins."""
+        v, x, models = far.v.sum(axis=0), near.x, list[_Model]()
+        rest = bool(H[-1, -1] > 0)  # whether some variables are far
+        size = w.size if form.intercept and rest else w.size - 1
+        M = near.X.toarray() if scipy.sparse.issparse(near.X) else near.X
+        if size == w.size:
+            M = np.column_stack([M, np.ones(len(M))])
+        for factor in _FACTORS if rest else (1.0,):
+            own = gamma * factor
+            A = own * H[:size, :size]
+            A[np.diag_indices(w.size - 1)] += 1.0
+            L = np.linalg.cholesky(A)
+            right = own * (H[:size] @ w) + v[:size] if size == w.size else v[:size].copy()
+            if size < w.size:
+                right += own * (H[:size, :size] @ w[:size])
+            shift = scipy.linalg.solve_triangular(L, right, lower=True)
+            Z = np.ascontiguousarray(scipy.linalg.solve_triangular(L, M.T, lower=True).T)
+            cost = near.sign * (Z @ shift) + near.cost
+            block = _variables(Z, np.arange(len(Z)), near.sign, cost, near.C)
+            x, z, b = _minimised(block, x, form.intercept and not rest, accuracy)
+            end = scipy.linalg.solve_triangular(L.T, shift + z, lower=False)
+            models.append(_Model(end if size == w.size else np.append(end, b), x, own))
+        return models
+
+    def _newton(self, state: _State) -> Iterator[None]:
+        form, engine = state.form, state.engine
+        size = form.blocks.d + form.intercept
+        w = end = self._newton_start(state)
+        while True:
+            answers = engine.map(rounds.smooth, w, end)
+            values: Any = sum(a[0] for a in answers)
+            values += [0.5 * _norm2(w + t * (end - w)) for t in FEW_STEPS]
+            state.bounded(DualRule.at(end, form.n), None, _sum([a[2] for a in answers]))
+            j = int(values.argmin())
+            best, full = float(FEW_STEPS[j]), bool(np.isclose(FEW_STEPS[j], 1.0))
+            whole = np.array_equal(w, end)
+            state.reached(w + best * (end - w), float(values[j]))
+            yield
+            if not full and not whole:
+                # where no step is better the next one is shorter than any that was looked at
+                w = end = w + (best or float(FEW_STEPS[1]) ** 2) * (end - w)
+                continue
+            w, H = end, np.sum([a[3] for a in answers], axis=0)[:size, :size]
+            gradient = -np.sum([a[1] for a in answers], axis=0)[:size]
+            gradient[: form.blocks.d] += w[:-1]
+            H[np.diag_indices(form.blocks.d)] += 1.0
+            H[-1, -1] += 1e-12 * (1.0 + abs(H[-1, -1]))  # an intercept that no sample holds
+            step = np.zeros(w.size)
+            step[:size] = scipy.linalg.solve(H, -gradient, assume_a="pos")
+            end = w + step
+
+    def _newton_start(self, state: _State) -> Vector:
+        """Return the optimum of some of the samples, by the same method; 0 where they are few."""
+        form, d = state.form, state.form.blocks.d
+        m = self.near or min(max(_NEAR * d, _LEAST_NEAR), _MOST_NEAR // d)
+        if m >= 0.5 * form.n:
+            return np.zeros(d + 1)
+        share = m / form.n
+        X, y, C = _stacked(state.engine.map(rounds.drawn, share, self.seed))
+        sample = Blocks.checked(ArraySource(X, y, C / share, y.size))
+        few = replace(form, blocks=sample, C=1.0)
+        own = NearRows(tol=1e-3, near=y.size)
+        *_, last = own.points(few, quiet=True)
+        assert last.x is not None
+        return np.append(last.x, last.b or 0.0)
+
+
+@cache
+def _compile(loss: Any, intercept: bool, sparse: bool) -> None:
+    """Run all loops on a small problem, once for each kind in a process."""
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((64, 3)), np.where(np.arange(64) % 3 == 0, 1.0, -1.0)
+    like: Any = scipy.sparse.csr_array(X) if sparse else X
+    form = Sharded(Blocks.checked(ArraySource(like, y, None, 64)), 1.0, loss, intercept)
+    for near in (10, 100):
+        for _ in NearRows(near=near).points(form, quiet=True):
+            pass
+
+
+class _Model(NamedTuple):
+    """The minimum of a model: w' (d + 1), the near variables x (m,), and γ."""
+
+    w: Vector
+    x: Vector
+    gamma: float
+
+
+class _State:
+    """The best weights and dual variables so far, by the sums of the rounds.
+
+    Attributes
+    ----------
+    idle : rounds since either became better.
+    """
+
+    def __init__(self, form: Sharded, engine: Engine) -> None:
+        self.form, self.engine = form, engine
+        self.w = np.zeros(form.blocks.d + 1)
+        self.primal, self.dual, self.idle = np.inf, 0.0, 0
+        self.rule = DualRule.at(self.w, form.n).scaled(0.0, 0.0)
+
+    @property
+    def gap(self) -> float:
+        """The relative gap."""
+        if not np.isfinite(self.primal) or self.primal <= 0:
+            return 0.0 if self.primal <= 0 else np.inf
+        return max(0.0, self.primal - self.dual) / self.primal
+
+    def saw(self, w: Vector, losses: float) -> None:
+        """Note the losses at weights."""
+        self.reached(w, losses + 0.5 * _norm2(w))
+
+    def reached(self, w: Vector, value: float) -> None:
+        """Note the objective at weights."""
+        self.idle += 1
+        if value < self.primal:
+            self.w, self.primal, self.idle = w, value, 0
+
+    def bounded(self, rule: DualRule, near: Rows | None, far: Far) -> None:
+        """Note dual variables: those near, balanced where there is an equality, and all others' sums."""
+        v, linear = far.v.copy(), far.linear.copy()
+        if near is not None:
+            x = rule.x
+            if self.form.intercept:
+                x = _balanced(x, near, -float(far.v[:, -1].sum()))
+                rule = replace(rule, x=x)
+            for side, mine in enumerate((near.sign > 0, near.sign < 0)):
+                beta = np.where(mine, near.sign * x, 0.0)
+                v[side, :-1] += near.X.T @ beta
+                v[side, -1] += beta.sum()
+                linear[side] -= near.cost @ np.where(mine, x, 0.0)
+        above, below, scales = float(v[0, -1]), -float(v[1, -1]), [1.0, 1.0]
+        if self.form.intercept and above != below:
+            larger = int(below > above)
+            scales[larger] = min(above, below) / max(above, below)
+        both, gain = scales @ v, float(scales @ linear)
+        size = _norm2(both)
+        s = float(np.clip(gain / size, 0.0, 1.0)) if size > 0 and near is not None else 1.0
+        value = s * gain - 0.5 * s * s * size
+        if value > self.dual:
+            self.dual, self.idle = value, 0
+            self.rule = rule.scaled(s * scales[0], s * scales[1]).sorted()
+
+    def point(self, claim: Claim) -> FormPoint:
+        """Return what is best so far."""
+        engine = self.engine
+        counters = {
+            "rounds": engine.rounds,
+            "bytes_moved": engine.bytes_moved,
+            "worker_cpu_seconds": engine.cpu_seconds,
+            "worker_memory": engine.worker_memory,
+        }
+        b = float(self.w[-1]) if self.form.intercept else 0.0
+        return FormPoint(
+            self.w[:-1],
+            self.rule.packed(),
+            b,
+            iterations=engine.rounds,
+            claim=claim,
+            counters=counters,
+        )
+
+
+def _balanced(x: Vector, near: Rows, wanted: float) -> Vector:
+    """Return `x` moved so that Σ sign·x is `wanted`, those between 0 and C if they can."""
+    for moved in (np.flatnonzero((x > 0) & (x < near.C)), np.arange(x.size)):
+        if not moved.size:
+            continue
+        sign, left = near.sign[moved], wanted - float(near.sign @ x - near.sign[moved] @ x[moved])
+        try:
+            found = project(x[moved], np.zeros(moved.size), near.C[moved], sign, left)
+        except ValueError:
+            continue
+        x = x.copy()
+        x[moved] = found
+        return x
+    return x
+
+
+def _minimised(
+    block: VariableBlock, x: Vector, equality: bool, accuracy: float
+) -> tuple[Vector, Vector, float]:
+    """Return x, Mᵀx and the equality's multiplier of min ½‖Mᵀx‖² + pᵀx in a box, from `x`."""
+    if not x.size:
+        return x, np.zeros(block.rows.features), 0.0
+    solver = DualCoordinateDescent(tol=1e-9, gap=accuracy)
+    start = project(x, block.lb, block.ub, block.a, 0.0) if equality else x.copy()
+    state, steps = Descent(block, 0.0, equality, start), 0
+    for steps, _ in enumerate(solver.improvements(state, bool(x.any()))):
+        if state.stuck or steps > _INNER_STEPS:
+            state.balance()
+            break
+    return state.x, state.w, state.nu if equality else 0.0
+
+
+def _variables(X: Any, row_of: Any, sign: Vector, cost: Vector, C: Vector) -> VariableBlock:
+    """Return dual variables between 0 and C, with signs that an equality may have."""
+    rows = as_rows(X)
+    diagonal = squares(rows, X.shape[0])[row_of]
+    vectors = row_of, sign, cost, sign, np.zeros(sign.size), C, diagonal
+    return VariableBlock(rows, *(read_only(v) for v in vectors))
+
+
+def _joined(parts: list[Rows]) -> Rows:
+    """Return the rows of all blocks."""
+    sparse = scipy.sparse.issparse(parts[0].X)
+    X = scipy.sparse.vstack([p.X for p in parts], format="csr") if sparse else None
+    columns = zip(*parts, strict=True)
+    joined: list[Any] = [
+        X if i == 1 and sparse else np.concatenate(c) for i, c in enumerate(columns)
+    ]
+    return Rows(*joined)
+
+
+def _stacked(parts: list[Any]) -> tuple[Any, Vector, Vector]:
+    """Return X, y and C of all blocks."""
+    Xs, ys, Cs = zip(*parts, strict=True)
+    sparse = scipy.sparse.issparse(Xs[0])
+    X = scipy.sparse.vstack(Xs, format="csr") if sparse else np.concatenate(Xs)
+    return X, np.concatenate(ys), np.concatenate(Cs)
+
+
+def _sum(parts: list[Far]) -> Far:
+    return Far(sum(p.v for p in parts), sum(p.linear for p in parts))  # type: ignore[arg-type]
+
+
+def _norm2(w: Vector) -> float:
+    """Return ‖w‖², of weights whose last is the intercept."""
+    return float(w[:-1] @ w[:-1])

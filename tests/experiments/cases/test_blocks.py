@@ -1,0 +1,120 @@
+"""Samples in blocks in an experiment: certified from their files, never whole, with what it took."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from experiments.executors.local import LocalExecutor
+from experiments.records.columns import COLUMNS, COUNTED
+from experiments.workers.isolation import call_in_copy
+from problems import SVRPrimal, certify
+from problems.datasets import open_blocks
+from solvers import solve
+from solvers.near_rows import NearRows
+from tests.experiments.functions import posing, run_case
+
+COUNTERS = [own.name for own in COUNTED]
+GENERATED = "{name: generated_blocks, n: 90, d: 3, rows: 40, task: %s}"
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(0)
+    (tmp_path / "data").mkdir()
+    for k in range(2):
+        X = rng.standard_normal((60, 3))
+        frame = pd.DataFrame(X, columns=list("abc"))
+        frame["label"] = np.where(X[:, 0] + 0.3 * rng.standard_normal(60) > 0, "yes", "no")
+        frame.to_parquet(tmp_path / "data" / f"{k}.parquet", row_group_size=30)
+    return posing(
+        formulation="soft_margin_primal",
+        dataset='{name: blocks, path: "data/*.parquet", target: label, rows: 30, positive: yes}',
+        **{"C": 1, "solvers": ["{name: near_rows, tol: 1e-8}", "liblinear"]},
+    )
+
+
+def test_an_answer_on_files_is_solved_and_says_what_it_took(planned, files):
+    near, other = (run_case(case).record for case in planned(files))
+    assert list(near) == [*COLUMNS, *COUNTERS]
+    assert (near["verdict"], near["status"], near["reason"]) == ("solved", "finished", "")
+    assert (near["n"], near["d"]) == (120, 3)
+    assert near["bound_source"] == "alpha and w"
+    assert near["rounds"] == near["iterations"] > 1
+    assert near["bytes_moved"] == 0  # in one process
+    assert near["worker_cpu_seconds"] > 0
+    assert near["worker_memory"] > 2**20
+    assert other["status"] == "unsupported"
+    assert "name near_rows" in other["reason"]
+
+
+def test_a_file_that_changes_after_solving_leaves_nothing_solved(planned, files, tmp_path):
+    case = planned(files)[0]
+
+    def changed(function, *arguments):
+        returned = call_in_copy(function, *arguments)
+        path = tmp_path / "data" / "1.parquet"
+        frame = pd.read_parquet(path)
+        frame.loc[7, "a"] += 1e-9
+        frame.to_parquet(path, row_group_size=30)
+        return returned
+
+    record = run_case(case, apart=changed).record
+    assert record["verdict"] == "uncertified"
+    assert "1.parquet, rows 0 to 29: has changed since it was checked" in record["reason"]
+    assert np.isnan(record["dual_objective"])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ('{name: blocks, path: "none/*.parquet", target: label}', "no such file"),
+        ('{name: blocks, path: "data/*.parquet"}', "target: name the column"),
+        ('{name: blocks, path: "data/*.parquet", target: lable}', "has no 'lable'"),
+        ('{name: blocks, path: "data/*.parquet", target: label, rows: 0}', "rows: must be"),
+        ('{name: blocks, path: "data/*.parquet", target: label, limit: 9}', "unknown setting"),
+        (GENERATED % "regression", "needs labels, but generated_blocks is a regression data set"),
+    ],
+)
+def test_blocks_that_cannot_be_are_refused_before_the_first_run(files, outcome, data, message):
+    text = posing(formulation="soft_margin_primal", dataset=data, C=1, solvers=["near_rows"])
+    (told,) = outcome(text.encode())
+    assert message in told
+
+
+def test_a_label_that_no_sample_has_ends_its_rows_by_name(planned, files):
+    record = run_case(planned(files.replace("positive: yes", "positive: maybe"))[0]).record
+    assert record["status"] == "crashed"
+    assert "positive: no sample has the label 'maybe'" in record["reason"]
+
+
+@pytest.mark.skipif(find_spec("distributed") is None, reason="dask is not installed")
+def test_a_cluster_made_for_the_run_gives_the_same_answer_to_the_last_bit(planned):
+    text = posing(
+        formulation="svr_primal",
+        dataset=GENERATED % "regression",
+        **{"C": 1, "epsilon": 0.1, "trace": False},
+        solvers=["near_rows", "{name: near_rows, engine: dask, workers: 1}"],
+    )
+    cases = planned(text)
+    rows = {own.run_id: own.record for own in LocalExecutor(workers=1).run(cases)}
+    here, dask = (rows[case.run_id] for case in cases)
+    assert (here["verdict"], dask["verdict"], dask["reason"]) == ("solved", "solved", "")
+    for name in ("primal_objective", "dual_objective", "rounds"):
+        assert dask[name] == here[name]
+    assert dask["bytes_moved"] > 0
+
+
+def test_the_certificate_of_files_is_that_of_the_samples_in_memory(tmp_path):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((80, 4))
+    y = X @ np.arange(4.0) + rng.standard_normal(80)
+    for k in range(2):
+        np.save(tmp_path / f"X_{k}.npy", X[k * 40 : k * 40 + 40])
+        np.save(tmp_path / f"y_{k}.npy", y[k * 40 : k * 40 + 40])
+    blocks = open_blocks(tmp_path, rows=15)
+    found = solve(SVRPrimal(blocks, None, C=1.0, epsilon=0.1), NearRows(tol=1e-9))
+    joined = certify(SVRPrimal(X, y, C=1.0, epsilon=0.1), found.point)
+    assert found.certificate.primal_objective == pytest.approx(joined.primal_objective, rel=1e-12)
+    assert found.verdict == "solved"

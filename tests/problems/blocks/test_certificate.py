@@ -1,0 +1,105 @@
+"""The certificate from blocks against `certify` on the same samples in one array."""
+
+import numpy as np
+import pytest
+
+from problems import (
+    HingeERM,
+    Point,
+    RegularizedERM,
+    SoftMarginDual,
+    SoftMarginPrimal,
+    SVRDual,
+    certify,
+)
+from problems.formulations.erm import WeightedERM
+from problems.losses import Logistic, SquaredHinge
+from solvers import solve
+from solvers.near_rows import NearRows
+from tests.problems.blocks.files import in_blocks
+from tests.small_problems import two_classes
+
+X, Y = two_classes(n=300, d=5)
+TARGETS = X @ [1.0, -2.0, 0.5, 0.0, 1.0] + 0.5 * np.sin(np.arange(300))
+WEIGHT = np.random.default_rng(1).uniform(0.1, 3.0, 300)
+CUTS = (1, 100, 100, 250)  # blocks of one row and of none among them
+POSED = {
+    "hinge": lambda X, y, own: SoftMarginPrimal(X, y, C=0.5, intercept=own),
+    "hinge in the dual": lambda X, y, own: SoftMarginDual(X, y, C=20.0, intercept=own),
+    "hinge risk": lambda X, y, own: HingeERM(X, y, lam=0.01, intercept=own),
+    "tube": lambda X, y, own: SVRDual(X, y, C=0.5, epsilon=0.1, intercept=own),
+    "squared hinge": lambda X, y, own: WeightedERM(X, y, 0.5, SquaredHinge(), intercept=own),
+    "logistic": lambda X, y, own: RegularizedERM(X, y, lam=0.01, loss=Logistic(), intercept=own),
+}
+
+
+@pytest.fixture(params=POSED)
+def pose(request):
+    return POSED[request.param]
+
+
+@pytest.fixture(params=[True, False], ids=["intercept", "no intercept"])
+def own(request):
+    return request.param
+
+
+def _y(pose):
+    return TARGETS if pose is POSED["tube"] else Y
+
+
+def test_it_agrees_with_that_of_the_joined_samples(pose, own, tmp_path):
+    joined, problem = (
+        pose(X, _y(pose), own),
+        pose(in_blocks(tmp_path, X, _y(pose), CUTS), None, own),
+    )
+    solution = solve(problem, NearRows())
+    found = solution.certificate
+    assert found.relative_gap <= 1e-6
+    point = Point(w=solution.w, b=solution.b)
+    primal = certify(joined, point).primal_objective
+    # certify moves an intercept to its best place; the certificate from blocks keeps the solver's
+    assert found.primal_objective == pytest.approx(primal, rel=1e-6)
+    assert found.primal_objective >= primal * (1 - 1e-12)
+
+
+def test_its_dual_bound_is_that_of_the_same_dual_variables(own, tmp_path):
+    problem = SoftMarginDual(in_blocks(tmp_path, X, Y, CUTS), None, C=0.5, intercept=own)
+    joined = SoftMarginDual(X, Y, C=0.5, intercept=own)
+    inside = solve(joined, NearRows()).certificate  # the same rounds, whose alpha is in memory
+    found = solve(problem, NearRows()).certificate
+    assert inside.relative_gap <= 1e-6
+    assert found.dual_objective == pytest.approx(inside.dual_objective, rel=1e-6)
+
+
+@pytest.mark.parametrize("tol", [0.1, 1e-3, 1e-7])
+def test_it_never_excludes_the_optimum(pose, own, tol, tmp_path):
+    optimum = solve(pose(X, _y(pose), own), target_gap=1e-10).certificate
+    problem = pose(in_blocks(tmp_path, X, _y(pose), CUTS), None, own)
+    found = solve(problem, NearRows(), target_gap=tol).certificate
+    assert found.dual_objective <= optimum.primal_objective
+    assert found.primal_objective >= optimum.dual_objective
+
+
+def test_it_never_excludes_the_optimum_for_arbitrary_weights(pose, own, tmp_path):
+    optimum = solve(pose(X, _y(pose), own), target_gap=1e-10).certificate
+    problem = pose(in_blocks(tmp_path, X, _y(pose), CUTS), None, own)
+    for w in np.random.default_rng(3).standard_normal((5, 5)):
+        found = certify(problem, Point(w=w, b=0.3))
+        assert found.dual_objective <= optimum.primal_objective
+        assert found.primal_objective >= optimum.dual_objective
+
+
+def test_weights_of_samples_multiply_C(own, tmp_path):
+    problem = SoftMarginDual(in_blocks(tmp_path, X, Y, CUTS, WEIGHT), None, C=0.5, intercept=own)
+    optimum = solve(SoftMarginDual(X, Y, C=0.5 * WEIGHT, intercept=own)).certificate
+    found = solve(problem, NearRows()).certificate
+    assert found.relative_gap <= 1e-6
+    assert found.primal_objective == pytest.approx(optimum.primal_objective, rel=3e-6)
+
+
+@pytest.mark.parametrize("rule", [np.zeros(3), np.full(16, np.nan), np.full(16, -1.0)])
+def test_numbers_that_are_no_dual_variables_prove_nothing(rule, tmp_path):
+    problem = SoftMarginDual(in_blocks(tmp_path, X, Y, CUTS), None, C=0.5)
+    found = certify(problem, Point(w=np.zeros(5), b=0.0, rule=rule))
+    assert np.isnan(found.dual_objective)
+    assert "no dual variables of 5 features" in found.reason

@@ -103,7 +103,7 @@ def _judged(case: Case, given: Returned, threads: int) -> Outcome:
     }
     if case.problem.path:
         begun = perf_counter()
-        columns, rows = paths.judged(problem, data, case, answer, points)
+        columns, rows = paths.judged(problem, cast("Dataset", data), case, answer, points)
         record |= columns
         record |= _timed(record, given, threads, 2 * (perf_counter() - begun))
         return Outcome(record, path=rows)

@@ -116,7 +116,7 @@ def _solves() -> Iterator[_Row]:
     from solvers import all_solvers, solve  # noqa: PLC0415
 
     yield "solvers", ", ".join(all_solvers()), True
-    data = datasets.make("four_gaussians", n=80).load()
+    data = datasets.load("four_gaussians", n=80)
     solution = solve(SoftMarginDual(data.X, data.y, 1.0, RBF(0.05)))
     c = solution.certificate
     bounds = f"{c.dual_objective:.10g} ≤ optimum ≤ {c.primal_objective:.10g}"

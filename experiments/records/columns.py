@@ -117,7 +117,7 @@ radius measure: R, the largest ‖φ(x)‖ of a sample
 total_weight measure: Σ Cᵢ, which is 1/lam of a risk
 loss_at_zero measure: Σ Cᵢ·lossᵢ at w = 0
 """)
-# of solvers that count them, on samples in blocks, and of programs; tables without any have no such columns
+# of solvers on samples in blocks, and of programs; tables without any have no such columns
 COUNTED = _columns("""
 rounds whole: questions that every block was asked
 bytes_moved whole: bytes of questions and answers between processes

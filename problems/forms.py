@@ -308,7 +308,7 @@ def reduce(
     Unsupported
         If the formulation has no such form; the message says why.
     """
-    if isinstance(problem.X, Blocks):
+    if problem.in_blocks:
         if form is not Sharded:
             raise Unsupported(
                 "its samples are in blocks, of which one at a time is in memory, and this solver needs "

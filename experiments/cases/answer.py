@@ -15,7 +15,6 @@ from typing import Any, BinaryIO, NamedTuple
 
 from experiments.workers.wire import Layout, Malformed, Shapes, pack
 from problems import Formulation, Point
-from problems.blocks import Blocks
 from problems.forms import Claim
 from problems.validation import NoSuchProblem
 from solvers import Solution, Status
@@ -150,7 +149,7 @@ def read(
         "alpha": ((n * outputs,), (n, outputs)),
         "w": ((weights,), (problem.d, outputs)),
         "b": ((), (outputs,)),
-        "rule": ((None,),) if isinstance(problem.X, Blocks) else (),
+        "rule": ((None,),) if problem.in_blocks else (),
     }
 
     def shapes(answer: Answer) -> Shapes:

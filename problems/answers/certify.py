@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from problems.blocks import Blocks
 from problems.certificates.certificate import WRONG_GAP, Certificate, not_proven
 from problems.forms import Point
 from problems.formulations.convex_qp import ConvexQP
@@ -55,7 +54,7 @@ def certify(
     """
     point = _as_point(problem, solution_or_point)
     given = [v for v in (point.alpha, point.w) if v is not None]
-    if isinstance(problem.X, Blocks):
+    if problem.in_blocks:
         return _of_blocks(problem, point, rigorous, target_gap)
     if not given:
         return problem.without_point("the solver gave no point")

@@ -54,6 +54,7 @@ class ConvexQP(Formulation):
     listed: ClassVar[bool] = False  # it is posed by a file of its own, not on samples
     view: ClassVar[View] = "primal"
     has_samples: ClassVar[bool] = False
+    in_blocks: ClassVar[bool] = False  # type: ignore[misc]
     may_be_infeasible: ClassVar[bool] = True
     is_linear: ClassVar[bool] = True  # type: ignore[misc]
     pieces: ClassVar[list[Piece] | None] = None  # type: ignore[misc]

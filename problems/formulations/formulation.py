@@ -99,8 +99,7 @@ class Formulation(DualProblem):
             cls.problem_class = cls.name
 
     def __post_init__(self) -> None:
-        in_blocks = isinstance(self.X, Blocks)
-        X: Any = self.X if in_blocks else check_samples(self.X)
+        X: Any = self.X if self.in_blocks else check_samples(self.X)
         self._set("X", X)
         for name in [f.name for f in fields(self) if f.name in _CHECKS]:  # type: ignore[arg-type]
             self._set(name, _CHECKS[name](getattr(self, name), name))
@@ -108,7 +107,7 @@ class Formulation(DualProblem):
             raise ValueError(
                 f"kernel: must be a kernel such as RBF(gamma=0.1), got {self.kernel!r}"
             )
-        if in_blocks:
+        if self.in_blocks:
             self._check_blocks(X)
             return
         self._set("y", self._check_y())
@@ -185,9 +184,14 @@ class Formulation(DualProblem):
         return prod(self.weights_shape)
 
     @property
+    def in_blocks(self) -> bool:
+        """Whether only one block of its samples at a time is in memory."""
+        return isinstance(self.X, Blocks)
+
+    @property
     def parts(self) -> tuple[Part, ...]:
         """The problems that this one is the sum of, which share no variable: by default itself."""
-        return (Part(self, np.arange(0 if isinstance(self.X, Blocks) else self.n)),)
+        return (Part(self, np.arange(0 if self.in_blocks else self.n)),)
 
     def split(self, point: Point) -> list[Point]:
         """Return the answer to each part."""
@@ -291,7 +295,7 @@ class Formulation(DualProblem):
     @cached_property
     def family_hash(self) -> str:
         """Identity of the problem whichever view poses it."""
-        if isinstance(self.X, Blocks):
+        if self.in_blocks:
             C = f"{self.slack_weight:.12g}"
             known = self.problem_class, repr(self.X), C, self.tube, self.intercept, *self.identity
             return content_hash(*known)[:16]

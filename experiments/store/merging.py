@@ -1,4 +1,4 @@
-"""Folders of runs put together: `dualgap merge DIR DIR... --out DIR`.
+"""Folders of runs put together, as `dualgap merge` does.
 
 A run that several folders have is kept once, and refused where they say different things of it. Problems
 are named anew, as one plan would name them all; each run keeps its host, and tables keep hosts apart.

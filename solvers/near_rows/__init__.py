@@ -1,14 +1,16 @@
 """Near rows: samples in blocks, of which the driver holds w and a few rows, and nothing of size n.
 
     min ½‖w‖² + Σ Cᵢ·max(0, −uᵢ),   u = s·(Xw + b) + p   (hinge: s = y, p = −1; tube: s = ±1, p = ε ∓ y)
+
 An iteration is two rounds; a round is one question to every block.
+
 1. The blocks return the m variables whose u is nearest to the kink, and of all others v = Σ C[u<0]·mᵢ
    and H = Σ C/(2|u|)·mᵢmᵢᵀ, the Hessian of the quadratic majoriser of the hinge (Groenen et al. 2008).
-2. The driver minimises, for several γ,
-       ½‖w'‖² + (γ/2)(w'−w)ᵀH(w'−w) − vᵀw' + Σ_near Cᵢ·max(0, −uᵢ(w'))
+2. The driver minimises ½‖w'‖² + (γ/2)(w'−w)ᵀH(w'−w) − vᵀw' + Σ_near Cᵢ·max(0, −uᵢ(w')), for several γ,
    by dual coordinate descent and proximal Newton steps on the rows ML⁻ᵀ, LLᵀ = I + γH. The blocks return
    the objective along each segment from w to w', and the sums of dual variables that follow from the
    model (`DualRule`). They are feasible whatever happened, so each round has a duality gap of its own.
+
 The best (γ, t) gives the next w; γ is halved where t ≥ 1 and doubled where t is short.
 
 With an unregularised intercept b is one more weight, on which I is 0. Then Σβ = 0 has to hold: the near

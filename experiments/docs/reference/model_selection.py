@@ -1,11 +1,10 @@
-"""Ten-fold cross-validation over C, one run: ours at every C, GridSearchCV and TorchKM on a grid of 50.
+"""Ten-fold cross-validation over C, one run: ours at every C, GridSearchCV on a grid of 50.
 
     OMP_NUM_THREADS=1 python experiments/docs/reference/model_selection.py
 
 writes model_selection.csv, which the page on choosing C shows. One thread each; seconds are CPU time,
-and loading the data is not in them. The certified gap of a grid search and of TorchKM is the largest of
-their answers on all samples, which both keep, at the 50 values; ours is that of each fold at any C.
-TorchKM is left out where it is not installed (`pip install torchkm`).
+and loading the data is not in them. The certified gap of a grid search is the largest of its
+answers on all samples at the 50 values; ours is that of each fold at any C.
 """
 
 from itertools import chain
@@ -37,7 +36,7 @@ def main() -> None:
         X = data.X if isinstance(data.X, np.ndarray) else data.X.toarray()
         problem = SoftMarginDual(X, data.y, kernel=RBF(gamma))
         cross_validate(problem, C=(1, 1.1), folds=2, gap=0.1)  # compiles
-        for row in chain(ours(problem), grid_search(problem, gamma), torchkm(problem)):
+        for row in chain(ours(problem), grid_search(problem, gamma)):
             rows.append({"data": name, "samples": data.n} | row)
             pd.DataFrame(rows).to_csv(Path(__file__).with_suffix(".csv"), index=False)
 
@@ -65,35 +64,6 @@ def grid_search(problem, gamma):
         worst = max(worst, gap_of(problem, C, beta))
     error = 1 - found.best_score_
     yield row("GridSearchCV(SVC())", GRID.size, seconds, worst, error, found.best_params_["C"])
-
-
-def torchkm(problem):
-    """Yield TorchKM with its default tolerance of 1e-3, and with a smaller one."""
-    try:
-        import torch  # noqa: PLC0415 - may be missing
-        from torchkm.cvksvm import cvksvm  # noqa: PLC0415
-    except ImportError:
-        return
-    torch.set_num_threads(1)
-    y, part = torch.tensor(problem.y), torch.zeros(problem.n, dtype=torch.int64)
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    for k, (_, held_out) in enumerate(folds.split(problem.X, problem.y)):
-        part[held_out] = k + 1
-    for tolerance in (1e-3, 1e-5):
-        begun = process_time()
-        K = torch.tensor(problem.kernel(problem.X, problem.X))
-        how = {"eps": 1e-2 * tolerance, "KKTeps": tolerance, "KKTeps2": tolerance}
-        lam = torch.tensor(1.0 / (2 * problem.n * GRID))
-        model = cvksvm(
-            K, y, GRID.size, lam, part, FOLDS, maxit=100_000, gamma=1e-8, device="cpu", **how
-        )
-        model.fit()
-        seconds = process_time() - begun
-        wrong = (np.where(model.pred.numpy() >= 0, 1.0, -1.0) != problem.y[:, None]).mean(axis=0)
-        best = int(wrong.argmin())
-        alphas = model.alpmat.numpy()[1:].T
-        worst = max(gap_of(problem, C, beta) for C, beta in zip(GRID, alphas, strict=True))
-        yield row(f"TorchKM, tol {tolerance:g}", GRID.size, seconds, worst, wrong[best], GRID[best])
 
 
 def gap_of(problem, C, beta):

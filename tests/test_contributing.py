@@ -7,6 +7,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -91,6 +92,7 @@ def test_an_experiment_may_name_it(clone):
 def test_a_new_solver_conforms(clone):
     command = [part.replace("fixed_step", NAMES[0]) for part in step("selftest")]
     found = json.loads(clone([*command, "--json"])[1])
-    failed = [item for item in found["properties"] if item["result"] == "failed"]
-    assert [item for item in failed if not item["killed"]] == []  # by a busy machine, if any
-    assert sum(item["result"] == "passed" for item in found["properties"]) > 20
+    counted = Counter(item["result"] for item in found["properties"] if not item["killed"])
+    assert counted["failed"] == 0, found["sentences"]
+    starved = counted["not run"] > 0  # on a busy machine, whose time ran out
+    assert counted["passed"] > (0 if starved else 20), found["sentences"]

@@ -26,7 +26,7 @@ from problems.validation import check_positive, shown
 from solvers.base import NoSolver, NotInstalled, Solver, Status
 from solvers.numerics.warm_up import warm_up
 from solvers.running.arguments import check_gram, check_pair, starting_points
-from solvers.running.defaults import choose
+from solvers.running.defaults import choose, successor_of
 from solvers.running.parts import GROWTH, Parts
 from solvers.running.solution import Evaluation, Solution
 
@@ -89,6 +89,7 @@ def solve(
     if time_limit is not None:
         check_positive(time_limit, "time_limit")
     check_gram(problem, gram)
+    by_default = solver is None
     parts = Parts(problem, starting_points(problem, initial), callback)
     for part, start in zip(problem.parts, parts.starts, strict=True):
         time_left, iterations_left, exhausted = parts.left(time_limit, max_iter)
@@ -98,7 +99,7 @@ def solve(
         listener = callback
         if part.problem is not problem:
             listener = parts.evaluate if callback is not None or stop_at_target else None
-        how = target_gap, stop_at_target, listener, time_left, iterations_left
+        how = by_default, target_gap, stop_at_target, listener, time_left, iterations_left
         answer = _Run(part.problem, *how).solved(solver, start, gram, clock)
         if part.problem is problem:
             return answer
@@ -178,10 +179,12 @@ def _copied(point: FormPoint) -> FormPoint:
 class _Run:
     """State of solving one part: the clock, the limits, the evaluations made, the latest point.
 
-    `looked` is the time that the choice of the solver took: it counts as solving.
+    The time that the choice of the solver took counts as solving. `by_default` is whether nobody named
+    a solver, so that another one may go on.
     """
 
     problem: Formulation
+    by_default: bool
     target_gap: float
     stop_at_target: bool
     callback: Callable[[Evaluation], object] | None
@@ -190,7 +193,6 @@ class _Run:
     reduction: Reduction[Any] = field(init=False)
     trace: list[Evaluation] = field(default_factory=list[Evaluation])
     next_evaluation: float = _FIRST_EVALUATION
-    looked: float = 0.0
     time_setup: float = 0.0
     time_solve: float = 0.0
     cpu_time: float = 0.0
@@ -209,7 +211,8 @@ class _Run:
         try:
             if solver is None:
                 choice = choose(self.problem, self.target_gap, start, gram, clock)
-                solver, self.reduction, state, self.looked = choice
+                solver, self.reduction, state, looked = choice
+                self.time_solve = self.cpu_time = looked
             else:
                 self.reduction = reduce(self.problem, solver.form, start, gram=gram)
                 state = self.reduction.form
@@ -217,22 +220,38 @@ class _Run:
                     raise Unsupported(refusal)
             if self.max_iter is not None and any(f.name == "max_iter" for f in fields(solver)):
                 solver = replace(solver, max_iter=self.max_iter)  # type: ignore[call-arg]
-            name = solver.name
-            with compiling(lambda: _log.warning(_COMPILED, name)):
-                warm_up(solver, self.reduction.form)
-                state = solver.prepare(state)
+            state = self._prepared(solver, state)
         except (Unsupported, NotInstalled) as stop:
             status = Status.UNSUPPORTED if isinstance(stop, Unsupported) else Status.NOT_INSTALLED
             unable, note, gap = solver or NoSolver(), str(stop), self.target_gap
             return Solution(self.problem, unable, Point(), status, note=note, target_gap=gap)
-        self.time_setup = clock() - begun - self.looked
+        self.time_setup = clock() - begun - self.time_solve
+        status = self._ran(solver, state, clock)
+        stopped = status is Status.FINISHED and self.latest.claim == "stopped"
+        successor = successor_of(solver, self.problem, self.reduction) if stopped else None
+        if self.by_default and successor is not None:
+            begun = clock()
+            state = self._prepared(successor, self.reduction.form)
+            self.time_setup += clock() - begun
+            solver, status = successor, self._ran(successor, state, clock)
+        return self.solution(solver, status)
+
+    def _prepared(self, solver: Solver, state: Any) -> Any:
+        """Return what `solver` begins with, once all that it calls is compiled."""
+        name = solver.name
+        with compiling(lambda: _log.warning(_COMPILED, name)):
+            warm_up(solver, self.reduction.form)
+            return solver.prepare(state)
+
+    def _ran(self, solver: Solver, state: Any, clock: Callable[[], float]) -> Status:
+        """Run `solver`, and return why it stopped."""
         iterates = solver.iterates(state)
         if not isinstance(iterates, Iterator):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise TypeError(_RETURNED.format(type(iterates).__name__))
         status, begun = self.until_stopped(iterates, clock), clock()
         self.latest = taken_apart(solver.finish(state, self.latest))
         self.time_setup += clock() - begun
-        return self.solution(solver, status)
+        return status
 
     @cached_property
     def evaluating(self) -> bool:
@@ -252,7 +271,7 @@ class _Run:
         The clocks are arguments of functions, which a solver does not reach by replacing those of a
         module. They stand still during evaluations only, and but for what other threads compute then.
         """
-        status, begun, cpu_begun = None, wall() - self.looked, cpu() - self.looked
+        status, begun, cpu_begun = None, wall() - self.time_solve, cpu() - self.cpu_time
         while status is None:
             ended, found = False, None
             try:

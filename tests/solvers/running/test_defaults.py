@@ -7,7 +7,16 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from problems import RBF, Formulation, Kernel, Linear, RegularizedERM, Sigmoid, Unsupported
+from problems import (
+    RBF,
+    Formulation,
+    Kernel,
+    Linear,
+    RegularizedERM,
+    Sigmoid,
+    SVRDual,
+    Unsupported,
+)
 from problems.arithmetic import entropy
 from problems.losses import LOSSES, Hinge, ScalarLoss
 from solvers import SDCA, SMO, SemismoothNewton, Status, default_solver, solve
@@ -156,3 +165,14 @@ def test_the_look_at_K_that_chooses_counts_as_solving_and_is_made_once(monkeypat
     assert isinstance(solution.solver, SMO)
     assert solution.time_setup < 1000 < solution.time_solve
     assert solve(problem, time_limit=500, clock=lambda: next(seconds)).status is Status.TIME_LIMIT
+
+
+def test_an_interior_point_method_ends_what_takes_too_many_pair_steps():
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((600, 3))
+    y = np.sin(X.sum(axis=1)) + 0.1 * rng.standard_normal(600)
+    problem = SVRDual(X, y, C=837.0, epsilon=0.01, kernel=RBF(1.15))
+    answer = solve(problem)
+    assert answer.solver.name == "interior_point"
+    assert answer.certificate.relative_gap <= 1e-6
+    assert solve(problem, max_iter=1000).solver.name == "smo"  # a limit is one of the first solver

@@ -67,6 +67,13 @@ def dask_blocks(
     ValueError
         If they do not go together, or a value is not usable; the message names partition and row.
     """
+    return Blocks.checked(dask_source(X, y, weight, target=target, positive=positive))
+
+
+def dask_source(
+    X: Any, y: Any, weight: Any, *, target: str | None = None, positive: float | str | None = None
+) -> DaskSource:
+    """Return the partitions of Dask's collections, see `dask_blocks`."""
     import cloudpickle  # noqa: PLC0415 - comes with Dask, which is optional
     import dask  # noqa: PLC0415 - optional
 
@@ -86,7 +93,7 @@ def dask_blocks(
         parts = [dask.delayed(_triple)(*own) for own in triples]  # type: ignore[attr-defined]
     (parts,) = dask.optimize([*parts])  # type: ignore[attr-defined]
     packed = tuple(cloudpickle.dumps(part) for part in parts)
-    return Blocks.checked(DaskSource(packed, target, column, positive))
+    return DaskSource(packed, target, column, positive)
 
 
 def _triple(X: Any, y: Any, weight: Any = None) -> tuple[Any, Any, Any]:

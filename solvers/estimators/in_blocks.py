@@ -34,10 +34,14 @@ def as_arrays(X: Any, y: Any, weight: Any) -> list[Any]:
                 f"{name}: beside a Dask collection X it must be an Array or a Series of Dask, got "
                 f"{shown(own)}"
             )
-    return [
-        own.to_dask_array(lengths=True) if hasattr(own, "to_dask_array") else own
-        for own in (X, y, weight)
-    ]
+    return [_as_array(own) if hasattr(own, "to_dask_array") else own for own in (X, y, weight)]
+
+
+def _as_array(frame: Any) -> Any:
+    if not isinstance(getattr(frame, "dtype", np.dtype(float)), np.dtype):
+        frame = frame.astype(object)  # text of pandas' own kind
+    # lengths=True is wrong where Dask reads several files as one partition for a few of their columns
+    return frame.to_dask_array().compute_chunk_sizes()
 
 
 def labels_of(X: Any, y: Any) -> Vector:

@@ -72,6 +72,16 @@ def test_frames_of_several_classes_have_a_machine_each_and_their_features_names(
     assert predicted.index.equals(samples.compute().index)
 
 
+def test_frames_read_from_files_need_not_have_equal_partitions(tmp_path):
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(label=LABELS)
+    for k in range(4):
+        frame[75 * k : 75 * k + 75].to_parquet(tmp_path / f"{k}.parquet")
+    lazy = dd.read_parquet(tmp_path)  # whose columns alone Dask reads several files at a time
+    found = LinearSVC(tol=1e-8).fit(lazy[["a", "b", "c", "d"]], lazy["label"])
+    assert_alike(found, LinearSVC().fit(X, LABELS))
+
+
 @pytest.mark.parametrize("solver", [None, "near_rows", NearRows(tol=1e-8, near=50)])
 def test_blocks_of_files_have_their_labels_with_them(solver, tmp_path):
     dense = X * (RNG.random(X.shape) < 0.5)

@@ -162,4 +162,6 @@ class GeneratedBlocks(Loadable):
         if not self.in_memory:
             return DataInBlocks(Blocks.checked(drawn))
         parts = [drawn.load(k, True) for k in range(len(drawn.names))]
-        return Dataset(*(np.concatenate(own) for own in list(zip(*parts, strict=True))[:2]))
+        return Dataset(
+            np.concatenate([X for X, _, _ in parts]), np.concatenate([y for _, y, _ in parts])
+        )

@@ -6,7 +6,7 @@ The intercept is the weight v of one more feature with the constant value s, as 
 Newton's method on w; small problems in one compiled call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -107,7 +107,7 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
         return self._fit_posed([pose(formulation, X, y=y, C=C, **others) for y, C in machines])
 
     def _fit_blocks(
-        self, X: Any, y: Any, weight: Any, loss: IntervalLoss, positives: Sequence[Any]
+        self, X: Any, y: Any, weight: Any, loss: IntervalLoss, positives: Iterable[Any]
     ) -> Any:
         """Do the same on samples in blocks, for each label that is +1, or None for targets."""
         formulation, others = self._posed(loss)
@@ -280,8 +280,8 @@ class LinearSVR(LinearMachine, svm.LinearSVR):  # pyright: ignore[reportUntypedB
         squared = self.loss == "squared_epsilon_insensitive"
         kind = losses.SquaredEpsilonInsensitive if squared else losses.EpsilonInsensitive
         if is_in_blocks(X):
-            arrays = self._arrays(X, y, sample_weight)
-            [self.coef_] = self._fit_blocks(*arrays, kind(self.epsilon), [None])
+            X, y, sample_weight = self._arrays(X, y, sample_weight)
+            [self.coef_] = self._fit_blocks(X, y, sample_weight, kind(self.epsilon), [None])
             return self
         samples, y, C = self._checked(X, y, sample_weight, y_numeric=True)
         [self.coef_] = self._fit_machines(samples, kind(self.epsilon), [y.astype(np.float64)], [C])

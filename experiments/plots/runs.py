@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,15 @@ from experiments.plots.solver_styles import solver_styles
 from experiments.plots.style import LineStyle
 from problems import Geometry, Vector
 
+Unit = Literal["time", "rounds"]  # seconds of solving, or questions that every block was asked
+
 
 class Curve(NamedTuple):
-    """The evaluations of a run, or its end: seconds of solving, and certified relative gaps."""
+    """The evaluations of a run, or its end: what it had taken, and certified relative gaps."""
 
     series: str
     configuration: str
-    times: Vector
+    taken: Vector
     gaps: Vector
 
 
@@ -86,19 +88,20 @@ class Runs:
             found.setdefault(str(problem), []).append(same[(len(same) - 1) // 2])
         return found
 
-    def curves(self, problem: str) -> list[Curve]:
-        """Return how the gaps of the typical runs fell with time, where they have certified ones.
+    def curves(self, problem: str, unit: Unit = "time") -> list[Curve]:
+        """Return how the gaps of the typical runs fell, where they have certified ones.
 
         Of a run with fewer than two evaluations the end stands for them.
         """
         found: list[Curve] = []
+        during, whole = ("time", "time_solve") if unit == "time" else ("iteration", "rounds")
         for run in self.typical(problem):
-            times, gaps = self.trace(run["run_id"])[["time", "relative_gap"]].to_numpy(np.float64).T
-            if len(times) < 2:
-                times, gaps = np.array([[run["time_solve"]], [run["relative_gap"]]], np.float64)
-            certified = np.isfinite(gaps) & np.isfinite(times)
+            taken, gaps = self.trace(run["run_id"])[[during, "relative_gap"]].to_numpy(np.float64).T
+            if len(taken) < 2:
+                taken, gaps = np.array([[run[whole]], [run["relative_gap"]]], np.float64)
+            certified = np.isfinite(gaps) & np.isfinite(taken)
             if certified.any():
-                times = times[certified].clip(SHORTEST_TIME)
+                taken = taken[certified].clip(SHORTEST_TIME)
                 gaps = gaps[certified].clip(LEAST_GAP)
-                found.append(Curve(str(run["series"]), str(run["configuration"]), times, gaps))
+                found.append(Curve(str(run["series"]), str(run["configuration"]), taken, gaps))
         return found

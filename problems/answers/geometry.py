@@ -146,12 +146,21 @@ class Geometry:
 
     @property
     def _alpha(self) -> Vector:
+        self._check_in_memory()
         if self.point.alpha is None:
             raise ValueError("there is no answer: the solver gave no usable point")
         return self.point.alpha
 
+    def _check_in_memory(self) -> None:
+        if self.problem.in_blocks:
+            raise ValueError(
+                "samples in blocks are not in memory, and no process has a number for each: ask of one "
+                "block after another, [solution.decision_function(block.X) for block in problem.X]"
+            )
+
     @cached_property
     def _scores(self) -> Vector:
+        self._check_in_memory()
         if self.point.w is not None:
             return self.problem.scores(self.problem.X, self.point.w)
         return gram_scores(self.problem.gram(memory=0), self._beta)

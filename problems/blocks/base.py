@@ -183,6 +183,15 @@ class Blocks:
     def __iter__(self) -> Iterator[Block]:
         return map(self.read, range(self.count))
 
+    def first_target(self) -> str:
+        """Say where the first y is that is neither −1 nor +1, as some are, and which."""
+        k, row, y = next(
+            (k, int(row), block.y[row])
+            for k, block in enumerate(self)
+            for row in np.flatnonzero(np.abs(block.y) != 1.0)
+        )
+        return f"{self.source.place(k, row)}: is {y:g}"
+
     def __repr__(self) -> str:
         """Say what decides the content, for identities too."""
         return f"Blocks({self.n} × {self.d}, checksums {', '.join(self.checksums)})"

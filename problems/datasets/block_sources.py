@@ -6,6 +6,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from problems.blocks import Blocks, BlockSource
+from problems.dataset import Dataset
 from problems.datasets.block_files import ROWS
 from problems.datasets.source import DataInBlocks, Loadable, count, number
 from problems.validation import check_choice
@@ -67,6 +68,13 @@ def dask_blocks(
     ValueError
         If they do not go together, or a value is not usable; the message names partition and row.
     """
+    return Blocks.checked(dask_source(X, y, weight, target=target, positive=positive))
+
+
+def dask_source(
+    X: Any, y: Any, weight: Any, *, target: str | None = None, positive: float | str | None = None
+) -> DaskSource:
+    """Return the partitions of Dask's collections, see `dask_blocks`."""
     import cloudpickle  # noqa: PLC0415 - comes with Dask, which is optional
     import dask  # noqa: PLC0415 - optional
 
@@ -86,7 +94,7 @@ def dask_blocks(
         parts = [dask.delayed(_triple)(*own) for own in triples]  # type: ignore[attr-defined]
     (parts,) = dask.optimize([*parts])  # type: ignore[attr-defined]
     packed = tuple(cloudpickle.dumps(part) for part in parts)
-    return Blocks.checked(DaskSource(packed, target, column, positive))
+    return DaskSource(packed, target, column, positive)
 
 
 def _triple(X: Any, y: Any, weight: Any = None) -> tuple[Any, Any, Any]:
@@ -128,6 +136,7 @@ class GeneratedBlocks(Loadable):
     ----------
     n, d : samples, features. rows : of a block.
     noise : standard deviation of what is added to wᵀx.
+    in_memory : whether the same samples are one array, for solvers that take no blocks.
     task : whether y is the target or its sign.
     seed : of w, and with its number of each block.
     """
@@ -139,6 +148,7 @@ class GeneratedBlocks(Loadable):
     d: int = count(10, low=1)
     rows: int = count(ROWS, low=1)
     noise: float = number(0.5)
+    in_memory: bool = False
     task: Literal["classification", "regression"] = "classification"  # pyright: ignore[reportIncompatibleVariableOverride]
     seed: int = count(0, low=0)
 
@@ -146,7 +156,12 @@ class GeneratedBlocks(Loadable):
         check_choice(self.task, "task", ("classification", "regression"))
         super().__post_init__()
 
-    def load(self) -> DataInBlocks:
+    def load(self) -> Dataset | DataInBlocks:
         """Draw and check every block once."""
         drawn = GeneratedSource(self.n, self.d, self.rows, self.seed, self.noise, self.task)
-        return DataInBlocks(Blocks.checked(drawn))
+        if not self.in_memory:
+            return DataInBlocks(Blocks.checked(drawn))
+        parts = [drawn.load(k, True) for k in range(len(drawn.names))]
+        return Dataset(
+            np.concatenate([X for X, _, _ in parts]), np.concatenate([y for _, y, _ in parts])
+        )

@@ -130,13 +130,13 @@ class Formulation(DualProblem):
 
     def _check_blocks(self, X: Blocks) -> None:
         """Raise ValueError if samples in blocks are not what it takes."""
-        if self.y is not None:  # pyright: ignore[reportUnnecessaryComparison]
-            raise ValueError("y: samples in blocks have theirs with them; give None")
         if not self.takes_blocks:
             raise NoSuchProblem(
                 f"X: {self.name} takes no samples in blocks; the soft margin, support vector regression "
                 "and the risks of smooth losses do"
             )
+        if self.y is not None:  # pyright: ignore[reportUnnecessaryComparison]
+            raise ValueError("y: samples in blocks have theirs with them; give None")
         if not self.is_linear:
             raise NoSuchProblem(
                 f"kernel: samples in blocks need a linear kernel, got {self.kernel!r}: others need all "
@@ -144,8 +144,12 @@ class Formulation(DualProblem):
             )
         if self.task is LABELS and X.target != "labels":
             raise NoSuchProblem(
-                "y: labels must be -1 and +1, and the blocks have other values; say which one is +1 "
-                "with 'positive'"
+                f"y: {X.first_target()}, and labels must be -1 and +1; say which one is +1 with "
+                "'positive'"
+            )
+        if np.ndim(getattr(self, "C", 1.0)):
+            raise ValueError(
+                "C: of samples in blocks it is one number; weights come with the samples"
             )
         if hasattr(self, "C"):
             self._set("C", check_positive(self.C, "C"))

@@ -11,7 +11,7 @@ is imported with the first of them, and not by `import solvers`.
 `NuSVC`, `NuSVR`, `OneClassSVM`   with nu in place of C, of epsilon, of labels; likewise, but by SMO
 `LinearSVC`, `LinearSVR`   weights w with an intercept that is regularised (one more feature, which is
                constant) or, with intercept_scaling=inf, not; dual coordinate descent, and Newton's
-               method for squared losses
+               method for squared losses; near rows for Dask's collections and `Blocks`
 `CertifiedSVCCV`   `SVC` with the best C of an interval, by cross-validation at every C
 
 Weights of classes and of samples multiply C. Samples of weight 0 are left out before anything else.

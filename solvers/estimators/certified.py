@@ -202,6 +202,9 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
         initial = None if start.alpha is None else Point(start.alpha)
         listener = self._show if self.callback is not None or self.verbose else None
         solution = solve(problem, solver, initial=initial, callback=listener)
+        if problem.in_blocks and solution.point.w is not None:
+            converged = solution.claimed == "optimal"
+            return Answer(solution.point, max(1, solution.iterations), converged)
         if solution.status is Status.INFEASIBLE:
             raise ValueError("C: is infinite, and no surface separates the classes; use a finite C")
         alpha, margin = solution.point.alpha, 1.0

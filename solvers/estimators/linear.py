@@ -6,6 +6,7 @@ The intercept is the weight v of one more feature with the constant value s, as 
 Newton's method on w; small problems in one compiled call.
 """
 
+from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
@@ -27,11 +28,20 @@ from solvers.estimators.certified import (
     Answer,
     Blocks,
     Certified,
+    Posed,
     linear_terms,
     pose,
     positive_weights,
 )
+from solvers.estimators.in_blocks import (
+    as_arrays,
+    blocks_of,
+    in_each_block,
+    is_in_blocks,
+    labels_of,
+)
 from solvers.finite_newton import MOST_FEATURES, FiniteNewton, minimise_squares
+from solvers.near_rows import NearRows
 from solvers.numerics.rows import as_rows
 from solvers.smooth_primal import NewtonCG
 
@@ -69,8 +79,16 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
             X = _with_feature(X, float(self.intercept_scaling))
         return check_samples(X), y[kept], self.C * weight
 
-    def _fit_machines(self, X: Any, loss: IntervalLoss, ys: list[Vector], Cs: list[Vector]) -> Any:
-        """Solve a problem for each y and C (n,); set all but `coef_`; return that (machines, d)."""
+    def _arrays(self, X: Any, y: Any, weight: Any) -> list[Any]:
+        """Check the parameters, note the features, and return arrays in the place of frames."""
+        self._validate_params()
+        self.n_features_in_ = X.shape[1]
+        if hasattr(X, "columns"):
+            self.feature_names_in_ = np.asarray(X.columns, dtype=object)
+        return as_arrays(X, y, weight)
+
+    def _posed(self, loss: IntervalLoss) -> tuple[type[Formulation], dict[str, Any]]:
+        """Return the formulation of a loss, and its fields that no machine has of its own."""
         formulation: type[Formulation] = SVRDual if loss.is_regression else SoftMarginDual
         others: dict[str, Any] = {"epsilon": self.epsilon} if loss.is_regression else {}
         if loss.is_smooth:
@@ -80,8 +98,28 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
                 "dual: Unsupported set of arguments: the loss has kinks, so no primal solver takes "
                 f"penalty='l2', loss={self.loss!r}, dual=False; use dual='auto', or a squared loss"
             )
-        others |= {"kernel": Linear(), "intercept": self._is_free}
-        problems = [pose(formulation, X, y=y, C=C, **others) for y, C in zip(ys, Cs, strict=True)]
+        return formulation, others | {"kernel": Linear(), "intercept": self._is_free}
+
+    def _fit_machines(self, X: Any, loss: IntervalLoss, ys: list[Vector], Cs: list[Vector]) -> Any:
+        """Solve a problem for each y and C (n,); set all but `coef_`; return that (machines, d)."""
+        formulation, others = self._posed(loss)
+        machines = zip(ys, Cs, strict=True)
+        return self._fit_posed([pose(formulation, X, y=y, C=C, **others) for y, C in machines])
+
+    def _fit_blocks(
+        self, X: Any, y: Any, weight: Any, loss: IntervalLoss, positives: Iterable[Any]
+    ) -> Any:
+        """Do the same on samples in blocks, for each label that is +1, or None for targets."""
+        formulation, others = self._posed(loss)
+        constant = self.intercept_scaling if self.fit_intercept and not self._is_free else None
+        problems = list[Posed]()
+        for positive in positives:
+            blocks = blocks_of(X, y, weight, positive, constant)
+            problem = formulation(**{"X": blocks, "y": None, "C": self.C, **others})
+            problems.append(lambda problem=problem: problem)
+        return self._fit_posed(problems)
+
+    def _fit_posed(self, problems: list[Posed]) -> Any:
         answers = self._answered(problems)
         self.n_iter_ = max(answer.iterations for answer in answers)
         w = np.array([answer.point.w for answer in answers])
@@ -92,6 +130,13 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
             w, self.intercept_ = w[:, :-1], self.intercept_scaling * w[:, -1]
         return w
 
+    def predict(self, X: Any) -> Any:
+        """Predict the classes or targets of `X` (m, d); of a Dask collection a lazy array, in blocks."""
+        if is_in_blocks(X):
+            dtype = self.classes_.dtype if hasattr(self, "classes_") else np.float64
+            return in_each_block(self.predict, X, dtype)
+        return super().predict(X)
+
     def _quickly(self, at: int, problem: Formulation, blocks: Blocks) -> Answer | None:
         """Solve by epochs or Newton steps where X is dense and small, else by K."""
         (n, d), squared = problem.X.shape, problem.loss.is_smooth
@@ -99,7 +144,8 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
         if small and squared:
             return self._by_newton(problem, self._start(at, problem))
         if not small or problem.intercept:
-            return None if squared else super()._quickly(at, problem, blocks)
+            none = squared or problem.in_blocks
+            return None if none else super()._quickly(at, problem, blocks)
         start, (linear, tube, limits) = self._start(at, problem), linear_terms(problem)
         beta = problem.beta(np.zeros(n) if start.alpha is None else start.alpha)
         fine = self.tol * (SHARPER if self.refine and n <= SMALL else 1.0)
@@ -123,6 +169,8 @@ class LinearMachine(Certified):  # pyright: ignore[reportUntypedBaseClass]
         return Answer(point, steps, converged)
 
     def _default_solver(self, problem: Formulation) -> Any:
+        if problem.in_blocks:
+            return NearRows(tol=self.tol)
         if not problem.loss.is_smooth:
             return super()._default_solver(problem)
         newton = NewtonCG if problem.intercept or problem.d > MOST_FEATURES else FiniteNewton
@@ -143,7 +191,7 @@ class LinearSVC(LinearMachine, svm.LinearSVC):  # pyright: ignore[reportUntypedB
         losses are solved by Newton's method on w.
     tol : of the hinge, the maximal violation in the dual, see `refine`;
         of squared losses, a million times the relative gain of the last Newton step (above 2000
-        features, the mean size of its entries).
+        features, the mean size of its entries); of samples in blocks, the relative gap.
     intercept_scaling : also inf, for an intercept that is not regularised.
     class_weight : "balanced" counts samples with their weights.
     refine : whether with the hinge problems of up to 1000 samples are solved to a millionth of `tol`.
@@ -159,34 +207,62 @@ class LinearSVC(LinearMachine, svm.LinearSVC):  # pyright: ignore[reportUntypedB
     intercept_scaling: Any = 1
     class_weight: Any = None
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to samples `X` (n, d), dense or sparse, and labels `y` (n,)."""
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to samples `X` (n, d), dense or sparse, and labels `y` (n,).
+
+        Or to a Dask Array or DataFrame with an Array or Series `y`; or to `Blocks`, without `y`.
+        """
+        if is_in_blocks(X):
+            return self._fit_in_blocks(X, y, sample_weight)
         if self.penalty == "l1" or self.multi_class == "crammer_singer":
             self._answers, self._certificate = [], None
             return super().fit(X, y, sample_weight)
         samples, y, C = self._checked(X, y, sample_weight)
         check_classification_targets(y)
         self.classes_, labels = np.unique(y, return_inverse=True)
-        K = self.classes_.size
-        if K < 2:
-            raise ValueError(
-                "y: the number of classes has to be greater than one; got 1 class "
-                "(among samples of positive weight)"
-            )
+        machines, K = self._machines(), self.classes_.size
         balance = np.ones(K)
         if isinstance(self.class_weight, str):  # "balanced"
             counts = np.bincount(labels, C)
             balance = counts.sum() / (K * counts)
         elif self.class_weight is not None:
             balance = compute_class_weight(self.class_weight, classes=self.classes_, y=y)
-        loss = losses.SquaredHinge() if self.loss == "squared_hinge" else losses.Hinge()
-        machines = [1] if K == 2 else range(K)
         # the others have weight 1 if they are several, as in LIBLINEAR
         others = balance[0] if K == 2 else 1.0
         ys = [np.where(labels == k, 1.0, -1.0) for k in machines]
         Cs = [C * np.where(labels == k, balance[k], others) for k in machines]
-        self.coef_ = self._fit_machines(samples, loss, ys, Cs)
+        self.coef_ = self._fit_machines(samples, self._loss(), ys, Cs)
         return self
+
+    def _fit_in_blocks(self, X: Any, y: Any, weight: Any) -> Self:
+        refused = {
+            "penalty": self.penalty == "l1",
+            "multi_class": self.multi_class == "crammer_singer",
+            "class_weight": self.class_weight is not None,
+        }
+        for name in filter(refused.get, refused):
+            raise ValueError(
+                f"{name}: samples in blocks have no {getattr(self, name)!r}; leave it out"
+                + " and give weights of samples" * (name == "class_weight")
+            )
+        X, y, weight = self._arrays(X, y, weight)
+        self.classes_ = labels_of(X, y)
+        positives = self.classes_[self._machines()]
+        self.coef_ = self._fit_blocks(X, y, weight, self._loss(), positives)
+        return self
+
+    def _machines(self) -> list[int]:
+        """Return the classes that are told from all others."""
+        K = self.classes_.size
+        if K < 2:
+            raise ValueError(
+                "y: the number of classes has to be greater than one; got 1 class "
+                "(among samples of positive weight)"
+            )
+        return [1] if K == 2 else list(range(K))
+
+    def _loss(self) -> IntervalLoss:
+        return losses.SquaredHinge() if self.loss == "squared_hinge" else losses.Hinge()
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -199,12 +275,16 @@ class LinearSVR(LinearMachine, svm.LinearSVR):  # pyright: ignore[reportUntypedB
     epsilon: Any = 0.0
     loss: Any = "epsilon_insensitive"
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to samples `X` (n, d), dense or sparse, and targets `y` (n,)."""
-        samples, y, C = self._checked(X, y, sample_weight, y_numeric=True)
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
+        """Fit to samples `X` (n, d) and targets `y` (n,), dense, sparse, or as `LinearSVC` in blocks."""
         squared = self.loss == "squared_epsilon_insensitive"
-        loss = losses.SquaredEpsilonInsensitive if squared else losses.EpsilonInsensitive
-        [self.coef_] = self._fit_machines(samples, loss(self.epsilon), [y.astype(np.float64)], [C])
+        kind = losses.SquaredEpsilonInsensitive if squared else losses.EpsilonInsensitive
+        if is_in_blocks(X):
+            X, y, sample_weight = self._arrays(X, y, sample_weight)
+            [self.coef_] = self._fit_blocks(X, y, sample_weight, kind(self.epsilon), [None])
+            return self
+        samples, y, C = self._checked(X, y, sample_weight, y_numeric=True)
+        [self.coef_] = self._fit_machines(samples, kind(self.epsilon), [y.astype(np.float64)], [C])
         return self
 
 

@@ -38,6 +38,11 @@ def interval_of(
     least_ok = low >= 0 if name == "epsilon" else low > 0
     if not (least_ok and low < high < np.inf):
         raise ValueError(f"{name}: must be an interval (low, high) above 0, got {ends!r}")
+    if problem.in_blocks:
+        raise ValueError(
+            "problem: a path keeps the dual variables of all samples, and these are in blocks: solve at "
+            "one value after another"
+        )
     kind = type(problem).__name__
     several = problem.outputs > 1 or problem.parts[0].problem is not problem
     if several or np.isinf(problem.weight).any():

@@ -25,7 +25,7 @@ def default_solver(problem: Formulation, target_gap: float = 1e-6) -> Solver:
     is smooth and w has coordinates, else dual coordinate ascent, a cone program for what that cannot
     take, and for a loss that neither knows L-BFGS on a factor of K. Several binary problems get that of
     each of them; the margin of sequences, cutting planes; a
-    convex QP, CVXOPT.
+    convex QP, CVXOPT. Samples in blocks have near rows alone.
 
     Where SMO has taken as many steps as an interior-point method takes time, or finds no way down,
     `solve` goes on with that.
@@ -89,6 +89,11 @@ def _candidates(problem: Formulation, target_gap: float) -> Iterator[Solver]:
         from solvers.cvxopt_qp import CvxoptQP  # noqa: PLC0415
 
         yield CvxoptQP(tol=tol)
+        return
+    if problem.in_blocks:
+        from solvers.near_rows import NearRows  # noqa: PLC0415
+
+        yield NearRows(tol=gap)
         return
     if problem.pieces is None:
         from solvers.cutting_plane import CuttingPlane  # noqa: PLC0415

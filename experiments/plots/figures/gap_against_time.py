@@ -1,4 +1,4 @@
-"""Certified gap against time: how soon each solver's answer is provably good.
+"""Certified gap against time or rounds: how soon each solver's answer is provably good.
 
 A solver whose iterates were evaluated is a line, its typical run (the median time of its repetitions).
 One that was evaluated only at its end is a point, or several points for several tolerances. A legend
@@ -6,16 +6,19 @@ of more than eight solvers is hard to follow: there each panel names its own bes
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from experiments.analysis.profiles import LEAST_GAP
 from experiments.plots.drawing import Drawing, Named
-from experiments.plots.runs import Curve, Runs
+from experiments.plots.runs import Curve, Runs, Unit
 from experiments.plots.style import (
     decades,
     key,
@@ -45,9 +48,22 @@ class GapAgainstTime(Drawing):
         yield from self.paged(gap_against_time, runs)
 
 
-def gap_against_time(runs: Runs, problems: Sequence[str]) -> Figure:
-    """Draw the certified relative gap against seconds of solving, one panel a problem."""
-    curves = {problem: runs.curves(problem) for problem in problems}
+class GapAgainstRounds(Drawing):
+    """Certified relative gap against the rounds of solvers on samples in blocks; a panel a problem."""
+
+    def ready(self, runs: Runs) -> bool:
+        """Whether a run has rounds."""
+        return "rounds" in runs.table and bool(runs.table["rounds"].notna().any())
+
+    def draw(self, runs: Runs) -> Iterator[Named]:
+        """Yield a figure for every six problems."""
+        counted = replace(runs, table=runs.table[runs.table["rounds"].notna()])
+        yield from self.paged(partial(gap_against_time, unit="rounds"), counted)
+
+
+def gap_against_time(runs: Runs, problems: Sequence[str], unit: Unit = "time") -> Figure:
+    """Draw the certified relative gap against seconds of solving, or rounds, one panel a problem."""
+    curves = {problem: runs.curves(problem, unit) for problem in problems}
     drawn = [curve for those in curves.values() for curve in those]
     series = {curve.series for curve in drawn}
     crowded = len(series) > _LEGIBLE
@@ -59,11 +75,12 @@ def gap_against_time(runs: Runs, problems: Sequence[str]) -> Figure:
     low, high = float(heights.min(initial=1.0)), float(heights.max(initial=LEAST_GAP))
     axes[0].set_ylim(low / 10, 4 * max(low, high))
     for ax, problem in zip(axes, problems, strict=True):
-        _panel(ax, runs, problem, curves[problem])
+        _panel(ax, runs, problem, curves[problem], unit)
         if crowded and curves[problem]:
             _name_beside(ax, runs, curves[problem])
-    label_outside(axes, "solving time (s)", "certified relative gap")
-    lines = {curve.series for curve in drawn if len(curve.times) > 1}
+    taken = "solving time (s)" if unit == "time" else "rounds, each a pass over all samples"
+    label_outside(axes, taken, "certified relative gap")
+    lines = {curve.series for curve in drawn if len(curve.taken) > 1}
     keys: list[tuple[Artist, str]] = []
     if not crowded:
         keys = solver_keys(runs.styles, lines)
@@ -91,7 +108,7 @@ def _name_beside(ax: Axes, runs: Runs, curves: Sequence[Curve]) -> None:
         ax.plot([1.06], [y], transform=ax.transAxes, **mark)
         ax.annotate(
             plain(curve.series),
-            (curve.times[-1], curve.gaps[-1]),
+            (curve.taken[-1], curve.gaps[-1]),
             (1.12, y),
             textcoords="axes fraction",
             fontsize=6.5,
@@ -113,23 +130,28 @@ def spread(heights: Vector, distance: float) -> Vector:
     return np.clip(0.5 * (up + down), 0.0, max(0.0, 1.0 - steps[-1])) + steps
 
 
-def _panel(ax: Axes, runs: Runs, problem: str, curves: Sequence[Curve]) -> None:
+def _panel(ax: Axes, runs: Runs, problem: str, curves: Sequence[Curve], unit: Unit) -> None:
     """Draw one problem: lines, marked where they reach the target and where they end, and points."""
-    ax.set_xscale("log")
+    if unit == "time":
+        ax.set_xscale("log")
     target = float(runs.of(problem)["target_gap"].max())
     if np.isfinite(target):
         ax.axhline(target, **_TARGET)
-    for series, _, times, gaps in curves:
+    for series, _, taken, gaps in curves:
         line = runs.styles[series]
-        if len(times) == 1:
-            ax.plot(times, gaps, label=series, **line.arguments(linestyle="none"))
+        if len(taken) == 1:
+            ax.plot(taken, gaps, label=series, **line.arguments(linestyle="none"))
         else:
-            ax.plot(times, gaps, label=series, **line.arguments(markevery=[-1]))
+            ax.plot(taken, gaps, label=series, **line.arguments(markevery=[-1]))
             reached = np.flatnonzero(gaps <= target)[:1]
-            ax.plot(times[reached], gaps[reached], label="_reached", **line.arguments(**_REACHED))
+            ax.plot(taken[reached], gaps[reached], label="_reached", **line.arguments(**_REACHED))
         low = gaps <= LEAST_GAP
         if low.any():
-            ax.plot(times[low], 0.4 * gaps[low], label="_clipped", **_CLIPPED)
+            ax.plot(taken[low], 0.4 * gaps[low], label="_clipped", **_CLIPPED)
     if not curves:
         note(ax, "no certified gap")
-    decades(ax)
+    if unit == "time":
+        decades(ax)
+    else:
+        ax.set_xlim(left=0)
+        ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))

@@ -14,10 +14,12 @@ from problems import (
     Linear,
     RegularizedERM,
     Sigmoid,
+    SoftMarginPrimal,
     SVRDual,
     Unsupported,
 )
 from problems.arithmetic import entropy
+from problems.blocks import ArraySource, Blocks
 from problems.losses import LOSSES, Hinge, ScalarLoss
 from solvers import SDCA, SMO, SemismoothNewton, Status, default_solver, solve
 
@@ -111,6 +113,25 @@ def test_several_offsets_are_solved_for(kernel, without):
     solution = solve(Outside(X, LABELS, Hinge(), kernel, groups=groups))
     assert solution.verdict == "solved"
     assert len(solution.certificate.offsets) == 4 - without
+
+
+@with_and_without
+@pytest.mark.parametrize("name", ["hinge", "logistic", "epsilon_insensitive"])
+def test_samples_in_blocks_have_near_rows(name, intercept):
+    loss = loss_named(name)
+    y = TARGETS if loss.is_regression else LABELS
+    blocks = Blocks.checked(ArraySource(X, y, None, 15))
+    solution = solve(RegularizedERM(blocks, None, 0.05, loss, intercept=intercept), target_gap=1e-8)
+    assert solution.solver.name == "near_rows"
+    assert solution.verdict == "solved"
+
+
+def test_samples_in_blocks_of_too_many_features_are_refused_with_their_number():
+    blocks = Blocks.checked(ArraySource(np.zeros((2, 2001)), LABELS[:2], None, 1))
+    solution = solve(SoftMarginPrimal(blocks, None))
+    assert solution.status is Status.UNSUPPORTED
+    assert "near_rows: near rows sends a matrix of d²" in solution.reason
+    assert "up to 2000 features, and these samples have 2001" in solution.reason
 
 
 @pytest.mark.parametrize(

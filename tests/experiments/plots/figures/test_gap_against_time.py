@@ -3,7 +3,11 @@
 import numpy as np
 
 from experiments.analysis.profiles import LEAST_GAP
-from experiments.plots.figures.gap_against_time import gap_against_time, spread
+from experiments.plots.figures.gap_against_time import (
+    GapAgainstRounds,
+    gap_against_time,
+    spread,
+)
 from tests.experiments.plots.conftest import named, runs_of
 from tests.experiments.rows import crashed, run
 
@@ -50,3 +54,24 @@ def test_names_are_moved_apart_no_further_than_needed():
     crowded = spread(np.full(4, 0.99), 0.25)
     assert np.diff(crowded).min() > 0.249
     assert crowded.max() <= 1
+
+
+def test_runs_with_rounds_have_a_figure_of_these_and_others_are_not_in_it():
+    rows = [
+        run("a"),
+        run("b", rounds=4.0),
+        run("b", "one", rounds=9.0, relative_gap=1e-4),
+        run("b", "qp"),
+    ]
+    runs = runs_of(rows, {1: [1.0, 1e-3, 1e-7]})
+    assert not GapAgainstRounds().ready(runs_of([run("a")]))
+    assert GapAgainstRounds().ready(runs)
+    [(name, figure)] = GapAgainstRounds().draw(runs)
+    (ax,) = figure.axes
+    assert name.startswith("gap_against_rounds")
+    assert ax.get_title() == "b"
+    trace = runs.trace(runs.table["run_id"].iloc[1])
+    np.testing.assert_allclose(named(ax, "smo")[0].get_xdata(), trace["iteration"])
+    assert (named(ax, "one")[0].get_xdata()[0], named(ax, "one")[0].get_ydata()[0]) == (9.0, 1e-4)
+    assert not named(ax, "qp")
+    assert ax.get_xlim()[0] == 0

@@ -1,0 +1,149 @@
+"""The linear estimators on samples in blocks: the same machines as on arrays in memory, certified."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy
+from sklearn.datasets import dump_svmlight_file
+
+from problems.datasets import open_blocks
+from solvers.estimators import LinearSVC, LinearSVR
+from solvers.near_rows import NearRows
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((300, 4))
+TARGETS = X @ [1.0, 2.0, -1.0, 0.0] + RNG.standard_normal(300)
+LABELS = np.where(TARGETS > 0, "yes", "no")
+THREE = np.digitize(TARGETS, [-1, 1])
+WEIGHT = RNG.uniform(0.5, 2.0, 300)
+INTERCEPTS = [{"intercept_scaling": 2.0}, {"intercept_scaling": np.inf}, {"fit_intercept": False}]
+
+
+def arrays(*given, rows=120):
+    da = pytest.importorskip("dask.array")
+    return [da.from_array(own, chunks=(rows, 3)[: own.ndim]) for own in given]
+
+
+def frames(*given):
+    dd = pytest.importorskip("dask.dataframe")
+    kinds = [
+        pd.Series(own) if own.ndim == 1 else pd.DataFrame(own, columns=list("abcd"))
+        for own in given
+    ]
+    return [dd.from_pandas(own, npartitions=2) for own in kinds]
+
+
+def assert_alike(found, expected):
+    np.testing.assert_allclose(found.coef_, expected.coef_, atol=2e-4)
+    np.testing.assert_allclose(found.intercept_, expected.intercept_, atol=2e-4)
+    assert found.certificate_.relative_gap <= 1e-6
+    assert found.n_features_in_ == 4
+
+
+@pytest.mark.parametrize("intercept", INTERCEPTS, ids=["scaled", "free", "none"])
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_dask_arrays_give_the_classifier_of_numpy_arrays(loss, intercept):
+    expected = LinearSVC(loss=loss, **intercept).fit(X, LABELS, WEIGHT)
+    found = LinearSVC(loss=loss, **intercept, tol=1e-8).fit(*arrays(X, LABELS, WEIGHT))
+    assert_alike(found, expected)
+    assert list(found.classes_) == ["no", "yes"]
+    predicted = found.predict(arrays(X)[0])
+    assert predicted.dtype == LABELS.dtype
+    np.testing.assert_array_equal(predicted.compute(), found.predict(X))
+
+
+@pytest.mark.parametrize("loss", ["epsilon_insensitive", "squared_epsilon_insensitive"])
+def test_dask_arrays_give_the_regression_of_numpy_arrays(loss):
+    expected = LinearSVR(loss=loss, epsilon=0.1).fit(X, TARGETS)
+    found = LinearSVR(loss=loss, epsilon=0.1, tol=1e-8).fit(*arrays(X, TARGETS))
+    assert_alike(found, expected)
+    np.testing.assert_allclose(found.predict(arrays(X)[0]).compute(), found.predict(X))
+
+
+def test_frames_of_several_classes_have_a_machine_each_and_their_features_names():
+    expected = LinearSVC().fit(X, THREE)
+    samples, y = frames(X, THREE)
+    found = LinearSVC(tol=1e-8).fit(samples, y)
+    assert_alike(found, expected)
+    assert len(found.certificate_.parts) == 3
+    assert list(found.feature_names_in_) == list("abcd")
+    predicted = found.predict(samples).compute()
+    np.testing.assert_array_equal(predicted, found.predict(samples.compute()))
+    assert predicted.index.equals(samples.compute().index)
+
+
+def test_frames_read_from_files_need_not_have_equal_partitions(tmp_path):
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(label=LABELS)
+    for k in range(4):
+        frame[75 * k : 75 * k + 75].to_parquet(tmp_path / f"{k}.parquet")
+    lazy = dd.read_parquet(tmp_path)  # whose columns alone Dask reads several files at a time
+    found = LinearSVC(tol=1e-8).fit(lazy[["a", "b", "c", "d"]], lazy["label"])
+    assert_alike(found, LinearSVC().fit(X, LABELS))
+
+
+@pytest.mark.parametrize("solver", [None, "near_rows", NearRows(tol=1e-8, near=50)])
+def test_blocks_of_files_have_their_labels_with_them(solver, tmp_path):
+    dense = X * (RNG.random(X.shape) < 0.5)
+    dense[-1, 3] = 0.0  # so that the last block has fewer columns
+    sparse = scipy.sparse.csr_array(dense)
+    signs = np.where(LABELS == "yes", 1.0, -1.0)
+    dump_svmlight_file(sparse, signs, str(tmp_path / "a.libsvm"), zero_based=False)
+    blocks = open_blocks(tmp_path / "a.libsvm", rows=299)
+    found = LinearSVC(tol=1e-8, solver=solver).fit(blocks)
+    assert_alike(found, LinearSVC().fit(sparse, signs))
+    assert list(found.classes_) == [-1.0, 1.0]
+    with pytest.raises(ValueError, match="predict one block after another"):
+        found.predict(blocks)
+
+
+def blocks_of(y, folder):
+    np.save(folder / "X_0.npy", X)
+    np.save(folder / "y_0.npy", y)
+    return open_blocks(folder)
+
+
+@pytest.mark.parametrize(
+    ("options", "given", "message"),
+    [
+        ({"penalty": "l1", "dual": False}, {}, "penalty: samples in blocks have no 'l1'"),
+        ({"multi_class": "crammer_singer"}, {}, "multi_class: samples in blocks have no"),
+        ({"class_weight": "balanced"}, {}, "class_weight: .* give weights of samples"),
+        ({"solver": "smo"}, {}, "solver: smo gave no answer: its samples are in blocks"),
+        ({"C": 0.0}, {}, "C: must be"),
+        ({}, {"y": LABELS}, "y: samples in Blocks have theirs with them"),
+        ({}, {"sample_weight": WEIGHT}, "sample_weight: samples in Blocks have theirs with them"),
+    ],
+)
+def test_what_blocks_cannot_have_is_refused_by_name(options, given, message, tmp_path):
+    blocks = blocks_of(np.where(TARGETS > 0, 1.0, -1.0), tmp_path)
+    with pytest.raises(ValueError, match=message):
+        LinearSVC(**options).fit(blocks, **given)
+
+
+def test_labels_of_blocks_are_signs(tmp_path):
+    with pytest.raises(ValueError, match="X: the labels of Blocks must be -1 and"):
+        LinearSVC().fit(blocks_of(TARGETS, tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("y", "weight", "message"),
+    [
+        (None, None, "y: beside a Dask collection X it must be"),
+        (LABELS, None, "y: beside a Dask collection X it must be"),
+        ("lazy", WEIGHT, "sample_weight: beside a Dask collection"),
+        ("one", None, "y: the number of classes has to be greater than one"),
+    ],
+)
+def test_what_does_not_go_with_a_dask_array_is_refused_by_name(y, weight, message):
+    samples, lazy, one = arrays(X, LABELS, np.ones(300))
+    y = {"lazy": lazy, "one": one}.get(y, y) if isinstance(y, str) else y
+    with pytest.raises(ValueError, match=message):
+        LinearSVC().fit(samples, y, weight)
+
+
+def test_a_nan_in_a_dask_array_is_named_by_partition_and_row():
+    bad = X.copy()
+    bad[130, 2] = np.nan
+    with pytest.raises(ValueError, match=r"X: partition 1, row 10: has a NaN"):
+        LinearSVC().fit(*arrays(bad, LABELS))

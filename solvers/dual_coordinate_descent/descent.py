@@ -40,6 +40,7 @@ class Descent:
     ----------
     x, w, t : the point, Mᵀx and aᵀx − delta. nu : the multiplier of the equality.
     count : "epochs" and "newton_steps" so far.
+    unit : what the duality gap is relative to; None for the dual objective.
     reach : 1/(Qₖₖ + ρaₖ²), the scale of steps.
     active : the variables that may still move. may_shrink : whether they may become fewer.
     violation, gap : as of the last measurement, the violating pair and the relative duality gap.
@@ -54,7 +55,9 @@ class Descent:
         equality: bool,
         x: Vector,
         count: Counter[str] | None = None,
+        unit: float | None = None,
     ) -> None:
+        self.unit = unit
         self.block, self.delta, self.equality, self.x = block, delta, equality, x
         self.count = Counter(epochs=0, newton_steps=0) if count is None else count
         curvature = float(block.diagonal.mean()) or 1.0
@@ -219,5 +222,6 @@ class Descent:
         if np.isfinite(block.ub).all():
             gap = float(gap_terms(r, below, above).sum()) + abs(self.nu * self.t)
         dual = 0.5 * float(self.w @ self.w) + float(self.block.p @ self.x)
-        self.gap = gap / abs(dual) if dual < 0 else np.inf if gap > 0 else 0.0
+        size = self.unit or abs(min(dual, 0.0))
+        self.gap = gap / size if size > 0 else np.inf if gap > 0 else 0.0
         return r

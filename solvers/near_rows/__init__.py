@@ -151,7 +151,7 @@ class NearRows(Solver):
             state.saw(w, sum(a[3] for a in answers))
             accuracy = float(np.clip(_ACCURACY * state.gap, 1e-10, 1e-4))
             H = sum(a[2] for a in answers)
-            models = self._models(form, near, far, H, w, gamma, accuracy)
+            models = self._models(form, near, far, H, w, gamma, accuracy * state.primal)
             for model in models:
                 rule = DualRule(w, 0.0 * w, 0.0, form.n, near.number, model.x)
                 state.bounded(rule, near, far)
@@ -214,7 +214,7 @@ class NearRows(Solver):
             Z = np.ascontiguousarray(scipy.linalg.solve_triangular(L, M.T, lower=True).T)
             cost = near.sign * (Z @ shift) + near.cost
             block = _variables(Z, np.arange(len(Z)), near.sign, cost, near.C)
-            x, z, b = _minimised(block, x, form.intercept and not rest, accuracy)
+            x, z, b = _minimised(block, x, form.intercept and not rest, accuracy, 1.0)
             end = scipy.linalg.solve_triangular(L.T, shift + z, lower=False)
             models.append(_Model(end if size == w.size else np.append(end, b), x, own))
         return models
@@ -375,14 +375,14 @@ def _balanced(x: Vector, near: Rows, wanted: float) -> Vector:
 
 
 def _minimised(
-    block: VariableBlock, x: Vector, equality: bool, accuracy: float
+    block: VariableBlock, x: Vector, equality: bool, accuracy: float, unit: float | None = None
 ) -> tuple[Vector, Vector, float]:
     """Return x, Mᵀx and the equality's multiplier of min ½‖Mᵀx‖² + pᵀx in a box, from `x`."""
     if not x.size:
         return x, np.zeros(block.rows.features), 0.0
     solver = DualCoordinateDescent(tol=1e-9, gap=accuracy)
     start = project(x, block.lb, block.ub, block.a, 0.0) if equality else x.copy()
-    state, steps = Descent(block, 0.0, equality, start), 0
+    state, steps = Descent(block, 0.0, equality, start, unit=unit), 0
     for steps, _ in enumerate(solver.improvements(state, bool(x.any()))):
         if state.stuck or steps > _INNER_STEPS:
             state.balance()

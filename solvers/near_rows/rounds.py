@@ -20,6 +20,7 @@ from problems.blocks.rule import curvature, followed, scores
 from problems.dataset import Indices, Vector
 from problems.forms import Sharded
 from problems.gram.threads import Threads
+from problems.losses import Piece
 from solvers.dual_coordinate_descent.blocks import VariableBlock, normal_matrix
 from solvers.numerics.rows import FAST, as_rows, read_only
 
@@ -50,6 +51,11 @@ class Far(NamedTuple):
     def __add__(self, other: Far) -> Far:  # type: ignore[override]
         return Far(self.v + other.v, self.linear + other.linear)
 
+    @classmethod
+    def zero(cls, d: int) -> Far:
+        """Return the sums over nothing, of d features."""
+        return cls(np.zeros((2, d + 1)), np.zeros(2))
+
 
 def _map(f: Callable[[slice], T], block: Block, threads: int) -> list[T]:
     """Return f of each part of a block, on so many threads."""
@@ -79,53 +85,51 @@ def nearest(
     of all.
     """
     block, n, first = form.blocks.read(k), form.n, form.blocks.firsts[k]
-    pieces: Any = form.loss.dual_pieces(block.y)
-    C = form.weights(block)
-    m, d = block.y.size, form.blocks.d
-    u, distance = np.empty((len(pieces), m)), np.empty((len(pieces), m))
+    count, m, d = len(_pieces(form, block)), block.y.size, form.blocks.d
+    u, distance = np.empty((count, m)), np.empty((count, m))
 
     def look(rows: slice) -> float:
-        X, loss = block.X[rows], 0.0
-        f = scores(X, w)
+        part, loss = block.part(rows), 0.0
+        X, C, f = part.X, form.weights(part), scores(part.X, w)
         squares = np.einsum("ij,ij->i", X, X) if isinstance(X, np.ndarray) else X.multiply(X).sum(1)
-        for number, piece in enumerate(pieces):
-            part = piece.sign[rows] * f + piece.cost[rows]
-            u[number, rows] = part
-            distance[number, rows] = np.abs(part) / np.sqrt(np.maximum(squares, 1e-300))
-            loss += float(C[rows] @ np.maximum(-part, 0.0))
+        for number, piece in enumerate(_pieces(form, part)):
+            u[number, rows] = piece.residual(f)
+            distance[number, rows] = np.abs(u[number, rows]) / np.sqrt(np.maximum(squares, 1e-300))
+            loss += float(C @ np.maximum(-u[number, rows], 0.0))
         return loss
 
     losses = _map(look, block, threads)
-    count = min(u.size, int(np.ceil(share * u.size)))
+    taken = min(u.size, int(np.ceil(share * u.size)))
     chosen = np.arange(u.size)
-    if count < u.size:
-        chosen = np.sort(np.argpartition(distance, count, axis=None)[:count])
+    if taken < u.size:
+        chosen = np.sort(np.argpartition(distance, taken, axis=None)[:taken])
     piece_of, row_of = np.divmod(chosen, m) if m else (chosen, chosen)
     number = piece_of * n + first + row_of
-    far = np.ones((len(pieces), m), bool)
+    far = np.ones((count, m), bool)
     far.ravel()[chosen] = False
 
     def add(rows: slice) -> tuple[Far, Any]:
-        X, v, linear, h = block.X[rows], np.zeros((2, d + 1)), np.zeros(2), 0.0
-        for number, piece in enumerate(pieces):
-            x = np.where(far[number, rows] & (u[number, rows] < 0), C[rows], 0.0)
-            _add_signed(X, piece.sign[rows], piece.cost[rows], x, v, linear)
-            own = curvature(u[number, rows], C[rows])
-            h = h + np.where(far[number, rows], own, 0.0)
-        return Far(v, linear), (None if count == u.size else hessian(X, h))
+        part, h = block.part(rows), np.zeros(rows.stop - rows.start)
+        C, sides = form.weights(part), _Sides(1, h.size)
+        for number, piece in enumerate(_pieces(form, part)):
+            own, left = u[number, rows], far[number, rows]
+            sides.add(0, piece, np.where(left & (own < 0), C, 0.0))
+            h += np.where(left, curvature(own, C), 0.0)
+        return sides.sums(part.X)[0], (None if taken == u.size else hessian(part.X, h))
 
-    sums, H = Far(np.zeros((2, d + 1)), np.zeros(2)), np.zeros((d + 1, d + 1))
+    sums, H = Far.zero(d), np.zeros((d + 1, d + 1))
     for own, part in _map(add, block, threads):
         sums, H = sums + own, H if part is None else H + part
+    near = block.X[row_of], block.y[row_of], form.weights(block)[row_of]
+    pieces, C = _pieces(form, block), near[2]
     sign = np.concatenate([p.sign for p in pieces])[chosen]
     cost = np.concatenate([p.cost for p in pieces])[chosen]
-    start = np.where(u.ravel()[chosen] < 0, C[row_of], 0.0)
+    start = np.where(u.ravel()[chosen] < 0, C, 0.0)
     if known is not None and known.rows.size:
         at = np.minimum(np.searchsorted(known.rows, number), known.rows.size - 1)
-        inside = (known.rows[at] == number) & (known.x[at] > 0) & (known.x[at] < C[row_of])
+        inside = (known.rows[at] == number) & (known.x[at] > 0) & (known.x[at] < C)
         start = np.where(inside, known.x[at], start)
-    rows = Rows(number, block.X[row_of], block.y[row_of], C[row_of], sign, cost, start)
-    return rows, sums, H, sum(losses)
+    return Rows(number, *near, sign, cost, start), sums, H, sum(losses)
 
 
 def compared(
@@ -137,33 +141,22 @@ def compared(
 
     def look(rows: slice) -> tuple[Any, list[Far]]:
         part = block.part(rows)
-        C, F = form.weights(part), scores(part.X, together)
-        pieces: Any = form.loss.dual_pieces(part.y)
-        values, sums = np.zeros((len(ends), STEPS.size)), list[Far]()
-        for c in range(len(ends)):
-            v, linear = np.zeros((2, form.blocks.d + 1)), np.zeros(2)
-            df = F[:, c + 1] - F[:, 0]
-            for number, piece in enumerate(pieces):
-                u, du = piece.sign * F[:, 0] + piece.cost, piece.sign * df
+        C, F = form.weights(part), scores(part.X, together).T
+        values, sides = np.zeros((len(ends), STEPS.size)), _Sides(len(ends), C.size)
+        for number, piece in enumerate(_pieces(form, part)):
+            u, begin = piece.residual(F[0]), number * form.n + first + rows.start
+            for c, rule in enumerate(rules):
+                du = piece.sign * (F[c + 1] - F[0])
                 values[c] += hinges(u, du, C, STEPS)
-                if rules:
-                    x = followed(u, du, C, rules[c].gamma)
-                    begin = number * form.n + first + rows.start
-                    here = slice(*np.searchsorted(rules[c].rows, (begin, begin + u.size)))
-                    x[rules[c].rows[here] - begin] = 0.0
-                    _add_signed(part.X, piece.sign, piece.cost, x, v, linear)
-            sums.append(Far(v, linear))
-        return values, sums
+                x = followed(u, du, C, rule.gamma)
+                here = slice(*np.searchsorted(rule.rows, (begin, begin + u.size)))
+                x[rule.rows[here] - begin] = 0.0
+                sides.add(c, piece, x)
+        return values, sides.sums(part.X)
 
-    return _added(_map(look, block, threads), len(ends), form.blocks.d)
-
-
-def _added(parts: list[tuple[Any, list[Far]]], count: int, d: int) -> tuple[Any, list[Far]]:
-    values = np.zeros((count, STEPS.size))
-    sums = [Far(np.zeros((2, d + 1)), np.zeros(2)) for _ in range(count)]
-    for own, each in parts:
-        values = values + own
-        sums = [a + b for a, b in zip(sums, each, strict=True)]
+    values, sums = np.zeros((len(ends), STEPS.size)), [Far.zero(form.blocks.d)] * len(ends)
+    for own, each in _map(look, block, threads):
+        values, sums = values + own, [a + b for a, b in zip(sums, each, strict=True)]
     return values, sums
 
 
@@ -187,22 +180,37 @@ def smooth(
         return values, v.sum(axis=0), Far(v, linear), hessian(part.X, C * loss.curvature(y, g))
 
     values, gradient, H = np.zeros(FEW_STEPS.size), np.zeros(d + 1), np.zeros((d + 1, d + 1))
-    sums = Far(np.zeros((2, d + 1)), np.zeros(2))
+    sums = Far.zero(d)
     for own in _map(look, block, threads):
         values, gradient, H = values + own[0], gradient + own[1], H + own[3]
         sums = sums + own[2]
     return values, gradient, sums, H
 
 
-def _add_signed(X: Any, sign: Vector, cost: Vector, x: Vector, v: Vector, linear: Vector) -> None:
-    """Add the sums of dual variables x (m,) to those of β₊ and β₋."""
-    beta = sign * x
-    both = np.column_stack([np.maximum(beta, 0.0), np.minimum(beta, 0.0)])
-    v[:, :-1] += (X.T @ both).T
-    v[:, -1] += both.sum(axis=0)
-    paid = cost * x
-    above = float(paid[sign > 0].sum())
-    linear -= (above, float(paid.sum()) - above)
+class _Sides:
+    """β₊ and β₋ (2·count, m) of several dual variables of the same samples, and their linear parts."""
+
+    def __init__(self, count: int, m: int) -> None:
+        self.beta, self.linear = np.zeros((2 * count, m)), np.zeros(2 * count)
+
+    def add(self, c: int, piece: Piece, x: Vector) -> None:
+        """Add variables x (m,) of a piece of the loss to the c-th."""
+        beta, paid = piece.sign * x, piece.cost * x
+        for side, own in enumerate((piece.sign > 0, piece.sign < 0), 2 * c):
+            self.beta[side] += np.where(own, beta, 0.0)
+            self.linear[side] -= np.where(own, paid, 0.0).sum()
+
+    def sums(self, X: Any) -> list[Far]:
+        """Return the sums over the samples `X` (m, d) of each."""
+        v = np.column_stack([self.beta @ X, self.beta.sum(axis=1)])
+        return [Far(v[i : i + 2], self.linear[i : i + 2]) for i in range(0, len(v), 2)]
+
+
+def _pieces(form: Sharded, block: Block) -> list[Piece]:
+    """Return those of a loss that has some."""
+    pieces = form.loss.dual_pieces(block.y)
+    assert pieces is not None
+    return pieces
 
 
 def hessian(X: Any, h: Any) -> Any:

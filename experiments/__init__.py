@@ -8,13 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from experiments.store.reading import load_paths, load_results, load_traces
+    from experiments.from_python import run
+    from experiments.store.reading import RunFolder, load_paths, load_results, load_traces
 
-__all__ = ["load_paths", "load_results", "load_traces"]
+__all__ = ["RunFolder", "load_paths", "load_results", "load_traces", "run"]
 
 
 def __getattr__(name: str) -> Any:
-    """Import what reads a folder of runs when it is first asked for (PEP 562)."""
+    """Import what makes and reads a folder of runs when it is first asked for (PEP 562)."""
+    if name == "run":
+        from experiments.from_python import run  # noqa: PLC0415
+
+        return run
     if name in __all__:
         from experiments.store import reading  # noqa: PLC0415 - pandas is slow to import
 

@@ -6,7 +6,6 @@ succeeded; 1 when a row is wrong, crashed, diverged or out of memory, or a check
 at once.
 """
 
-import os
 import sys
 from pathlib import Path
 from typing import Literal
@@ -15,6 +14,7 @@ import click
 
 from experiments.commands.terminal import (
     Commands,
+    change_options,
     console,
     defaults_file,
     output_options,
@@ -43,12 +43,9 @@ def main(context: click.Context) -> None:
     """Compare solvers on support vector machine problems, and believe none of them."""
     prepare()
     if defaults_file().is_file():
-        from experiments.commands.defaults import read_defaults  # noqa: PLC0415
+        from experiments.commands.defaults import take_defaults  # noqa: PLC0415
 
-        known = read_defaults()
-        context.default_map = known.by_command()
-        if known.data:
-            os.environ.setdefault("DUALGAP_DATA", known.data)
+        context.default_map = take_defaults().by_command()
 
 
 @main.command()
@@ -61,21 +58,7 @@ def main(context: click.Context) -> None:
 )
 @click.option("--extend", is_flag=True, help="Keep what the folder has, run what is new.")
 @click.option("--rerun", metavar="SOLVER", multiple=True, help="Resume, and run it again.")
-@click.option(
-    "--set",
-    "settings",
-    metavar="KEY=VALUE[,VALUE...]",
-    multiple=True,
-    help="In place of what the file has, as C=1,10 or problems.0.kernel.gamma=0.1.",
-)
-@click.option("--solver", "solvers", metavar="NAME", multiple=True, help="Only this one [all].")
-@click.option(
-    "--problem",
-    "problems",
-    metavar="REGEX",
-    multiple=True,
-    help="Only those with such names [all].",
-)
+@change_options
 @click.option("--workers", type=click.IntRange(1), help="Processes [1].")
 @click.option(
     "--executor", metavar="NAME|FILE:CLASS", default="local", help="local, dask, slurm ... [local]"
@@ -97,9 +80,7 @@ def run(
     force: bool,
     extend: bool,
     rerun: tuple[str, ...],
-    settings: tuple[str, ...],
-    solvers: tuple[str, ...],
-    problems: tuple[str, ...],
+    changes: list[tuple[str, str]],
     workers: int | None,
     executor: str,
     address: str | None,
@@ -121,8 +102,6 @@ def run(
     options = RunOptions(
         resume, retried(retry), force, extend, rerun, workers, executor, address, quiet, as_json
     )
-    given = {"--set": settings, "--solver": solvers, "--problem": problems}
-    changes = [(option, value) for option, values in given.items() for value in values]
     if check or Path(experiment).suffix == ".zip":
         if not (check and Path(experiment).suffix == ".zip") or changes or resume or dry_run:
             raise Refusal(
@@ -139,6 +118,7 @@ def run(
 @click.argument("experiment", metavar="FILE|NAME")
 @click.option("--out", type=_PATH, help="Folder of the results, which all nodes see [runs/<name>].")
 @click.option("--resume", is_flag=True, help="Submit only what the folder does not have yet.")
+@change_options
 @click.option("--workers", type=click.IntRange(1), help="Jobs for each kind of resources [16].")
 @click.option(
     "--again",
@@ -148,7 +128,12 @@ def run(
     help="How often a run whose job was ended is begun again.",
 )
 def submit(
-    experiment: str, out: Path | None, resume: bool, workers: int | None, again: int
+    experiment: str,
+    out: Path | None,
+    resume: bool,
+    changes: list[tuple[str, str]],
+    workers: int | None,
+    again: int,
 ) -> None:
     """Submit an experiment to SLURM, and return at once.
 
@@ -158,7 +143,7 @@ def submit(
     from experiments.commands.slurm import submit_all  # noqa: PLC0415
 
     options = RunOptions(resume, workers=workers, executor="slurm")
-    sys.exit(submit_all(experiment, out, options, again))
+    sys.exit(submit_all(experiment, out, options, changes, again))
 
 
 @main.command()

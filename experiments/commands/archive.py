@@ -8,7 +8,7 @@ describes it: `datapackage.json` (Frictionless) and `ro-crate-metadata.json` (RO
 import hashlib
 import json
 from collections.abc import Mapping
-from importlib.metadata import distributions
+from importlib.metadata import distributions, metadata
 from mimetypes import guess_type
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -19,6 +19,7 @@ import click
 
 from experiments.commands.run import RunOptions, planned_in, record
 from experiments.commands.terminal import INTERRUPTED, console, print_json
+from experiments.executors.slurm.slots import Slots
 from experiments.files.experiment import read_experiment
 from experiments.plots import plot_all
 from experiments.records import Refusal
@@ -46,10 +47,14 @@ def write_archive(folder: Path, out: Path) -> None:
         raise StoreError(f"{folder}: {lacking} of its planned runs are missing; resume it first")
     if not [*folder.glob("*.svg")]:
         plot_all(folder, ())
+    left_out = {
+        out.resolve(),
+        *Slots(folder).path.rglob("*"),
+    }  # what jobs recorded is in the log too
     content = {
         path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and not path.name.startswith(".") and path.resolve() != out.resolve()
+        for path in sorted({*folder.rglob("*")} - left_out)
+        if path.is_file() and not path.name.startswith(".") and path.resolve() not in left_out
     }
     for name, file in input_files(planned_in(folder)).items():
         relative = name.rpartition(":")[0] if file.is_code else name
@@ -67,20 +72,19 @@ def write_archive(folder: Path, out: Path) -> None:
     }
     if _CITATION.is_file():
         content[_CITATION.name] = _CITATION.read_bytes()
-    digests = {name: hashlib.sha256(each).hexdigest() for name, each in content.items()}
-    content[CRATE] = json.dumps(_crate(manifest, content, digests), indent=1).encode()
-    digests[CRATE] = hashlib.sha256(content[CRATE]).hexdigest()
-    lines = [f"{digest}  {name}\n" for name, digest in digests.items()]
+    content[CRATE] = json.dumps(_crate(manifest, content), indent=1).encode()
+    lines = [f"{hashlib.sha256(each).hexdigest()}  {name}\n" for name, each in content.items()]
     content[CHECKSUMS] = "".join(lines).encode()  # as `sha256sum --check` reads it
     with ZipFile(out, "w", ZIP_DEFLATED) as archive:
         for name, each in content.items():
             archive.writestr(name, each)
 
 
-def _crate(
-    manifest: Mapping[str, Any], content: Mapping[str, bytes], digests: Mapping[str, str]
-) -> dict[str, Any]:
-    """Return the description of an archive as an RO-Crate has it."""
+def _crate(manifest: Mapping[str, Any], content: Mapping[str, bytes]) -> dict[str, Any]:
+    """Return the description of an archive as an RO-Crate has it.
+
+    Its licence is that of the toolkit, until whoever publishes the archive gives it another.
+    """
     release = manifest["versions"].get("dualgap", "")
     about = (
         f"The {len(manifest['run_ids'])} runs of the dualgap experiment {manifest['name']}, with "
@@ -93,7 +97,6 @@ def _crate(
             "name": name,
             "encodingFormat": guess_type(name)[0] or "application/octet-stream",
             "contentSize": str(len(each)),
-            "sha256": digests[name],
         }
         for name, each in content.items()
     ]
@@ -104,13 +107,20 @@ def _crate(
         "softwareVersion": release,
         "softwareRequirements": LOCK,
     }
+    named = metadata("dualgap")["License-Expression"]
+    licence = {
+        "@id": f"https://spdx.org/licenses/{named}",
+        "@type": "CreativeWork",
+        "name": named,
+        "description": f"The licence {named} of dualgap, under which this archive is published.",
+    }
     root = {
         "@id": "./",
         "@type": "Dataset",
         "name": manifest["name"],
         "description": about,
         "datePublished": manifest["date"],
-        "license": "as whoever publishes this archive says",
+        "license": {"@id": licence["@id"]},
         "hasPart": [{"@id": name} for name in content],
         "mentions": {"@id": "#run"},
     }
@@ -131,7 +141,7 @@ def _crate(
     }
     return {
         "@context": "https://w3id.org/ro/crate/1.1/context",
-        "@graph": [described, root, software, action, *files],
+        "@graph": [described, root, licence, software, action, *files],
     }
 
 

@@ -3,6 +3,7 @@
 On Linux that is ~/.config/dualgap.yaml. What the command line says counts more.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,14 @@ class Defaults(BaseModel, frozen=True):
         known = {"workers": self.workers, "executor": self.executor, "address": self.address}
         given = {key: value for key, value in known.items() if value is not None}
         return {"run": given, "verify": {k: given[k] for k in ("workers",) if k in given}}
+
+
+def take_defaults() -> Defaults:
+    """Read the user's defaults, and let data sets be found where they say; see `read_defaults`."""
+    known = read_defaults()
+    if known.data:
+        os.environ.setdefault("DUALGAP_DATA", known.data)
+    return known
 
 
 def read_defaults() -> Defaults:

@@ -79,15 +79,9 @@ def run_all(
     ----------
     changes : what the command line changes in each file, see `read_experiment`.
     """
-    of_runs = (Path(experiment) / NAME).is_file()
-    files = [Path(experiment) / COPY] if of_runs else find_experiments(experiment)
-    # all are checked before the first is run
-    described = [read_experiment(file, changes) for file in files]
-    repeated = Path(experiment) if of_runs and not changes else None
-    several = not of_runs and files[0].stem != Path(experiment).stem
-    folder = out or Path(read_defaults().out) / (
-        Path(experiment).name if several else described[0].name
-    )
+    described, repeated = experiments_of(experiment, changes)
+    several = len(described) > 1
+    folder = out or place_of(Path(experiment).name if several else described[0].name)
     code = 0
     for one in described:
         place = folder / one.name if several else folder
@@ -111,6 +105,38 @@ def run_all(
             return ended
         code = max(code, ended)
     return code
+
+
+def experiments_of(
+    experiment: str, changes: Sequence[tuple[str, str]] = ()
+) -> tuple[list[Experiment], Path | None]:
+    """Return the checked experiments of a file, a name or a folder; and a folder of runs to repeat.
+
+    Parameters
+    ----------
+    changes : what the command line changes in each file, see `read_experiment`; the runs of a folder
+        that is changed are those that its experiment plans then.
+    """
+    folder = Path(experiment)
+    if (folder / NAME).is_file():
+        return [read_experiment(folder / COPY, changes)], None if changes else folder
+    return [read_experiment(file, changes) for file in find_experiments(experiment)], None
+
+
+def experiment_of(
+    experiment: str, changes: Sequence[tuple[str, str]] = ()
+) -> tuple[Experiment, Path | None]:
+    """Return what `experiments_of` does of one experiment; Refusal if there are several."""
+    described, repeated = experiments_of(experiment, changes)
+    if len(described) > 1:
+        names = ", ".join(each.name for each in described)
+        raise Refusal(f"{experiment}: is a folder of experiments; give one of {names}")
+    return described[0], repeated
+
+
+def place_of(name: str) -> Path:
+    """Return the folder of an experiment's runs where none is given."""
+    return Path(read_defaults().out) / name
 
 
 def planned_in(folder: Path) -> list[Case]:

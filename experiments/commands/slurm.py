@@ -1,6 +1,7 @@
 """What `dualgap submit` and `dualgap collect` do: runs by jobs of SLURM that nobody waits for."""
 
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -8,25 +9,26 @@ from pathlib import Path
 import click
 
 from experiments.cases.search import Waiting
-from experiments.commands.run import RunOptions, begin, conclude
+from experiments.commands.run import RunOptions, begin, conclude, experiment_of, place_of
 from experiments.executors.base import ExecutorError
 from experiments.executors.slurm import SLOTS, queue
 from experiments.executors.slurm.slots import Slots
-from experiments.files.experiment import find_experiments, read_experiment
 from experiments.records import Refusal
 from experiments.store.folder import Store
 from experiments.store.reading import RunFolder, load_answer
 
 
-def submit_all(experiment: str, out: Path | None, options: RunOptions, again: int) -> int:
-    """Submit the runs of a file or name that its folder lacks; return the exit code."""
-    file, *others = find_experiments(experiment)
-    if others:
-        names = ", ".join(each.stem for each in (file, *others))
-        raise Refusal(f"{experiment}: is a folder of experiments; give one of {names}")
-    described = read_experiment(file)
-    folder = out or Path("runs") / described.name
-    cases, _, store = begin(described, folder, options)
+def submit_all(
+    experiment: str,
+    out: Path | None,
+    options: RunOptions,
+    changes: Sequence[tuple[str, str]],
+    again: int,
+) -> int:
+    """Submit the runs of an experiment that its folder lacks; return the exit code."""
+    described, repeated = experiment_of(experiment, changes)
+    folder = out or place_of(described.name)
+    cases, _, store = begin(described, folder, options, repeated)
     with closing(store):
         slots = Slots(folder)
         slots.end()

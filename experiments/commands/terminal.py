@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +103,28 @@ def write(text: str, out: Path | None) -> None:
     with writing(out):
         out.write_text(text, encoding="utf-8")
     click.echo(out)
+
+
+def change_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --set, --solver and --problem, as `changes`: pairs of an option and its value."""
+    options = {
+        "--set": (
+            "KEY=VALUE[,VALUE...]",
+            "For the file's, as C=1,10 or problems.0.kernel.gamma=0.1.",
+        ),
+        "--solver": ("NAME", "Only this one [all]."),
+        "--problem": ("REGEX", "Only those with such names [all]."),
+    }
+
+    @wraps(command)
+    def changing(**given: Any) -> Any:
+        pairs = [(name, value) for name in options for value in given.pop(name[2:])]
+        return command(**given, changes=pairs)
+
+    changed: Callable[..., Any] = changing
+    for name, (metavar, told) in reversed(options.items()):
+        changed = click.option(name, name[2:], metavar=metavar, multiple=True, help=told)(changed)
+    return changed
 
 
 def output_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,12 +8,11 @@ from tempfile import TemporaryDirectory
 import click
 
 from experiments.analysis.verify import compare
-from experiments.commands.run import RunOptions, record, write_all
+from experiments.commands.run import RunOptions, experiment_of, record, write_all
 from experiments.commands.terminal import INTERRUPTED, console, print_json
 from experiments.files.entries import Describer
-from experiments.files.experiment import ConfigError, Experiment, find_experiments, read_experiment
+from experiments.files.experiment import ConfigError, Experiment
 from experiments.files.yamlfile import Fault, Node
-from experiments.records import Refusal
 from experiments.tables import summary as tables
 from experiments.tables.verification import to_json, to_terminal, verification_texts
 
@@ -33,11 +32,7 @@ def verify_experiment(
     more : solvers that are checked too. out : where runs and tables are kept, if they are.
     tolerance : the largest difference from the QP optimum with which a run passes, see `compare`.
     """
-    file, *others = find_experiments(experiment)
-    if others:
-        names = ", ".join(each.stem for each in (file, *others))
-        raise Refusal(f"{experiment}: is a folder of experiments; give one of {names}")
-    described = with_solvers(read_experiment(file), more)
+    described = with_solvers(experiment_of(experiment)[0], more)
     if rigorous:
         described = described.model_copy(update={"target": "proven"})
     with TemporaryDirectory() as scratch:

@@ -6,24 +6,33 @@ anywhere inside an entry is an axis of a grid. See `configs/quickstart.yaml` for
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from itertools import chain
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from experiments.files.entries import Describer
 from experiments.files.grid import expand, grid_size, with_values
 from experiments.files.keys import ExperimentFile, checked_keys, checked_labels
 from experiments.files.overrides import overridden, text_of
 from experiments.files.specs import ProblemSpec, SolverSpec
-from experiments.files.yamlfile import LARGEST, ConfigError, Fault, Node, parse
+from experiments.files.yamlfile import (
+    LARGEST,
+    ConfigError,
+    Fault,
+    Node,
+    named_by_place,
+    parse,
+    yaml_text,
+)
 from experiments.records.names import problem_names
 from problems.registry import unknown
 
 __all__ = [
     "ConfigError",
     "Experiment",
+    "described_experiment",
     "experiment_names",
     "find_experiments",
     "read_experiment",
@@ -112,6 +121,25 @@ def checked_experiment(
         return _experiment(path, text, root, shown)
     except Fault as fault:
         raise ConfigError(path, [fault], shown) from None
+
+
+def described_experiment(content: Mapping[str, Any]) -> Experiment:
+    """Return the experiment of a dict such as a file's YAML gives; relative paths begin in this folder.
+
+    Raises
+    ------
+    ConfigError
+        With everything that is wrong with it, by places such as problems.0.kernel.gamma.
+    """
+    path, places = Path("experiment"), list[str]()
+    try:
+        text = yaml_text(dict(content))
+        root = named_by_place(parse(text.encode()), "", places)
+    except Fault as fault:
+        raise ConfigError(path, [Fault(0, fault.text)]) from None
+    places[0] = path.name
+    described = _experiment(path, text, root, tuple(places))
+    return described.model_copy(update={"options": ()})
 
 
 def read_problem(path: Path) -> tuple[ProblemSpec, str]:
@@ -263,7 +291,9 @@ def _checked(entries: list[Node], check: Callable[[Node], S], faults: list[Fault
             faults.append(fault)
             continue
         if str(spec) in lines:
-            faults.append(Fault(node.line, f"repeats the case of line {lines[str(spec)]}"))
+            line = lines[str(spec)]
+            told = f"repeats the case of line {line}" if line > 0 else "repeats another case"
+            faults.append(Fault(node.line, told))
         lines.setdefault(str(spec), node.line)
         specs.append(spec)
     return specs

@@ -7,13 +7,10 @@ C=1,10. What is set is checked like the file, and its faults name the option in 
 
 import re
 from collections.abc import Sequence
-from io import StringIO
 from itertools import takewhile
 from typing import Any
 
-from ruamel.yaml import YAML
-
-from experiments.files.yamlfile import Fault, Node, parse
+from experiments.files.yamlfile import Fault, Node, parse, yaml_text
 
 KEPT = {"--solver": "only_solvers", "--problem": "only_problems"}  # the keys that options stand for
 
@@ -76,15 +73,11 @@ def _setting(
 
 def text_of(root: Node, original: str, options: Sequence[str]) -> str:
     """Return a tree as an experiment file, below the comment that the original begins with."""
-    yaml, stream = YAML(typ="safe", pure=True), StringIO()
-    yaml.default_flow_style, yaml.width = None, 2**20
-    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
-    yaml.dump(root.plain, stream)
     comment = takewhile(lambda line: line.startswith("#"), original.splitlines())
     changed = [
         f"# changed on the command line by {option}".replace("\n", " ") for option in options
     ]
-    return "\n".join([*comment, *changed, stream.getvalue()])
+    return "\n".join([*comment, *changed, yaml_text(root.plain)])
 
 
 def _entries(root: Node, key: str) -> list[Node]:

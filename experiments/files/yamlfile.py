@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from io import StringIO
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError
 from ruamel.yaml.nodes import MappingNode, ScalarNode, SequenceNode
 from ruamel.yaml.reader import ReaderError
+from ruamel.yaml.representer import RepresenterError
 
 from experiments.records import Refusal
 
@@ -24,7 +26,8 @@ _MOST_SHOWN, _TEXT = 20, 600  # faults of a file; characters of one
 class Fault(Exception):
     """One thing that is wrong with an experiment file, at a line.
 
-    Lines count from 1; 0 is the whole file, and -k the k-th option of the command line.
+    Lines count from 1; 0 is the whole file, and -k the k-th option of the command line, or place in a
+    dict.
     """
 
     def __init__(self, line: int, text: str) -> None:
@@ -39,10 +42,10 @@ class ConfigError(Refusal):
         self, file: Path | str, faults: Iterable[Fault], options: Sequence[str] = ()
     ) -> None:
         told = {(fault.line, " ".join(fault.text.split())) for fault in faults}
-        ordered = sorted(
+        ordered = [
             (line, text if len(text) <= _TEXT else f"{text[: _TEXT - 4]} ...")
-            for line, text in told
-        )
+            for line, text in sorted(told, key=lambda own: (own[0] > 0, abs(own[0]), own[1]))
+        ]
         places = [
             options[-line - 1] if line < 0 else f"{file}:{line}" if line else str(file)
             for line, _ in ordered
@@ -77,6 +80,40 @@ def shown(value: Any) -> str:
         return "'None', which YAML takes for text"
     names = {None: "null", True: "true", False: "false"}
     return names[value] if value is None or isinstance(value, bool) else repr(value)
+
+
+def yaml_text(value: Any) -> str:
+    """Return a plain value as YAML.
+
+    Raises
+    ------
+    Fault
+        If it has anything but numbers, text, lists and mappings.
+    """
+    yaml, stream = YAML(typ="safe", pure=True), StringIO()
+    yaml.default_flow_style, yaml.width = None, 2**20
+    yaml.sort_base_mapping_type_on_output = False  # type: ignore[assignment]
+    try:
+        yaml.dump(value, stream)
+    except RepresenterError as error:
+        told = f"{error}; write numbers, text, lists and dicts, as .tolist() makes of an array"
+        raise Fault(0, told) from None
+    return stream.getvalue()
+
+
+def named_by_place(node: Node, place: str, places: list[str]) -> Node:
+    """Return a tree whose lines say where a value is: at -k, `places[k - 1]`, as problems.0.C."""
+    places.append(place)
+    line, value = -len(places), node.value
+
+    def inside(key: str | int, child: Node) -> Node:
+        return named_by_place(child, f"{place}.{key}".lstrip("."), places)
+
+    if isinstance(value, dict):
+        value = {key: inside(key, child) for key, child in value.items()}
+    elif isinstance(value, list):
+        value = [inside(k, child) for k, child in enumerate(value)]
+    return Node(value, line)
 
 
 def parse(content: bytes) -> Node:

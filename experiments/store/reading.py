@@ -22,9 +22,11 @@ from experiments.cases.search import next_of
 from experiments.files.specs import ProblemSpec, build_problem
 from experiments.records import columns
 from experiments.records.columns import COUNTED, DESCRIBED, TRACE_COLUMNS, numbers_of, typed
+from experiments.records.outcomes import outcome_of
 from experiments.store.log import LOG, Seals
 from experiments.store.manifest import StoreError, common_columns, read_manifest
 from problems import Dataset, Geometry, Point, Vector
+from problems.html_table import html_table, shown
 
 _log = logging.getLogger("dualgap")
 _NUMBERS = {  # of each table that lines hold rows of
@@ -141,6 +143,23 @@ class RunFolder:
             return published
         rows = [row for line in self.lines.values() for row in line.get("path", ())]
         return typed(pd.DataFrame(rows), "paths.csv")
+
+    def _repr_html_(self) -> str:
+        runs = self.results
+        outcomes = list(map(outcome_of, runs["status"], runs["verdict"]))
+        names = runs["label"].where(runs["label"].fillna("") != "", runs["solver"])
+        rows = {
+            "folder": str(self.path),
+            "runs": f"{len(runs)} on {runs['problem_id'].nunique()} problems",
+            "missing": str(self.missing or ""),
+        }
+        for name, own in pd.Series(outcomes, runs.index).groupby(names, sort=False):
+            rows[str(name)] = ", ".join(f"{n} {end}" for end, n in own.value_counts().items())
+        rows["seconds of solving"] = shown(float(runs["time_solve"].sum()), ".3g")
+        return html_table(f"Experiment {self.manifest['name']}", rows.items())
+
+    def __repr__(self) -> str:
+        return f"RunFolder({str(self.path)!r})"
 
     def csv_files(self, leave_out: Collection[str] = ()) -> dict[str, bytes]:
         """Return the tables as CSV files, and what describes them, by the names of the files.

@@ -9,12 +9,15 @@ import multiprocessing
 import pickle
 import signal
 import socket
+import sys
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
 from tempfile import TemporaryDirectory
+from threading import Lock
+from types import ModuleType
 from typing import Any
 
 import psutil
@@ -36,6 +39,21 @@ _POLL = 0.2  # seconds between two inspections of a worker
 _TERMINATION = 1.0  # seconds between SIGTERM and SIGKILL
 _RECEIVED = 2**20  # bytes at a time
 _PHASE = 200  # characters
+
+
+_STARTING = Lock()
+
+
+@contextmanager
+def _without_main() -> Generator[None]:
+    """Keep a new process from running the script again that runs here, as `spawn` lets it do."""
+    with _STARTING:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 class Worker:
@@ -82,7 +100,8 @@ class Worker:
         self._channel, theirs = socket.socketpair()
         given = theirs, self.threads, self._files.name, self._printed.writer, self._reaper.writer
         child = context.Process(target=serve, args=given, daemon=True)
-        child.start()
+        with _without_main():
+            child.start()
         theirs.close()
         self._child, self._pid = child, child.pid or 0
 

@@ -24,6 +24,7 @@ import numpy as np
 from problems import Formulation, Gram, Point
 from problems.answers.parametric_bounds import Along, Parameter, with_value
 from problems.dataset import Vector
+from problems.html_table import html_table, shown
 from solvers.base import Solver, Status
 from solvers.paths.interval import Ends, interval_of
 from solvers.running.defaults import default_solver
@@ -157,6 +158,18 @@ class Path:
             for piece, (low, high) in zip(self.pieces, pairwise(self.breakpoints), strict=True)
         ]
         return pd.DataFrame(rows)
+
+    def _repr_html_(self) -> str:
+        support = [np.count_nonzero(piece.alpha) for piece in self.pieces]
+        rows = {
+            self.parameter: f"{self.low:g} to {self.high:g}",
+            "answers": f"{len(self.pieces)}, of which one stands at every value",
+            "relative gap ≤": f"{self.gap:g} everywhere, certified",
+            "support vectors": f"{min(support)} to {max(support)}",
+            "seconds": shown(self.time_solve, ".3g"),
+            "solver": self.pieces[0].solution.solver.name,
+        }
+        return html_table(f"Path of {type(self.problem).__name__}", rows.items())
 
     def __repr__(self) -> str:
         return (

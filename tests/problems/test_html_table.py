@@ -3,7 +3,7 @@
 from dataclasses import replace
 from html.parser import HTMLParser
 
-from solvers import SMO, Pegasos, solve
+from solvers import SMO, Pegasos, solve, solve_path
 from tests.small_problems import PROBLEMS
 
 
@@ -31,6 +31,13 @@ def test_a_solution_and_its_certificate_show_their_numbers_in_a_notebook():
     certificate = _Texts(solution.certificate._repr_html_()).texts
     assert f"{solution.certificate.dual_objective:.10g}" in certificate
     assert "nan" not in " ".join(page.texts + certificate)
+
+
+def test_a_path_shows_how_many_answers_stand_for_its_interval():
+    path = solve_path(PROBLEMS["soft_dual_linear"], C=(0.1, 1.0), gap=0.1)
+    texts = " ".join(_Texts(path._repr_html_()).texts)
+    assert "C 0.1 to 1" in texts
+    assert f"answers {len(path.pieces)}, of which one stands at every value" in texts
 
 
 def test_an_answer_that_is_missing_shows_why():

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import shutil
+from importlib.metadata import metadata
 from zipfile import ZipFile
 
 import pandas as pd
@@ -23,6 +24,8 @@ def archived(command, write, in_process, tmp_path):
     text = posing(dataset="{name: table_file, path: mine.csv, target: label}", C=[1, 2])
     command("run", write(text), "--out", "x")
     command("run", write(text), "--out", "x", "--set", "C=4", "--extend")
+    (tmp_path / "x" / "slots" / "0").mkdir(parents=True)  # of jobs of SLURM
+    (tmp_path / "x" / "slots" / "0" / "runs.jsonl").write_text("{}")
     (tmp_path / "x" / "gap_against_time.svg").write_text("<svg/>")  # drawn already
     command("archive", "x", "--out", "x.zip")
     for path in (tmp_path / "x", tmp_path / "mine.csv", tmp_path / "small.yaml"):
@@ -35,6 +38,7 @@ def test_each_file_has_its_checksum_and_its_place_in_the_description(archived):
         content = {name: archive.read(name) for name in archive.namelist()}
     assert {"mine.csv", "experiment.yaml", "runs.jsonl", "datapackage.json"} <= content.keys()
     assert b"numpy==" in content["environment.txt"]
+    assert not any(name.startswith("slots/") for name in content)
     lines = content["checksums.sha256"].decode().splitlines()
     known = {name: digest for digest, name in (line.split("  ", 1) for line in lines)}
     assert known.keys() == content.keys() - {"checksums.sha256"}
@@ -43,7 +47,11 @@ def test_each_file_has_its_checksum_and_its_place_in_the_description(archived):
     entities = {each["@id"]: each for each in graph}
     parts = {part["@id"] for part in entities["./"]["hasPart"]}
     assert parts == known.keys() - {"ro-crate-metadata.json"} == parts & entities.keys()
-    assert {"name", "description", "datePublished", "license"} <= entities["./"].keys()
+    assert {"name", "description", "datePublished"} <= entities["./"].keys()
+    licence = entities[entities["./"]["license"]["@id"]]
+    assert licence["name"] == metadata("dualgap")["License-Expression"]
+    # a name that the context of RO-Crate 1.1 does not define makes the file invalid
+    assert not any("sha256" in each for each in graph)
 
 
 def test_an_archive_is_run_again_from_itself_alone(command, archived):

@@ -3,6 +3,7 @@
 import io
 import re
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -39,3 +40,20 @@ def test_a_phase_that_takes_long_is_said_once_and_replaced_by_the_next_outcome(m
     with progress(3) as advance:
         advance.begin("compiling smo")
     assert "compiling smo" in sys.stderr.getvalue()
+
+
+def test_a_notebook_shows_a_bar_that_moves_and_text_from_outside_is_no_tag(monkeypatch):
+    shown = []
+    handle = SimpleNamespace(update=shown.append)
+    display = SimpleNamespace(HTML=str, display=lambda bar, display_id: shown.append(bar) or handle)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(display=display))
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    monkeypatch.setattr("experiments.commands.progress.Console.is_jupyter", True, raising=False)
+    monkeypatch.setattr("experiments.commands.progress.Console.__init__", lambda self: None)
+    with progress(2) as advance:
+        advance("solved: <b>")
+    assert [re.findall(r'value="(\d)" max="(\d)"', bar) for bar in shown] == [
+        [("0", "2")],
+        [("1", "2")],
+    ]
+    assert "1/2 solved: &lt;b&gt;" in shown[-1]

@@ -2,6 +2,8 @@
 
 import os
 import socket
+import subprocess
+import sys
 import time
 
 import pytest
@@ -40,6 +42,20 @@ def test_a_process_is_used_again_until_it_ends_and_its_folder_goes_with_it(worke
     assert third not in (first, str(os.getpid()))
     worker.stop()
     assert not alive(int(third))
+
+
+def test_a_script_is_not_run_again_by_its_workers(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import os\nfrom experiments.workers.supervision import Worker\nprint('begun')\n"
+        "worker = Worker(threads=1)\nworker.call(os.getcwdb)\nprint(worker.finish(60.0).decode())\n"
+        "worker.stop()\n"
+    )
+    home = os.getcwd()
+    told = subprocess.check_output(
+        [sys.executable, script], env=os.environ | {"PYTHONPATH": home}, text=True
+    )
+    assert told.splitlines() == ["begun", home]
 
 
 def test_an_exit_with_0_and_a_signal_are_distinguished(worker):

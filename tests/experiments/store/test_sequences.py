@@ -1,0 +1,235 @@
+"""Runs, kills, extensions, reruns, merges and archives in any order lose no row and double none.
+
+Every run that is executed has a time of its own, by which its row is known wherever it is later. A kill
+is an exception that no command handles, raised by an operation on the disk and by all that follow.
+"""
+
+import os
+import shutil
+from itertools import count, product
+from pathlib import Path
+from tempfile import mkdtemp
+
+import pytest
+from click.testing import CliRunner
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, precondition, rule, run_state_machine_as_test
+
+from experiments.cases.records import Outcome, blank_record
+from experiments.cli import main
+from experiments.store import disk
+from experiments.store.manifest import NAME
+from experiments.store.reading import RunFolder
+from tests.experiments import rows
+from tests.experiments.functions import in_this_process, posing
+
+C, SOLVERS = (1.0, 2.0, 4.0), ("smo", "cvxopt_qp")
+PARTS = st.tuples(
+    st.lists(st.sampled_from(C), min_size=1, unique=True),
+    st.lists(st.sampled_from(SOLVERS), min_size=1, unique=True),
+)
+KILLS = st.none() | st.integers(0, 80)  # the operation on the disk at which a command is killed
+PLACES = st.integers(0, 10)  # of a folder among those there are
+
+
+class Killed(BaseException):
+    """Ends a command as SIGKILL does: nothing it would still do is done."""
+
+
+class Killing:
+    """Stands for `os` in `disk`: its operations work until one is killed, in the middle if it writes."""
+
+    def __init__(self, left):
+        self.left = left
+
+    def __getattr__(self, name):
+        if name in ("open", "write", "replace", "unlink"):
+            self.left -= 1
+            if self.left < 0:
+                return self._torn if self.left == -1 and name == "write" else self._killed
+        return getattr(os, name)
+
+    def _torn(self, file, data):
+        os.write(file, data[: len(data) // 2])
+        raise Killed
+
+    def _killed(self, *arguments):
+        raise Killed
+
+
+class Folders(RuleBasedStateMachine):
+    """Folders of runs, and the pairs of a C and a solver that each has to hold.
+
+    Attributes
+    ----------
+    planned : the pairs of each folder. known : the times of those that it was last seen to have.
+    begun : the command that began it. times : of all runs that were executed.
+    """
+
+    def __init__(self):
+        super().__init__()
+        self.home, self.numbers, self.times = Path(mkdtemp()), count(1), {}
+        self.planned, self.known, self.begun = {}, {}, {}
+        self.file = self.home / "small.yaml"
+        self.file.write_text(posing(C=list(C), solvers=list(SOLVERS)))
+        self.patch = pytest.MonkeyPatch()
+        self.patch.setattr(os, "fsync", lambda _: None)
+        self.here = in_this_process(self.executed)
+        self.here.__enter__()
+
+    def teardown(self):
+        for folder in self.planned:  # whatever has happened, each is completed from itself alone
+            self.resume_one(folder)
+        self.here.__exit__(None, None, None)
+        self.patch.undo()
+        shutil.rmtree(self.home)
+
+    def executed(self, case):
+        number = float(next(self.numbers))
+        self.times.setdefault((case.problem.parameters["C"], case.solver.name), set()).add(number)
+        known = {key: value for key, value in blank_record(case).items() if value is not None}
+        known |= {"claimed": "optimal", "verdict": "solved", "time_solve": number}
+        return Outcome(rows.run() | known, [])
+
+    def dualgap(self, *arguments, kill=None, code=0):
+        """Run a command; return whether it came to its end, and what it said."""
+        disk.os = os if kill is None else Killing(kill)
+        try:
+            done = CliRunner().invoke(main, [str(argument) for argument in arguments])
+        except Killed:
+            return False, ""
+        finally:
+            disk.os = os
+        assert done.exit_code == code, done.output
+        return True, done.output
+
+    def seen(self, folder, ended, again=()):
+        """Compare a folder with what it had before, and with its plan if a command has ended."""
+        now = {}
+        if (folder / NAME).is_file():
+            table = RunFolder(folder).results
+            now = dict(
+                zip(zip(table["C"], table["solver"], strict=True), table["time_solve"], strict=True)
+            )
+            assert len(now) == len(table)
+        kept = {pair: time for pair, time in self.known[folder].items() if pair[1] not in again}
+        assert kept.items() <= now.items()
+        assert all(time in self.times[pair] for pair, time in now.items())
+        assert now.keys() == self.planned[folder] if ended else now.keys() <= self.planned[folder]
+        self.known[folder] = now
+
+    def new(self, planned):
+        folder = self.home / f"folder{len(self.planned)}"
+        self.planned[folder], self.known[folder] = set(planned), {}
+        return folder
+
+    def one(self, place):
+        return [*self.planned][place % len(self.planned)]
+
+    def options(self, part):
+        Cs, solvers = part
+        return [
+            "--set",
+            f"C={','.join(map(str, Cs))}",
+            *(w for s in solvers for w in ("--solver", s)),
+        ]
+
+    @rule(part=PARTS, kill=KILLS)
+    def run(self, part, kill):
+        folder = self.new(product(*part))
+        self.begun[folder] = ["run", self.file, *self.options(part), "--out", folder]
+        ended, _ = self.dualgap(*self.begun[folder], kill=kill)
+        self.seen(folder, ended)
+
+    @precondition(lambda self: self.planned)
+    @rule(place=PLACES, kill=KILLS)
+    def resume(self, place, kill):
+        self.resume_one(self.one(place), kill)
+
+    def resume_one(self, folder, kill=None):
+        itself = ["run", folder, "--out", folder]
+        command = itself if (folder / NAME).is_file() else self.begun[folder]
+        ended, _ = self.dualgap(*command, "--resume", kill=kill)
+        self.seen(folder, ended)
+
+    @precondition(lambda self: self.planned)
+    @rule(place=PLACES, part=PARTS, kill=KILLS)
+    def extend(self, place, part, kill):
+        folder, more = self.one(place), set(product(*part))
+        before = self.planned[folder] if (folder / NAME).is_file() else set()
+        extending = ["run", self.file, *self.options(part), "--out", folder]
+        self.planned[folder] = before | more
+        ended, _ = self.dualgap(*extending, "--extend", kill=kill)
+        if not (folder / NAME).is_file():
+            self.begun[folder] = extending
+        elif len(RunFolder(folder).manifest["run_ids"]) != len(before | more):
+            self.planned[folder] = before  # killed before the plan was written
+        self.seen(folder, ended)
+
+    @precondition(lambda self: self.planned)
+    @rule(place=PLACES, solver=st.sampled_from(SOLVERS), kill=KILLS)
+    def rerun(self, place, solver, kill):
+        folder = self.one(place)
+        if (
+            not any(solver == own for _, own in self.planned[folder])
+            or not (folder / NAME).is_file()
+        ):
+            return
+        before = self.known[folder]
+        ended, _ = self.dualgap("run", folder, "--out", folder, "--rerun", solver, kill=kill)
+        self.seen(folder, ended, [solver])
+        same = before.items() & self.known[folder].items()
+        assert not (ended and any(own == solver for (_, own), _ in same))
+
+    @precondition(lambda self: self.planned)
+    @rule(places=st.lists(PLACES, min_size=2, max_size=3), kill=KILLS)
+    def merge(self, places, kill):
+        sources = [*dict.fromkeys(map(self.one, places))]
+        if not all((source / NAME).is_file() for source in sources):
+            return
+        pairs = [item for source in sources for item in self.known[source].items()]
+        if len(dict(pairs)) < len(set(pairs)):
+            _, told = self.dualgap("merge", *sources, "--out", self.home / "none", code=2)
+            assert "says something else" in told
+            assert not (self.home / "none").exists()
+            return
+        out = self.new(set().union(*(self.planned[source] for source in sources)))
+        if not self.dualgap("merge", *sources, "--out", out, kill=kill)[0] and not out.exists():
+            self.dualgap("merge", *sources, "--out", out)
+        self.known[out] = dict(pairs)
+        self.seen(out, ended=set(dict(pairs)) == self.planned[out])
+        assert self.known[out] == dict(pairs)
+
+    @precondition(lambda self: self.planned)
+    @rule(place=PLACES)
+    def archive(self, place):
+        folder = self.one(place)
+        if not (folder / NAME).is_file():
+            return
+        if self.known[folder].keys() != self.planned[folder]:
+            self.dualgap("archive", folder, "--out", self.home / "none.zip", code=2)
+            return
+        (folder / "drawn.svg").write_text("<svg/>")  # else all figures would be
+        archive = self.home / "archive.zip"
+        self.dualgap("archive", folder, "--out", archive)
+        again = self.new(self.planned[folder])
+        _, told = self.dualgap("run", archive, "--check", "--out", again)
+        total = len(self.planned[folder])
+        assert f"{total} of {total} runs have the outcome they had" in told
+        self.seen(again, ended=True)
+        self.seen(folder, ended=True)
+
+
+def sequences(examples, steps):
+    known = settings(max_examples=examples, stateful_step_count=steps)
+    run_state_machine_as_test(Folders, settings=known)
+
+
+def test_a_few_sequences_of_commands_and_kills_lose_and_double_no_row():
+    sequences(2, 6)
+
+
+@pytest.mark.exhaustive
+def test_no_sequence_of_commands_and_kills_loses_or_doubles_a_row():
+    sequences(8, 10)

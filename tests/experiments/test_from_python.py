@@ -1,0 +1,83 @@
+"""Experiments run from Python: what the command does, says and refuses."""
+
+import pytest
+
+import experiments
+from experiments import from_python
+from experiments.records import Refusal
+from experiments.store.manifest import read_manifest
+from tests.experiments.functions import posing
+
+GRID = {
+    "name": "small",
+    "problems": [
+        {
+            "formulation": "soft_margin_dual",
+            "dataset": {"name": "four_gaussians", "n": 24},
+            "C": [1, 1e-6],
+        }
+    ],
+    "solvers": ["smo", {"name": "cvxopt_qp", "label": "Reference"}],
+}
+pytestmark = pytest.mark.usefixtures("in_process")
+
+
+def test_a_dict_a_file_and_a_folder_of_runs_are_run_as_the_command_does(command, write):
+    file = write(posing(C=[1, 1e-6], solvers=["smo", "{name: cvxopt_qp, label: Reference}"]))
+    command("run", file, "--out", "a")
+    plan = read_manifest(experiments.RunFolder("a").path)["run_ids"]
+    for given, out in ((GRID, "b"), (file, "c"), ("b", "d")):
+        folder = experiments.run(given, out)
+        assert folder.manifest["run_ids"] == plan
+        assert folder.manifest["options"] == []
+        assert len(folder.results) == 4
+        assert (folder.path / "summary.md").is_file()
+    command("run", "b", "--out", "b", "--resume")
+
+
+def test_a_folder_grows_and_a_solver_is_run_again(command):
+    first = experiments.run(GRID, "x").results.set_index("run_id")["time_solve"]
+    more = GRID | {"solvers": ["smo", "pegasos"]}
+    with pytest.raises(Refusal, match="is not empty"):
+        experiments.run(more, "x")
+    grown = experiments.run(more, "x", extend=True, rerun=["pegasos"])
+    assert grown.results.set_index("run_id")["time_solve"][first.index].equals(first)
+    assert len(grown.results) == 6
+
+
+def test_a_notebook_shows_a_folder(command):
+    page = experiments.run(GRID, "x")._repr_html_()
+    for text in ("Experiment small", ">4 on 2 problems<", ">smo<", ">Reference<", "2 solved"):
+        assert text in page
+    assert ">missing<" not in page
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"solver": 1}, "solver: unknown key 'solver'; did you mean 'solvers'?"),
+        ({"solvers": ["smo", "smoo"]}, "solvers.1: unknown solver 'smoo'; did you mean 'smo'?"),
+        ({"solvers": [{"name": "smo", "tol": [1, -1]}]}, "solvers.0.tol.1: smo: tol: must be"),
+        ({"solvers": ["smo", "smo"]}, "solvers.1: repeats another case"),
+        ({1: 2}, "experiment: the key 1 is a int"),
+        ({"seed": range(3)}, "experiment: cannot represent an object: range"),
+    ],
+)
+def test_what_is_wrong_with_a_dict_is_told_by_its_place(command, change, told):
+    with pytest.raises(Refusal) as refused:
+        experiments.run(GRID | change, "x")
+    assert str(refused.value).startswith(told)
+    assert not experiments.RunFolder("x").path.exists()
+
+
+def test_runs_that_could_not_be_made_are_an_error_and_an_interrupt_is_one(command, monkeypatch):
+    really = from_python.record
+    for why, error in (("stopped: no disk", RuntimeError), ("interrupted", KeyboardInterrupt)):
+        monkeypatch.setattr(from_python, "record", lambda *given, why=why: (really(*given)[0], why))
+        with pytest.raises(error):
+            experiments.run(GRID, "x", resume=True)
+
+
+def test_a_name_of_several_experiments_is_refused(command):
+    with pytest.raises(Refusal, match="notes: is a folder of experiments; give one of"):
+        experiments.run("notes")

@@ -9,6 +9,7 @@ import multiprocessing
 import pickle
 import signal
 import socket
+import subprocess
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -222,5 +223,6 @@ class Worker:
         self._channel.close()
         self._reaper.dismiss()
         self._printed.close()
+        subprocess.run(["rm", "-rf", "--", self._files.name], check=False)  # deeper than Python goes
         self._files.cleanup()
         self._child = None

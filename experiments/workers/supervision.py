@@ -223,6 +223,7 @@ class Worker:
         self._channel.close()
         self._reaper.dismiss()
         self._printed.close()
-        subprocess.run(["rm", "-rf", "--", self._files.name], check=False)  # deeper than Python goes
+        # which goes deeper than Python does
+        subprocess.run(["rm", "-rf", "--", self._files.name], check=False)
         self._files.cleanup()
         self._child = None

@@ -112,7 +112,7 @@ class Child:
 
     def _started(self) -> Iterator[psutil.Process]:
         for process in psutil.process_iter():
-            with suppress(psutil.Error):
+            with suppress(psutil.Error, OSError):  # it ends just now
                 own = process.environ().get("TMPDIR", ""), process.cwd()
                 if any(place.startswith(str(self._folder)) for place in own):
                     yield process

@@ -1,5 +1,6 @@
 """Programs that break in ways drawn at random: each is one row, and nothing of it is left."""
 
+import os
 import random
 import sys
 from dataclasses import replace
@@ -18,7 +19,7 @@ from solvers import SMO, solve
 from tests.experiments.functions import run_case
 
 SCRIPT = Path(__file__).parents[2] / "solvers/external/broken_program.py"
-MARK = "86397"
+MARK = str(10**8 + os.getpid())  # seconds
 # what does not keep a good answer from being read
 HARMLESS = "child session orphan deaf bare writing flood bytes locked unread silent"
 HARMFUL = "file sparse deleted files many nested homeless"
@@ -78,7 +79,9 @@ def drawn(seed, case, folder, most, alone):
     end = rng.choice(ENDS.split())
     words = rng.choice([[answer, *words], [*words, answer]])
     is_good = answer in (good, torn) and end == "0" and not {*words} & {*harmful}
-    command = f"{sys.executable} -SI {SCRIPT} {{answer}} {{n}} {most} {' '.join([*words, end])}"
+    command = (
+        f"{sys.executable} -SI {SCRIPT} {{answer}} {{n}} {most} {MARK} {' '.join([*words, end])}"
+    )
     if rng.random() < 0.1:
         command, is_good = rng.choice(NO_PROGRAMS), False
     if is_good and answer == torn:

@@ -1,4 +1,4 @@
-"""A program that does what it is told, and little of it is good: `ANSWER N MOST WORD...`.
+"""A program that does what it is told, and little of it is good: `ANSWER N MOST MARK WORD...`.
 
 It starts processes, writes, prints, leaves an answer and ends, one word after the other. Of two
 samples (N) it waits for nothing, so that a test need not.
@@ -12,7 +12,7 @@ import sys
 import time
 
 ANSWER, N, MOST = sys.argv[1], int(sys.argv[2]), int(float(sys.argv[3]))
-MARK = "86397"  # seconds that what it starts would sleep
+MARK = sys.argv[4]  # seconds that what it starts would sleep
 BLOCK = bytes(2**20)
 
 
@@ -129,7 +129,7 @@ WORDS = {
     "3": lambda: os._exit(3),
     "255": lambda: os._exit(255),
     "raise": lambda: 1 / 0,
-    "wait": lambda: time.sleep(86397 if N > 2 else 0),
+    "wait": lambda: time.sleep(86400 if N > 2 else 0),
     "print": lambda: [sys.stdout.write("." * 99) for _ in iter(lambda: N > 2, False)],
     "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP if N > 2 else signal.SIGTERM),
     **{
@@ -138,6 +138,6 @@ WORDS = {
     },
 }
 
-for word in sys.argv[4:]:
+for word in sys.argv[5:]:
     name, _, argument = word.partition("=")
     {"good": good, "torn": torn}[name](argument) if argument else WORDS[name]()

@@ -403,9 +403,7 @@ def table(
 @click.option(
     "--target-gap",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=1e-6,
-    show_default=True,
-    help="Largest relative gap of an answer that is 'solved'.",
+    help="Largest relative gap of an answer that is 'solved' [1e-6, or the experiment's own].",
 )
 @click.option("--rigorous", is_flag=True, help="Prove both bounds in ball arithmetic.")
 @output_options
@@ -414,19 +412,19 @@ def certify(
     answer: Path | None,
     answers: Path | None,
     out: Path | None,
-    target_gap: float,
+    target_gap: float | None,
     rigorous: bool,
     quiet: bool,
     as_json: bool,
 ) -> None:
     """Certify an ANSWER that any program found: bounds on the optimum, verdict and diagnosis.
 
-    PROBLEM.yaml has the keys of a problem in an experiment file; ANSWER is a .npz or .csv file with
-    alpha, or coefs and index, or w, and b if it has one; or a model file of LIBSVM's svm-train.
-    Exit 1 if it is not solved to the target.
+    PROBLEM.yaml has the keys of a problem in an experiment file; ANSWER is a .npz, .mat or .csv file
+    with alpha, or coefs and index, or w, and b if it has one; a model file of LIBSVM or LIBLINEAR; or
+    scikit-learn's estimator, as skops writes it. Exit 1 if it is not solved to the target.
 
     With --answers, DIR is what `dualgap export --all` wrote: each of its problems has a row for each
-    program that has answered any, in a results folder; --target-gap is the experiment's own.
+    program that has answered any, in a results folder.
     """
     from experiments.commands.exchange import judged, judgement, posed, to_json  # noqa: PLC0415
 
@@ -434,12 +432,13 @@ def certify(
         from experiments.commands.outside import certify_all  # noqa: PLC0415
         from experiments.commands.run import RunOptions  # noqa: PLC0415
 
-        sys.exit(certify_all(problem, answers, out, RunOptions(quiet=quiet, as_json=as_json)))
+        options = RunOptions(quiet=quiet, as_json=as_json)
+        sys.exit(certify_all(problem, answers, out, options, target_gap, rigorous))
     if answer is None or answers is not None or out is not None or problem.is_dir():
         raise Refusal("give PROBLEM.yaml and ANSWER, or DIR with --answers and perhaps --out")
     given = posed(problem)
     with refusing(ValueError, OSError):
-        found = judged(answer, given, target_gap, rigorous)
+        found = judged(answer, given, target_gap or 1e-6, rigorous)
         if as_json:
             print_json(to_json(found))
         elif not quiet:

@@ -73,9 +73,8 @@ def judged_file(case: Case, folder: Path, key: str, known: str) -> Outcome:
                 case, "crashed", "the problem's data are others than when it was exported"
             )
         point, unknown = read_answer(files[0], problem), cast("Solver", None)
-        solution = Solution(
-            problem, unknown, point, Status.FINISHED, "optimal", target_gap=case.target_gap
-        )
+        limits: Any = {"target_gap": case.target_gap, "rigorous": case.proven}
+        solution = Solution(problem, unknown, point, Status.FINISHED, "optimal", **limits)
         record = blank_record(case) | _answer(solution, 0.0) | _quality(solution, data)
         sizes = {"n": problem.n, "d": problem.d, "iterations": None, "problem_hash": problem.hash}
         record |= sizes | {"family_hash": problem.family_hash}

@@ -14,7 +14,7 @@ from solvers import Solution, Status
 
 
 def judged(
-    answer: Path, problem: Formulation, target_gap: float = 1e-6, rigorous: bool = False
+    answer: Path, problem: Formulation, target_gap: float, rigorous: bool = False
 ) -> Solution:
     """Return the answer in a file as one that a solver claims to be optimal.
 

@@ -70,8 +70,19 @@ def export_all(file: Path, folder: Path, formats: Sequence[str]) -> list[Path]:
     return [*written, place]
 
 
-def certify_all(folder: Path, answers: Path, out: Path | None, options: RunOptions) -> int:
+def certify_all(
+    folder: Path,
+    answers: Path,
+    out: Path | None,
+    options: RunOptions,
+    target_gap: float | None = None,
+    rigorous: bool = False,
+) -> int:
     """Judge a folder of answers to exported problems, print the summary, and return the exit code.
+
+    Parameters
+    ----------
+    target_gap : in the place of the experiment's own. rigorous : whether bounds are to be theorems.
 
     Raises
     ------
@@ -89,7 +100,7 @@ def certify_all(folder: Path, answers: Path, out: Path | None, options: RunOptio
         raise Refusal(f"{folder / changed[0]}: was changed since it was exported; export again")
     programs = sorted(path for path in answers.iterdir() if path.is_dir()) or [answers]
     cases = [
-        (_case(index, own, place.name), key, own, place)
+        (_case(index, own, place.name, target_gap, rigorous), key, own, place)
         for key, own in posed_problems.items()
         for place in programs
     ]
@@ -105,12 +116,19 @@ def certify_all(folder: Path, answers: Path, out: Path | None, options: RunOptio
     return int(conclude(RunFolder(target), options))
 
 
-def _case(index: dict[str, Any], own: dict[str, Any], program: str) -> Case:
+def _case(
+    index: dict[str, Any],
+    own: dict[str, Any],
+    program: str,
+    target_gap: float | None,
+    rigorous: bool,
+) -> Case:
     """Return the case that an answer stands for: nothing is run, and no time is known."""
     solver = SolverSpec("program", {"answers": program}, label=program)
-    run_id = digest(own["specification"], program, index["target_gap"])[:16]
+    target = index["target_gap"] if target_gap is None else target_gap
+    run_id = digest(own["specification"], program, target, rigorous)[:16]
     problem = ProblemSpec(**own["specification"])
-    known: Any = (0, None, index["target_gap"], None, None, False, index["folder"])
+    known: Any = (0, None, target, None, None, False, index["folder"], rigorous)
     return Case(run_id, own["name"], problem, solver, *known)
 
 

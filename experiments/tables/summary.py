@@ -109,7 +109,7 @@ def summarise(results: pd.DataFrame) -> pd.DataFrame:
             reference = firsts.get((problem, row["first"]))
             if reference and outcome == reference["outcome"] not in FINAL:
                 continue  # it would say what the first one says
-        if outcome not in FINAL or not reference:
+        if outcome not in FINAL or not reference or np.isnan(row["time"]):
             ratio = _INCOMPARABLE
         elif reference is row:
             ratio = Comparison(1.0)

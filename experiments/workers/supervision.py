@@ -9,6 +9,7 @@ import multiprocessing
 import pickle
 import signal
 import socket
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Generator
@@ -241,5 +242,7 @@ class Worker:
         self._channel.close()
         self._reaper.dismiss()
         self._printed.close()
+        # which goes deeper than Python does
+        subprocess.run(["rm", "-rf", "--", self._files.name], check=False)
         self._files.cleanup()
         self._child = None

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, fields, replace
 from math import isfinite, nan
 from pathlib import Path
 from tempfile import mkdtemp
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,7 +31,7 @@ from problems.kernels import KERNELS, Precomputed
 from problems.registry import unknown
 from problems.validation import check_choice, check_positive
 from solvers.base import NotInstalled, Solver
-from solvers.external.program.child import Child
+from solvers.external.program.child import Child, remove
 
 _ANSWERS = {  # the ending of each format's files
     **{"libsvm_model": ".model", "liblinear_model": ".model"},
@@ -155,10 +156,14 @@ class Program(Solver):
 
     def iterates(self, run: "Run") -> Iterator[FormPoint]:
         """Yield nothing while the program runs; RuntimeError if it writes too much."""
-        with Child(run.words(self.command), run.folder, self.disk_limit) as child:
-            while not child.ended(_POLL):
+        run.child = Child(run.words(self.command), run.folder, self.disk_limit)
+        try:
+            while not run.child.ended(_POLL):
                 yield FormPoint(None)
-        run.code, run.printed = child.code, child.printed
+        except BaseException:  # nobody asks for its answer any more
+            run.close()
+            raise
+        run.has_ended = True
 
     def finish(self, run: "Run", point: FormPoint) -> FormPoint:
         """Return the answer that the program left.
@@ -169,7 +174,7 @@ class Program(Solver):
             If it failed, or left no answer to this problem.
         """
         try:
-            return run.read() if run.code is not None else point  # which a limit ended
+            return run.read(run.child) if run.child and run.has_ended else point  # a limit ended it
         finally:
             run.close()
 
@@ -179,20 +184,26 @@ class Run:
 
     Attributes
     ----------
+    child : the program that runs, or has run. has_ended : whether it has, by itself.
     empty : seconds that two samples take. version : the first line of what its version command prints.
-    code, printed : the exit code, None while it runs or if it was killed, and the end of its output.
     """
 
     def __init__(self, solver: Program, problem: Formulation) -> None:
         self.solver, self.problem = solver, problem
         self.folder = Path(mkdtemp(prefix="dualgap_"))
-        self.close = weakref.finalize(self, shutil.rmtree, self.folder, ignore_errors=True)
+        self._remove = weakref.finalize(self, remove, self.folder)
         ending, write = WRITERS[solver.samples]
         self.samples = self.folder / f"samples{ending}"
         self.answer = self.folder / f"answer{_ANSWERS[solver.answer]}"
-        self.empty, self.version, self.printed = nan, "", ""
-        self.code: int | None = None
+        self.child: Child | None = None
+        self.has_ended, self.empty, self.version = False, nan, ""
         write(problem, self.samples)
+
+    def close(self) -> None:
+        """End the program, and remove all that it wrote."""
+        if self.child is not None:
+            self.child.end()
+        self._remove()
 
     def words(self, command: str) -> list[str]:
         """Return a command as arguments; NotInstalled if there is no such program."""
@@ -219,26 +230,35 @@ class Run:
         path = shutil.which(program)
         if path is None:
             raise NotInstalled(
-                f"there is no program {program} on PATH: install it or give its path"
+                f"there is no program {program} that may be executed: install it or give its path"
             )
         return [os.path.abspath(path), *arguments]
 
     def alone(self, words: Sequence[str]) -> Child | None:
         """Return what has run untimed, and has ended; None if it took too long or wrote too much."""
-        with suppress(RuntimeError), Child(words, self.folder, self.solver.disk_limit) as child:
-            if child.ended(_LONGEST_UNTIMED):
-                return child
-        return None
+        child = Child(words, self.folder, self.solver.disk_limit)
+        last = perf_counter() + _LONGEST_UNTIMED
+        try:
+            while not (has_ended := child.ended(_POLL)) and perf_counter() < last:
+                pass
+            return child if has_ended else None
+        except RuntimeError:
+            return None
+        finally:
+            child.end()
 
-    def read(self) -> FormPoint:
+    def read(self, child: Child) -> FormPoint:
         """Return the answer of a program that has ended; errors as `Program.finish`."""
-        if self.code:
-            how = f"ended with exit code {self.code}"
-            if self.code < 0:
-                how = f"was killed by {signal.Signals(-self.code).name}"
-                too_large = self.code == -signal.SIGXFSZ
+        child.end()
+        child.check_written()
+        if code := child.code:
+            how = f"ended with exit code {code}"
+            if code < 0:
+                names = {each.value: each.name for each in signal.Signals}
+                how = f"was killed by {names.get(-code, f'signal {-code}')}"
+                too_large = code == -signal.SIGXFSZ
                 how += ", as it wrote a file larger than its disk_limit" if too_large else ""
-            words = self.printed.strip()[-_LAST_WORDS:]
+            words = child.printed.strip()[-_LAST_WORDS:]
             raise RuntimeError(f"the program {how}; its last words: {words!r}")
         solver, name = self.solver, self.answer.name
         if not self.answer.exists():
@@ -251,7 +271,7 @@ class Run:
         except (ValueError, OSError) as error:
             told = str(error).replace(str(self.answer), name)
             raise RuntimeError(f"its answer cannot be read as {solver.answer}: {told}") from None
-        own = re.search(solver.time, self.printed) if solver.time else None
+        own = re.search(solver.time, child.printed) if solver.time else None
         own_seconds = float(own[1]) if own and re.fullmatch(_NUMBER, own[1] or "") else nan
         counters = {"time_empty": self.empty, "time_own": own_seconds}
         is_short = _SHORT < digits < _DOUBLE
@@ -259,7 +279,7 @@ class Run:
             point.alpha,
             b=point.b if isinstance(point.b, float) else None,
             claim="optimal"
-            if solver.claims and re.search(solver.claims, self.printed)
+            if solver.claims and re.search(solver.claims, child.printed)
             else "stopped",
             counters={name: value for name, value in counters.items() if isfinite(value)},
             note=f"its answer has {digits} of a double's 17 digits" if is_short else "",

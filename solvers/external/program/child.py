@@ -2,34 +2,42 @@
 
 Its output is a pipe that is emptied all the time, of which the end is kept. What it writes in its folder
 is measured while it runs, and no single file can become larger than is allowed: the system sees to that.
-Whatever it has started is killed when it ends, or when nobody waits for it any more.
+Whatever it has started is killed when it ends, or when nobody waits for it any more: its group, and
+every process that has the folder for its temporary files, or works in it. One that hides both is the
+caller's to find; an experiment's worker does.
 """
 
+import errno
 import os
 import resource
 import signal
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from math import inf
 from pathlib import Path
 from threading import Thread
 from time import perf_counter
-from typing import Self
 
 import psutil
 
 _KEPT = 2**16  # bytes of what it prints
 _CLOSING = 1.0  # seconds
+_PAGE = 4096  # bytes
 
 
 class Child:
-    """A program that runs in a folder; a context, at whose end all that it started has ended.
+    """A program that runs in a folder, until it ends or is ended.
 
     Parameters
     ----------
     words : the program and its arguments.
     folder : its working folder, where its temporary files belong too.
     most : bytes that it may write there.
+
+    Attributes
+    ----------
+    seconds : from its start to its end, NaN before.
 
     Raises
     ------
@@ -38,9 +46,8 @@ class Child:
     """
 
     def __init__(self, words: Sequence[str], folder: Path, most: float) -> None:
-        self._folder, self._most = folder, written_in(folder) + most
-        self._started, self._printed = set[psutil.Process](), b""
-        self._begun = perf_counter()
+        self._folder, self._most, self._printed = folder, written_in(folder) + most, b""
+        self._begun, self.seconds = perf_counter(), float("nan")
         soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
         bounded = int(self._most) if hard < 0 else min(int(self._most), hard)
         resource.setrlimit(resource.RLIMIT_FSIZE, (bounded, hard))  # which the child inherits
@@ -56,25 +63,10 @@ class Child:
             )
         finally:
             resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-        self.seconds = float("nan")
         self._waiting = Thread(target=self._wait, daemon=True)
         self._reading = Thread(target=self._read, daemon=True)
         self._waiting.start()
         self._reading.start()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._look()
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        for process in self._started:  # in groups of their own
-            with suppress(psutil.Error):
-                process.kill()
-        self._waiting.join()
-        self._process.wait()
-        self._reading.join(_CLOSING)  # it ends with the last process that may print
 
     def _wait(self) -> None:
         # it is left a zombie until all is killed, so that its group's number is nobody else's
@@ -87,17 +79,43 @@ class Child:
             while block := os.read(self._process.stdout.fileno(), _KEPT):
                 self._printed = (self._printed + block)[-_KEPT:]
 
-    def _look(self) -> None:
-        with suppress(psutil.Error):
-            self._started |= {*psutil.Process(self._process.pid).children(recursive=True)}
-
     def ended(self, seconds: float) -> bool:
         """Wait for its end, at most so many seconds; RuntimeError if it has written too much."""
         self._waiting.join(seconds)
-        self._look()
+        if self._waiting.is_alive():
+            self.check_written()
+            return False
+        self._end_group()
+        return True
+
+    def check_written(self) -> None:
+        """Raise RuntimeError if it has written more than it may."""
         if written_in(self._folder) > self._most:
             raise RuntimeError("it wrote more than its disk_limit allows, and was killed")
-        return not self._waiting.is_alive()
+
+    def _end_group(self) -> None:
+        if self._process.returncode is None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+            self._waiting.join()
+            self._process.wait()
+
+    def end(self) -> None:
+        """Kill it, if it still runs, and all that it started."""
+        self._end_group()
+        last = perf_counter() + _CLOSING
+        while (started := [*self._started()]) and perf_counter() < last:
+            for process in started:
+                with suppress(psutil.Error):
+                    process.kill()
+        self._reading.join(_CLOSING)  # it ends with the last process that may print
+
+    def _started(self) -> Iterator[psutil.Process]:
+        for process in psutil.process_iter():
+            with suppress(psutil.Error, OSError):  # it ends just now
+                own = process.environ().get("TMPDIR", ""), process.cwd()
+                if any(place.startswith(str(self._folder)) for place in own):
+                    yield process
 
     @property
     def code(self) -> int:
@@ -110,11 +128,29 @@ class Child:
         return self._printed.decode(errors="replace")
 
 
-def written_in(folder: Path) -> int:
-    """Return the bytes on disk of all that is in a folder."""
-    total = 0
-    for place, _, names in os.walk(folder):
-        for name in names:
-            with suppress(OSError):
-                total += 512 * os.lstat(os.path.join(place, name)).st_blocks
+def written_in(folder: Path) -> float:
+    """Return the bytes on disk of all that is in a folder, at least a page for each file.
+
+    They are infinite where a path is too long for the system, and nobody could tell.
+    """
+    total, folders = 0.0, [str(folder)]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as found:
+                for each in found:
+                    with suppress(FileNotFoundError):
+                        total += max(_PAGE, 512 * each.stat(follow_symlinks=False).st_blocks)
+                    if each.is_dir(follow_symlinks=False):
+                        folders.append(each.path)
+        except OSError as error:
+            total += inf if error.errno == errno.ENAMETOOLONG else 0
     return total
+
+
+def remove(folder: Path) -> None:
+    """Remove a folder with all that is in it, however deep that is and whoever may read it."""
+    for command in (
+        ["chmod", "-R", "u+rwX"],
+        ["rm", "-rf"],
+    ):  # unlike Python's, they go to any depth
+        subprocess.run([*command, "--", folder], capture_output=True, check=False)

@@ -1,0 +1,133 @@
+"""Programs that break in ways drawn at random: each is one row, and nothing of it is left."""
+
+import os
+import random
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+from scipy.io import savemat
+
+from experiments.cases.solving import posed
+from experiments.executors.local import LocalExecutor
+from experiments.files.specs import SolverSpec
+from experiments.records.columns import COLUMNS
+from solvers import SMO, solve
+from tests.experiments.functions import run_case
+
+SCRIPT = Path(__file__).parents[2] / "solvers/external/broken_program.py"
+MARK = str(10**8 + os.getpid())  # seconds
+# what does not keep a good answer from being read
+HARMLESS = "child session orphan deaf bare writing flood bytes locked unread silent"
+HARMFUL = "file sparse deleted files many nested homeless"
+NO_ANSWERS = "nan inf large negative zero short long endless junk empty words folder pipe zeros "
+NO_ANSWERS += "nowhere other closed none"
+ENDS = "0 0 0 0 0 0 0 0 0 0 3 255 raise wait print stop SIGKILL SIGSEGV SIGABRT SIGTERM SIGRTMIN"
+ENDLESS = ("wait", "print", "stop")
+NO_PROGRAMS = ["nowhere", "{folder}/closed", "{folder}/junk", "{folder}/lost", "{folder}", "''"]
+FORMATS = {"csv": "csv", "npz": "npz", "mat": "mat", "libsvm_model": "model"}
+
+
+@pytest.fixture
+def folder(tmp_path, case):
+    """A folder of good answers, and of what are no programs."""
+    folder = tmp_path / "given"
+    folder.mkdir()
+    problem, _ = posed(case)
+    alpha = solve(problem, SMO(tol=1e-9)).alpha
+    np.savetxt(folder / "good.csv", alpha, header="alpha", comments="")
+    np.savez(folder / "good.npz", alpha=alpha)
+    savemat(folder / "good.mat", {"alpha": alpha})
+    support = np.flatnonzero(alpha)
+    lines = ["svm_type c_svc", "kernel_type rbf", f"gamma {problem.kernel.gamma}", "nr_class 2"]
+    lines += [f"total_sv {support.size}", "rho 0", "label 1 -1", "SV"]
+    for i in support:
+        entries = " ".join(f"{j + 1}:{v:.8g}" for j, v in enumerate(problem.X[i]))
+        lines.append(f"{alpha[i] * problem.y[i]:.17g} {entries}")
+    (folder / "good.model").write_text("\n".join(lines) + "\n")
+    for name, text in {"closed": "#!/bin/sh", "junk": "\0", "lost": "#!/nowhere/sh\n"}.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o600 if name == "closed" else 0o700)
+    return folder
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch):
+    """The only folder of temporary files."""
+    place = tmp_path / "temporary"
+    place.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(place))
+    return place
+
+
+@pytest.fixture
+def case(case_of):
+    return case_of()
+
+
+def drawn(seed, case, folder, most, alone):
+    """Return a case of a broken program, which may have a process to itself, and whether it is good."""
+    rng = random.Random(seed)
+    kind, harmful = rng.choice([*FORMATS]), HARMFUL.split() + ["parricide"] * alone
+    words = rng.choices([*HARMLESS.split(), *["hidden"] * alone], k=rng.choice([0, 1, 2]))
+    words += rng.choices(harmful, k=rng.choice([0, 0, 0, 0, 1]))
+    good, torn = (f"{name}={{folder}}/good.{FORMATS[kind]}" for name in ("good", "torn"))
+    answer = rng.choice([good, good, good, torn, *rng.choices(NO_ANSWERS.split(), k=2)])
+    end = rng.choice(ENDS.split())
+    words = rng.choice([[answer, *words], [*words, answer]])
+    is_good = answer in (good, torn) and end == "0" and not {*words} & {*harmful}
+    command = (
+        f"{sys.executable} -SI {SCRIPT} {{answer}} {{n}} {most} {MARK} {' '.join([*words, end])}"
+    )
+    if rng.random() < 0.1:
+        command, is_good = rng.choice(NO_PROGRAMS), False
+    if is_good and answer == torn:
+        is_good = None  # it may lack a few digits only, and is judged as it deserves
+    settings = {"command": command, "answer": kind, "folder": str(folder), "disk_limit": most / 4}
+    solver = SolverSpec("program", settings, label=f"{seed}")
+    limit = 0.3 if end in ENDLESS else 60.0
+    return replace(case, run_id=f"{seed}", solver=solver, time_limit=limit), is_good
+
+
+def left(folder):
+    """Return what is left of programs: processes, and files in the folder."""
+    running = [p for p in psutil.process_iter(["cmdline", "cwd"]) if p.status() != "zombie"]
+    marked = [p.info["cmdline"] for p in running if MARK in (p.info["cmdline"] or [])]
+    return marked, [*folder.iterdir()]
+
+
+def judge(record, case, is_good):
+    told = case.solver.settings["command"], record["status"], record["verdict"], record["reason"]
+    assert {*COLUMNS} <= {*record}, told
+    assert record["status"] in ("finished", "crashed", "time_limit", "not_installed"), told
+    assert is_good is None or (record["verdict"] == "solved") == is_good, told
+    assert record["status"] == "finished" or record["reason"], told
+
+
+def test_a_broken_program_is_one_row_and_nothing_of_it_is_left(case, folder, place):
+    n_solved = 0
+    for seed in range(24):
+        one, is_good = drawn(seed, case, folder, 4e6, alone=False)
+        judge(record := run_case(one).record, one, is_good)
+        n_solved += record["verdict"] == "solved"
+        assert left(place) == ([], []), one.solver.settings["command"]
+    assert n_solved > 1
+
+
+@pytest.mark.exhaustive
+def test_broken_programs_in_workers_are_one_row_each_and_nothing_of_them_is_left(
+    case, folder, place
+):
+    cases = {}
+    for seed in range(50):
+        one, is_good = drawn(seed, case, folder, 4e6, alone=True)
+        cases[one.run_id] = one, is_good
+    outcomes = LocalExecutor(workers=2).run(one for one, _ in cases.values())
+    rows = [outcome.record for outcome in outcomes]
+    assert sorted(row["run_id"] for row in rows) == sorted(cases)
+    for row in rows:
+        judge(row, *cases[row["run_id"]])
+    assert left(place) == ([], [])

@@ -1,0 +1,143 @@
+"""Whole experiments that programs of others answer: `export --all`, and `certify --answers`."""
+
+import json
+import shutil
+import subprocess
+
+import numpy as np
+import pytest
+from sklearn.svm import SVC, LinearSVC
+
+from experiments import load_results
+
+SMALL = """name: small
+problems:
+  - formulation: soft_margin_dual
+    dataset: {name: four_gaussians, n: 24}
+    kernel: {name: rbf, gamma: 0.05}
+    C: [1, 10]
+  - formulation: soft_margin_primal
+    dataset: {name: four_gaussians, n: 24}
+    C: 0.01
+    intercept: false
+solvers: [smo]
+target_gap: 1e-4
+"""
+
+
+@pytest.fixture
+def exported(command, tmp_path):
+    """The problems, exported; an empty folder of answers beside them."""
+    (tmp_path / "small.yaml").write_text(SMALL)
+    command("export", "small.yaml", "--all", "given", "--format", "npz", "--format", "libsvm")
+    (tmp_path / "answers").mkdir()
+    return tmp_path / "given"
+
+
+def trained(folder, key, C, **settings):
+    with np.load(folder / f"{key}.npz") as archive:
+        return SVC(C=C, tol=1e-6, **settings).fit(archive["X"], archive["y"])
+
+
+def verdicts(folder):
+    rows = load_results(folder).sort_values(["problem_id", "label"])
+    return {(row.label, row.problem_id[-4:]): row.verdict for row in rows.itertuples()}
+
+
+def test_answers_of_every_kind_are_a_row_each_and_missing_ones_too(command, exported, tmp_path):
+    sklearn, weights = tmp_path / "answers/sklearn", tmp_path / "answers/weights"
+    sklearn.mkdir()
+    weights.mkdir()
+    one, ten = (trained(exported, f"p00{i}", C, gamma=0.05) for i, C in ((1, 1), (2, 10)))
+    np.savez(sklearn / "p001.npz", coefs=one.dual_coef_, index=one.support_ + 1, b=one.intercept_)
+    half = "".join(
+        f"{i + 1},{c / 2}\n" for i, c in zip(ten.support_, ten.dual_coef_[0], strict=True)
+    )
+    (sklearn / "p002.csv").write_text(f"index,coefs\n{half}")
+    with np.load(exported / "p003.npz") as archive:
+        linear = LinearSVC(C=0.01, loss="hinge", fit_intercept=False, tol=1e-9, max_iter=10**5)
+        w = linear.fit(archive["X"], archive["y"]).coef_[0]
+    (weights / "p003.csv").write_text("w\n" + "".join(f"{v!r}\n" for v in w.tolist()))
+    (weights / "p002.csv").write_text("torn")
+    result = command("certify", "given", "--answers", "answers", "--out", "judged", code=1)
+    assert verdicts(tmp_path / "judged") == {
+        ("sklearn", " C=1"): "solved",
+        ("sklearn", "C=10"): "wrong",
+        ("sklearn", "alse"): "uncertified",
+        ("weights", " C=1"): "uncertified",
+        ("weights", "C=10"): "uncertified",
+        ("weights", "alse"): "solved",
+    }
+    rows = load_results(tmp_path / "judged")
+    assert rows["time_solve"].isna().all()
+    assert "×" not in result.output
+    missing = rows[rows["reason"].str.contains("expected one answer")]
+    assert len(missing) == 2
+    assert set(rows["status"]) == {"finished", "crashed"}
+
+
+def test_estimators_that_skops_wrote_are_answers(command, exported, tmp_path):
+    skops = pytest.importorskip("skops.io", reason="skops is not installed")
+    for i, C in ((1, 1), (2, 10)):
+        skops.dump(trained(exported, f"p00{i}", C, gamma=0.05), tmp_path / f"answers/p00{i}.skops")
+    with np.load(exported / "p003.npz") as archive:
+        linear = LinearSVC(C=0.01, loss="hinge", fit_intercept=False, tol=1e-9, max_iter=10**5)
+        skops.dump(linear.fit(archive["X"], archive["y"]), tmp_path / "answers/p003.skops")
+    command("certify", "given", "--answers", "answers", "--out", "judged")
+    assert set(verdicts(tmp_path / "judged").values()) == {"solved"}
+
+
+def test_model_files_of_command_line_tools_are_answers(command, exported, tmp_path):
+    for name in ("svm-train", "liblinear-train"):
+        if shutil.which(name) is None:
+            pytest.skip(f"{name} is no program on this machine")
+    for words in (
+        "svm-train -q -c 1 -g 0.05 -e 1e-6 given/p001.libsvm answers/p001.model",
+        "svm-train -q -c 10 -g 0.05 -e 1e-6 given/p002.libsvm answers/p002.model",
+        "liblinear-train -q -s 3 -c 0.01 -e 1e-8 given/p003.libsvm answers/p003.model",
+    ):
+        subprocess.run(words.split(), check=True, cwd=tmp_path)
+    result = command("certify", "given", "--answers", "answers", "--json")
+    told = json.loads(result.output[result.output.index("{") :])
+    assert told["outcomes"] == {"solved": 3}
+
+
+def test_the_target_may_be_another_and_bounds_may_be_theorems(command, exported, tmp_path):
+    for i, C in ((1, 1), (2, 10)):
+        model = trained(exported, f"p00{i}", C, gamma=0.05)
+        arrays = {"coefs": model.dual_coef_, "index": model.support_ + 1}
+        np.savez(tmp_path / f"answers/p00{i}.npz", **arrays)
+    options = ("--answers", "answers", "--target-gap", "1e-15", "--rigorous", "--out", "judged")
+    command("certify", "given", *options, code=1)
+    rows = load_results(tmp_path / "judged")
+    assert set(rows["target_gap"]) == {1e-15}
+    assert set(rows["verdict"]) == {"inaccurate", "uncertified"}
+    assert rows["bound_source"].str.startswith("proven").sum() == 2
+
+
+def test_what_is_not_what_was_exported_is_refused(command, exported, tmp_path):
+    (exported / "p002.libsvm").write_text("+1 1:1\n")
+    refused = command("certify", "given", "--answers", "answers", code=2)
+    assert "p002.libsvm: was changed since it was exported" in refused.output
+    (exported / "problems.json").write_text("{}")
+    refused = command("certify", "given", "--answers", "answers", code=2)
+    assert "is not what `dualgap export --all` wrote" in refused.output
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "message"),
+    [
+        (SMALL, ("--format", "lisbvm"), "unknown format 'lisbvm'; did you mean 'libsvm'?"),
+        (SMALL.replace("C: [1, 10]", "path: {C: [1, 10]}"), (), "poses a path; give one C"),
+        (SMALL.replace("rbf, gamma: 0.05", "rbf, gama: 1"), (), "gama"),
+    ],
+)
+def test_what_cannot_be_exported_is_refused(command, tmp_path, text, options, message):
+    (tmp_path / "small.yaml").write_text(text)
+    refused = command("export", "small.yaml", "--all", "given", *options, code=2)
+    assert message in refused.output
+
+
+def test_a_folder_that_is_not_empty_is_left_alone(command, exported):
+    refused = command("export", "small.yaml", "--all", "given", code=2)
+    assert "given: is not empty" in refused.output

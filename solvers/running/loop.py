@@ -236,9 +236,12 @@ class _Run:
 
     @cached_property
     def evaluating(self) -> bool:
-        """Whether points are evaluated: a hard margin's to end early once it is proven infeasible."""
+        """Whether points are evaluated: a hard margin's to end early once it is proven infeasible.
+
+        What solves a QP without samples gives one point, at its end.
+        """
         wanted = self.stop_at_target or self.callback is not None
-        return wanted or self.problem.may_be_infeasible
+        return wanted or (self.problem.may_be_infeasible and self.problem.has_samples)
 
     def until_stopped(
         self,

@@ -214,6 +214,7 @@ class Program:
         found = linear_program(self.P @ x + self.q, near)
         return None if found is None else _of(found, self)
 
+    @cached_property
     def is_infeasible(self) -> bool:
         """Return whether no point is feasible, proven."""
         found = self._least_violation()
@@ -243,6 +244,7 @@ class Program:
         found = linear_program(np.concatenate([np.zeros(n), np.ones(slack)]), elastic)
         return None if found is None or not found.fun > 0 else _of(found, self)
 
+    @cached_property
     def is_unbounded(self) -> bool:
         """Return whether f falls without end along a direction from any feasible point, proven."""
         n = self.q.size
@@ -277,11 +279,11 @@ def _finite(room: Intervals) -> Intervals:
 
 def without_point(program: Program, reason: str) -> Certificate:
     """Return the certificate of no answer: it may be proven all the same that there is no optimum."""
-    if program.is_infeasible():
+    if program.is_infeasible:
         return _INFEASIBLE
     start = np.clip(np.zeros(program.q.size), program.lb, program.ub)
     unbounded = (
-        program.is_unbounded() and program.upper(start, np.zeros(program.b.size)) is not None
+        program.is_unbounded and program.upper(start, np.zeros(program.b.size)) is not None
     )
     return _UNBOUNDED if unbounded else Certificate(reason=reason)
 
@@ -299,7 +301,7 @@ def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) 
     y, z = given or (np.zeros(program.b.size), np.zeros(program.h.size))
     source = "x, y and z" if given else "recovered from x"
     found = program.upper(x, y)
-    if found is None and program.is_infeasible():
+    if found is None and program.is_infeasible:
         return replace(_INFEASIBLE, **measures, point=Point(x))
     upper, point = (nan, x) if found is None else found
     y, z = given or program.multipliers(point) or (y, z)
@@ -308,7 +310,7 @@ def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) 
     if given and not narrow and (own := program.multipliers(point)) is not None:
         better = program.lower(point, *own)
         lower, (y, z), source = max((lower, (y, z), source), (better, own, "x"), key=lambda v: v[0])
-    if lower == -inf and found is not None and program.is_unbounded():
+    if lower == -inf and found is not None and program.is_unbounded:
         return replace(_UNBOUNDED, **measures, point=Point(point))
     lower = lower if lower > -inf else nan
     reasons = [

@@ -215,8 +215,10 @@ class _Run:
                 state = self.reduction.form
                 if refusal := solver.refuses(state):
                     raise Unsupported(refusal)
-            if self.max_iter is not None and any(f.name == "max_iter" for f in fields(solver)):
-                solver = replace(solver, max_iter=self.max_iter)  # type: ignore[call-arg]
+            limits = {"max_iter": self.max_iter, "time_limit": self.time_limit}
+            own = {field.name for field in fields(solver)}
+            known = {k: v for k, v in limits.items() if v is not None and k in own}
+            solver = replace(solver, **known) if known else solver
             name = solver.name
             with compiling(lambda: _log.warning(_COMPILED, name)):
                 warm_up(solver, self.reduction.form)

@@ -282,9 +282,7 @@ def without_point(program: Program, reason: str) -> Certificate:
     if program.is_infeasible:
         return _INFEASIBLE
     start = np.clip(np.zeros(program.q.size), program.lb, program.ub)
-    unbounded = (
-        program.is_unbounded and program.upper(start, np.zeros(program.b.size)) is not None
-    )
+    unbounded = program.is_unbounded and program.upper(start, np.zeros(program.b.size)) is not None
     return _UNBOUNDED if unbounded else Certificate(reason=reason)
 
 

@@ -116,10 +116,12 @@ class Program:
     def shift(self) -> Vector:
         """Numbers δ (n,) with P + diag(δ) ⪰ 0, proven: 0 where P's block of the variable is.
 
+        They are at most 1e-10 of P, and bounds of the variables absorb them, whether P is convex or not.
+
         Raises
         ------
         NotConvex
-            If P has a negative eigenvalue; or has none as far as is known, which is not proven.
+            If P has a smaller eigenvalue; or has none as far as is known, which is not proven.
         """
         count, label = scipy.sparse.csgraph.connected_components(self.P, directed=False)
         sizes, diagonal = np.bincount(label, minlength=count), self.P.diagonal()
@@ -133,11 +135,12 @@ class Program:
             least = smallest_eigenvalue(part)
             if least >= 0 or (negative := has_negative_pivot(part)) is False:
                 continue
-            if negative or self._is_indefinite(part):
+            if np.isfinite(least):  # as of FᵀF, whose rounding may make it indefinite
+                shift[inside] = -least
+            elif negative or self._is_indefinite(part):
                 raise NotConvex("P is indefinite: it has a negative eigenvalue, proven")
-            if not np.isfinite(least):
+            else:
                 raise NotConvex("P ⪰ 0 is not proven: its smallest eigenvalue is not resolved")
-            shift[inside] = -least
         return shift
 
     @staticmethod
@@ -317,6 +320,9 @@ def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) 
         if found is None
         else "",
         "no dual feasible point is proven near y and z" if np.isnan(lower) else "",
+        f"P ⪰ 0 is proven but for {program.shift.max():.1g}, which needs bounds on variables"
+        if np.isnan(lower) and program.shift.any()
+        else "",
     ]
     with np.errstate(invalid="ignore"):
         magnitude = 0.5 * np.abs(point) @ (abs(program.P) @ np.abs(point))

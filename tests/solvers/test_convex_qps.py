@@ -56,6 +56,20 @@ def test_infeasible_and_unbounded_problems_end_with_a_proof():
         assert answer.objective == objective
 
 
+def test_a_back_end_is_told_the_time_limit(monkeypatch):
+    qpsolvers, told = pytest.importorskip("qpsolvers", reason="qpsolvers is not installed"), []
+    own = qpsolvers.solve_problem
+
+    def solve_problem(problem, backend, **options):
+        told.append(options.get("time_limit"))
+        return own(problem, backend, **options)
+
+    monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
+    for backend in ("clarabel", "piqp"):
+        solve(PROBLEM, QPSolversQP(backend=backend), time_limit=60)
+    assert told == [60, None]  # PIQP has none
+
+
 def test_a_method_for_samples_is_unsupported():
     answer = solve(PROBLEM, InteriorPoint())
     assert answer.status is Status.UNSUPPORTED

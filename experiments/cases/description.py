@@ -27,7 +27,12 @@ _NULL = 1e-12  # of the largest eigenvalue
 def described(solution: Solution) -> dict[str, float]:
     """Return the columns `DESCRIBED` that the problem of a solved run has; {} where it is not solved."""
     problem, alpha = solution.problem, solution.alpha
-    if solution.verdict != "solved" or alpha is None or problem.outputs > 1:
+    if (
+        solution.verdict != "solved"
+        or alpha is None
+        or problem.outputs > 1
+        or not problem.has_samples
+    ):
         return {}
     gram = problem.gram()
     found = {

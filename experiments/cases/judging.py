@@ -19,12 +19,12 @@ from experiments.cases.description import described
 from experiments.cases.plan import Case, code_from_outside
 from experiments.cases.records import Outcome, blank_record, failed, packed, versions
 from experiments.cases.solving import posed
+from experiments.files.specs import Loaded
 from experiments.records.columns import COUNTED
 from experiments.workers.isolation import Returned
 from experiments.workers.wire import Malformed
 from problems import Dataset, Point, Precomputed, describe
 from problems.compilation import compiled_apart
-from problems.datasets import DataInBlocks
 from problems.exchange.answers import read_answer
 from problems.formulations.task import LABELS
 from solvers import Evaluation, Solution, Solver, Status
@@ -177,11 +177,12 @@ def _trace(case: Case, evaluations: list[Evaluation]) -> list[dict[str, Any]]:
         if evaluation.time < due and evaluation is not evaluations[-1]:
             continue
         begun, c, problem = perf_counter(), evaluation.certificate, evaluation.problem
+        unknown = c.point.alpha is None or not problem.has_samples
         row: dict[str, Any] = {
             "run_id": case.run_id,
             "time": evaluation.time,
             "iteration": evaluation.iteration,
-            "n_support": None if c.point.alpha is None else describe(problem, c).support.size,
+            "n_support": None if unknown else describe(problem, c).support.size,
             "objective": problem.objective(c.primal_objective, c.dual_objective),
         }
         rows.append(row | {name: getattr(c, name) for name in _TRACED.split()})
@@ -216,9 +217,9 @@ def _answer(solution: Solution, importing: float) -> dict[str, Any]:
     }
 
 
-def _quality(solution: Solution, data: Dataset | DataInBlocks) -> dict[str, Any]:
+def _quality(solution: Solution, data: Loaded) -> dict[str, Any]:
     """Return what the answer means for the samples: support vectors, margin, accuracies."""
-    if solution.alpha is None:
+    if solution.alpha is None or not solution.problem.has_samples:
         return {}
     geometry, problem = solution.geometry, solution.problem
     kinds = geometry.kinds
@@ -241,7 +242,9 @@ def _model(solution: Solution) -> dict[str, Any]:
     """Return the arrays that draw the decision function of samples in the plane."""
     problem, point = solution.problem, solution.certificate.point
     drawable = problem.d == 2 and problem.n <= _MOST_DRAWN and problem.outputs == len(problem.parts)
-    drawable = drawable and (problem.has_margin or problem.task is not LABELS)
+    drawable = (
+        drawable and problem.has_samples and (problem.has_margin or problem.task is not LABELS)
+    )
     if not drawable or isinstance(problem.kernel, Precomputed) or point.alpha is None:
         return {}
     arrays = vars(point) | {

@@ -17,11 +17,10 @@ from threadpoolctl import threadpool_info
 from experiments.cases import paths
 from experiments.cases.answer import Answer, Failure, Found, packed
 from experiments.cases.plan import Case, code_from_outside
-from experiments.files.specs import build_problem, build_solver, build_source
+from experiments.files.specs import Loaded, build_problem, build_solver, build_source
 from experiments.workers.start import COMPILING
-from problems import Dataset, Formulation, Point, reduce
+from problems import Formulation, Point, reduce
 from problems.compilation import compiled_apart, compiling
-from problems.datasets import DataInBlocks
 from solvers import Solution, Status, solve
 from solvers.numerics.warm_up import warm_up
 
@@ -75,14 +74,14 @@ def _solved(begin: Callable[[], object], case: Case) -> bytes:
     return packed(answer, [solution.point, *(evaluation.point for evaluation in solution.trace)])
 
 
-def posed(case: Case) -> tuple[Formulation, Dataset | DataInBlocks]:
+def posed(case: Case) -> tuple[Formulation, Loaded]:
     """Return the problem of a case, built from the file and the data, and its samples."""
     data = _load(json.dumps(case.problem.dataset), case.folder)
     return build_problem(case.problem, data, case.folder), data
 
 
 @lru_cache(maxsize=1)
-def _load(dataset: str, folder: str) -> Dataset | DataInBlocks:
+def _load(dataset: str, folder: str) -> Loaded:
     """Return a data set; consecutive cases on the same data read it once."""
     return build_source(json.loads(dataset), folder).load()
 

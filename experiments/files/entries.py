@@ -145,8 +145,15 @@ def _problem(node: Node, folder: str, importable: bool) -> ProblemSpec:
     parameters, example = _parameters(chosen, posed, folder)
     path = path_spec(example, followed, node)
     parameters.pop(path.get("parameter", ""), None)
-    needs_signs = "classes" not in example.task.takes
+    needs_signs = example.has_samples and "classes" not in example.task.takes
     dataset, task = _dataset(node.value["dataset"], folder, needs_signs)
+    if (task == "program") == example.has_samples:
+        what = "whole problems" if example.has_samples else "samples"
+        raise Fault(
+            chosen.line,
+            f"{chosen.value} is not posed by {dataset['name']}, which has {what}; convex_qp goes with "
+            "quadratic_program and maros_meszaros, all other formulations with samples",
+        )
     if dataset.get("multiclass") and needs_signs:
         raise Fault(
             chosen.line,
@@ -193,7 +200,7 @@ def _parameters(chosen: Node, node: Node, folder: str) -> tuple[dict[str, Any], 
     problem = build(
         partial(cls.from_data, *samples), options, Node(given, node.line), chosen.value, convert
     )
-    return values_of(problem, leave_out=("X", "y")) | parameters, problem
+    return values_of(problem, leave_out=cls.data_fields) | parameters, problem
 
 
 def _built(registry: Registry[Any], node: Node, folder: str) -> Any:

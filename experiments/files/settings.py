@@ -49,8 +49,9 @@ def options_of(cls: Any) -> Mapping[str, Option]:
     """Return the fields of a dataclass that a file may set, as options."""
     hints = get_type_hints(cls)
     options: dict[str, Option] = {}
+    hidden = {*_NOT_SETTINGS, *getattr(cls, "data_fields", ())}
     for field in dataclasses.fields(cls):
-        if field.init and field.name not in _NOT_SETTINGS:
+        if field.init and field.name not in hidden:
             default, make = field.default, field.default_factory
             if make is not dataclasses.MISSING:
                 default = make()

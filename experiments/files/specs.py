@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from problems import FORMULATIONS, Dataset, Formulation, Kernel, datasets
-from problems.datasets import DataInBlocks
+from problems.datasets import DataInBlocks, WholeProblem
 from problems.kernels import KERNELS
 from problems.losses import LOSSES, Loss
 from problems.registry import Registry, find_path, is_outside
 from solvers import SOLVERS, Solver
 
 Spec = dict[str, Any]  # {"name": ..., setting: value}
+Loaded = Dataset | DataInBlocks | WholeProblem
 # what `auto` stands for: settings that trade time for accuracy, and where a search of them begins
 SEARCHED: dict[str, float] = {"tol": 0.1, "gap": 0.1, "epochs": 1}
 
@@ -95,7 +96,7 @@ def build_source(spec: Spec, folder: str) -> datasets.Loadable:
     return datasets.make(spec["name"], folder, **settings)
 
 
-def build_problem(spec: ProblemSpec, data: Dataset | DataInBlocks, folder: str = "") -> Formulation:
+def build_problem(spec: ProblemSpec, data: Loaded, folder: str = "") -> Formulation:
     """Return the formulation on these samples, of a path that at its upper end.
 
     `folder` is the experiment file's.

@@ -42,8 +42,8 @@ problem_hash text: identity of the formulation, its data and parameters; equal i
 family_hash text: the same for a problem's primal, dual and risk, which share one optimum
 formulation text: its name in `dualgap list problems`
 dataset text: its name and options
-n whole: number of training samples
-d whole: number of features
+n whole: number of training samples; of a convex QP of variables
+d whole: number of features; of a convex QP of constraints other than bounds
 kernel text: its name and settings; empty where the formulation takes none
 C number: weight of the slacks
 epsilon number: half-width of the tube of a regression

@@ -37,8 +37,8 @@ def path_text(path: Spec) -> str:
 
 
 def dataset_text(dataset: Spec) -> str:
-    """Return the name of a data set; of a file, its own name."""
-    path = dataset.get("path")
+    """Return the name of a data set; of a file, or of one problem of a collection, its own name."""
+    path = dataset.get("path", dataset.get("problem"))
     return dataset["name"] if path is None else str(path).replace("\\", "/").split("/")[-1]
 
 

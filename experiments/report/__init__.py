@@ -38,6 +38,7 @@ from experiments.report.charts import Chart, convergence_chart, profile_chart
 from experiments.report.page import render
 from experiments.store import disk
 from experiments.store.reading import RunFolder
+from experiments.tables.claims import CLAIMS, claims
 from experiments.tables.formats import machine_text
 
 __all__ = ["report", "write_report"]
@@ -86,6 +87,8 @@ def report(folder: Path) -> str:
         "failures": failures,
         "more_failures": more,
         "by_solver": sections.by_solver(table),
+        "claims": claims(table) if len(table) else None,
+        "verified": CLAIMS,
         "targets": [
             {
                 "target": name,

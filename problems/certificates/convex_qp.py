@@ -116,10 +116,12 @@ class Program:
     def shift(self) -> Vector:
         """Numbers δ (n,) with P + diag(δ) ⪰ 0, proven: 0 where P's block of the variable is.
 
+        They are at most 1e-10 of P, and bounds of the variables absorb them, whether P is convex or not.
+
         Raises
         ------
         NotConvex
-            If P has a negative eigenvalue; or has none as far as is known, which is not proven.
+            If P has a smaller eigenvalue; or has none as far as is known, which is not proven.
         """
         count, label = scipy.sparse.csgraph.connected_components(self.P, directed=False)
         sizes, diagonal = np.bincount(label, minlength=count), self.P.diagonal()
@@ -133,11 +135,12 @@ class Program:
             least = smallest_eigenvalue(part)
             if least >= 0 or (negative := has_negative_pivot(part)) is False:
                 continue
-            if negative or self._is_indefinite(part):
+            if np.isfinite(least):  # as of FᵀF, whose rounding may make it indefinite
+                shift[inside] = -least
+            elif negative or self._is_indefinite(part):
                 raise NotConvex("P is indefinite: it has a negative eigenvalue, proven")
-            if not np.isfinite(least):
+            else:
                 raise NotConvex("P ⪰ 0 is not proven: its smallest eigenvalue is not resolved")
-            shift[inside] = -least
         return shift
 
     @staticmethod
@@ -214,6 +217,7 @@ class Program:
         found = linear_program(self.P @ x + self.q, near)
         return None if found is None else _of(found, self)
 
+    @cached_property
     def is_infeasible(self) -> bool:
         """Return whether no point is feasible, proven."""
         found = self._least_violation()
@@ -243,6 +247,7 @@ class Program:
         found = linear_program(np.concatenate([np.zeros(n), np.ones(slack)]), elastic)
         return None if found is None or not found.fun > 0 else _of(found, self)
 
+    @cached_property
     def is_unbounded(self) -> bool:
         """Return whether f falls without end along a direction from any feasible point, proven."""
         n = self.q.size
@@ -277,12 +282,10 @@ def _finite(room: Intervals) -> Intervals:
 
 def without_point(program: Program, reason: str) -> Certificate:
     """Return the certificate of no answer: it may be proven all the same that there is no optimum."""
-    if program.is_infeasible():
+    if program.is_infeasible:
         return _INFEASIBLE
     start = np.clip(np.zeros(program.q.size), program.lb, program.ub)
-    unbounded = (
-        program.is_unbounded() and program.upper(start, np.zeros(program.b.size)) is not None
-    )
+    unbounded = program.is_unbounded and program.upper(start, np.zeros(program.b.size)) is not None
     return _UNBOUNDED if unbounded else Certificate(reason=reason)
 
 
@@ -299,7 +302,7 @@ def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) 
     y, z = given or (np.zeros(program.b.size), np.zeros(program.h.size))
     source = "x, y and z" if given else "recovered from x"
     found = program.upper(x, y)
-    if found is None and program.is_infeasible():
+    if found is None and program.is_infeasible:
         return replace(_INFEASIBLE, **measures, point=Point(x))
     upper, point = (nan, x) if found is None else found
     y, z = given or program.multipliers(point) or (y, z)
@@ -308,7 +311,7 @@ def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) 
     if given and not narrow and (own := program.multipliers(point)) is not None:
         better = program.lower(point, *own)
         lower, (y, z), source = max((lower, (y, z), source), (better, own, "x"), key=lambda v: v[0])
-    if lower == -inf and found is not None and program.is_unbounded():
+    if lower == -inf and found is not None and program.is_unbounded:
         return replace(_UNBOUNDED, **measures, point=Point(point))
     lower = lower if lower > -inf else nan
     reasons = [
@@ -317,6 +320,9 @@ def qp_bounds(program: Program, x: Vector, given: tuple[Vector, Vector] | None) 
         if found is None
         else "",
         "no dual feasible point is proven near y and z" if np.isnan(lower) else "",
+        f"P ⪰ 0 is proven but for {program.shift.max():.1g}, which needs bounds on variables"
+        if np.isnan(lower) and program.shift.any()
+        else "",
     ]
     with np.errstate(invalid="ignore"):
         magnitude = 0.5 * np.abs(point) @ (abs(program.P) @ np.abs(point))

@@ -4,9 +4,11 @@
 
 A float64 point meets equations but for rounding, and a bound needs a point that meets them exactly.
 With M the independent rows of E, D = diag(0 or 1) the variables that may move, and ρ = e − E v,
-    u* = v + D Mᵀ (M D Mᵀ)⁻¹ ρ   has   E u* = e   and   |u* − v|ⱼ ≤ Dⱼ ‖M eⱼ‖ ‖ρ‖ / λ_min(M D Mᵀ),
-so that one bound of a smallest eigenvalue proves that it exists and says where it is. Rows of E that
-depend on others must do so exactly, in rational numbers. Inequalities hold in all of the enclosure.
+    u* = v + δ + D Mᵀ (M D Mᵀ)⁻¹ (ρ − M δ)   has   E u* = e   for any δ of those that move, and
+    |u* − v|ⱼ ≤ |δⱼ| + Dⱼ ‖M eⱼ‖ ‖ρ − M δ‖ / λ_min(M D Mᵀ),
+so that one bound of a smallest eigenvalue proves that it exists and says where it is. ρ is rounded once,
+and δ is about the shortest with M δ = ρ: what is divided by λ_min is rounding of rounding. Rows of E
+that depend on others must do so exactly, in rational numbers. Inequalities hold in all of the enclosure.
 
 Krawczyk 1969; Jansson 2004, "Rigorous lower and upper bounds in linear programming"; Rump 2006,
 "Verification of positive definiteness" (here with the residual of the factors that are computed).
@@ -18,7 +20,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import inf
+from math import fsum, inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,10 +28,11 @@ import scipy
 from numpy.typing import NDArray
 
 from problems.arithmetic import Intervals
-from problems.arithmetic.rounding import gamma, products, terms
+from problems.arithmetic.rounding import UNIT, gamma, lost_to_underflow, products, terms
 from problems.dataset import Indices, Vector
 
 _EPS = 2.0**-52
+_SPLITTER = 2.0**27 + 1
 _REGULAR = 1e-13  # of the diagonal, that is added before dependent rows are known
 _DEPENDENT = 1e-9  # pivots of dependent rows, of rows of length 1
 _DENOMINATOR = 10_000  # the largest of the factors between dependent rows
@@ -216,7 +219,6 @@ def solution_radius(
     E, e = scipy.sparse.diags_array(np.ldexp(1.0, exponent)).tocsr() @ E, np.ldexp(e, exponent)
     moving = scipy.sparse.csr_array(E @ scipy.sparse.diags_array(free.astype(float)))
     moving.eliminate_zeros()
-    rho = products(E, v) - e
     rows = np.flatnonzero(np.diff(moving.indptr))
     independent = _independent(moving, rows)
     others = np.setdiff1d(np.arange(e.size), independent)
@@ -229,10 +231,32 @@ def solution_radius(
         least = smallest_eigenvalue(square) - wrong
         if not least > 0:
             return None
-        size = np.linalg.norm(np.abs(rho.mid[independent]) + rho.rad[independent])
+        rho = residuals(E[independent], v, e[independent])
+        change = _least_change(M, np.ones(v.size), rho.mid)
+        left = rho - products(M, change)
+        size = np.linalg.norm(np.abs(left.mid) + left.rad)
         columns = np.sqrt(np.asarray(M.multiply(M).sum(axis=0)).ravel())
-        radius = (1 + 1e-9) * columns * float(size) / least
+        radius = (1 + 1e-9) * (np.abs(change) + columns * float(size) / least)
     return radius
+
+
+def residuals(E: Any, v: Vector, e: Vector) -> Intervals:
+    """Return e − E v, rounded once: the exact products are sums of two numbers (Dekker 1971)."""
+    factors = v[E.indices]
+    (a, a_low), (b, b_low) = _halves(E.data), _halves(factors)
+    high = E.data * factors
+    low = ((a * b - high) + a * b_low + a_low * b) + a_low * b_low
+    parts = -np.stack([high, low])
+    ends = zip(E.indptr[:-1].tolist(), E.indptr[1:].tolist(), e.tolist(), strict=True)
+    exact = np.array([fsum([own, *parts[:, i:j].ravel().tolist()]) for i, j, own in ends])
+    return Intervals(exact, 2 * UNIT * np.abs(exact) + lost_to_underflow(v, E.shape[1]))
+
+
+def _halves(values: Vector) -> tuple[Vector, Vector]:
+    """Return numbers of 26 binary digits whose sum is each value (Veltkamp 1968)."""
+    high = _SPLITTER * values
+    high = high - (high - values)
+    return high, values - high
 
 
 def smallest_eigenvalue(S: Any) -> float:

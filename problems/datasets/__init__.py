@@ -26,7 +26,8 @@ from problems.datasets.generators import (
 from problems.datasets.libsvm import LibsvmFile
 from problems.datasets.openml import OpenML
 from problems.datasets.published import ENTRIES, Published, cache_folder, data_folder
-from problems.datasets.source import DataInBlocks, Loadable, Raw, Source
+from problems.datasets.quadratic_programs import MarosMeszaros, QuadraticProgram
+from problems.datasets.source import DataInBlocks, Loadable, Raw, Source, WholeProblem
 from problems.datasets.symbolic import GraphFamilies, HiddenMarkov, MotifStrings, PlantedSets
 from problems.registry import Registry, is_outside, unknown
 
@@ -46,10 +47,12 @@ __all__ = [
     "Iris",
     "LibsvmFile",
     "Loadable",
+    "MarosMeszaros",
     "MotifStrings",
     "OpenML",
     "PlantedSets",
     "Published",
+    "QuadraticProgram",
     "Raw",
     "Regression",
     "Separable",
@@ -57,6 +60,7 @@ __all__ = [
     "SparseClassification",
     "TwoGaussians",
     "TwoMoons",
+    "WholeProblem",
     "Wine",
     "cache_folder",
     "dask_blocks",

@@ -15,9 +15,11 @@ has the digits 0-9 as labels, `diabetes_scale` was scaled anew, `svmguide1.t`, `
 import csv
 import os
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import scipy
 from numpy.typing import NDArray
@@ -31,6 +33,7 @@ from problems.validation import check_choice
 _ENDINGS = (".libsvm.xz", ".npz", "", ".bz2", ".gz", ".xz", ".libsvm")
 _OTHER_DATA = "this is not the published content; libsvm_file loads a file as it is"
 _SITE = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
+T = TypeVar("T")
 TIMEOUT = 30.0  # seconds without an answer from the server
 
 
@@ -193,27 +196,37 @@ def _verified(path: Path, entry: Entry) -> tuple[Matrix, NDArray[Any]]:
 
 
 def _download(entry: Entry) -> tuple[Matrix, NDArray[Any]]:
-    """Download into the cache. Only a file that was verified gets its name there."""
+    name = entry.name + (".bz2" if str(entry.url).endswith(".bz2") else "")
+    try:
+        return downloaded(str(entry.url), cache_folder() / name, partial(_verified, entry=entry))
+    except OSError as error:
+        raise OSError(f"{entry.name}: {error}; {_by_hand(entry.name)}") from error
+
+
+def downloaded(url: str, target: Path, verified: Callable[[Path], T]) -> T:
+    """Download a file and return what `verified` makes of it; only such a file gets its name.
+
+    Raises
+    ------
+    OSError
+        If it cannot be downloaded. ValueError, of `verified`, if it is another file.
+    """
     import pooch  # noqa: PLC0415 - slow to import
 
-    url, cache = str(entry.url), cache_folder()
-    name = entry.name + (".bz2" if url.endswith(".bz2") else "")
     try:
-        cache.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=cache) as folder:
-            path = Path(folder) / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=target.parent) as folder:
+            path = Path(folder) / target.name
             # by itself: pooch.retrieve writes to the terminal and hashes bytes, not content;
             # a stream would leave the connection open when the server refuses
             pooch.HTTPDownloader(timeout=TIMEOUT, stream=False)(url, str(path), None)
             try:
-                content = _verified(path, entry)
+                content = verified(path)
             except ValueError as error:  # the file is about to be removed: name where it came from
                 raise ValueError(str(error).replace(str(path), url)) from error
-            path.replace(cache / name)
+            path.replace(target)
     except OSError as error:
-        raise OSError(
-            f"{entry.name}: could not download {url} ({error}); {_by_hand(entry.name)}"
-        ) from error
+        raise OSError(f"could not download {url} ({error})") from error
     return content
 
 

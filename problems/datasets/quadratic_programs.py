@@ -5,20 +5,121 @@
 - `.mat`: P, q, A, l, u of min ½xᵀPx + qᵀx, l ≤ Ax ≤ u, the last n rows of A being the identity.
 - `.qps`, `.mps` (also in capitals): through HiGHS, which needs the package highspy.
 
-Maros & Mészáros 1999, "A repository of convex quadratic programming problems".
+Maros & Mészáros 1999, "A repository of convex quadratic programming problems". Of its 138 problems
+maros_meszaros.csv, beside this module, has the file in a public copy of the set and the SHA-1 that Git
+has of it. It is the MATLAB file of five large problems only: in others costs and sides were computed
+from the original decimals, so that equations which depend on one another no longer agree exactly.
 """
 
+import csv
+import hashlib
 import tempfile
+from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import scipy
 
+from problems.datasets.published import cache_folder, data_folder, downloaded
+from problems.datasets.source import Loadable, WholeProblem
 from problems.formulations.convex_qp import ConvexQP
+from problems.validation import check_choice
 
 _INFINITE = 1e20  # from here on the sides of these files stand for none
 _FIELDS = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")
+_COPIES = {
+    "QPS": "YimingYAN/QP-Test-Problems/871cc300154cfb438acc20f52b2c585db3f11e31/QPS_Files/",
+    "mat": "qpsolvers/maros_meszaros_qpbenchmark/0cae37f473c2fd0a762e537a61bd4db5b31ff00c/data/",
+}
+_SITE = "https://raw.githubusercontent.com/"
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuadraticProgram(Loadable):
+    """A convex QP in a file, for the formulation convex_qp.
+
+    Parameters
+    ----------
+    path : of a .npz, .mat, .qps or .mps file, see `read_qp`.
+    """
+
+    task: ClassVar[Literal["program"]] = "program"  # type: ignore[misc]
+    kind: ClassVar[str] = "file"
+    size: ClassVar[str] = "as the file has"
+    origin: ClassVar[str] = "your own .npz, .mat, .qps or .mps"
+
+    path: str
+
+    def check(self) -> None:
+        """Raise FileNotFoundError if there is no such file."""
+        if not Path(self.path).expanduser().is_file():
+            raise FileNotFoundError(f"path: there is no file {self.path}")
+
+    def load(self) -> WholeProblem:
+        """Read the file."""
+        return WholeProblem(read_qp(Path(self.path).expanduser()))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarosMeszaros(Loadable):
+    """One of the 138 problems of Maros & Mészáros, for the formulation convex_qp.
+
+    It is looked for in the folder maros_meszaros of DUALGAP_DATA, then of the cache; else downloaded.
+
+    Parameters
+    ----------
+    problem : its name, such as AUG2D.
+    """
+
+    task: ClassVar[Literal["program"]] = "program"  # type: ignore[misc]
+    kind: ClassVar[str] = "published"
+    size: ClassVar[str] = "2 to 93,263 variables"
+    origin: ClassVar[str] = "Maros & Mészáros 1999"
+
+    problem: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice(self.problem, "problem", _catalogue())
+
+    def load(self) -> WholeProblem:
+        """Read the file.
+
+        Raises
+        ------
+        OSError
+            If there is none and it cannot be downloaded.
+        ValueError
+            If its checksum is not that of the catalogue.
+        """
+        file, checksum = _catalogue()[self.problem]
+        folders = [own / "maros_meszaros" for own in (data_folder(), cache_folder()) if own]
+        found = next((own / file for own in folders if (own / file).is_file()), None)
+        if found is None:
+            url = _SITE + _COPIES[Path(file).suffix[1:]] + file
+            return downloaded(url, folders[-1] / file, partial(_verified, checksum=checksum))
+        return _verified(found, checksum)
+
+
+@cache
+def _catalogue() -> dict[str, tuple[str, str]]:
+    """Return the file and the checksum of each problem of the set."""
+    with Path(__file__).with_name("maros_meszaros.csv").open(encoding="utf-8", newline="") as table:
+        _, *rows = csv.reader(table)
+    return {Path(file).stem: (file, checksum) for file, checksum in rows}
+
+
+def _verified(path: Path, checksum: str) -> WholeProblem:
+    content = path.read_bytes()
+    found = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+    if found != checksum:
+        raise ValueError(
+            f"{path}: expected a file with the checksum {checksum}, found {found}; this is not the "
+            "published content; quadratic_program loads a file as it is"
+        )
+    return WholeProblem(read_qp(path))
 
 
 def read_qp(path: str | Path) -> ConvexQP:

@@ -26,6 +26,7 @@ from problems.datasets.steps import (
     standardized,
     to_signs,
 )
+from problems.formulations.convex_qp import ConvexQP
 from problems.registry import snake_case
 
 Task = Literal["classification", "regression"]
@@ -99,6 +100,15 @@ class DataInBlocks(NamedTuple):
     y_test: None = None
 
 
+class WholeProblem(NamedTuple):
+    """A problem that is all data, in the place of a `Dataset`."""
+
+    X: ConvexQP
+    y: None = None
+    X_test: None = None
+    y_test: None = None
+
+
 @dataclass(frozen=True, kw_only=True)
 class Loadable(ABC):
     """A data set that can be loaded.
@@ -109,7 +119,7 @@ class Loadable(ABC):
         For a value that is not accepted; the message begins with the argument's name.
     """
 
-    task: ClassVar[Literal["classification", "regression", "auto"]] = "classification"
+    task: ClassVar[Literal["classification", "regression", "auto", "program"]] = "classification"
     size: ClassVar[str] = "n x d"
     origin: ClassVar[str] = ""
     kind: ClassVar[str] = "generator"
@@ -135,7 +145,7 @@ class Loadable(ABC):
         return
 
     @abstractmethod
-    def load(self) -> Dataset | DataInBlocks:
+    def load(self) -> Dataset | DataInBlocks | WholeProblem:
         """Read or generate the samples."""
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, Never
+from typing import Any, ClassVar, Never, Self
 
 import numpy as np
 import scipy
@@ -51,15 +52,27 @@ class ConvexQP(Formulation):
     lb: Any = None
     ub: Any = None
 
-    listed: ClassVar[bool] = False  # it is posed by a file of its own, not on samples
     view: ClassVar[View] = "primal"
     has_samples: ClassVar[bool] = False
+    data_fields: ClassVar[tuple[str, ...]] = ("P", "q", "G", "h", "A", "b_eq", "lb", "ub")
     in_blocks: ClassVar[bool] = False  # type: ignore[misc]
     may_be_infeasible: ClassVar[bool] = True
     is_linear: ClassVar[bool] = True  # type: ignore[misc]
     pieces: ClassVar[list[Piece] | None] = None  # type: ignore[misc]
     has_margin: ClassVar[bool] = False  # type: ignore[misc]
     source: ClassVar[str] = "Jansson 2004"
+
+    @classmethod
+    def from_data(cls, X: Any, *_: Any) -> Self:  # type: ignore[override]
+        """Return the problem that a data set has in the place of samples; ValueError if it has none."""
+        if not isinstance(X, cls):
+            raise ValueError("dataset: has samples; a convex QP is read by quadratic_program")
+        return X
+
+    @classmethod
+    def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Any, Any]:
+        """Return a problem of one variable."""
+        return cls(q=np.zeros(1)), None
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in ("q", "P", "G", "A", "lb", "ub")}

@@ -84,12 +84,14 @@ class Formulation(DualProblem):
     problem_class : views of one class with equal data are one problem; by default the name.
     source : where the problem is published.
     has_samples : whether it is posed on samples, which an answer has a meaning for.
+    data_fields : which of its fields are data, and no settings.
     """
 
     name: ClassVar[str]
     problem_class: ClassVar[str]
     source: ClassVar[str] = ""
     has_samples: ClassVar[bool] = True
+    data_fields: ClassVar[tuple[str, ...]] = ("X", "y")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)

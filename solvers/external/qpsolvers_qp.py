@@ -47,9 +47,12 @@ class QPSolversQP(BackendQP):
     max_iter : the back end's limit on its own iterations; None for its own default (HiGHS, which has
         none and can cycle: 100,000). Clarabel and HiGHS do not report to qpsolvers how many they made;
         quadprog has no limit.
+    time_limit : seconds after which Clarabel, HiGHS, OSQP and SCS stop by themselves, None for none;
+        `solve` gives its own.
     """
 
     backend: str = "clarabel"
+    time_limit: float | None = None
 
     choices: ClassVar = tuple(name for name in BACKENDS if name != "cvxopt")
     source: ClassVar[str] = "Caron et al., qpsolvers"
@@ -81,7 +84,9 @@ class QPSolversQP(BackendQP):
         qp, options = scaled(form), self._options(self.tol, self.max_iter)
         if self.backend == "highs":
             options = self._options(max(self.tol, _FINEST), self.max_iter or _CAP)
-        elif self.backend == "piqp":
+        if self.time_limit is not None and self._backend.clock:
+            options[self._backend.clock] = self.time_limit
+        if self.backend == "piqp":
             options |= dict.fromkeys(_GAPS, self.tol)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of sparse copies and failures: the claim says those

@@ -105,27 +105,32 @@ class Backend:
     package : what to install.
     tolerances : its options that mean `tol`.
     limit : its option that means `max_iter`, "" if it has none.
+    clock : its option for seconds after which it ends, "" if it has none.
     """
 
     package: str
     tolerances: tuple[str, ...]
     limit: str
+    clock: str = ""
 
 
 _RESIDUALS = ("eps_abs", "eps_rel")
 BACKENDS = {
-    "clarabel": Backend("clarabel", ("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter"),
+    "clarabel": Backend(
+        "clarabel", ("tol_gap_abs", "tol_gap_rel", "tol_feas"), "max_iter", "time_limit"
+    ),
     "cvxopt": Backend("cvxopt", ("abstol", "reltol", "feastol"), "max_iters"),
     "highs": Backend(
         "highspy",
         ("primal_feasibility_tolerance", "dual_feasibility_tolerance"),
         "qp_iteration_limit",
+        "time_limit",
     ),
-    "osqp": Backend("osqp", _RESIDUALS, "max_iter"),
+    "osqp": Backend("osqp", _RESIDUALS, "max_iter", "time_limit"),
     "piqp": Backend("piqp", _RESIDUALS, "max_iter"),
     "proxqp": Backend("proxsuite", _RESIDUALS, "max_iter"),
     "quadprog": Backend("quadprog", (), ""),
-    "scs": Backend("scs", _RESIDUALS, "max_iters"),
+    "scs": Backend("scs", _RESIDUALS, "max_iters", "time_limit_secs"),
 }
 
 

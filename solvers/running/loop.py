@@ -218,8 +218,10 @@ class _Run:
                 state = self.reduction.form
                 if refusal := solver.refuses(state):
                     raise Unsupported(refusal)
-            if self.max_iter is not None and any(f.name == "max_iter" for f in fields(solver)):
-                solver = replace(solver, max_iter=self.max_iter)  # type: ignore[call-arg]
+            limits = {"max_iter": self.max_iter, "time_limit": self.time_limit}
+            own = {field.name for field in fields(solver)}
+            known = {k: v for k, v in limits.items() if v is not None and k in own}
+            solver = replace(solver, **known) if known else solver
             state = self._prepared(solver, state)
         except (Unsupported, NotInstalled) as stop:
             status = Status.UNSUPPORTED if isinstance(stop, Unsupported) else Status.NOT_INSTALLED
@@ -255,9 +257,12 @@ class _Run:
 
     @cached_property
     def evaluating(self) -> bool:
-        """Whether points are evaluated: a hard margin's to end early once it is proven infeasible."""
+        """Whether points are evaluated: a hard margin's to end early once it is proven infeasible.
+
+        What solves a QP without samples gives one point, at its end.
+        """
         wanted = self.stop_at_target or self.callback is not None
-        return wanted or self.problem.may_be_infeasible
+        return wanted or (self.problem.may_be_infeasible and self.problem.has_samples)
 
     def until_stopped(
         self,

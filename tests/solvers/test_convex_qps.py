@@ -52,8 +52,22 @@ def test_infeasible_and_unbounded_problems_end_with_a_proof():
     unbounded = ConvexQP(P=np.diag([1.0, 0.0]), q=[0.0, -1.0], lb=0)
     for problem, objective in ((infeasible, np.inf), (unbounded, -np.inf)):
         answer = solve(problem, CvxoptQP())
-        assert (answer.verdict, answer.status) == ("infeasible", Status.INFEASIBLE)
+        assert (answer.verdict, answer.status) == ("infeasible", Status.FINISHED)
         assert answer.objective == objective
+
+
+def test_a_back_end_is_told_the_time_limit(monkeypatch):
+    qpsolvers, told = pytest.importorskip("qpsolvers", reason="qpsolvers is not installed"), []
+    own = qpsolvers.solve_problem
+
+    def solve_problem(problem, backend, **options):
+        told.append(options.get("time_limit"))
+        return own(problem, backend, **options)
+
+    monkeypatch.setattr(qpsolvers, "solve_problem", solve_problem)
+    for backend in ("clarabel", "piqp"):
+        solve(PROBLEM, QPSolversQP(backend=backend), time_limit=60)
+    assert told == [60, None]  # PIQP has none
 
 
 def test_a_method_for_samples_is_unsupported():

@@ -1,13 +1,17 @@
 """Certificates of convex QPs against optima in rationals, and what they refuse."""
 
 from collections import Counter
+from fractions import Fraction
 from itertools import islice
 from math import isfinite
 
 import numpy as np
 import pytest
+import scipy
 
 from problems import ConvexQP, Point, certify
+from problems.certificates.enclosures import residuals
+from solvers import solve
 from tests.problems.convex_qps import drawn, optimum, problem_of, rational
 
 
@@ -117,3 +121,31 @@ def test_an_answer_has_the_shape_of_x():
         certify(problem, np.zeros(3))
     with pytest.raises(TypeError, match="must be an array x of 2 numbers"):
         certify(problem, "x")
+
+
+def test_a_residual_is_enclosed_where_all_of_it_cancels():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        E = scipy.sparse.random_array((5, 8), density=0.5, rng=rng, format="csr")
+        E.data *= 10.0 ** rng.integers(-8, 8, E.data.size)
+        v = rng.standard_normal(8) * 10.0 ** rng.integers(-8, 8, 8)
+        e = E @ v
+        found, rows = residuals(E, v, e), E.toarray().tolist()
+        for i, row in enumerate(rows):
+            exact = Fraction(e[i]) - sum(
+                Fraction(a) * Fraction(b) for a, b in zip(row, v, strict=True)
+            )
+            assert abs(exact - Fraction(found.mid[i])) <= Fraction(found.rad[i])
+            assert found.rad[i] <= 1e-15 * abs(found.mid[i]) + 1e-300
+
+
+def test_rounding_that_makes_P_indefinite_is_absorbed_by_bounds_of_variables():
+    F = np.random.default_rng(0).standard_normal((20, 61))
+    P, A = F.T @ F, np.ones((1, 61))
+    assert np.linalg.eigvalsh(P)[0] < 0
+    bounded = ConvexQP(P, -np.ones(61), A=A, b_eq=[1.0], lb=0, ub=1)
+    x = solve(bounded).x
+    assert certify(bounded, x).relative_gap < 1e-6
+    free = certify(ConvexQP(P, -np.ones(61), A=A, b_eq=[1.0], lb=0), x)
+    assert np.isnan(free.gap)
+    assert "needs bounds on variables" in free.reason

@@ -1,9 +1,15 @@
 """Convex QPs read from archives, MATLAB files and QPS are the same problem."""
 
+import hashlib
+from pathlib import Path
+
 import numpy as np
+import pooch
 import pytest
 import scipy
 
+from problems import datasets
+from problems.datasets import quadratic_programs
 from problems.datasets.quadratic_programs import read_qp
 
 QPS = """NAME          SMALL
@@ -56,3 +62,50 @@ def test_what_is_no_quadratic_program_is_refused(tmp_path):
         read_qp(tmp_path / "a.csv")
     with pytest.raises(FileNotFoundError):
         read_qp(tmp_path / "b.mat")
+
+
+def catalogue():
+    content = b"blob %d\0" % len(QPS) + QPS.encode()
+    return {"HS21": ("HS21.QPS", hashlib.sha1(content, usedforsecurity=False).hexdigest())}
+
+
+def test_a_published_problem_is_found_by_its_checksum(tmp_path, monkeypatch):
+    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
+    monkeypatch.setenv("DUALGAP_DATA", str(tmp_path))
+    (tmp_path / "maros_meszaros").mkdir()
+    (tmp_path / "maros_meszaros" / "HS21.QPS").write_bytes(QPS.encode())
+    with pytest.raises(
+        ValueError, match=r"HS21.QPS: expected a file with the checksum c7130\w+, found"
+    ):
+        datasets.load("maros_meszaros", problem="HS21")
+    with pytest.raises(ValueError, match="problem: must be one of"):
+        datasets.make("maros_meszaros", problem="HS22")
+    monkeypatch.setattr(quadratic_programs, "_catalogue", catalogue)
+    assert datasets.load("maros_meszaros", problem="HS21").X.n == 2
+
+
+def test_the_catalogue_has_every_problem_of_the_set():
+    names = list(quadratic_programs._catalogue())
+    assert len(names) == 138
+    assert names == sorted(names)
+
+
+def test_a_published_problem_is_downloaded_and_kept(tmp_path, monkeypatch):
+    pytest.importorskip("highspy", reason="highspy is not installed: pip install highspy")
+    monkeypatch.delenv("DUALGAP_DATA", raising=False)
+    monkeypatch.setenv("DUALGAP_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(quadratic_programs, "_catalogue", catalogue)
+    asked = []
+
+    def downloader(**_):
+        def download(url, target, _):
+            asked.append(url)
+            Path(target).write_text(QPS)
+
+        return download
+
+    monkeypatch.setattr(pooch, "HTTPDownloader", downloader)
+    assert datasets.load("maros_meszaros", problem="HS21").X.n == 2
+    assert datasets.load("maros_meszaros", problem="HS21").X.n == 2
+    assert len(asked) == 1
+    assert asked[0].endswith("/QPS_Files/HS21.QPS")

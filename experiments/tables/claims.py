@@ -1,0 +1,42 @@
+"""What solvers claim of their answers, and what of it is verified."""
+
+import numpy as np
+import pandas as pd
+
+from experiments.records.outcomes import targets_above
+from experiments.tables.table import Column, Table
+from problems.certificates.certificate import WRONG_GAP
+
+CLAIMS = (
+    "Verified: the certified relative gap of the answer, whatever was claimed of it, is at or below the "
+    "target. Refuted: claimed to have no optimum, although a run has a feasible point; or claimed to be "
+    "optimal, although a run has a feasible point that is better, by more than "
+    f"{WRONG_GAP:g} of its value, than the feasible point that is proven near the answer."
+)
+
+
+def claims(results: pd.DataFrame) -> Table:
+    """Return the counts of claims and of verified answers, a row for each configuration of a solver.
+
+    Parameters
+    ----------
+    results : labelled, see `analysis.times.labelled`. What refutes a claim may be any of these runs.
+    """
+    value = results["primal_objective"]
+    best = value.groupby(results["family_hash"]).transform("min")
+    optimal, infeasible = (results["claimed"] == word for word in ("optimal", "infeasible"))
+    worse = (value - best) > WRONG_GAP * np.maximum(value.abs(), best.abs())
+    refuted = (optimal & (worse | (results["verdict"] == "infeasible"))) | (
+        infeasible & np.isfinite(best)
+    )
+    targets = {
+        f"{target:.0e}": results["relative_gap"] <= target
+        for target in targets_above(float(results["target_gap"].min()))
+    }
+    known = {"optimal": optimal, "infeasible": infeasible, "refuted": refuted, **targets}
+    groups = pd.DataFrame(known).groupby(results["configuration"], sort=False)
+    rows = groups.sum().assign(problems=groups.size()).reset_index()
+    heads = {"configuration": Column("solver"), "problems": Column("problems")}
+    heads |= {name: Column(f"claimed {name}") for name in ("optimal", "infeasible")}
+    heads |= {name: Column(f"verified to {name}") for name in targets}
+    return Table.of(rows, heads | {"refuted": Column("claims refuted")})

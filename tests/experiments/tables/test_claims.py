@@ -1,0 +1,43 @@
+"""Claims are counted beside what is verified of them, and refuted by what any run has shown."""
+
+from experiments.analysis.times import labelled
+from experiments.tables.claims import claims
+from tests.experiments.rows import run, table_of
+
+
+def rows(results):
+    table = claims(labelled(results))
+    heads = [column.head for column in table.columns]
+    return [
+        dict(zip(heads, (cell.text for cell in row), strict=True)) | {"solver": row[0].text}
+        for row in table.rows
+    ]
+
+
+def test_answers_are_verified_whatever_is_claimed_of_them():
+    found = rows(
+        table_of(
+            run("a", target_gap=1e-9, relative_gap=1e-7),
+            run("b", target_gap=1e-9, relative_gap=1e-4, claimed="stopped", verdict="inaccurate"),
+        )
+    )[0]
+    assert (found["problems"], found["claimed optimal"]) == ("2", "1")
+    assert [found[f"verified to 1e-0{n}"] for n in (3, 6, 9)] == ["2", "1", "0"]
+    assert found["claims refuted"] == "0"
+
+
+def test_a_feasible_point_of_another_run_refutes_claims_of_none_and_of_a_worse_optimum():
+    known = {"family_hash": "f", "primal_objective": 1.0}
+    found = rows(
+        table_of(
+            run("a", "one", **known),
+            run("a", "two", **known | {"primal_objective": 1.1}),
+            run("a", "three", claimed="infeasible", family_hash="f", primal_objective=float("nan")),
+            run("b", "three", claimed="infeasible", family_hash="g", primal_objective=float("nan")),
+        )
+    )
+    assert [(own["solver"], own["claims refuted"]) for own in found] == [
+        ("one", "0"),
+        ("two", "1"),
+        ("three", "1"),
+    ]

@@ -94,9 +94,14 @@ def input_files(cases: Iterable[Case]) -> dict[str, InputFile]:
 
 
 def _settings_in(part: ProblemSpec | SolverSpec) -> set[str]:
-    """Return the texts that settings of a problem or solver have."""
+    """Return the texts that settings of a problem or solver have, and the scripts of a command."""
     settings = part.settings if isinstance(part, SolverSpec) else [part.dataset, part.parameters]
-    return {text for key, text in texts_in(settings) if key != "name"}
+    found = {text for key, text in texts_in(settings) if key != "name"}
+    if isinstance(part, SolverSpec) and part.name == "program":
+        words = str(part.settings["command"]).split()
+        folder = str(part.settings["folder"])
+        found |= {word.replace("{folder}", folder) for word in words if "{folder}" in word}
+    return found
 
 
 @lru_cache(maxsize=1000)

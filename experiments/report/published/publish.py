@@ -29,7 +29,7 @@ from experiments.report.published.documents import (
     rewrite,
 )
 from experiments.report.published.outdated import broken_seals, outdated, seal
-from experiments.store.manifest import EXPERIMENT, NAME, StoreError
+from experiments.store.manifest import NAME, StoreError, write_manifest
 from experiments.store.reading import RunFolder
 from experiments.tables.summary import summarise, to_markdown
 from experiments.tables.verification import CHECKS, verification_texts
@@ -72,8 +72,7 @@ def _write(run: RunFolder, results: Path) -> Path:
     target = results / run.manifest["name"]
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
-    for record in (EXPERIMENT, NAME):
-        shutil.copy(run.path / record, target)
+    write_manifest(target, run.manifest | {"folder": ""})  # a place of the machine that ran it
     for file, content in run.csv_files().items():
         (target / file).write_bytes(content)
     if run.manifest["kind"] != "benchmark":

@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from click.testing import CliRunner
 
 from experiments import load_results
 from experiments.cli import main
+from experiments.files.specs import SolverSpec
 from experiments.store.inputs import input_files
 from tests.experiments.functions import in_this_process, posing
 
@@ -137,6 +139,16 @@ def test_every_file_that_a_case_names_counts(write, case_of, tmp_path):
         "ours.py:Kernel": (True, [case.run_id]),
         "test.txt": (False, [case.run_id]),
     }
+
+
+def test_the_scripts_of_a_program_count(case_of, tmp_path):
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts/a.sh").write_text("exit 1\n")
+    (tmp_path / "b.sh").write_text("exit 2\n")
+    case = case_of()
+    settings = {"command": "sh {folder}/a.sh b.sh {answer}", "folder": "scripts"}
+    case = replace(case, solver=SolverSpec("program", settings))
+    assert list(input_files([case])) == ["scripts/a.sh"]
 
 
 def test_the_manifest_keeps_checksums_and_no_absolute_path(command, killed, tmp_path):

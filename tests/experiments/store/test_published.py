@@ -11,6 +11,7 @@ from experiments import load_results
 from experiments.records.columns import COLUMNS, RESULTS
 from experiments.store.folder import Store
 from experiments.store.manifest import Growth, StoreError
+from experiments.store.reading import RunFolder
 from tests.experiments.functions import posing
 
 
@@ -27,6 +28,7 @@ def test_published_records_are_those_of_the_run(run, tmp_path):
     published.mkdir()
     for name in ("runs.csv", "manifest.json", "experiment.yaml"):
         shutil.copy(run / name, published)
+    assert RunFolder(published).missing == 0
     again, before = load_results(published), load_results(run)
     assert list(again) == list(before)
     numbers = before.select_dtypes("float").columns

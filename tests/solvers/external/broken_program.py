@@ -45,7 +45,7 @@ def filled(name, size, sparse=False):
         if sparse:
             file.truncate(size)
         while not sparse and file.tell() < size:
-            file.write(BLOCK)
+            file.write(BLOCK[:size])
 
 
 def nested():
@@ -60,7 +60,7 @@ def nested():
 
 def locked():
     """Make a folder that nobody but root may look into, with something in it."""
-    os.mkdir("locked")
+    os.makedirs("locked", exist_ok=True)
     filled("locked/x", 2**16)
     os.chmod("locked", 0)
 
@@ -103,7 +103,7 @@ WORDS = {
     "locked": locked,
     "homeless": lambda: shutil.rmtree(os.getcwd()),
     "parricide": lambda: os.kill(os.getppid(), signal.SIGKILL),
-    "unread": lambda: [os.unlink(each) for each in os.listdir(".")],
+    "unread": lambda: [os.unlink(each) for each in os.listdir(".") if each.startswith("samples")],
     "silent": lambda: os.closerange(0, 3),
     # answers
     "nan": lambda: answered("alpha\n" + "nan\n" * N),

@@ -119,8 +119,8 @@ class Folders(RuleBasedStateMachine):
         assert done.exit_code == code, done.output
         return True, done.output
 
-    def seen(self, folder, ended, again=()):
-        """Compare a folder with what it had before, and with its plan if a command has ended."""
+    def seen(self, folder, ended, again=(), plan=None):
+        """Compare a folder with what it had before, and with the plan of a command that has ended."""
         now = {}
         if (folder / NAME).is_file():
             table = RunFolder(folder).results
@@ -131,7 +131,8 @@ class Folders(RuleBasedStateMachine):
         kept = {pair: time for pair, time in self.known[folder].items() if pair[1] not in again}
         assert kept.items() <= now.items()
         assert all(time in self.times[pair] for pair, time in now.items())
-        assert now.keys() == self.planned[folder] if ended else now.keys() <= self.planned[folder]
+        assert now.keys() <= self.planned[folder]
+        assert not ended or now.keys() >= (plan or self.planned[folder])
         self.known[folder] = now
 
     def new(self, planned):
@@ -180,7 +181,7 @@ class Folders(RuleBasedStateMachine):
             self.begun[folder] = extending
         elif len(RunFolder(folder).manifest["run_ids"]) != len(before | more):
             self.planned[folder] = before  # killed before the plan was written
-        self.seen(folder, ended)
+        self.seen(folder, ended, plan=more)  # what an earlier one lacks is left to --resume
 
     @precondition(lambda self: self.planned)
     @rule(place=PLACES, solver=st.sampled_from(SOLVERS), kill=KILLS)

@@ -45,7 +45,7 @@ def write_archive(folder: Path, out: Path) -> None:
     recorded = RunFolder(folder)
     if lacking := recorded.missing:
         raise StoreError(f"{folder}: {lacking} of its planned runs are missing; resume it first")
-    if not [*folder.glob("*.svg")]:
+    if not (folder / "figures").is_dir():
         plot_all(folder, ())
     left_out = {
         out.resolve(),

@@ -89,8 +89,11 @@ def _shown(value: Any) -> str:
             return f"{value['commit'][:10]}{' with changes' * bool(value['dirty'])}"
         return " ".join(f"{k}={v}" for k, v in value.items()) or "none"
     if isinstance(value, list):
-        pools = (f"{p['library']} {p['version']} on {p['threads']} threads" for p in value)
-        return ", ".join(pools) or "none"
+        pools = (
+            f"{p['library']} {p['version']} on {p['threads']} thread{'s' * (p['threads'] != 1)}"
+            for p in value
+        )
+        return ", ".join(sorted(pools)) or "none"  # libraries are loaded in any order
     return str(value or "unknown")
 
 

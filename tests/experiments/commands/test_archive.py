@@ -26,7 +26,8 @@ def archived(command, write, in_process, tmp_path):
     command("run", write(text), "--out", "x", "--set", "C=4", "--extend")
     (tmp_path / "x" / "slots" / "0").mkdir(parents=True)  # of jobs of SLURM
     (tmp_path / "x" / "slots" / "0" / "runs.jsonl").write_text("{}")
-    (tmp_path / "x" / "gap_against_time.svg").write_text("<svg/>")  # drawn already
+    (tmp_path / "x" / "figures").mkdir()  # drawn already
+    (tmp_path / "x" / "figures" / "gap_against_time.svg").write_text("<svg/>")
     command("archive", "x", "--out", "x.zip")
     for path in (tmp_path / "x", tmp_path / "mine.csv", tmp_path / "small.yaml"):
         shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -14,6 +14,7 @@ from experiments.executors.slurm import queue
 from experiments.executors.slurm.slot import Slot
 from experiments.executors.slurm.slots import Slots
 from experiments.records.columns import COLUMNS
+from experiments.store.manifest import read_manifest
 from tests.experiments.executors.one_node import PROGRAMS, one_node
 from tests.experiments.functions import posing, run_case, wait_for
 
@@ -96,6 +97,17 @@ def test_slots_give_the_rows_of_a_run_on_one_machine(line, command, write, kind)
     line.run()
     command("collect", "alone")
     assert rows("out") == rows("alone")
+
+
+def test_jobs_are_of_what_the_command_line_changes(line, command, write):
+    changes = ("--set", "C=3", "--solver", "smo")
+    command("submit", write(GRID), "--out", "out", *changes)
+    line.run()
+    command("collect", "out")
+    assert load_results("out")["C"].unique().tolist() == [3]
+    assert read_manifest(line.folder / "out")["options"] == ["--set C=3", "--solver smo"]
+    told = command("submit", write(GRID), "--out", "x", "--solver", "smoo", code=2).output
+    assert "--solver smoo: unknown solver 'smoo'" in told
 
 
 def test_a_run_whose_job_ends_under_it_costs_its_own_row(line, command, write, monkeypatch):

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from math import inf
 from pathlib import Path
+from typing import Any
 
 from rich.console import Group
 from rich.table import Table
@@ -25,6 +26,7 @@ from experiments.store.manifest import StoreError
 from experiments.store.reading import RunFolder
 from experiments.tables.formats import duration
 from problems import FORMULATIONS, Dataset, Unsupported, reduce
+from problems.datasets import WholeProblem
 from solvers import SOLVERS
 
 _MOST = 20  # lines of a list
@@ -110,8 +112,10 @@ def _refusal(case: Case) -> str | None:
     if kernel is not None and not build_kernel(kernel).psd:
         return None  # it may be positive semidefinite on the samples
     try:
-        samples = FORMULATIONS[spec.formulation].example_samples(spec.parameters)
-        problem = build_problem(spec, Dataset(*samples)).parts[0].problem
+        formulation = FORMULATIONS[spec.formulation]
+        samples: Any = formulation.example_samples(spec.parameters)
+        data = Dataset(*samples) if formulation.has_samples else WholeProblem(*samples)
+        problem = build_problem(spec, data).parts[0].problem
         solver = build_solver(case.solver, case.folder, case.seed)
         return solver.refuses(reduce(problem, solver.form, None).form)
     except Unsupported as refused:

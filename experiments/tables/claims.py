@@ -34,7 +34,7 @@ def claims(results: pd.DataFrame) -> Table:
         for target in targets_above(float(results["target_gap"].min()))
     }
     known = {"optimal": optimal, "infeasible": infeasible, "refuted": refuted, **targets}
-    groups = pd.DataFrame(known).groupby(results["configuration"], sort=False)
+    groups = pd.DataFrame(known).groupby(results["configuration"])
     rows = groups.sum().assign(problems=groups.size()).reset_index()
     heads = {"configuration": Column("solver"), "problems": Column("problems")}
     heads |= {name: Column(f"claimed {name}") for name in ("optimal", "infeasible")}

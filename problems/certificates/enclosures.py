@@ -34,7 +34,7 @@ from problems.dataset import Indices, Vector
 _EPS = 2.0**-52
 _SPLITTER = 2.0**27 + 1
 _REGULAR = 1e-13  # of the diagonal, that is added before dependent rows are known
-_DEPENDENT = 1e-9  # pivots of dependent rows, of rows of length 1
+_DEPENDENT = (1e-9, 1e-13)  # pivots of dependent rows, of rows of length 1
 _DENOMINATOR = 10_000  # the largest of the factors between dependent rows
 _ROUNDS = 30  # of moving and holding what would be violated
 _HELD = 1e-7  # slack below which an inequality is held, relative to its terms
@@ -220,9 +220,12 @@ def solution_radius(
     moving = scipy.sparse.csr_array(E @ scipy.sparse.diags_array(free.astype(float)))
     moving.eliminate_zeros()
     rows = np.flatnonzero(np.diff(moving.indptr))
-    independent = _independent(moving, rows)
-    others = np.setdiff1d(np.arange(e.size), independent)
-    if others.size and not _are_implied(E, e, v, free, independent, others, equations):
+    for least_pivot in _DEPENDENT:
+        independent = _independent(moving, rows, least_pivot)
+        others = np.setdiff1d(np.arange(e.size), independent)
+        if not others.size or _are_implied(E, e, v, free, independent, others, equations):
+            break
+    else:
         return None
     if independent.size:
         M = moving[independent]
@@ -356,16 +359,16 @@ def _inverse_iteration(S: Any, size: float) -> float:
     return min(value, size)
 
 
-def _independent(M: Any, rows: Indices) -> Indices:
-    """Return the rows of M (about of length 1) that do not depend on others, as float64 sees it."""
+def _independent(M: Any, rows: Indices, least: float) -> Indices:
+    """Return the rows of M (about of length 1) that do not depend on others, by the least pivot."""
     if not rows.size:
         return rows
     S = scipy.sparse.csc_array(M[rows] @ M[rows].T)
-    factors = _factored(S + 1e-14 * scipy.sparse.eye_array(rows.size, format="csc"))
+    factors = _factored(S + 1e-15 * scipy.sparse.eye_array(rows.size, format="csc"))
     if factors is None:
         return rows
     _, pivots, order = factors
-    return rows[np.sort(order[pivots > _DEPENDENT * S.diagonal()[order]])]
+    return rows[np.sort(order[pivots > least * S.diagonal()[order]])]
 
 
 def _are_implied(

@@ -11,11 +11,17 @@ from pathlib import Path
 
 import pandas as pd
 
+from experiments.analysis.hosts import split_by_host
 from experiments.analysis.noise import MARK, Comparison, without_repeats
+from experiments.analysis.profiles import penalty_of, shifted_means
+from experiments.analysis.scores import PAR2, SGM10
+from experiments.analysis.times import labelled, times
+from experiments.report.sections import shifted_means_table
 from experiments.store import disk
 from experiments.store.manifest import NAME, StoreError
 from experiments.store.reading import RunFolder, load_results
 from experiments.tables.at_gap import bold
+from experiments.tables.claims import CLAIMS, claims
 from experiments.tables.formats import SINGLE, precise_duration, precision_text
 from experiments.tables.summary import summarise
 from experiments.tables.table import Table
@@ -101,6 +107,18 @@ def table_of(name: str, results: Path) -> str:
     if name == "performance":
         return performance_table(results)
     return first_problem_table(summarise(without_repeats(load_results(results / name))))
+
+
+def verified_table(published: RunFolder) -> str:
+    """Return Markdown of what solvers of convex QPs claim, what is verified, and the mean times."""
+    records = published.results
+    penalty, penalty_text = penalty_of(published.manifest["time_limit"], records)
+    parts = [claims(labelled(split_by_host(records))).markdown(), CLAIMS]
+    for target, own in times(records).groupby("target", sort=False):
+        table = shifted_means_table(shifted_means(own, penalty)).markdown()
+        parts += [f"Times to a certified relative gap of {target:.0e}:", table]
+    means = (SGM10, PAR2)
+    return "\n\n".join([*parts, " ".join(own.format(limit=penalty_text) for own in means)])
 
 
 def index_table(results: Path) -> str:

@@ -27,6 +27,7 @@ from experiments.report.published.documents import (
     folders_in,
     purpose,
     rewrite,
+    verified_table,
 )
 from experiments.report.published.outdated import broken_seals, outdated, seal
 from experiments.store.manifest import NAME, StoreError, write_manifest
@@ -110,6 +111,8 @@ def _page(text: str, published: RunFolder) -> str:
     is_benchmark = published.manifest["kind"] == "benchmark"
     answer = baselines_table(published.path) if is_benchmark else ""
     rule = RATIOS if answer else ""
+    if (published.results["formulation"] == "convex_qp").all():
+        answer = verified_table(published)
     figures = [f"![{path.stem}]({path.name})" for path in sorted(published.path.glob("*.svg"))]
     records = (
         "Made of the runs in [runs.csv](runs.csv); `dualgap run experiment.yaml` measures them again "

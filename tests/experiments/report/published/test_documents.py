@@ -7,7 +7,10 @@ from experiments.report.published.documents import (
     benchmarks_table,
     first_problem_table,
     performance_table,
+    verified_table,
 )
+from experiments.store.reading import RunFolder
+from tests.experiments.rows import run, stored
 
 
 def test_each_peer_of_each_published_benchmark_has_a_row(tmp_path, readme):
@@ -63,3 +66,18 @@ def test_what_ran_on_the_first_problem_stands_with_time_gap_and_outcome():
     assert [[cell.strip() for cell in row] for row in rows] == [
         ["a", "12.3 ms", "-1.5", "1.0e-08", "solved"]
     ]
+
+
+def test_what_is_verified_of_convex_qps_stands_before_the_mean_times(tmp_path):
+    known = {"formulation": "convex_qp", "target_gap": 1e-6}
+    rows = [
+        run("a", "one", relative_gap=1e-7, time_solve=1.0, **known),
+        run("a", "two", relative_gap=1e-4, claimed="stopped", verdict="inaccurate", **known),
+    ]
+    text = verified_table(RunFolder(stored(tmp_path / "runs", rows)))
+    assert [line.split()[1:14:2] for line in text.splitlines()[2:4]] == [
+        ["one", "1", "1", "0", "1", "1", "0"],
+        ["two", "1", "0", "0", "1", "0", "0"],
+    ]
+    assert "counts as twice 20 s, the time limit of a run" in text
+    assert text.index("gap of 1e-03") < text.index("gap of 1e-06") < text.index("PAR-2 is")

@@ -1,0 +1,56 @@
+"""Convex QPs in an experiment: read, solved, certified, and refused where samples are meant."""
+
+import numpy as np
+import pytest
+
+from experiments.commands.dry_run import impossible
+from experiments.files.experiment import ConfigError
+from experiments.files.settings import options_of
+from problems import ConvexQP
+from tests.experiments.functions import posing, run_case
+
+TEXT = posing(
+    formulation="convex_qp",
+    dataset="{name: quadratic_program, path: small.npz}",
+    **{"solvers": ["{name: cvxopt_qp, tol: 1e-8}", "smo"]},
+)
+
+
+@pytest.fixture
+def small(tmp_path):
+    np.savez(
+        tmp_path / "small.npz",
+        P=np.eye(2),
+        q=[1.0, -1.0],
+        A=[[1.0, 1.0]],
+        b_eq=[1.0],
+        lb=[0.0, 0.0],
+    )
+
+
+def test_a_file_is_solved_and_certified(planned, small):
+    solved, refused = (run_case(case) for case in planned(TEXT))
+    record = solved.record
+    assert (record["verdict"], record["status"], record["reason"]) == ("solved", "finished", "")
+    assert (record["n"], record["d"], record["dataset"]) == (2, 1, "small.npz")
+    assert record["bound_source"].startswith("proven: ")
+    assert record["objective"] == pytest.approx(-0.5, abs=1e-6)
+    assert record["n_support"] is None
+    assert not solved.model
+    assert refused.record["status"] == "unsupported"
+    assert "no samples" in refused.record["reason"]
+
+
+def test_that_it_has_no_samples_is_known_before_anything_runs(planned, small):
+    (refusal,) = impossible(planned(TEXT)).values()
+    assert "no samples" in refusal
+
+
+def test_samples_and_whole_problems_are_not_mistaken_for_one_another(planned, small):
+    with pytest.raises(
+        ConfigError, match="soft_margin_dual is not posed by quadratic_program, which has whole"
+    ):
+        planned(TEXT.replace("convex_qp", "soft_margin_dual"))
+    with pytest.raises(ConfigError, match="convex_qp is not posed by two_moons, which has samples"):
+        planned(posing(formulation="convex_qp", dataset="two_moons"))
+    assert not options_of(ConvexQP)  # what it is made of is in the file

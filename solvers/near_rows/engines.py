@@ -143,7 +143,7 @@ class OnDask(Engine):
             found.append(pickle.loads(answer))
         lost = set(before).difference(self._workers())
         if lost:
-            _log.warning("round %d: %d workers were lost, others answered", self.rounds, len(lost))
+            _log.warning("round %d: workers lost: %d; others answered", self.rounds, len(lost))
         return found
 
 

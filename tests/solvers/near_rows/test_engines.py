@@ -55,7 +55,8 @@ def test_two_workers_killed_in_mid_round_change_no_bit_of_any_round(address, tmp
     form = _form(deaths)
     with caplog.at_level("INFO", "dualgap"):
         disturbed = _numbers(NearRows(**FEW, engine="dask", address=address), form)
-    assert caplog.text.count("workers were lost") == 2
+    assert "workers lost" in caplog.text
+    assert len(os.listdir(tmp_path)) > max(deaths.deaths)
     assert len(disturbed) == len(undisturbed)
     for ours, theirs in zip(disturbed, undisturbed, strict=True):
         for a, b in zip(ours, theirs, strict=True):

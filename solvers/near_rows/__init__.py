@@ -32,7 +32,7 @@ import scipy
 
 from problems.blocks import ArraySource, Blocks, DualRule
 from problems.dataset import Vector
-from problems.forms import Claim, FormPoint, Sharded
+from problems.forms import FormPoint, Sharded
 from problems.losses import Perceptron, ScalarLoss
 from problems.projection import project
 from problems.validation import check_choice, check_whole
@@ -41,8 +41,10 @@ from solvers.dual_coordinate_descent import DualCoordinateDescent
 from solvers.dual_coordinate_descent.blocks import VariableBlock
 from solvers.dual_coordinate_descent.descent import Descent
 from solvers.near_rows import rounds
-from solvers.near_rows.engines import Engine, engine_of
-from solvers.near_rows.rounds import FEW_STEPS, STEPS, Far, Rows
+from solvers.near_rows.checkpoint import Checkpoint
+from solvers.near_rows.engines import engine_of
+from solvers.near_rows.rounds import FEW_STEPS, STEPS, Far, Rows, total
+from solvers.near_rows.state import State, norm2
 from solvers.numerics.rows import as_rows, read_only, squares
 
 MOST_FEATURES = 2000  # whose H takes 32 MB of each answer
@@ -67,6 +69,9 @@ class NearRows(Solver):
     engine : "here" reads one block after another in this process; "dask" sends them to workers.
     address : that of a Dask scheduler, `tcp://host:port`; None for a cluster on this machine.
     workers, memory_limit : of that cluster: one a core and no limit by default; such as "700MiB".
+    checkpoints : a folder where each iteration leaves w, γ and dual variables, so that a run that is
+        killed goes on from there if it is started again with the same samples and settings; the time
+        of such a row is that of its rest. None leaves nothing.
     max_iter : rounds after which it stops without a claim.
     seed : of the rows that it starts from.
     """
@@ -77,6 +82,7 @@ class NearRows(Solver):
     address: str | None = None
     workers: int | None = None
     memory_limit: str | None = None
+    checkpoints: str | None = None
     max_iter: int = 300
     seed: int = 0
 
@@ -126,7 +132,10 @@ class NearRows(Solver):
         """Yield as `iterates` does, if asked for without a line in the log for each round."""
         where = self.engine, form, self.address, self.workers, self.memory_limit
         with engine_of(*where) as engine:
-            state = _State(form, engine)
+            state, written = State(form, engine), list[Vector]()
+            kept = Checkpoint(self.checkpoints, form, self.near, self.seed)
+            if stored := kept.read():
+                state.restore(stored)
             smooth = form.loss.dual_pieces(np.ones(1)) is None
             for _ in self._newton(state) if smooth else self._near_rows(state):
                 reached, spent = state.gap <= self.tol, engine.rounds >= self.max_iter
@@ -135,19 +144,26 @@ class NearRows(Solver):
                     _log.info("round %d: relative gap %.2g", engine.rounds, state.gap)
                 yield state.point("optimal" if reached else "stopped" if stopped else "none")
                 if reached or stopped:
+                    kept.remove()
                     return
+                if state.place is not written:
+                    written = state.place
+                    kept.write(state.numbers())
 
-    def _near_rows(self, state: _State) -> Iterator[None]:
+    def _near_rows(self, state: State) -> Iterator[None]:
         form, engine, d = state.form, state.engine, state.form.blocks.d
         variables = form.n * len(form.loss.dual_pieces(np.ones(1)) or ())
         m = self.near or min(max(_NEAR * d, _LEAST_NEAR), _MOST_NEAR // d)
         share = min(1.0, m / variables)
-        w, gamma, known = self._from_sample(state, share), _FIRST_GAMMA, None
-        state.w = w
-        yield
+        if not state.place:
+            state.w = self._from_sample(state, share)
+            state.place = [state.w, np.array([_FIRST_GAMMA])]
+            yield
+        w, gamma = state.place[0], float(state.place[1][0])
+        known = DualRule.unpacked(state.place[2], d) if len(state.place) > 2 else None
         while True:
             answers = engine.map(rounds.nearest, w, share, known)
-            near, far = _joined([a[0] for a in answers]), _sum([a[1] for a in answers])
+            near, far = _joined([a[0] for a in answers]), total([a[1] for a in answers])
             state.saw(w, sum(a[3] for a in answers))
             accuracy = float(np.clip(_ACCURACY * state.gap, 1e-10, 1e-4))
             H = sum(a[2] for a in answers)
@@ -163,9 +179,9 @@ class NearRows(Solver):
             answers = engine.map(rounds.compared, w, [model.w for model in models], rules)
             values: Any = sum(a[0] for a in answers)
             for c, model in enumerate(models):
-                values[c] += [0.5 * _norm2(w + t * (model.w - w)) for t in STEPS]
+                values[c] += [0.5 * norm2(w + t * (model.w - w)) for t in STEPS]
                 rule = DualRule(w, model.w - w, model.gamma, form.n, near.number, model.x)
-                state.bounded(rule, near, _sum([a[1][c] for a in answers]))
+                state.bounded(rule, near, total([a[1][c] for a in answers]))
             c, j = np.unravel_index(int(values.argmin()), values.shape)
             t, best = float(STEPS[j]), models[c]
             known = rules[c]
@@ -175,9 +191,10 @@ class NearRows(Solver):
                 gamma = best.gamma * (0.5 if t >= 1.0 else 2.0 if t < 0.4 else 1.0)
             w = w + t * (best.w - w)
             state.reached(w, float(values[c, j]))
+            state.place = [w, np.array([gamma]), known.packed()]
             yield
 
-    def _from_sample(self, state: _State, share: float) -> Vector:
+    def _from_sample(self, state: State, share: float) -> Vector:
         """Return the optimum of a share of all samples, drawn at random."""
         form, engine = state.form, state.engine
         X, y, C = _stacked(engine.map(rounds.drawn, share, self.seed))
@@ -219,19 +236,22 @@ class NearRows(Solver):
             models.append(_Model(end if size == w.size else np.append(end, b), x, own))
         return models
 
-    def _newton(self, state: _State) -> Iterator[None]:
+    def _newton(self, state: State) -> Iterator[None]:
         form, engine = state.form, state.engine
         size = form.blocks.d + form.intercept
-        w = end = self._newton_start(state)
+        if not state.place:
+            state.place = [self._newton_start(state)] * 2
+        w, end = state.place
         while True:
             answers = engine.map(rounds.smooth, w, end)
             values: Any = sum(a[0] for a in answers)
-            values += [0.5 * _norm2(w + t * (end - w)) for t in FEW_STEPS]
-            state.bounded(DualRule.at(end, form.n), None, _sum([a[2] for a in answers]))
+            values += [0.5 * norm2(w + t * (end - w)) for t in FEW_STEPS]
+            state.bounded(DualRule.at(end, form.n), None, total([a[2] for a in answers]))
             j = int(values.argmin())
             best, full = float(FEW_STEPS[j]), bool(np.isclose(FEW_STEPS[j], 1.0))
             whole = np.array_equal(w, end)
             state.reached(w + best * (end - w), float(values[j]))
+            state.place = [w, end]
             yield
             if not full and not whole:
                 # where no step is better the next one is shorter than any that was looked at
@@ -246,7 +266,7 @@ class NearRows(Solver):
             step[:size] = scipy.linalg.solve(H, -gradient, assume_a="pos")
             end = w + step
 
-    def _newton_start(self, state: _State) -> Vector:
+    def _newton_start(self, state: State) -> Vector:
         """Return the optimum of some of the samples, by the same method; 0 where they are few."""
         form, d = state.form, state.form.blocks.d
         m = self.near or min(max(_NEAR * d, _LEAST_NEAR), _MOST_NEAR // d)
@@ -280,98 +300,6 @@ class _Model(NamedTuple):
     w: Vector
     x: Vector
     gamma: float
-
-
-class _State:
-    """The best weights and dual variables so far, by the sums of the rounds.
-
-    Attributes
-    ----------
-    idle : rounds since either became better.
-    """
-
-    def __init__(self, form: Sharded, engine: Engine) -> None:
-        self.form, self.engine = form, engine
-        self.w = np.zeros(form.blocks.d + 1)
-        self.primal, self.dual, self.idle = np.inf, 0.0, 0
-        self.rule = DualRule.at(self.w, form.n).scaled(0.0, 0.0)
-
-    @property
-    def gap(self) -> float:
-        """The relative gap."""
-        if not np.isfinite(self.primal) or self.primal <= 0:
-            return 0.0 if self.primal <= 0 else np.inf
-        return max(0.0, self.primal - self.dual) / self.primal
-
-    def saw(self, w: Vector, losses: float) -> None:
-        """Note the losses at weights."""
-        self.reached(w, losses + 0.5 * _norm2(w))
-
-    def reached(self, w: Vector, value: float) -> None:
-        """Note the objective at weights."""
-        self.idle += 1
-        if value < self.primal:
-            self.w, self.primal, self.idle = w, value, 0
-
-    def bounded(self, rule: DualRule, near: Rows | None, far: Far) -> None:
-        """Note dual variables: those near, balanced where there is an equality, and all others' sums."""
-        v, linear = far.v.copy(), far.linear.copy()
-        if near is not None:
-            x = rule.x
-            if self.form.intercept:
-                x = _balanced(x, near, -float(far.v[:, -1].sum()))
-                rule = replace(rule, x=x)
-            for side, mine in enumerate((near.sign > 0, near.sign < 0)):
-                beta = np.where(mine, near.sign * x, 0.0)
-                v[side, :-1] += near.X.T @ beta
-                v[side, -1] += beta.sum()
-                linear[side] -= near.cost @ np.where(mine, x, 0.0)
-        above, below, scales = float(v[0, -1]), -float(v[1, -1]), [1.0, 1.0]
-        if self.form.intercept and above != below:
-            larger = int(below > above)
-            scales[larger] = min(above, below) / max(above, below)
-        both, gain = scales @ v, float(scales @ linear)
-        size = _norm2(both)
-        s = float(np.clip(gain / size, 0.0, 1.0)) if size > 0 and near is not None else 1.0
-        value = s * gain - 0.5 * s * s * size
-        if value > self.dual:
-            self.dual, self.idle = value, 0
-            self.rule = rule.scaled(s * scales[0], s * scales[1]).sorted()
-
-    def point(self, claim: Claim) -> FormPoint:
-        """Return what is best so far."""
-        engine = self.engine
-        counters = {
-            "rounds": engine.rounds,
-            "bytes_moved": engine.bytes_moved,
-            "worker_cpu_seconds": engine.cpu_seconds,
-            "worker_memory": engine.worker_memory,
-        }
-        b = float(self.w[-1]) if self.form.intercept else 0.0
-        return FormPoint(
-            self.w[:-1],
-            self.rule.packed(),
-            b,
-            iterations=engine.rounds,
-            claim=claim,
-            counters=counters,
-        )
-
-
-def _balanced(x: Vector, near: Rows, wanted: float) -> Vector:
-    """Return `x` moved so that Σ sign·x is `wanted`, those between 0 and C if they can."""
-    for moved in (np.flatnonzero((x > 0) & (x < near.C)), np.arange(x.size)):
-        if not moved.size:
-            continue
-        sign, left = near.sign[moved], wanted - float(near.sign @ x - near.sign[moved] @ x[moved])
-        try:
-            found = project(x[moved], np.zeros(moved.size), near.C[moved], sign, left)
-        except ValueError:
-            continue
-        x = x.copy()
-        x[moved] = found
-        return x
-    return x
 
 
 def _minimised(
@@ -415,12 +343,3 @@ def _stacked(parts: list[Any]) -> tuple[Any, Vector, Vector]:
     sparse = scipy.sparse.issparse(Xs[0])
     X = scipy.sparse.vstack(Xs, format="csr") if sparse else np.concatenate(Xs)
     return X, np.concatenate(ys), np.concatenate(Cs)
-
-
-def _sum(parts: list[Far]) -> Far:
-    return Far(sum(p.v for p in parts), sum(p.linear for p in parts))  # type: ignore[arg-type]
-
-
-def _norm2(w: Vector) -> float:
-    """Return ‖w‖², of weights whose last is the intercept."""
-    return float(w[:-1] @ w[:-1])

@@ -13,7 +13,7 @@ import tempfile
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
@@ -21,10 +21,10 @@ from problems.forms import Sharded
 from problems.gram.threads import Threads
 from solvers.base import optional
 
+_log = logging.getLogger("dualgap")
 Question = Callable[..., Any]
-_LOST_AFTER = 20.0  # seconds without the scheduler, which the client tries to reach again
-_POLL = 0.5  # seconds
-_RETRIES = 5  # of a task whose worker was lost
+_LOST_AFTER = 20.0  # seconds without a scheduler or a worker, after which they are not waited for
+_FAILURES = 5  # workers that may be lost with the same task, in a cluster made for the run
 _LEAST_MEMORY = 2.0  # of a worker, in blocks: one, and what is computed of its parts
 
 
@@ -80,7 +80,11 @@ class Here(Engine):
 
 
 class OnDask(Engine):
-    """Blocks as tasks of Dask; each has a worker that it is sent to as long as that one lives."""
+    """Blocks as tasks of Dask, for any worker.
+
+    A task that is bound to a worker, even loosely, is never run once all workers were lost at one time,
+    though others came since.
+    """
 
     def __init__(self, form: Sharded, client: Any) -> None:
         super().__init__(form)
@@ -95,50 +99,51 @@ class OnDask(Engine):
             )
 
     def _workers(self) -> dict[str, Any]:
-        return dict(self._client.scheduler_info(n_workers=-1)["workers"])
+        # the client's own `scheduler_info` is overwritten, without workers, every two seconds
+        known = self._client.sync(self._client.scheduler.identity, n_workers=-1)
+        return dict(known["workers"])
 
     def _answers(self, question: Question, arguments: list[tuple[Any, ...]]) -> list[Any]:
+        from distributed import CancelledError, KilledWorker  # noqa: PLC0415 - optional
+
+        try:
+            return self._gathered(question, arguments)
+        except KilledWorker as killed:
+            block = self.form.blocks.names[int(str(killed.task).split("-")[2])]
+            raise EngineError(
+                f"{block}: more than {killed.allowed_failures} workers died one after another while "
+                "they had it or a block beside it: give workers more memory, or the blocks fewer rows"
+            ) from None
+        except (CancelledError, OSError) as error:
+            raise EngineError(
+                f"the Dask scheduler is lost in round {self.rounds} ({type(error).__name__})"
+            ) from None
+
+    def _gathered(self, question: Question, arguments: list[tuple[Any, ...]]) -> list[Any]:
         from distributed import wait  # noqa: PLC0415 - optional
 
-        homes, futures = sorted(self._workers()), list[Any]()
+        before, futures = self._workers(), list[Any]()
         for k, own in enumerate(arguments):
-            home = {"workers": [homes[k % len(homes)]]} if homes else {}
             name = f"{question.__name__}-{self.rounds}-{k}-{time.monotonic_ns()}"
             task = _answer, question, self.form, k, own
-            futures.append(
-                self._client.submit(
-                    *task,
-                    key=name,
-                    pure=False,
-                    retries=_RETRIES,
-                    allow_other_workers=bool(homes),
-                    **home,
-                )
-            )
+            futures.append(self._client.submit(*task, key=name, pure=False))
             self.bytes_moved += self._size + len(pickle.dumps(own))
-        lost_since = None
+        times_without = 0
         while True:
-            try:
-                with self._client.as_current():
-                    wait(futures, timeout=_POLL)
+            with suppress(TimeoutError), self._client.as_current():
+                wait(futures, timeout=_LOST_AFTER)
                 break
-            except TimeoutError:
-                pass
-            running = self._client.status == "running"
-            lost_since = None if running else lost_since or time.monotonic()
-            if lost_since and time.monotonic() - lost_since > _LOST_AFTER:
-                break
-        lost = [future for future in futures if future.status in ("cancelled", "lost", "pending")]
-        if lost:
-            raise EngineError(
-                f"the Dask scheduler is lost in round {self.rounds}: {len(lost)} of {len(futures)} "
-                "blocks have no answer"
-            )
+            times_without = 0 if self._workers() else times_without + 1
+            if times_without > 1:  # the first may be while they are being replaced
+                raise EngineError(f"the Dask cluster has lost all workers in round {self.rounds}")
         found = list[Any]()
         for answer, process, cpu_seconds, memory in self._client.gather(futures):
             self._note(process, cpu_seconds, memory)
             self.bytes_moved += len(answer)
             found.append(pickle.loads(answer))
+        lost = set(before).difference(self._workers())
+        if lost:
+            _log.warning("round %d: workers lost: %d; others answered", self.rounds, len(lost))
         return found
 
 
@@ -161,15 +166,40 @@ def engine_of(
                 dashboard_address=None,
                 silence_logs=logging.CRITICAL,
                 local_directory=folder,
-                scheduler_kwargs={"allowed_failures": _RETRIES, "dashboard_address": "127.0.0.1:0"},
+                scheduler_kwargs={
+                    "allowed_failures": _FAILURES,
+                    "dashboard_address": "127.0.0.1:0",
+                },
             )
         try:
-            with distributed.Client(made or address, set_as_default=False) as client:
-                client.wait_for_workers(1, timeout=_LOST_AFTER)
+            with _connected(made or address) as client:
                 yield OnDask(form, client)
         finally:
             if made is not None:
                 made.close()
+
+
+@contextmanager
+def _connected(scheduler: Any) -> Generator[Any, None, None]:
+    """Yield a client of a scheduler that has workers; EngineError if there is none."""
+    from distributed import Client  # noqa: PLC0415 - optional
+
+    try:
+        client = Client(scheduler, set_as_default=False, timeout=_LOST_AFTER)
+    except OSError:
+        raise EngineError(
+            f"address: no Dask scheduler answers at {scheduler} within {_LOST_AFTER:g} s: start one "
+            "with `dask scheduler`, or leave out the address"
+        ) from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=_LOST_AFTER)
+        except TimeoutError:
+            raise EngineError(
+                f"the Dask cluster has no worker after {_LOST_AFTER:g} s: start some with "
+                f"`dask worker {client.scheduler_info()['address']}`"
+            ) from None
+        yield client
 
 
 def _answer(

@@ -57,6 +57,11 @@ class Far(NamedTuple):
         return cls(np.zeros((2, d + 1)), np.zeros(2))
 
 
+def total(parts: list[Far]) -> Far:
+    """Return the sums of all parts."""
+    return Far(sum(p.v for p in parts), sum(p.linear for p in parts))  # type: ignore[arg-type]
+
+
 def _map(f: Callable[[slice], T], block: Block, threads: int) -> list[T]:
     """Return f of each part of a block, on so many threads."""
     with Threads().limited(1):

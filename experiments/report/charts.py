@@ -123,8 +123,8 @@ def convergence_chart(runs: Runs) -> Chart:
     most = int(np.clip(_POINTS // max(len(runs.table), 1), _FEWEST, _MOST))
     views: dict[str, list[list[Any]]] = {}
     for problem in runs.problems:
-        drawn = [(c, thinned(len(c.times), most)) for c in runs.curves(problem)]
-        lines = [(c.series, c.configuration, c.times[kept], c.gaps[kept]) for c, kept in drawn]
+        drawn = [(c, thinned(len(c.taken), most)) for c in runs.curves(problem)]
+        lines = [(c.series, c.configuration, c.taken[kept], c.gaps[kept]) for c, kept in drawn]
         views[problem] = _lines(lines, runs.styles)
     about = _CONVERGENCE
     return Chart("convergence", "Gap against time", about, "Problem", json_item(plot), views)

@@ -224,7 +224,7 @@ def file_damaged(seed, answers):
 def outcome(problem, path):
     """The verdict on an answer, or how it was refused: in one sentence that begins with the file."""
     try:
-        found, refusal = judged(path, problem), None
+        found, refusal = judged(path, problem, 1e-6), None
         assert len(judgement(found)) < 5000
     except (ValueError, OSError) as error:
         found, refusal = None, error

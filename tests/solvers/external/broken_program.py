@@ -84,6 +84,14 @@ def good(source):
         answered(file.read())
 
 
+def struck(name):
+    """Die of a signal, whatever was inherited of it."""
+    number = getattr(signal, name)
+    if name != "SIGKILL":
+        signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+
+
 WORDS = {
     "child": started,
     "session": lambda: started("session"),
@@ -133,7 +141,7 @@ WORDS = {
     "print": lambda: [sys.stdout.write("." * 99) for _ in iter(lambda: N > 2, False)],
     "stop": lambda: os.kill(os.getpid(), signal.SIGSTOP if N > 2 else signal.SIGTERM),
     **{
-        name: lambda name=name: os.kill(os.getpid(), getattr(signal, name))
+        name: lambda name=name: struck(name)
         for name in ("SIGKILL", "SIGSEGV", "SIGABRT", "SIGTERM", "SIGINT", "SIGXFSZ", "SIGUSR1")
     },
 }

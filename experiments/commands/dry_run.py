@@ -26,7 +26,7 @@ from experiments.store.manifest import StoreError
 from experiments.store.reading import RunFolder
 from experiments.tables.formats import duration
 from problems import FORMULATIONS, Dataset, Unsupported, reduce
-from problems.datasets import WholeProblem
+from problems.datasets import SOURCES, GeneratedBlocks, WholeProblem
 from solvers import SOLVERS
 
 _MOST = 20  # lines of a list
@@ -116,6 +116,9 @@ def _refusal(case: Case) -> str | None:
         samples: Any = formulation.example_samples(spec.parameters)
         data = Dataset(*samples) if formulation.has_samples else WholeProblem(*samples)
         problem = build_problem(spec, data).parts[0].problem
+        if SOURCES.find(spec.dataset["name"]).in_blocks:
+            task = "regression" if problem.is_regression else "classification"
+            problem = build_problem(spec, GeneratedBlocks(n=2, task=task).load())
         solver = build_solver(case.solver, case.folder, case.seed)
         return solver.refuses(reduce(problem, solver.form, None).form)
     except Unsupported as refused:

@@ -117,6 +117,8 @@ def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:
     settings = spec.settings | ({"seed": seed} if spec.seeded else {})
     if "folder" in settings:
         settings["folder"] = str(find_path(str(settings["folder"]), folder))
+    if settings.get("checkpoints"):
+        settings["checkpoints"] = str(Path(folder, settings["checkpoints"]))  # made by the solver
     return SOLVERS.find(spec.name, folder)(**settings)
 
 

@@ -319,6 +319,7 @@ class BlockFiles(Loadable):
     size: ClassVar[str] = "as the files have"
     kind: ClassVar[str] = "file"
     origin: ClassVar[str] = "Parquet, X_k.npy with y_k.npy, or LIBSVM text, in blocks of rows"
+    in_blocks: ClassVar[bool] = True
 
     path: str | Path
     target: str | None = None

@@ -6,7 +6,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from problems.blocks import Blocks, BlockSource
-from problems.dataset import Dataset
 from problems.datasets.block_files import ROWS
 from problems.datasets.source import DataInBlocks, Loadable, count, number
 from problems.validation import check_choice
@@ -136,19 +135,18 @@ class GeneratedBlocks(Loadable):
     ----------
     n, d : samples, features. rows : of a block.
     noise : standard deviation of what is added to wᵀx.
-    in_memory : whether the same samples are one array, for solvers that take no blocks.
     task : whether y is the target or its sign.
     seed : of w, and with its number of each block.
     """
 
     size: ClassVar[str] = "n x d"
     origin: ClassVar[str] = "drawn in blocks of rows, of which one at a time is in memory"
+    in_blocks: ClassVar[bool] = True
 
     n: int = count(200, low=1)
     d: int = count(10, low=1)
     rows: int = count(ROWS, low=1)
     noise: float = number(0.5)
-    in_memory: bool = False
     task: Literal["classification", "regression"] = "classification"  # pyright: ignore[reportIncompatibleVariableOverride]
     seed: int = count(0, low=0)
 
@@ -156,12 +154,10 @@ class GeneratedBlocks(Loadable):
         check_choice(self.task, "task", ("classification", "regression"))
         super().__post_init__()
 
-    def load(self) -> Dataset | DataInBlocks:
+    def load(self) -> DataInBlocks:
         """Draw and check every block once."""
-        drawn = GeneratedSource(self.n, self.d, self.rows, self.seed, self.noise, self.task)
-        if not self.in_memory:
-            return DataInBlocks(Blocks.checked(drawn))
-        parts = [drawn.load(k, True) for k in range(len(drawn.names))]
-        return Dataset(
-            np.concatenate([X for X, _, _ in parts]), np.concatenate([y for _, y, _ in parts])
+        return DataInBlocks(
+            Blocks.checked(
+                GeneratedSource(self.n, self.d, self.rows, self.seed, self.noise, self.task)
+            )
         )

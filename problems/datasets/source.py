@@ -123,6 +123,7 @@ class Loadable(ABC):
     size: ClassVar[str] = "n x d"
     origin: ClassVar[str] = ""
     kind: ClassVar[str] = "generator"
+    in_blocks: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         for option in fields(self):

@@ -55,3 +55,10 @@ def test_pairs_that_are_called_impossible_are_unsupported():
 def test_an_indefinite_kernel_is_not_judged_without_the_data(planned):
     kernel = "{name: sigmoid, gamma: 1, coef0: -1}"
     assert impossible(planned(posing(kernel=kernel, solvers=["cvxopt_qp"]))) == {}
+
+
+def test_samples_in_blocks_are_possible_where_each_worker_draws_them(planned):
+    solvers = ["near_rows", "{name: near_rows, engine: dask}", "liblinear"]
+    data = "{name: generated_blocks, n: 20}"
+    text = posing(formulation="soft_margin_primal", dataset=data, solvers=solvers)
+    assert [solver for _, solver, _ in impossible(planned(text))] == ["liblinear"]

@@ -135,11 +135,3 @@ def test_generated_blocks_depend_on_their_seed_and_place_alone():
     assert len(set(first.checksums)) == first.count == 3
     assert first.target == "labels"
     assert datasets.load("generated_blocks", task="regression").X.target == "targets"
-
-
-def test_generated_blocks_in_memory_are_the_same_samples():
-    options = {"n": 50, "d": 3, "rows": 20, "seed": 1}
-    blocks = datasets.load("generated_blocks", **options).X
-    whole = datasets.load("generated_blocks", **options, in_memory=True)
-    np.testing.assert_array_equal(whole.X, np.concatenate([block.X for block in blocks]))
-    np.testing.assert_array_equal(whole.y, np.concatenate([block.y for block in blocks]))

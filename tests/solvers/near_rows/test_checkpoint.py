@@ -69,8 +69,8 @@ def test_a_damaged_file_is_begun_anew(content, tmp_path):
 def test_a_killed_driver_is_gone_on_from_by_resume(tmp_path):
     (tmp_path / "here.yaml").write_text(
         "name: here\ntrace: false\nproblems:\n  - formulation: soft_margin_primal\n"
-        "    dataset: {name: generated_blocks, n: 300000, d: 20, rows: 30000}\n    C: 1\n"
-        f"solvers:\n  - {{name: near_rows, near: 200, tol: 1e-8, checkpoints: {tmp_path / 'kept'}}}\n"
+        "    dataset: {name: generated_blocks, n: 100000, d: 20, rows: 20000}\n    C: 1\n"
+        "solvers:\n  - {name: near_rows, near: 200, tol: 1e-8, checkpoints: kept}\n"
     )
     command = [sys.executable, "-m", "experiments.cli", "run", "here.yaml", "--out", "out"]
     run = subprocess.Popen(command, cwd=tmp_path, env=os.environ, start_new_session=True)

@@ -36,7 +36,11 @@ X, Y = two_classes(n=300, d=5)
 def address():
     """A cluster of two workers, of which those that die are replaced."""
     with LocalCluster(
-        n_workers=2, threads_per_worker=1, memory_limit="2GiB", dashboard_address=None
+        n_workers=2,
+        threads_per_worker=1,
+        memory_limit="2GiB",
+        dashboard_address=None,
+        scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # a free port
     ) as cluster:
         yield cluster.scheduler_address
 

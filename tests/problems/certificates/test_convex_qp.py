@@ -64,9 +64,10 @@ def test_no_bound_is_on_the_wrong_side_of_a_rational_optimum(part):
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("part", range(50))
-def test_no_bound_is_on_the_wrong_side_of_5000_rational_optima(part):
-    faults = [fault for seed in range(100 * part, 100 * part + 100) for fault in faults_of(seed)[0]]
+@pytest.mark.parametrize("part", range(6))
+def test_no_bound_is_on_the_wrong_side_of_more_rational_optima(part):
+    """Of 300 problems; `range(100)` takes half an hour for 5,000."""
+    faults = [fault for seed in range(50 * part, 50 * part + 50) for fault in faults_of(seed)[0]]
     assert faults == []
 
 

@@ -11,6 +11,7 @@ import hashlib
 import json
 import platform
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -116,10 +117,22 @@ def code_version(files: Iterable[Path] = ()) -> dict[str, str]:
 
 
 def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write the experiment file of a manifest, then the manifest itself."""
+    """Write the experiment file of a manifest, then the manifest itself.
+
+    An earlier manifest is given the earlier file first: a kill between the two leaves its plan.
+    """
     text, path = str(manifest["experiment"]).encode(), folder / EXPERIMENT
+    if path.is_file() and path.read_bytes() != text:
+        with suppress(StoreError):
+            earlier = read_manifest(folder)
+            plans = [*earlier.get("plans", []), earlier["experiment"]]
+            _write(folder, earlier | {"plans": plans})
     if not path.is_file() or path.read_bytes() != text:
         disk.replace(path, text)
+    _write(folder, manifest)
+
+
+def _write(folder: Path, manifest: Mapping[str, Any]) -> None:
     kept = {key: value for key, value in manifest.items() if key != "experiment"}
     disk.replace(folder / NAME, to_json(kept, indent=1))
 

@@ -118,7 +118,7 @@ def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:
     if "folder" in settings:
         settings["folder"] = str(find_path(str(settings["folder"]), folder))
     if settings.get("checkpoints"):
-        settings["checkpoints"] = str(Path(folder, settings["checkpoints"]))  # made by the solver
+        settings["checkpoints"] = str(Path(folder, str(settings["checkpoints"])))  # made by the solver
     return SOLVERS.find(spec.name, folder)(**settings)
 
 

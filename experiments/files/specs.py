@@ -117,8 +117,8 @@ def build_solver(spec: SolverSpec, folder: str, seed: int | None) -> Solver:
     settings = spec.settings | ({"seed": seed} if spec.seeded else {})
     if "folder" in settings:
         settings["folder"] = str(find_path(str(settings["folder"]), folder))
-    if settings.get("checkpoints"):
-        settings["checkpoints"] = str(Path(folder, str(settings["checkpoints"])))  # made by the solver
+    if settings.get("checkpoints"):  # which the solver makes
+        settings["checkpoints"] = str(Path(folder, str(settings["checkpoints"])))
     return SOLVERS.find(spec.name, folder)(**settings)
 
 

@@ -47,14 +47,12 @@ def write_archive(folder: Path, out: Path) -> None:
         raise StoreError(f"{folder}: {lacking} of its planned runs are missing; resume it first")
     if not (folder / "figures").is_dir():
         plot_all(folder, ())
-    left_out = {
-        out.resolve(),
-        *Slots(folder).path.rglob("*"),
-    }  # what jobs recorded is in the log too
+    slots = Slots(folder).path  # what jobs recorded there is in the log too
     content = {
         path.relative_to(folder).as_posix(): path.read_bytes()
-        for path in sorted({*folder.rglob("*")} - left_out)
-        if path.is_file() and not path.name.startswith(".") and path.resolve() not in left_out
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and not path.name.startswith(".") and slots not in path.parents
+        if path.resolve() != out.resolve()
     }
     for name, file in input_files(planned_in(folder)).items():
         relative = name.rpartition(":")[0] if file.is_code else name

@@ -122,12 +122,11 @@ def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
     An earlier manifest is given the earlier file first: a kill between the two leaves its plan.
     """
     text, path = str(manifest["experiment"]).encode(), folder / EXPERIMENT
-    if path.is_file() and path.read_bytes() != text:
-        with suppress(StoreError):
+    if not path.is_file() or path.read_bytes() != text:
+        with suppress(StoreError):  # of a new folder, which has none
             earlier = read_manifest(folder)
             plans = [*earlier.get("plans", []), earlier["experiment"]]
             _write(folder, earlier | {"plans": plans})
-    if not path.is_file() or path.read_bytes() != text:
         disk.replace(path, text)
     _write(folder, manifest)
 

@@ -115,7 +115,7 @@ def nearest(
 
     def add(rows: slice) -> tuple[Far, Any]:
         part, h = block.part(rows), np.zeros(rows.stop - rows.start)
-        C, sides = form.weights(part), _Sides(1, h.size)
+        C, sides = form.weights(part), Sides(1, h.size)
         for number, piece in enumerate(_pieces(form, part)):
             own, left = u[number, rows], far[number, rows]
             sides.add(0, piece, np.where(left & (own < 0), C, 0.0))
@@ -147,7 +147,7 @@ def compared(
     def look(rows: slice) -> tuple[Any, list[Far]]:
         part = block.part(rows)
         C, F = form.weights(part), scores(part.X, together).T
-        values, sides = np.zeros((len(ends), STEPS.size)), _Sides(len(ends), C.size)
+        values, sides = np.zeros((len(ends), STEPS.size)), Sides(len(ends), C.size)
         for number, piece in enumerate(_pieces(form, part)):
             u, begin = piece.residual(F[0]), number * form.n + first + rows.start
             for c, rule in enumerate(rules):
@@ -192,14 +192,14 @@ def smooth(
     return values, gradient, sums, H
 
 
-class _Sides:
+class Sides:
     """β₊ and β₋ (2·count, m) of several dual variables of the same samples, and their linear parts."""
 
     def __init__(self, count: int, m: int) -> None:
         self.beta, self.linear = np.zeros((2 * count, m)), np.zeros(2 * count)
 
-    def add(self, c: int, piece: Piece, x: Vector) -> None:
-        """Add variables x (m,) of a piece of the loss to the c-th."""
+    def add(self, c: int, piece: Piece | Rows, x: Vector) -> None:
+        """Add variables x (m,) of a piece of the loss, or of rows near, to the c-th."""
         beta, paid = piece.sign * x, piece.cost * x
         for side, own in enumerate((piece.sign > 0, piece.sign < 0), 2 * c):
             self.beta[side] += np.where(own, beta, 0.0)

@@ -12,7 +12,7 @@ from problems.dataset import Vector
 from problems.forms import Claim, FormPoint, Sharded
 from problems.projection import project
 from solvers.near_rows.engines import Engine
-from solvers.near_rows.rounds import Far, Rows
+from solvers.near_rows.rounds import Far, Rows, Sides
 
 
 class State:
@@ -69,17 +69,16 @@ class State:
 
     def bounded(self, rule: DualRule, near: Rows | None, far: Far) -> None:
         """Note dual variables: those near, balanced where there is an equality, and all others' sums."""
-        v, linear = far.v.copy(), far.linear.copy()
         if near is not None:
             x = rule.x
             if self.form.intercept:
                 x = _balanced(x, near, -float(far.v[:, -1].sum()))
                 rule = replace(rule, x=x)
-            for side, mine in enumerate((near.sign > 0, near.sign < 0)):
-                beta = np.where(mine, near.sign * x, 0.0)
-                v[side, :-1] += near.X.T @ beta
-                v[side, -1] += beta.sum()
-                linear[side] -= near.cost @ np.where(mine, x, 0.0)
+            sides = Sides(1, x.size)
+            sides.add(0, near, x)
+            (own,) = sides.sums(near.X)
+            far = far + own
+        v, linear = far
         above, below, scales = float(v[0, -1]), -float(v[1, -1]), [1.0, 1.0]
         if self.form.intercept and above != below:
             larger = int(below > above)

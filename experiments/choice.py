@@ -1,53 +1,50 @@
-"""The choice between pairs and semismooth Newton that `solve` makes, as a solver of its own.
+"""The choice that `solve` makes where no solver is named, as a solver of its own.
 
-An experiment that names it beside both shows which one was picked, and what the other would have cost:
+An experiment that names it beside others shows which one is picked, and what they would have cost:
 
     solvers:
-      - {name: "../choice.py:ByDiagnosis"}      # beside experiments/configs
+      - {name: "../choice.py:ByDefault"}      # beside experiments/configs
 
-The diagnosis is on the clock, and its row has 1 as `picked_newton` where it picked semismooth Newton.
+Looking for the solver is on the clock, and its row has 1 as `picked_smo`, or after whatever was picked.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
-from problems.forms import BoxQP, FormPoint
-from solvers import SMO, SemismoothNewton
+from problems import Formulation
+from problems.forms import FormPoint
 from solvers.base import Solver
 from solvers.numerics.warm_up import warm_up
+from solvers.running.defaults import choose
 
 
 @dataclass(frozen=True)
-class ByDiagnosis(Solver):
-    """Semismooth Newton where some rows of K say that it pays, else SMO.
+class ByDefault(Solver):
+    """The solver that is picked for a problem, whose answer is shown once it has ended.
 
     Attributes
     ----------
-    tol, gap : as of both.
+    tol : the relative gap that it is picked for.
     """
 
-    tol: float = 1e-3
-    gap: float | None = None
+    tol: float = 1e-6
 
-    form: ClassVar = BoxQP
+    form: ClassVar = Formulation
 
-    def refuses(self, form: BoxQP) -> str | None:
-        """As SMO does."""
-        return SMO().refuses(form)
+    def prepare(self, problem: Formulation) -> Formulation:
+        """Compile the one that will be picked."""
+        solver, reduction, state, _ = choose(problem, self.tol)
+        warm_up(solver, reduction.form)
+        solver.prepare(state)
+        return problem
 
-    def prepare(self, form: BoxQP) -> BoxQP:
-        """Compile both."""
-        for solver in (SemismoothNewton(), SMO()):
-            warm_up(solver, form)
-            solver.prepare(form)
-        return form
-
-    def iterates(self, form: BoxQP) -> Iterator[FormPoint]:
-        """Yield the points of the one that is picked."""
-        newton = SemismoothNewton(self.tol, self.gap)
-        found = newton.suits(form)
-        points = SMO(self.tol, self.gap).iterates(form) if found is None else newton.iterates(found)
-        for point in points:
-            counters = {**point.counters, "picked_newton": float(found is not None)}
-            yield replace(point, counters=counters)
+    def iterates(self, problem: Formulation) -> Iterator[FormPoint]:
+        """Yield no answer until the last one, which is then taken back to the problem."""
+        solver, reduction, state, _ = choose(problem, self.tol)
+        counters, point = {f"picked_{solver.name}": 1.0}, FormPoint(None)
+        for point in solver.iterates(solver.prepare(state)):
+            yield FormPoint(None, iterations=point.iterations, counters=counters)
+        found, counters = reduction.recover(point), {**point.counters, **counters}
+        of_last = point.iterations, point.claim, counters, point.note
+        yield FormPoint(found.alpha, None, None, None, *of_last, w=found.w)

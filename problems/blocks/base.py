@@ -81,7 +81,8 @@ class Blocks:
     ----------
     source : where they are read from.
     d : number of features. sizes : rows of each block.
-    checksums, nbytes : of the content of each block, and its size when it is in memory.
+    checksums, nbytes : of the content of each block, and its size when it is in memory; none of arrays
+        that nobody else can change.
     sparse : whether a block's X is a CSR matrix.
     target : "labels" where every y is −1 or +1, else "targets".
     has_weights : whether each sample has a weight, which multiplies C.
@@ -132,6 +133,22 @@ class Blocks:
             filled[0].weighted,
         )
 
+    @classmethod
+    def of_arrays(cls, X: Matrix, y: Vector, weight: Vector | None, rows: int) -> Blocks:
+        """Return blocks of so many rows of arrays that were checked, and that nobody changes."""
+        source = ArraySource(X, y, weight, rows)
+        blocks = [Block(*source.load(k, original=True)) for k in range(len(source.names))]
+        return cls(
+            source,
+            X.shape[1],
+            tuple(block.y.size for block in blocks),
+            (),
+            tuple(sum(a.nbytes for a in _contents(*block)) for block in blocks),
+            scipy.sparse.issparse(X),
+            "labels" if (np.abs(y) == 1.0).all() else "targets",
+            weight is not None,
+        )
+
     @property
     def names(self) -> tuple[str, ...]:
         """What messages call each block."""
@@ -174,7 +191,8 @@ class Blocks:
         except (OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
             raise ChangedBlock(f"{self.names[k]}: cannot be read any more: {error}") from error
         alike = y.size == self.sizes[k] and (X.shape[1] == self.d or self.sparse or not y.size)
-        if not alike or (verify and _checksum(X, y, weight) != self.checksums[k]):
+        known = self.checksums[k] if verify and self.checksums else None
+        if not alike or (known is not None and _checksum(X, y, weight) != known):
             raise ChangedBlock(f"{self.names[k]}: has changed since it was checked")
         if self.sparse and X.shape[1] != self.d:
             X = scipy.sparse.csr_array((X.data, X.indices, X.indptr), shape=(y.size, self.d))
@@ -194,7 +212,8 @@ class Blocks:
 
     def __repr__(self) -> str:
         """Say what decides the content, for identities too."""
-        return f"Blocks({self.n} × {self.d}, checksums {', '.join(self.checksums)})"
+        checksums = self.checksums or [_checksum(*block) for block in self]
+        return f"Blocks({self.n} × {self.d}, checksums {', '.join(checksums)})"
 
 
 @dataclass(frozen=True)

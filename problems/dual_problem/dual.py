@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from problems.arithmetic import Balls, Intervals
-from problems.blocks import ArraySource, Blocks, DualRule
+from problems.blocks import Blocks, DualRule
 from problems.dataset import Indices, Matrix, Vector
 from problems.dual_problem.primal_qp import primal_qp
 from problems.forms import ERM, QP, BoxQP, FormPoint, Point, Reduction, Sharded, Unsupported
@@ -328,7 +328,7 @@ class DualProblem:
         else:
             weight = None if np.ndim(C) == 0 else np.asarray(C)
             rows = max(1, _BLOCK_BYTES // _row_bytes(X))
-            blocks = Blocks.checked(ArraySource(X, self.y, weight, rows))
+            blocks = Blocks.of_arrays(X, self.y, weight, rows)
         form = Sharded(blocks, 1.0 if np.ndim(C) else float(C), self.loss, self.intercept)
 
         def recover(point: FormPoint) -> Point:

@@ -167,7 +167,7 @@ class Certified(BaseEstimator):  # pyright: ignore[reportUntypedBaseClass]
 
     def _default_solver(self, problem: Formulation) -> Any:
         """Return the solver for problems that are not solved quickly: that of `solve`, for our `tol`."""
-        solver: Any = default_solver(problem)  # which reaches a relative gap of 1e-6
+        solver: Any = default_solver(problem, from_start=True)  # to a relative gap of 1e-6
         small = self.refine and problem.n <= SMALL
         return solver if small else replace(solver, tol=self.tol, gap=None)
 

@@ -274,7 +274,7 @@ class NearRows(Solver):
             return np.zeros(d + 1)
         share = m / form.n
         X, y, C = _stacked(state.engine.map(rounds.drawn, share, self.seed))
-        sample = Blocks.checked(ArraySource(X, y, C / share, y.size))
+        sample = Blocks.of_arrays(X, y, C / share, y.size)
         few = replace(form, blocks=sample, C=1.0)
         own = NearRows(tol=1e-3, near=y.size)
         *_, last = own.points(few, quiet=True)
@@ -288,7 +288,7 @@ def _compile(loss: Any, intercept: bool, sparse: bool) -> None:
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((64, 3)), np.where(np.arange(64) % 3 == 0, 1.0, -1.0)
     like: Any = scipy.sparse.csr_array(X) if sparse else X
-    form = Sharded(Blocks.checked(ArraySource(like, y, None, 64)), 1.0, loss, intercept)
+    form = Sharded(Blocks.of_arrays(like, y, None, 64), 1.0, loss, intercept)
     for near in (10, 100):
         for _ in NearRows(near=near).points(form, quiet=True):
             pass

@@ -212,7 +212,7 @@ def solve_path(
     given: dict[Parameter, Ends | None] = {"C": C, "lam": lam, "epsilon": epsilon}
     parameter, low, high = interval_of(problem, given, gap)
     if solver is None:
-        solver = default_solver(with_value(problem, parameter, high), _SHARE * gap)
+        solver = default_solver(with_value(problem, parameter, high), _SHARE * gap, from_start=True)
     gram = gram or Gram(problem.X, problem.kernel, keep=True)
     pieces: list[Piece] = []
     while (value := _next_value(pieces, low, high, parameter != "epsilon")) is not None:

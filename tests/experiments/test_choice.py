@@ -1,17 +1,27 @@
-"""The solver that shows the choice of `solve` solves both kinds of problem, and says what it picked."""
+"""The solver that shows the choice of `solve` solves each kind of problem, and says what it picked."""
 
 import numpy as np
 import pytest
 
-from experiments.choice import ByDiagnosis
-from problems import RBF, SoftMarginDual
+from experiments.choice import ByDefault
+from problems import RBF, Linear, SoftMarginDual
 from solvers import solve
+from solvers.running import defaults
 
 
-@pytest.mark.parametrize(("gamma", "picked"), [(4.0, 1.0), (0.05, 0.0)])
-def test_what_is_picked_is_counted_and_solves_the_problem(gamma, picked):
+@pytest.mark.parametrize(
+    ("kernel", "picked"),
+    [
+        (RBF(4.0), "semismooth_newton"),
+        (RBF(0.05), "smo"),
+        (Linear(), "near_rows"),
+    ],
+)
+def test_what_is_picked_is_counted_and_solves_the_problem(kernel, picked, monkeypatch):
+    monkeypatch.setattr(defaults, "_MANY", 3000)
     X = np.random.default_rng(0).standard_normal((3000, 15))
-    problem = SoftMarginDual(X, np.where(X[:, 0] > 0, 1.0, -1.0), 1.0, RBF(gamma))
-    answer = solve(problem, ByDiagnosis(tol=1e-4))
-    assert answer.counters["picked_newton"] == picked
+    problem = SoftMarginDual(X, np.where(X[:, 0] > 0.3 * X[:, 1] ** 2, 1.0, -1.0), 1.0, kernel)
+    answer = solve(problem, ByDefault(tol=1e-4))
+    assert answer.counters[f"picked_{picked}"] == 1.0
     assert answer.certificate.relative_gap < 1e-3
+    assert answer.claimed == "optimal"

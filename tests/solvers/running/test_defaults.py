@@ -22,6 +22,7 @@ from problems.arithmetic import entropy
 from problems.blocks import ArraySource, Blocks
 from problems.losses import LOSSES, Hinge, ScalarLoss
 from solvers import SDCA, SMO, SemismoothNewton, Status, default_solver, solve
+from solvers.running import defaults
 
 N = 40
 X = np.random.default_rng(0).standard_normal((N, 3))
@@ -124,6 +125,21 @@ def test_samples_in_blocks_have_near_rows(name, intercept):
     solution = solve(RegularizedERM(blocks, None, 0.05, loss, intercept=intercept), target_gap=1e-8)
     assert solution.solver.name == "near_rows"
     assert solution.verdict == "solved"
+
+
+def test_a_million_samples_with_a_large_C_have_near_rows_unless_they_go_on_from_an_answer(
+    monkeypatch,
+):
+    problem = SoftMarginPrimal(X, LABELS, C=100.0)
+    assert default_solver(problem).name == "dual_coordinate_descent"
+    monkeypatch.setattr(defaults, "_MANY", N)
+    solution = solve(problem)
+    assert solution.solver.name == "near_rows"
+    assert solution.verdict == "solved"
+    again = solve(problem, initial=solution)
+    assert again.solver.name == default_solver(problem, from_start=True).name
+    assert again.solver.name == "dual_coordinate_descent"
+    assert default_solver(SoftMarginPrimal(X, LABELS)).name == "dual_coordinate_descent"
 
 
 def test_samples_in_blocks_of_too_many_features_are_refused_with_their_number():

@@ -38,6 +38,7 @@ class Case:
     proven : whether its bounds are to be theorems, see `problems.certificates.proof`.
     described : whether the problem is described at its optimum, see `cases.description`.
     aa_repeat : whether it is the A/A repeat of another case, whose time shows the timing noise.
+    checkpoints : a folder of its own for what a solver goes on from if the run is killed.
     after : the id of the run at whose answer it begins, empty for the first of a series; None where no
         run begins at another's answer. before : the problem of that run. initial : its dual variables,
         None until they are known, or if there are none.
@@ -60,6 +61,7 @@ class Case:
     after: str | None = None
     before: ProblemSpec | None = None
     initial: Any = field(default=None, compare=False)
+    checkpoints: str | None = None
 
 
 def plan(experiment: Experiment) -> list[Case]:

@@ -47,6 +47,8 @@ def _solved(begin: Callable[[], object], case: Case) -> bytes:
     begin()
     begun = clock()
     solver = build_solver(case.solver, case.folder, case.seed)
+    if case.checkpoints and getattr(solver, "checkpoints", "") is None:
+        solver = replace(solver, checkpoints=case.checkpoints)
     importing = clock() - begun
     if case.problem.path:
         ended, solutions = paths.traced(problem, solver, case)

@@ -1,8 +1,10 @@
 """Cases are run in worker processes of this machine."""
 
+import shutil
 from collections.abc import Generator, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from itertools import islice
 from threading import Event
 from typing import ClassVar
@@ -13,10 +15,18 @@ from experiments.executors.base import Executor, ExecutorError
 from experiments.executors.slot import WorkerSlot
 from experiments.workers.machine import cores
 
+CHECKPOINTS = (
+    "checkpoints"  # the folder in a folder of runs that has one for each run that is going on
+)
+
 
 @dataclass(frozen=True)
 class LocalExecutor(Executor):
-    """Runs cases in `workers` processes of this machine, of which the default number is 1."""
+    """Runs cases in `workers` processes of this machine, of which the default number is 1.
+
+    What a solver leaves in its folder of checkpoints is kept until the run has ended, and so for
+    `--resume` if all processes are killed.
+    """
 
     name: ClassVar[str] = "local"
 
@@ -32,9 +42,17 @@ class LocalExecutor(Executor):
         free = [WorkerSlot(threads, self.grace) for _ in range(workers)]
 
         def outcome_of(case: Case) -> Outcome:
-            slot = free.pop()
+            slot, kept = free.pop(), None
+            if self.folder is not None:
+                kept = self.folder.absolute() / CHECKPOINTS / case.run_id
+                case = replace(case, checkpoints=str(kept))
             try:
-                return slot.run(case, ended.is_set, self.told)
+                outcome = slot.run(case, ended.is_set, self.told)
+                if kept is not None and kept.exists():
+                    shutil.rmtree(kept, ignore_errors=True)
+                    with suppress(OSError):  # another run is going on
+                        kept.parent.rmdir()
+                return outcome
             finally:
                 free.append(slot)
 

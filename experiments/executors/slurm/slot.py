@@ -96,7 +96,9 @@ class Slot:
                 return case
 
             while len(waiting):
-                with closing(LocalExecutor(workers=1).run(map(note, waiting))) as outcomes:
+                with closing(
+                    LocalExecutor(workers=1, folder=self.path).run(map(note, waiting))
+                ) as outcomes:
                     for outcome in outcomes:
                         store.append(outcome)
                         waiting.follow(outcome.record)

@@ -70,16 +70,17 @@ def test_a_killed_driver_is_gone_on_from_by_resume(tmp_path):
     (tmp_path / "here.yaml").write_text(
         "name: here\ntrace: false\nproblems:\n  - formulation: soft_margin_primal\n"
         "    dataset: {name: generated_blocks, n: 100000, d: 20, rows: 20000}\n    C: 1\n"
-        "solvers:\n  - {name: near_rows, near: 200, tol: 1e-8, checkpoints: kept}\n"
+        "solvers:\n  - {name: near_rows, near: 200, tol: 1e-8}\n"
     )
     command = [sys.executable, "-m", "experiments.cli", "run", "here.yaml", "--out", "out"]
     run = subprocess.Popen(command, cwd=tmp_path, env=os.environ, start_new_session=True)
-    while run.poll() is None and not list(tmp_path.glob("kept/*.npz")):
+    while run.poll() is None and not list(tmp_path.glob("out/checkpoints/*/*.npz")):
         pass
     os.killpg(run.pid, signal.SIGKILL)
     run.wait()
-    assert list(tmp_path.glob("kept/*.npz"))
+    assert list(tmp_path.glob("out/checkpoints/*/*.npz"))
     subprocess.run([*command, "--resume"], cwd=tmp_path, check=True)
     log = (tmp_path / "out" / "runs.jsonl").read_text()
     assert "went on from round" in log
     assert '"solved"' in log
+    assert not (tmp_path / "out" / "checkpoints").exists()

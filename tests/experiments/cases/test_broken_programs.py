@@ -94,9 +94,9 @@ def drawn(seed, case, folder, most, alone):
 
 def left(folder):
     """Return what is left of programs: processes, and files in the folder."""
-    running = [p for p in psutil.process_iter(["cmdline", "cwd"]) if p.status() != "zombie"]
-    marked = [p.info["cmdline"] for p in running if MARK in (p.info["cmdline"] or [])]
-    return marked, [*folder.iterdir()]
+    seen = [p.info for p in psutil.process_iter(["cmdline", "status"])]
+    running = [one["cmdline"] or [] for one in seen if one["status"] != "zombie"]
+    return [command for command in running if MARK in command], [*folder.iterdir()]
 
 
 def judge(record, case, is_good):

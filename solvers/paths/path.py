@@ -225,10 +225,11 @@ def solve_path(
                 replace(last.solution, status=Status.TIME_LIMIT),
             )
         place = sum(piece.value < value for piece in pieces)
+        near = pieces[max(0, place - 2) : place] + pieces[place : place + 1]
         answer = solve(
             with_value(problem, parameter, value),
             solver,
-            initial=pieces[max(0, place - 1)].solution if pieces else None,
+            initial=_predicted(near[-2:], parameter, value),
             gram=gram,
             target_gap=_SHARE * gap,
             time_limit=left,
@@ -257,6 +258,21 @@ def path_of(
     if any(end < begin for end, begin in zip([low, *highs], [*lows, high], strict=True)):
         raise NoPath(f"the answers do not cover {parameter} from {low:g} to {high:g}")
     return Path(problem, parameter, low, high, gap, tuple(pieces))
+
+
+def _predicted(near: list[Piece], parameter: Parameter, value: float) -> Vector | Solution | None:
+    """Return where an answer begins: on the line through the two next to it.
+
+    α is piecewise linear in C (Hastie, Rosset, Tibshirani & Zhu 2004): what is at C stays there, and
+    what is free moves on as it did.
+    """
+    if len(near) < 2:
+        return near[0].solution if near else None
+    first, second, here = (
+        1.0 / at if parameter == "lam" else at for at in (near[0].value, near[1].value, value)
+    )
+    share = (here - first) / (second - first)
+    return (1.0 - share) * near[0].alpha + share * near[1].alpha
 
 
 def _seconds(pieces: Iterable[Piece]) -> float:

@@ -30,6 +30,7 @@ _COARSE = 1e-3  # violation from which Newton steps may take longer than pair st
 _TURN = 100  # pair steps between two Newton steps; at first half as many as variables, if more
 _SLOW_TURNS = 40  # without halving the violation, after which rounding is what is left
 _PAUSE = 10_000  # pair steps between two points, a millisecond or more
+_LOOK = 1000  # pair steps between two looks at the gap, where it may end: ten times as long
 
 
 def is_small(form: BoxQP, cache_size: float | None) -> bool:
@@ -57,10 +58,10 @@ def minimise_by_matrix(
     K = np.require(K, requirements=["C", "W"])  # as compiled code takes it
     z, steps, fine = v.start.copy(), 0, tol if gap is None else max(tol, _COARSE)
     support = np.flatnonzero(z)
-    f = z[support] @ K[support]
+    f = K @ z if 4 * support.size > v.n else z[support] @ K[support]  # the rows are copied
     counters = {"active": v.n, "bits": 64, "cache_size": 8e-6 * v.n**2}
     while True:
-        most = min(max_iter - steps, _PAUSE)
+        most = min(max_iter - steps, _PAUSE if gap is None else _LOOK)
         _, taken, _, unbounded = minimise_small(K, z, f, terms, max(fine, _COARSE), fine, most)
         steps += taken
         if v.n <= MOST:  # of more it takes as long as the steps

@@ -164,9 +164,16 @@ class Program:
 
     def upper(self, x: Vector, y: Vector) -> tuple[float, Vector] | None:
         """Return f at an exactly feasible point near `x` (n,), and that point to float64."""
-        ball = self.constraints.enclosure(x, lambda: self.interior)
-        if ball is None:
-            return None
+        here, best = float(self.value(x).low), None
+        for ball in self.constraints.enclosures(x, lambda: self.interior):
+            found = self._above(ball, y)
+            best = found if best is None or found[0] < best[0] else best
+            if best[0] - here <= _ACCURATE * abs(here):
+                break
+        return best
+
+    def _above(self, ball: Intervals, y: Vector) -> tuple[float, Vector]:
+        """Return a bound above f at the exact solution in a ball, and the ball's centre."""
         near, radius = ball.mid, np.broadcast_to(ball.rad, ball.mid.shape)
         value = self.value(near)
         if radius.any():

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import fsum, inf
 from typing import Any, NamedTuple
@@ -38,7 +38,7 @@ _DEPENDENT = (1e-9, 1e-13)  # pivots of dependent rows, of rows of length 1
 _DENOMINATOR = 10_000  # the largest of the factors between dependent rows
 _ROUNDS = 30  # of moving and holding what would be violated
 _HELD = 1e-7  # slack below which an inequality is held, relative to its terms
-_SHARES = (0.0, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)  # of the inner point
+_SHARES = (0.0, 1e-15, 1e-14, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)  # of the inner point
 _SCALE = 1e-7  # cost of α: room below it counts as none
 _SECONDS = 10.0  # of a linear program
 _EXACT = 60  # rows up to which a matrix that may be singular is eliminated in rationals
@@ -64,10 +64,45 @@ class Constraints:
     first: int | None = None
 
     def enclosure(self, u: Vector, interior: Callable[[], Interior | None]) -> Intervals | None:
-        """Return balls around an exact solution near `u` (n,); None if none is found.
+        """Return the first of `enclosures`; None if none is found."""
+        return next(self.enclosures(u, interior), None)
 
-        `interior` is asked for where `u` alone does not do, see `Constraints.interior`.
+    def enclosures(self, u: Vector, interior: Callable[[], Interior | None]) -> Iterator[Intervals]:
+        """Yield balls around exact solutions near `u` (n,), three at most.
+
+        First of what is moved as little as can be; then on the way from `u`, and from there, to an inner
+        point, see `interior`, which takes long. If there is none the same is tried for variables in
+        whose units each has a column of length about 1: λ_min may be larger by many digits.
         """
+        balls = self._enclosures(u, interior)
+        if (first := next(balls, None)) is not None:
+            yield first
+            yield from balls
+            return
+        lengths = self.E.multiply(self.E).sum(axis=0) + self.I.multiply(self.I).sum(axis=0)
+        unit = np.ldexp(1.0, -np.frexp(np.where(lengths > 0, np.sqrt(lengths), 1.0))[1])
+        scaled, inner = self._in_units(unit), interior()
+        if not scaled._in_units(1.0 / unit)._equals(self):  # a number underflows
+            return
+        if inner is not None:
+            inner = Interior(inner.point / unit, inner.within._in_units(unit))
+        for ball in scaled._enclosures(u / unit, lambda: inner):
+            yield Intervals(ball.mid * unit, ball.rad * unit)
+
+    def _in_units(self, unit: Vector) -> Constraints:
+        """Return the constraints of u/unit, for powers of two: the same ones exactly."""
+        scale = scipy.sparse.diags_array(unit)
+        E, I = (scipy.sparse.csr_array(M @ scale) for M in (self.E, self.I))  # noqa: E741
+        return replace(self, E=E, I=I, low=self.low / unit, up=self.up / unit)
+
+    def _equals(self, other: Constraints) -> bool:
+        """Whether matrices and bounds are the same."""
+        bounds = (self.low == other.low).all() and (self.up == other.up).all()
+        return bool(bounds) and not ((self.E != other.E).nnz or (self.I != other.I).nnz)
+
+    def _enclosures(
+        self, u: Vector, interior: Callable[[], Interior | None]
+    ) -> Iterator[Intervals]:
         n, start = u.size, np.clip(u, self.low, self.up)
         point = start
         tries = [(self.first, 1e-9)] if self.first else []
@@ -75,16 +110,17 @@ class Constraints:
             may_move = np.arange(n) < count
             point = self._moved(start, may_move)
             if (found := self._enclosed(point, may_move, room)) is not None:
-                return found
+                yield found
+                break
         if (inner := interior()) is None:
-            return None
+            return
         inside, every = inner.within, np.ones(n, bool)
-        for share in _SHARES:
-            for near in (point, start):
+        for near in (start, point):
+            for share in _SHARES:
                 mixed = (1 - share) * np.clip(near, inside.low, inside.up) + share * inner.point
                 if (found := inside._enclosed(mixed, every, 0.0)) is not None:
-                    return found
-        return None
+                    yield found
+                    break
 
     def interior(self) -> Interior | None:
         """Return a point with room, and the constraints with those as equations that leave none.

@@ -10,7 +10,7 @@ import pytest
 import scipy
 
 from problems import ConvexQP, Point, certify
-from problems.certificates.enclosures import residuals
+from problems.certificates.enclosures import Constraints, residuals
 from solvers import solve
 from tests.problems.convex_qps import drawn, optimum, problem_of, rational
 
@@ -150,3 +150,33 @@ def test_rounding_that_makes_P_indefinite_is_absorbed_by_bounds_of_variables():
     free = certify(ConvexQP(P, -np.ones(61), A=A, b_eq=[1.0], lb=0), x)
     assert np.isnan(free.gap)
     assert "needs bounds on variables" in free.reason
+
+
+def test_columns_of_different_lengths_are_enclosed_in_units_of_their_own():
+    n = 50
+    differences = scipy.sparse.eye_array(n) - np.roll(np.eye(n), 1, axis=1)  # of rank n - 1
+    E = scipy.sparse.csr_array(
+        scipy.sparse.hstack([1e-6 * scipy.sparse.eye_array(n), 1e6 * differences])
+    )
+    u = np.random.default_rng(0).uniform(1.0, 2.0, 2 * n)
+    low = np.where(np.arange(2 * n) < n, -np.inf, 0.0)
+    none = scipy.sparse.csr_array((0, 2 * n))
+    constraints = Constraints(E, E @ u, none, np.zeros(0), low, np.full(2 * n, np.inf))
+    assert next(constraints._enclosures(u, lambda: None), None) is None
+    ball = constraints.enclosure(u, lambda: None)
+    assert ball is not None
+    assert np.abs(residuals(E, ball.mid, E @ u).mid).max() < 1e-9
+    assert (ball.rad[n:] < 1e-6).all()
+
+
+def test_a_point_is_moved_to_where_that_costs_least():
+    n = 200
+    G, t = np.diff(np.eye(n), 3, axis=0), np.linspace(0, 1, n)
+    noise = 0.1 * np.random.default_rng(0).standard_normal(n)
+    problem = ConvexQP(np.eye(n), -10 * np.sqrt(t) - noise, G, np.zeros(n - 3))
+    x, program = solve(problem).x, problem.program
+    balls = [*program.constraints.enclosures(x, lambda: program.interior)]
+    bounds = [program._above(ball, np.zeros(0))[0] for ball in balls]
+    assert len(bounds) == 3
+    assert min(bounds) < bounds[0]
+    assert program.upper(x, np.zeros(0))[0] in bounds[1:]

@@ -55,7 +55,7 @@ class Along:
 
     def at(self, value: float) -> Certificate:
         """Return the certificate of sα, w and b at another value of the parameter."""
-        c, s = self.certificate, self._scale(value)
+        c, s = self.certificate, self.scale(value)
         assert c.point.alpha is not None
         return assembled(
             self._bounds(value),
@@ -72,7 +72,7 @@ class Along:
     def relative_gap(self, value: float) -> float:
         """Return the relative gap at another value of the parameter, its rounding included."""
         bounds = self._bounds(value)
-        return bounds.relative(bounds.gap, self._scale(value) * self.certificate.unit)
+        return bounds.relative(bounds.gap, self.scale(value) * self.certificate.unit)
 
     def reach(self, end: float, gap: float) -> float:
         """Return the value farthest towards `end` up to which the relative gap is at most `gap`."""
@@ -85,7 +85,7 @@ class Along:
             c, rest = self.certificate, 1.0 - gap
             B = c.dual_objective - rest * c.primal_objective + 0.5 * (1.0 + rest) * N
             root = np.sqrt(max(0.0, B * B - rest * N * N))
-            s = (B + root if self._scale(end) > 1.0 else B - root) / N
+            s = (B + root if self.scale(end) > 1.0 else B - root) / N
             guess = ((self.own * s if self.parameter == "C" else self.own / s) - self.own) / length
         shares = [(1.0 - _GIVEN_UP) * guess, (1.0 + _GIVEN_UP) * guess]
         for _ in range(_HALVINGS):
@@ -104,7 +104,7 @@ class Along:
         squares add up to 2·gap: within √(gap − ¼(1 − s)²‖w‖²) of ½(1 + s)w. That is convex below the
         root, hence largest at an end.
         """
-        scales, (least, most) = [self._scale(end) for end in (low, high)], self.certificate.norm2
+        scales, (least, most) = [self.scale(end) for end in (low, high)], self.certificate.norm2
         squares: list[float] = []
         for end, s in zip((low, high), scales, strict=True):
             squares.append(self._bounds(end).gap - 0.25 * (1 - 1e-12) * (1 - s) ** 2 * least)
@@ -114,7 +114,8 @@ class Along:
         radius = np.sqrt(max(0.0, *squares)) + apart * np.sqrt(most) + rounding
         return 0.5 + 0.25 * (scales[0] + scales[1]), (1 + 1e-12) * float(radius)
 
-    def _scale(self, value: float) -> float:
+    def scale(self, value: float) -> float:
+        """Return s = C'/C for another value of the parameter, 1 for another epsilon."""
         if self.parameter == "epsilon":
             return 1.0
         return value / self.own if self.parameter == "C" else self.own / value
@@ -140,7 +141,7 @@ class Along:
                 spare = 0.51 * delta * float(np.sum(problem.upper**2))
                 upper = upper + max(0.0, float((s * s - s).high)) * spare
             lower = s * c.dual_objective + 0.5 * (s * (1.0 - s) * norm2)
-        rounding = self._scale(value) * c.bounds.rounding + 2 * float(upper.rad + lower.rad)
+        rounding = self.scale(value) * c.bounds.rounding + 2 * float(upper.rad + lower.rad)
         return Bounds(float(lower.low), float(upper.high), rounding)
 
     @cached_property

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import fsum, inf
@@ -40,7 +41,7 @@ _ROUNDS = 30  # of moving and holding what would be violated
 _HELD = 1e-7  # slack below which an inequality is held, relative to its terms
 _SHARES = (0.0, 1e-15, 1e-14, 1e-13, 1e-11, 1e-9, 1e-7, 1e-5, 1e-3, 0.1)  # of the inner point
 _SCALE = 1e-7  # cost of α: room below it counts as none
-_SECONDS = 10.0  # of a linear program
+_SECONDS = 30.0  # of a linear program
 _EXACT = 60  # rows up to which a matrix that may be singular is eliminated in rationals
 
 
@@ -74,6 +75,12 @@ class Constraints:
         point, see `interior`, which takes long. If there is none the same is tried for variables in
         whose units each has a column of length about 1: λ_min may be larger by many digits.
         """
+        with suppress(MemoryError):  # of factors that a dense column makes dense
+            yield from self._enclosures_in_two_units(u, interior)
+
+    def _enclosures_in_two_units(
+        self, u: Vector, interior: Callable[[], Interior | None]
+    ) -> Iterator[Intervals]:
         balls = self._enclosures(u, interior)
         if (first := next(balls, None)) is not None:
             yield first
@@ -105,11 +112,12 @@ class Constraints:
     ) -> Iterator[Intervals]:
         n, start = u.size, np.clip(u, self.low, self.up)
         point = start
-        tries = [(self.first, 1e-9)] if self.first else []
-        for count, room in [*tries, (n, 1e-6), (n, 1e-9), (n, 0.0)]:
+        tries = [(self.first, (1e-9,))] if self.first else []
+        for count, rooms in [*tries, (n, (1e-6, 1e-9, 0.0))]:
             may_move = np.arange(n) < count
             point = self._moved(start, may_move)
-            if (found := self._enclosed(point, may_move, room)) is not None:
+            balls = (self._enclosed(point, may_move, room) for room in rooms)
+            if (found := next((ball for ball in balls if ball is not None), None)) is not None:
                 yield found
                 break
         if (inner := interior()) is None:

@@ -225,11 +225,10 @@ def solve_path(
                 replace(last.solution, status=Status.TIME_LIMIT),
             )
         place = sum(piece.value < value for piece in pieces)
-        near = pieces[max(0, place - 2) : place] + pieces[place : place + 1]
         answer = solve(
             with_value(problem, parameter, value),
             solver,
-            initial=_predicted(near[-2:], parameter, value),
+            initial=_start(pieces[max(0, place - 1)], value) if pieces else None,
             gram=gram,
             target_gap=_SHARE * gap,
             time_limit=left,
@@ -260,19 +259,18 @@ def path_of(
     return Path(problem, parameter, low, high, gap, tuple(pieces))
 
 
-def _predicted(near: list[Piece], parameter: Parameter, value: float) -> Vector | Solution | None:
-    """Return where an answer begins: on the line through the two next to it.
+def _start(last: Piece, value: float) -> Vector | Solution:
+    """Return where the next answer begins: at t·α, t from 1 to C/C' where the dual objective is largest.
 
-    α is piecewise linear in C (Hastie, Rosset, Tibshirani & Zhu 2004): what is at C stays there, and
-    what is free moves on as it did.
+    tΣ(linear part) − ½t²‖w‖² is where t = 1 + (C·losses)/‖w‖²: an optimum without losses stays, and
+    most that have some grow with the box. Linear solvers go by w, which changes less without that.
     """
-    if len(near) < 2:
-        return near[0].solution if near else None
-    first, second, here = (
-        1.0 / at if parameter == "lam" else at for at in (near[0].value, near[1].value, value)
-    )
-    share = (here - first) / (second - first)
-    return (1.0 - share) * near[0].alpha + share * near[1].alpha
+    along, norm2 = last.along, float(np.mean(last.along.certificate.norm2))
+    s = along.scale(value)
+    if along.problem.is_linear or s <= 1.0 or norm2 == 0.0:
+        return last.solution
+    linear = along.certificate.dual_objective + 0.5 * norm2
+    return min(max(1.0, linear / norm2), s) * last.alpha
 
 
 def _seconds(pieces: Iterable[Piece]) -> float:

@@ -15,9 +15,7 @@ from experiments.executors.base import Executor, ExecutorError
 from experiments.executors.slot import WorkerSlot
 from experiments.workers.machine import cores
 
-CHECKPOINTS = (
-    "checkpoints"  # the folder in a folder of runs that has one for each run that is going on
-)
+CHECKPOINTS = "checkpoints"  # a folder in that of the runs, with one for each run that goes on
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,17 @@ The tutorials themselves are run by `make docs`, which fails where a command of 
 """
 
 import importlib.util
+from io import StringIO
 from pathlib import Path
 
+import pandas as pd
 import pytest
+from pandas.testing import assert_frame_equal
 
+from experiments.analysis.times import labelled
 from experiments.cli import main
+from experiments.store.reading import load_results
+from experiments.tables.claims import claims
 from tests.shown import README
 
 DOCS = Path(__file__).parents[2] / "experiments" / "docs"
@@ -72,6 +78,12 @@ def test_every_page_is_in_the_index():
     pages = [path.relative_to(DOCS).with_suffix("") for path in DOCS.glob("*/*.rst")]
     assert len(pages) == 31
     assert all(f"   {page}\n" in index for page in pages)
+
+
+def test_what_is_verified_of_the_set_of_maros_and_meszaros_is_what_was_published():
+    published = load_results(DOCS.parents[1] / "results" / "maros_meszaros")
+    found, shown = StringIO(claims(labelled(published)).csv()), "tutorials/maros_meszaros.csv"
+    assert_frame_equal(pd.read_csv(found), pd.read_csv(DOCS / shown), check_dtype=False)
 
 
 def test_every_command_and_every_kind_of_names_is_on_a_page():

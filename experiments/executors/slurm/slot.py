@@ -95,10 +95,9 @@ class Slot:
                 noted.write(f"{case.run_id}\n")
                 return case
 
+            executor = LocalExecutor(workers=1, folder=self.path)
             while len(waiting):
-                with closing(
-                    LocalExecutor(workers=1, folder=self.path).run(map(note, waiting))
-                ) as outcomes:
+                with closing(executor.run(map(note, waiting))) as outcomes:
                     for outcome in outcomes:
                         store.append(outcome)
                         waiting.follow(outcome.record)

@@ -76,25 +76,20 @@ class Constraints:
         whose units each has a column of length about 1: λ_min may be larger by many digits.
         """
         with suppress(MemoryError):  # of factors that a dense column makes dense
-            yield from self._enclosures_in_two_units(u, interior)
-
-    def _enclosures_in_two_units(
-        self, u: Vector, interior: Callable[[], Interior | None]
-    ) -> Iterator[Intervals]:
-        balls = self._enclosures(u, interior)
-        if (first := next(balls, None)) is not None:
-            yield first
-            yield from balls
-            return
-        lengths = self.E.multiply(self.E).sum(axis=0) + self.I.multiply(self.I).sum(axis=0)
-        unit = np.ldexp(1.0, -np.frexp(np.where(lengths > 0, np.sqrt(lengths), 1.0))[1])
-        scaled, inner = self._in_units(unit), interior()
-        if not scaled._in_units(1.0 / unit)._equals(self):  # a number underflows
-            return
-        if inner is not None:
-            inner = Interior(inner.point / unit, inner.within._in_units(unit))
-        for ball in scaled._enclosures(u / unit, lambda: inner):
-            yield Intervals(ball.mid * unit, ball.rad * unit)
+            balls = self._enclosures(u, interior)
+            if (first := next(balls, None)) is not None:
+                yield first
+                yield from balls
+                return
+            lengths = self.E.multiply(self.E).sum(axis=0) + self.I.multiply(self.I).sum(axis=0)
+            unit = np.ldexp(1.0, -np.frexp(np.where(lengths > 0, np.sqrt(lengths), 1.0))[1])
+            scaled, inner = self._in_units(unit), interior()
+            if not scaled._in_units(1.0 / unit)._equals(self):  # a number underflows
+                return
+            if inner is not None:
+                inner = Interior(inner.point / unit, inner.within._in_units(unit))
+            for ball in scaled._enclosures(u / unit, lambda: inner):
+                yield Intervals(ball.mid * unit, ball.rad * unit)
 
     def _in_units(self, unit: Vector) -> Constraints:
         """Return the constraints of u/unit, for powers of two: the same ones exactly."""

@@ -71,7 +71,7 @@ class NearRows(Solver):
     workers, memory_limit : of that cluster: one a core and no limit by default; such as "700MiB".
     checkpoints : a folder where each iteration leaves w, γ and dual variables, so that a run that is
         killed goes on from there if it is started again with the same samples and settings; the time
-        of such a row is that of its rest. None leaves nothing; experiments give each run a folder.
+        of such a row is that of its rest. None leaves nothing; experiments give runs on blocks one each.
     max_iter : rounds after which it stops without a claim.
     seed : of the rows that it starts from.
     """

@@ -66,8 +66,8 @@ class Solver(ABC):
     form : BoxQP, QP or ERM: what it solves; Formulation for the problem as it is posed.
     source : where the algorithm is published.
     name : how experiment files call it; by default the class name in snake case.
-    warm_up_sizes : samples of the small problems that it is run on before the clock starts, where that
-        compiles or loads something; those larger than the problem are cut to its size.
+    warm_up_sizes : samples from which on it works in another way. It is run on a problem of the size at
+        which the problem's own way begins before the clock starts, which compiles or loads it.
     warm_up_settings : settings of its own that it is run with then, to end soon or to call all loops.
     needs : modules that `prepare` imports, each with the package that brings it.
     single_threaded : whether it is known to use one thread, however many it may use; tables mark it.

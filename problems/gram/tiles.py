@@ -15,10 +15,7 @@ pools of threads at a time slow each other down by a factor of two to three.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -29,6 +26,7 @@ from problems.dataset import Indices, Vector
 from problems.gram.exponential import exponentials
 from problems.gram.gram import Gram
 from problems.gram.panels import HEIGHT, fill, pack, width
+from problems.gram.threads import Job, Pool
 from problems.kernels import RBF, Linear, Polynomial, Sigmoid, squared_norms
 from problems.kernels.expansion import (
     COLUMNS,
@@ -40,12 +38,8 @@ from problems.kernels.expansion import (
 )
 
 Tile = NDArray[Any]
-Job = Callable[[int, int], None]
 
 _ROWS = 256
-# Multiplications that are worth a thread, 0.3 ms: starting it takes 0.1 ms, waking it half of that, on a
-# busy machine some milliseconds.
-_LEAST_WORK = 2**23
 # Above this value of gamma·max‖x‖² the exponent has lost too many digits to cancellation.
 _EXPANSION_LIMIT = {np.dtype(np.float32): 1e3, np.dtype(np.float64): 1e4}
 
@@ -87,7 +81,7 @@ class Tiles:
     """
 
     def __init__(self, gram: Gram, threads: int) -> None:
-        self.gram, self.kernel, self.threads = gram, gram.kernel, threads
+        self.gram, self.kernel, self.pool = gram, gram.kernel, Pool(threads)
         X: Any = gram.X
         self._samples: dict[np.dtype[Any], DenseSamples | SparseSamples]
         self._samples = gram.remembered("samples", dict)
@@ -104,12 +98,7 @@ class Tiles:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if "_pool" in vars(self):
-            self._pool.shutdown()
-
-    @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(self.threads)
+        self.pool.__exit__()
 
     def precise(self, dtype: Any) -> bool:
         """Whether the kernel's values have nearly all the digits of `dtype`."""
@@ -145,19 +134,33 @@ class Tiles:
                 parts = [samples.columns(cols[at : at + COLUMNS]) for at in starts]
         return Columns(cols, key, wide, parts)
 
-    def block(self, rows: Indices, columns: Columns, out: Tile | None = None) -> Tile:
-        """Return K[rows, columns], shape (r, c), written to `out` if it is given."""
+    def block(
+        self,
+        rows: Indices,
+        columns: Columns,
+        out: Tile | None = None,
+        then: Job | None = None,
+        work: int = 0,
+    ) -> Tile:
+        """Return K[rows, columns], shape (r, c), written to `out` if it is given.
+
+        A thread that has written columns `first` to `last` goes on with then(first, last), while they
+        are in its cache: as long as `work` multiplications in all.
+        """
         K = np.empty((rows.size, columns.size), columns.dtype) if out is None else out
 
         def fill_across(first: int, last: int) -> None:
-            self._write(rows, columns, first, last, K, first * columns.wide)
+            left = first * columns.wide
+            self._write(rows, columns, first, last, K, left)
+            if then is not None:
+                then(left, min(last * columns.wide, columns.size))
 
         def fill_down(first: int, last: int) -> None:
             self._write(rows[first:last], columns, 0, columns.count, K[first:last], 0)
 
-        across = columns.size > rows.size and columns.count >= 2 * self.threads
-        job, count = (fill_across, columns.count) if across else (fill_down, rows.size)
-        self.run(job, count, _LEAST_WORK * count // max(1, self.work * K.size))
+        across = columns.size > rows.size and columns.count >= 2 * self.pool.count
+        job, count = (fill_across, columns.count) if across or then else (fill_down, rows.size)
+        self.pool.run(job, count, self.work * K.size + work)
         self.gram.evaluations += K.size
         return K
 
@@ -176,21 +179,10 @@ class Tiles:
                     self._write(rows[low:high], columns, part, part + step, tile, 0)
                     result[low:high] += tile @ some
 
-        self.run(accumulate, rows.size, _LEAST_WORK // max(1, self.work * columns.size))
-        self.gram.evaluations += rows.size * columns.size
+        values = rows.size * columns.size
+        self.pool.run(accumulate, rows.size, self.work * values)
+        self.gram.evaluations += values
         return result
-
-    def run(self, job: Job, count: int, least: int = 1) -> None:
-        """Run job(first, last) on all threads, over parts of range(count) of at least `least`."""
-        if count == 0:
-            return
-        parts = min(self.threads, max(1, count // max(1, least)))
-        size = -(-count // parts)
-        others = range(size, count, size)
-        waiting = [self._pool.submit(job, at, min(at + size, count)) for at in others]
-        job(0, min(size, count))
-        for part in waiting:
-            part.result()
 
     def _write(
         self, rows: Indices, columns: Columns, first: int, last: int, out: Tile, left: int

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from problems.forms import BoxQP, Claim, FormPoint
-from problems.gram.threads import Threads
+from problems.gram.threads import Pool, Threads
 from solvers.base import Solver
 from solvers.dual_coordinate_descent.blocks import whole
 from solvers.dual_coordinate_descent.descent import Descent
@@ -54,7 +54,9 @@ class DualCoordinateDescent(Solver):
     seed: int = 0
 
     form: ClassVar = BoxQP
-    warm_up_sizes: ClassVar = (4, 400)  # fewer samples than features, and more
+    warm_up_sizes: ClassVar = (
+        400,
+    )  # where fewer variables are free than there are features, and more
     warm_up_settings: ClassVar = {"tol": 1e-6, "gap": None}  # fine enough for all loops
     source: ClassVar[str] = "Hsieh et al. 2008; Rockafellar 1976; Yan & Li 2020"
 
@@ -77,17 +79,23 @@ class DualCoordinateDescent(Solver):
 
         The point changes with whole proximal steps.
         """
-        # small products and systems: on busy cores a second thread made w8a ten times slower
-        yield from Threads().one_at_a_time(self._points(form))
+        # small products and systems: on busy cores linear algebra on two made w8a ten times slower
+        threads = Threads()
+        with Pool(threads.count) as pool:
+            yield from threads.one_at_a_time(self._points(form, pool))
 
-    def _points(self, form: BoxQP) -> Iterator[FormPoint]:
+    def _points(self, form: BoxQP, pool: Pool) -> Iterator[FormPoint]:
         free = np.isinf(form.ub) & (form.p < 0)
         if form.a is None and free.any() and (form.Q.diagonal()[free] == 0).any():
             # a variable without curvature or upper bound has a falling cost
             yield FormPoint(form.first_point(), claim="infeasible")
             return
         state = Descent(
-            whole(form), float(form.delta.sum()), form.a is not None, form.first_point()
+            whole(form),
+            float(form.delta.sum()),
+            form.a is not None,
+            form.first_point(),
+            pool=pool,
         )
         claim: Claim = "optimal"
         for count, _ in enumerate(self.improvements(state, form.start is not None), 1):
@@ -152,6 +160,6 @@ def _sample(state: Descent, rng: np.random.Generator) -> Descent | None:
     chosen = np.sort(rng.choice(n, size, replace=False))
     taken = block.take(chosen, n / size)
     start = np.clip(np.zeros(size), taken.lb, taken.ub)
-    sample = Descent(taken, state.delta, state.equality, start, state.count)
+    sample = Descent(taken, state.delta, state.equality, start, state.count, pool=state.pool)
     sample.sigma *= n / size
     return sample

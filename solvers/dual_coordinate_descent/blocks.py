@@ -21,8 +21,12 @@ import numpy as np
 
 from problems.dataset import Indices, Vector
 from problems.forms import BoxQP
+from problems.gram.threads import READING, Pool
 from problems.kernels import Block
 from solvers.numerics.rows import FAST, Rows, add, as_rows, dot, read_only, squares
+
+_CACHED = 1024  # rows whose matrix Z stays in the second-level cache
+ALONE = Pool(1)
 
 
 class VariableBlock(NamedTuple):
@@ -36,6 +40,12 @@ class VariableBlock(NamedTuple):
     lb: Vector
     ub: Vector
     diagonal: Vector
+
+    @property
+    def reading(self) -> int:
+        """What reading the variables' rows takes, in multiplications."""
+        samples = max(1, self.rows.dense.shape[0], self.rows.indptr.size - 1)
+        return int(2 * READING * self.rows.size / samples * self.sign.size)
 
     def take(self, chosen: Indices, weight: float = 1.0) -> VariableBlock:
         """Return the chosen variables, each standing for `weight` of them: a box that much wider."""
@@ -102,24 +112,68 @@ def epoch(
     return stay, most, least, t
 
 
-@numba.njit(cache=True, fastmath=FAST)
-def scores(block: VariableBlock, w: Vector, bias: float) -> Vector:
+def scores(block: VariableBlock, w: Vector, bias: float, pool: Pool = ALONE) -> Vector:
     """Return Mw + bias·a."""
     result = np.empty(block.sign.size)
-    for k in range(result.size):
-        result[k] = block.sign[k] * dot(block.rows, block.row_of[k], w) + bias * block.a[k]
+
+    def write(first: int, last: int) -> None:
+        _write_scores(block, w, bias, result, first, last)
+
+    pool.run(write, result.size, block.reading)
     return result
 
 
-@numba.njit(cache=True, fastmath=FAST)
-def combine(block: VariableBlock, x: Vector, w: Vector) -> float:
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _write_scores(
+    block: VariableBlock, w: Vector, bias: float, out: Vector, first: int, last: int
+) -> None:
+    for k in range(first, last):
+        out[k] = block.sign[k] * dot(block.rows, block.row_of[k], w) + bias * block.a[k]
+
+
+def combine(block: VariableBlock, x: Vector, w: Vector, pool: Pool = ALONE) -> float:
     """Add Mᵀx to w in place and return aᵀx; most entries of x are 0."""
+    parts = dict[int, tuple[Vector, float]]()
+
+    def add_part(first: int, last: int) -> None:
+        own = np.zeros(w.size)
+        parts[first] = own, _combine(block, x, own, first, last)
+
+    pool.run(add_part, x.size, block.reading)
     total = 0.0
-    for k in range(x.size):
+    for first in sorted(parts):  # in any order sums would be rounded in another way
+        w += parts[first][0]
+        total += parts[first][1]
+    return total
+
+
+@numba.njit(cache=True, nogil=True, fastmath=FAST)
+def _combine(block: VariableBlock, x: Vector, w: Vector, first: int, last: int) -> float:
+    total = 0.0
+    for k in range(first, last):
         if x[k] != 0.0:
             add(block.rows, block.row_of[k], block.sign[k] * x[k], w)
             total += block.a[k] * x[k]
     return total
+
+
+def dense_normal_matrix(block: VariableBlock, root: Vector, extra: Vector, pool: Pool) -> Block:
+    """Return ZᵀZ for dense rows, with Z = [diag(root)·M, extra], some rows at a time in the cache."""
+    dense, scale, d = block.rows.dense, block.sign * root, block.rows.features
+    parts = dict[int, Block]()
+
+    def add_part(first: int, last: int) -> None:
+        total, Z = np.zeros((d + 1, d + 1)), np.empty((_CACHED, d + 1))
+        for low in range(first, last, _CACHED):
+            some = slice(low, min(low + _CACHED, last))
+            Z = Z[: some.stop - low]
+            np.multiply(dense[block.row_of[some]], scale[some, None], out=Z[:, :d])
+            Z[:, d] = extra[some]
+            total += Z.T @ Z
+        parts[first] = total
+
+    pool.run(add_part, scale.size, block.reading * (1 + d // READING))
+    return np.sum([parts[first] for first in sorted(parts)], axis=0)
 
 
 @numba.njit(cache=True, fastmath=FAST)

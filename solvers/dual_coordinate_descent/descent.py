@@ -15,8 +15,9 @@ import numpy as np
 
 from problems.box_gap import best_multiplier, gap_terms, middle, violating_pair
 from problems.dataset import Indices, Vector
+from problems.gram.threads import Pool
 from problems.projection import project
-from solvers.dual_coordinate_descent.blocks import VariableBlock, combine, epoch, scores
+from solvers.dual_coordinate_descent.blocks import ALONE, VariableBlock, combine, epoch, scores
 from solvers.dual_coordinate_descent.proximal import ProximalStep
 
 _FIRST_SIGMA = 10.0
@@ -45,6 +46,7 @@ class Descent:
     active : the variables that may still move. may_shrink : whether they may become fewer.
     violation, gap : as of the last measurement, the violating pair and the relative duality gap.
     stuck : whether the last proximal step could not be solved with any σ.
+    pool : the threads that share long loops.
     between_pauses : how many epochs or Newton steps, if they are short, are not worth a pause.
     """
 
@@ -56,8 +58,9 @@ class Descent:
         x: Vector,
         count: Counter[str] | None = None,
         unit: float | None = None,
+        pool: Pool = ALONE,
     ) -> None:
-        self.unit = unit
+        self.unit, self.pool = unit, pool
         self.block, self.delta, self.equality, self.x = block, delta, equality, x
         self.count = Counter(epochs=0, newton_steps=0) if count is None else count
         curvature = float(block.diagonal.mean()) or 1.0
@@ -123,6 +126,7 @@ class Descent:
             np.append(start, np.zeros(len(extra))),
             self.nu,
             self.rho,
+            self.pool,
         )
         before = step.u
         for _ in step.run(_NEWTON_STEPS):
@@ -140,7 +144,7 @@ class Descent:
     def measure(self) -> None:
         """Measure violation and gap on all variables, and let the violating ones be active."""
         self.balance()
-        r = self._measure(self.block, self.x, scores(self.block, self.w, 0.0) + self.block.p)
+        r = self._measure(self.block, self.x, self._scores(self.w) + self.block.p)
         held = np.where(r >= 0, self.x <= self.block.lb, self.x >= self.block.ub)
         held[self.active] = False
         active = np.flatnonzero(~held)
@@ -165,7 +169,7 @@ class Descent:
     def start_from(self, sample: Self) -> None:
         """Predict x from a sample's w: at a bound, but where the score is near 0."""
         block, self.nu, self.guess = self.block, sample.nu, sample.w
-        u = scores(block, sample.w, 0.0) + block.p + self.nu * block.a
+        u = self._scores(sample.w) + block.p + self.nu * block.a
         width = _SPREAD * float(np.abs(u).mean()) or 1.0
         inside = 0.5 * (block.lb + block.ub) - (block.ub - block.lb) * (0.5 / width) * u
         self.x = project(inside, block.lb, block.ub, block.a if self.equality else None, self.delta)
@@ -180,7 +184,7 @@ class Descent:
         """
         self.sigma *= max(1.0, self.largest_sigma / _LARGEST_SIGMA)
         block, width = self.block, self.block.ub - self.block.lb
-        g = scores(block, self.w, 0.0) + block.p
+        g = self._scores(self.w) + block.p
         # the ν of least gap, whichever box x is from
         if self.equality and np.isfinite(width).all():
             constant = self.delta - float(block.a @ block.lb)
@@ -189,10 +193,14 @@ class Descent:
         sure = (self.x <= self.block.lb) & (r > _SURE * np.abs(r).mean())
         self.active = np.flatnonzero(~sure)
 
+    def _scores(self, w: Vector) -> Vector:
+        """Return Mw."""
+        return scores(self.block, w, 0.0, self.pool)
+
     def _recompute(self) -> None:
         """Compute w and t afresh: updates leave rounding errors."""
         self.w = np.zeros(self.w.size)
-        self.t = combine(self.block, self.x, self.w) - self.delta
+        self.t = combine(self.block, self.x, self.w, self.pool) - self.delta
 
     def _accept(self, step: ProximalStep, before: Vector) -> None:
         """Move to the answer of a proximal step, and shrink variables that will hardly move any more.
@@ -206,7 +214,7 @@ class Descent:
         if self.equality:
             self.t = float(step.target[-1] / np.sqrt(self.rho))
             self.nu += float(np.sqrt(self.rho) * step.v[-1])
-        self._measure(step.block, step.x, scores(step.block, self.w, 0.0) + step.block.p)
+        self._measure(step.block, step.x, scores(step.block, self.w, 0.0, self.pool) + step.block.p)
         if self.may_shrink:  # what is far from 0 by its last change, in units of the sample's norm
             norm = np.sqrt(self.reach[active])
             near = np.abs(step.u) * norm <= _NEAR * (np.abs(step.u - before) * norm).max(initial=0)

@@ -18,10 +18,12 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.linalg.blas import dsymv
 
 from problems.dataset import Indices, Vector
+from problems.gram.threads import Pool
 from problems.kernels import Block
 from solvers.dual_coordinate_descent.blocks import (
     VariableBlock,
     combine,
+    dense_normal_matrix,
     normal_matrix,
     row_products,
     scores,
@@ -61,7 +63,9 @@ class ProximalStep:
         v: Vector,
         nu: float,
         rho: float,
+        pool: Pool,
     ) -> None:
+        self.pool = pool
         self.block, self.centre, self.step, self.w, self.v = block, centre, step, w, v
         self.equality, self.weight = rho > 0, float(np.sqrt(rho))
         self.d = w.size - self.equality
@@ -82,14 +86,15 @@ class ProximalStep:
             yield
 
     def _scores(self, block: VariableBlock, v: Vector) -> Vector:
-        return scores(block, v, self.weight * float(v[-1]) if self.equality else 0.0)
+        bias = self.weight * float(v[-1]) if self.equality else 0.0
+        return scores(block, v, bias, self.pool)
 
     def _respond(self) -> None:
         """Bring x, F and the dual's gradient up to date with u."""
         block = self.block
         self.x, self.free, distance = _response(self.centre, self.step, self.u, block.lb, block.ub)
         self.target = self.w.copy()
-        t = combine(block, self.x - self.centre, self.target)
+        t = combine(block, self.x - self.centre, self.target, self.pool)
         if self.equality:
             self.target[-1] += self.weight * t
         self.residual = self.target - self.v
@@ -105,20 +110,24 @@ class ProximalStep:
         extra = self.weight * free.a * root  # Z's last column, under an equality
         if free.sign.size == 0:
             return self.residual
-        small_in_d, Z = free.sign.size >= self.v.size, None
-        if free.rows.dense.size > 0:
-            Z = free.rows.dense[free.row_of] * (free.sign * root)[:, None]
-            Z = np.column_stack([Z, extra]) if self.equality else Z
-        if small_in_d:
-            H = normal_matrix(free, root**2, self.v.size) if Z is None else Z.T @ Z
-            if self.equality and Z is None:
-                across = np.zeros(self.v.size)
+        dense, size = free.rows.dense, self.v.size
+        if free.sign.size >= size:
+            if dense.size > 0:
+                H = dense_normal_matrix(free, root, extra, self.pool)[:size, :size]
+                return _solved(np.ascontiguousarray(H), self.residual)
+            H = normal_matrix(free, root**2, size)
+            if self.equality:
+                across = np.zeros(size)
                 combine(free, root * extra, across)
                 across[-1] = extra @ extra
                 H[-1] = across
             return _solved(H, self.residual)
-        K = row_products(free, root, self.d) if Z is None else Z @ Z.T
-        if self.equality and Z is None:
+        if dense.size > 0:
+            Z = dense[free.row_of] * (free.sign * root)[:, None]
+            K = Z @ Z.T
+        else:
+            K = row_products(free, root, self.d)
+        if self.equality:
             K += np.multiply.outer(extra, extra)
         y = root * _solved(K, root * self._scores(free, self.residual))
         direction = self.residual.copy()

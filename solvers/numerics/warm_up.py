@@ -28,11 +28,11 @@ _MOST_POINTS = 30
 
 
 def warm_up(solver: Solver, form: BoxQP | ERM | Formulation) -> None:
-    """Run a solver on small problems like `form`, so that compiling or loading it is not timed.
+    """Run a solver on a small problem like `form`, so that compiling or loading it is not timed.
 
-    They have its `warm_up_sizes`, or the size of the form where that is smaller: a process touches its
-    memory for the first time here. What a class from outside has changed of one of ours is not run,
-    unless it states sizes itself: it might do its work here.
+    It has the largest of its `warm_up_sizes` that is not above the size of the form, or that size where
+    it is below all: a process touches its memory for the first time here. What a class from outside has
+    changed of one of ours is not run, unless it states sizes itself: it might do its work here.
     Once for each solver and kind of form in a process: again and again it takes 10 ms, ten times a small
     fit. In a copy of a process, whose pages of memory are first touched then, it is done again.
     """
@@ -51,8 +51,8 @@ def warm_up(solver: Solver, form: BoxQP | ERM | Formulation) -> None:
     like = cls(**settings | dict(cls.warm_up_settings))
     kind = gram.is_linear, scipy.sparse.issparse(gram.X), intercept, grouped
     own = max(form.n, _LEAST_SAMPLES)
-    for samples in sorted({min(size, own) for size in cls.warm_up_sizes}):
-        _run_small(os.getpid(), like, samples, *kind)
+    samples = max((size for size in cls.warm_up_sizes if size <= own), default=own)
+    _run_small(os.getpid(), like, samples, *kind)
 
 
 @cache

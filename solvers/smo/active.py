@@ -219,8 +219,7 @@ class Active:
         self.z[chosen] = z
         self.state.note_change(change)
         moved, change = chosen[change != 0], change[change != 0]
-        known = self.rows.fetch(moved)
-        self.rows.add_to(self.f, moved[known], change[known])
+        known = self.rows.add_to(self.f, moved, change)
         uncached = self.members[moved[~known]]
         if uncached.size:
             self.f += self.state.matrix.products(self.members, uncached, change[~known])

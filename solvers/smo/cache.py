@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from problems.dataset import Indices, Vector
 from problems.gram.exponential import fill_exponentials
 from problems.gram.panels import HEIGHT, fill, pack, width
+from problems.gram.threads import READING, Job
 from problems.gram.tiles import Tile
 from solvers.smo.conditions import largest
 from solvers.smo.matrix import Matrix, Ready
@@ -104,26 +105,36 @@ class RowCache:
         def gather_some(first: int, last: int) -> None:
             gather(self.values, place, chosen, K, first, last)
 
-        # 64 pairs of rows are worth a second thread
-        self.matrix.tiles.run(gather_some, (chosen.size + 1) // 2, 64)
+        # half of the values, each of which takes as long as 16 that are read in order
+        self.matrix.tiles.pool.run(gather_some, (chosen.size + 1) // 2, 8 * READING * K.size)
         mirror(K)
         return K
 
-    def fetch(self, chosen: Indices) -> NDArray[np.bool_]:
-        """Compute the rows of some members, given by position; return which of them have one now."""
+    def fetch(self, chosen: Indices) -> None:
+        """Compute the rows of some members, given by position, that have none, while there is room."""
+        self._compute(self._places_for(chosen))
+
+    def _places_for(self, chosen: Indices) -> Indices:
+        """Give some members that have no row a place for it, while there is room; return the places."""
         missing = chosen[~self.known(chosen)]
         if self.twin is not None:
             missing = np.unique(self.twin[missing])
         places = np.flatnonzero(self.owner < 0)[: missing.size] if missing.size else missing
+        missing = missing[: places.size]
+        self.place[missing], self.owner[places] = places, self.distinct[missing]
+        return places
+
+    def _compute(self, places: Indices, then: Job | None = None, work: int = 0) -> None:
+        """Compute the rows of some places; threads go on with their columns as in `Tiles.block`."""
         if places.size:
-            missing = missing[: places.size]
-            rows, first, last = self.distinct[missing], places[0], places[-1] + 1
+            rows, first, last = self.owner[places], places[0], places[-1] + 1
             if last - first == places.size:
-                self.matrix.block(rows, self.distinct, self.columns, self.values[first:last])
-            else:
-                self.values[places] = self.matrix.block(rows, self.distinct, self.columns)
-            self.place[missing], self.owner[places] = places, rows
-        return self.known(chosen)
+                out = self.values[first:last]
+                self.matrix.block(rows, self.distinct, self.columns, out, then, work)
+                return
+            self.values[places] = self.matrix.block(rows, self.distinct, self.columns)
+        if then is not None:
+            self.matrix.tiles.pool.run(then, self.distinct.size, work)
 
     def source(self) -> Source | None:
         """Return what pair steps on all members compute rows from; None where K is of no such kind."""
@@ -152,25 +163,29 @@ class RowCache:
         )
         self.distinct, self.columns = self.members, self.matrix.columns(self.members)
 
-    def add_to(self, f: Vector, chosen: Indices, weights: Vector) -> None:
-        """Add the weighted rows of members that have one to f, the scores of all members."""
-        sums = f
+    def add_to(self, f: Vector, chosen: Indices, weights: Vector) -> NDArray[np.bool_]:
+        """Add weighted rows of members to f, the scores of all, and compute those that are missing.
+
+        Returns which were added: there may be no room for all.
+        """
+        new, sums = self._places_for(chosen), f
+        known = self.known(chosen)
+        chosen, weights = chosen[known], weights[known]
         if self.twin is not None:
             total = np.bincount(self.twin[chosen], weights, self.distinct.size).astype(np.float64)
             sums, chosen = np.zeros(total.size), np.flatnonzero(total)
             weights = total[chosen]
-        if chosen.size:
-            at, weight = self.place[chosen], weights.astype(self.values.dtype)
-            filling = -at.size % 8  # any row, with the weight 0
-            at, weight = np.append(at, at[:1].repeat(filling)), np.pad(weight, (0, filling))
+        at, weight = self.place[chosen], weights.astype(self.values.dtype)
+        filling = -at.size % 8  # any row, with the weight 0
+        at, weight = np.append(at, at[:1].repeat(filling)), np.pad(weight, (0, filling))
 
-            def add(first: int, last: int) -> None:
-                add_rows(sums, self.values, at, weight, first, last)
+        def add(first: int, last: int) -> None:
+            add_rows(sums, self.values, at, weight, first, last)
 
-            # half a million values, read in 0.1 ms, are worth a second thread
-            self.matrix.tiles.run(add, sums.size, 2**19 // at.size)
+        self._compute(new, add, READING * at.size * sums.size)
         if self.twin is not None:
             f += sums[self.twin]
+        return known
 
 
 @numba.njit(cache=True, nogil=True)

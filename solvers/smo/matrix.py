@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from problems.dataset import Indices, Vector
+from problems.gram.threads import Job
 from problems.gram.tiles import Columns, Tile, Tiles
 from solvers.smo.variables import Variables
 
@@ -55,8 +56,21 @@ class Matrix:
         diagonal = self.tiles.gram.diagonal()[self.sample[members]]
         return diagonal if self.scale is None else self.scale[members] ** 2 * diagonal
 
-    def block(self, rows: Indices, cols: Indices, ready: Ready, out: Tile | None = None) -> Tile:
-        """Return K[rows, cols] between variables, written to `out` if it is given."""
+    def block(
+        self,
+        rows: Indices,
+        cols: Indices,
+        ready: Ready,
+        out: Tile | None = None,
+        then: Job | None = None,
+        work: int = 0,
+    ) -> Tile:
+        """Return K[rows, cols] between variables, written to `out` if it is given.
+
+        Each thread goes on with its columns as in `Tiles.block`.
+        """
+        if ready.place is None and self.scale is None:
+            return self.tiles.block(self.sample[rows], ready.columns, out, then, work)
         if ready.place is None:
             K = self.tiles.block(self.sample[rows], ready.columns, out)
         else:
@@ -64,6 +78,8 @@ class Matrix:
             K = np.take(once, ready.place, axis=1, out=out, mode="clip")
         if self.scale is not None:
             K *= self.scale[rows][:, None] * self.scale[cols]
+        if then is not None:
+            self.tiles.pool.run(then, cols.size, work)
         return K
 
     def products(

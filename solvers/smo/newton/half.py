@@ -73,7 +73,9 @@ class HalfMatrix:
                 multiply_half(strip, x, sums, s * _WIDTH, *ends)
             parts[first] = sums
 
-        tiles.run(add, groups, 2**20 // self.padded)
+        tiles.pool.run(
+            add, groups, 2 * self.padded**2
+        )  # half a value, read for both sides, is as four
         total = np.array([parts[at] for at in sorted(parts)]).sum(axis=0, dtype=np.float64)
         return size * self.sizes * total[: v.size]
 

@@ -93,7 +93,7 @@ def test_an_error_in_a_thread_reaches_the_caller() -> None:
             raise ZeroDivisionError
 
     with Tiles(Gram(samples(), RBF(1.0)), 2) as tiles, pytest.raises(ZeroDivisionError):
-        tiles.run(fail, 10)
+        tiles.pool.run(fail, 10, work=2**30)
 
 
 def test_exponentials_are_right_to_the_last_digits() -> None:

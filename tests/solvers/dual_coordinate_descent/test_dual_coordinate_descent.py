@@ -10,10 +10,12 @@ from problems import (
     SoftMarginDual,
     reduce,
 )
+from problems.gram.threads import Pool
 from solvers import DualCoordinateDescent, Status, solve
 from solvers.dual_coordinate_descent import descent, proximal
 from solvers.dual_coordinate_descent.blocks import (
     combine,
+    dense_normal_matrix,
     normal_matrix,
     row_products,
     scores,
@@ -87,6 +89,22 @@ def test_products_are_those_of_numpy(form: str) -> None:
         Z = weight[:, None] * M
         np.testing.assert_allclose(np.tril(H[:7, :7]), np.tril(M.T @ Z), atol=1e-12)
         np.testing.assert_allclose(np.tril(K), np.tril(Z @ Z.T), atol=1e-12)
+
+
+def test_threads_share_products_of_many_rows() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((30_000, 40)), rng.choice([-1.0, 1.0], 30_000)
+    part = whole(reduce(SoftMarginDual(X, y, 1.0), BoxQP).form).take(np.arange(0, 30_000, 2))
+    M, x, w = (y[:, None] * X)[::2], rng.standard_normal(15_000), rng.standard_normal(40)
+    with Pool(2) as pool:
+        np.testing.assert_allclose(scores(part, w, 0.5, pool), M @ w + 0.5 * y[::2])
+        total = np.ones(40)
+        assert combine(part, x, total, pool) == pytest.approx(y[::2] @ x)
+        np.testing.assert_allclose(total, 1.0 + M.T @ x, atol=1e-9)
+        root, extra = rng.random(15_000), rng.standard_normal(15_000)
+        Z = np.column_stack([root[:, None] * M, extra])
+        H = dense_normal_matrix(part, root, extra, pool)
+        np.testing.assert_allclose(H, Z.T @ Z, atol=1e-8)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

@@ -37,11 +37,11 @@ def test_rows_give_products_and_blocks_of_K(chosen: int) -> None:
         members = rng.permutation(state.variables.n)[:1200]
         rows = RowCache(state.matrix, members, state.room)
         some = rng.choice(members.size, chosen, replace=False)
-        assert rows.fetch(some).all()
+        rows.fetch(some[: chosen // 2])
         sample = state.variables.sample
         K = RBF(0.3)(X[sample[members]], X[sample[members]])
         f, weights = np.ones(members.size), rng.standard_normal(chosen)
-        rows.add_to(f, some, weights)
+        assert rows.add_to(f, some, weights).all()  # computes the other half
         assert np.allclose(f, 1.0 + K[:, some] @ weights, rtol=0, atol=1e-5)
         assert np.allclose(rows.block(some), K[np.ix_(some, some)], atol=1e-6)
 
@@ -56,11 +56,10 @@ def test_the_two_variables_that_a_sample_has_share_a_row() -> None:
             np.array([0, N - 100, N, 3]),
         )  # samples 100, 0, 100, 103
         before = form.gram.evaluations
-        assert rows.fetch(some).all()
+        f = np.zeros(members.size)
+        assert rows.add_to(f, some, weights := np.array([1.0, 2.0, 0.5, -1.0])).all()
         assert form.gram.evaluations - before == 3 * N
         K = RBF(0.3)(X[members % N], X[members[some] % N])
-        f = np.zeros(members.size)
-        rows.add_to(f, some, weights := np.array([1.0, 2.0, 0.5, -1.0]))
         assert np.allclose(f, K @ weights, rtol=0, atol=1e-5)
         assert np.allclose(
             rows.block(some)[np.tril_indices(4)], K[some][np.tril_indices(4)], atol=1e-6

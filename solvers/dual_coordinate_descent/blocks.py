@@ -45,7 +45,7 @@ class VariableBlock(NamedTuple):
     def reading(self) -> int:
         """What reading the variables' rows takes, in multiplications."""
         samples = max(1, self.rows.dense.shape[0], self.rows.indptr.size - 1)
-        return int(2 * READING * self.rows.size / samples * self.sign.size)
+        return int(READING * self.rows.size / samples * self.sign.size)
 
     def take(self, chosen: Indices, weight: float = 1.0) -> VariableBlock:
         """Return the chosen variables, each standing for `weight` of them: a box that much wider."""

@@ -34,7 +34,7 @@ from experiments.cases.plan import Case, search_of
 from experiments.files.specs import SEARCHED
 from experiments.records.outcomes import targets_above
 
-_DECADE = 2  # numbers for each power of ten
+_LOOSEST, _DECADE = SEARCHED["tol"], 2  # that of number 0; numbers for each power of ten
 _MOST = 30  # runs of one search
 _PATIENCE = 4  # numbers, as one step of an interior-point method can gain what four ask for
 _FALLEN = 0.9  # times the gap before, above which it has not fallen
@@ -108,14 +108,16 @@ def _towards(target: float, found: Mapping[int, Record]) -> int | None:
 def _tighter(target: float, gaps: Mapping[int, float], times: Mapping[int, float]) -> int | None:
     """Return the number that may reach a gap which none has; None if the solver has stalled.
 
-    That is if a hundredfold gained nothing, or if what gained nothing took far longer than before.
+    That is if a hundredfold gained nothing, or if what gained nothing took far longer than before. A
+    gap below the tolerance says nothing of a tighter one: a step may have gained more than was asked.
     """
 
     def least(most: int) -> float:
         return min(gaps[number] for number in gaps if number <= most)
 
     last = max(gaps)
-    if last >= _PATIENCE and not least(last) < _FALLEN * least(last - _PATIENCE):
+    asked = gaps[last] > _LOOSEST / 10 ** (last / _DECADE)
+    if asked and last >= _PATIENCE and not least(last) < _FALLEN * least(last - _PATIENCE):
         return None
     if last and not gaps[last] < _FALLEN * least(last - 1):
         before = max(number for number in gaps if number < last)

@@ -89,6 +89,8 @@ def at(*stairs):
         # as tolerances do
         (lambda number: 0.02 * 10 ** (-number / 2), [0, 3, 2, 7, 9, 8, 13, 15, 14]),
         (lambda number: max(0.02 * 10 ** (-number / 2), 2e-6), [0, 3, 2, 7, 9, 10, 13]),  # stalls
+        # more than was asked for again and again, until it is less
+        (at((0, 0.05), (3, 6e-6), (10, 1e-7)), [0, 4, 1, 2, 3, 7, 8, 11, 9, 10, 14]),
         (at((0, 1e-10)), [0]),
         (at((0, 0.5)), [0, 4]),
         (at((0, 0.5), (1, 0.49)), [0, 4]),

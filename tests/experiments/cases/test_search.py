@@ -192,7 +192,7 @@ def test_later_repetitions_repeat_the_cheapest_runs_that_reached_a_target():
 
 
 def test_later_repetitions_of_a_search_in_vain_end_with_what_it_reached():
-    known = search("a", record(1e-3), *[record(1e-4)] * 5)
+    known = search("a", record(1e-3), *[record(8e-4)] * 5)
     assert next_of("a-00", known) is None
     assert next_of("a.0a-00", known) == 0
     assert next_of("a.0a-00", known | {"a.0a-00": record(1e-3)}) is None

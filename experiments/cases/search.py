@@ -116,6 +116,8 @@ def _tighter(target: float, gaps: Mapping[int, float], times: Mapping[int, float
         return min(gaps[number] for number in gaps if number <= most)
 
     last = max(gaps)
+    if last == _MOST - 1:
+        return None
     asked = gaps[last] > _LOOSEST / 10 ** (last / _DECADE)
     if asked and last >= _PATIENCE and not least(last) < _FALLEN * least(last - _PATIENCE):
         return None
@@ -123,7 +125,8 @@ def _tighter(target: float, gaps: Mapping[int, float], times: Mapping[int, float
         before = max(number for number in gaps if number < last)
         if times[last] > _SLOWER * max(times[before], _QUICK):
             return None
-        return min(before + _PATIENCE, _MOST - 1)  # tells at once whether the gap has stalled
+        # tells at once whether the gap has stalled
+        return min(max(before + _PATIENCE, last + 1), _MOST - 1)
     steps = ceil(_DECADE * log10(gaps[last] / target)) if gaps[last] < inf else 1
     return min(last + min(steps, _PATIENCE), _MOST - 1)
 

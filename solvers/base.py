@@ -66,8 +66,9 @@ class Solver(ABC):
     form : BoxQP, QP or ERM: what it solves; Formulation for the problem as it is posed.
     source : where the algorithm is published.
     name : how experiment files call it; by default the class name in snake case.
-    warm_up_sizes : samples from which on it works in another way. It is run on a problem of the size at
-        which the problem's own way begins before the clock starts, which compiles or loads it.
+    warm_up_size : samples from which on it works in one way, whatever their number; 0 where it compiles
+        and loads nothing. It is run on a small problem of the problem's size, up to this one, before the
+        clock starts.
     warm_up_settings : settings of its own that it is run with then, to end soon or to call all loops.
     needs : modules that `prepare` imports, each with the package that brings it.
     single_threaded : whether it is known to use one thread, however many it may use; tables mark it.
@@ -82,7 +83,7 @@ class Solver(ABC):
     form: ClassVar[Any]
     source: ClassVar[str] = ""
     name: ClassVar[str] = ""
-    warm_up_sizes: ClassVar[tuple[int, ...]] = ()
+    warm_up_size: ClassVar[int] = 0
     warm_up_settings: ClassVar[Mapping[str, Any]] = {}
     needs: ClassVar[tuple[tuple[str, str], ...]] = ()
     single_threaded: ClassVar[bool] = False

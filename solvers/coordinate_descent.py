@@ -87,7 +87,7 @@ class CoordinateDescent(Solver):
     max_iter: int = 10_000
 
     form: ClassVar = BoxQP
-    warm_up_sizes: ClassVar = (32,)
+    warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Straka, NPFL129 lecture 7 (2020); Hsieh et al. 2008"
 
     def refuses(self, form: BoxQP) -> str | None:

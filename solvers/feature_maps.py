@@ -50,7 +50,7 @@ class Nystroem(Solver):
     seed: int = 0
 
     form: ClassVar = BoxQP
-    warm_up_sizes: ClassVar = DualCoordinateDescent.warm_up_sizes
+    warm_up_size: ClassVar = DualCoordinateDescent.warm_up_size
     source: ClassVar[str] = "Williams & Seeger 2001"
 
     def __post_init__(self) -> None:

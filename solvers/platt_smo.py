@@ -53,7 +53,7 @@ class PlattSMO(Solver):
     seed: int = 0
 
     form: ClassVar = BoxQP
-    warm_up_sizes: ClassVar = (32,)
+    warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Platt 1998; Minku, lecture notes on SMO"
 
     def refuses(self, form: BoxQP) -> str | None:

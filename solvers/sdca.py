@@ -61,7 +61,7 @@ class SDCA(Solver):
     seed: int = 0
 
     form: ClassVar = ERM
-    warm_up_sizes: ClassVar = (32,)
+    warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Shalev-Shwartz & Zhang 2013; NPFL129 notes (kernel ridge)"
 
     def refuses(self, form: ERM) -> str | None:

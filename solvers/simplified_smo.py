@@ -49,7 +49,7 @@ class SimplifiedSMO(Solver):
     seed: int = 0
 
     form: ClassVar = BoxQP
-    warm_up_sizes: ClassVar = (32,)
+    warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Straka, NPFL129 lecture 7 (2020); Platt 1998"
 
     def __post_init__(self) -> None:

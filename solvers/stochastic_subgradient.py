@@ -39,7 +39,7 @@ class StochasticSubgradient(Solver):
     seed: int = 0
 
     form: ClassVar = ERM
-    warm_up_sizes: ClassVar = (32,)
+    warm_up_size: ClassVar = 32
     source: ClassVar[str] = "Shalev-Shwartz et al. 2011; Lacoste-Julien et al. 2012"
 
     def refuses(self, form: ERM) -> str | None:

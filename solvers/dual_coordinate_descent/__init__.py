@@ -54,9 +54,7 @@ class DualCoordinateDescent(Solver):
     seed: int = 0
 
     form: ClassVar = BoxQP
-    warm_up_sizes: ClassVar = (
-        400,
-    )  # where fewer variables are free than there are features, and more
+    warm_up_size: ClassVar = 400  # its Newton steps solve systems of either kind
     warm_up_settings: ClassVar = {"tol": 1e-6, "gap": None}  # fine enough for all loops
     source: ClassVar[str] = "Hsieh et al. 2008; Rockafellar 1976; Yan & Li 2020"
 

@@ -88,7 +88,7 @@ class DualBaseline(Solver):
     needs_intercept: ClassVar[bool] = True
     one_weight: ClassVar[bool] = False
     form: ClassVar = Formulation
-    warm_up_sizes: ClassVar = (32,)
+    warm_up_size: ClassVar = 32
 
     def refuses(self, problem: Formulation) -> str | None:
         """Problems with other duals, other kernels, and what no such solver takes."""

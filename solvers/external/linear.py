@@ -23,7 +23,7 @@ class LinearBaseline(Solver):
     losses: ClassVar[tuple[type[Loss], ...]] = (Hinge, EpsilonInsensitive)
     one_weight: ClassVar[bool] = False
     form: ClassVar = ERM
-    warm_up_sizes: ClassVar = (32,)
+    warm_up_size: ClassVar = 32
 
     def refuses(self, form: ERM) -> str | None:
         """Kernels, an intercept, other losses, a C for each sample, and labels that are all equal."""

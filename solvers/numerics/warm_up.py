@@ -30,15 +30,15 @@ _MOST_POINTS = 30
 def warm_up(solver: Solver, form: BoxQP | ERM | Formulation) -> None:
     """Run a solver on a small problem like `form`, so that compiling or loading it is not timed.
 
-    It has the largest of its `warm_up_sizes` that is not above the size of the form, or that size where
-    it is below all: a process touches its memory for the first time here. What a class from outside has
-    changed of one of ours is not run, unless it states sizes itself: it might do its work here.
+    It has the size of the form, up to the solver's `warm_up_size`: a process touches its memory for the
+    first time here. What a class from outside has
+    changed of one of ours is not run, unless it states a size itself: it might do its work here.
     Once for each solver and kind of form in a process: again and again it takes 10 ms, ten times a small
     fit. In a copy of a process, whose pages of memory are first touched then, it is done again.
     """
     ours = [c for c in type(solver).__mro__ if c.__module__.partition(".")[0] == "solvers"]
-    cls = next(c for c in type(solver).__mro__ if c in ours or "warm_up_sizes" in vars(c))
-    if not cls.warm_up_sizes or isabstract(cls):
+    cls = next(c for c in type(solver).__mro__ if c in ours or "warm_up_size" in vars(c))
+    if not cls.warm_up_size or isabstract(cls):
         return
     match form:
         case BoxQP():
@@ -50,8 +50,7 @@ def warm_up(solver: Solver, form: BoxQP | ERM | Formulation) -> None:
     settings = {field.name: getattr(solver, field.name) for field in fields(cls) if field.init}
     like = cls(**settings | dict(cls.warm_up_settings))
     kind = gram.is_linear, scipy.sparse.issparse(gram.X), intercept, grouped
-    own = max(form.n, _LEAST_SAMPLES)
-    samples = max((size for size in cls.warm_up_sizes if size <= own), default=own)
+    samples = min(max(form.n, _LEAST_SAMPLES), cls.warm_up_size)
     _run_small(os.getpid(), like, samples, *kind)
 
 

@@ -68,7 +68,7 @@ class Pegasos(Solver):
     seed: int = 0
 
     form: ClassVar = ERM
-    warm_up_sizes: ClassVar = (32,)
+    warm_up_size: ClassVar = 32
     source: ClassVar[str] = (
         "Shalev-Shwartz, Singer, Srebro & Cotter 2011; Shamir & Zhang 2013; COMP 790-125 notes"
     )

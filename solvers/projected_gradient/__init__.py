@@ -71,7 +71,7 @@ class ProjectedGradient(Solver):
     cache_size: float = 1000.0
 
     form: ClassVar = BoxQP
-    warm_up_sizes: ClassVar = (32, _LEAST_IN_SUBSETS)
+    warm_up_size: ClassVar = _LEAST_IN_SUBSETS
     warm_up_settings: ClassVar = {"tol": 0.1}
     source: ClassVar[str] = "Birgin, Martínez & Raydan 2000; O'Donoghue & Candès 2015"
 

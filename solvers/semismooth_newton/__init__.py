@@ -59,7 +59,7 @@ class SemismoothNewton(Solver):
     cache_size: float = 1000.0
 
     form: ClassVar = BoxQP
-    warm_up_sizes: ClassVar = (32,)
+    warm_up_size: ClassVar = 32
     warm_up_settings: ClassVar = {"tol": 1e-3, "gap": None}
     source: ClassVar[str] = "Hintermüller, Ito & Kunisch 2002; Niu et al. 2019"
 

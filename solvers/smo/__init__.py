@@ -57,8 +57,7 @@ class SMO(Solver):
     cache_size: float | None = None
 
     form: ClassVar = BoxQP
-    # all of K in float64, rows on demand in float32, working sets
-    warm_up_sizes: ClassVar = (32, MOST + 1, MOST_ON_DEMAND + 1)
+    warm_up_size: ClassVar = MOST_ON_DEMAND + 1
     warm_up_settings: ClassVar = {"tol": 0.1, "gap": None}
     source: ClassVar[str] = "Platt 1998; Fan, Chen & Lin 2005; Joachims 1999"
 

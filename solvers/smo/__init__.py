@@ -33,7 +33,7 @@ from solvers.smo.active import MOST_ON_DEMAND
 from solvers.smo.cache import compile_rows
 from solvers.smo.decomposition import minimise
 from solvers.smo.pairs import minimise_by_pairs
-from solvers.smo.small import MOST, is_small, minimise_by_matrix
+from solvers.smo.small import is_small, minimise_by_matrix
 
 
 @dataclass(frozen=True)

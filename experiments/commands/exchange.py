@@ -9,7 +9,7 @@ from experiments.files.specs import build_problem, build_source
 from experiments.records import Refusal
 from problems import Formulation, Unsupported
 from problems.exchange.answers import read_answer
-from problems.exchange.samples import write_libsvm, write_qp, write_samples
+from problems.exchange.samples import check_samples, write_libsvm, write_qp, write_samples
 from solvers import Solution, Status
 
 
@@ -42,6 +42,7 @@ def write_problem(file: Path, out: Path, qp: bool) -> None:
         raise Refusal(f"--out: matrices of a QP are written to a .npz file, got {out}")
     writer = write_qp if qp else write_samples if out.suffix == ".npz" else write_libsvm
     with refusing(Unsupported, MemoryError, OSError):
+        check_samples(problem)
         writer(problem, out)
 
 

@@ -12,9 +12,18 @@ from typing import Any
 import numpy as np
 import scipy
 
-from problems.forms import BoxQP, reduce
+from problems.forms import BoxQP, Unsupported, reduce
 from problems.formulations.formulation import Formulation
 from problems.kernels import Precomputed, as_dense
+
+
+def check_samples(problem: Formulation) -> None:
+    """Raise Unsupported where there are no samples to be written."""
+    if not problem.has_samples:
+        raise Unsupported(
+            "a convex QP has no samples to write: give other programs the file that it is read from, "
+            "and their answers to certify(problem, x)"
+        )
 
 
 def write_samples(problem: Formulation, path: Path) -> None:

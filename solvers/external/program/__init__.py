@@ -124,6 +124,8 @@ class Program(Solver):
 
     def refuses(self, problem: Formulation) -> str | None:
         """What it does not take, and placeholders that the problem has no one value for."""
+        if not problem.has_samples:
+            return "a program is given samples, and a convex QP has none"
         told: dict[str, str | bool] = {"formulation": problem.name, "intercept": problem.intercept}
         told["kernel"] = problem.kernel.name
         for name, accepted in self.takes.items():

@@ -3,6 +3,8 @@
 import json
 import shutil
 import subprocess
+import sys
+import textwrap
 
 import numpy as np
 import pytest
@@ -136,6 +138,21 @@ def test_what_cannot_be_exported_is_refused(command, tmp_path, text, options, me
     (tmp_path / "small.yaml").write_text(text)
     refused = command("export", "small.yaml", "--all", "given", *options, code=2)
     assert message in refused.output
+
+
+def test_a_convex_qp_has_no_samples_to_be_exported_or_given_to_a_program(command, tmp_path):
+    np.savez(tmp_path / "small.npz", q=np.array([1.0, -1.0]), lb=np.zeros(2), ub=np.ones(2))
+    posed = "formulation: convex_qp\ndataset: {name: quadratic_program, path: small.npz}"
+    (tmp_path / "one.yaml").write_text(posed)
+    refused = command("export", "one.yaml", "--out", "one.txt", code=2)
+    assert "a convex QP has no samples to write" in refused.output
+    entry = f"{{name: program, command: [{sys.executable}, '{{samples}}'], answer: npz}}"
+    problems = textwrap.indent(posed, "    ").replace("    form", "  - form", 1)
+    (tmp_path / "all.yaml").write_text(f"name: all\nproblems:\n{problems}\nsolvers: [{entry}]\n")
+    refused = command("export", "all.yaml", "--all", "given", code=2)
+    assert "a convex QP has no samples to write" in refused.output
+    command("run", "all.yaml", "--out", "ran")
+    assert set(load_results(tmp_path / "ran")["status"]) == {"unsupported"}
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(command, exported):

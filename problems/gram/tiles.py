@@ -159,7 +159,8 @@ class Tiles:
             self._write(rows[first:last], columns, 0, columns.count, K[first:last], 0)
 
         across = columns.size > rows.size and columns.count >= 2 * self.pool.count
-        job, count = (fill_across, columns.count) if across or then else (fill_down, rows.size)
+        across |= then is not None
+        job, count = (fill_across, columns.count) if across else (fill_down, rows.size)
         self.pool.run(job, count, self.work * K.size + work)
         self.gram.evaluations += K.size
         return K

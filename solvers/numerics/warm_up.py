@@ -31,8 +31,8 @@ def warm_up(solver: Solver, form: BoxQP | ERM | Formulation) -> None:
     """Run a solver on a small problem like `form`, so that compiling or loading it is not timed.
 
     It has the size of the form, up to the solver's `warm_up_size`: a process touches its memory for the
-    first time here. What a class from outside has
-    changed of one of ours is not run, unless it states a size itself: it might do its work here.
+    first time here. What a class from outside has changed of one of ours is not run, unless it states a
+    size itself: it might do its work here.
     Once for each solver and kind of form in a process: again and again it takes 10 ms, ten times a small
     fit. In a copy of a process, whose pages of memory are first touched then, it is done again.
     """

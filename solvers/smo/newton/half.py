@@ -73,9 +73,8 @@ class HalfMatrix:
                 multiply_half(strip, x, sums, s * _WIDTH, *ends)
             parts[first] = sums
 
-        tiles.pool.run(
-            add, groups, 2 * self.padded**2
-        )  # half a value, read for both sides, is as four
+        # half of the values, each of which takes as long as four multiplications, as it serves two rows
+        tiles.pool.run(add, groups, 2 * self.padded**2)
         total = np.array([parts[at] for at in sorted(parts)]).sum(axis=0, dtype=np.float64)
         return size * self.sizes * total[: v.size]
 

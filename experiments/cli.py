@@ -449,7 +449,7 @@ def certify(
 @main.command()
 @click.argument("problem", metavar="PROBLEM.yaml", type=_READ)
 @click.option("--out", type=_FILE, help=".npz, else LIBSVM.")
-@click.option("--qp", is_flag=True, help="Write the dual's box QP as matrices (.npz).")
+@click.option("--qp", is_flag=True, help="Write the dual's box QP (.npz, .mat or .qps).")
 @click.option(
     "--all", "folder", type=_PATH, help="Write all problems of an experiment to a folder."
 )
@@ -460,7 +460,8 @@ def export(
     """Write the samples of PROBLEM.yaml for other programs: a NumPy archive, or LIBSVM's text.
 
     An archive has X (n, d) and y, C (n,); with --qp it has Q, p, A, b, lb and ub of
-    min ½xᵀQx + pᵀx s.t. Ax = b, lb ≤ x ≤ ub, whose x `dualgap certify` takes.
+    min ½xᵀQx + pᵀx s.t. Ax = b, lb ≤ x ≤ ub, whose x `dualgap certify` takes. A convex QP is written as
+    it is, and its x, z and y taken.
 
     With --all, PROBLEM.yaml is an experiment; beside its problems stands problems.json, with checksums.
     Formats are libsvm, npz, csv, mat, qp (npz), qp_mat and qps; the option may be repeated.

@@ -278,6 +278,12 @@ class Reduction(Generic[F]):
     recover: Callable[[FormPoint], Point]
 
 
+class AsPosed:
+    """Any problem as it is posed, with samples or without: what is written to a file."""
+
+    made_by: ClassVar[str] = "as_posed"
+
+
 class Unsupported(Exception):
     """No chain leads from a problem to a solver; the message is the sentence to show."""
 
@@ -293,7 +299,7 @@ def reduce(
 
     Problems whose loss is piecewise linear have the `BoxQP` of their dual, and a `QP` in their own view;
     those with a finite loss and one intercept an `ERM`; a structured margin has its `Chains`. As a
-    `Formulation` it is the problem itself, whose points are alpha.
+    `Formulation`, if it has samples, and `AsPosed` it is the problem itself, whose points are alpha.
 
     Parameters
     ----------

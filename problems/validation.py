@@ -65,7 +65,9 @@ def check_switch(value: Any, name: str) -> bool:
 def check_choice(value: Any, name: str, choices: Iterable[Any]) -> None:
     """Raise ValueError if `value` is not one of `choices`."""
     if value not in choices:
-        raise ValueError(f"{name}: must be one of {', '.join(map(str, choices))}, got {value!r}")
+        raise ValueError(
+            f"{name}: must be one of {', '.join(map(str, choices))}, got {shown(value)}"
+        )
 
 
 def _number(value: Any) -> float:

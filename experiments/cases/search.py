@@ -126,7 +126,8 @@ def _tighter(target: float, gaps: Mapping[int, float], times: Mapping[int, float
         if times[last] > _SLOWER * max(times[before], _QUICK):
             return None
         # tells at once whether the gap has stalled
-        return min(max(before + _PATIENCE, last + 1), _MOST - 1)
+        after = before if asked else last
+        return min(max(after + _PATIENCE, last + 1), _MOST - 1)
     steps = ceil(_DECADE * log10(gaps[last] / target)) if gaps[last] < inf else 1
     return min(last + min(steps, _PATIENCE), _MOST - 1)
 

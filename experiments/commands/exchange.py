@@ -1,5 +1,6 @@
 """Dealings with other programs: `dualgap certify` their answers, `export` problems to them."""
 
+from math import isnan
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,10 @@ from experiments.files.specs import build_problem, build_source
 from experiments.records import Refusal
 from problems import Formulation, Unsupported
 from problems.exchange.answers import read_answer
-from problems.exchange.samples import check_samples, write_libsvm, write_qp, write_samples
+from problems.exchange.samples import write
 from solvers import Solution, Status
+
+_QP_FORMATS = {".npz": "qp", ".mat": "qp_mat", ".qps": "qps"}
 
 
 def judged(
@@ -38,12 +41,14 @@ def judged(
 def write_problem(file: Path, out: Path, qp: bool) -> None:
     """Write the problem in a file for other programs; Refusal if that is impossible."""
     problem = posed(file)
-    if qp and out.suffix != ".npz":
-        raise Refusal(f"--out: matrices of a QP are written to a .npz file, got {out}")
-    writer = write_qp if qp else write_samples if out.suffix == ".npz" else write_libsvm
+    kind = "npz" if out.suffix == ".npz" else "libsvm"
+    if qp or not problem.has_samples:
+        if out.suffix not in _QP_FORMATS:
+            accepted = ", ".join(_QP_FORMATS)
+            raise Refusal(f"--out: a QP is written to a file that ends in {accepted}, got {out}")
+        kind = _QP_FORMATS[out.suffix]
     with refusing(Unsupported, MemoryError, OSError):
-        check_samples(problem)
-        writer(problem, out)
+        write(problem, kind, out)
 
 
 def posed(file: Path) -> Formulation:
@@ -70,7 +75,7 @@ def judgement(found: Solution) -> str:
         "optimum ≤": f"{c.primal_objective:.15g}",
         "optimum ≥": f"{c.dual_objective:.15g}",
         "relative gap": f"{c.relative_gap:.3g}, {rounding}target {found.target_gap:g}",
-        "KKT violation": f"{c.kkt_violation:.3g}",
+        "KKT violation": "" if isnan(c.kkt_violation) else f"{c.kkt_violation:.3g}",
         "off its constraints": f"{c.primal_residual:.3g}",
         "intercept": intercept,
         "bounds from": c.bound_source,

@@ -22,7 +22,7 @@ from experiments.records import Refusal
 from experiments.store.folder import Store
 from experiments.store.reading import RunFolder
 from problems import Unsupported
-from problems.exchange.samples import WRITERS, check_samples
+from problems.exchange.samples import WRITERS, write
 from problems.registry import unknown
 
 INDEX = "problems.json"
@@ -57,11 +57,9 @@ def export_all(file: Path, folder: Path, formats: Sequence[str]) -> list[Path]:
         key, sums = f"p{number:03d}", dict[str, str]()
         with refusing(Unsupported, MemoryError, ValueError, OSError):
             problem, _ = posed(case)
-            check_samples(problem)
             for kind in formats:
-                ending, write = WRITERS[kind]
-                path = folder / f"{key}{'_qp' * (kind == 'qp')}{ending}"
-                write(problem, path)
+                path = folder / f"{key}{'_qp' * (kind in ('qp', 'qp_mat'))}{WRITERS[kind][0]}"
+                write(problem, kind, path)
                 sums[path.name] = _checksum(path)
                 written.append(path)
         known = {"name": name, "specification": vars(case.problem), "hash": problem.hash}

@@ -2,7 +2,8 @@
 
 - `.npz`: arrays named as the fields of `ConvexQP`; a sparse matrix M as M_data, M_indices, M_indptr and
   M_shape of a CSR matrix.
-- `.mat`: P, q, A, l, u of min ½xᵀPx + qᵀx, l ≤ Ax ≤ u, the last n rows of A being the identity.
+- `.mat`: the same with sparse matrices as they are; or, as the set has them, P, q, A, l, u of
+  min ½xᵀPx + qᵀx, l ≤ Ax ≤ u, the last n rows of A being the identity.
 - `.qps`, `.mps` (also in capitals): through HiGHS, which needs the package highspy.
 
 Maros & Mészáros 1999, "A repository of convex quadratic programming problems". Of its 138 problems
@@ -14,6 +15,7 @@ from the original decimals, so that equations which depend on one another no lon
 import csv
 import hashlib
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -152,6 +154,10 @@ def _npz(path: Path) -> ConvexQP:
         ]
         if all(piece is not None for piece in pieces):
             parts[name] = scipy.sparse.csr_array(tuple(pieces[:3]), shape=tuple(pieces[3]))
+    return _from_fields(parts, path)
+
+
+def _from_fields(parts: Mapping[str, Any], path: Path) -> ConvexQP:
     if unknown := parts.keys() - set(_FIELDS):
         raise ValueError(
             f"{path.name}: has {', '.join(sorted(unknown))}; arrays are named {', '.join(_FIELDS)}"
@@ -162,7 +168,12 @@ def _npz(path: Path) -> ConvexQP:
 def _mat(path: Path) -> ConvexQP:
     from scipy.io import loadmat  # noqa: PLC0415 - slow to import
 
-    found = loadmat(path)
+    found = {name: own for name, own in loadmat(path).items() if not name.startswith("__")}
+    if not {"l", "u"} & found.keys():
+        vectors = {
+            name: found[name].ravel() for name in ("q", "h", "b_eq", "lb", "ub") if name in found
+        }
+        return _from_fields(found | vectors, path)
     if lacking := {"P", "q", "A", "l", "u"} - found.keys():
         raise ValueError(f"{path.name}: lacks {', '.join(sorted(lacking))}; has {sorted(found)}")
     q, rows = found["q"].ravel(), scipy.sparse.csr_array(found["A"])

@@ -345,6 +345,10 @@ class DualProblem:
 
     def to_itself(self, gram: Gram, start: Point | None = None) -> Reduction[Self]:
         """Return the problem as it is, whose points are alpha, w or both."""
+        return self.as_posed(gram, start)
+
+    def as_posed(self, gram: Gram | None, start: Point | None = None) -> Reduction[Self]:
+        """Return the problem as it is, for who takes it without samples too."""
         return Reduction(self, lambda point: Point(point.x, point.w, point.b))
 
     def to_chains(self, gram: Gram, start: Point | None = None) -> Reduction[Any]:

@@ -3,7 +3,8 @@
 Model files are those of LIBSVM, of LIBLINEAR and of scikit-learn (as skops writes them). A table or
 archive has columns (or arrays) of these names, with one row for each sample:
     alpha          the multipliers αᵢ ≥ 0; for a regression α − α*
-    x              the variables of the box QP that `dualgap export --qp` writes
+    x              the variables of the box QP that `dualgap export --qp` writes; of a convex QP its own
+    z, y           of a convex QP the multipliers of Gx ≤ h and Ax = b, where they are known
     coefs, index   coefficients αᵢyᵢ, of the samples `index` (from 1), else of all: as R's e1071 has them
     w              the weights, one row for each feature
     b, rho         the intercept, or its negative; it is examined, and never trusted
@@ -20,6 +21,7 @@ import zlib
 from collections.abc import Collection, Mapping
 from math import prod
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 import numpy as np
@@ -29,9 +31,10 @@ from problems.exchange import liblinear_model, libsvm_model
 from problems.exchange.estimator import read_estimator
 from problems.exchange.words import finite, quoted
 from problems.forms import Point, Unsupported
+from problems.formulations.convex_qp import ConvexQP
 from problems.formulations.formulation import Formulation
 
-_ANSWERS = ("alpha", "x", "coefs", "w")
+_ANSWERS = ("alpha", "x", "coefs", "w")  # one of which a file has
 _BLANK = ("", "NA")  # NA is R's
 _ENTRY_BYTES, _LEAST_BYTES = 100, 2**20  # of text: for each number of an answer; for what is around
 _LONGEST_HEADER = 10_000  # bytes, as numpy has it
@@ -69,7 +72,9 @@ def read_answer(path: Path, problem: Formulation) -> Point:
             text = _text(file, problem)
             if path.suffix in (".csv", ".tsv"):
                 delimiter = "\t" if path.suffix == ".tsv" else ","
-                return _from_columns(*_table(text, delimiter), problem)
+                return _from_columns(*_table(text, delimiter, problem), problem)
+            if not problem.has_samples:
+                raise ValueError("is no table or archive; an answer to a convex QP is x in one")
             is_linear = text.startswith("solver_type ")
             return (liblinear_model if is_linear else libsvm_model).read_model(text, problem)
         except (ValueError, Unsupported) as error:
@@ -84,6 +89,8 @@ def significant_digits(path: Path) -> int:
 
 def _most_entries(problem: Formulation) -> dict[str, int]:
     """Return how many numbers an array of each name has at most."""
+    if isinstance(problem, ConvexQP):
+        return {"x": problem.n, "z": problem.h.size, "y": problem.b_eq.size}
     n = problem.n * problem.outputs
     most = {"alpha": n, "coefs": n, "index": problem.n, "w": problem.n_weights, "b": n, "rho": n}
     return most | {"x": n * len(problem.pieces or ())}
@@ -166,8 +173,9 @@ def _matlab(file: IO[bytes], problem: Formulation) -> tuple[dict[str, Vector], l
 
 
 def _largest(problem: Formulation) -> int:
-    """Return how many bytes an answer to a problem has at most."""
-    return _LEAST_BYTES + _ENTRY_BYTES * (problem.X.size + sum(_most_entries(problem).values()))
+    """Return how many bytes an answer to a problem has at most; a model has samples in it."""
+    entries = problem.X.size if problem.has_samples else 0
+    return _LEAST_BYTES + _ENTRY_BYTES * (entries + sum(_most_entries(problem).values()))
 
 
 def _content(file: IO[bytes], problem: Formulation) -> bytes:
@@ -190,7 +198,7 @@ def _text(file: IO[bytes], problem: Formulation) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def _table(text: str, delimiter: str) -> tuple[dict[str, Vector], list[str]]:
+def _table(text: str, delimiter: str, problem: Formulation) -> tuple[dict[str, Vector], list[str]]:
     """Return the columns of a table whose names are known, and all names."""
     reader = csv.reader(text.split("\n"), delimiter=delimiter, skipinitialspace=True)
     try:
@@ -200,9 +208,10 @@ def _table(text: str, delimiter: str) -> tuple[dict[str, Vector], list[str]]:
     header = rows[0][1]
     if len(rows) > 1 and len(rows[1][1]) == len(header) + 1:
         header.insert(0, "")  # R's write.table names rows, and not the column of their names
-    found = {name: list[float]() for name in header if name in (*_ANSWERS, "index", "b", "rho")}
+    found = {name: list[float]() for name in header if name in _most_entries(problem)}
     if not found and len(header) == 1:
-        raise ValueError(f"its column is called {quoted(header[0])}; call it alpha, coefs or w")
+        wanted = "alpha, coefs or w" if problem.has_samples else "x"
+        raise ValueError(f"its column is called {quoted(header[0])}; call it {wanted}")
     if twice := [name for name in found if header.count(name) > 1]:
         raise ValueError(f"line 1: names {twice[0]} twice")
     ended = dict[str, int]()  # the lines of the first blank cells
@@ -226,17 +235,32 @@ def _from_columns(
     columns: Mapping[str, Vector], names: Collection[str], problem: Formulation
 ) -> Point:
     """Return the answer that named columns hold; `names` are those of all that the file has."""
-    if not any(name in columns for name in _ANSWERS):
+    accepted = _ANSWERS if problem.has_samples else ("x",)
+    if not any(name in columns for name in accepted):
         given = ", ".join(map(quoted, [*names][:10])) or "nothing"
-        raise ValueError(f"has none of {', '.join(_ANSWERS)}; found {given}")
+        raise ValueError(f"has none of {', '.join(accepted)}; found {given}")
     for name, values in columns.items():
         if not np.isfinite(values).all():
             entry = int(np.flatnonzero(~np.isfinite(values))[0])
             raise ValueError(f"{name}: entry {entry + 1} must be finite, got {values[entry]}")
-    n, pieces = problem.n * problem.outputs, problem.pieces or ()
-    for name, size in (("alpha", n), ("w", problem.n_weights), ("x", n * len(pieces))):
-        if name in columns and columns[name].size != size and (name != "x" or pieces):
+    if isinstance(problem, ConvexQP):
+        _check_sizes(columns, _most_entries(problem))
+        return problem.point(SimpleNamespace(**columns))
+    return _of_samples(columns, problem)
+
+
+def _check_sizes(columns: Mapping[str, Vector], sizes: Mapping[str, int]) -> None:
+    """Raise ValueError if a column does not have as many entries as it must."""
+    for name, size in sizes.items():
+        if name in columns and columns[name].size != size:
             raise ValueError(f"{name}: has {columns[name].size} entries, expected {size}")
+
+
+def _of_samples(columns: Mapping[str, Vector], problem: Formulation) -> Point:
+    """Return the answer to a problem that is posed on samples."""
+    n, pieces = problem.n * problem.outputs, problem.pieces or ()
+    sizes = {"alpha": n, "w": problem.n_weights}
+    _check_sizes(columns, sizes | ({"x": n * len(pieces)} if pieces else {}))
     alpha, w = columns.get("alpha"), columns.get("w")
     if alpha is None and "x" in columns:
         alpha = problem.from_box_variables(columns["x"])

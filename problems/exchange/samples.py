@@ -1,29 +1,40 @@
-"""Problems for other programs, all with all digits: their samples, or the box QP of their dual.
+"""Problems for other programs, all with all digits: their samples, or a quadratic program.
 
 libsvm           the text that LIBSVM and LIBLINEAR read
 npz, mat, csv    X (n, d), y and the weights C (n,), for NumPy, MATLAB and all others
-qp, qp_mat, qps  min ½xᵀQx + pᵀx s.t. Ax = b, lb ≤ x ≤ ub as matrices, or as QPS
+qp, qp_mat, qps  min ½xᵀQx + pᵀx s.t. Ax = b, lb ≤ x ≤ ub of the dual as matrices, or as QPS;
+                 of a convex QP itself, as `read_qp` reads it
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy
 
-from problems.forms import BoxQP, Unsupported, reduce
+from problems.forms import QP, BoxQP, Unsupported, reduce
+from problems.formulations.convex_qp import ConvexQP
 from problems.formulations.formulation import Formulation
 from problems.kernels import Precomputed, as_dense
 
 
-def check_samples(problem: Formulation) -> None:
-    """Raise Unsupported where there are no samples to be written."""
-    if not problem.has_samples:
+def write(problem: Formulation, kind: str, path: Path) -> None:
+    """Write a problem in one of the formats of `WRITERS`.
+
+    Raises
+    ------
+    Unsupported
+        If it has no samples, and these are what the format holds; or has no box QP.
+    MemoryError
+        If the matrix of its box QP is too large.
+    """
+    writer = WRITERS[kind][1]
+    if not problem.has_samples and writer not in (write_qp, write_qp_mat, write_qps):
         raise Unsupported(
-            "a convex QP has no samples to write: give other programs the file that it is read from, "
-            "and their answers to certify(problem, x)"
+            f"a convex QP has no samples to write as {kind}; write it as qp, qp_mat or qps"
         )
+    writer(problem, path)
 
 
 def write_samples(problem: Formulation, path: Path) -> None:
@@ -35,8 +46,7 @@ def write_samples(problem: Formulation, path: Path) -> None:
     X: Any = problem.X
     parts: dict[str, Any] = {"X": X}
     if scipy.sparse.issparse(X):
-        parts = {name: getattr(X, name) for name in ("data", "indices", "indptr", "shape")}
-        parts["format"] = np.array(b"csr")
+        parts = _csr_parts(X) | {"format": np.array(b"csr")}
     np.savez_compressed(path, **parts, y=problem.y, C=problem.weight)
 
 
@@ -67,7 +77,11 @@ def write_mat(problem: Formulation, path: Path) -> None:
 
 
 def qp_arrays(problem: Formulation) -> dict[str, Any]:
-    """Return Q, p, lb, ub, and A and b if there are equalities, of the dual's box QP, all dense.
+    """Return the arrays of a quadratic program, by the names that files have for them.
+
+    Those of a convex QP are its fields, without G and h or A and b_eq where there are none, and sparse.
+    Of another problem they are Q, p, lb, ub, and A and b if there are equalities, of the dual's box QP,
+    all dense.
 
     Raises
     ------
@@ -76,6 +90,9 @@ def qp_arrays(problem: Formulation) -> dict[str, Any]:
     MemoryError
         If Q is too large.
     """
+    if isinstance(problem, ConvexQP):
+        fields = ((name, getattr(problem, name)) for name in problem.data_fields)
+        return {name: value for name, value in fields if value.shape[0]}
     form = reduce(problem, BoxQP).form
     A, b = form.equality_rows()
     equalities: dict[str, Any] = {} if A is None else {"A": A.toarray(), "b": b}
@@ -83,38 +100,76 @@ def qp_arrays(problem: Formulation) -> dict[str, Any]:
 
 
 def write_qp(problem: Formulation, path: Path) -> None:
-    """Write the dual's box QP as a NumPy archive; errors as `qp_arrays`."""
-    np.savez_compressed(path, **qp_arrays(problem))
+    """Write a quadratic program as a NumPy archive; errors as `qp_arrays`.
+
+    A sparse matrix P is the parts P_data, P_indices, P_indptr and P_shape of a CSR matrix.
+    """
+    parts = dict[str, Any]()
+    for name, value in qp_arrays(problem).items():
+        sparse = scipy.sparse.issparse(value)
+        parts |= _csr_parts(value, f"{name}_") if sparse else {name: value}
+    np.savez_compressed(path, **parts)
 
 
 def write_qp_mat(problem: Formulation, path: Path) -> None:
-    """Write the dual's box QP as a MATLAB file; errors as `qp_arrays`."""
-    scipy.io.savemat(path, qp_arrays(problem), do_compression=True, oned_as="column")
+    """Write a quadratic program as a MATLAB file; errors as `qp_arrays`."""
+    arrays = {
+        name: scipy.sparse.csc_array(value) if scipy.sparse.issparse(value) else value
+        for name, value in qp_arrays(problem).items()
+    }
+    scipy.io.savemat(path, arrays, do_compression=True, oned_as="column")
 
 
 def write_qps(problem: Formulation, path: Path) -> None:
-    """Write the dual's box QP as QPS, whose QUADOBJ is the lower triangle; errors as `qp_arrays`.
+    """Write a quadratic program as QPS, whose QUADOBJ is the lower triangle; errors as `qp_arrays`.
+
+    Rows of inequalities are called g0, g1, ..., those of equations r0, r1, ..., variables x0, x1, ...
 
     Source: Maros and Mészáros 1999, "A repository of convex quadratic programming problems", the format.
     """
-    qp = qp_arrays(problem)
-    A, b = qp.get("A", np.zeros((0, problem.n))), qp.get("b", np.zeros(0))
+    if isinstance(problem, ConvexQP):
+        qp = problem.to_qp(None).form
+    else:
+        box = reduce(problem, BoxQP).form
+        Q = scipy.sparse.csc_array(box.Q.dense())
+        qp = QP(Q, box.p, None, None, *box.equality_rows(), box.lb, box.ub)
+    sides = [
+        (f"{kind}{i}", value)
+        for kind, side in (("g", qp.h), ("r", qp.b_eq))
+        for i, value in enumerate(() if side is None else side.tolist())
+    ]
+    matrices = [scipy.sparse.csr_array(own) for own in (qp.G, qp.A) if own is not None]
+    columns = scipy.sparse.vstack(matrices or [scipy.sparse.csr_array((0, qp.n))]).tocsc()
+    below = scipy.sparse.csc_array(scipy.sparse.tril(qp.P))
     with path.open("w", encoding="ascii") as file:
-        file.write("NAME dualgap\nROWS\n N f\n" + "".join(f" E r{i}\n" for i in range(len(b))))
+        file.write("NAME dualgap\nROWS\n N f\n")
+        file.writelines(f" {'L' if name[0] == 'g' else 'E'} {name}\n" for name, _ in sides)
         file.write("COLUMNS\n")
-        for j, cost in enumerate(qp["p"].tolist()):
+        for j, cost in enumerate(qp.q.tolist()):
             file.write(f" x{j} f {cost!r}\n")
-            file.writelines(f" x{j} r{i} {A[i, j].item()!r}\n" for i in np.flatnonzero(A[:, j]))
-        file.write("RHS\n" + "".join(f" rhs r{i} {v!r}\n" for i, v in enumerate(b.tolist())))
+            file.writelines(f" x{j} {sides[i][0]} {v!r}\n" for i, v in _column(columns, j))
+        file.write("RHS\n")
+        file.writelines(f" rhs {name} {v!r}\n" for name, v in sides)
         file.write("BOUNDS\n")
-        for j, (low, high) in enumerate(zip(qp["lb"].tolist(), qp["ub"].tolist(), strict=True)):
+        for j, (low, high) in enumerate(zip(qp.lb.tolist(), qp.ub.tolist(), strict=True)):
             file.write(f" LO bnd x{j} {low!r}\n" if np.isfinite(low) else f" MI bnd x{j}\n")
             file.write(f" UP bnd x{j} {high!r}\n" if np.isfinite(high) else f" PL bnd x{j}\n")
         file.write("QUADOBJ\n")
-        for j, column in enumerate(qp["Q"].T):
-            below = np.flatnonzero(column[j:]) + j
-            file.writelines(f" x{j} x{i} {column[i].item()!r}\n" for i in below)
+        for j in range(qp.n):
+            file.writelines(f" x{j} x{i} {v!r}\n" for i, v in _column(below, j))
         file.write("ENDATA\n")
+
+
+def _csr_parts(matrix: Any, prefix: str = "") -> dict[str, Any]:
+    """Return the arrays that a CSR matrix consists of."""
+    names = ("data", "indices", "indptr", "shape")
+    return {prefix + name: np.asarray(getattr(matrix, name)) for name in names}
+
+
+def _column(matrix: Any, j: int) -> Iterator[tuple[int, float]]:
+    """Return the rows and values of the entries in a column of a CSC matrix."""
+    own = slice(matrix.indptr[j], matrix.indptr[j + 1])
+    return zip(matrix.indices[own].tolist(), matrix.data[own].tolist(), strict=True)
 
 
 Writer = Callable[[Formulation, Path], None]

@@ -72,7 +72,7 @@ class ConvexQP(Formulation):
     @classmethod
     def example_samples(cls, _: Mapping[str, Any], /) -> tuple[Any, Any]:
         """Return a problem of one variable."""
-        return cls(q=np.zeros(1)), None
+        return cls(P=np.eye(1), q=np.zeros(1)), None
 
     def __post_init__(self) -> None:
         given = {name: getattr(self, name) for name in ("q", "P", "G", "A", "lb", "ub")}

@@ -25,6 +25,7 @@ from problems.losses import (
     ScalarLoss,
     SquaredHinge,
 )
+from problems.validation import shown
 
 
 def named_loss(loss: Any) -> Any:
@@ -85,7 +86,7 @@ class RegularizedERM(RegularizedRisk):
         if not isinstance(self.loss, ScalarLoss):
             raise ValueError(
                 f"loss: must be one of {', '.join(LOSSES)} (with an epsilon as "
-                f"EpsilonInsensitive(0.1)), got {self.loss!r}"
+                f"EpsilonInsensitive(0.1)), got {shown(self.loss)}"
             )
         super().__post_init__()
 
@@ -138,6 +139,6 @@ class WeightedERM(Formulation):
     def __post_init__(self) -> None:
         if not isinstance(self.loss, ScalarLoss) or not self.loss.is_smooth:
             raise ValueError(
-                f"loss: must be a smooth loss, such as SquaredHinge(), got {self.loss!r}"
+                f"loss: must be a smooth loss, such as SquaredHinge(), got {shown(self.loss)}"
             )
         super().__post_init__()

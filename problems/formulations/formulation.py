@@ -107,7 +107,7 @@ class Formulation(DualProblem):
             self._set(name, _CHECKS[name](getattr(self, name), name))
         if not isinstance(self.kernel, Kernel):
             raise ValueError(
-                f"kernel: must be a kernel such as RBF(gamma=0.1), got {self.kernel!r}"
+                f"kernel: must be a kernel such as RBF(gamma=0.1), got {shown(self.kernel)}"
             )
         if self.in_blocks:
             self._check_blocks(X)

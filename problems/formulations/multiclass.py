@@ -36,7 +36,7 @@ from problems.formulations.task import CLASSES, Task
 from problems.gram.gram import Gram
 from problems.kernels import Block, Kernel, Linear, uses_gram_matrix
 from problems.losses import Hinge, Perceptron, ScalarLoss
-from problems.validation import check_choice
+from problems.validation import check_choice, shown
 
 Voting = Literal["majority", "soccer", "margin"]
 # solvers leave f = 1 on the margin with an error of their tolerance, LIBSVM's is 1e-3
@@ -74,7 +74,7 @@ class Multiclass(Formulation):
     def __post_init__(self) -> None:
         loss = named_loss(self.loss)
         if not isinstance(loss, ScalarLoss) or loss.is_regression:
-            raise ValueError(f"loss: must be hinge, squared_hinge or logistic, got {loss!r}")
+            raise ValueError(f"loss: must be hinge, squared_hinge or logistic, got {shown(loss)}")
         if isinstance(loss, Perceptron):
             raise ValueError(
                 "loss: the perceptron's risk is least at w = 0, which distinguishes no classes"

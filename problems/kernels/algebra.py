@@ -15,7 +15,7 @@ from problems.arithmetic.rounding import ELEMENTARY, gamma
 from problems.dataset import Vector
 from problems.kernels.base import Bound, Composite, Kernel, added
 from problems.kernels.standard import Precomputed
-from problems.validation import check_positive
+from problems.validation import check_positive, shown
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class PolynomialOf(Composite):
             chosen = tuple(self.coefficients)
         except TypeError:
             raise ValueError(
-                f"coefficients: must be a list of numbers, got {self.coefficients!r}"
+                f"coefficients: must be a list of numbers, got {shown(self.coefficients)}"
             ) from None
         checked = tuple(check_positive(c, "coefficients", zero=True) for c in chosen)
         if not any(checked):
-            raise ValueError(f"coefficients: needs one above 0, got {self.coefficients!r}")
+            raise ValueError(f"coefficients: needs one above 0, got {shown(self.coefficients)}")
         object.__setattr__(self, "coefficients", checked)
 
     def join(self, *values: Any) -> Any:

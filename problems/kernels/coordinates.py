@@ -14,7 +14,7 @@ from problems.arithmetic.rounding import gamma
 from problems.dataset import Matrix, Vector, check_samples
 from problems.kernels.base import Bound, Composite, Kernel
 from problems.kernels.samples import Block, as_dense, squared_norms
-from problems.validation import check_whole
+from problems.validation import check_whole, shown
 
 _SOURCE = "Shawe-Taylor & Cristianini 2004"
 
@@ -34,11 +34,11 @@ class Subset(Composite):
             chosen = tuple(check_whole(j, "features", 0) for j in self.features)
         except TypeError:
             raise ValueError(
-                f"features: must be a list of column numbers, got {self.features!r}"
+                f"features: must be a list of column numbers, got {shown(self.features)}"
             ) from None
         if not chosen or len(set(chosen)) < len(chosen):
             raise ValueError(
-                f"features: must be different column numbers, at least one, got {self.features!r}"
+                f"features: must be different column numbers, at least one, got {shown(self.features)}"
             )
         object.__setattr__(self, "features", chosen)
 
@@ -80,7 +80,7 @@ class QuadraticForm(Kernel):
     def __post_init__(self) -> None:
         A = check_samples(as_dense(self.matrix), "matrix")
         if A.shape[0] != A.shape[1] or (A != A.T).any():
-            raise ValueError(f"matrix: must be square and symmetric, got {self.matrix!r}")
+            raise ValueError(f"matrix: must be square and symmetric, got {shown(self.matrix)}")
         values = np.linalg.eigvalsh(A)
         rounding = 10 * A.shape[0] * np.finfo(float).eps * float(np.abs(values).max())
         if values[0] < -rounding:

@@ -24,8 +24,8 @@ import numpy as np
 
 from problems import FORMULATIONS
 from problems.exchange.answers import read_answer, significant_digits
-from problems.exchange.samples import WRITERS
-from problems.forms import FormPoint
+from problems.exchange.samples import WRITERS, write
+from problems.forms import AsPosed, FormPoint
 from problems.formulations.formulation import Formulation
 from problems.kernels import KERNELS, Precomputed
 from problems.registry import unknown
@@ -63,7 +63,7 @@ class Program(Solver):
     command : the program and its arguments, as one line. `{samples}` and `{answer}` are files, `{C}`,
         `{kernel.gamma}` and the like the problem's parameters, `{intercept}` is 1 or 0, `{folder}` the
         folder below; `{{` is a brace.
-    samples : what it reads: libsvm, npz, csv, mat, qp (npz), qp_mat, qps.
+    samples : what it reads: libsvm, npz, csv, mat, qp (npz), qp_mat, qps; of a convex QP the last three.
     answer : what it writes: libsvm_model, liblinear_model, csv, npz, mat, skops.
     takes : the values of formulation, kernel or intercept that it is run on; all where it says nothing.
     claims : a regular expression; where what it prints matches, it claims its answer to be optimal.
@@ -86,7 +86,7 @@ class Program(Solver):
     seed: int = 0
     disk_limit: float = 2.0**30
 
-    form: ClassVar = Formulation
+    form: ClassVar = AsPosed
     source: ClassVar[str] = "the program's own"
 
     def __post_init__(self) -> None:
@@ -124,8 +124,6 @@ class Program(Solver):
 
     def refuses(self, problem: Formulation) -> str | None:
         """What it does not take, and placeholders that the problem has no one value for."""
-        if not problem.has_samples:
-            return "a program is given samples, and a convex QP has none"
         told: dict[str, str | bool] = {"formulation": problem.name, "intercept": problem.intercept}
         told["kernel"] = problem.kernel.name
         for name, accepted in self.takes.items():
@@ -194,12 +192,11 @@ class Run:
         self.solver, self.problem = solver, problem
         self.folder = Path(mkdtemp(prefix="dualgap_"))
         self._remove = weakref.finalize(self, remove, self.folder)
-        ending, write = WRITERS[solver.samples]
-        self.samples = self.folder / f"samples{ending}"
+        self.samples = self.folder / f"samples{WRITERS[solver.samples][0]}"
         self.answer = self.folder / f"answer{_ANSWERS[solver.answer]}"
         self.child: Child | None = None
         self.has_ended, self.empty, self.version = False, nan, ""
-        write(problem, self.samples)
+        write(problem, solver.samples, self.samples)
 
     def close(self) -> None:
         """End the program, and remove all that it wrote."""
@@ -309,7 +306,9 @@ def _value(problem: Formulation, name: str) -> float | int | None:
 
 
 def _first_samples(problem: Formulation) -> Formulation:
-    """Return the problem of two samples, of different labels if there are any."""
+    """Return the problem of two samples, of different labels if there are any; a QP of one variable."""
+    if not problem.has_samples:
+        return problem.from_data(*problem.example_samples({}))
     rows = np.array([int(np.argmin(problem.y)), int(np.argmax(problem.y))])
     X = problem.X[rows]
     X = X[:, rows] if isinstance(problem.kernel, Precomputed) else X

@@ -175,6 +175,6 @@ def test_what_is_no_answer_is_refused(command, tmp_path, problem, name, text, me
     assert message in refused.output
 
 
-def test_a_qp_is_written_to_an_archive_only(command):
+def test_a_qp_is_written_to_files_of_matrices_only(command):
     refused = command("export", "p.yaml", "--out", "qp.txt", "--qp", code=2)
-    assert "written to a .npz file" in refused.output
+    assert "written to a file that ends in .npz, .mat, .qps, got qp.txt" in refused.output

@@ -3,14 +3,15 @@
 import json
 import shutil
 import subprocess
-import sys
 import textwrap
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 from sklearn.svm import SVC, LinearSVC
 
 from experiments import load_results
+from problems.datasets.quadratic_programs import read_qp
 
 SMALL = """name: small
 problems:
@@ -140,19 +141,63 @@ def test_what_cannot_be_exported_is_refused(command, tmp_path, text, options, me
     assert message in refused.output
 
 
-def test_a_convex_qp_has_no_samples_to_be_exported_or_given_to_a_program(command, tmp_path):
-    np.savez(tmp_path / "small.npz", q=np.array([1.0, -1.0]), lb=np.zeros(2), ub=np.ones(2))
-    posed = "formulation: convex_qp\ndataset: {name: quadratic_program, path: small.npz}"
-    (tmp_path / "one.yaml").write_text(posed)
+POSED = "formulation: convex_qp\ndataset: {name: quadratic_program, path: small.npz}\n"
+
+
+@pytest.fixture
+def small_qp(tmp_path):
+    """Files of min x₁ − x₂ in the unit square below x₁ + x₂ = 1/2, and of an experiment of it."""
+    arrays = {"q": [1.0, -1.0], "G": [[1.0, 1.0]], "h": [0.5], "lb": [0.0, 0.0], "ub": [1.0, 1.0]}
+    np.savez(tmp_path / "small.npz", **{name: np.array(own) for name, own in arrays.items()})
+    (tmp_path / "one.yaml").write_text(POSED)
+    problems = textwrap.indent(POSED, "    ").replace("    form", "  - form", 1)
+    (tmp_path / "all.yaml").write_text(f"name: all\nproblems:\n{problems}solvers: [cvxopt_qp]\n")
+
+
+@pytest.mark.usefixtures("small_qp")
+def test_a_convex_qp_is_written_as_one_and_its_answers_judged(command, tmp_path):
+    known = read_qp("small.npz").hash
+    for name in ("one.npz", "one.mat", "one.qps")[: 3 if find_spec("highspy") else 2]:
+        command("export", "one.yaml", "--out", name)
+        assert read_qp(name).hash == known
+    for name, text in (("xz.csv", "x,z\n0,1\n0.5,\n"), ("x.csv", "x\n0\n0.5\n")):
+        (tmp_path / name).write_text(text)
+        assert "verdict:             solved" in command("certify", "one.yaml", name).output
+    command("export", "all.yaml", "--all", "given", "--format", "qp", "--format", "qp_mat")
+    assert read_qp("given/p001_qp.npz").hash == read_qp("given/p001_qp.mat").hash == known
+    for program in ("exact", "none"):
+        (tmp_path / "answers" / program).mkdir(parents=True)
+    np.savez(tmp_path / "answers/exact/p001.npz", x=[0.0, 0.5])
+    command("certify", "given", "--answers", "answers", "--out", "judged", code=1)
+    rows = load_results(tmp_path / "judged")
+    assert dict(zip(rows["label"], rows["verdict"], strict=True)) == {
+        "exact": "solved",
+        "none": "uncertified",
+    }
+
+
+@pytest.mark.usefixtures("small_qp")
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "alpha,b\n1,1\n", "has none of x; found 'alpha', 'b'"),
+        ("a.csv", "1\n2\n", "its column is called '1'; call it x"),
+        ("a.csv", "x\n1\n", "x: has 1 entries, expected 2"),
+        ("a.csv", "x,z\n1,1\n1,1\n", "z: has 2 entries, expected 1"),
+        ("a.model", "svm_type c_svc\n", "an answer to a convex QP is x in one"),
+    ],
+)
+def test_what_is_no_answer_to_a_convex_qp_is_refused(command, tmp_path, name, text, message):
+    (tmp_path / name).write_text(text)
+    assert message in command("certify", "one.yaml", name, code=2).output
+
+
+@pytest.mark.usefixtures("small_qp")
+def test_samples_that_a_convex_qp_does_not_have_are_not_written(command):
     refused = command("export", "one.yaml", "--out", "one.txt", code=2)
-    assert "a convex QP has no samples to write" in refused.output
-    entry = f"{{name: program, command: [{sys.executable}, '{{samples}}'], answer: npz}}"
-    problems = textwrap.indent(posed, "    ").replace("    form", "  - form", 1)
-    (tmp_path / "all.yaml").write_text(f"name: all\nproblems:\n{problems}\nsolvers: [{entry}]\n")
+    assert "a QP is written to a file that ends in .npz, .mat, .qps, got one.txt" in refused.output
     refused = command("export", "all.yaml", "--all", "given", code=2)
-    assert "a convex QP has no samples to write" in refused.output
-    command("run", "all.yaml", "--out", "ran")
-    assert set(load_results(tmp_path / "ran")["status"]) == {"unsupported"}
+    assert "no samples to write as libsvm; write it as qp, qp_mat or qps" in refused.output
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(command, exported):

@@ -8,9 +8,10 @@ import pooch
 import pytest
 import scipy
 
-from problems import datasets
+from problems import ConvexQP, datasets
 from problems.datasets import quadratic_programs
 from problems.datasets.quadratic_programs import read_qp
+from problems.exchange.samples import WRITERS, write
 
 QPS = """NAME          SMALL
 ROWS
@@ -52,6 +53,20 @@ def files(folder):
 def test_three_formats_hold_the_same_problem(tmp_path):
     hashes = {read_qp(path).hash for path in files(tmp_path)}
     assert len(hashes) == 1
+
+
+@pytest.mark.parametrize("kind", ["qp", "qp_mat", "qps"])
+def test_what_is_written_for_other_programs_is_the_same_problem(tmp_path, kind):
+    random = np.random.default_rng(0)
+    entries = scipy.sparse.random_array((8, 5), density=0.5, rng=random)
+    inequalities = {"G": entries[:6], "h": random.standard_normal(6)}
+    equations = {"A": entries[6:], "b_eq": random.standard_normal(2)}
+    bounds = {"lb": [0, -1.5, -np.inf, -np.inf, 1 / 3], "ub": [np.inf, 0.1, 2, np.inf, 1 / 3]}
+    for parts in ({"P": entries.T @ entries}, {}, inequalities, equations | bounds):
+        problem = ConvexQP(q=random.standard_normal(5), **parts)
+        path = tmp_path / f"written{WRITERS[kind][0]}"
+        write(problem, kind, path)
+        assert read_qp(path).hash == problem.hash
 
 
 def test_what_is_no_quadratic_program_is_refused(tmp_path):

@@ -12,7 +12,7 @@ import numpy as np
 import psutil
 import pytest
 
-from problems import RBF, NuSVC, SoftMarginDual, SoftMarginPrimal, SVRDual
+from problems import RBF, ConvexQP, NuSVC, SoftMarginDual, SoftMarginPrimal, SVRDual
 from problems.exchange.samples import write_qps
 from solvers import SMO, Program, Status, solve
 from tests.small_problems import SPARSE, TARGETS, X, Y
@@ -89,6 +89,29 @@ def test_a_program_in_c_is_a_solver(tmp_path):
     assert solution.claimed == "optimal"
     assert solution.version == "descent 1.0"
     assert solution.counters["time_own"] <= solution.time_solve
+
+
+BY_SIGNS = """
+import sys, numpy as np, scipy
+given = scipy.io.loadmat(sys.argv[1])
+assert (given["P"] != scipy.sparse.eye(given["q"].size)).nnz == 0
+np.savez(sys.argv[2], x=np.maximum(-given["q"], given["lb"]))
+print("optimal")
+"""
+
+
+def test_a_program_is_a_solver_of_any_convex_qp(tmp_path):
+    (tmp_path / "by_signs.py").write_text(BY_SIGNS)
+    line = f"{sys.executable} {{folder}}/by_signs.py {{samples}} {{answer}}"
+    program = Program(line, "qp_mat", "npz", claims="optimal", folder=str(tmp_path))
+    problem = ConvexQP(P=np.eye(3), q=[1.0, 0.0, -1 / 3], lb=[-np.inf, 0.25, 0.0])
+    solution = solve(problem, program)
+    assert solution.verdict == "solved", solution.reason
+    assert solution.claimed == "optimal"
+    assert 0 < solution.counters["time_empty"] < 60
+    refused = solve(problem, replace(program, samples="csv"))
+    assert refused.status is Status.UNSUPPORTED
+    assert "no samples to write as csv" in refused.note
 
 
 def script(code):

@@ -113,6 +113,12 @@ class Program:
         return self.dual_constraints.interior()
 
     @cached_property
+    def separable(self) -> tuple[Any, Vector]:
+        """Whether a variable has both bounds and but a diagonal entry in P (n,), and the diagonal."""
+        diagonal, boxed = self.P.diagonal(), np.isfinite(self.ub) & np.isfinite(self.lb)
+        return boxed & (diagonal > 0) & (np.diff(self.P.indptr) == 1), diagonal
+
+    @cached_property
     def shift(self) -> Vector:
         """Numbers δ (n,) with P + diag(δ) ⪰ 0, proven: 0 where P's block of the variable is.
 
@@ -185,17 +191,24 @@ class Program:
         return float(value.high), near
 
     def lower(self, x: Vector, y: Vector, z: Vector) -> float:
-        """Return a bound below the optimum from x̄ = `x` (n,), `y` and `z`; −inf if there is none."""
+        """Return a bound below the optimum from x̄ = `x` (n,), `y` and `z`; −inf if there is none.
+
+        A variable with both bounds, of which P has its diagonal entry alone, is where L is least: what
+        y was moved by costs a square then, and not a multiple.
+        """
         shift, n, me = self.shift, self.q.size, self.b.size
         start = np.concatenate([x, y, np.maximum(z, 0.0)])
         ball = self.dual_constraints.enclosure(start, lambda: self.dual_interior)
         if ball is None:
             return -inf
-        xi = np.clip(x, self.lb, self.ub)
         own, y_ball, z_ball = ball[:n], ball[n : n + me], ball[n + me :]
+        slope = products(self.A.T.tocsr(), y_ball) + products(self.G.T.tocsr(), z_ball) + self.q
+        alone, diagonal = self.separable
+        least = np.where(alone, -slope.mid / np.where(alone, diagonal, 1.0), own.mid)
+        own = Intervals(least, np.where(alone, 0.0, own.rad))
+        xi = np.clip(np.where(alone, least, x), self.lb, self.ub)
         off = own - xi
-        r = products(self.P, own) + self.q
-        r = r + products(self.A.T.tocsr(), y_ball) + products(self.G.T.tocsr(), z_ball)
+        r = products(self.P, own) + slope
         room = _finite(Intervals(xi) - self.lb), _finite(Intervals(self.ub) - xi)
         # of a variable that lacks a bound r has the right sign in the solution that is enclosed
         signs = np.maximum(r.high, 0.0), np.maximum(-r.low, 0.0)

@@ -180,3 +180,10 @@ def test_a_point_is_moved_to_where_that_costs_least():
     assert len(bounds) == 3
     assert min(bounds) < bounds[0]
     assert program.upper(x, np.zeros(0))[0] in bounds[1:]
+
+
+def test_multipliers_that_are_a_little_off_cost_a_square_where_P_is_a_diagonal():
+    program = ConvexQP(P=np.eye(4), A=np.ones((1, 4)), b_eq=[1.0], lb=0.0, ub=1.0).program
+    for off in (0.0, 1e-4, -1e-4):
+        bound = program.lower(np.full(4, 0.25), np.array([off - 0.25]), np.zeros(0))
+        assert 0.125 - 1e-7 <= bound <= 0.125

@@ -52,8 +52,11 @@ class GapAgainstRounds(Drawing):
     """Certified relative gap against the rounds of solvers on samples in blocks; a panel a problem."""
 
     def ready(self, runs: Runs) -> bool:
-        """Whether a run has rounds."""
-        return "rounds" in runs.table and bool(runs.table["rounds"].notna().any())
+        """Whether a run has rounds, and was evaluated between them."""
+        if "rounds" not in runs.table or runs.traces.empty:
+            return False
+        counted = runs.table.loc[runs.table["rounds"].notna(), "run_id"]
+        return bool(runs.traces["run_id"][runs.traces["run_id"].isin(counted)].duplicated().any())
 
     def draw(self, runs: Runs) -> Iterator[Named]:
         """Yield a figure for every six problems."""
@@ -86,8 +89,9 @@ def gap_against_time(runs: Runs, problems: Sequence[str], unit: Unit = "time") -
         keys = solver_keys(runs.styles, lines)
         keys += solver_keys(runs.styles, series - lines, linestyle="none")
     keys.append((key(**_TARGET), "target gap"))
-    reached = key(marker="o", color="#555555", **_REACHED)
-    keys.append((reached, "first evaluation within the target"))
+    if lines:
+        reached = key(marker="o", color="#555555", **_REACHED)
+        keys.append((reached, "first evaluation within the target"))
     if any((curve.gaps <= LEAST_GAP).any() for curve in drawn):
         keys.append((key(**_CLIPPED), f"0, or below {LEAST_GAP:g}"))
     legend(figure, keys)

@@ -65,6 +65,7 @@ def test_runs_with_rounds_have_a_figure_of_these_and_others_are_not_in_it():
     ]
     runs = runs_of(rows, {1: [1.0, 1e-3, 1e-7]})
     assert not GapAgainstRounds().ready(runs_of([run("a")]))
+    assert not GapAgainstRounds().ready(runs_of(rows))
     assert GapAgainstRounds().ready(runs)
     [(name, figure)] = GapAgainstRounds().draw(runs)
     (ax,) = figure.axes

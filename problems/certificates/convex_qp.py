@@ -193,8 +193,8 @@ class Program:
     def lower(self, x: Vector, y: Vector, z: Vector) -> float:
         """Return a bound below the optimum from x̄ = `x` (n,), `y` and `z`; −inf if there is none.
 
-        A variable with both bounds, of which P has its diagonal entry alone, is where L is least: what
-        y was moved by costs a square then, and not a multiple.
+        A variable with both bounds, of which P has its diagonal entry alone, is where L is least within
+        these: what y was moved by costs a square then, and not a multiple.
         """
         shift, n, me = self.shift, self.q.size, self.b.size
         start = np.concatenate([x, y, np.maximum(z, 0.0)])
@@ -204,9 +204,9 @@ class Program:
         own, y_ball, z_ball = ball[:n], ball[n : n + me], ball[n + me :]
         slope = products(self.A.T.tocsr(), y_ball) + products(self.G.T.tocsr(), z_ball) + self.q
         alone, diagonal = self.separable
-        least = np.where(alone, -slope.mid / np.where(alone, diagonal, 1.0), own.mid)
-        own = Intervals(least, np.where(alone, 0.0, own.rad))
-        xi = np.clip(np.where(alone, least, x), self.lb, self.ub)
+        least = np.where(alone, -slope.mid / np.where(alone, diagonal, 1.0), x)
+        xi = np.clip(least, self.lb, self.ub)
+        own = Intervals(np.where(alone, xi, own.mid), np.where(alone, 0.0, own.rad))
         off = own - xi
         r = products(self.P, own) + slope
         room = _finite(Intervals(xi) - self.lb), _finite(Intervals(self.ub) - xi)

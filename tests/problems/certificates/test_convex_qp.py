@@ -187,3 +187,9 @@ def test_multipliers_that_are_a_little_off_cost_a_square_where_P_is_a_diagonal()
     for off in (0.0, 1e-4, -1e-4):
         bound = program.lower(np.full(4, 0.25), np.array([off - 0.25]), np.zeros(0))
         assert 0.125 - 1e-7 <= bound <= 0.125
+
+
+def test_a_bound_is_exact_where_the_bounds_of_variables_hold_the_answer():
+    program = ConvexQP(P=np.eye(4), q=[-3.0, 3.0, -0.5, 0.0], lb=0.0, ub=1.0).program
+    bound = program.lower(np.array([1.0, 0.0, 0.5, 0.0]), np.zeros(0), np.zeros(0))
+    assert -2.625 - 1e-12 <= bound <= -2.625

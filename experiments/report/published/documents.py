@@ -9,13 +9,14 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
 from experiments.analysis.hosts import split_by_host
 from experiments.analysis.noise import MARK, Comparison, without_repeats
 from experiments.analysis.profiles import penalty_of, shifted_means
 from experiments.analysis.scores import PAR2, SGM10
-from experiments.analysis.times import labelled, times
+from experiments.analysis.times import labelled, times, tried_in_vain
 from experiments.report.sections import shifted_means_table
 from experiments.store import disk
 from experiments.store.manifest import NAME, StoreError
@@ -174,36 +175,51 @@ def _by_gap(files: Sequence[Path]) -> pd.DataFrame:
 def performance_table(results: Path) -> str:
     """Return Markdown with a row for each of the main benchmarks, a column a certified gap.
 
-    Of a library with several settings stands the one that failed least, then that was asked most often,
-    then the fastest.
+    Of a library with several settings stands, for each problem, the one that was the fastest there.
     """
     lines: list[dict[str, str]] = []
     for folder, title in _PERFORMANCE.items():
-        rows = _baselines([results / folder / "means.csv"])
-        library, asked = rows["solver"].str.partition(" (")[0], rows["failed"] + rows["problems"]
-        rows = rows.assign(library=library, asked=asked)
+        rows = _read([results / folder / "benchmark.csv"])
+        library = rows["solver"].str.partition(" (")[0]
+        rows = rows.assign(library=library, failed=tried_in_vain(rows))
         line = {"problems": f"[{title}](results/{folder}/benchmark.md)"}
         for gap in _GAPS:
-            known = rows[rows["target"] == gap].sort_values(
-                ["failed", "problems", "mean"], ascending=[True, False, True]
-            )
-            best = known.drop_duplicates("library").sort_values("mean")
-            line[f"to a gap of {gap:.0e}"] = ", ".join(
-                f"{row['library']} **{row['mean']:.2g}×**"
-                + f" (failed {row['failed']} of {row['asked']})" * bool(row["failed"])
-                for row in best.to_dict("records")
-            )
+            asked = rows[rows["target"] == gap]
+            solved = asked.loc[(asked["kind"] == "ours") & asked["time"].notna(), "problem"]
+            peers = asked[(asked["kind"] == "peer") & asked["problem"].isin(solved)]
+            own = peers.groupby(["library", "problem"])
+            fastest = own.agg(ratio=("ratio", "min"), failed=("failed", "any")).reset_index()
+            cells = [
+                _of_library(str(name), each)
+                for name, each in fastest.groupby("library")
+                if each["ratio"].notna().any()
+            ]
+            line[f"to a gap of {gap:.0e}"] = ", ".join(cell for _, cell in sorted(cells))
         lines.append(line)
     precision = precision_text({name: load_results(results / name) for name in _PERFORMANCE})
     return f"{Table.of(lines).markdown()}\n\n{precision}"
 
 
-def _baselines(files: Sequence[Path]) -> pd.DataFrame:
-    """Return what `means.csv` of benchmarks says of each baseline, with the texts of its cells."""
+def _of_library(name: str, fastest: pd.DataFrame) -> tuple[float, str]:
+    """Return the mean of a library's ratios, one for each problem, and the cell that has it."""
+    mean = float(np.exp(np.log(fastest["ratio"]).mean()))
+    failed = fastest["ratio"].isna() & fastest["failed"]
+    asked = fastest["ratio"].notna() | failed
+    told = f" (failed {failed.sum()} of {asked.sum()})" if failed.any() else ""
+    return mean, f"{name} **{mean:.2g}×**{told}"
+
+
+def _read(files: Sequence[Path]) -> pd.DataFrame:
+    """Return the tables of benchmarks in one; StoreError if one is not there."""
     try:
-        rows = pd.concat([pd.read_csv(file).assign(benchmark=file.parent.name) for file in files])
+        return pd.concat([pd.read_csv(file).assign(benchmark=file.parent.name) for file in files])
     except OSError as error:
         raise StoreError(str(error)) from error
+
+
+def _baselines(files: Sequence[Path]) -> pd.DataFrame:
+    """Return what `means.csv` of benchmarks says of each baseline, with the texts of its cells."""
+    rows = _read(files)
     rows = rows[(rows["kind"] == "peer") & rows["mean"].notna()]
     cells: list[str] = []
     for row in rows.to_dict("records"):

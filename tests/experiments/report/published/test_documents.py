@@ -12,6 +12,8 @@ from experiments.report.published.documents import (
 from experiments.store.reading import RunFolder
 from tests.experiments.rows import run, stored
 
+NAN = float("nan")
+
 
 def test_each_peer_of_each_published_benchmark_has_a_row(tmp_path, readme):
     for name, ratio in (("bench_a", 12.0), ("bench_b", 0.5)):
@@ -40,15 +42,20 @@ def test_of_a_library_with_several_settings_stands_the_best(tmp_path, monkeypatc
     monkeypatch.setattr(documents, "load_results", lambda _: pd.DataFrame())
     folder = tmp_path / "bench_a"
     folder.mkdir()
-    common = {"kind": "peer", "single": False, "ours": "smo", "low": 1.0, "high": 9.0}
-    common |= {"within_noise": False, "least": 1.0, "most": 9.0, "target": 1e-3}
-    settings = [("a (cache=1)", 3.0, 5, 0), ("a (cache=2)", 2.0, 5, 0), ("b (x=1)", 1.5, 2, 3)]
-    settings += [("b (x=2)", 1.7, 4, 1)]
-    names = ["solver", "mean", "problems", "failed"]
-    rows = pd.DataFrame(settings, columns=names).assign(**common)
-    rows.to_csv(folder / "means.csv", index=False)
+    found = [("a (cache=1)", "p", 3.0), ("a (cache=2)", "p", 2.0), ("a (cache=1)", "q", 8.0)]
+    found += [
+        ("a (cache=2)", "q", NAN),
+        ("b (x=1)", "p", 1.5),
+        ("b (x=2)", "q", NAN),
+        ("c", "p", NAN),
+    ]
+    rows = pd.DataFrame(found, columns=["solver", "problem", "ratio"])
+    ours = pd.DataFrame({"solver": "smo", "problem": ["p", "q"], "ratio": 1.0})
+    rows = pd.concat([rows.assign(kind="peer"), ours.assign(kind="ours")])
+    rows = rows.assign(target=1e-3, time=rows["ratio"], outcome="stalled")
+    rows.to_csv(folder / "benchmark.csv", index=False)
     (row,) = performance_table(tmp_path).strip().splitlines()[2:]
-    assert row.split("|")[2].strip() == "b **1.7×** (failed 1 of 5), a **2×**"
+    assert row.split("|")[2].strip() == "b **1.5×** (failed 1 of 2), a **4×**"
 
 
 def test_what_ran_on_the_first_problem_stands_with_time_gap_and_outcome():

@@ -63,7 +63,8 @@ class Solver(ABC):
 
     Attributes
     ----------
-    form : BoxQP, QP or ERM: what it solves; Formulation for the problem as it is posed.
+    form : BoxQP, QP or ERM: what it solves; Formulation for the problem as it is posed, AsPosed if it
+        need not have samples.
     source : where the algorithm is published.
     name : how experiment files call it; by default the class name in snake case.
     warm_up_size : samples from which on it works in one way, whatever their number; 0 where it compiles

@@ -10,10 +10,8 @@ from experiments.files.specs import build_problem, build_source
 from experiments.records import Refusal
 from problems import Formulation, Unsupported
 from problems.exchange.answers import read_answer
-from problems.exchange.samples import write
+from problems.exchange.samples import QP_FORMATS, write
 from solvers import Solution, Status
-
-_QP_FORMATS = {".npz": "qp", ".mat": "qp_mat", ".qps": "qps"}
 
 
 def judged(
@@ -43,10 +41,10 @@ def write_problem(file: Path, out: Path, qp: bool) -> None:
     problem = posed(file)
     kind = "npz" if out.suffix == ".npz" else "libsvm"
     if qp or not problem.has_samples:
-        if out.suffix not in _QP_FORMATS:
-            accepted = ", ".join(_QP_FORMATS)
+        if out.suffix not in QP_FORMATS:
+            accepted = ", ".join(QP_FORMATS)
             raise Refusal(f"--out: a QP is written to a file that ends in {accepted}, got {out}")
-        kind = _QP_FORMATS[out.suffix]
+        kind = QP_FORMATS[out.suffix]
     with refusing(Unsupported, MemoryError, OSError):
         write(problem, kind, out)
 

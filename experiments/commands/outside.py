@@ -58,7 +58,7 @@ def export_all(file: Path, folder: Path, formats: Sequence[str]) -> list[Path]:
         with refusing(Unsupported, MemoryError, ValueError, OSError):
             problem, _ = posed(case)
             for kind in formats:
-                path = folder / f"{key}{'_qp' * (kind in ('qp', 'qp_mat'))}{WRITERS[kind][0]}"
+                path = folder / f"{key}{WRITERS[kind][0]}"
                 write(problem, kind, path)
                 sums[path.name] = _checksum(path)
                 written.append(path)

@@ -204,7 +204,8 @@ class Program:
         own, y_ball, z_ball = ball[:n], ball[n : n + me], ball[n + me :]
         slope = products(self.A.T.tocsr(), y_ball) + products(self.G.T.tocsr(), z_ball) + self.q
         alone, diagonal = self.separable
-        least = np.where(alone, -slope.mid / np.where(alone, diagonal, 1.0), x)
+        with np.errstate(over="ignore"):  # of an entry that is all but 0
+            least = np.where(alone, -slope.mid / np.where(alone, diagonal, 1.0), x)
         xi = np.clip(least, self.lb, self.ub)
         own = Intervals(np.where(alone, xi, own.mid), np.where(alone, 0.0, own.rad))
         off = own - xi

@@ -235,7 +235,7 @@ def _from_columns(
     columns: Mapping[str, Vector], names: Collection[str], problem: Formulation
 ) -> Point:
     """Return the answer that named columns hold; `names` are those of all that the file has."""
-    accepted = _ANSWERS if problem.has_samples else ("x",)
+    accepted = [name for name in _ANSWERS if name in _most_entries(problem)]
     if not any(name in columns for name in accepted):
         given = ", ".join(map(quoted, [*names][:10])) or "nothing"
         raise ValueError(f"has none of {', '.join(accepted)}; found {given}")

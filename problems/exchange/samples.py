@@ -29,12 +29,16 @@ def write(problem: Formulation, kind: str, path: Path) -> None:
     MemoryError
         If the matrix of its box QP is too large.
     """
-    writer = WRITERS[kind][1]
-    if not problem.has_samples and writer not in (write_qp, write_qp_mat, write_qps):
-        raise Unsupported(
-            f"a convex QP has no samples to write as {kind}; write it as qp, qp_mat or qps"
-        )
-    writer(problem, path)
+    if why := refusal(problem, kind):
+        raise Unsupported(why)
+    WRITERS[kind][1](problem, path)
+
+
+def refusal(problem: Formulation, kind: str) -> str | None:
+    """Return why a problem cannot be written in a format of samples, None if it can."""
+    if problem.has_samples or kind in QP_FORMATS.values():
+        return None
+    return f"a convex QP has no samples to write as {kind}; write it as qp, qp_mat or qps"
 
 
 def write_samples(problem: Formulation, path: Path) -> None:
@@ -178,7 +182,8 @@ WRITERS: Mapping[str, tuple[str, Writer]] = {  # the ending of each format's fil
     "npz": (".npz", write_samples),
     "csv": (".csv", write_csv),
     "mat": (".mat", write_mat),
-    "qp": (".npz", write_qp),
-    "qp_mat": (".mat", write_qp_mat),
+    "qp": ("_qp.npz", write_qp),
+    "qp_mat": ("_qp.mat", write_qp_mat),
     "qps": (".qps", write_qps),
 }
+QP_FORMATS: Mapping[str, str] = {".npz": "qp", ".mat": "qp_mat", ".qps": "qps"}

@@ -181,14 +181,14 @@ def performance_table(results: Path) -> str:
     for folder, title in _PERFORMANCE.items():
         rows = _read([results / folder / "benchmark.csv"])
         library = rows["solver"].str.partition(" (")[0]
-        rows = rows.assign(library=library, failed=tried_in_vain(rows))
+        rows = rows.assign(library=library, in_vain=tried_in_vain(rows))
         line = {"problems": f"[{title}](results/{folder}/benchmark.md)"}
         for gap in _GAPS:
-            asked = rows[rows["target"] == gap]
-            solved = asked.loc[(asked["kind"] == "ours") & asked["time"].notna(), "problem"]
-            peers = asked[(asked["kind"] == "peer") & asked["problem"].isin(solved)]
+            at_gap = rows[rows["target"] == gap]
+            solved = at_gap.loc[(at_gap["kind"] == "ours") & at_gap["time"].notna(), "problem"]
+            peers = at_gap[(at_gap["kind"] == "peer") & at_gap["problem"].isin(solved)]
             own = peers.groupby(["library", "problem"])
-            fastest = own.agg(ratio=("ratio", "min"), failed=("failed", "any")).reset_index()
+            fastest = own.agg(ratio=("ratio", "min"), in_vain=("in_vain", "any")).reset_index()
             cells = [
                 _of_library(str(name), each)
                 for name, each in fastest.groupby("library")
@@ -203,7 +203,7 @@ def performance_table(results: Path) -> str:
 def _of_library(name: str, fastest: pd.DataFrame) -> tuple[float, str]:
     """Return the mean of a library's ratios, one for each problem, and the cell that has it."""
     mean = float(np.exp(np.log(fastest["ratio"]).mean()))
-    failed = fastest["ratio"].isna() & fastest["failed"]
+    failed = fastest["ratio"].isna() & fastest["in_vain"]
     asked = fastest["ratio"].notna() | failed
     told = f" (failed {failed.sum()} of {asked.sum()})" if failed.any() else ""
     return mean, f"{name} **{mean:.2g}×**{told}"
@@ -219,8 +219,8 @@ def _read(files: Sequence[Path]) -> pd.DataFrame:
 
 def _baselines(files: Sequence[Path]) -> pd.DataFrame:
     """Return what `means.csv` of benchmarks says of each baseline, with the texts of its cells."""
-    rows = _read(files)
-    rows = rows[(rows["kind"] == "peer") & rows["mean"].notna()]
+    every = _read(files)
+    rows = every[(every["kind"] == "peer") & every["mean"].notna()]
     cells: list[str] = []
     for row in rows.to_dict("records"):
         least, most = (

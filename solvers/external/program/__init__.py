@@ -24,7 +24,7 @@ import numpy as np
 
 from problems import FORMULATIONS
 from problems.exchange.answers import read_answer, significant_digits
-from problems.exchange.samples import WRITERS, write
+from problems.exchange.samples import WRITERS, refusal, write
 from problems.forms import AsPosed, FormPoint
 from problems.formulations.formulation import Formulation
 from problems.kernels import KERNELS, Precomputed
@@ -124,6 +124,8 @@ class Program(Solver):
 
     def refuses(self, problem: Formulation) -> str | None:
         """What it does not take, and placeholders that the problem has no one value for."""
+        if why := refusal(problem, self.samples):
+            return why
         told: dict[str, str | bool] = {"formulation": problem.name, "intercept": problem.intercept}
         told["kernel"] = problem.kernel.name
         for name, accepted in self.takes.items():

@@ -3,6 +3,7 @@
 import json
 import shutil
 import subprocess
+import sys
 import textwrap
 from importlib.util import find_spec
 
@@ -193,11 +194,16 @@ def test_what_is_no_answer_to_a_convex_qp_is_refused(command, tmp_path, name, te
 
 
 @pytest.mark.usefixtures("small_qp")
-def test_samples_that_a_convex_qp_does_not_have_are_not_written(command):
+def test_samples_that_a_convex_qp_does_not_have_are_not_written(command, tmp_path):
     refused = command("export", "one.yaml", "--out", "one.txt", code=2)
     assert "a QP is written to a file that ends in .npz, .mat, .qps, got one.txt" in refused.output
     refused = command("export", "all.yaml", "--all", "given", code=2)
     assert "no samples to write as libsvm; write it as qp, qp_mat or qps" in refused.output
+    text = (tmp_path / "all.yaml").read_text()
+    entry = f"{{name: program, command: [{sys.executable}, '{{samples}}'], answer: npz}}"
+    (tmp_path / "all.yaml").write_text(text.replace("cvxopt_qp", entry))
+    command("run", "all.yaml", "--out", "ran")
+    assert set(load_results(tmp_path / "ran")["status"]) == {"unsupported"}
 
 
 def test_a_folder_that_is_not_empty_is_left_alone(command, exported):
